@@ -1,0 +1,306 @@
+"""Data types are strings: ``"float32"``, ``"int8"``, ``"bool"``, ``"index"``, ``"float32x8"``.
+
+Three families matter:
+
+- **data**: ``bool``, ``int8`` … ``int64``, ``uint8`` … ``uint64``, ``float16``, ``bfloat16``,
+  ``float32``, ``float64``. Data integers wrap.
+- **index**: loop variables, extents and buffer indices. It never overflows (checked where shapes
+  are bound), so the simplifier may reason about it as about mathematical integers; it is 64 bits
+  wide until a late pass narrows it. ``is_int("index")`` is false on purpose: a rule for data
+  integers and a rule for indices are different rules.
+- **vectors** of either: the element's name, ``x``, and at least 2 lanes: ``int32x4``, ``indexx8``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from dlcompiler.errors import ExpressionError
+
+#: Name of each scalar dtype -> (family, bits of the value).
+_SCALARS: dict[str, tuple[str, int]] = {
+    "bool": ("bool", 1),
+    "index": ("index", 64),
+    **{f"int{bits}": ("int", bits) for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": ("uint", bits) for bits in (8, 16, 32, 64)},
+    "float16": ("float", 16),
+    "bfloat16": ("float", 16),
+    "float32": ("float", 32),
+    "float64": ("float", 64),
+}
+
+#: Every scalar dtype, in the order of the documentation.
+SCALARS: tuple[str, ...] = tuple(_SCALARS)
+
+_PATTERN = re.compile(rf"({'|'.join(_SCALARS)})(?:x([1-9][0-9]{{0,5}}))?")
+
+
+@cache
+def _parse(dtype: str) -> tuple[str, int]:
+    """Return ``(element, lanes)``; raise ExpressionError for what is not a dtype."""
+    match = _PATTERN.fullmatch(dtype) if isinstance(dtype, str) else None
+    lanes = int(match[2] or 1) if match else 1
+    if match is None or (match[2] is not None and lanes == 1):
+        close = difflib.get_close_matches(str(dtype), SCALARS, n=1)
+        raise ExpressionError(
+            "read a dtype",
+            "not the name of a data type",
+            got=repr(dtype),
+            expected=", ".join(SCALARS) + ", or one of them with lanes: float32x8",
+            hint=f"did you mean {close[0]!r}?" if close else None,
+        )
+    return match[1], lanes
+
+
+def is_dtype(dtype: object) -> bool:
+    """Tell whether ``dtype`` is the name of a data type."""
+    try:
+        _parse(dtype)
+    except (ExpressionError, TypeError):
+        return False
+    return True
+
+
+@cache
+def element(dtype: str) -> str:
+    """Return the scalar dtype of one lane.
+
+    Examples
+    --------
+    >>> element("float32x8")
+    'float32'
+    """
+    return _parse(dtype)[0]
+
+
+@cache
+def lanes(dtype: str) -> int:
+    """Return the number of lanes; 1 for a scalar."""
+    return _parse(dtype)[1]
+
+
+@cache
+def with_lanes(dtype: str, count: int) -> str:
+    """Return the dtype with the same element and ``count`` lanes.
+
+    Examples
+    --------
+    >>> with_lanes("float32", 8), with_lanes("int8x4", 1)
+    ('float32x8', 'int8')
+    """
+    name = element(dtype)
+    if count < 1:
+        raise ExpressionError("make a vector dtype", "lanes must be positive", got=str(count))
+    return name if count == 1 else f"{name}x{count}"
+
+
+@cache
+def family(dtype: str) -> str:
+    """Return ``"bool"``, ``"index"``, ``"int"``, ``"uint"`` or ``"float"``."""
+    return _SCALARS[element(dtype)][0]
+
+
+@cache
+def is_float(dtype: str) -> bool:
+    """Tell whether the element is a floating-point number."""
+    return family(dtype) == "float"
+
+
+@cache
+def is_int(dtype: str) -> bool:
+    """Tell whether the element is a data integer, signed or unsigned (not index, not bool)."""
+    return family(dtype) in ("int", "uint")
+
+
+@cache
+def is_unsigned(dtype: str) -> bool:
+    """Tell whether the element is an unsigned data integer."""
+    return family(dtype) == "uint"
+
+
+@cache
+def is_index(dtype: str) -> bool:
+    """Tell whether the element is an index."""
+    return family(dtype) == "index"
+
+
+@cache
+def is_bool(dtype: str) -> bool:
+    """Tell whether the element is a truth value."""
+    return family(dtype) == "bool"
+
+
+@cache
+def bits(dtype: str) -> int:
+    """Return the bits of one lane's value: 1 for bool, 64 for index."""
+    return _SCALARS[element(dtype)][1]
+
+
+@cache
+def bytes_of(dtype: str) -> int:
+    """Return the bytes that a value takes in memory, all lanes together; a bool lane takes one."""
+    return max(bits(dtype) // 8, 1) * lanes(dtype)
+
+
+@cache
+def min_value(dtype: str) -> int | float:
+    """Return the least value of the element: the identity of ``max``.
+
+    ``-inf`` for floats (not the least finite number: ``max`` over nothing but ``-inf`` is
+    ``-inf``), ``False`` for bool.
+    """
+    match family(dtype):
+        case "float":
+            return float("-inf")
+        case "bool":
+            return False
+        case "uint":
+            return 0
+        case _:
+            return int(-(2 ** (bits(dtype) - 1)))
+
+
+@cache
+def max_value(dtype: str) -> int | float:
+    """Return the greatest value of the element: the identity of ``min``; ``inf`` for floats."""
+    match family(dtype):
+        case "float":
+            return float("inf")
+        case "bool":
+            return True
+        case "uint":
+            return int(2 ** bits(dtype) - 1)
+        case _:
+            return int(2 ** (bits(dtype) - 1) - 1)
+
+
+@cache
+def promote(a: str, b: str) -> str:
+    """Return the dtype in which an operation on ``a`` and ``b`` is done.
+
+    Parameters
+    ----------
+    a, b : str
+        Two dtypes. A scalar is broadcast to the other's lanes; two different lane counts are
+        refused.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ExpressionError
+        No data type holds the values of both, or the lanes differ.
+
+    Notes
+    -----
+    The first row that fits decides. Unlike NumPy, integers never force float64.
+
+    ====================== ====================== ============================================
+    one                    other                  result
+    ====================== ====================== ============================================
+    same                   same                   the same
+    bool                   anything               the other
+    index                  data                   the data dtype
+    float                  integer                the float
+    float16                bfloat16               float32
+    same family            same family            the wider
+    uintN                  intM with M > N        intM
+    uintN, N ≤ 32          intM with M ≤ N        int of 2N bits: int32 + uint32 -> int64
+    uint64                 any signed integer     refused: no type holds both
+    ====================== ====================== ============================================
+
+    Examples
+    --------
+    >>> promote("float32", "int64"), promote("uint8", "int8"), promote("index", "int32")
+    ('float32', 'int16', 'int32')
+    """
+    return with_lanes(_promote_elements(element(a), element(b)), _common_lanes(a, b))
+
+
+def _common_lanes(a: str, b: str) -> int:
+    counts = {lanes(a), lanes(b)} - {1}
+    if len(counts) > 1:
+        raise ExpressionError(
+            "promote dtypes",
+            "vectors of different lengths cannot be combined",
+            got=f"{a} and {b}",
+            expected="equal lanes, or one scalar",
+        )
+    return counts.pop() if counts else 1
+
+
+def _promote_elements(a: str, b: str) -> str:
+    families = family(a), family(b)
+    if a == b or families[1] == "bool":
+        return a
+    if families[0] == "bool":
+        return b
+    if "index" in families:
+        return b if families[0] == "index" else a
+    if families == ("float", "float"):
+        return "float32" if bits(a) == bits(b) else max(a, b, key=bits)
+    if "float" in families:
+        return a if families[0] == "float" else b
+    return _promote_integers(a, b)
+
+
+def _promote_integers(a: str, b: str) -> str:
+    if family(a) == family(b):
+        return max(a, b, key=bits)
+    signed, unsigned = (b, a) if is_unsigned(a) else (a, b)
+    if bits(signed) > bits(unsigned):
+        return signed
+    if bits(unsigned) <= 32:
+        return f"int{2 * bits(unsigned)}"
+    raise ExpressionError(
+        "promote dtypes",
+        "no data type holds the values of both",
+        got=f"{a} and {b}",
+        hint="cast one of them: x.astype('int64') or x.astype('uint64')",
+    )
+
+
+def to_numpy(dtype: str) -> np.dtype[np.generic]:
+    """Return the NumPy dtype of one lane in memory; ``index`` is int64.
+
+    Raises
+    ------
+    ExpressionError
+        For ``bfloat16``, which NumPy does not have.
+    """
+    name = element(dtype)
+    if name == "bfloat16":
+        raise ExpressionError(
+            "convert bfloat16 to NumPy",
+            "NumPy has no such data type",
+            hint="use float32 arrays and cast inside the expression",
+        )
+    return np.dtype("int64" if name == "index" else name)
+
+
+def from_numpy(dtype: npt.DTypeLike) -> str:
+    """Return the name of a NumPy dtype (or of what ``np.dtype`` accepts).
+
+    Raises
+    ------
+    ExpressionError
+        For a dtype that has no counterpart here, a foreign byte order included.
+    """
+    numpy_dtype = np.dtype(dtype)
+    if numpy_dtype.name in _SCALARS and numpy_dtype.isnative:
+        return numpy_dtype.name
+    swapped = numpy_dtype.name in _SCALARS
+    raise ExpressionError(
+        "convert a NumPy dtype",
+        "foreign byte order" if swapped else "no such data type here",
+        got=repr(numpy_dtype),
+        expected=", ".join(name for name in SCALARS if name not in ("index", "bfloat16")),
+        hint="use array.astype(array.dtype.newbyteorder('='))" if swapped else None,
+    )

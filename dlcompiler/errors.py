@@ -1,0 +1,215 @@
+"""Errors: one hierarchy, one layout of the text.
+
+A ``UserError`` says what the caller can change; an ``InternalError`` is a bug of this project. Both
+read the same way, and keep their parts as attributes so that views show them without parsing text::
+
+    ScheduleError: vectorize C.k: a reduction axis cannot be vectorized
+      got       axis k of stage C (reduction, extent 1024)
+      because   all lanes would update C[i, j]: iterations k=0 and k=1 write the same element
+      hint      vectorize j, the innermost data axis
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+_LABEL_COLUMNS = 10
+
+
+class DLCompilerError(Exception):
+    """Base of every error that this package raises on purpose.
+
+    Parameters
+    ----------
+    operation : str
+        What was being done, as the user wrote it: ``"vectorize C.k"``.
+    problem : str
+        What is wrong, in one line without a full stop.
+    got, expected, because, hint, excerpt : str, optional
+        The parts below the first line; a part that is ``None`` is not printed.
+
+    Examples
+    --------
+    >>> print(UserError("split C.i", "the factor must be positive", got="0"))
+    split C.i: the factor must be positive
+      got       0
+    """
+
+    def __init__(
+        self,
+        operation: str,
+        problem: str,
+        *,
+        got: object = None,
+        expected: object = None,
+        because: str | None = None,
+        hint: str | None = None,
+        excerpt: str | None = None,
+    ) -> None:
+        # Only the positional parts go to ``args``; the others live in ``__dict__``, so that copying
+        # an error (concurrent.futures does) calls this constructor with what it requires.
+        super().__init__(operation, problem)
+        self.operation = operation
+        self.problem = problem
+        self.got = got
+        self.expected = expected
+        self.because = because
+        self.hint = hint
+        self.excerpt = excerpt
+
+    def parts(self) -> Iterator[tuple[str, object]]:
+        """Yield ``(label, value)`` for each line below the first, in printing order."""
+        yield "got", self.got
+        yield "expected", self.expected
+        yield "because", self.because
+        yield "hint", self.hint
+        yield "excerpt", self.excerpt
+
+    def __str__(self) -> str:
+        lines = [f"{self.operation}: {self.problem}"]
+        lines += [_line(label, value) for label, value in self.parts() if value is not None]
+        return "\n".join(lines)
+
+
+def _line(label: str, value: object) -> str:
+    continuation = "\n" + " " * (_LABEL_COLUMNS + 2)
+    return f"  {label:<{_LABEL_COLUMNS}}{str(value).replace(chr(10), continuation)}"
+
+
+class UserError(DLCompilerError):
+    """What the caller asked for cannot be done; the text says why and what can."""
+
+
+class ExpressionError(UserError):
+    """A tensor expression, a dtype or a piece of notation is not well formed."""
+
+
+class ScheduleError(UserError):
+    """A schedule primitive was refused, or a schedule cannot be lowered."""
+
+
+class TargetError(UserError):
+    """An unknown target, or one that cannot do what was asked."""
+
+
+class TuningError(UserError):
+    """A tuning run, a space or a record cannot be used as asked."""
+
+
+class DeviceUnavailable(UserError):
+    """The device is not present, or not usable on this machine or in this process."""
+
+
+class CallError(UserError, ValueError):
+    """The arguments of a call do not fit; raised before any machine code runs.
+
+    Also a ``ValueError``, which is what NumPy raises and callers catch for a wrong array.
+    """
+
+
+class MeasurementError(UserError):
+    """A measurement did not produce a number: the worker crashed, hung or answered nonsense."""
+
+
+class VerificationError(UserError):
+    """A computed result differs from its oracle by more than the bound.
+
+    Parameters
+    ----------
+    operation, problem, got, expected, because, hint, excerpt
+        As in `DLCompilerError`; ``got`` and ``expected`` are the two values at ``index``.
+    oracle : str, optional
+        Name of the oracle that ran, for example ``"numpy"``.
+    shape : tuple of int, optional
+        Shape on which it ran (it may be a shrunk one).
+    seed : int, optional
+        Seed of the inputs.
+    index : tuple of int, optional
+        First wrong element.
+    bound : float, optional
+        Largest difference allowed at ``index``; 0 where equality was required.
+    """
+
+    def __init__(
+        self,
+        operation: str,
+        problem: str,
+        *,
+        oracle: str | None = None,
+        shape: tuple[int, ...] | None = None,
+        seed: int | None = None,
+        index: tuple[int, ...] | None = None,
+        got: object = None,
+        expected: object = None,
+        bound: float | None = None,
+        because: str | None = None,
+        hint: str | None = None,
+        excerpt: str | None = None,
+    ) -> None:
+        super().__init__(
+            operation,
+            problem,
+            got=got,
+            expected=expected,
+            because=because,
+            hint=hint,
+            excerpt=excerpt,
+        )
+        self.oracle = oracle
+        self.shape = shape
+        self.seed = seed
+        self.index = index
+        self.bound = bound
+
+    def parts(self) -> Iterator[tuple[str, object]]:
+        """Yield the place and the bound around the parts of every error."""
+        yield "index", self.index
+        yield "got", self.got
+        yield "expected", self.expected
+        yield "bound", self.bound
+        yield "oracle", self.oracle
+        yield "shape", self.shape
+        yield "seed", self.seed
+        yield "because", self.because
+        yield "hint", self.hint
+        yield "excerpt", self.excerpt
+
+
+class InternalError(DLCompilerError):
+    """A bug of this project, not a mistake of the caller.
+
+    Parameters
+    ----------
+    operation, problem, got, expected, because, hint, excerpt
+        As in `DLCompilerError`.
+    replay : str, optional
+        One line of Python that reproduces the state in which it happened.
+    """
+
+    def __init__(
+        self,
+        operation: str,
+        problem: str,
+        *,
+        got: object = None,
+        expected: object = None,
+        because: str | None = None,
+        hint: str | None = "this is a bug in dlcompiler: please report it with this text",
+        excerpt: str | None = None,
+        replay: str | None = None,
+    ) -> None:
+        super().__init__(
+            operation,
+            problem,
+            got=got,
+            expected=expected,
+            because=because,
+            hint=hint,
+            excerpt=excerpt,
+        )
+        self.replay = replay
+
+    def parts(self) -> Iterator[tuple[str, object]]:
+        """Yield the common parts, then the replay line."""
+        yield from super().parts()
+        yield "replay", self.replay
