@@ -1,0 +1,24 @@
+"""How core objects show themselves in a notebook: the one upward reference, to `views`.
+
+A core object's ``_repr_html_`` calls `render` with its kind; the view is loaded only then.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+REGISTRY: dict[str, str] = {
+    "func": "dlcompiler.views.html:func_html",
+    "schedule": "dlcompiler.views.html:schedule_html",
+    "history": "dlcompiler.views.html:history_html",
+    "tensor": "dlcompiler.views.html:tensor_html",
+}
+
+
+def render(kind: str, value: Any) -> str:
+    """Return the HTML of `value`, drawn by the view registered for `kind`."""
+    module, _, attribute = REGISTRY[kind].partition(":")
+    view: Callable[[Any], str] = getattr(importlib.import_module(module), attribute)
+    return view(value)

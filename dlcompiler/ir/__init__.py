@@ -1,0 +1,133 @@
+"""The loop IR: expressions, statements and functions, and the tools that read and rewrite them.
+
+The whole grammar::
+
+    PrimFunc  = (name, params: Buffer*, body: Stmt, axes)
+    Stmt      = For(var, extent, kind, body, origin)   kind: serial | parallel | vectorized | unrolled
+              | Store(buffer, indices, value, origin)
+              | If(condition, then, otherwise?)
+              | Seq(statements)
+              | Allocate(buffer, body, origin)
+    Expr      = Const(value, dtype) | Var(name, dtype)
+              | Binary(op, a, b)    op: add sub mul div floordiv floormod truncdiv truncmod min max
+              | Compare(op, a, b)   op: eq ne lt le gt ge
+              | Logical(op, a, b)   op: and or                | Not(value)
+              | Cast(value, dtype)  | Call(name, args, dtype)
+              | Select(condition, a, b)                       both sides are evaluated
+              | IfThenElse(condition, a, b)                   only the chosen side is evaluated
+              | Load(buffer, indices)
+              | Ramp(base, stride, lanes) | Broadcast(value, lanes)
+              | TensorLoad(tensor, indices) | Reduce(reducer, value, axes)     gone after lowering
+
+Semantics that every consumer (interpreter, code generator, simplifier) keeps:
+
+- Dtype ``index`` (loop variables, extents, buffer indices) is a mathematical integer: it never
+  overflows, and the simplifier may use that. All other integers are *data* and wrap around.
+  An index that becomes data goes through an explicit ``Cast``.
+- ``floordiv``/``floormod`` round toward minus infinity, ``truncdiv``/``truncmod`` toward zero.
+  Integer division by zero gives 0 and its remainder 0; ``INT_MIN // -1`` wraps to ``INT_MIN``.
+- ``min`` and ``max`` of floats propagate NaN. Float arithmetic is IEEE; only the contraction of a
+  multiply and an add into one FMA is allowed.
+- A float is converted to an integer by truncation that saturates; NaN becomes 0.
+- A vector dtype is written ``float32x8``. The lanes of a vectorized loop run in any order.
+"""
+
+from dlcompiler.ir.expr import (
+    Axis,
+    Binary,
+    Broadcast,
+    Call,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    IfThenElse,
+    Load,
+    Logical,
+    Not,
+    Operators,
+    Ramp,
+    Reduce,
+    Reducer,
+    Select,
+    TensorHandle,
+    TensorLoad,
+    Var,
+    as_expr,
+    binary,
+    cast,
+    compare,
+    const,
+    index_const,
+    logical,
+)
+from dlcompiler.ir.func import PrimFunc
+from dlcompiler.ir.printer import Printed, format_expr, print_func
+from dlcompiler.ir.rewrite import free_vars, rewrite, substitute, walk
+from dlcompiler.ir.stmt import (
+    Allocate,
+    Buffer,
+    For,
+    If,
+    LoopKind,
+    Origin,
+    Seq,
+    StepRef,
+    Stmt,
+    Store,
+    seq,
+)
+from dlcompiler.ir.structural import structural_equal, structural_key
+from dlcompiler.ir.verify import verify_func
+
+__all__ = [
+    "Allocate",
+    "Axis",
+    "Binary",
+    "Broadcast",
+    "Buffer",
+    "Call",
+    "Cast",
+    "Compare",
+    "Const",
+    "Expr",
+    "For",
+    "If",
+    "IfThenElse",
+    "Load",
+    "Logical",
+    "LoopKind",
+    "Not",
+    "Operators",
+    "Origin",
+    "PrimFunc",
+    "Printed",
+    "Ramp",
+    "Reduce",
+    "Reducer",
+    "Select",
+    "Seq",
+    "StepRef",
+    "Stmt",
+    "Store",
+    "TensorHandle",
+    "TensorLoad",
+    "Var",
+    "as_expr",
+    "binary",
+    "cast",
+    "compare",
+    "const",
+    "format_expr",
+    "free_vars",
+    "index_const",
+    "logical",
+    "print_func",
+    "rewrite",
+    "seq",
+    "structural_equal",
+    "structural_key",
+    "substitute",
+    "verify_func",
+    "walk",
+]

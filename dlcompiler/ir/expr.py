@@ -1,0 +1,587 @@
+"""Expressions of the loop IR, and the operators that build them."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+from dlcompiler import dtypes
+from dlcompiler.errors import ExpressionError
+
+if TYPE_CHECKING:
+    from dlcompiler.ir.stmt import Buffer
+
+BinaryOp: TypeAlias = Literal[
+    "add", "sub", "mul", "div", "floordiv", "floormod", "truncdiv", "truncmod", "min", "max"
+]
+CompareOp: TypeAlias = Literal["eq", "ne", "lt", "le", "gt", "ge"]
+LogicalOp: TypeAlias = Literal["and", "or"]
+AxisKind: TypeAlias = Literal["data", "reduce"]
+
+INTEGER_ONLY = frozenset({"floordiv", "floormod", "truncdiv", "truncmod"})
+
+
+class Operators:
+    """Python operators for everything that stands for an expression: nodes, axes, tensors."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __add__(self, other: Any) -> Expr:
+        return binary("add", self, other)
+
+    def __radd__(self, other: Any) -> Expr:
+        return binary("add", other, self)
+
+    def __sub__(self, other: Any) -> Expr:
+        return binary("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Expr:
+        return binary("sub", other, self)
+
+    def __mul__(self, other: Any) -> Expr:
+        return binary("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Expr:
+        return binary("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Expr:
+        return binary("div", self, other)
+
+    def __rtruediv__(self, other: Any) -> Expr:
+        return binary("div", other, self)
+
+    def __floordiv__(self, other: Any) -> Expr:
+        return binary("floordiv", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Expr:
+        return binary("floordiv", other, self)
+
+    def __mod__(self, other: Any) -> Expr:
+        return binary("floormod", self, other)
+
+    def __rmod__(self, other: Any) -> Expr:
+        return binary("floormod", other, self)
+
+    def __neg__(self) -> Expr:
+        value = as_expr(self)
+        return binary("sub", const(0, value.dtype), value)
+
+    def __lt__(self, other: Any) -> Expr:
+        return compare("lt", self, other)
+
+    def __le__(self, other: Any) -> Expr:
+        return compare("le", self, other)
+
+    def __gt__(self, other: Any) -> Expr:
+        return compare("gt", self, other)
+
+    def __ge__(self, other: Any) -> Expr:
+        return compare("ge", self, other)
+
+    def __eq__(self, other: Any) -> Any:
+        if not is_operand(other):
+            return NotImplemented
+        return compare("eq", self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        if not is_operand(other):
+            return NotImplemented
+        return compare("ne", self, other)
+
+    def __bool__(self) -> bool:
+        raise ExpressionError(
+            "truth value of an expression",
+            "it is known only when the program runs",
+            got=str(self),
+            hint="combine conditions with te.all(a, b) or te.any(a, b), choose with "
+            "te.if_then_else(condition, a, b)",
+        )
+
+    def astype(self, dtype: str) -> Expr:
+        """Convert to `dtype`."""
+        return cast(self, dtype)
+
+
+class Expr(Operators):
+    """A node of an expression. `dtype` is its type, such as ``float32`` or ``float32x8``."""
+
+    __slots__ = ()
+    dtype: str
+
+    def __str__(self) -> str:
+        from dlcompiler.ir.printer import format_expr
+
+        return format_expr(self)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self})"
+
+
+# A node is compared by identity and never by its fields: shared sub-trees would make a generated
+# __eq__ exponential, and 1 == 1.0 == True. `structural_equal` compares by value.
+node = dataclass(frozen=True, slots=True, eq=False, repr=False)
+
+
+def _set(target: Any, name: str, value: Any) -> None:
+    object.__setattr__(target, name, value)
+
+
+@node
+class Const(Expr):
+    """A literal: `bool`, `int` or `float` with its dtype."""
+
+    value: bool | int | float
+    dtype: str
+
+
+@node
+class Var(Expr):
+    """A scalar variable; loop variables have the dtype ``index``."""
+
+    name: str
+    dtype: str = "index"
+
+    def __bool__(self) -> bool:
+        return True
+
+
+@node
+class Binary(Expr):
+    """An arithmetic operation on two operands of one dtype."""
+
+    op: BinaryOp
+    a: Expr
+    b: Expr
+    dtype: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        _set(self, "dtype", self.a.dtype)
+
+
+@node
+class Compare(Expr):
+    """A comparison of two operands of one dtype."""
+
+    op: CompareOp
+    a: Expr
+    b: Expr
+    dtype: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        _set(self, "dtype", dtypes.with_lanes("bool", dtypes.lanes(self.a.dtype)))
+
+    def __bool__(self) -> bool:
+        """Answer by identity for two variables, so that ``in`` and ``.index`` work on them."""
+        if self.op in ("eq", "ne") and isinstance(self.a, Var) and isinstance(self.b, Var):
+            return (self.a is self.b) == (self.op == "eq")
+        return Operators.__bool__(self)
+
+
+@node
+class Logical(Expr):
+    """``and``/``or`` of two conditions; the second is evaluated only when it decides."""
+
+    op: LogicalOp
+    a: Expr
+    b: Expr
+    dtype: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        _set(self, "dtype", self.a.dtype)
+
+
+@node
+class Not(Expr):
+    """The negation of a condition."""
+
+    value: Expr
+    dtype: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        _set(self, "dtype", self.value.dtype)
+
+
+@node
+class Cast(Expr):
+    """A conversion to another dtype."""
+
+    value: Expr
+    dtype: str
+
+
+@node
+class Select(Expr):
+    """A choice of which both sides are evaluated; it vectorizes."""
+
+    condition: Expr
+    a: Expr
+    b: Expr
+    dtype: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        _set(self, "dtype", self.a.dtype)
+
+
+@node
+class IfThenElse(Expr):
+    """A choice of which only the chosen side is evaluated: it may guard a load."""
+
+    condition: Expr
+    a: Expr
+    b: Expr
+    dtype: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        _set(self, "dtype", self.a.dtype)
+
+
+@node
+class Call(Expr):
+    """A pure function of scalars, by name (``exp``, ``sqrt`` …)."""
+
+    name: str
+    args: tuple[Expr, ...]
+    dtype: str
+
+
+@node
+class Load(Expr):
+    """One element (or, with vector indices, several) of a buffer."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    dtype: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        _set(self, "dtype", dtypes.with_lanes(self.buffer.dtype, lanes_of(self.indices)))
+
+
+@node
+class Ramp(Expr):
+    """The vector ``base, base + stride, …`` of `lanes` elements."""
+
+    base: Expr
+    stride: Expr
+    lanes: int
+    dtype: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        _set(self, "dtype", dtypes.with_lanes(self.base.dtype, self.lanes))
+
+
+@node
+class Broadcast(Expr):
+    """The vector of `lanes` copies of `value`."""
+
+    value: Expr
+    lanes: int
+    dtype: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        _set(self, "dtype", dtypes.with_lanes(self.value.dtype, self.lanes))
+
+
+class TensorHandle(Protocol):
+    """What the IR needs to know of a tensor of the `te` package."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> str: ...
+
+
+@node
+class TensorLoad(Expr):
+    """One element of a tensor, before buffers exist."""
+
+    tensor: TensorHandle
+    indices: tuple[Expr, ...]
+    dtype: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        _set(self, "dtype", dtypes.with_lanes(self.tensor.dtype, lanes_of(self.indices)))
+
+
+class Axis(Operators):
+    """A dimension that a stage iterates over: a data axis or a reduction axis.
+
+    Axes are compared by identity. In an expression an axis stands for its variable `var`.
+    """
+
+    __slots__ = ("extent", "id", "kind", "lineage", "name", "start", "var")
+
+    def __init__(
+        self,
+        name: str,
+        extent: int,
+        kind: AxisKind,
+        *,
+        start: int = 0,
+        id: str = "",
+        lineage: object | None = None,
+    ) -> None:
+        self.name = name
+        self.start = start
+        """What the axis stands for in its first iteration; its variable still counts from 0."""
+        self.extent = extent
+        """Number of iterations when it was created; [1]."""
+        self.kind: AxisKind = kind
+        self.id = id
+        """Unique in its history: derived from (parent state, step, position); '' for axes of te."""
+        self.lineage = lineage
+        """The history that owns an axis made by a schedule step; None for an axis of te."""
+        self.var = Var(name)
+
+    def __as_expr__(self) -> Expr:
+        return binary("add", self.var, self.start) if self.start else self.var
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"Axis({self.name}, extent={self.extent}, {self.kind})"
+
+    @property
+    def dom(self) -> range:
+        """The values the axis takes."""
+        return range(self.start, self.start + self.extent)
+
+
+@dataclass(frozen=True)
+class Reducer:
+    """A commutative reduction: its name and the binary operation that combines two values."""
+
+    name: str
+    op: BinaryOp
+
+    def identity(self, dtype: str) -> Const:
+        """Return the value that changes nothing when combined."""
+        match self.op:
+            case "add":
+                return const(0, dtype)
+            case "min":
+                return const(dtypes.max_value(dtype), dtype)
+            case "max":
+                return const(dtypes.min_value(dtype), dtype)
+        raise AssertionError(self.op)
+
+    def combine(self, a: Expr, b: Expr) -> Expr:
+        """Return the expression that merges two partial results."""
+        return Binary(self.op, a, b)
+
+
+@node
+class Reduce(Expr):
+    """`value` combined over all points of `axes`."""
+
+    reducer: Reducer
+    value: Expr
+    axes: tuple[Axis, ...]
+    dtype: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        _set(self, "dtype", self.value.dtype)
+
+
+# -- building ---------------------------------------------------------------------------------
+
+
+def is_operand(value: Any) -> bool:
+    """Tell whether `value` can stand in an expression."""
+    return isinstance(value, Operators | bool | numbers.Real) or hasattr(value, "__as_expr__")
+
+
+def lanes_of(indices: Sequence[Expr]) -> int:
+    """Return the number of lanes that `indices` address at once."""
+    return max((dtypes.lanes(index.dtype) for index in indices), default=1)
+
+
+def const(value: Any, dtype: str) -> Const:
+    """Make a literal of `dtype`.
+
+    Raises
+    ------
+    ExpressionError
+        If an integer dtype cannot hold `value`.
+    """
+    if dtypes.is_float(dtype):
+        return Const(float(value), dtype)
+    if dtypes.is_bool(dtype):
+        return Const(bool(value), dtype)
+    if value != int(value):
+        raise ExpressionError(
+            f"literal {value!r}", f"not an integer, as {dtype} needs", got=repr(value)
+        )
+    if not dtypes.is_index(dtype) and not (
+        dtypes.min_value(dtype) <= value <= dtypes.max_value(dtype)
+    ):
+        raise ExpressionError(
+            f"literal {value!r}",
+            f"does not fit {dtype}",
+            got=repr(value),
+            expected=f"{dtypes.min_value(dtype)} to {dtypes.max_value(dtype)}",
+            hint="cast the other operand to a wider type with .astype(…)",
+        )
+    return Const(int(value), dtype)
+
+
+def index_const(value: int) -> Const:
+    """Make a literal of dtype ``index``."""
+    return Const(value, "index")
+
+
+def as_expr(value: Any, like: str | None = None) -> Expr:
+    """Return `value` as an expression.
+
+    A Python or NumPy number becomes a literal of the dtype `like` (of the other operand), except
+    that a fractional number beside an integer becomes ``float32``; alone, an int is ``int32``, a
+    float ``float32``.
+    """
+    if isinstance(value, Expr):
+        return value
+    if hasattr(value, "__as_expr__"):
+        expr: Expr = value.__as_expr__()
+        return expr
+    if type(value).__name__ in ("bool", "bool_"):
+        return Const(bool(value), "bool") if like is None else const(value, like)
+    if isinstance(value, numbers.Integral):
+        return const(int(value), like if like not in (None, "bool") else "int32")
+    if isinstance(value, numbers.Real):
+        return const(float(value), like if like and dtypes.is_float(like) else "float32")
+    raise ExpressionError(
+        "expression",
+        "not something that can be computed with",
+        got=f"{value!r} ({type(value).__name__})",
+        expected="an expression, an axis, or a number",
+        hint="index a tensor to use its elements: A[i, j]"
+        if hasattr(value, "shape")
+        else None,
+    )
+
+
+def _operands(a: Any, b: Any) -> tuple[Expr, Expr]:
+    """Convert both operands to one dtype and one number of lanes."""
+    if isinstance(a, Operators):
+        a = as_expr(a)
+        b = as_expr(b, dtypes.element(a.dtype))
+    else:
+        b = as_expr(b)
+        a = as_expr(a, dtypes.element(b.dtype))
+    if a.dtype == b.dtype:
+        return a, b
+    lanes = max(dtypes.lanes(a.dtype), dtypes.lanes(b.dtype))
+    dtype = dtypes.promote(dtypes.element(a.dtype), dtypes.element(b.dtype))
+    return _widen(cast(a, dtype), lanes), _widen(cast(b, dtype), lanes)
+
+
+def _widen(value: Expr, lanes: int) -> Expr:
+    return Broadcast(value, lanes) if lanes > 1 and dtypes.lanes(value.dtype) == 1 else value
+
+
+def binary(op: BinaryOp, a: Any, b: Any) -> Expr:
+    """Build an arithmetic expression; operands are promoted to one dtype.
+
+    Raises
+    ------
+    ExpressionError
+        If the operands are conditions, or floats where integers are needed.
+    """
+    a, b = _operands(a, b)
+    element = dtypes.element(a.dtype)
+    if dtypes.is_bool(element):
+        raise ExpressionError(
+            f"{op} of conditions",
+            "arithmetic on bool is not defined",
+            got=f"{a} and {b}",
+            hint="combine with te.all/te.any, or convert with .astype('int32')",
+        )
+    if op == "div" and not dtypes.is_float(element):
+        a, b = (cast(x, dtypes.with_lanes("float32", dtypes.lanes(x.dtype))) for x in (a, b))
+    if op in INTEGER_ONLY and dtypes.is_float(element):
+        raise ExpressionError(
+            f"{op} of floats", "defined for integers only", got=f"{a} and {b} ({element})"
+        )
+    if element == "index" and isinstance(a, Const) and isinstance(b, Const):
+        return index_const(fold_index(op, int(a.value), int(b.value)))
+    return Binary(op, a, b)
+
+
+def fold_index(op: BinaryOp, a: int, b: int) -> int:
+    """Compute an index operation on two numbers; division by zero gives 0."""
+    match op:
+        case "add":
+            return a + b
+        case "sub":
+            return a - b
+        case "mul":
+            return a * b
+        case "floordiv":
+            return a // b if b else 0
+        case "floormod":
+            return a % b if b else 0
+        case "truncdiv":
+            return (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1) if b else 0
+        case "truncmod":
+            return a - b * fold_index("truncdiv", a, b) if b else 0
+        case "min":
+            return min(a, b)
+        case "max":
+            return max(a, b)
+    raise AssertionError(op)
+
+
+def compare(op: CompareOp, a: Any, b: Any) -> Expr:
+    """Build a comparison; operands are promoted to one dtype."""
+    a, b = _operands(a, b)
+    return Compare(op, a, b)
+
+
+def condition(value: Any, operation: str) -> Expr:
+    """Return `value` as a condition, refusing a Python bool.
+
+    A Python bool in the place of a condition is nearly always a comparison that was decided too
+    early (``i == 0 and j == 0``), and would silently drop that condition.
+    """
+    if isinstance(value, bool) or type(value).__name__ == "bool_":
+        raise ExpressionError(
+            operation,
+            "the condition is a Python bool, decided before the program runs",
+            got=repr(value),
+            expected="a comparison of axes or tensor elements",
+            hint="use te.all(a, b) and te.any(a, b) instead of 'and' and 'or'; te.const(True, "
+            "'bool') if a constant is meant",
+        )
+    expr = as_expr(value)
+    if dtypes.element(expr.dtype) != "bool":
+        raise ExpressionError(
+            operation, "the condition is not a bool", got=f"{expr} ({expr.dtype})",
+            hint="compare it: x != 0",
+        )
+    return expr
+
+
+def logical(op: LogicalOp, *values: Any) -> Expr:
+    """Join conditions with ``and`` or ``or``."""
+    if not values:
+        raise ExpressionError(f"te.{'all' if op == 'and' else 'any'}", "no condition given")
+    exprs = [condition(value, f"te.{'all' if op == 'and' else 'any'}") for value in values]
+    result = exprs[0]
+    for expr in exprs[1:]:
+        result = Logical(op, result, expr)
+    return result
+
+
+def cast(value: Any, dtype: str) -> Expr:
+    """Convert `value` to the element type `dtype`, keeping its lanes."""
+    expr = as_expr(value)
+    target = dtypes.with_lanes(dtypes.element(dtype), dtypes.lanes(expr.dtype))
+    if expr.dtype == target:
+        return expr
+    if isinstance(expr, Const) and isinstance(expr.value, int) and expr.dtype == "index":
+        return const(expr.value, target)
+    return Cast(expr, target)

@@ -1,0 +1,41 @@
+"""A function of the loop IR."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from dlcompiler.ir.stmt import Buffer, StepRef, Stmt
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrimFunc:
+    """A program over buffers: `params` are given by the caller, inputs before outputs.
+
+    `outputs` names the parameters that are written. `axes` tells, for the stage that a store
+    belongs to (``C`` or ``C.init``), which loops it must be reachable from: passes may delete
+    loops, but never lose where a store came from.
+    """
+
+    name: str
+    params: tuple[Buffer, ...]
+    outputs: tuple[Buffer, ...]
+    body: Stmt
+    axes: Mapping[StepRef, frozenset[StepRef]] = field(default_factory=dict)
+
+    def with_body(self, body: Stmt) -> PrimFunc:
+        """Return the same function with another body; itself when nothing changed."""
+        return self if body is self.body else replace(self, body=body)
+
+    def __str__(self) -> str:
+        from dlcompiler.ir.printer import print_func
+
+        return print_func(self).text
+
+    def __repr__(self) -> str:
+        return f"PrimFunc({self.name}, {len(self.params)} parameters)"
+
+    def _repr_html_(self) -> str:
+        from dlcompiler.display import render
+
+        return render("func", self)

@@ -1,0 +1,203 @@
+"""Text of the loop IR: it reads like Python, and is the same in every process.
+
+The line of a statement in this text is its number everywhere: in the debug information of the
+machine code, in views, in golden tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import assert_never
+
+from dlcompiler.ir.expr import (
+    Axis,
+    Binary,
+    Broadcast,
+    Call,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    IfThenElse,
+    Load,
+    Logical,
+    Not,
+    Ramp,
+    Reduce,
+    Select,
+    TensorLoad,
+    Var,
+)
+from dlcompiler.ir.func import PrimFunc
+from dlcompiler.ir.stmt import Allocate, Buffer, For, If, Seq, Stmt, Store
+
+INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "floormod": "%"}
+COMPARISON = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+PRECEDENCE = {
+    "or": 1, "and": 2, "not": 3, "compare": 4,
+    "add": 5, "sub": 5, "mul": 6, "div": 6, "floordiv": 6, "floormod": 6, "unary": 7, "atom": 9,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A printed function: its text, and the line (from 1) of each statement by ``id``."""
+
+    text: str
+    line_of: dict[int, int]
+    statement_at: dict[int, Stmt]
+
+
+def format_expr(expr: Expr) -> str:
+    """Return `expr` as text."""
+    return _expr(expr)[0]
+
+
+def format_number(value: bool | int | float) -> str:
+    """Return a literal as text; infinities and NaN by name."""
+    if isinstance(value, float):
+        if value != value:
+            return "nan"
+        if value in (float("inf"), float("-inf")):
+            return "inf" if value > 0 else "-inf"
+        return repr(value)
+    return str(value)
+
+
+def _wrap(expr: Expr, level: int) -> str:
+    text, own = _expr(expr)
+    return f"({text})" if own < level else text
+
+
+def _expr(expr: Expr) -> tuple[str, int]:  # noqa: C901, PLR0911, PLR0912 - one case per node
+    """Return the text of `expr` and the precedence of its outermost operation."""
+    match expr:
+        case Const(value, _):
+            text = format_number(value)
+            return text, PRECEDENCE["unary" if text.startswith("-") else "atom"]
+        case Var(name, _):
+            return name, PRECEDENCE["atom"]
+        case Binary(op, a, b) if op in INFIX:
+            level = PRECEDENCE[op]
+            # "i*32 + j": products bind visibly tighter.
+            joint = "*" if op == "mul" else f" {INFIX[op]} "
+            return f"{_wrap(a, level)}{joint}{_wrap(b, level + 1)}", level
+        case Binary(op, a, b):
+            return f"{op}({format_expr(a)}, {format_expr(b)})", PRECEDENCE["atom"]
+        case Compare(op, a, b):
+            level = PRECEDENCE["compare"]
+            return f"{_wrap(a, level + 1)} {COMPARISON[op]} {_wrap(b, level + 1)}", level
+        case Logical(op, a, b):
+            level = PRECEDENCE[op]
+            return f"{_wrap(a, level)} {op} {_wrap(b, level + 1)}", level
+        case Not(value):
+            return f"not {_wrap(value, PRECEDENCE['not'])}", PRECEDENCE["not"]
+        case Cast(value, dtype):
+            return f"{dtype}({format_expr(value)})", PRECEDENCE["atom"]
+        case Select(condition, a, b):
+            return f"select({_list(condition, a, b)})", PRECEDENCE["atom"]
+        case IfThenElse(condition, a, b):
+            return f"if_then_else({_list(condition, a, b)})", PRECEDENCE["atom"]
+        case Call(name, args, _):
+            return f"{name}({_list(*args)})", PRECEDENCE["atom"]
+        case Load(buffer, indices):
+            return f"{buffer.name}[{_list(*indices)}]", PRECEDENCE["atom"]
+        case TensorLoad(tensor, indices):
+            return f"{tensor.name}[{_list(*indices)}]", PRECEDENCE["atom"]
+        case Ramp(base, stride, lanes):
+            step = format_expr(stride)
+            suffix = "" if step == "1" else f":{step}"
+            return f"{format_expr(base)} : +{lanes}{suffix}", 0
+        case Broadcast(value, lanes):
+            return f"broadcast({format_expr(value)}, {lanes})", PRECEDENCE["atom"]
+        case Reduce(reducer, value, axes):
+            names = ", ".join(axis.name for axis in axes)
+            return f"{reducer.name}({format_expr(value)}, axis=[{names}])", PRECEDENCE["atom"]
+        case _:
+            raise AssertionError(f"unknown expression {type(expr)}")
+
+
+def _list(*exprs: Expr) -> str:
+    return ", ".join(format_expr(expr) for expr in exprs) or "()"
+
+
+def format_buffer(buffer: Buffer) -> str:
+    """Return a buffer's declaration, such as ``A: float32[16, 4] in local``."""
+    shape = ", ".join(str(extent) for extent in buffer.shape)
+    scope = "" if buffer.scope == "global" else f" in {buffer.scope}"
+    return f"{buffer.name}: {buffer.dtype}[{shape}]{scope}"
+
+
+def format_axis(axis: Axis) -> str:
+    """Return an axis as ``k(512)``, with a mark when it is a reduction."""
+    return f"{axis.name}({axis.extent}{', reduce' if axis.kind == 'reduce' else ''})"
+
+
+def format_store(store: Store) -> str:
+    """Return an assignment; an update of the element itself prints as ``+=`` or ``max=``."""
+    target = f"{store.buffer.name}[{_list(*store.indices)}]"
+    match store.value:
+        case Binary("add" | "mul" | "min" | "max" as op, Load(buffer, indices), value) if (
+            buffer is store.buffer
+            and len(indices) == len(store.indices)
+            and _list(*indices) == _list(*store.indices)
+        ):
+            symbol = {"add": "+", "mul": "*"}.get(op, op)
+            return f"{target} {symbol}= {format_expr(value)}"
+    return f"{target} = {format_expr(store.value)}"
+
+
+def format_loop(loop: For) -> str:
+    """Return the head of a loop."""
+    extent = format_expr(loop.extent)
+    domain = f"range({extent})" if loop.kind == "serial" else f"{loop.kind}({extent})"
+    return f"for {loop.var.name} in {domain}:"
+
+
+def print_func(func: PrimFunc) -> Printed:
+    """Print `func`.
+
+    Returns
+    -------
+    Printed
+        The text, with the line number of every statement.
+    """
+    params = ", ".join(format_buffer(buffer) for buffer in func.params)
+    lines = [f"def {func.name}({params}):"]
+    line_of: dict[int, int] = {}
+    statement_at: dict[int, Stmt] = {}
+
+    def emit(depth: int, text: str, statement: Stmt | None = None) -> None:
+        lines.append("    " * depth + text)
+        if statement is not None:
+            line_of[id(statement)] = len(lines)
+            statement_at[len(lines)] = statement
+
+    _print_stmt(func.body, 1, emit)
+    return Printed("\n".join(lines) + "\n", line_of, statement_at)
+
+
+def _print_stmt(stmt: Stmt, depth: int, emit: Callable[[int, str, Stmt | None], None]) -> None:
+    match stmt:
+        case For():
+            emit(depth, format_loop(stmt), stmt)
+            _print_stmt(stmt.body, depth + 1, emit)
+        case Store():
+            emit(depth, format_store(stmt), stmt)
+        case If(condition, then, otherwise):
+            emit(depth, f"if {format_expr(condition)}:", stmt)
+            _print_stmt(then, depth + 1, emit)
+            if otherwise is not None:
+                emit(depth, "else:", None)
+                _print_stmt(otherwise, depth + 1, emit)
+        case Seq(statements):
+            if not statements:
+                emit(depth, "pass", stmt)
+            for statement in statements:
+                _print_stmt(statement, depth, emit)
+        case Allocate(buffer, body):
+            emit(depth, f"allocate {format_buffer(buffer)}", stmt)
+            _print_stmt(body, depth, emit)
+        case _:
+            assert_never(stmt)  # type: ignore[arg-type]  # Stmt is open to the type checker

@@ -1,0 +1,113 @@
+"""Traversal: `walk` visits, `rewrite` replaces bottom-up, `substitute` replaces variables.
+
+All three treat a program as a graph: a node that is reached twice is visited once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import TypeAlias, TypeVar, cast
+
+from dlcompiler.ir.expr import Expr, Var
+from dlcompiler.ir.stmt import Stmt
+
+Node: TypeAlias = Expr | Stmt
+T = TypeVar("T", Expr, Stmt)
+
+# The fields of a node that hold nodes or tuples of nodes; all others are data.
+CHILD_FIELDS = frozenset(
+    {
+        "a", "b", "args", "base", "body", "condition", "extent", "indices", "otherwise",
+        "statements", "stride", "then", "value",
+    }
+)  # fmt: skip
+
+
+@cache
+def _fields(kind: type) -> tuple[tuple[str, bool], ...]:
+    """Return (name, may hold children) for each constructor field of a node class."""
+    return tuple((f.name, f.name in CHILD_FIELDS) for f in dataclasses.fields(kind) if f.init)
+
+
+def children(node: Node) -> Iterator[Node]:
+    """Yield the nodes directly below `node`."""
+    for name, is_child in _fields(type(node)):
+        if not is_child:
+            continue
+        value = getattr(node, name)
+        if isinstance(value, tuple):
+            yield from value
+        elif isinstance(value, Expr | Stmt):
+            yield value
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Yield `node` and everything below it once, parents first."""
+    seen: set[int] = set()
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        yield current
+        stack.extend(reversed(list(children(current))))
+
+
+def map_children(node: T, visit: Callable[[Node], Node]) -> T:
+    """Rebuild `node` with `visit` applied to its children; itself when none changed."""
+    values = []
+    changed = False
+    for name, is_child in _fields(type(node)):
+        old = getattr(node, name)
+        new = old
+        if is_child:
+            if isinstance(old, tuple):
+                items = tuple(visit(item) for item in old)
+                if any(a is not b for a, b in zip(items, old, strict=True)):
+                    new = items
+            elif isinstance(old, Expr | Stmt):
+                new = visit(old)
+        changed = changed or new is not old
+        values.append(new)
+    return type(node)(*values) if changed else node
+
+
+def rewrite(node: T, rule: Callable[[Node], Node]) -> T:
+    """Apply `rule` to every node, children first, and return the new program.
+
+    Parameters
+    ----------
+    node
+        An expression or a statement.
+    rule
+        Gets a node whose children are rewritten already; returns it or its replacement.
+
+    Returns
+    -------
+    The rewritten node; the same object if nothing changed.
+    """
+    memo: dict[int, tuple[Node, Node]] = {}
+
+    def visit(current: Node) -> Node:
+        if id(current) in memo:
+            return memo[id(current)][1]
+        result = rule(map_children(current, visit))
+        memo[id(current)] = (current, result)
+        return result
+
+    return cast(T, visit(node))
+
+
+def substitute(node: T, values: Mapping[Var, Expr]) -> T:
+    """Replace variables by expressions."""
+    if not values:
+        return node
+    return rewrite(node, lambda n: values.get(n, n) if isinstance(n, Var) else n)
+
+
+def free_vars(node: Node) -> set[Var]:
+    """Return the variables that occur in `node` (of a statement: bound ones included)."""
+    return {n for n in walk(node) if isinstance(n, Var)}

@@ -1,0 +1,476 @@
+"""The words of the language: what a user writes to make tensors and expressions.
+
+The names follow classic TE (and so `sum`, `max`, `all` … shadow Python's here).
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import itertools
+import numbers
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dlcompiler import dtypes
+from dlcompiler.errors import ExpressionError
+from dlcompiler.ir import (
+    Axis,
+    Call,
+    Const,
+    Expr,
+    IfThenElse,
+    Reduce,
+    Reducer,
+    Select,
+    as_expr,
+    binary,
+    cast,
+    walk,
+)
+from dlcompiler.ir import const as make_const
+from dlcompiler.ir import logical as join
+from dlcompiler.ir.expr import condition as as_condition
+from dlcompiler.te.tensor import ComputeOp, PlaceholderOp, Tensor
+
+MAX_ELEMENTS = 2**40
+_placeholder_names = (f"placeholder{n or ''}" for n in itertools.count())
+_axis_names = (f"rv{n or ''}" for n in itertools.count())
+
+SUM = Reducer("sum", "add")
+MIN = Reducer("min", "min")
+MAX = Reducer("max", "max")
+
+
+# -- tensors and axes ---------------------------------------------------------------------------
+
+
+def placeholder(
+    shape: Sequence[int] | int, dtype: str = "float32", name: str | None = None
+) -> Tensor:
+    """Declare an input tensor.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Extent of each dimension; 0 is allowed.
+    dtype : str
+        Element type.
+    name : str, optional
+        Unique names are made up for unnamed inputs.
+    """
+    name = _name(name, "te.placeholder") if name is not None else next(_placeholder_names)
+    where = f"te.placeholder {name}"
+    _data_dtype(dtype, where)
+    return PlaceholderOp(name, checked_shape(shape, where), dtype).output(0)
+
+
+def compute(
+    shape: Sequence[int] | int,
+    fcompute: Callable[..., Any],
+    name: str = "compute",
+    tag: str = "",
+    attrs: object = None,
+) -> Tensor:
+    """Define a tensor element by element.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Extent of each dimension of the result; a 0-d tensor has the shape ``()``.
+    fcompute : callable
+        Gets one axis for each dimension and returns the element's expression; a reduction
+        (`te.sum` …) stands at its top. Its parameter names become the axes' names.
+    name : str
+        Name of the tensor and of its stage.
+    tag : str
+        Free text kept with the operation.
+
+    Raises
+    ------
+    ExpressionError
+        If the function takes another number of arguments than there are dimensions, or a
+        reduction stands inside another expression.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((4, 8), name="A")
+    >>> te.compute((8, 4), lambda i, j: A[j, i], name="T")
+    Tensor(T: float32[8, 4])
+    """
+    del attrs  # accepted for classic code; nothing reads it
+    where = f"te.compute {name}"
+    _name(name, where)
+    extents = checked_shape(shape, where)
+    names = _parameter_names(fcompute, len(extents), where)
+    axes = tuple(Axis(n, extent, "data") for n, extent in zip(names, extents, strict=True))
+    result = fcompute(*axes)
+    if isinstance(result, list | tuple):
+        raise ExpressionError(where, "several outputs are not supported yet", got=repr(result))
+    body = as_expr(result)
+    if body.dtype == "index":
+        body = cast(body, "int32")
+    check_body(body, axes, where)
+    return ComputeOp(name, axes, body, tag).output(0)
+
+
+def reduce_axis(dom: Sequence[int], name: str | None = None) -> Axis:
+    """Declare an axis to reduce over.
+
+    Parameters
+    ----------
+    dom : (int, int)
+        First value and the value after the last: ``(0, n)``.
+    name : str, optional
+        Unique names are made up for unnamed axes.
+    """
+    name = _name(name, "te.reduce_axis") if name is not None else next(_axis_names)
+    where = f"te.reduce_axis {name}"
+    if not isinstance(dom, Sequence) or len(dom) != 2:
+        raise ExpressionError(where, "the domain is not a pair", got=repr(dom), expected="(0, n)")
+    first, end = (_integer(bound, where) for bound in dom)
+    if end < first:
+        raise ExpressionError(where, "the domain is empty", got=repr(dom), expected="(0, n)")
+    return Axis(name, end - first, "reduce", start=first)
+
+
+def var(name: str = "n", dtype: str = "int32") -> Expr:
+    """Declare a symbolic extent: not supported yet, shapes are numbers.
+
+    Raises
+    ------
+    ExpressionError
+        Always.
+    """
+    raise ExpressionError(
+        f"te.var {name}",
+        "symbolic shapes come in a later version",
+        got=f"a variable of {dtype}",
+        expected="numbers as extents",
+        hint="write a Python function that builds the expression for given extents",
+    )
+
+
+def const(value: complex, dtype: str = "int32") -> Const:
+    """Make a literal of `dtype`."""
+    return make_const(value, dtype)
+
+
+# -- reductions ---------------------------------------------------------------------------------
+
+
+def sum(expr: Any, axis: Any) -> Reduce:
+    """Add up `expr` over one or several reduction axes."""
+    return _reduce(SUM, expr, axis)
+
+
+def max(expr: Any, axis: Any) -> Reduce:
+    """Return the largest `expr` over reduction axes; NaN wins."""
+    return _reduce(MAX, expr, axis)
+
+
+def min(expr: Any, axis: Any) -> Reduce:
+    """Return the smallest `expr` over reduction axes; NaN wins."""
+    return _reduce(MIN, expr, axis)
+
+
+def _reduce(reducer: Reducer, expr: Any, axis: Any) -> Reduce:
+    where = f"te.{reducer.name}"
+    axes = tuple(axis) if isinstance(axis, list | tuple) else (axis,)
+    for item in axes:
+        if not isinstance(item, Axis) or item.kind != "reduce":
+            raise ExpressionError(
+                where, "can only reduce over reduction axes", got=repr(item),
+                expected="an axis made by te.reduce_axis, or a list of them",
+            )  # fmt: skip
+    if len(set(axes)) != len(axes) or not axes:
+        raise ExpressionError(where, "each axis must be given once", got=repr(axes))
+    value = as_expr(expr)
+    if value.dtype == "index":
+        value = cast(value, "int32")
+    if dtypes.is_bool(value.dtype):
+        raise ExpressionError(
+            where, "cannot reduce conditions", got=str(value), hint="use .astype('int32')"
+        )
+    return Reduce(reducer, value, axes)
+
+
+# -- choices and conditions -----------------------------------------------------------------------
+
+
+def if_then_else(condition: Any, then: Any, otherwise: Any) -> Expr:
+    """Choose lazily: the side that is not chosen is not evaluated, so a load in it may be guarded.
+
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((4,), name="A")
+    >>> padded = te.compute((6,), lambda i: te.if_then_else(te.all(i >= 1, i < 5), A[i - 1], 0.0))
+    """
+    cond = as_condition(condition, "te.if_then_else")
+    a, b = _same_dtype(then, otherwise)
+    return IfThenElse(cond, a, b)
+
+
+def select(condition: Any, then: Any, otherwise: Any) -> Expr:
+    """Choose eagerly: both sides are evaluated."""
+    cond = as_condition(condition, "te.select")
+    a, b = _same_dtype(then, otherwise)
+    return Select(cond, a, b)
+
+
+def all(*conditions: Any) -> Expr:
+    """Return the conjunction of conditions (Python's ``and`` would decide too early)."""
+    return join("and", *conditions)
+
+
+def any(*conditions: Any) -> Expr:
+    """Return the disjunction of conditions (Python's ``or`` would decide too early)."""
+    return join("or", *conditions)
+
+
+def _same_dtype(a: Any, b: Any) -> tuple[Expr, Expr]:
+    """Convert two values to their common dtype, conditions included."""
+    a = as_expr(a) if not isinstance(a, numbers.Number) else a
+    b = as_expr(b, a.dtype if isinstance(a, Expr) else None)
+    a = as_expr(a, b.dtype)
+    dtype = a.dtype if a.dtype == b.dtype else dtypes.promote(a.dtype, b.dtype)
+    return cast(a, dtype), cast(b, dtype)
+
+
+# -- arithmetic -----------------------------------------------------------------------------------
+
+
+def minimum(a: Any, b: Any) -> Expr:
+    """Return the smaller of two values; NaN wins."""
+    return binary("min", a, b)
+
+
+def maximum(a: Any, b: Any) -> Expr:
+    """Return the larger of two values; NaN wins."""
+    return binary("max", a, b)
+
+
+def div(a: Any, b: Any) -> Expr:
+    """Divide; integers are divided as ``float32``."""
+    return binary("div", a, b)
+
+
+def floordiv(a: Any, b: Any) -> Expr:
+    """Divide integers, rounding toward minus infinity (Python's ``//``)."""
+    return binary("floordiv", a, b)
+
+
+def floormod(a: Any, b: Any) -> Expr:
+    """Return the remainder of `floordiv`; it has the sign of the divisor (Python's ``%``)."""
+    return binary("floormod", a, b)
+
+
+def truncdiv(a: Any, b: Any) -> Expr:
+    """Divide integers, rounding toward zero (C's ``/``)."""
+    return binary("truncdiv", a, b)
+
+
+def truncmod(a: Any, b: Any) -> Expr:
+    """Return the remainder of `truncdiv`; it has the sign of the dividend (C's ``%``)."""
+    return binary("truncmod", a, b)
+
+
+indexdiv = floordiv
+indexmod = floormod
+
+
+def min_value(dtype: str) -> Const:
+    """Return the smallest value of `dtype` (minus infinity for floats)."""
+    return make_const(dtypes.min_value(dtype), dtype)
+
+
+def max_value(dtype: str) -> Const:
+    """Return the largest value of `dtype` (infinity for floats)."""
+    return make_const(dtypes.max_value(dtype), dtype)
+
+
+def _float_function(name: str, value: Any) -> Expr:
+    """Build a call of a function on floats; integers are converted to ``float32``."""
+    expr = as_expr(value)
+    if dtypes.is_bool(expr.dtype):
+        raise ExpressionError(f"te.{name}", "takes a number", got=f"{expr} (bool)")
+    if not dtypes.is_float(expr.dtype):
+        expr = cast(expr, "float32")
+    return Call(name, (expr,), expr.dtype)
+
+
+def exp(x: Any) -> Expr:
+    """Return e**x."""
+    return _float_function("exp", x)
+
+
+def log(x: Any) -> Expr:
+    """Return the natural logarithm."""
+    return _float_function("log", x)
+
+
+def sqrt(x: Any) -> Expr:
+    """Return the square root."""
+    return _float_function("sqrt", x)
+
+
+def rsqrt(x: Any) -> Expr:
+    """Return ``1 / sqrt(x)``."""
+    root = _float_function("sqrt", x)
+    return binary("div", make_const(1, root.dtype), root)
+
+
+def sin(x: Any) -> Expr:
+    """Return the sine of `x` [rad]."""
+    return _float_function("sin", x)
+
+
+def cos(x: Any) -> Expr:
+    """Return the cosine of `x` [rad]."""
+    return _float_function("cos", x)
+
+
+def tan(x: Any) -> Expr:
+    """Return the tangent of `x` [rad]."""
+    return _float_function("tan", x)
+
+
+def tanh(x: Any) -> Expr:
+    """Return the hyperbolic tangent."""
+    return _float_function("tanh", x)
+
+
+def sigmoid(x: Any) -> Expr:
+    """Return ``1 / (1 + exp(-x))``."""
+    expr = as_expr(x)
+    power_of_e = exp(-expr)
+    one = make_const(1, power_of_e.dtype)
+    return binary("div", one, binary("add", one, power_of_e))
+
+
+def erf(x: Any) -> Expr:
+    """Return the error function."""
+    return _float_function("erf", x)
+
+
+def floor(x: Any) -> Expr:
+    """Round toward minus infinity, as a float."""
+    return _float_function("floor", x)
+
+
+def ceil(x: Any) -> Expr:
+    """Round toward infinity, as a float."""
+    return _float_function("ceil", x)
+
+
+def trunc(x: Any) -> Expr:
+    """Round toward zero, as a float."""
+    return _float_function("trunc", x)
+
+
+def round(x: Any) -> Expr:
+    """Round to the nearest integer, halves to even, as a float."""
+    return _float_function("round", x)
+
+
+def abs(x: Any) -> Expr:
+    """Return the absolute value; the smallest signed integer wraps to itself."""
+    expr = as_expr(x)
+    if dtypes.is_float(expr.dtype):
+        return Call("abs", (expr,), expr.dtype)
+    return binary("max", expr, -expr)
+
+
+def power(x: Any, y: Any) -> Expr:
+    """Return ``x**y`` of floats."""
+    a, b = _same_dtype(x, y)
+    if not dtypes.is_float(a.dtype):
+        a, b = cast(a, "float32"), cast(b, "float32")
+    return Call("pow", (a, b), a.dtype)
+
+
+# -- checks ---------------------------------------------------------------------------------------
+
+
+def _name(name: object, where: str) -> str:
+    if not isinstance(name, str) or not name.replace(".", "_").replace("-", "_").isidentifier():
+        raise ExpressionError(
+            where, "not usable as a name", got=repr(name), expected="letters, digits, '_' and '.'"
+        )
+    return name
+
+
+def _data_dtype(dtype: str, where: str) -> None:
+    if dtypes.is_index(dtype) or dtypes.lanes(dtype) != 1:
+        raise ExpressionError(where, "not the dtype of a tensor", got=dtype, expected="float32 …")
+
+
+def _integer(value: Any, where: str) -> int:
+    """Return an extent as a Python int; a float with an integral value is accepted."""
+    if isinstance(value, Const) and not isinstance(value.value, bool):
+        value = value.value
+    if not isinstance(value, bool) and isinstance(value, numbers.Real) and value == int(value):
+        return int(value)
+    raise ExpressionError(where, "an extent must be an integer", got=repr(value))
+
+
+def checked_shape(shape: Any, where: str) -> tuple[int, ...]:
+    """Return `shape` as a tuple of ints, or say which extent is wrong."""
+    extents = tuple(shape) if isinstance(shape, Sequence) else (shape,)
+    result = tuple(_integer(extent, where) for extent in extents)
+    if builtins.any(extent < 0 for extent in result):
+        raise ExpressionError(where, "an extent must not be negative", got=repr(shape))
+    size = 1
+    for extent in result:
+        size *= extent
+    if size > MAX_ELEMENTS:
+        raise ExpressionError(
+            where, "the tensor is too large", got=f"{size} elements", expected=f"≤ {MAX_ELEMENTS}"
+        )
+    return result
+
+
+def _parameter_names(fcompute: Callable[..., Any], ndim: int, where: str) -> list[str]:
+    """Return a name for each axis, from the parameters of the user's function."""
+    parameters = inspect.signature(fcompute).parameters.values()
+    positional = [
+        p.name
+        for p in parameters
+        if p.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    variadic = [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
+    if variadic and len(positional) <= ndim:
+        return positional + [f"{variadic[0]}{n}" for n in range(ndim - len(positional))]
+    if len(positional) != ndim:
+        raise ExpressionError(
+            where,
+            "the function takes another number of axes than the shape has dimensions",
+            got=f"{len(positional)} parameters ({', '.join(positional) or 'none'})",
+            expected=f"{ndim}",
+        )
+    return positional
+
+
+def check_body(body: Expr, axes: Sequence[Axis], where: str) -> None:
+    """Refuse a body with a reduction below its top, or with variables of somebody else."""
+    inner = body.value if isinstance(body, Reduce) else body
+    known = {axis.var for axis in axes}
+    if isinstance(body, Reduce):
+        known |= {axis.var for axis in body.axes}
+    for item in walk(inner):
+        if isinstance(item, Reduce):
+            raise ExpressionError(
+                where,
+                "a reduction stands inside another expression",
+                got=str(item),
+                hint="give the reduction its own te.compute and use its elements",
+            )
+        if type(item).__name__ == "Var" and item not in known:
+            raise ExpressionError(
+                where,
+                f"the axis {item} does not belong to this computation",
+                got=str(body),
+                hint="reduce over it with te.sum(…, axis=…)",
+            )
+
+

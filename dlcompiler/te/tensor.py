@@ -1,0 +1,171 @@
+"""Tensors and the operations that make them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from dlcompiler import dtypes
+from dlcompiler.display import render
+from dlcompiler.errors import ExpressionError
+from dlcompiler.ir import Axis, Cast, Expr, Reduce, TensorLoad, as_expr, walk
+
+Shape: TypeAlias = tuple[int, ...]
+
+
+class Tensor:
+    """A handle on the result of an operation; compared by identity.
+
+    Indexing it, ``A[i, j]``, gives an element to compute with.
+    """
+
+    __slots__ = ("dtype", "name", "op", "shape")
+
+    def __init__(self, name: str, shape: Shape, dtype: str, op: Operation) -> None:
+        self.name = name
+        self.shape = shape
+        """Extent of each dimension; [1]."""
+        self.dtype = dtype
+        self.op = op
+        """The operation that makes it."""
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def axis(self) -> tuple[Axis, ...]:
+        """The data axes of the operation (none for a placeholder)."""
+        return self.op.axis
+
+    def __getitem__(self, indices: Any) -> Expr:
+        items = indices if isinstance(indices, tuple) else (indices,)
+        if len(items) != len(self.shape):
+            raise ExpressionError(
+                f"index {self.name}",
+                "wrong number of indices",
+                got=f"{len(items)}: {self.name}[{', '.join(str(item) for item in items)}]",
+                expected=f"{len(self.shape)}, one for each dimension of {self.shape}",
+            )
+        return TensorLoad(self, tuple(self._index(item, n) for n, item in enumerate(items)))
+
+    def __call__(self, *indices: Any) -> Expr:
+        return self[indices]
+
+    def __iter__(self) -> Any:
+        raise ExpressionError(
+            f"iterate over {self.name}", "a tensor has no Python elements",
+            hint="index it with axes inside te.compute: A[i, j]",
+        )  # fmt: skip
+
+    def _index(self, item: Any, position: int) -> Expr:
+        where = f"index {position} of {self.name}"
+        if isinstance(item, slice) or item is Ellipsis:
+            raise ExpressionError(where, "slices are not supported", got=repr(item))
+        if isinstance(item, bool):
+            raise ExpressionError(where, "a bool is not an index", got=repr(item))
+        expr = as_expr(item, "index" if isinstance(item, int) else None)
+        element = dtypes.element(expr.dtype)
+        if element == "index":
+            return expr
+        if dtypes.is_float(element) or dtypes.is_bool(element):
+            raise ExpressionError(where, "an index must be an integer", got=f"{expr} ({element})")
+        return Cast(expr, "index")
+
+    def __repr__(self) -> str:
+        return f"Tensor({self.name}: {self.dtype}[{', '.join(map(str, self.shape))}])"
+
+    def _repr_html_(self) -> str:
+        return render("tensor", self)
+
+
+class PlaceholderOp:
+    """An input: its values come from the caller."""
+
+    __slots__ = ("_output", "name")
+
+    axis: tuple[Axis, ...] = ()
+    reduce_axis: tuple[Axis, ...] = ()
+
+    def __init__(self, name: str, shape: Shape, dtype: str) -> None:
+        self.name = name
+        self._output = Tensor(name, shape, dtype, self)
+
+    def output(self, index: int) -> Tensor:
+        """Return the tensor that the operation makes; `index` must be 0."""
+        return _only_output(self, self._output, index)
+
+    @property
+    def input_tensors(self) -> tuple[Tensor, ...]:
+        """The tensors it reads: none."""
+        return ()
+
+    def __repr__(self) -> str:
+        return f"placeholder({self.name})"
+
+
+class ComputeOp:
+    """A tensor computed element by element: ``body`` for each point of ``axis``.
+
+    The body is an expression over the axes' variables; a reduction stands only at its top.
+    """
+
+    __slots__ = ("_output", "axis", "body", "name", "reduce_axis", "tag")
+
+    def __init__(self, name: str, axis: tuple[Axis, ...], body: Expr, tag: str = "") -> None:
+        self.name = name
+        self.axis = axis
+        """The data axes, one for each dimension of the result."""
+        self.body = body
+        self.reduce_axis: tuple[Axis, ...] = body.axes if isinstance(body, Reduce) else ()
+        self.tag = tag
+        self._output = Tensor(name, tuple(a.extent for a in axis), body.dtype, self)
+
+    def output(self, index: int) -> Tensor:
+        """Return the tensor that the operation makes; `index` must be 0."""
+        return _only_output(self, self._output, index)
+
+    @property
+    def input_tensors(self) -> tuple[Tensor, ...]:
+        """The tensors that the body reads, in order of first use."""
+        return tensors_of(self.body)
+
+    def __repr__(self) -> str:
+        return f"compute({self.name})"
+
+
+Operation: TypeAlias = PlaceholderOp | ComputeOp
+
+
+def _only_output(op: Operation, tensor: Tensor, index: int) -> Tensor:
+    if index != 0:
+        raise ExpressionError(f"output {index} of {op.name}", "the operation has one output, 0")
+    return tensor
+
+
+def tensors_of(body: Expr) -> tuple[Tensor, ...]:
+    """Return the tensors that an expression reads, in order of first use."""
+    found: dict[Tensor, None] = {}
+    for item in walk(body):
+        if isinstance(item, TensorLoad) and isinstance(item.tensor, Tensor):
+            found[item.tensor] = None
+    return tuple(found)
+
+
+def post_order(outputs: Iterable[Tensor]) -> tuple[Operation, ...]:
+    """Return all operations that `outputs` depend on, producers before consumers."""
+    order: dict[Operation, None] = {}
+    visiting: list[tuple[Operation, bool]] = [(t.op, False) for t in reversed(list(outputs))]
+    while visiting:
+        op, done = visiting.pop()
+        if op in order:
+            continue
+        if done:
+            order[op] = None
+            continue
+        visiting.append((op, True))
+        visiting.extend((t.op, False) for t in reversed(op.input_tensors))
+    return tuple(order)
+
+
