@@ -1,0 +1,102 @@
+"""Fixtures of every test: golden texts, hypothesis profiles, the browser, the marker ``alone``.
+
+``alone`` marks what needs the machine to itself: browsers, timings, whole notebooks. Cells of
+notebooks (nbval) get it here. ``tests/run_all.py`` runs these after the others, one at a time.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+TESTS = Path(__file__).parent
+GOLDEN = TESTS / "golden"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+hypothesis.settings.register_profile("local", deadline=None, print_blob=True)
+hypothesis.settings.register_profile(
+    "ci", deadline=None, print_blob=True, derandomize=True, database=None
+)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write the golden texts instead of comparing with them (refused when CI is set)",
+    )
+
+
+def pytest_configure(config):
+    if config.getoption("--update-golden") and os.environ.get("CI"):
+        raise pytest.UsageError("--update-golden: golden texts are not written when CI is set")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.suffix == ".ipynb":
+            item.add_marker("alone")
+
+
+@pytest.fixture(scope="session")
+def golden_owners():
+    """Which test compares with which golden file, so that two tests never share one."""
+    return {}
+
+
+@pytest.fixture
+def golden(request, golden_owners):
+    """Compare a text with a stored one: ``golden(name, text)``.
+
+    The text of ``tests/ir/test_printer.py`` is stored in ``tests/golden/ir/test_printer/NAME.txt``.
+    """
+
+    def compare(name: str, text: str) -> None:
+        folder = GOLDEN / request.path.relative_to(TESTS).with_suffix("")
+        path = folder / f"{name}.txt"
+        shown = path.relative_to(TESTS.parent)
+        owner = golden_owners.setdefault(path, request.node.nodeid)
+        assert owner == request.node.nodeid, (
+            f"{shown} already belongs to {owner}: take another name"
+        )
+
+        got = text.rstrip("\n") + "\n"
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(got, encoding="utf-8")
+            return
+        if not path.exists():
+            pytest.fail(
+                f"no golden text {shown}; `make golden` writes it, then read it before committing."
+                f" The text now is:\n{got}",
+                pytrace=False,
+            )
+        expected = path.read_text(encoding="utf-8")
+        if got != expected:
+            lines = difflib.unified_diff(
+                expected.splitlines(), got.splitlines(), str(shown), "now", lineterm=""
+            )
+            pytest.fail(
+                "\n".join(lines) + "\n\nif the new text is right, `make golden` writes it",
+                pytrace=False,
+            )
+
+    return compare
+
+
+@pytest.fixture(scope="session")
+def browser_path():
+    """Path of a Chromium; without one the test is skipped, but fails when CI is set."""
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found:
+        return found
+    message = f"no browser: none of {', '.join(BROWSERS)} is on the PATH"
+    if os.environ.get("CI"):
+        pytest.fail(message, pytrace=False)
+    pytest.skip(message)
