@@ -1,0 +1,87 @@
+# `make` lists the targets. Each one creates .venv from nothing when needed.
+
+VENV      := .venv
+RUN       := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+CHECKERS  := $(VENV)/.checkers
+
+# The first of these that is Python 3.11 or newer and can create environments; PYTHON=... overrides.
+PYTHON  ?=
+PYTHONS := $(PYTHON) python3.13 python3.12 python3.11 python3 python
+USABLE  := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
+
+# An environment does not survive a move of this folder: its commands hold absolute paths.
+HERE := $(shell cat $(VENV)/.here 2>/dev/null)
+ifneq ($(HERE),)
+ifneq ($(HERE),$(CURDIR))
+.PHONY: $(INSTALLED) $(CHECKERS)
+endif
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help tour test lab bench check check-style check-types check-layers format golden clean
+
+help:
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | column -t -s @ 2>/dev/null \
+	  || sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1: \2/p' $(MAKEFILE_LIST)
+
+tour: $(INSTALLED) ## run the quickstart notebook here; its results go to build/tour/
+	@$(RUN)/dlcompiler tour --output build/tour
+
+test: $(INSTALLED) ## run all tests; ARGS="-k split" selects some
+	@$(RUN)/python tests/run_all.py $(ARGS)
+
+lab: $(INSTALLED) ## open JupyterLab on the quickstart notebook
+	@$(RUN)/jupyter lab notebooks/01_quickstart.ipynb
+
+bench: $(INSTALLED) ## print the measured figures and a description of the machine
+	@$(RUN)/dlcompiler bench --figures
+
+check: check-style check-types check-layers ## run every static check (make -k check: do not stop at the first)
+
+check-style: $(CHECKERS)
+	@$(RUN)/ruff check .
+	@$(RUN)/ruff format --check .
+
+check-types: $(CHECKERS)
+	@$(RUN)/mypy
+
+check-layers: $(CHECKERS)
+	@$(RUN)/lint-imports
+
+format: $(CHECKERS) ## fix what the style checks can fix
+	@$(RUN)/ruff check --fix .
+	@$(RUN)/ruff format .
+
+golden: $(INSTALLED) ## write the golden texts of tests/golden/ anew; read the diff before committing
+	@$(RUN)/python -m pytest --update-golden -m "not alone" tests $(ARGS)
+	@git status --short tests/golden
+
+clean: ## remove what builds and runs produced, and the environment
+	rm -rf build dist *.egg-info .mypy_cache .ruff_cache .import_linter_cache .hypothesis $(VENV)
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(INSTALLED): pyproject.toml
+	@if [ -e $(VENV)/.here ] && [ "$$(cat $(VENV)/.here)" != "$(CURDIR)" ]; then rm -rf $(VENV); fi
+	@if ! $(RUN)/python -c '$(USABLE)' 2>/dev/null; then \
+	  for python in $(PYTHONS); do \
+	    if "$$python" -c '$(USABLE)' 2>/dev/null; then found=$$python; break; fi; \
+	  done; \
+	  if [ -z "$$found" ]; then \
+	    echo "No Python 3.11 or newer that can create environments (tried: $(PYTHONS))." >&2; \
+	    echo "Install one (on Debian and Ubuntu with its package python3-venv), or name it: make PYTHON=/path/to/python" >&2; \
+	    exit 1; \
+	  fi; \
+	  echo "Creating $(VENV) with $$("$$found" --version)"; \
+	  "$$found" -m venv --clear $(VENV) || exit 1; \
+	fi
+	@echo "Installing dlcompiler and what it needs into $(VENV); the first time takes a few minutes"
+	@$(RUN)/python -m pip install -qq --disable-pip-version-check 'pip>=25.1'
+	@$(RUN)/python -m pip install -qq --disable-pip-version-check --editable '.[lab]' --group test
+	@echo "$(CURDIR)" > $(VENV)/.here
+	@touch $@
+
+$(CHECKERS): $(INSTALLED)
+	@echo "Installing the checkers into $(VENV)"
+	@$(RUN)/python -m pip install -qq --disable-pip-version-check --group dev
+	@touch $@
