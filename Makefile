@@ -28,7 +28,7 @@ help:
 tour: $(INSTALLED) ## run the quickstart notebook here; its results go to build/tour/
 	@$(RUN)/dlcompiler tour --output build/tour
 
-test: $(INSTALLED) ## run all tests; ARGS="-k split" selects some
+test: $(INSTALLED) ## run all tests; ARGS="tests/ir -k split" selects some
 	@$(RUN)/python tests/run_all.py $(ARGS)
 
 lab: $(INSTALLED) ## open JupyterLab on the quickstart notebook
@@ -53,9 +53,9 @@ format: $(CHECKERS) ## fix what the style checks can fix
 	@$(RUN)/ruff check --fix .
 	@$(RUN)/ruff format .
 
-golden: $(INSTALLED) ## write the golden texts of tests/golden/ anew; read the diff before committing
-	@$(RUN)/python -m pytest --update-golden -m "not alone" tests $(ARGS)
-	@git status --short tests/golden
+golden: $(INSTALLED) ## write the golden texts anew (ARGS=tests/ir: some); read the diff before committing
+	@$(RUN)/python -m pytest --update-golden -m "not alone" $(or $(ARGS),tests); status=$$?; \
+	  git status --short tests/golden; exit $$status
 
 clean: ## remove what builds and runs produced, and the environment
 	rm -rf build dist *.egg-info .mypy_cache .ruff_cache .import_linter_cache .hypothesis $(VENV)

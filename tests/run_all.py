@@ -1,8 +1,8 @@
 """Run the whole test suite in two groups, and end with one summary line over both.
 
 The first group runs on all cores; the second (marker ``alone``: browsers, timings, notebooks) runs
-one test at a time on the otherwise idle machine. Arguments go to both: ``run_all.py -k split``.
-The exit status is 0 only if both groups passed and at least one test ran.
+one test at a time on the otherwise idle machine. Arguments go to both: ``run_all.py tests/ir -k
+split``. The exit status is 0 only if both groups passed and at least one test ran.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "build" / "test"
 NO_TEST_SELECTED = 5  # pytest's exit status
 MOST_WORKERS = 8
+ALONE = ["--timeout=300", "--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=280"]
 GROUP_LIMIT_S = 1800  # above pytest's own limit per test, for a hang in native code
 ONE_BLAS_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
@@ -25,13 +26,13 @@ ONE_BLAS_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM
 def main(arguments: list[str]) -> int:
     start = time.monotonic()
     REPORTS.mkdir(parents=True, exist_ok=True)
-    folders = ["tests", "dlcompiler"]
+    chosen = any((ROOT / word.split("::")[0]).exists() for word in arguments)
+    paths = [] if chosen else ["tests", "dlcompiler"]
+    notebooks = [] if chosen else [str(path) for path in sorted(ROOT.glob("notebooks/*.ipynb"))]
     workers = min(_core_count(), MOST_WORKERS)
     statuses = [
-        _run(
-            "shared", ["-n", str(workers), "-m", "not alone", *folders], arguments, ONE_BLAS_THREAD
-        ),
-        _run("alone", ["-m", "alone", "--timeout=300", *folders, *_notebooks()], arguments, {}),
+        _run("shared", ["-n", str(workers), "-m", "not alone", *paths], arguments, ONE_BLAS_THREAD),
+        _run("alone", ["-m", "alone", *ALONE, *paths, *notebooks], arguments, {}),
     ]
     counts = {"failed": 0, "passed": 0, "skipped": 0, "errors": 0}
     for name, status in zip(("shared", "alone"), statuses, strict=True):
@@ -55,15 +56,8 @@ def _run(name: str, options: list[str], arguments: list[str], environment: dict[
             check=False,
         ).returncode
     except subprocess.TimeoutExpired:
-        print(f"ERROR the group {name} was stopped after {GROUP_LIMIT_S} s")
+        print(f"ERROR the group {name} was stopped after {GROUP_LIMIT_S} s", flush=True)
         return 1
-
-
-def _notebooks() -> list[str]:
-    found = sorted(ROOT.glob("notebooks/*.ipynb"))
-    if not found:
-        return []
-    return ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=280", *map(str, found)]
 
 
 def _add_report(report: Path, status: int, counts: dict[str, int]) -> None:
