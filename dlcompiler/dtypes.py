@@ -41,7 +41,7 @@ _PATTERN = re.compile(rf"({'|'.join(_SCALARS)})(?:x([1-9][0-9]{{0,5}}))?")
 
 
 @cache
-def _parse(dtype: str) -> tuple[str, int]:
+def _parse(dtype: object) -> tuple[str, int]:
     """Return ``(element, lanes)``; raise ExpressionError for what is not a dtype."""
     match = _PATTERN.fullmatch(dtype) if isinstance(dtype, str) else None
     lanes = int(match[2] or 1) if match else 1

@@ -1,0 +1,68 @@
+"""What a machine is: frozen data, detected for this machine or named as a preset.
+
+`resolve` is the way in: it takes a name of `REGISTRY` or a `Target`, and returns a `Target`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from functools import cache
+
+from dlcompiler.errors import TargetError
+from dlcompiler.target.model import CacheLevel, MemoryScope, Target
+
+__all__ = ["REGISTRY", "CacheLevel", "MemoryScope", "Target", "names", "resolve"]
+
+#: Name of a target -> where its `Target`, or a function that makes it, is found.
+REGISTRY: dict[str, str] = {
+    "cpu": "dlcompiler.target.detect:host_target",
+    "x86-64-avx2": "dlcompiler.target.presets:X86_64_AVX2",
+    "x86-64-sse2": "dlcompiler.target.presets:X86_64_SSE2",
+}
+
+
+def names() -> tuple[str, ...]:
+    """Return the names that `resolve` knows."""
+    return tuple(REGISTRY)
+
+
+def resolve(target: str | Target) -> Target:
+    """Return the target of a name; a `Target` is returned as it is.
+
+    Parameters
+    ----------
+    target : str or Target
+        ``"cpu"`` is the machine this runs on; `names` lists the others.
+
+    Raises
+    ------
+    TargetError
+        No target has this name.
+
+    Examples
+    --------
+    >>> resolve("x86-64-avx2").lanes("float32")
+    8
+    """
+    if isinstance(target, Target):
+        return target
+    if target not in names():
+        close = difflib.get_close_matches(str(target), REGISTRY, n=1)
+        raise TargetError(
+            "resolve a target",
+            "no target has this name",
+            got=repr(target),
+            expected=", ".join(repr(name) for name in REGISTRY),
+            hint=f"did you mean {close[0]!r}?" if close else None,
+        )
+    return _load(target)
+
+
+@cache
+def _load(name: str) -> Target:
+    module, _, attribute = REGISTRY[name].partition(":")
+    found = getattr(importlib.import_module(module), attribute)
+    made = found if isinstance(found, Target) else found()
+    assert isinstance(made, Target)
+    return made

@@ -1,0 +1,162 @@
+"""What the machine is that this process runs on.
+
+Nothing here is cached but `host`, and a file that cannot be read gives a typical value that
+`HostCPU.assumed` names, never an error.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from dlcompiler.target.model import CacheLevel, Target
+from dlcompiler.target.presets import CPU_LIMITS, CPU_SCOPES, TYPICAL_CACHES, vector_bits
+
+_CPUS = Path("/sys/devices/system/cpu")
+
+
+@dataclass(frozen=True, slots=True)
+class HostCPU:
+    """The processor of this machine, as far as the operating system tells."""
+
+    model: str
+    """Name that the manufacturer gave it."""
+    llvm_cpu: str
+    """Name that LLVM gives it."""
+    triple: str
+    """LLVM's target triple of this process."""
+    features: tuple[str, ...]
+    """All of LLVM's features with their signs: a virtual machine may hide what the name implies."""
+    cores: tuple[int, ...]
+    """Numbers of the logical cores that this process may use."""
+    core_groups: tuple[tuple[int, ...], ...]
+    """Those numbers, grouped by physical core."""
+    quota: float | None
+    """Cores' worth of time that the container grants; ``None``: no limit."""
+    caches: tuple[CacheLevel, ...]
+    """Data caches of the first core."""
+    assumed: tuple[str, ...]
+    """What could not be read and is a typical value instead: ``"caches"``, ``"core_groups"``."""
+
+    @property
+    def shares_cores(self) -> bool:
+        """Whether two logical cores are the hardware threads (SMT) of one physical core.
+
+        A virtual machine may hide this: false then means that it is not known to be so.
+        """
+        return any(len(group) > 1 for group in self.core_groups)
+
+
+@cache
+def host() -> HostCPU:
+    """Describe the processor of this machine. Imports llvmlite on first use."""
+    llvm = importlib.import_module("llvmlite.binding")
+    flags = llvm.get_host_cpu_features()
+    cores = _affinity()
+    caches, groups = _caches(cores[0]), _groups(cores)
+    assumed = (("caches",) if caches is None else ()) + (("core_groups",) if groups is None else ())
+    return HostCPU(
+        model=_model_name(),
+        llvm_cpu=llvm.get_host_cpu_name(),
+        triple=llvm.get_process_triple(),
+        features=tuple(f"{'+' if on else '-'}{name}" for name, on in sorted(flags.items())),
+        cores=cores,
+        core_groups=groups or tuple((core,) for core in cores),
+        quota=_quota(),
+        caches=caches or TYPICAL_CACHES,
+        assumed=assumed,
+    )
+
+
+def host_target() -> Target:
+    """Return the target ``"cpu"``: this machine."""
+    cpu = host()
+    return Target(
+        name="cpu",
+        kind="cpu",
+        triple=cpu.triple,
+        cpu=cpu.llvm_cpu,
+        features=cpu.features,
+        vector_bits=vector_bits(
+            cpu.triple, frozenset(f[1:] for f in cpu.features if f.startswith("+"))
+        ),
+        cores=available_cores(),
+        caches=cpu.caches,
+        scopes=CPU_SCOPES,
+        limits=CPU_LIMITS,
+    )
+
+
+def available_cores() -> int:
+    """Return how many threads can run at once: the cores allowed, within the container's quota."""
+    quota = _quota()
+    cores = len(_affinity())
+    return cores if quota is None else max(1, min(cores, round(quota)))
+
+
+def _affinity() -> tuple[int, ...]:
+    if hasattr(os, "sched_getaffinity"):
+        return tuple(sorted(os.sched_getaffinity(0)))
+    return tuple(range(os.cpu_count() or 1))
+
+
+def _quota() -> float | None:
+    """Read the CPU quota of cgroup v2, or of v1."""
+    words = _read(Path("/sys/fs/cgroup/cpu.max")).split()
+    if not words:
+        v1 = Path("/sys/fs/cgroup/cpu")
+        words = [_read(v1 / "cpu.cfs_quota_us"), _read(v1 / "cpu.cfs_period_us")]
+    if len(words) != 2 or not all(word.isdigit() for word in words) or int(words[1]) == 0:
+        return None  # "max", "-1" or nothing: unlimited
+    return int(words[0]) / int(words[1])
+
+
+def _groups(cores: tuple[int, ...]) -> tuple[tuple[int, ...], ...] | None:
+    groups = set()
+    for core in cores:
+        siblings = _numbers(_read(_CPUS / f"cpu{core}/topology/thread_siblings_list"))
+        if core not in siblings:
+            return None
+        groups.add(tuple(number for number in siblings if number in cores))
+    return tuple(sorted(groups))
+
+
+def _caches(core: int) -> tuple[CacheLevel, ...] | None:
+    levels = []
+    for folder in sorted((_CPUS / f"cpu{core}/cache").glob("index[0-9]*")):
+        kind, level = _read(folder / "type"), _read(folder / "level")
+        size, line = _read(folder / "size"), _read(folder / "coherency_line_size")
+        if kind not in ("Data", "Unified") or not size.endswith("K") or not line.isdigit():
+            continue
+        name = f"L{level}d" if kind == "Data" else f"L{level}"
+        shared_by = len(_numbers(_read(folder / "shared_cpu_list"))) or 1
+        levels.append(CacheLevel(name, int(size[:-1]) * 1024, int(line), shared_by))
+    return tuple(levels) or None
+
+
+def _model_name() -> str:
+    for line in _read(Path("/proc/cpuinfo")).splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == "model name":
+            return value.strip()
+    return platform.processor() or platform.machine()
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """Read a list of the kernel: ``"0-2,5"`` is ``(0, 1, 2, 5)``."""
+    found: list[int] = []
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return tuple(found)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,113 @@
+"""The data classes that describe a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from dlcompiler import dtypes
+
+
+@dataclass(frozen=True, slots=True)
+class CacheLevel:
+    """One level of the data caches.
+
+    Examples
+    --------
+    >>> print(CacheLevel("L2", 512 * 1024, line=64, shared_by=1))
+    L2 512 KiB
+    """
+
+    name: str
+    """``"L1d"``, ``"L2"``, ``"L3"``, …"""
+    bytes: int
+    """Capacity of one instance [byte]."""
+    line: int
+    """Line size [byte]."""
+    shared_by: int
+    """Number of logical cores that use one instance."""
+
+    def __str__(self) -> str:
+        whole_mib = self.bytes % (1 << 20) == 0
+        size = f"{self.bytes >> 20} MiB" if whole_mib else f"{self.bytes / 1024:g} KiB"
+        return f"{self.name} {size}"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryScope:
+    """A place where buffers live."""
+
+    name: str
+    """``"global"``, ``"local"``, …"""
+    rank: int
+    """Distance from memory, as in TVM: global 0, shared 1, warp 2, local 3."""
+    capacity: int | None
+    """Largest buffer [byte]; ``None``: only memory limits it."""
+    alignment: int
+    """Alignment of buffers that the compiler allocates here [byte]."""
+    element_bytes: int = 1
+    """Granule of an access [byte]; above 1 only on accelerators."""
+    accessible_by: tuple[str, ...] = ("cpu",)
+    """Who may read and write it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A machine to generate code for.
+
+    Examples
+    --------
+    >>> from dlcompiler.target.presets import X86_64_AVX2
+    >>> X86_64_AVX2
+    Target('x86-64-avx2', cpu='x86-64-v3', 256-bit vectors, cores=1)
+    """
+
+    name: str
+    """Name in the registry, or the user's own."""
+    kind: str
+    """Family of pipelines that compiles for it: ``"cpu"``."""
+    triple: str
+    """LLVM's target triple."""
+    cpu: str
+    """LLVM's name of the processor."""
+    features: tuple[str, ...]
+    """LLVM's features beyond what ``cpu`` implies, each ``"+name"`` or ``"-name"``."""
+    vector_bits: int
+    """Width of a vector register [bit]."""
+    cores: int
+    """Threads that a parallel loop uses by default."""
+    caches: tuple[CacheLevel, ...]
+    """Data caches, nearest first."""
+    scopes: tuple[MemoryScope, ...]
+    """Where buffers may live, in rank order."""
+    limits: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    """``max_lanes``: lanes of one vector value; ``max_stack_bytes``: stack buffers of a kernel."""
+
+    def lanes(self, dtype: str) -> int:
+        """Return how many elements of ``dtype`` one vector register holds.
+
+        Parameters
+        ----------
+        dtype : str
+            A scalar dtype; of a vector dtype, the element counts.
+        """
+        return max(self.vector_bits // (8 * dtypes.bytes_of(dtypes.element(dtype))), 1)
+
+    def has(self, feature: str) -> bool:
+        """Tell whether a feature is switched on by name: ``has("fma")``.
+
+        What ``cpu`` implies without being listed in ``features`` is not seen; the detected target
+        and the presets list all that matter.
+        """
+        return f"+{feature}" in self.features
+
+    def scope(self, name: str) -> MemoryScope | None:
+        """Return the scope of this name, or ``None``."""
+        return next((scope for scope in self.scopes if scope.name == name), None)
+
+    def __repr__(self) -> str:
+        return (
+            f"Target({self.name!r}, cpu={self.cpu!r}, {self.vector_bits}-bit vectors,"
+            f" cores={self.cores})"
+        )
