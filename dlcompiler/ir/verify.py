@@ -63,7 +63,7 @@ class _Verifier:
         self, stmt: Stmt, bound: frozenset[Var], buffers: frozenset[Buffer], origin: Origin
     ) -> None:
         match stmt:
-            case For(var, extent, kind, body, own):
+            case For(var, extent, _, body, own):
                 if var in bound:
                     self.fail(f"loop variable {var.name} is bound twice")
                 if var.dtype != "index" or extent.dtype != "index":

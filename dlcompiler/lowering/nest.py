@@ -1,0 +1,281 @@
+"""Build the loop nests of a schedule state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dlcompiler.errors import ScheduleError
+from dlcompiler.ir import (
+    Allocate,
+    Axis,
+    Buffer,
+    Expr,
+    For,
+    If,
+    Load,
+    PrimFunc,
+    Reduce,
+    Reducer,
+    StepRef,
+    Stmt,
+    Store,
+    TensorLoad,
+    Var,
+    binary,
+    free_vars,
+    index_const,
+    logical,
+    rewrite,
+    seq,
+    substitute,
+)
+from dlcompiler.ir.rewrite import Node
+from dlcompiler.schedule import AttachedAt, StageBounds, StageState, State, infer_bounds
+from dlcompiler.schedule.inlining import bodies
+from dlcompiler.schedule.state import step_ref
+from dlcompiler.te import Tensor
+
+INIT = "(init)"
+
+
+def build_nests(state: State, args: Sequence[Tensor], name: str) -> PrimFunc:
+    """Build the program of a schedule state.
+
+    Parameters
+    ----------
+    state
+        A state without obligations.
+    args
+        The tensors that become parameters: all inputs and outputs.
+    name
+        Name of the function.
+
+    Returns
+    -------
+    PrimFunc
+        One loop nest for each stage that has one, attached stages inside their consumer's.
+    """
+    return _Builder(state, args, name).build()
+
+
+@dataclass(frozen=True)
+class _Inside:
+    """What runs inside the loops: the initialisation of a reduction, and its update."""
+
+    init: Stmt | None
+    update: Stmt
+
+
+class _Builder:
+    def __init__(self, state: State, args: Sequence[Tensor], name: str) -> None:
+        self.state = state
+        self.name = name
+        self.bounds = infer_bounds(state)
+        self.bodies = bodies(state)
+        self.params = tuple(self.param(tensor) for tensor in args)
+        self.buffers: dict[Tensor, Buffer] = dict(zip(args, self.params, strict=True))
+        self.axes: dict[StepRef, frozenset[StepRef]] = {}
+
+    def build(self) -> PrimFunc:
+        roots: list[StageState] = []
+        for stage in self.state.stages:
+            if stage.is_placeholder or stage.is_inlined:
+                continue
+            if stage.tensor not in self.buffers:
+                self.buffers[stage.tensor] = self.internal_buffer(stage)
+            if not isinstance(stage.attachment, AttachedAt):
+                roots.append(stage)
+        body = self.with_allocations(roots, seq(self.nest(stage) for stage in roots))
+        outputs = tuple(
+            buffer
+            for tensor, buffer in self.buffers.items()
+            if buffer in self.params and not self.state.producer_of(tensor).is_placeholder
+        )
+        return PrimFunc(self.name, self.params, outputs, body, self.axes)
+
+    def param(self, tensor: Tensor) -> Buffer:
+        stage = self.state.producer_of(tensor)
+        if isinstance(stage.attachment, AttachedAt) or stage.is_inlined:
+            raise ScheduleError(
+                f"lower {self.name}",
+                f"the argument {tensor.name} is not stored as a whole",
+                hint=f"call s[{tensor.name}].compute_root(), or leave it out of the arguments",
+            )
+        return Buffer(stage.name, tensor.shape, tensor.dtype)
+
+    def internal_buffer(self, stage: StageState) -> Buffer:
+        region = self.bounds.stages[stage.name].region
+        shape = tuple(span.extent for span in region)
+        return Buffer(stage.name, shape, stage.tensor.dtype, stage.scope)
+
+    def with_allocations(self, stages: Sequence[StageState], body: Stmt) -> Stmt:
+        for stage in reversed(stages):
+            buffer = self.buffers[stage.tensor]
+            if buffer not in self.params:
+                body = Allocate(buffer, body, (StepRef("", stage.name),))
+        return body
+
+    # -- one stage -----------------------------------------------------------------------------
+
+    def nest(self, stage: StageState) -> Stmt:
+        """Return the loops of a stage with all that is attached to them."""
+        bounds = self.bounds.stages[stage.name]
+        body = self.bodies[stage.name]
+        values = {axis.var: value for axis, value in bounds.values.items()}
+        target = self.target(stage, bounds)
+        if not isinstance(body, Reduce):
+            store = self.store(stage, target, self.expr(body, values), "", stage.leaves)
+            return self.loops(stage, bounds, stage.leaves, (), _Inside(None, store))
+        first = next(n for n, leaf in enumerate(stage.leaves) if leaf.kind == "reduce")
+        shared, inner = stage.leaves[:first], stage.leaves[first:]
+        update = self.update(stage, target, body, values)
+        init = self.init_nest(stage, bounds, target, body.reducer, inner)
+        main = self.loops(stage, bounds, inner, shared, _Inside(None, update))
+        return self.loops(stage, bounds, shared, (), _Inside(init, main))
+
+    def target(self, stage: StageState, bounds: StageBounds) -> tuple[Expr, ...]:
+        """Return the indices that the stage stores to: relative to its buffer's region."""
+        values = [bounds.values[axis] for axis in stage.op.axis]
+        return self.shift(stage.tensor, values)
+
+    def shift(self, tensor: Tensor, indices: Sequence[Expr]) -> tuple[Expr, ...]:
+        stage = self.state.producer_of(tensor)
+        if self.buffers[tensor] in self.params or stage.is_placeholder:
+            return tuple(indices)
+        region = self.bounds.stages[stage.name].region
+        return tuple(
+            binary("sub", index, span.first.to_expr())
+            for index, span in zip(indices, region, strict=True)
+        )
+
+    def expr(self, body: Expr, values: dict[Var, Expr]) -> Expr:
+        """Return a body over loop variables and buffers."""
+
+        def rule(node: Node) -> Node:
+            if isinstance(node, Var):
+                return values.get(node, node)
+            if isinstance(node, TensorLoad):
+                assert isinstance(node.tensor, Tensor)
+                return Load(self.buffers[node.tensor], self.shift(node.tensor, node.indices))
+            return node
+
+        return rewrite(body, rule)
+
+    def update(
+        self, stage: StageState, target: tuple[Expr, ...], body: Reduce, values: dict[Var, Expr]
+    ) -> Store:
+        old = Load(self.buffers[stage.tensor], target)
+        value = body.reducer.combine(old, self.expr(body.value, values))
+        return self.store(stage, target, value, "", stage.leaves)
+
+    def store(
+        self,
+        stage: StageState,
+        target: tuple[Expr, ...],
+        value: Expr,
+        part: str,
+        leaves: Sequence[Axis],
+    ) -> Store:
+        ref = StepRef("", stage.name, part)
+        self.axes[ref] = frozenset(step_ref(self.state, stage, leaf) for leaf in leaves)
+        return Store(self.buffers[stage.tensor], target, value, (ref,))
+
+    def init_nest(
+        self,
+        stage: StageState,
+        bounds: StageBounds,
+        target: tuple[Expr, ...],
+        reducer: Reducer,
+        inner: Sequence[Axis],
+    ) -> Stmt:
+        """Return the loops that set the elements to the reduction's identity."""
+        data = [leaf for leaf in stage.leaves if leaf.kind == "data"]
+        fresh: dict[Var, Expr] = {}
+        for leaf in inner:
+            if leaf.kind == "data":
+                old = bounds.loop_vars[leaf]
+                fresh[old] = Var(f"{old.name}.init")
+        identity = reducer.identity(stage.tensor.dtype)
+        body: Stmt = self.store(stage, target, identity, INIT, data)
+        kept = {bounds.loop_vars[leaf] for leaf in inner if leaf.kind == "data"}
+        reduced = {bounds.loop_vars[leaf] for leaf in inner if leaf.kind == "reduce"}
+        guards = [
+            guard
+            for guard in bounds.guards
+            if free_vars(guard) & kept and not free_vars(guard) & reduced
+        ]
+        body = If(logical("and", *guards), body) if guards else body
+        for leaf in reversed(inner):
+            if leaf.kind == "data":
+                body = self.loop(stage, bounds, leaf, body)
+        return _rename(body, fresh)
+
+    def loop(self, stage: StageState, bounds: StageBounds, leaf: Axis, body: Stmt) -> For:
+        return For(
+            bounds.loop_vars[leaf],
+            index_const(bounds.extents[leaf]),
+            stage.kind(leaf),
+            body,
+            (step_ref(self.state, stage, leaf),),
+        )
+
+    def loops(
+        self,
+        stage: StageState,
+        bounds: StageBounds,
+        leaves: Sequence[Axis],
+        outside: Sequence[Axis],
+        inside: _Inside,
+    ) -> Stmt:
+        """Wrap `inside` in loops, each with its guards and the stages attached to it.
+
+        `outside` are loops of the same stage further out: conditions that only depend on them
+        are tested there.
+        """
+        opened = {bounds.loop_vars[leaf] for leaf in outside}
+        known = set(opened) | set(bounds.enclosing)
+        body = inside.update if inside.init is None else seq((inside.init, inside.update))
+        if not outside:
+            loose = [guard for guard in bounds.guards if free_vars(guard) <= set(bounds.enclosing)]
+        else:
+            loose = []
+        for n in reversed(range(len(leaves))):
+            leaf = leaves[n]
+            body = self.with_attached(stage, leaf, body)
+            var = bounds.loop_vars[leaf]
+            before = known | {bounds.loop_vars[other] for other in leaves[:n]}
+            ready = [
+                guard
+                for guard in bounds.guards
+                if var in free_vars(guard) and free_vars(guard) <= before | {var}
+            ]
+            if ready:
+                body = If(logical("and", *ready), body)
+            body = self.loop(stage, bounds, leaf, body)
+        return If(logical("and", *loose), body) if loose else body
+
+    def with_attached(self, stage: StageState, leaf: Axis, body: Stmt) -> Stmt:
+        attached = [
+            other
+            for other in self.state.stages
+            if isinstance(other.attachment, AttachedAt)
+            and other.attachment.stage == stage.name
+            and other.attachment.axis is leaf
+        ]
+        if not attached:
+            return body
+        nests = [self.nest(other) for other in attached]
+        return self.with_allocations(attached, seq((*nests, body)))
+
+
+def _rename(body: Stmt, fresh: dict[Var, Expr]) -> Stmt:
+    """Give the loops of an initialisation their own variables."""
+    body = substitute(body, fresh)
+
+    def rule(node: Node) -> Node:
+        if isinstance(node, For) and isinstance(new := fresh.get(node.var), Var):
+            return For(new, node.extent, node.kind, node.body, node.origin)
+        return node
+
+    return rewrite(body, rule)

@@ -1,0 +1,8 @@
+"""Passes: loop IR to loop IR, one file each, pure; a pass that changes nothing returns its input."""
+
+from dlcompiler.passes.base import Pass
+from dlcompiler.passes.simplify import simplify
+from dlcompiler.passes.unroll_loops import unroll_loops
+from dlcompiler.passes.vectorize_loops import vectorize_loops
+
+__all__ = ["Pass", "simplify", "unroll_loops", "vectorize_loops"]

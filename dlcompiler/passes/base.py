@@ -1,0 +1,57 @@
+"""What a pass is, and what passes share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dlcompiler.ir import Const, Expr, For, If, Origin, PrimFunc, Seq, Stmt, Store, seq
+from dlcompiler.ir.stmt import Allocate
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A named step of a pipeline.
+
+    `requires` and `establishes` name properties of the program (such as ``no vectorized loops``):
+    a pipeline is well ordered when each required property was established before.
+    """
+
+    name: str
+    run: Callable[[PrimFunc], PrimFunc]
+    requires: frozenset[str] = frozenset()
+    establishes: frozenset[str] = frozenset()
+
+
+def constant_extent(loop: For) -> int | None:
+    """Return a loop's extent when it is a number."""
+    return int(loop.extent.value) if isinstance(loop.extent, Const) else None
+
+
+def push_origin(body: Stmt, origin: Origin) -> Stmt:
+    """Hand the origin of a deleted loop to what it contained."""
+    if not origin:
+        return body
+    match body:
+        case Seq(statements):
+            return seq(push_origin(statement, origin) for statement in statements)
+        case If(condition, then, otherwise):
+            rest = None if otherwise is None else push_origin(otherwise, origin)
+            return If(condition, push_origin(then, origin), rest)
+        case Allocate(buffer, inner, own):
+            return Allocate(buffer, push_origin(inner, origin), own)
+        case Store(buffer, indices, value, own):
+            return Store(buffer, indices, value, merge_origins(own, origin))
+        case For(var, extent, kind, inner, own):
+            return For(var, extent, kind, inner, merge_origins(own, origin))
+    raise AssertionError(body)
+
+
+def merge_origins(a: Origin, b: Origin) -> Origin:
+    """Unite two origins, without repeats."""
+    return (*a, *(ref for ref in b if ref not in a))
+
+
+def is_zero(expr: Expr) -> bool:
+    """Tell whether `expr` is the number 0."""
+    return isinstance(expr, Const) and expr.value == 0

@@ -1,0 +1,22 @@
+"""The compiler on one page: what happens between a schedule and a kernel, in which order.
+
+``lower`` takes a schedule state to loop IR through the passes of the target's kind; ``build``
+adds code generation and loading. Nothing else in the project decides an order.
+"""
+
+from __future__ import annotations
+
+#from dlcompiler.pipeline.build import build, emit_source
+from dlcompiler.pipeline.lower import PASSES, check_args, lower
+from dlcompiler.pipeline.observers import Change, Observer, show_changes
+
+__all__ = [
+    "PASSES",
+    "Change",
+    "Observer",
+    "build",
+    "check_args",
+    "emit_source",
+    "lower",
+    "show_changes",
+]

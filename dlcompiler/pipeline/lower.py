@@ -1,0 +1,139 @@
+"""From a schedule to loop IR, pass by pass."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from dlcompiler.errors import InternalError, ScheduleError
+from dlcompiler.ir import PrimFunc, verify_func
+from dlcompiler.lowering import build_nests
+from dlcompiler.passes import Pass, simplify, unroll_loops, vectorize_loops
+from dlcompiler.pipeline.observers import Change, Observer
+from dlcompiler.schedule import Schedule, State, obligations
+from dlcompiler.te import PlaceholderOp, Tensor
+
+# Why this order: index arithmetic is simplified while loops still stand for ranges; vectorizing
+# wants simple indices; unrolling comes late, since every later pass pays for the copies, and the
+# last simplification folds the numbers that unrolling put in.
+CPU_PASSES = (
+    Pass("simplify", simplify, establishes=frozenset({"affine indices"})),
+    Pass(
+        "vectorize",
+        vectorize_loops,
+        requires=frozenset({"affine indices"}),
+        establishes=frozenset({"no vectorized loops"}),
+    ),
+    Pass(
+        "unroll",
+        unroll_loops,
+        requires=frozenset({"no vectorized loops"}),
+        establishes=frozenset({"no unrolled loops"}),
+    ),
+    Pass("simplify unrolled", simplify, requires=frozenset({"no unrolled loops"})),
+)
+PASSES: dict[str, tuple[Pass, ...]] = {"cpu": CPU_PASSES}
+
+
+def lower(
+    schedule: Schedule,
+    args: Sequence[Tensor],
+    *,
+    name: str = "main",
+    kind: str = "cpu",
+    observers: Sequence[Observer] = (),
+    passes: Sequence[Pass] | None = None,
+    simple_mode: bool = False,
+) -> PrimFunc:
+    """Lower a schedule to loop IR.
+
+    Parameters
+    ----------
+    schedule
+        The schedule, at the state to lower.
+    args
+        The parameters of the function: inputs first, outputs last.
+    name
+        Name of the function.
+    kind
+        Kind of target, which decides the passes.
+    observers
+        Called after each pass with a `Change`.
+    passes
+        Other passes than the kind's.
+    simple_mode
+        Stop before vector operations and unrolling: the loops as the schedule names them.
+
+    Returns
+    -------
+    PrimFunc
+
+    Raises
+    ------
+    ScheduleError
+        If an obligation is open, or the arguments do not fit the schedule.
+    """
+    state = schedule.state
+    check_obligations(state, name)
+    check_args(state, args, name)
+    chosen = PASSES[kind] if passes is None else tuple(passes)
+    if simple_mode:
+        chosen = chosen[:1]
+    start = time.perf_counter()
+    func = build_nests(state, args, name)
+    _report(observers, Change(1, "loop nests", None, func, time.perf_counter() - start))
+    done: set[str] = set()
+    for number, item in enumerate(chosen, 2):
+        if missing := item.requires - done:
+            raise InternalError(f"pass {item.name}", f"runs before {', '.join(missing)}")
+        start = time.perf_counter()
+        after = item.run(func)
+        seconds = time.perf_counter() - start
+        done |= item.establishes
+        if after is not func:
+            verify_func(after, item.name)
+        _report(observers, Change(number, item.name, func, after, seconds))
+        func = after
+    return func
+
+
+def _report(observers: Sequence[Observer], change: Change) -> None:
+    for observer in observers:
+        observer(change)
+
+
+def check_obligations(state: State, name: str) -> None:
+    """Refuse to lower a state that still owes something."""
+    for obligation in obligations(state):
+        raise ScheduleError(
+            f"lower {name}",
+            str(obligation),
+            hint=f"attach it again: s[{obligation.stage}].compute_at(s[{obligation.parent}], …), "
+            "or compute_root()",
+        )
+
+
+def check_args(state: State, args: Sequence[Tensor], name: str) -> None:
+    """Refuse arguments that are not the inputs and outputs of the schedule."""
+    for arg in args:
+        if not isinstance(arg, Tensor):
+            raise ScheduleError(f"lower {name}", "an argument is not a tensor", got=repr(arg))
+        if not any(stage.tensor is arg for stage in state.stages):
+            raise ScheduleError(
+                f"lower {name}", "an argument is not part of the schedule", got=repr(arg)
+            )
+    if len(set(args)) != len(args):
+        raise ScheduleError(f"lower {name}", "an argument is given twice", got=_names(args))
+    needed = [s.tensor for s in state.stages if s.is_output or isinstance(s.op, PlaceholderOp)]
+    missing = [tensor for tensor in needed if tensor not in args]
+    if missing:
+        raise ScheduleError(
+            f"lower {name}",
+            f"the arguments lack {_names(missing)}",
+            got=_names(args),
+            expected=_names(needed),
+        )
+
+
+def _names(tensors: Sequence[Tensor]) -> str:
+    return ", ".join(tensor.name for tensor in tensors)

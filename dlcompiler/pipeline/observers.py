@@ -1,0 +1,51 @@
+"""Observers: they see every pass with the program before and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from dlcompiler.ir import For, PrimFunc, walk
+from dlcompiler.ir.stmt import Allocate
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one pass did. `before` is None for the step that made the program."""
+
+    number: int
+    name: str
+    before: PrimFunc | None
+    after: PrimFunc
+    seconds: float
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Tell whether the pass returned its input."""
+        return self.before is self.after
+
+
+Observer: TypeAlias = Callable[[Change], None]
+
+
+def show_changes(change: Change) -> None:
+    """Print a line for each pass: what it changed and how long it took."""
+    print(describe(change))
+
+
+def describe(change: Change) -> str:
+    """Return what a pass did, in one line."""
+    return f"{change.number:2} {change.name:<22} {_effect(change):<40} {change.seconds * 1e3:6.1f} ms"
+
+
+def _effect(change: Change) -> str:
+    if change.is_unchanged:
+        return "unchanged"
+    nodes = list(walk(change.after.body))
+    if change.before is None:
+        loops = sum(isinstance(node, For) for node in nodes)
+        buffers = sum(isinstance(node, Allocate) for node in nodes)
+        return f"created {loops} loops, {buffers} buffers"
+    difference = len(nodes) - sum(1 for _ in walk(change.before.body))
+    return f"{difference:+} nodes" if difference else "rewritten"

@@ -1,0 +1,36 @@
+"""How to compute a tensor expression: schedules, their steps, history and legality."""
+
+from dlcompiler.schedule.bounds import Bounds, StageBounds, infer_bounds
+from dlcompiler.schedule.history import History, HistoryView, Node
+from dlcompiler.schedule.moves import Domain, Move
+from dlcompiler.schedule.schedule import Schedule, Stage, create_schedule
+from dlcompiler.schedule.state import AttachedAt, StageState, State, Step
+from dlcompiler.schedule.trace import Trace
+from dlcompiler.schedule.validity import Obligation, obligations
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Legal, Pending, Verdict
+
+__all__ = [
+    "LEGAL",
+    "AttachedAt",
+    "Bounds",
+    "Domain",
+    "History",
+    "HistoryView",
+    "Illegal",
+    "Legal",
+    "Move",
+    "Node",
+    "Obligation",
+    "Pending",
+    "Schedule",
+    "Stage",
+    "StageBounds",
+    "StageState",
+    "State",
+    "Step",
+    "Trace",
+    "Verdict",
+    "create_schedule",
+    "infer_bounds",
+    "obligations",
+]

@@ -1,0 +1,124 @@
+"""The history of a schedule: an append-only graph of the states that were ever reached."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from dlcompiler.display import render
+from dlcompiler.errors import ScheduleError
+from dlcompiler.schedule.state import State, Step
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """One state, how it was reached, and what is known of it.
+
+    Everything but `children` and `notes`, which grow, is fixed.
+    """
+
+    state: State
+    parent: Node | None
+    step: Step | None
+    result: Any
+    number: int
+    """Order of creation, 0 for the root."""
+    children: list[Node] = field(default_factory=list)
+    notes: dict[str, Any] = field(default_factory=dict)
+    """Labels such as ``measured`` or ``verified``, for display."""
+
+    @property
+    def id(self) -> str:
+        """The id of the state."""
+        return self.state.id
+
+    def path(self) -> list[Node]:
+        """Return the nodes from the root to this one."""
+        result: list[Node] = []
+        node: Node | None = self
+        while node is not None:
+            result.append(node)
+            node = node.parent
+        return result[::-1]
+
+    def title(self) -> str:
+        """Return the step in words."""
+        return "create" if self.step is None else str(self.step)
+
+
+class History:
+    """All states that the schedules of one `create_schedule` call went through.
+
+    Several schedules (forks) share it, each with its own cursor. Applying the same step to the
+    same state twice gives the same node, and so the same axes.
+    """
+
+    def __init__(self, root: State) -> None:
+        self.root = Node(root, None, None, None, 0)
+        self.nodes: dict[str, Node] = {root.id: self.root}
+        self.lock = threading.RLock()
+
+    def add(self, parent: Node, step: Step, state: State, result: Any) -> Node:
+        """Record that `step` leads from `parent` to `state`."""
+        with self.lock:
+            if state.id in self.nodes:
+                return self.nodes[state.id]
+            node = Node(state, parent, step, result, len(self.nodes))
+            parent.children.append(node)
+            self.nodes[state.id] = node
+            return node
+
+    def node(self, id: str) -> Node:
+        """Return the node of a state id, or of a prefix of it that is unique."""
+        if id in self.nodes:
+            return self.nodes[id]
+        found = [node for key, node in self.nodes.items() if id and key.startswith(id)]
+        if len(found) != 1:
+            raise ScheduleError(
+                f"state {id!r}",
+                "no such state in the history" if not found else "several states begin like this",
+                expected=", ".join(key[:8] for key in self.nodes),
+            )
+        return found[0]
+
+    def walk(self) -> Iterator[Node]:
+        """Yield all nodes, parents first."""
+        stack = [self.root]
+        while stack:
+            node = stack.pop()
+            yield node
+            stack.extend(reversed(node.children))
+
+    def step_text(self, axis_id: str) -> str:
+        """Return the step that made an axis, in words."""
+        node = self.nodes.get(axis_id.partition("/")[0])
+        return node.title() if node else "unknown step"
+
+
+@dataclass(frozen=True)
+class HistoryView:
+    """A history seen from a cursor: prints as a tree that marks the place."""
+
+    history: History
+    cursor: str
+
+    def __repr__(self) -> str:
+        lines: list[str] = []
+        self._draw(self.history.root, "", "", lines)
+        return "\n".join(lines)
+
+    def _draw(self, node: Node, first: str, rest: str, lines: list[str]) -> None:
+        here = node.id == self.cursor
+        notes = "".join(f"   {value}" for value in node.notes.values())
+        mark = "◉" if here else "●"
+        lines.append(f"{first}{mark} {node.title()}{notes}{'   ← here' if here else ''}")
+        for n, child in enumerate(node.children):
+            if n == len(node.children) - 1:
+                self._draw(child, rest, rest, lines)
+            else:
+                self._draw(child, f"{rest}├─", f"{rest}│ ", lines)
+
+    def _repr_html_(self) -> str:
+        return render("history", self)

@@ -1,0 +1,106 @@
+"""Every move that a schedule offers, with its verdict: one mechanism for menus, tuners and fuzzers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dlcompiler.ir import Axis
+from dlcompiler.schedule.bounds import infer_bounds
+from dlcompiler.schedule.inlining import consumers
+from dlcompiler.schedule.primitives.cache_write import SCOPES
+from dlcompiler.schedule.state import StageState, State
+from dlcompiler.schedule.validity import obligations
+from dlcompiler.schedule.verdict import Verdict
+
+if TYPE_CHECKING:
+    from dlcompiler.schedule.schedule import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The values that a parameter may take: `suggested` ones, of any integer ≥ 1."""
+
+    parameter: str
+    suggested: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.parameter} in {{{', '.join(map(str, self.suggested))}}} or any"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A step that could come next. Its parameters in `domains` are still to be chosen."""
+
+    primitive: str
+    stage: str
+    args: Mapping[str, Any]
+    targets: tuple[str, ...]
+    """The axes or scopes it is about, by name."""
+    domains: tuple[Domain, ...]
+    verdict: Verdict
+
+    def __repr__(self) -> str:
+        parts = [self.primitive, *(self.targets or (self.stage,)), *map(str, self.domains)]
+        verdict = "" if self.verdict else f": {self.verdict!r}"
+        return f"Move({', '.join(parts)}{verdict})"
+
+
+def moves_of(schedule: Schedule, name: str) -> Iterator[Move]:
+    """Yield every move on the stage called `name`."""
+    state = schedule.state
+    stage = state.stage(name)
+    if stage.is_placeholder:
+        return
+    for primitive, args, targets, domains in _candidates(state, stage):
+        sample = {**args, **{d.parameter: (d.suggested or (2,))[0] for d in domains}}
+        verdict = schedule.attempt(primitive, name, sample).verdict
+        yield Move(primitive, name, args, targets, domains, verdict)
+
+
+_Candidate = tuple[str, dict[str, Any], tuple[str, ...], tuple[Domain, ...]]
+
+
+def _candidates(state: State, stage: StageState) -> Iterator[_Candidate]:
+    if not stage.is_inlined:
+        yield from _loop_candidates(stage, _extents(state, stage))
+    for consumer in consumers(state, stage):
+        for leaf in consumer.leaves:
+            args = {"parent": consumer.name, "axis": leaf}
+            yield "compute_at", args, (stage.name, consumer.label(leaf)), ()
+    yield "compute_inline", {}, (stage.name,), ()
+    yield "compute_root", {}, (stage.name,), ()
+    for scope in SCOPES:
+        yield "cache_write", {"scope": scope}, (stage.name, scope), ()
+
+
+def _extents(state: State, stage: StageState) -> Mapping[Axis, int]:
+    if obligations(state):  # bounds are not defined then
+        return {leaf: leaf.extent for leaf in stage.leaves}
+    return infer_bounds(state).stages[stage.name].extents
+
+
+def _loop_candidates(stage: StageState, extents: Mapping[Axis, int]) -> Iterator[_Candidate]:
+    label = stage.label
+    for leaf in stage.leaves:
+        factors = Domain("factor", divisors(extents[leaf]))
+        yield "split", {"axis": leaf}, (label(leaf),), (factors,)
+        for primitive in ("vectorize", "unroll", "parallel"):
+            yield primitive, {"axis": leaf}, (label(leaf),), ()
+    for pair in zip(stage.leaves, stage.leaves[1:], strict=False):
+        outer, inner = pair
+        yield "fuse", {"axes": pair}, (label(outer), label(inner)), ()
+        yield "reorder", {"axes": (inner, outer)}, (label(inner), label(outer)), ()
+        if outer.kind == inner.kind == "data":
+            domains = (
+                Domain("x_factor", divisors(extents[outer])),
+                Domain("y_factor", divisors(extents[inner])),
+            )
+            yield "tile", {"x": outer, "y": inner}, (label(outer), label(inner)), domains
+
+
+def divisors(extent: int) -> tuple[int, ...]:
+    """Return the divisors of `extent` but 1 and itself, ascending; small numbers when none."""
+    found = tuple(n for n in range(2, extent // 2 + 1) if extent % n == 0)
+    return found or tuple(n for n in (2, 4, 8) if n < extent)

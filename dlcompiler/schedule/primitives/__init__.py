@@ -1,0 +1,38 @@
+"""The schedule primitives, one module each.
+
+A primitive is `check` (may it be applied to this state?) and `apply` (the next state, and what
+the call returns). `check` looks at the step itself; what must hold in every state is checked on
+the state it leads to (`schedule.validity`).
+"""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+
+from dlcompiler.schedule.primitives.base import Making, Primitive
+
+REGISTRY: dict[str, str] = {
+    "split": "dlcompiler.schedule.primitives.split:SPLIT",
+    "fuse": "dlcompiler.schedule.primitives.fuse:FUSE",
+    "reorder": "dlcompiler.schedule.primitives.reorder:REORDER",
+    "tile": "dlcompiler.schedule.primitives.tile:TILE",
+    "vectorize": "dlcompiler.schedule.primitives.vectorize:VECTORIZE",
+    "unroll": "dlcompiler.schedule.primitives.unroll:UNROLL",
+    "parallel": "dlcompiler.schedule.primitives.parallel:PARALLEL",
+    "compute_at": "dlcompiler.schedule.primitives.compute_at:COMPUTE_AT",
+    "compute_inline": "dlcompiler.schedule.primitives.compute_inline:COMPUTE_INLINE",
+    "compute_root": "dlcompiler.schedule.primitives.compute_root:COMPUTE_ROOT",
+    "cache_write": "dlcompiler.schedule.primitives.cache_write:CACHE_WRITE",
+}
+
+
+@cache
+def primitive(name: str) -> Primitive:
+    """Return the primitive called `name`; KeyError if there is none."""
+    module, _, attribute = REGISTRY[name].partition(":")
+    result: Primitive = getattr(importlib.import_module(module), attribute)
+    return result
+
+
+__all__ = ["REGISTRY", "Making", "Primitive", "primitive"]

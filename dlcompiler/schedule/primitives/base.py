@@ -1,0 +1,189 @@
+"""What all primitives share: their shape, and the checks of an axis argument."""
+
+from __future__ import annotations
+
+import functools
+import math
+import numbers
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, ParamSpec, TypeAlias
+
+from dlcompiler.ir import Axis, LoopKind
+from dlcompiler.ir.expr import AxisKind
+from dlcompiler.schedule.state import Fuse, Split, StageState, State
+from dlcompiler.schedule.verdict import Illegal, Verdict
+
+P = ParamSpec("P")
+ParameterKind: TypeAlias = Literal["axis", "axes", "int", "text", "stage", "parent_axis"]
+
+
+@dataclass(slots=True)
+class Making:
+    """The step being applied: the id of the state it leads to, and the axes it makes."""
+
+    state_id: str
+    lineage: object
+    step: str
+    made: list[Axis] = field(default_factory=list)
+
+    def axis(self, name: str, extent: int, kind: AxisKind) -> Axis:
+        """Make an axis; its id derives from the state and its position."""
+        axis = Axis(
+            name, extent, kind, id=f"{self.state_id}/{len(self.made)}", lineage=self.lineage
+        )
+        self.made.append(axis)
+        return axis
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """A schedule primitive.
+
+    `parameters` names its arguments and their kinds, in the order of the call. `check` and
+    `apply` take the state, the stage, and the arguments by name; `apply` also a `Making`.
+    """
+
+    name: str
+    parameters: Mapping[str, ParameterKind]
+    check: Callable[..., Verdict]
+    apply: Callable[..., tuple[State, Any]]
+
+
+class Refused(Exception):
+    """Carries a refusal out of a check; `answering` makes it the check's answer."""
+
+    def __init__(self, verdict: Illegal) -> None:
+        super().__init__(verdict.reason)
+        self.verdict = verdict
+
+
+def answering(check: Callable[P, Verdict]) -> Callable[P, Verdict]:
+    """Let a check refuse from inside its helpers."""
+
+    @functools.wraps(check)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> Verdict:
+        try:
+            return check(*args, **kwargs)
+        except Refused as refused:
+            return refused.verdict
+
+    return wrapper
+
+
+def require_leaf(state: State, stage: StageState, axis: object) -> None:
+    """Refuse what is not a loop of `stage`."""
+    if not isinstance(axis, Axis):
+        raise Refused(
+            Illegal(
+                "structural",
+                "not an axis",
+                got=f"{axis!r} ({type(axis).__name__})",
+                hint=f"pass one of s[{stage.name}].leaf_iter_vars",
+            )
+        )
+    if stage.has_leaf(axis):
+        return
+    if axis in stage.paths:
+        raise Refused(
+            Illegal(
+                "structural",
+                _gone(stage, axis),
+                got=f"axis {stage.paths[axis]} of stage {stage.name}",
+                hint=f"the loops are now: {leaf_names(stage)}",
+            )
+        )
+    owner = next((s for s in state.stages if axis in s.paths), None)
+    raise Refused(
+        Illegal(
+            "structural",
+            f"the axis does not belong to stage {stage.name}",
+            got=f"axis {axis.name} of stage {owner.name}" if owner else f"axis {axis.name}",
+            hint=f"the loops of {stage.name} are: {leaf_names(stage)}",
+        )
+    )
+
+
+def _gone(stage: StageState, axis: Axis) -> str:
+    for relation in stage.relations:
+        match relation:
+            case Split(parent, outer, inner, _, _) if parent is axis:
+                return f"it was split into {stage.paths[outer]} and {stage.paths[inner]}"
+            case Fuse(outer, inner, fused) if axis is outer or axis is inner:
+                return f"it was fused into {stage.paths[fused]}"
+    return "it is no longer a loop"
+
+
+def leaf_names(stage: StageState) -> str:
+    """Return the names of a stage's loops, outermost first."""
+    return ", ".join(stage.paths[leaf] for leaf in stage.leaves) or "none"
+
+
+def require_loops(stage: StageState) -> None:
+    """Refuse a stage that has no loops to work on."""
+    if stage.is_placeholder:
+        raise Refused(Illegal("structural", f"{stage.name} is an input: it has no loops"))
+    if stage.is_inlined:
+        raise Refused(
+            Illegal(
+                "structural",
+                f"{stage.name} is inlined: it has no loops of its own",
+                hint=f"call s[{stage.name}].compute_root() first",
+            )
+        )
+
+
+def require_plain(stage: StageState, axis: Axis) -> None:
+    """Refuse to change a loop whose annotation would be lost."""
+    kind = stage.kind(axis)
+    if kind == "serial":
+        return
+    raise Refused(
+        Illegal(
+            "structural",
+            f"the loop is {kind} already, and would lose that",
+            got=f"{stage.label(axis)}, {kind}",
+            hint=f"undo that step, and make the new loop {kind} afterwards",
+        )
+    )
+
+
+def require_kind(stage: StageState, axis: Axis, kind: LoopKind) -> None:
+    """Refuse a loop that has another annotation than `kind`."""
+    if stage.kind(axis) not in ("serial", kind):
+        raise Refused(
+            Illegal(
+                "structural",
+                f"the loop is {stage.kind(axis)} already",
+                got=stage.label(axis),
+                hint="undo that step, or choose another loop",
+            )
+        )
+
+
+def require_positive(value: Any, name: str) -> None:
+    """Refuse what is not an integral number of at least 1."""
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value) or value != int(value):
+        raise Refused(
+            Illegal(
+                "structural",
+                f"{name} must be an integer",
+                got=f"{value!r} ({type(value).__name__})",
+            )
+        )
+    if value < 1:
+        raise Refused(Illegal("structural", f"{name} must be at least 1", got=repr(value)))
+
+
+def replace_leaves(
+    stage: StageState, old: tuple[Axis, ...], new: tuple[Axis, ...]
+) -> tuple[Axis, ...]:
+    """Return the leaves with the adjacent axes `old` replaced by `new`."""
+    at = stage.position(old[0])
+    return (*stage.leaves[:at], *new, *stage.leaves[at + len(old) :])
+
+
+def set_kind(stage: StageState, axis: Axis, kind: LoopKind) -> StageState:
+    """Return the stage with `axis` annotated."""
+    return replace(stage, kinds={**stage.kinds, axis: kind})

@@ -1,0 +1,80 @@
+"""Compute a stage inside a loop of its consumer, just the part that one iteration needs.
+
+*Before*, then *after* ``s[P].compute_at(s[C], i)``::
+
+    for i in range(8):                  for i in range(8):
+        for j in range(4):                  allocate P: float32[1, 4]
+            P[i, j] = …                     for P.j in range(4):
+    for i in range(8):                          P[0, P.j] = …
+        for j in range(4):                  for j in range(4):
+            C[i, j] = P[i, j] + 1.0             C[i, j] = P[0, j] + 1.0
+
+Legal when all readers of the stage run inside that loop. It owes that the loop stays a loop: if
+it is split or fused later, the stage must be attached again before lowering.
+In TVM and Halide ``compute_at``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dlcompiler.ir import Axis
+from dlcompiler.schedule.inlining import consumers
+from dlcompiler.schedule.primitives.base import Making, Primitive, answering, require_leaf
+from dlcompiler.schedule.state import AttachedAt, StageState, State
+from dlcompiler.schedule.verdict import Illegal, Pending, Verdict
+
+
+@answering
+def check(state: State, stage: StageState, *, parent: str, axis: Any) -> Verdict:
+    """Refuse a place outside which the stage is read, and outputs."""
+    host = state.stage(parent)
+    if stage.is_placeholder:
+        return Illegal("structural", f"{stage.name} is an input: it is not computed")
+    if host.name == stage.name:
+        return Illegal("structural", "a stage cannot be computed inside itself")
+    if host.is_placeholder or host.is_inlined:
+        return Illegal("structural", f"{host.name} has no loops")
+    if stage.is_output:
+        return Illegal(
+            "limit",
+            f"{stage.name} is an output of the schedule",
+            because="all of it must be stored, exactly once",
+            hint=f"compute the consumer inside {stage.name}'s loops instead",
+        )
+    require_leaf(state, host, axis)
+    if not consumers(state, stage):
+        return Illegal("structural", f"no stage reads {stage.name}")
+    readers = consumers(state, stage)
+    if host not in readers and not _leads_to(state, readers, host):
+        names = ", ".join(reader.name for reader in readers)
+        return Illegal(
+            "structural",
+            f"{host.name} does not read {stage.name}",
+            got=f"the readers of {stage.name} are: {names}",
+            hint=f"attach it at a loop of {names}",
+        )
+    return Pending(f"{host.label(axis)} must stay a loop")
+
+
+def _leads_to(state: State, readers: tuple[StageState, ...], host: StageState) -> bool:
+    """Tell whether a reader is computed inside `host`'s loops."""
+    for reader in readers:
+        stage = reader
+        while isinstance(stage.attachment, AttachedAt):
+            stage = state.stage(stage.attachment.stage)
+            if stage is host:
+                return True
+    return False
+
+
+def apply(
+    state: State, stage: StageState, making: Making, *, parent: str, axis: Axis
+) -> tuple[State, None]:
+    """Return the next state."""
+    attachment = AttachedAt(parent, axis, making.step)
+    return state.with_stage(replace(stage, attachment=attachment), making.state_id), None
+
+
+COMPUTE_AT = Primitive("compute_at", {"parent": "stage", "axis": "parent_axis"}, check, apply)

@@ -1,0 +1,35 @@
+"""Run the iterations of a loop on several cores.
+
+*Before*, then *after* ``parallel(i)``::
+
+    for i in range(8):                  for i in parallel(8):
+        C[i] = …                            C[i] = …
+
+Legal on a data loop: its iterations write different elements. Unlike classic TVM, which compiled
+it into a race, a reduction loop is refused. In TVM and Halide ``parallel``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dlcompiler.ir import Axis
+from dlcompiler.schedule.primitives.base import Making, Primitive, answering, set_kind
+from dlcompiler.schedule.primitives.vectorize import require_independent
+from dlcompiler.schedule.state import StageState, State
+from dlcompiler.schedule.verdict import LEGAL, Verdict
+
+
+@answering
+def check(state: State, stage: StageState, *, axis: Any) -> Verdict:
+    """Refuse a reduction loop, and a loop with another annotation."""
+    require_independent(state, stage, axis, "parallel")
+    return LEGAL
+
+
+def apply(state: State, stage: StageState, making: Making, *, axis: Axis) -> tuple[State, None]:
+    """Return the next state."""
+    return state.with_stage(set_kind(stage, axis, "parallel"), making.state_id), None
+
+
+PARALLEL = Primitive("parallel", {"axis": "axis"}, check, apply)

@@ -1,0 +1,62 @@
+"""Put loops into another order.
+
+*Before*, then *after* ``reorder(k, j)``::
+
+    for j in range(4):                  for k in range(16):
+        for k in range(16):                 for j in range(4):
+            C[j] += A[j, k]                     C[j] += A[j, k]
+
+The loops given take each other's places; all others stay. Legal for any loops of one stage: data
+iterations are independent, and reductions are commutative. In TVM and Halide ``reorder``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dlcompiler.ir import Axis
+from dlcompiler.schedule.primitives.base import (
+    Making,
+    Primitive,
+    answering,
+    require_leaf,
+    require_loops,
+)
+from dlcompiler.schedule.state import StageState, State
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+
+
+@answering
+def check(state: State, stage: StageState, *, axes: Any) -> Verdict:
+    """Refuse an axis that is not a loop, and one given twice."""
+    require_loops(stage)
+    for axis in axes:
+        require_leaf(state, stage, axis)
+    if len(set(axes)) != len(axes):
+        return Illegal(
+            "structural",
+            "each axis may be given once",
+            got=", ".join(stage.paths[axis] for axis in axes),
+        )
+    if len(axes) < 2:
+        return Illegal("structural", "at least two axes are needed", got=f"{len(axes)}")
+    return LEGAL
+
+
+def apply(
+    state: State, stage: StageState, making: Making, *, axes: tuple[Axis, ...]
+) -> tuple[State, None]:
+    """Return the next state."""
+    return state.with_stage(reorder_stage(stage, axes), making.state_id), None
+
+
+def reorder_stage(stage: StageState, axes: tuple[Axis, ...]) -> StageState:
+    """Return the stage with `axes` permuted among their own places."""
+    queue = iter(axes)
+    moving = set(axes)
+    leaves = tuple(next(queue) if leaf in moving else leaf for leaf in stage.leaves)
+    return replace(stage, leaves=leaves)
+
+
+REORDER = Primitive("reorder", {"axes": "axes"}, check, apply)

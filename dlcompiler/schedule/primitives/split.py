@@ -1,0 +1,91 @@
+"""Split a loop in two nested ones.
+
+*Before*, then *after* ``split(i, factor=32)`` of a loop of 100::
+
+    for i in range(100):                for i.outer in range(4):
+        C[i] = …                            for i.inner in range(32):
+                                                if i.outer*32 + i.inner < 100:
+                                                    C[i.outer*32 + i.inner] = …
+
+Always legal on a loop without annotation. A factor beyond the extent is clipped to it.
+In TVM ``split``, in Halide ``split`` with the tail strategy ``GuardWithIf``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dlcompiler.ir import Axis
+from dlcompiler.schedule.bounds import split_extents
+from dlcompiler.schedule.primitives.base import (
+    Making,
+    Primitive,
+    answering,
+    replace_leaves,
+    require_leaf,
+    require_loops,
+    require_plain,
+    require_positive,
+)
+from dlcompiler.schedule.state import Split, StageState, State, unique_name
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+
+
+@answering
+def check(
+    state: State, stage: StageState, *, axis: Any, factor: Any = None, nparts: Any = None
+) -> Verdict:
+    """Refuse an axis that is not a plain loop, and a factor that is not a positive integer."""
+    require_loops(stage)
+    require_leaf(state, stage, axis)
+    if (factor is None) == (nparts is None):
+        return Illegal(
+            "structural",
+            "exactly one of factor and nparts must be given",
+            got=f"factor={factor!r}, nparts={nparts!r}",
+            hint="factor is the extent of the inner loop, nparts that of the outer one",
+        )
+    name, value = ("factor", factor) if factor is not None else ("nparts", nparts)
+    require_positive(value, name)
+    require_plain(stage, axis)
+    return LEGAL
+
+
+def apply(
+    state: State,
+    stage: StageState,
+    making: Making,
+    *,
+    axis: Axis,
+    factor: int | None = None,
+    nparts: int | None = None,
+) -> tuple[State, tuple[Axis, Axis]]:
+    """Return the next state and (outer, inner)."""
+    stage, pair = split_stage(stage, making, axis, factor, nparts)
+    return state.with_stage(stage, making.state_id), pair
+
+
+def split_stage(
+    stage: StageState, making: Making, axis: Axis, factor: int | None, nparts: int | None
+) -> tuple[StageState, tuple[Axis, Axis]]:
+    """Return the stage with `axis` split, and (outer, inner)."""
+    factor = None if factor is None else int(factor)
+    nparts = None if nparts is None else int(nparts)
+    outer_extent, inner_extent = split_extents(axis.extent, factor, nparts)
+    path = stage.paths[axis]
+    outer_path = unique_name(f"{path}.outer", stage.paths.values())
+    inner_path = unique_name(f"{path}.inner", stage.paths.values())
+    outer = making.axis(outer_path, outer_extent, axis.kind)
+    inner = making.axis(inner_path, inner_extent, axis.kind)
+    relation = Split(axis, outer, inner, factor, nparts)
+    stage = replace(
+        stage,
+        leaves=replace_leaves(stage, (axis,), (outer, inner)),
+        relations=(*stage.relations, relation),
+        paths={**stage.paths, outer: outer_path, inner: inner_path},
+    )
+    return stage, (outer, inner)
+
+
+SPLIT = Primitive("split", {"axis": "axis", "factor": "int", "nparts": "int"}, check, apply)

@@ -1,0 +1,59 @@
+"""Split two loops and bring the outer halves outside: iterate in rectangles.
+
+*Before*, then *after* ``tile(i, j, 8, 16)``::
+
+    for i in range(64):                 for i.outer in range(8):
+        for j in range(64):                 for j.outer in range(4):
+            C[i, j] = …                         for i.inner in range(8):
+                                                    for j.inner in range(16):
+                                                        C[…] = …
+
+Legal when both splits are. In TVM and Halide ``tile``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dlcompiler.ir import Axis
+from dlcompiler.schedule.primitives import split
+from dlcompiler.schedule.primitives.base import Making, Primitive, answering
+from dlcompiler.schedule.primitives.reorder import reorder_stage
+from dlcompiler.schedule.state import StageState, State
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+
+
+@answering
+def check(
+    state: State, stage: StageState, *, x: Any, y: Any, x_factor: Any, y_factor: Any
+) -> Verdict:
+    """Refuse what one of the two splits refuses."""
+    for axis, factor in ((x, x_factor), (y, y_factor)):
+        verdict = split.check(state, stage, axis=axis, factor=factor)
+        if not verdict:
+            return verdict
+    if x is y:
+        return Illegal("structural", "the two axes are the same", got=stage.paths[x])
+    return LEGAL
+
+
+def apply(
+    state: State,
+    stage: StageState,
+    making: Making,
+    *,
+    x: Axis,
+    y: Axis,
+    x_factor: int,
+    y_factor: int,
+) -> tuple[State, tuple[Axis, Axis, Axis, Axis]]:
+    """Return the next state and (x outer, y outer, x inner, y inner)."""
+    stage, (x_outer, x_inner) = split.split_stage(stage, making, x, x_factor, None)
+    stage, (y_outer, y_inner) = split.split_stage(stage, making, y, y_factor, None)
+    order = (x_outer, y_outer, x_inner, y_inner)
+    return state.with_stage(reorder_stage(stage, order), making.state_id), order
+
+
+TILE = Primitive(
+    "tile", {"x": "axis", "y": "axis", "x_factor": "int", "y_factor": "int"}, check, apply
+)

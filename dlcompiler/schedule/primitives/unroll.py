@@ -1,0 +1,57 @@
+"""Repeat the body of a loop instead of looping.
+
+*Before*, then *after* ``unroll(i)`` and the pass that does it::
+
+    for i in range(2):                  C[0] = A[0]
+        C[i] = A[i]                     C[1] = A[1]
+
+Legal on any loop; the unrolled loops of one nest may repeat its body 4,096 times at most.
+In TVM and Halide ``unroll``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dlcompiler.ir import Axis
+from dlcompiler.schedule.primitives.base import (
+    Making,
+    Primitive,
+    answering,
+    require_kind,
+    require_leaf,
+    require_loops,
+    set_kind,
+)
+from dlcompiler.schedule.state import StageState, State
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+
+MAX_COPIES = 4096
+
+
+@answering
+def check(state: State, stage: StageState, *, axis: Any) -> Verdict:
+    """Refuse a loop with another annotation, and too many copies."""
+    require_loops(stage)
+    require_leaf(state, stage, axis)
+    require_kind(stage, axis, "unrolled")
+    copies = axis.extent
+    for leaf in stage.leaves:
+        if leaf is not axis and stage.kind(leaf) == "unrolled":
+            copies *= leaf.extent
+    if copies > MAX_COPIES:
+        return Illegal(
+            "limit",
+            f"the body would be repeated {copies} times",
+            got=f"axis {stage.paths[axis]} of stage {stage.name} (extent {axis.extent})",
+            hint=f"split the loop and unroll the inner one; at most {MAX_COPIES} copies",
+        )
+    return LEGAL
+
+
+def apply(state: State, stage: StageState, making: Making, *, axis: Axis) -> tuple[State, None]:
+    """Return the next state."""
+    return state.with_stage(set_kind(stage, axis, "unrolled"), making.state_id), None
+
+
+UNROLL = Primitive("unroll", {"axis": "axis"}, check, apply)

@@ -1,0 +1,66 @@
+"""Run the iterations of a loop as the lanes of vector instructions.
+
+*Before*, then *after* ``vectorize(j)``::
+
+    for j in range(8):                  for j in vectorized(8):
+        C[j] = A[j] + B[j]                  C[j] = A[j] + B[j]
+
+Legal on a data loop, one in each nest, with nothing attached inside. On a reduction loop all
+lanes would update the same element. In TVM and Halide ``vectorize``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dlcompiler.ir import Axis, LoopKind
+from dlcompiler.schedule.primitives.base import (
+    Making,
+    Primitive,
+    Refused,
+    answering,
+    require_kind,
+    require_leaf,
+    require_loops,
+    set_kind,
+)
+from dlcompiler.schedule.state import StageState, State
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+
+
+@answering
+def check(state: State, stage: StageState, *, axis: Any) -> Verdict:
+    """Refuse a reduction loop, and a loop with another annotation."""
+    require_independent(state, stage, axis, "vectorized")
+    return LEGAL
+
+
+def require_independent(state: State, stage: StageState, axis: Any, kind: LoopKind) -> None:
+    """Refuse a loop whose iterations may not run at the same time: a reduction."""
+    require_loops(stage)
+    require_leaf(state, stage, axis)
+    require_kind(stage, axis, kind)
+    if axis.kind == "data":
+        return
+    element = f"{stage.name}[{', '.join(data.name for data in stage.op.axis)}]"
+    who = "all lanes" if kind == "vectorized" else "all threads"
+    inner = next((leaf for leaf in reversed(stage.leaves) if leaf.kind == "data"), None)
+    verb = "vectorize" if kind == "vectorized" else "parallel"
+    raise Refused(
+        Illegal(
+            "semantic",
+            f"a reduction axis cannot be {kind}",
+            got=f"axis {stage.paths[axis]} of stage {stage.name} (reduction, extent {axis.extent})",
+            because=f"{who} would update {element}: iterations {axis.name}=0 and {axis.name}=1 "
+            "write the same element",
+            hint=f"{verb} {stage.paths[inner]}, a data axis" if inner else None,
+        )
+    )
+
+
+def apply(state: State, stage: StageState, making: Making, *, axis: Axis) -> tuple[State, None]:
+    """Return the next state."""
+    return state.with_stage(set_kind(stage, axis, "vectorized"), making.state_id), None
+
+
+VECTORIZE = Primitive("vectorize", {"axis": "axis"}, check, apply)

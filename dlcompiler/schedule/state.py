@@ -1,0 +1,214 @@
+"""The state of a schedule: an immutable value. Each primitive maps a state to the next one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from dlcompiler.ir import Axis, LoopKind, StepRef, Var
+from dlcompiler.te import ComputeOp, Operation, PlaceholderOp, Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """`parent` is iterated as `outer` times `inner`; one of `factor` and `nparts` is given."""
+
+    parent: Axis
+    outer: Axis
+    inner: Axis
+    factor: int | None
+    nparts: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fuse:
+    """`outer` and `inner` are iterated as the single axis `fused`."""
+
+    outer: Axis
+    inner: Axis
+    fused: Axis
+
+
+Relation: TypeAlias = Split | Fuse
+
+
+@dataclass(frozen=True, slots=True)
+class AtRoot:
+    """The stage has a loop nest of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inlined:
+    """The stage's expression is substituted into its consumers."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedAt:
+    """The stage is computed inside the loop `axis` of the stage named `stage`.
+
+    `step` describes the step that attached it.
+    """
+
+    stage: str
+    axis: Axis
+    step: str
+
+
+Attachment: TypeAlias = AtRoot | Inlined | AttachedAt
+ROOT, INLINED = AtRoot(), Inlined()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StageState:
+    """How one tensor is computed, in one state."""
+
+    name: str
+    """Unique in the schedule."""
+    tensor: Tensor
+    """The handle that consumers read; it stays the same while `op` is rewritten."""
+    op: Operation
+    leaves: tuple[Axis, ...]
+    """The loops, outermost first."""
+    relations: tuple[Relation, ...] = ()
+    kinds: Mapping[Axis, LoopKind] = field(default_factory=dict)
+    """Loop kinds that are not serial."""
+    paths: Mapping[Axis, str] = field(default_factory=dict)
+    """The name of each axis that the stage ever had, unique in the stage."""
+    attachment: Attachment = ROOT
+    scope: str = "global"
+    is_output: bool = False
+
+    @property
+    def is_placeholder(self) -> bool:
+        """Tell whether the stage is an input."""
+        return isinstance(self.op, PlaceholderOp)
+
+    @property
+    def is_inlined(self) -> bool:
+        """Tell whether the stage has no loops because its expression is substituted."""
+        return isinstance(self.attachment, Inlined)
+
+    def kind(self, axis: Axis) -> LoopKind:
+        """Return the loop kind of a leaf."""
+        return self.kinds.get(axis, "serial")
+
+    def position(self, axis: Axis) -> int:
+        """Return the place of a leaf, 0 for the outermost."""
+        return next(n for n, leaf in enumerate(self.leaves) if leaf is axis)
+
+    def has_leaf(self, axis: Axis) -> bool:
+        """Tell whether `axis` is a loop now."""
+        return any(leaf is axis for leaf in self.leaves)
+
+    def label(self, axis: Axis) -> str:
+        """Return ``stage.axis``."""
+        return f"{self.name}.{self.paths.get(axis, axis.name)}"
+
+
+def new_stage(
+    op: Operation, name: str, *, is_output: bool = False, scope: str = "global"
+) -> StageState:
+    """Return a stage that computes `op` by its plain loop nest."""
+    leaves = (*op.axis, *op.reduce_axis)
+    paths: dict[Axis, str] = {}
+    for axis in leaves:
+        paths[axis] = unique_name(axis.name, paths.values())
+    return StageState(name, op.output(0), op, leaves, paths=paths, is_output=is_output, scope=scope)
+
+
+def unique_name(name: str, taken: Any) -> str:
+    """Return `name`, with a number behind it when it is taken."""
+    used = set(taken)
+    candidate, n = name, 0
+    while candidate in used:
+        n += 1
+        candidate = f"{name}_{n}"
+    return candidate
+
+
+JSON: TypeAlias = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A primitive with its arguments, as data: axes by path, stages by name."""
+
+    primitive: str
+    stage: str
+    args: Mapping[str, JSON] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, JSON]:
+        """Return a value that ``json`` can write."""
+        return {"primitive": self.primitive, "stage": self.stage, "args": dict(self.args)}
+
+    def __str__(self) -> str:
+        parts = [self.primitive, self.stage]
+        for value in self.args.values():
+            if isinstance(value, list):
+                parts.append(f"({', '.join(str(item) for item in value)})")
+            elif value is not None:
+                parts.append(str(value))
+        return " ".join(parts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """All stages, producers before consumers."""
+
+    id: str
+    stages: tuple[StageState, ...]
+    cache: dict[str, Any] = field(default_factory=dict, repr=False)
+    """Results of analyses of this state, by name: they are pure functions of it."""
+
+    def stage(self, name: str) -> StageState:
+        """Return the stage called `name`."""
+        return next(stage for stage in self.stages if stage.name == name)
+
+    def find(self, key: Tensor | Operation) -> StageState | None:
+        """Return the stage of a tensor or of its operation, original or rewritten."""
+        tensor = key if isinstance(key, Tensor) else key.output(0)
+        for stage in self.stages:
+            if stage.tensor is tensor or stage.op is key:
+                return stage
+        return None
+
+    def producer_of(self, tensor: Any) -> StageState:
+        """Return the stage that computes a tensor which some stage reads."""
+        return next(stage for stage in self.stages if stage.tensor is tensor)
+
+    def readers_of(self, stage: StageState) -> tuple[StageState, ...]:
+        """Return the stages whose operation reads `stage`."""
+        return tuple(s for s in self.stages if stage.tensor in s.op.input_tensors)
+
+    def with_stage(self, stage: StageState, id: str) -> State:
+        """Return the state in which `stage` replaces the one of its name."""
+        return State(id, tuple(stage if s.name == stage.name else s for s in self.stages))
+
+    def with_id(self, id: str) -> State:
+        """Return the same state under another id."""
+        return replace(self, id=id, cache={})
+
+
+def child_id(parent_id: str, step: Step) -> str:
+    """Return the id of the state that `step` leads to from a state: a hash of its whole past."""
+    text = json.dumps([parent_id, step.to_json()], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def step_ref(state: State, stage: StageState, axis: Axis) -> StepRef:
+    """Return where a leaf comes from: the state that made it, and its name."""
+    made = axis.id.partition("/")[0]
+    return StepRef(made, stage.name, stage.paths[axis])
+
+
+def axis_by_var(stage: StageState) -> dict[Var, Axis]:
+    """Return the root axes of a stage's operation by their variables."""
+    return {axis.var: axis for axis in (*stage.op.axis, *stage.op.reduce_axis)}
+
+
+def is_reduction(stage: StageState) -> bool:
+    """Tell whether the stage's operation reduces."""
+    return isinstance(stage.op, ComputeOp) and bool(stage.op.reduce_axis)

@@ -1,0 +1,109 @@
+"""What must hold in every state, and what a state still owes before it can be lowered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dlcompiler.ir import Axis
+from dlcompiler.schedule.inlining import consumers
+from dlcompiler.schedule.state import AttachedAt, StageState, State
+from dlcompiler.schedule.verdict import Illegal
+
+
+@dataclass(frozen=True, slots=True)
+class Obligation:
+    """A promise that a step made and that is not kept now: the axis it attached to is gone."""
+
+    stage: str
+    parent: str
+    axis: str
+    step: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.stage} is attached at {self.parent}.{self.axis}, which is no longer a loop "
+            f"(attached by: {self.step})"
+        )
+
+
+def obligations(state: State) -> tuple[Obligation, ...]:
+    """Return what must be put right before lowering."""
+    result = []
+    for stage in state.stages:
+        at = stage.attachment
+        if isinstance(at, AttachedAt):
+            parent = state.stage(at.stage)
+            if not parent.has_leaf(at.axis):
+                path = parent.paths.get(at.axis, at.axis.name)
+                result.append(Obligation(stage.name, parent.name, path, at.step))
+    return tuple(result)
+
+
+def problems(state: State) -> Iterator[Illegal]:
+    """Yield the reasons why a state cannot mean what its expression says."""
+    for stage in state.stages:
+        yield from _loop_problems(stage)
+        if isinstance(stage.attachment, AttachedAt):
+            yield from _attachment_problems(state, stage, stage.attachment)
+
+
+def _loop_problems(stage: StageState) -> Iterator[Illegal]:
+    vectorized = [leaf for leaf in stage.leaves if stage.kind(leaf) == "vectorized"]
+    if len(vectorized) > 1:
+        yield Illegal(
+            "structural",
+            "a loop nest can have one vectorized loop",
+            got=f"{' and '.join(stage.label(leaf) for leaf in vectorized)} vectorized",
+        )
+    for leaf in vectorized[:1]:
+        inside = stage.leaves[stage.position(leaf) + 1 :]
+        for inner in inside:
+            if stage.kind(inner) == "parallel":
+                yield Illegal(
+                    "structural",
+                    "a parallel loop cannot stand inside a vectorized one",
+                    got=f"{stage.label(inner)} inside {stage.label(leaf)}",
+                )
+
+
+def _attachment_problems(state: State, stage: StageState, at: AttachedAt) -> Iterator[Illegal]:
+    parent = state.stage(at.stage)
+    where = f"{parent.name}.{parent.paths.get(at.axis, at.axis.name)}"
+    if parent.is_inlined:
+        yield Illegal(
+            "structural",
+            f"{stage.name} is attached at {where}, and {parent.name} would have no loops",
+            hint=f"move {stage.name} first: s[{stage.name}].compute_root()",
+        )
+        return
+    if not parent.has_leaf(at.axis):
+        return  # an obligation
+    for consumer in consumers(state, stage):
+        if not is_inside(state, consumer, parent, at.axis):
+            yield Illegal(
+                "semantic",
+                f"{consumer.name} reads {stage.name} outside the loop {where}, where "
+                f"{stage.name} is computed",
+                because=f"{stage.name} exists only during one iteration of {where}",
+                hint=f"attach {stage.name} further out, or {consumer.name} inside {where}",
+            )
+    for leaf in parent.leaves[: parent.position(at.axis) + 1]:
+        if parent.kind(leaf) == "vectorized":
+            yield Illegal(
+                "limit",
+                f"{stage.name} would be computed inside the vectorized loop {parent.label(leaf)}",
+                hint="attach it at a loop outside the vectorized one",
+            )
+
+
+def is_inside(state: State, stage: StageState, parent: StageState, axis: Axis) -> bool:
+    """Tell whether all of `stage` runs inside the loop `axis` of `parent`."""
+    while stage is not parent:
+        if not isinstance(stage.attachment, AttachedAt):
+            return False
+        at = stage.attachment
+        stage = state.stage(at.stage)
+        if stage is parent:
+            return stage.has_leaf(at.axis) and stage.position(at.axis) >= stage.position(axis)
+    return True

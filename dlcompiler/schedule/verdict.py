@@ -1,0 +1,48 @@
+"""The answer to "may I apply this here?": `Legal`, `Illegal` or `Pending`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+IllegalKind: TypeAlias = Literal["structural", "semantic", "limit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Legal:
+    """The step keeps the meaning of the program."""
+
+    def __bool__(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Illegal:
+    """The step is refused.
+
+    `kind` is *structural* (it cannot be applied here), *semantic* (it would change the result,
+    whatever follows) or *limit* (a limit of the target or of this version).
+    """
+
+    kind: IllegalKind
+    reason: str
+    hint: str | None = None
+    got: str | None = None
+    because: str | None = None
+
+    def __bool__(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The step is legal now, and owes something until the program is lowered."""
+
+    obligation: str
+
+    def __bool__(self) -> bool:
+        return True
+
+
+Verdict: TypeAlias = Legal | Illegal | Pending
+LEGAL = Legal()
