@@ -6,7 +6,7 @@ adds code generation and loading. Nothing else in the project decides an order.
 
 from __future__ import annotations
 
-#from dlcompiler.pipeline.build import build, emit_source
+from dlcompiler.pipeline.build import build, emit_source
 from dlcompiler.pipeline.lower import PASSES, check_args, lower
 from dlcompiler.pipeline.observers import Change, Observer, show_changes
 

@@ -1,0 +1,33 @@
+"""dlcompiler: explore how a tensor program becomes fast code.
+
+::
+
+    import dlcompiler as dlc
+    from dlcompiler import te
+
+    s = te.create_schedule(C.op)       # how to compute C
+    dlc.lower(s, [A, B, C])            # its loop nest
+    kernel = dlc.build(s, [A, B, C])   # its machine code
+    dlc.verify(s, [A, B, C])           # is it right?
+    dlc.measure(kernel)                # is it fast?
+"""
+
+from dlcompiler import te
+from dlcompiler.errors import DLCompilerError, InternalError, UserError
+from dlcompiler.pipeline import build, lower, show_changes
+from dlcompiler.schedule import create_schedule
+
+# Classic code finds create_schedule in te. The package te stands below schedule and cannot import
+# it, so the two meet here, where a user's import always passes.
+te.create_schedule = create_schedule  # type: ignore[attr-defined]
+
+__all__ = [
+    "DLCompilerError",
+    "InternalError",
+    "UserError",
+    "build",
+    "create_schedule",
+    "lower",
+    "show_changes",
+    "te",
+]
