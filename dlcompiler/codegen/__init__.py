@@ -1,0 +1,51 @@
+"""Code generators: loop IR in, text for one kind of target out. Pure: no device is needed."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+
+from dlcompiler.codegen.source import Source
+from dlcompiler.errors import TargetError
+from dlcompiler.ir import PrimFunc
+from dlcompiler.target import Target
+
+__all__ = ["REGISTRY", "Source", "emit"]
+
+REGISTRY: dict[str, str] = {
+    "cpu": "dlcompiler.codegen.llvm:emit",
+}
+"""Kind of target -> its generator, loaded when first used."""
+
+
+def emit(func: PrimFunc, target: Target) -> Source:
+    """Generate code for a lowered function.
+
+    Parameters
+    ----------
+    func
+        A function that `dlcompiler.ir.verify_func` accepts.
+    target
+        What the code is for; its kind chooses the generator.
+
+    Returns
+    -------
+    Source
+
+    Raises
+    ------
+    TargetError
+        No generator for this kind of target, or the function uses what the target cannot do.
+    """
+    if target.kind not in REGISTRY:
+        raise TargetError(
+            f"generate code for {func.name}",
+            "no code generator for this kind of target",
+            got=target.kind,
+            expected=", ".join(REGISTRY),
+        )
+    module, _, attribute = REGISTRY[target.kind].partition(":")
+    generator: Callable[[PrimFunc, Target], Source] = getattr(
+        importlib.import_module(module), attribute
+    )
+    return generator(func, target)

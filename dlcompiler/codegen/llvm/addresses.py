@@ -1,0 +1,137 @@
+"""From the indices of an access to addresses: offsets in elements from the start of the buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dlcompiler import dtypes
+from dlcompiler.codegen.llvm import arithmetic
+from dlcompiler.codegen.llvm.lanes import progression
+from dlcompiler.codegen.llvm.types import constant, memory_type, value_type
+from dlcompiler.codegen.llvm.writer import Function
+from dlcompiler.ir import Binary, Buffer, Const, Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """A distance in elements: an operand (or None for 0) plus a constant.
+
+    The constant is kept apart so that neighbouring accesses share the operand.
+    """
+
+    variable: str | None
+    constant: int
+
+    def plus(self, distance: int) -> Offset:
+        """Return the offset `distance` elements further."""
+        return Offset(self.variable, self.constant + distance)
+
+
+class Addresses:
+    """The addresses that one function computes.
+
+    Parameters
+    ----------
+    w
+        The function to append to.
+    evaluate
+        Writes an expression and returns its operand.
+    """
+
+    def __init__(self, w: Function, evaluate: Callable[[Expr], str]) -> None:
+        self.w = w
+        self.evaluate = evaluate
+        self.pointers: dict[Buffer, str] = {}
+        """Where each buffer starts."""
+
+    def pointer(self, buffer: Buffer, offset: Offset, *, in_bounds: bool = True) -> str:
+        """Write the address of an element; `in_bounds` promises that it lies in the buffer."""
+        operand = self._operand(offset)
+        if operand == "0":
+            return self.pointers[buffer]
+        flag = " inbounds" if in_bounds else ""
+        return self.w.pure(
+            f"getelementptr{flag} {memory_type(buffer.dtype)}, ptr {self.pointers[buffer]}, "
+            f"i64 {operand}"
+        )
+
+    def _operand(self, offset: Offset) -> str:
+        if offset.variable is None:
+            return str(offset.constant)
+        if offset.constant == 0:
+            return offset.variable
+        return self.w.pure(f"add nsw i64 {offset.variable}, {offset.constant}")
+
+    def offset(self, buffer: Buffer, indices: Sequence[Expr]) -> Offset:
+        """Write the offset of one element."""
+        w = self.w
+        total: str | None = None
+        known = 0
+        for index, stride in zip(indices, buffer.strides, strict=True):
+            variable, distance = _without_constant(index)
+            known += distance * stride
+            if variable is None:
+                continue
+            term = self.evaluate(variable)
+            if stride != 1:
+                term = w.pure(f"mul nsw i64 {term}, {stride}")
+            total = term if total is None else w.pure(f"add nsw i64 {total}, {term}")
+        return Offset(total, known)
+
+    def progression(self, buffer: Buffer, indices: Sequence[Expr]) -> tuple[Offset, int] | None:
+        """Write the offset of the first lane; return it with the distance from lane to lane.
+
+        None if the distance is not a constant.
+        """
+        bases: list[Expr] = []
+        step = 0
+        for index, stride in zip(indices, buffer.strides, strict=True):
+            found = progression(index)
+            if found is None:
+                return None
+            bases.append(found[0])
+            step += found[1] * stride
+        return self.offset(buffer, bases), step
+
+    def scattered(self, buffer: Buffer, indices: Sequence[Expr], lanes: int) -> list[Offset]:
+        """Write the offset of each lane, whatever the indices are."""
+        w, dtype = self.w, dtypes.with_lanes("index", lanes)
+        type_ = value_type(dtype)
+        total = constant(0, dtype)
+        for index, stride in zip(indices, buffer.strides, strict=True):
+            operand = splat(w, self.evaluate(index), index.dtype, lanes)
+            term = arithmetic.binary(w, "mul", dtype, operand, constant(stride, dtype))
+            total = arithmetic.binary(w, "add", dtype, total, term)
+        return [
+            Offset(w.pure(f"extractelement {type_} {total}, i64 {lane}"), 0)
+            for lane in range(lanes)
+        ]
+
+
+def _without_constant(index: Expr) -> tuple[Expr | None, int]:
+    """Split ``x + 3`` into ``x`` and 3."""
+    distance = 0
+    while True:
+        match index:
+            case Const(value, _):
+                return None, distance + int(value)
+            case Binary("add", a, Const(value, _)) | Binary("add", Const(value, _), a):
+                distance += int(value)
+                index = a
+            case Binary("sub", a, Const(value, _)):
+                distance -= int(value)
+                index = a
+            case _:
+                return index, distance
+
+
+def splat(w: Function, value: str, dtype: str, lanes: int) -> str:
+    """Write the vector of `lanes` copies of a scalar of `dtype`; a vector stays as it is."""
+    if dtypes.lanes(dtype) == lanes:
+        return value
+    scalar, vector = value_type(dtype), value_type(dtypes.with_lanes(dtype, lanes))
+    first = w.pure(f"insertelement {vector} poison, {scalar} {value}, i64 0")
+    return w.pure(
+        f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer"
+    )

@@ -1,0 +1,205 @@
+"""Arithmetic and comparisons: one LLVM instruction, or the few that keep the loop IR's semantics.
+
+Every function here takes and returns operands, and works on scalars and vectors alike. Nothing it
+writes can trap, whatever the operands are.
+"""
+
+from __future__ import annotations
+
+from dlcompiler import dtypes
+from dlcompiler.codegen.llvm.types import constant, intrinsic_suffix, value_type
+from dlcompiler.codegen.llvm.writer import Function
+from dlcompiler.errors import InternalError
+from dlcompiler.ir.expr import BinaryOp, CompareOp
+
+_PLAIN = {"add": "add", "sub": "sub", "mul": "mul"}
+_COMPARE = {"lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
+
+
+def binary(
+    w: Function, op: BinaryOp, dtype: str, a: str, b: str, divisor: int | None = None
+) -> str:
+    """Write ``a op b``.
+
+    Parameters
+    ----------
+    w
+        The function to append to.
+    op, dtype
+        The operation, and the dtype of both operands.
+    a, b
+        The operands.
+    divisor
+        The value of `b` where it is a constant integer, equal in all lanes.
+    """
+    if op in ("min", "max"):
+        return _extremum(w, op, dtype, a, b)
+    if dtypes.is_float(dtype):
+        return _float_operation(w, op, dtype, a, b)
+    if op in _PLAIN:
+        # Index arithmetic never overflows; data integers wrap.
+        flags = " nsw" if dtypes.is_index(dtype) else ""
+        return w.pure(f"{_PLAIN[op]}{flags} {value_type(dtype)} {a}, {b}")
+    if op == "div" or dtypes.is_bool(dtype):
+        raise InternalError("generate LLVM code", f"{op} of {dtype}")
+    division = _Division(w, dtype, a, b, divisor)
+    match op:
+        case "truncdiv":
+            return division.quotient()
+        case "truncmod":
+            return division.remainder()
+        case "floordiv":
+            return division.floor_quotient()
+        case "floormod":
+            return division.floor_remainder()
+    raise InternalError("generate LLVM code", f"unknown operation {op}")
+
+
+def _float_operation(w: Function, op: BinaryOp, dtype: str, a: str, b: str) -> str:
+    if op not in ("add", "sub", "mul", "div"):
+        raise InternalError("generate LLVM code", f"{op} of {dtype}")
+    # `contract` lets a multiply and an add become one FMA, and nothing else. Operations on float16
+    # round each time: machines widen them, and contracted ones would round once.
+    contract = "" if dtypes.element(dtype) == "float16" else " contract"
+    return w.pure(f"f{op}{contract} {value_type(dtype)} {a}, {b}")
+
+
+def _extremum(w: Function, op: BinaryOp, dtype: str, a: str, b: str) -> str:
+    if dtypes.is_float(dtype):
+        # llvm.maximum propagates NaN. The loop IR does not say which of 0 and -0 is the larger;
+        # `nsz` on this one call says so too and saves the instructions that would decide it.
+        return intrinsic(w, f"{op}imum", dtype, a, b, flags="nsz ")
+    unsigned = dtypes.is_unsigned(dtype) or dtypes.is_bool(dtype)
+    return intrinsic(w, f"{'u' if unsigned else 's'}{op}", dtype, a, b)
+
+
+def intrinsic(w: Function, name: str, dtype: str, *operands: str, flags: str = "") -> str:
+    """Write a call of the LLVM intrinsic `name` whose operands and result have one dtype."""
+    type_ = value_type(dtype)
+    symbol = w.module.declare(
+        f"llvm.{name}.{intrinsic_suffix(dtype)}", type_, ", ".join([type_] * len(operands))
+    )
+    arguments = ", ".join(f"{type_} {operand}" for operand in operands)
+    return w.pure(f"call {flags}{type_} {symbol}({arguments})")
+
+
+class _Division:
+    """The four divisions of ``a`` by ``b``: by zero they give 0, INT_MIN / -1 gives INT_MIN."""
+
+    def __init__(self, w: Function, dtype: str, a: str, b: str, divisor: int | None) -> None:
+        self.w = w
+        self.dtype = dtype
+        self.type = value_type(dtype)
+        self.a = a
+        self.b = b
+        self.divisor = divisor
+        self.signed = not dtypes.is_unsigned(dtype)
+        self.zero = constant(0, dtype)
+
+    def quotient(self) -> str:
+        """Divide toward zero."""
+        if self.divisor is not None:
+            return self._quotient_by_constant(self.divisor)
+        w, a = self.w, self.a
+        result = w.pure(f"{'s' if self.signed else 'u'}div {self.type} {a}, {self._safe_divisor()}")
+        if self.signed:
+            result = self._select(self._is(-1), self._negated(), result)
+        return self._select(self._is(0), self.zero, result)
+
+    def _quotient_by_constant(self, divisor: int) -> str:
+        if divisor == 0:
+            return self.zero
+        if divisor == -1 and self.signed:
+            return self._negated()
+        return self.w.pure(f"{'s' if self.signed else 'u'}div {self.type} {self.a}, {self.b}")
+
+    def remainder(self) -> str:
+        """Return what division toward zero leaves: it has the sign of `a`."""
+        if self.divisor == 0 or (self.divisor == -1 and self.signed):
+            return self.zero
+        divisor = self._safe_divisor() if self.divisor is None else self.b
+        return self.w.pure(f"{'s' if self.signed else 'u'}rem {self.type} {self.a}, {divisor}")
+
+    def floor_quotient(self) -> str:
+        """Divide toward minus infinity."""
+        w = self.w
+        if not self.signed:
+            return self.quotient()
+        if self.divisor is not None and self.divisor > 0:
+            if _is_power_of_two(self.divisor):
+                shift = constant(self.divisor.bit_length() - 1, self.dtype)
+                return w.pure(f"ashr {self.type} {self.a}, {shift}")
+            # floor(a / b) = ~(~a / b) for negative a; `sign` is -1 then, else 0. LLVM drops the
+            # three extra instructions where it sees that a is not negative.
+            sign = w.pure(
+                f"ashr {self.type} {self.a}, {constant(dtypes.bits(self.dtype) - 1, self.dtype)}"
+            )
+            magnitude = w.pure(f"xor {self.type} {self.a}, {sign}")
+            quotient = w.pure(f"udiv {self.type} {magnitude}, {self.b}")
+            return w.pure(f"xor {self.type} {quotient}, {sign}")
+        quotient = self.quotient()
+        lowered = w.pure(f"sub {self.type} {quotient}, {constant(1, self.dtype)}")
+        return self._select(self._signs_differ(self.remainder()), lowered, quotient)
+
+    def floor_remainder(self) -> str:
+        """Return what division toward minus infinity leaves: it has the sign of `b`."""
+        w = self.w
+        if not self.signed:
+            return self.remainder()
+        if self.divisor is not None and self.divisor > 0 and _is_power_of_two(self.divisor):
+            return w.pure(f"and {self.type} {self.a}, {constant(self.divisor - 1, self.dtype)}")
+        remainder = self.remainder()
+        if self.divisor is not None and self.divisor in (0, -1):
+            return remainder
+        raised = w.pure(f"add {self.type} {remainder}, {self.b}")
+        return self._select(self._signs_differ(remainder), raised, remainder)
+
+    def _signs_differ(self, remainder: str) -> str:
+        """Tell whether there is a remainder and its sign is not the divisor's."""
+        w, type_, bool_type = self.w, self.type, value_type(_bool_like(self.dtype))
+        inexact = w.pure(f"icmp ne {type_} {remainder}, {self.zero}")
+        mixed = w.pure(f"xor {type_} {remainder}, {self.b}")
+        differ = w.pure(f"icmp slt {type_} {mixed}, {self.zero}")
+        return w.pure(f"and {bool_type} {inexact}, {differ}")
+
+    def _safe_divisor(self) -> str:
+        """Return the divisor, or 1 where the machine instruction would trap."""
+        unsafe = self._is(0)
+        if self.signed:
+            bool_type = value_type(_bool_like(self.dtype))
+            unsafe = self.w.pure(f"or {bool_type} {unsafe}, {self._is(-1)}")
+        return self._select(unsafe, constant(1, self.dtype), self.b)
+
+    def _is(self, value: int) -> str:
+        return self.w.pure(f"icmp eq {self.type} {self.b}, {constant(value, self.dtype)}")
+
+    def _negated(self) -> str:
+        return self.w.pure(f"sub {self.type} {self.zero}, {self.a}")
+
+    def _select(self, condition: str, a: str, b: str) -> str:
+        return select(self.w, self.dtype, _bool_like(self.dtype), condition, a, b)
+
+
+def _is_power_of_two(value: int) -> bool:
+    return value & (value - 1) == 0
+
+
+def _bool_like(dtype: str) -> str:
+    return dtypes.with_lanes("bool", dtypes.lanes(dtype))
+
+
+def select(w: Function, dtype: str, condition_dtype: str, condition: str, a: str, b: str) -> str:
+    """Write a choice between two evaluated values; the condition may be one for all lanes."""
+    type_ = value_type(dtype)
+    return w.pure(f"select {value_type(condition_dtype)} {condition}, {type_} {a}, {type_} {b}")
+
+
+def compare(w: Function, op: CompareOp, dtype: str, a: str, b: str) -> str:
+    """Write a comparison of two operands of `dtype`; with NaN only ``ne`` holds."""
+    type_ = value_type(dtype)
+    if dtypes.is_float(dtype):
+        return w.pure(f"fcmp {'une' if op == 'ne' else 'o' + op} {type_} {a}, {b}")
+    if op in ("eq", "ne"):
+        return w.pure(f"icmp {op} {type_} {a}, {b}")
+    unsigned = dtypes.is_unsigned(dtype) or dtypes.is_bool(dtype)
+    return w.pure(f"icmp {'u' if unsigned else 's'}{_COMPARE[op]} {type_} {a}, {b}")

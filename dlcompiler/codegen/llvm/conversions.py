@@ -1,0 +1,106 @@
+"""Conversions between dtypes. To integers they truncate and saturate; NaN becomes 0."""
+
+from __future__ import annotations
+
+from dlcompiler import dtypes
+from dlcompiler.codegen.llvm import arithmetic
+from dlcompiler.codegen.llvm.types import constant, intrinsic_suffix, value_type
+from dlcompiler.codegen.llvm.writer import Function
+
+
+def convert(w: Function, value: str, source: str, target: str) -> str:
+    """Write the conversion of `value` from dtype `source` to `target`, of equal lanes."""
+    if source == target:
+        return value
+    if dtypes.is_bool(target):
+        return arithmetic.compare(w, "ne", source, value, constant(0, source))
+    if dtypes.is_float(source):
+        return (_resize_float if dtypes.is_float(target) else _to_integer)(w, value, source, target)
+    if dtypes.is_float(target):
+        return _from_integer(w, value, source, target)
+    return _resize_integer(w, value, source, target)
+
+
+def _step(w: Function, instruction: str, value: str, source: str, target: str) -> str:
+    return w.pure(f"{instruction} {value_type(source)} {value} to {value_type(target)}")
+
+
+def _is_unsigned(dtype: str) -> bool:
+    return dtypes.is_unsigned(dtype) or dtypes.is_bool(dtype)
+
+
+def _resize_integer(w: Function, value: str, source: str, target: str) -> str:
+    if dtypes.bits(source) == dtypes.bits(target):
+        return value
+    if dtypes.bits(source) > dtypes.bits(target):
+        return _step(w, "trunc", value, source, target)
+    return _step(w, "zext" if _is_unsigned(source) else "sext", value, source, target)
+
+
+def _from_integer(w: Function, value: str, source: str, target: str) -> str:
+    instruction = "uitofp" if _is_unsigned(source) else "sitofp"
+    if dtypes.element(target) != "float16":
+        return _step(w, instruction, value, source, target)
+    # Exact in the first step where the second is finite, so it rounds once; machines have no other.
+    wide = dtypes.with_lanes("float32", dtypes.lanes(target))
+    return _step(w, "fptrunc", _step(w, instruction, value, source, wide), wide, target)
+
+
+def _to_integer(w: Function, value: str, source: str, target: str) -> str:
+    lanes = dtypes.lanes(source)
+    if dtypes.element(source) == "float16":
+        wide = dtypes.with_lanes("float32", lanes)
+        return _to_integer(w, _step(w, "fpext", value, source, wide), wide, target)
+    if dtypes.bits(target) < 32:
+        # LLVM has good vector code for 32 bits only; saturating twice is saturating to the smaller.
+        wide = dtypes.with_lanes("int32", lanes)
+        clamped = _to_integer(w, value, source, wide)
+        for op, limit in (("max", dtypes.min_value(target)), ("min", dtypes.max_value(target))):
+            bound = constant(limit, wide)
+            clamped = arithmetic.binary(w, "max" if op == "max" else "min", wide, clamped, bound)
+        return _step(w, "trunc", clamped, wide, target)
+    name = "fptoui" if dtypes.is_unsigned(target) else "fptosi"
+    suffix = f"{intrinsic_suffix(target)}.{intrinsic_suffix(source)}"
+    symbol = w.module.declare(f"llvm.{name}.sat.{suffix}", value_type(target), value_type(source))
+    return w.pure(f"call {value_type(target)} {symbol}({value_type(source)} {value})")
+
+
+def _resize_float(w: Function, value: str, source: str, target: str) -> str:
+    if dtypes.bits(source) < dtypes.bits(target):
+        return _step(w, "fpext", value, source, target)
+    if dtypes.element(source) == "float64" and dtypes.element(target) == "float16":
+        wide = dtypes.with_lanes("float32", dtypes.lanes(source))
+        return _step(w, "fptrunc", _rounded_to_odd(w, value, source, wide), wide, target)
+    return _step(w, "fptrunc", value, source, target)
+
+
+def _rounded_to_odd(w: Function, value: str, source: str, target: str) -> str:
+    """Round float64 to a float32 whose last bit records that it is inexact.
+
+    Rounding that to float16 gives the nearest float16, where rounding to nearest twice may not; and
+    few machines go from float64 to float16 in one instruction.
+
+    Notes
+    -----
+    **Source:** S. Boldo, G. Melquiond, "Emulation of a FMA and correctly rounded sums: proved
+    algorithms using rounding to odd", IEEE Transactions on Computers 57(4), 2008, theorem 3.
+    """
+    lanes = dtypes.lanes(source)
+    bits_dtype = dtypes.with_lanes("uint32", lanes)
+    condition = dtypes.with_lanes("bool", lanes)
+    bits_type = value_type(bits_dtype)
+    nearest = _step(w, "fptrunc", value, source, target)
+    back = _step(w, "fpext", nearest, target, source)
+    inexact = w.pure(f"fcmp one {value_type(source)} {back}, {value}")
+    away = w.pure(
+        f"fcmp ogt {value_type(source)} {arithmetic.intrinsic(w, 'fabs', source, back)}, "
+        f"{arithmetic.intrinsic(w, 'fabs', source, value)}"
+    )
+    bits = _step(w, "bitcast", nearest, target, bits_dtype)
+    # The representation of a float grows with its magnitude: minus one is the next toward zero.
+    one = constant(1, bits_dtype)
+    lower = w.pure(f"sub {bits_type} {bits}, {one}")
+    toward_zero = arithmetic.select(w, bits_dtype, condition, away, lower, bits)
+    odd = w.pure(f"or {bits_type} {toward_zero}, {one}")
+    chosen = arithmetic.select(w, bits_dtype, condition, inexact, odd, bits)
+    return _step(w, "bitcast", chosen, bits_dtype, target)

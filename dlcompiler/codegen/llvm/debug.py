@@ -1,0 +1,62 @@
+"""Debug information: line tables only, which tie machine code to lines of the printed loop IR."""
+
+from __future__ import annotations
+
+from dlcompiler.codegen.llvm.types import identifier
+
+
+class DebugInfo:
+    """The metadata of one module.
+
+    Its file is the text that `dlcompiler.ir.print_func` gives for the function; line 0 marks what
+    belongs to no single line.
+    """
+
+    _FILE, _UNIT, _TYPE = 0, 1, 2
+
+    def __init__(self, function_name: str) -> None:
+        self.file_name = _quoted(f"{function_name}.loop-ir")
+        self._nodes = [
+            f'!DIFile(filename: "{self.file_name}", directory: "")',
+            f"distinct !DICompileUnit(language: DW_LANG_C99, file: !{self._FILE}, "
+            'producer: "dlcompiler", isOptimized: true, runtimeVersion: 0, '
+            "emissionKind: LineTablesOnly)",
+            "!DISubroutineType(types: !{})",
+        ]
+        self._locations: dict[tuple[int, int], int] = {}
+
+    def subprogram(self, symbol: str, line: int) -> int:
+        """Add a function that starts at `line` and return its number."""
+        name = _quoted(symbol)
+        return self._add(
+            f'distinct !DISubprogram(name: "{name}", linkageName: "{name}", scope: !{self._FILE}, '
+            f"file: !{self._FILE}, line: {line}, type: !{self._TYPE}, scopeLine: {line}, "
+            f"spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !{self._UNIT})"
+        )
+
+    def location(self, scope: int, line: int) -> int:
+        """Return the number of the place `line` in the function `scope`."""
+        number = self._locations.get((scope, line))
+        if number is None:
+            number = self._add(f"!DILocation(line: {line}, scope: !{scope})")
+            self._locations[scope, line] = number
+        return number
+
+    def _add(self, node: str) -> int:
+        self._nodes.append(node)
+        return len(self._nodes) - 1
+
+    def finished(self) -> list[str]:
+        """Return the lines of metadata that end the module."""
+        flags = len(self._nodes)
+        return [
+            f"!llvm.dbg.cu = !{{!{self._UNIT}}}",
+            f"!llvm.module.flags = !{{!{flags}, !{flags + 1}}}",
+            *(f"!{number} = {node}" for number, node in enumerate(self._nodes)),
+            f'!{flags} = !{{i32 2, !"Debug Info Version", i32 3}}',
+            f'!{flags + 1} = !{{i32 7, !"Dwarf Version", i32 4}}',
+        ]
+
+
+def _quoted(name: str) -> str:
+    return identifier(name).strip('"')

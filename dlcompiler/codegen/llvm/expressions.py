@@ -1,0 +1,241 @@
+"""Expressions: each node is written once a statement, and its value shared.
+
+The value of a vector expression of which only some lanes are chosen (`IfThenElse`) is computed for
+all lanes *under a mask*: nothing but a load can do harm, so only loads look at the mask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from dlcompiler import dtypes
+from dlcompiler.codegen.llvm import arithmetic, calls, memory
+from dlcompiler.codegen.llvm.addresses import Addresses, splat
+from dlcompiler.codegen.llvm.conversions import convert
+from dlcompiler.codegen.llvm.lanes import first_lane, is_uniform
+from dlcompiler.codegen.llvm.types import constant, value_type
+from dlcompiler.codegen.llvm.writer import Function
+from dlcompiler.errors import InternalError
+from dlcompiler.ir import (
+    Binary,
+    Broadcast,
+    Call,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    IfThenElse,
+    Load,
+    Logical,
+    Not,
+    Ramp,
+    Select,
+    Var,
+    walk,
+)
+
+
+class Expressions:
+    """Writes the expressions of one function.
+
+    Attributes
+    ----------
+    variables : dict of Var to str
+        The operand of each loop variable in scope.
+    addresses : Addresses
+        Where buffers are.
+    """
+
+    def __init__(self, w: Function) -> None:
+        self.w = w
+        self.variables: dict[Var, str] = {}
+        self.addresses = Addresses(w, self.value)
+        # By identity of the node, which is kept alive with its value.
+        self._values: dict[int, tuple[Expr, str]] = {}
+        self._mask: memory.Mask | None = None
+
+    def start_statement(self) -> None:
+        """Forget the values of the last statement, which may not reach the next."""
+        self._values = {}
+
+    def value(self, root: Expr) -> str:
+        """Write `root` and return its operand.
+
+        Sums of thousands of terms are as deep: operands wait on a stack, not in recursion. Only
+        what may not run (the sides of a choice) and indices recurse.
+        """
+        if isinstance(root, Const | Var):
+            return self._operand(root)
+        pending = [root]
+        values = self._values
+        while pending:
+            node = pending[-1]
+            if id(node) in values:
+                pending.pop()
+                continue
+            missing = [
+                operand
+                for operand in _operands(node)
+                if not isinstance(operand, Const | Var) and id(operand) not in values
+            ]
+            if missing:
+                pending.extend(reversed(missing))
+                continue
+            pending.pop()
+            values[id(node)] = node, self._write(node)
+        return values[id(root)][1]
+
+    def _operand(self, node: Expr) -> str:
+        """Return the operand of a node that is written already, or needs no instruction."""
+        match node:
+            case Const(value, dtype):
+                return constant(value, dtype)
+            case Var():
+                if node not in self.variables:
+                    raise InternalError("generate LLVM code", f"{node.name} has no value here")
+                return self.variables[node]
+        return self._values[id(node)][1]
+
+    def _write(self, node: Expr) -> str:  # noqa: C901 - one case per node
+        """Write a node whose `_operands` are written."""
+        w, operand = self.w, self._operand
+        match node:
+            case Binary(op, a, b):
+                divisor = _integer_constant(b)
+                return arithmetic.binary(w, op, a.dtype, operand(a), operand(b), divisor)
+            case Load():
+                return memory.load(self.addresses, node, self._mask)
+            case Compare(op, a, b):
+                return arithmetic.compare(w, op, a.dtype, operand(a), operand(b))
+            case Cast(value, dtype):
+                return convert(w, operand(value), value.dtype, dtype)
+            case Broadcast(value, lanes):
+                return splat(w, operand(value), value.dtype, lanes)
+            case Ramp():
+                return self._ramp(node)
+            case Select(condition, a, b):
+                return self._select(condition, node.dtype, operand(a), operand(b))
+            case IfThenElse(condition, a, b):
+                return self._choice(condition, a, b)
+            case Logical():
+                return self._logical(node)
+            case Not(value):
+                type_ = value_type(value.dtype)
+                return w.pure(f"xor {type_} {operand(value)}, {constant(True, value.dtype)}")
+            case Call(name, arguments, dtype):
+                return calls.call(w, name, dtype, tuple(operand(a) for a in arguments))
+        raise InternalError("generate LLVM code", f"unknown expression {type(node).__name__}")
+
+    def _ramp(self, node: Ramp) -> str:
+        w, element = self.w, dtypes.element(node.dtype)
+        known = node.stride.value if isinstance(node.stride, Const) else 1
+        factors = (constant(lane * known, element) for lane in range(node.lanes))
+        steps = f"<{', '.join(f'{value_type(element)} {factor}' for factor in factors)}>"
+        if not isinstance(node.stride, Const):
+            stride = splat(w, self._operand(node.stride), element, node.lanes)
+            steps = arithmetic.binary(w, "mul", node.dtype, steps, stride)
+        base = splat(w, self._operand(node.base), element, node.lanes)
+        return arithmetic.binary(w, "add", node.dtype, base, steps)
+
+    # -- choices ------------------------------------------------------------------------------
+
+    def _select(self, condition: Expr, dtype: str, a: str, b: str) -> str:
+        return arithmetic.select(self.w, dtype, condition.dtype, self._operand(condition), a, b)
+
+    def _choice(self, condition: Expr, a: Expr, b: Expr) -> str:
+        """Write an `IfThenElse` whose condition is written."""
+        if not (_may_not_run(a) or _may_not_run(b)):
+            return self._select(condition, a.dtype, self.value(a), self.value(b))
+        decided = self._operand(condition)
+        if is_uniform(condition):
+            scalar = self.value(first_lane(condition))
+            return self._branch(scalar, a.dtype, a, b)
+        yes = self._value_under(a, decided)
+        no = self._value_under(b, self._inverted(decided, condition.dtype))
+        return self._select(condition, a.dtype, yes, no)
+
+    def _branch(self, condition: str, dtype: str, a: Expr | str, b: Expr | str) -> str:
+        """Write a choice by a jump; a side that is a constant is given by its operand."""
+        w = self.w
+        then, otherwise, end = w.name("then"), w.name("else"), w.name("endif")
+        w.branch(condition, then, otherwise)
+        incoming = []
+        for label, side in ((then, a), (otherwise, b)):
+            w.open(label)
+            with self._scope(self._mask):
+                value = side if isinstance(side, str) else self.value(side)
+            incoming.append((value, w.block))
+            w.jump(end)
+        return w.join(end, value_type(dtype), incoming)
+
+    def _logical(self, node: Logical) -> str:
+        """Write ``and``/``or``, whose first side is written; the second if it can do no harm."""
+        w, first, dtype = self.w, self._operand(node.a), node.dtype
+        if not _may_not_run(node.b):
+            return w.pure(f"{node.op} {value_type(dtype)} {first}, {self.value(node.b)}")
+        if is_uniform(node.a):
+            scalar = self.value(first_lane(node.a))
+            if node.op == "and":
+                return self._branch(scalar, dtype, node.b, constant(False, dtype))
+            return self._branch(scalar, dtype, constant(True, dtype), node.b)
+        mask = first if node.op == "and" else self._inverted(first, dtype)
+        second = self._value_under(node.b, mask)
+        return w.pure(f"{node.op} {value_type(dtype)} {first}, {second}")
+
+    def _value_under(self, expr: Expr, mask: str) -> str:
+        """Write `expr` for the lanes of `mask` that are active here."""
+        active = memory.Mask(mask, dtypes.lanes(expr.dtype))
+        if self._mask is not None:
+            both = self.w.pure(f"and {active.type} {self._mask.operand}, {mask}")
+            active = memory.Mask(both, active.lanes)
+        with self._scope(active):
+            return self.value(expr)
+
+    def _inverted(self, mask: str, dtype: str) -> str:
+        return self.w.pure(f"xor {value_type(dtype)} {mask}, {constant(True, dtype)}")
+
+    @contextmanager
+    def _scope(self, mask: memory.Mask | None) -> Iterator[None]:
+        """Write what may not run: its values are forgotten afterwards."""
+        values, outer = self._values, self._mask
+        self._values, self._mask = dict(values), mask
+        try:
+            yield
+        finally:
+            self._values, self._mask = values, outer
+
+
+def _operands(node: Expr) -> Sequence[Expr]:
+    """Return what is written before `node` itself, whatever happens."""
+    match node:
+        case Binary(_, a, b) | Compare(_, a, b):
+            return a, b
+        case Load():
+            return ()
+        case Cast(value, _) | Broadcast(value, _) | Not(value):
+            return (value,)
+        case Ramp(base, stride, _):
+            return base, stride
+        case Select(condition, a, b):
+            return condition, a, b
+        case IfThenElse(condition, _, _):
+            return (condition,)
+        case Logical(_, a, _):
+            return (a,)
+        case Call(_, arguments, _):
+            return arguments
+    return ()
+
+
+def _integer_constant(expr: Expr) -> int | None:
+    """Return the integer that `expr` is in all lanes, if it is a constant."""
+    match expr:
+        case Const(value, _) | Broadcast(Const(value, _), _) if not isinstance(value, float):
+            return int(value)
+    return None
+
+
+def _may_not_run(expr: Expr) -> bool:
+    """Tell whether `expr` must not, or had better not, be computed where it is not chosen."""
+    return any(isinstance(node, Load | Call) for node in walk(expr))

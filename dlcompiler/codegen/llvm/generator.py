@@ -1,0 +1,62 @@
+"""The way in: a loop-IR function becomes the text of an LLVM module."""
+
+from __future__ import annotations
+
+from dlcompiler.codegen.llvm.calls import LIBM
+from dlcompiler.codegen.llvm.debug import DebugInfo
+from dlcompiler.codegen.llvm.parallel import buffer_parameter
+from dlcompiler.codegen.llvm.statements import Statements
+from dlcompiler.codegen.llvm.writer import Function, Module
+from dlcompiler.codegen.source import Source
+from dlcompiler.errors import TargetError
+from dlcompiler.ir import PrimFunc, print_func
+from dlcompiler.target import Target
+
+RESERVED = frozenset(
+    {"aligned_alloc", "free", "malloc", "memcpy", "memmove", "memset", *LIBM}
+    | {f"{name}f" for name in LIBM}
+)
+"""Functions that the code calls, or that LLVM makes it call."""
+
+
+def emit(func: PrimFunc, target: Target) -> Source:
+    """Generate LLVM IR for a lowered function.
+
+    Parameters
+    ----------
+    func
+        The function; a vectorized or unrolled loop that is left in it runs serially.
+    target
+        The machine; its triple stands in the text.
+
+    Returns
+    -------
+    Source
+        A module with ``void @name(ptr, ptr, …)``: one pointer per parameter, in order, none of
+        which may overlap one that is written. Parallel loops call
+        ``void dlc_parallel_for(ptr body, ptr env, i64 begin, i64 end)``, which the runtime
+        provides and which calls ``void body(i64 begin, i64 end, ptr env)`` for parts of the range.
+
+    Raises
+    ------
+    TargetError
+        For bfloat16, vectors of more than 64 lanes, and reserved names.
+    """
+    if func.name in RESERVED or func.name.startswith(("llvm.", "dlc_")) or not func.name:
+        raise TargetError(
+            f"generate LLVM code for {func.name or 'a function'}",
+            "the name of the function is reserved",
+            got=repr(func.name),
+            hint="give the function another name",
+        )
+    module = Module(DebugInfo(func.name), target.triple)
+    w = Function(module, func.name, line=1)
+    statements = Statements(w, print_func(func).line_of, is_outlined=False)
+    for buffer in func.params:
+        pointer = w.parameter(buffer.name, buffer_parameter(buffer))
+        statements.expressions.addresses.pointers[buffer] = pointer
+    statements.write(func.body)
+    module.functions.insert(0, w.finished())
+    text, lines = module.finished()
+    uses_threads = "dlc_parallel_for" in module.declarations
+    return Source(text, "llvm", func.name, uses_threads, lines)

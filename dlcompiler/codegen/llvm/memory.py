@@ -1,0 +1,189 @@
+"""Loads and stores: one element, a vector of neighbours, or lane by lane."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dlcompiler import dtypes
+from dlcompiler.codegen.llvm.addresses import Addresses, Offset, splat
+from dlcompiler.codegen.llvm.types import (
+    constant,
+    intrinsic_suffix,
+    is_bool,
+    memory_type,
+    value_type,
+)
+from dlcompiler.codegen.llvm.writer import Function
+from dlcompiler.errors import InternalError
+from dlcompiler.ir import Buffer, Load, Store
+from dlcompiler.ir.expr import lanes_of
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """The lanes that may touch memory."""
+
+    operand: str
+    lanes: int
+
+    @property
+    def type(self) -> str:
+        """Its LLVM type."""
+        return f"<{self.lanes} x i1>"
+
+    def lane(self, w: Function, number: int) -> str:
+        """Tell whether one lane is active."""
+        return w.pure(f"extractelement {self.type} {self.operand}, i64 {number}")
+
+    def any(self, w: Function) -> str:
+        """Tell whether any lane is active."""
+        symbol = w.module.declare(f"llvm.vector.reduce.or.v{self.lanes}i1", "i1", self.type)
+        return w.pure(f"call i1 {symbol}({self.type} {self.operand})")
+
+
+# -- loads ----------------------------------------------------------------------------------------
+
+
+def load(addresses: Addresses, node: Load, mask: Mask | None) -> str:
+    """Write a load and return its value.
+
+    Parameters
+    ----------
+    addresses
+        The addresses of the function to append to.
+    node
+        The load.
+    mask
+        The lanes that may touch memory; None for all. A scalar load under a mask is done if any
+        lane is active. What is not loaded is 0.
+    """
+    w, buffer, dtype = addresses.w, node.buffer, node.dtype
+    lanes = dtypes.lanes(dtype)
+    if lanes == 1:
+        return _load_any(addresses, buffer, addresses.offset(buffer, node.indices), mask)
+    found = addresses.progression(buffer, node.indices)
+    if found is None:
+        offsets = addresses.scattered(buffer, node.indices, lanes)
+        return _load_lanes(addresses, buffer, offsets, mask)
+    base, step = found
+    if step == 0:
+        return splat(w, _load_any(addresses, buffer, base, mask), buffer.dtype, lanes)
+    if step == 1:
+        return _load_neighbours(addresses, buffer, base, dtype, mask)
+    offsets = [base.plus(lane * step) for lane in range(lanes)]
+    return _load_lanes(addresses, buffer, offsets, mask)
+
+
+def _load_any(addresses: Addresses, buffer: Buffer, offset: Offset, mask: Mask | None) -> str:
+    """Load one element if any lane of the mask is active."""
+    return _load_one(addresses, buffer, offset, mask.any(addresses.w) if mask else None)
+
+
+def _load_one(addresses: Addresses, buffer: Buffer, offset: Offset, condition: str | None) -> str:
+    """Load one element, if a condition holds."""
+    w, type_ = addresses.w, memory_type(buffer.dtype)
+    if condition is None:
+        address = addresses.pointer(buffer, offset)
+        return _from_memory(
+            w, w.value(f"load {type_}, ptr {address}{_align(buffer)}"), buffer.dtype
+        )
+    before, active, end = w.block, w.name("active"), w.name("active.end")
+    w.branch(condition, active, end)
+    w.open(active)
+    address = addresses.pointer(buffer, offset)
+    value = w.value(f"load {type_}, ptr {address}{_align(buffer)}")
+    w.jump(end)
+    joined = w.join(end, type_, [(value, active), ("zeroinitializer", before)])
+    return _from_memory(w, joined, buffer.dtype)
+
+
+def _load_neighbours(
+    addresses: Addresses, buffer: Buffer, base: Offset, dtype: str, mask: Mask | None
+) -> str:
+    w, type_ = addresses.w, memory_type(dtype)
+    if mask is None:
+        address = addresses.pointer(buffer, base)
+        return _from_memory(w, w.value(f"load {type_}, ptr {address}{_align(buffer)}"), dtype)
+    # An inactive lane may lie outside the buffer, and so may the first.
+    address = addresses.pointer(buffer, base, in_bounds=False)
+    suffix = intrinsic_suffix(_as_stored(dtype))
+    symbol = w.module.declare(f"llvm.masked.load.{suffix}.p0", type_, f"ptr, {mask.type}, {type_}")
+    value = w.value(
+        f"call {type_} {symbol}(ptr align {dtypes.bytes_of(buffer.dtype)} {address}, "
+        f"{mask.type} {mask.operand}, {type_} zeroinitializer)"
+    )
+    return _from_memory(w, value, dtype)
+
+
+def _load_lanes(
+    addresses: Addresses, buffer: Buffer, offsets: Sequence[Offset], mask: Mask | None
+) -> str:
+    w, lanes = addresses.w, len(offsets)
+    type_, element = value_type(dtypes.with_lanes(buffer.dtype, lanes)), value_type(buffer.dtype)
+    result = "poison"
+    for lane, offset in enumerate(offsets):
+        condition = mask.lane(w, lane) if mask else None
+        value = _load_one(addresses, buffer, offset, condition)
+        result = w.pure(f"insertelement {type_} {result}, {element} {value}, i64 {lane}")
+    return result
+
+
+# -- stores ---------------------------------------------------------------------------------------
+
+
+def store(addresses: Addresses, node: Store, value: str) -> None:
+    """Write a store of the operand `value`."""
+    w, buffer = addresses.w, node.buffer
+    lanes = lanes_of(node.indices)
+    if dtypes.lanes(node.value.dtype) > lanes:
+        raise InternalError("generate LLVM code", f"a vector is stored to one element: {node!r}")
+    if lanes == 1:
+        _store_one(addresses, buffer, addresses.offset(buffer, node.indices), value)
+        return
+    vector_dtype = dtypes.with_lanes(buffer.dtype, lanes)
+    vector = splat(w, value, node.value.dtype, lanes)
+    found = addresses.progression(buffer, node.indices)
+    if found is not None and found[1] == 1:
+        address = addresses.pointer(buffer, found[0])
+        stored = _to_memory(w, vector, vector_dtype)
+        w.effect(f"store {memory_type(vector_dtype)} {stored}, ptr {address}{_align(buffer)}")
+        return
+    if found is not None:
+        offsets = [found[0].plus(lane * found[1]) for lane in range(lanes)]
+    else:
+        offsets = addresses.scattered(buffer, node.indices, lanes)
+    for lane, offset in enumerate(offsets):
+        item = w.pure(f"extractelement {value_type(vector_dtype)} {vector}, i64 {lane}")
+        _store_one(addresses, buffer, offset, item)
+
+
+def _store_one(addresses: Addresses, buffer: Buffer, offset: Offset, value: str) -> None:
+    w = addresses.w
+    address = addresses.pointer(buffer, offset)
+    stored = _to_memory(w, value, buffer.dtype)
+    w.effect(f"store {memory_type(buffer.dtype)} {stored}, ptr {address}{_align(buffer)}")
+
+
+# -- what memory holds ----------------------------------------------------------------------------
+
+
+def _align(buffer: Buffer) -> str:
+    # Callers' arrays may be aligned to their elements only; of own buffers LLVM knows more.
+    return f", align {dtypes.bytes_of(buffer.dtype)}"
+
+
+def _as_stored(dtype: str) -> str:
+    return dtypes.with_lanes("uint8", dtypes.lanes(dtype)) if is_bool(dtype) else dtype
+
+
+def _from_memory(w: Function, value: str, dtype: str) -> str:
+    if not is_bool(dtype):
+        return value
+    return w.pure(f"icmp ne {memory_type(dtype)} {value}, {constant(0, _as_stored(dtype))}")
+
+
+def _to_memory(w: Function, value: str, dtype: str) -> str:
+    if not is_bool(dtype):
+        return value
+    return w.pure(f"zext {value_type(dtype)} {value} to {memory_type(dtype)}")

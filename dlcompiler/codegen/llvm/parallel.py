@@ -1,0 +1,91 @@
+"""Parallel loops: the body becomes a function that the thread pool calls for a range of iterations.
+
+For ``for i in parallel(n)`` in the function ``f`` there are
+
+- ``f.parallel.0(begin, end, env)``, which the pool calls: it reads what the body uses from `env`;
+- ``f.parallel.0.body(begin, end, …)``, the loop itself. What it uses are parameters: of pointers
+  read from memory LLVM would not know that they do not overlap, and vector code would suffer;
+
+and in ``f`` an `env` on the stack and a call of ``dlc_parallel_for``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dlcompiler import dtypes
+from dlcompiler.codegen.llvm.types import identifier
+from dlcompiler.codegen.llvm.writer import Function, Module
+from dlcompiler.ir import Allocate, Buffer, For, Load, Store, Var, walk
+
+
+@dataclass(frozen=True)
+class Captures:
+    """What a loop uses from around it, in the order of appearance."""
+
+    buffers: tuple[Buffer, ...]
+    variables: tuple[Var, ...]
+
+
+def captures(loop: For) -> Captures:
+    """Return what `loop` uses from around it."""
+    buffers: dict[Buffer, None] = {}
+    variables: dict[Var, None] = {}
+    own: set[Buffer | Var] = set()
+    for node in walk(loop.body):
+        match node:
+            case Load(buffer, _) | Store(buffer, _, _):
+                buffers.setdefault(buffer)
+            case Var():
+                variables.setdefault(node)
+            case Allocate(buffer, _):
+                own.add(buffer)
+            case For(var, _, _, _):
+                own.add(var)
+    own.add(loop.var)
+    return Captures(
+        tuple(buffer for buffer in buffers if buffer not in own),
+        tuple(variable for variable in variables if variable not in own),
+    )
+
+
+def buffer_parameter(buffer: Buffer) -> str:
+    """Return type and attributes of a parameter that points to a buffer."""
+    size = buffer.size * dtypes.bytes_of(buffer.dtype)
+    readable = f" dereferenceable({size})" if size else ""
+    return f"ptr noalias noundef nonnull align {dtypes.bytes_of(buffer.dtype)}{readable}"
+
+
+def write_entry(module: Module, symbol: str, line: int, types: list[str]) -> None:
+    """Add the function that the pool calls: it unpacks `env` for the loop itself."""
+    w = Function(module, symbol, line)
+    arguments = [
+        f"i64 {w.parameter('begin', 'i64')}",
+        f"i64 {w.parameter('end', 'i64')}",
+    ]
+    env = w.parameter("env", "ptr")
+    for position, type_ in enumerate(types):
+        address = _field(w, env, types, position)
+        arguments.append(f"{type_} {w.value(f'load {type_}, ptr {address}')}")
+    w.effect(f"call void @{identifier(symbol + '.body')}({', '.join(arguments)})")
+    module.functions.append(w.finished("internal"))
+
+
+def write_launch(
+    w: Function, symbol: str, extent: str, types: list[str], operands: list[str]
+) -> None:
+    """Append the launch of a loop of `extent` iterations with what it captures."""
+    env = f"%{w.name('env')}"
+    w.prologue(f"{env} = alloca {_struct(types)}")
+    for position, (type_, operand) in enumerate(zip(types, operands, strict=True)):
+        w.effect(f"store {type_} {operand}, ptr {_field(w, env, types, position)}")
+    launch = w.module.declare("dlc_parallel_for", "void", "ptr, ptr, i64, i64", "nounwind")
+    w.effect(f"call void {launch}(ptr @{identifier(symbol)}, ptr {env}, i64 0, i64 {extent})")
+
+
+def _struct(types: list[str]) -> str:
+    return f"{{ {', '.join(types)} }}" if types else "{}"
+
+
+def _field(w: Function, env: str, types: list[str], position: int) -> str:
+    return w.pure(f"getelementptr inbounds {_struct(types)}, ptr {env}, i32 0, i32 {position}")

@@ -1,0 +1,183 @@
+"""Statements of one function: loops, conditions, assignments, allocations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dlcompiler import dtypes
+from dlcompiler.codegen.llvm import memory, parallel
+from dlcompiler.codegen.llvm.expressions import Expressions
+from dlcompiler.codegen.llvm.types import memory_type
+from dlcompiler.codegen.llvm.writer import Function
+from dlcompiler.errors import InternalError
+from dlcompiler.ir import Allocate, Buffer, Const, For, If, Seq, Stmt, Store
+
+STACK_BYTES = 16 * 1024
+"""What the buffers of one function may take of the stack; the others are on the heap."""
+
+ALIGNMENT = 64
+"""Of every buffer that the generated code allocates [byte]."""
+
+
+class Statements:
+    """Writes the statements of one function.
+
+    Parameters
+    ----------
+    w
+        The function to append to.
+    lines
+        The line of each statement in the printed function, by ``id``.
+    is_outlined
+        Whether this is the body of a parallel loop, in which others run serially.
+    """
+
+    def __init__(self, w: Function, lines: Mapping[int, int], *, is_outlined: bool) -> None:
+        self.w = w
+        self.lines = lines
+        self.is_outlined = is_outlined
+        self.expressions = Expressions(w)
+        self._stack_bytes = 0
+
+    def write(self, stmt: Stmt) -> None:
+        """Append a statement."""
+        match stmt:
+            case Seq(statements):
+                for statement in statements:
+                    self.write(statement)
+            case Store():
+                self._start(stmt)
+                value = self.expressions.value(stmt.value)
+                memory.store(self.expressions.addresses, stmt, value)
+            case For():
+                self._for(stmt)
+            case If():
+                self._if(stmt)
+            case Allocate(buffer, body):
+                self._start(stmt)
+                self._allocate(buffer)
+                self.write(body)
+            case _:
+                raise InternalError(
+                    "generate LLVM code", f"unknown statement {type(stmt).__name__}"
+                )
+
+    def _start(self, stmt: Stmt) -> None:
+        self.expressions.start_statement()
+        self.w.at(self.lines.get(id(stmt), 0))
+
+    # -- control flow -------------------------------------------------------------------------
+
+    def _for(self, stmt: For) -> None:
+        self._start(stmt)
+        extent = stmt.extent.value if isinstance(stmt.extent, Const) else None
+        if extent is not None and extent <= 0:
+            return
+        if extent == 1:
+            self.expressions.variables[stmt.var] = "0"
+            self.write(stmt.body)
+            return
+        operand = self.expressions.value(stmt.extent)
+        if stmt.kind == "parallel" and not self.is_outlined:
+            self._launch(stmt, operand)
+        else:
+            self.loop(stmt, "0", operand, runs_once=extent is not None)
+
+    def loop(self, stmt: For, begin: str, end: str, *, runs_once: bool) -> None:
+        """Append the iterations of `stmt` from `begin` to below `end`.
+
+        Parameters
+        ----------
+        stmt
+            The loop; its kind does not matter.
+        begin, end
+            Operands.
+        runs_once
+            Whether there is at least one iteration for certain.
+        """
+        w, name = self.w, stmt.var.name
+        variable = f"%{w.name(name)}"
+        head, done = w.name(f"{name}.loop"), w.name(f"{name}.end")
+        if runs_once:
+            w.jump(head)
+        else:
+            w.branch(w.pure(f"icmp slt i64 {begin}, {end}"), head, done)
+        before = w.block
+        w.open(head)
+        phi = w.reserve()
+        self.expressions.variables[stmt.var] = variable
+        self.write(stmt.body)
+        self._start(stmt)
+        following = w.value(f"add nuw nsw i64 {variable}, 1")
+        w.fill(phi, f"{variable} = phi i64 [ {begin}, %{before} ], [ {following}, %{w.block} ]")
+        w.branch(w.pure(f"icmp slt i64 {following}, {end}"), head, done)
+        w.open(done)
+
+    def _launch(self, stmt: For, extent: str) -> None:
+        """Append the launch of a parallel loop, and add its body to the module."""
+        w, scope = self.w, self.expressions
+        symbol = f"{w.symbol}.parallel.{len(w.module.functions) // 2}"
+        line = self.lines.get(id(stmt), 0)
+        inner = Statements(Function(w.module, f"{symbol}.body", line), self.lines, is_outlined=True)
+        limit = f"i64 range(i64 0, {int(extent) + 1})" if extent.isdigit() else "i64"
+        begin, end = inner.w.parameter("begin", limit), inner.w.parameter("end", limit)
+
+        types, operands = [], []
+        captured = parallel.captures(stmt)
+        for buffer in captured.buffers:
+            parameter = inner.w.parameter(buffer.name, parallel.buffer_parameter(buffer))
+            inner.expressions.addresses.pointers[buffer] = parameter
+            types.append("ptr")
+            operands.append(scope.addresses.pointers[buffer])
+        for variable in captured.variables:
+            inner.expressions.variables[variable] = inner.w.parameter(variable.name, "i64")
+            types.append("i64")
+            operands.append(scope.variables[variable])
+
+        inner.loop(stmt, begin, end, runs_once=False)
+        w.module.functions.append(inner.w.finished("internal", "noinline nounwind"))
+        parallel.write_entry(w.module, symbol, line, types)
+        parallel.write_launch(w, symbol, extent, types, operands)
+
+    def _if(self, stmt: If) -> None:
+        w = self.w
+        self._start(stmt)
+        condition = self.expressions.value(stmt.condition)
+        then, end = w.name("then"), w.name("endif")
+        otherwise = end if stmt.otherwise is None else w.name("else")
+        w.branch(condition, then, otherwise)
+        for label, body in ((then, stmt.then), (otherwise, stmt.otherwise)):
+            if body is None:
+                continue
+            w.open(label)
+            self.write(body)
+            self._start(stmt)
+            w.jump(end)
+        w.open(end)
+
+    # -- buffers ------------------------------------------------------------------------------
+
+    def _allocate(self, buffer: Buffer) -> None:
+        """Provide memory in the prologue: its size is fixed, so one block serves all iterations."""
+        w, elements = self.w, _span(buffer)
+        size = elements * dtypes.bytes_of(buffer.dtype)
+        pointer = f"%{w.name(buffer.name)}"
+        if self._stack_bytes + size <= STACK_BYTES:
+            self._stack_bytes += size
+            array = f"[{elements} x {memory_type(buffer.dtype)}]"
+            w.prologue(f"{pointer} = alloca {array}, align {ALIGNMENT}")
+        else:
+            allocate = w.module.declare("aligned_alloc", "noalias ptr", "i64, i64", "nounwind")
+            free = w.module.declare("free", "void", "ptr", "nounwind")
+            rounded = -(-size // ALIGNMENT) * ALIGNMENT
+            w.prologue(
+                f"{pointer} = call align {ALIGNMENT} ptr {allocate}(i64 {ALIGNMENT}, i64 {rounded})"
+            )
+            w.epilogue(f"call void {free}(ptr {pointer})")
+        self.expressions.addresses.pointers[buffer] = pointer
+
+
+def _span(buffer: Buffer) -> int:
+    """Return how many elements of memory a buffer reaches over; at least 1."""
+    steps = zip(buffer.shape, buffer.strides, strict=True)
+    return 1 + sum(max(extent - 1, 0) * stride for extent, stride in steps)

@@ -1,0 +1,177 @@
+"""Text of LLVM functions and modules, written instruction by instruction.
+
+A `Function` gives numbers to values, names to what a reader knows by name (loop variables, buffers,
+blocks), and the debug location of the current statement to every instruction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dlcompiler.codegen.llvm.debug import DebugInfo
+from dlcompiler.codegen.llvm.types import identifier
+
+
+class Function:
+    """One function while it is written: a list of lines, in the order of the text.
+
+    Attributes
+    ----------
+    symbol : str
+        Name of the function, without ``@``.
+    lines : list of tuple of str and int
+        Each line of the body with the loop-IR line it carries out.
+    block : str
+        Label of the block that instructions are appended to.
+    """
+
+    def __init__(self, module: Module, symbol: str, line: int) -> None:
+        self.module = module
+        self.symbol = symbol
+        self.lines: list[tuple[str, int]] = []
+        self.block = "entry"
+        self._first_line = line
+        self._scope = module.debug.subprogram(symbol, line)
+        self._parameters: list[str] = []
+        self._prologue: list[str] = []
+        self._epilogue: list[str] = []
+        self._names: dict[str, int] = {"entry": 1}
+        self._count = 0
+        self._known: dict[str, str] = {}
+        self.at(line)
+
+    # -- names and places ---------------------------------------------------------------------
+
+    def name(self, wanted: str) -> str:
+        """Return an unused name of a value or a block, quoted where needed, without ``%``."""
+        used = self._names.get(wanted, 0)
+        self._names[wanted] = used + 1
+        return identifier(wanted) if used == 0 else self.name(f"{wanted}.{used}")
+
+    def parameter(self, wanted: str, type_and_attributes: str) -> str:
+        """Add a parameter and return it as an operand."""
+        operand = f"%{self.name(wanted)}"
+        self._parameters.append(f"{type_and_attributes} {operand}")
+        return operand
+
+    def at(self, line: int) -> None:
+        """Attribute what follows to a line of the printed loop IR."""
+        self._line = line
+        self._suffix = f", !dbg !{self.module.debug.location(self._scope, line)}"
+
+    # -- instructions -------------------------------------------------------------------------
+
+    def pure(self, operation: str) -> str:
+        """Append an instruction without effects and return its value.
+
+        Where the same instruction was written before in this block, its value is returned instead.
+        """
+        value = self._known.get(operation)
+        if value is None:
+            value = self._known[operation] = self.value(operation)
+        return value
+
+    def value(self, operation: str) -> str:
+        """Append an instruction and return its value."""
+        value = f"%{self._count}"
+        self._count += 1
+        self.lines.append((f"  {value} = {operation}{self._suffix}", self._line))
+        return value
+
+    def effect(self, instruction: str) -> None:
+        """Append an instruction that has no value."""
+        self.lines.append((f"  {instruction}{self._suffix}", self._line))
+
+    def named(self, value: str, operation: str) -> None:
+        """Append an instruction whose value has a name."""
+        self.effect(f"{value} = {operation}")
+
+    def prologue(self, instruction: str) -> None:
+        """Add an instruction to the start of the function, where it runs once a call."""
+        self._prologue.append(f"  {instruction}{self._line_zero()}")
+
+    def epilogue(self, instruction: str) -> None:
+        """Add an instruction to the end of the function."""
+        self._epilogue.append(f"  {instruction}{self._line_zero()}")
+
+    def _line_zero(self) -> str:
+        return f", !dbg !{self.module.debug.location(self._scope, 0)}"
+
+    # -- blocks -------------------------------------------------------------------------------
+
+    def open(self, label: str) -> None:
+        """Begin the block `label`."""
+        self.lines.append((f"{label}:", self._line))
+        self.block = label
+        self._known.clear()
+
+    def jump(self, label: str) -> None:
+        """End the block with a jump."""
+        self.effect(f"br label %{label}")
+
+    def branch(self, condition: str, then: str, otherwise: str) -> None:
+        """End the block with a conditional jump."""
+        self.effect(f"br i1 {condition}, label %{then}, label %{otherwise}")
+
+    def join(self, label: str, type_: str, incoming: Sequence[tuple[str, str]]) -> str:
+        """Begin the block `label` with the value that came with each (value, predecessor)."""
+        self.open(label)
+        pairs = ", ".join(f"[ {value}, %{block} ]" for value, block in incoming)
+        return self.value(f"phi {type_} {pairs}")
+
+    def reserve(self) -> int:
+        """Leave out a line that is known only later; `fill` writes it."""
+        self.lines.append(("", self._line))
+        return len(self.lines) - 1
+
+    def fill(self, position: int, instruction: str) -> None:
+        """Write the line that `reserve` left out."""
+        self.lines[position] = (f"  {instruction}{self._suffix}", self._line)
+
+    # -- text ---------------------------------------------------------------------------------
+
+    def finished(self, linkage: str = "", attributes: str = "nounwind") -> list[tuple[str, int]]:
+        """Return all lines of the function's text with the loop-IR line of each."""
+        keyword = f"define {linkage} void" if linkage else "define void"
+        head = f"{keyword} @{identifier(self.symbol)}({', '.join(self._parameters)})"
+        return [
+            (f"{head} {attributes} !dbg !{self._scope} {{", self._first_line),
+            ("entry:", self._first_line),
+            *((line, 0) for line in self._prologue),
+            *self.lines,
+            *((line, 0) for line in self._epilogue),
+            (f"  ret void{self._line_zero()}", 0),
+            ("}", 0),
+            ("", 0),
+        ]
+
+
+@dataclass
+class Module:
+    """The functions of one LLVM module, what they declare, and their debug information."""
+
+    debug: DebugInfo
+    triple: str
+    declarations: dict[str, str] = field(default_factory=dict)
+    functions: list[list[tuple[str, int]]] = field(default_factory=list)
+
+    def declare(self, symbol: str, result: str, arguments: str, attributes: str = "") -> str:
+        """Declare a function, once, and return it as an operand."""
+        if symbol not in self.declarations:
+            text = f"declare {result} @{symbol}({arguments}) {attributes}"
+            self.declarations[symbol] = text.rstrip()
+        return f"@{symbol}"
+
+    def finished(self) -> tuple[str, tuple[int, ...]]:
+        """Return the module's text, and the loop-IR line of each of its lines."""
+        lines = [
+            (f'source_filename = "{self.debug.file_name}"', 0),
+            (f'target triple = "{self.triple}"', 0),
+            ("", 0),
+        ]
+        for function in self.functions:
+            lines += function
+        lines += [(text, 0) for text in sorted(self.declarations.values())]
+        lines += [("", 0), *((text, 0) for text in self.debug.finished())]
+        return "\n".join(text for text, _ in lines) + "\n", tuple(line for _, line in lines)

@@ -1,0 +1,20 @@
+"""What every code generator returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Source:
+    """Generated code, ready for the runtime."""
+
+    text: str
+    language: str
+    """The language of `text`: ``"llvm"``."""
+    symbol: str
+    """Name of the function to call: it takes one pointer per parameter, in order."""
+    uses_threads: bool
+    """Whether it launches parallel loops."""
+    lines: tuple[int, ...]
+    """For each line of `text`, the line of the printed loop IR that it carries out; 0 for none."""
