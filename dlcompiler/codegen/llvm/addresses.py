@@ -112,18 +112,14 @@ class Addresses:
 def _without_constant(index: Expr) -> tuple[Expr | None, int]:
     """Split ``x + 3`` into ``x`` and 3."""
     distance = 0
-    while True:
-        match index:
-            case Const(value, _):
-                return None, distance + int(value)
-            case Binary("add", a, Const(value, _)) | Binary("add", Const(value, _), a):
-                distance += int(value)
-                index = a
-            case Binary("sub", a, Const(value, _)):
-                distance -= int(value)
-                index = a
-            case _:
-                return index, distance
+    while isinstance(index, Binary) and isinstance(index.b, Const):
+        if index.op not in ("add", "sub"):
+            break
+        distance += int(index.b.value) if index.op == "add" else -int(index.b.value)
+        index = index.a
+    if isinstance(index, Const):
+        return None, distance + int(index.value)
+    return index, distance
 
 
 def splat(w: Function, value: str, dtype: str, lanes: int) -> str:

@@ -16,22 +16,8 @@ _PLAIN = {"add": "add", "sub": "sub", "mul": "mul"}
 _COMPARE = {"lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
 
 
-def binary(
-    w: Function, op: BinaryOp, dtype: str, a: str, b: str, divisor: int | None = None
-) -> str:
-    """Write ``a op b``.
-
-    Parameters
-    ----------
-    w
-        The function to append to.
-    op, dtype
-        The operation, and the dtype of both operands.
-    a, b
-        The operands.
-    divisor
-        The value of `b` where it is a constant integer, equal in all lanes.
-    """
+def binary(w: Function, op: BinaryOp, dtype: str, a: str, b: str) -> str:
+    """Write ``a op b`` of two operands of `dtype`; `divide` writes the divisions of integers."""
     if op in ("min", "max"):
         return _extremum(w, op, dtype, a, b)
     if dtypes.is_float(dtype):
@@ -40,7 +26,15 @@ def binary(
         # Index arithmetic never overflows; data integers wrap.
         flags = " nsw" if dtypes.is_index(dtype) else ""
         return w.pure(f"{_PLAIN[op]}{flags} {value_type(dtype)} {a}, {b}")
-    if op == "div" or dtypes.is_bool(dtype):
+    raise InternalError("generate LLVM code", f"{op} of {dtype}")
+
+
+def divide(w: Function, op: BinaryOp, dtype: str, a: str, b: str, divisor: int | None) -> str:
+    """Write a division of two integers of `dtype`, or its remainder.
+
+    `divisor` is the value of `b` where that is a constant, equal in all lanes.
+    """
+    if dtypes.is_float(dtype) or dtypes.is_bool(dtype):
         raise InternalError("generate LLVM code", f"{op} of {dtype}")
     division = _Division(w, dtype, a, b, divisor)
     match op:

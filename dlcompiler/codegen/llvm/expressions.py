@@ -34,6 +34,10 @@ from dlcompiler.ir import (
     Var,
     walk,
 )
+from dlcompiler.ir.expr import INTEGER_ONLY
+
+MAX_RECURSION = 50
+"""Depth of an expression from which on its operands are written without recursion."""
 
 
 class Expressions:
@@ -54,77 +58,80 @@ class Expressions:
         # By identity of the node, which is kept alive with its value.
         self._values: dict[int, tuple[Expr, str]] = {}
         self._mask: memory.Mask | None = None
+        self._depth = 0
 
     def start_statement(self) -> None:
         """Forget the values of the last statement, which may not reach the next."""
         self._values = {}
 
-    def value(self, root: Expr) -> str:
-        """Write `root` and return its operand.
+    def value(self, node: Expr) -> str:
+        """Write `node`, unless this statement has its value already, and return its operand."""
+        if isinstance(node, Const):
+            return constant(node.value, node.dtype)
+        if isinstance(node, Var):
+            return self._variable(node)
+        known = self._values.get(id(node))
+        if known is not None:
+            return known[1]
+        if self._depth >= MAX_RECURSION:
+            self._write_operands(node)
+        self._depth += 1
+        operand = self._write(node)
+        self._depth -= 1
+        self._values[id(node)] = node, operand
+        return operand
 
-        Sums of thousands of terms are as deep: operands wait on a stack, not in recursion. Only
-        what may not run (the sides of a choice) and indices recurse.
-        """
-        if isinstance(root, Const | Var):
-            return self._operand(root)
-        pending = [root]
-        values = self._values
+    def _variable(self, node: Var) -> str:
+        if node not in self.variables:
+            raise InternalError("generate LLVM code", f"{node.name} has no value here")
+        return self.variables[node]
+
+    def _write_operands(self, root: Expr) -> None:
+        """Write what `root` is built from bottom-up: a sum of a thousand terms is as deep."""
+        pending = list(_operands(root))
         while pending:
             node = pending[-1]
-            if id(node) in values:
-                pending.pop()
-                continue
             missing = [
                 operand
                 for operand in _operands(node)
-                if not isinstance(operand, Const | Var) and id(operand) not in values
+                if not isinstance(operand, Const | Var) and id(operand) not in self._values
             ]
             if missing:
-                pending.extend(reversed(missing))
-                continue
-            pending.pop()
-            values[id(node)] = node, self._write(node)
-        return values[id(root)][1]
-
-    def _operand(self, node: Expr) -> str:
-        """Return the operand of a node that is written already, or needs no instruction."""
-        match node:
-            case Const(value, dtype):
-                return constant(value, dtype)
-            case Var():
-                if node not in self.variables:
-                    raise InternalError("generate LLVM code", f"{node.name} has no value here")
-                return self.variables[node]
-        return self._values[id(node)][1]
+                pending.extend(missing)
+            else:
+                self.value(pending.pop())
 
     def _write(self, node: Expr) -> str:  # noqa: C901 - one case per node
-        """Write a node whose `_operands` are written."""
-        w, operand = self.w, self._operand
+        w, write = self.w, self.value
         match node:
             case Binary(op, a, b):
-                divisor = _integer_constant(b)
-                return arithmetic.binary(w, op, a.dtype, operand(a), operand(b), divisor)
+                if op in INTEGER_ONLY:
+                    divisor = _integer_constant(b)
+                    return arithmetic.divide(w, op, a.dtype, write(a), write(b), divisor)
+                return arithmetic.binary(w, op, a.dtype, write(a), write(b))
             case Load():
                 return memory.load(self.addresses, node, self._mask)
-            case Compare(op, a, b):
-                return arithmetic.compare(w, op, a.dtype, operand(a), operand(b))
-            case Cast(value, dtype):
-                return convert(w, operand(value), value.dtype, dtype)
+            case Broadcast(Const(value, _), _):
+                return constant(value, node.dtype)
             case Broadcast(value, lanes):
-                return splat(w, operand(value), value.dtype, lanes)
+                return splat(w, write(value), value.dtype, lanes)
+            case Compare(op, a, b):
+                return arithmetic.compare(w, op, a.dtype, write(a), write(b))
+            case Cast(value, dtype):
+                return convert(w, write(value), value.dtype, dtype)
             case Ramp():
                 return self._ramp(node)
             case Select(condition, a, b):
-                return self._select(condition, node.dtype, operand(a), operand(b))
+                return self._select(condition, node.dtype, write(a), write(b))
             case IfThenElse(condition, a, b):
                 return self._choice(condition, a, b)
             case Logical():
                 return self._logical(node)
             case Not(value):
                 type_ = value_type(value.dtype)
-                return w.pure(f"xor {type_} {operand(value)}, {constant(True, value.dtype)}")
+                return w.pure(f"xor {type_} {write(value)}, {constant(True, value.dtype)}")
             case Call(name, arguments, dtype):
-                return calls.call(w, name, dtype, tuple(operand(a) for a in arguments))
+                return calls.call(w, name, dtype, tuple(write(a) for a in arguments))
         raise InternalError("generate LLVM code", f"unknown expression {type(node).__name__}")
 
     def _ramp(self, node: Ramp) -> str:
@@ -133,24 +140,23 @@ class Expressions:
         factors = (constant(lane * known, element) for lane in range(node.lanes))
         steps = f"<{', '.join(f'{value_type(element)} {factor}' for factor in factors)}>"
         if not isinstance(node.stride, Const):
-            stride = splat(w, self._operand(node.stride), element, node.lanes)
+            stride = splat(w, self.value(node.stride), element, node.lanes)
             steps = arithmetic.binary(w, "mul", node.dtype, steps, stride)
-        base = splat(w, self._operand(node.base), element, node.lanes)
+        base = splat(w, self.value(node.base), element, node.lanes)
         return arithmetic.binary(w, "add", node.dtype, base, steps)
 
     # -- choices ------------------------------------------------------------------------------
 
     def _select(self, condition: Expr, dtype: str, a: str, b: str) -> str:
-        return arithmetic.select(self.w, dtype, condition.dtype, self._operand(condition), a, b)
+        return arithmetic.select(self.w, dtype, condition.dtype, self.value(condition), a, b)
 
     def _choice(self, condition: Expr, a: Expr, b: Expr) -> str:
-        """Write an `IfThenElse` whose condition is written."""
+        """Write an `IfThenElse`."""
         if not (_may_not_run(a) or _may_not_run(b)):
             return self._select(condition, a.dtype, self.value(a), self.value(b))
-        decided = self._operand(condition)
         if is_uniform(condition):
-            scalar = self.value(first_lane(condition))
-            return self._branch(scalar, a.dtype, a, b)
+            return self._branch(self.value(first_lane(condition)), a.dtype, a, b)
+        decided = self.value(condition)
         yes = self._value_under(a, decided)
         no = self._value_under(b, self._inverted(decided, condition.dtype))
         return self._select(condition, a.dtype, yes, no)
@@ -170,15 +176,18 @@ class Expressions:
         return w.join(end, value_type(dtype), incoming)
 
     def _logical(self, node: Logical) -> str:
-        """Write ``and``/``or``, whose first side is written; the second if it can do no harm."""
-        w, first, dtype = self.w, self._operand(node.a), node.dtype
+        """Write ``and``/``or``; the second side runs always if it can do no harm."""
+        w, dtype = self.w, node.dtype
         if not _may_not_run(node.b):
-            return w.pure(f"{node.op} {value_type(dtype)} {first}, {self.value(node.b)}")
+            return w.pure(
+                f"{node.op} {value_type(dtype)} {self.value(node.a)}, {self.value(node.b)}"
+            )
         if is_uniform(node.a):
             scalar = self.value(first_lane(node.a))
             if node.op == "and":
                 return self._branch(scalar, dtype, node.b, constant(False, dtype))
             return self._branch(scalar, dtype, constant(True, dtype), node.b)
+        first = self.value(node.a)
         mask = first if node.op == "and" else self._inverted(first, dtype)
         second = self._value_under(node.b, mask)
         return w.pure(f"{node.op} {value_type(dtype)} {first}, {second}")
@@ -207,14 +216,12 @@ class Expressions:
 
 
 def _operands(node: Expr) -> Sequence[Expr]:
-    """Return what is written before `node` itself, whatever happens."""
+    """Return what `node` needs before it is written, whatever is chosen."""
     match node:
-        case Binary(_, a, b) | Compare(_, a, b):
-            return a, b
-        case Load():
-            return ()
-        case Cast(value, _) | Broadcast(value, _) | Not(value):
-            return (value,)
+        case Binary() | Compare():
+            return node.a, node.b
+        case Cast() | Broadcast() | Not():
+            return (node.value,)
         case Ramp(base, stride, _):
             return base, stride
         case Select(condition, a, b):

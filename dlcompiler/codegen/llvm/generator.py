@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dlcompiler.codegen.llvm.calls import LIBM
-from dlcompiler.codegen.llvm.debug import DebugInfo
+from dlcompiler.codegen.llvm.debug import DebugInfo, statement_lines
 from dlcompiler.codegen.llvm.parallel import buffer_parameter
 from dlcompiler.codegen.llvm.statements import Statements
 from dlcompiler.codegen.llvm.writer import Function, Module
 from dlcompiler.codegen.source import Source
 from dlcompiler.errors import TargetError
-from dlcompiler.ir import PrimFunc, print_func
+from dlcompiler.ir import PrimFunc
 from dlcompiler.target import Target
 
 RESERVED = frozenset(
@@ -51,7 +51,7 @@ def emit(func: PrimFunc, target: Target) -> Source:
         )
     module = Module(DebugInfo(func.name), target.triple)
     w = Function(module, func.name, line=1)
-    statements = Statements(w, print_func(func).line_of, is_outlined=False)
+    statements = Statements(w, statement_lines(func), is_outlined=False)
     for buffer in func.params:
         pointer = w.parameter(buffer.name, buffer_parameter(buffer))
         statements.expressions.addresses.pointers[buffer] = pointer

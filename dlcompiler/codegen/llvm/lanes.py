@@ -50,10 +50,12 @@ def _scalar(node: Node) -> Node:
 
 def progression(index: Expr) -> Progression | None:
     """Return how the lanes of `index` follow each other, if by a constant step."""
+    if dtypes.lanes(index.dtype) == 1:
+        return index, 0
     match index:
         case Ramp(base, Const(step), _):
             return base, int(step)
-        case Binary("add" | "sub" as op, a, b) if dtypes.lanes(index.dtype) > 1:
+        case Binary("add" | "sub" as op, a, b):
             left, right = progression(a), progression(b)
             if left is None or right is None:
                 return None
