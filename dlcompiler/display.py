@@ -1,6 +1,7 @@
-"""How core objects show themselves in a notebook: the one upward reference, to `views`.
+"""How core objects show themselves: the one upward reference, to printers and `views`.
 
-A core object's ``_repr_html_`` calls `render` with its kind; the view is loaded only then.
+A core object's ``__str__`` or ``_repr_html_`` calls `render` with its kind; the printer or the view
+is loaded only then.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 REGISTRY: dict[str, str] = {
+    "expr": "dlcompiler.ir.printer:format_expr",
     "func": "dlcompiler.views.html:func_html",
     "schedule": "dlcompiler.views.html:schedule_html",
     "history": "dlcompiler.views.html:history_html",
@@ -18,7 +20,7 @@ REGISTRY: dict[str, str] = {
 
 
 def render(kind: str, value: Any) -> str:
-    """Return the HTML of `value`, drawn by the view registered for `kind`."""
+    """Return `value` as the text or HTML of what is registered for `kind`."""
     module, _, attribute = REGISTRY[kind].partition(":")
     view: Callable[[Any], str] = getattr(importlib.import_module(module), attribute)
     return view(value)

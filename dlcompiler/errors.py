@@ -96,7 +96,7 @@ class TuningError(UserError):
     """A tuning run, a space or a record cannot be used as asked."""
 
 
-class DeviceUnavailable(UserError):
+class DeviceUnavailable(UserError):  # noqa: N818 - a state of the machine, not a mistake
     """The device is not present, or not usable on this machine or in this process."""
 
 
@@ -170,6 +170,64 @@ class VerificationError(UserError):
         yield "oracle", self.oracle
         yield "shape", self.shape
         yield "seed", self.seed
+        yield "because", self.because
+        yield "hint", self.hint
+        yield "excerpt", self.excerpt
+
+
+class ProgramError(UserError):
+    """A program did what no program may, seen while an oracle ran it.
+
+    Parameters
+    ----------
+    operation, problem, got, expected, because, hint, excerpt
+        As in `DLCompilerError`; ``excerpt`` is the statement.
+    kind : {"out_of_bounds", "uninitialised", "race", "step_budget"}
+        What it did: used an index outside a buffer or a tensor, read an element that nothing had
+        written, let two iterations of a parallel or vectorized loop depend on their order, or took
+        more steps than it was given.
+    buffer : str, optional
+        Name of the buffer or tensor.
+    index : tuple of int, optional
+        The element.
+    loops : tuple of (str, int)
+        The loops around the statement, outermost first, each with its value.
+    """
+
+    def __init__(
+        self,
+        operation: str,
+        problem: str,
+        *,
+        kind: str = "",
+        buffer: str | None = None,
+        index: tuple[int, ...] | None = None,
+        loops: tuple[tuple[str, int], ...] = (),
+        got: object = None,
+        expected: object = None,
+        because: str | None = None,
+        hint: str | None = None,
+        excerpt: str | None = None,
+    ) -> None:
+        super().__init__(
+            operation,
+            problem,
+            got=got,
+            expected=expected,
+            because=because,
+            hint=hint,
+            excerpt=excerpt,
+        )
+        self.kind = kind
+        self.buffer = buffer
+        self.index = index
+        self.loops = loops
+
+    def parts(self) -> Iterator[tuple[str, object]]:
+        """Yield the common parts, with the loops before the reason."""
+        yield "got", self.got
+        yield "expected", self.expected
+        yield "loops", ", ".join(f"{name}={value}" for name, value in self.loops) or None
         yield "because", self.because
         yield "hint", self.hint
         yield "excerpt", self.excerpt

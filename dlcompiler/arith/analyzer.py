@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
 
 from dlcompiler import dtypes
 from dlcompiler.arith.affine import Affine, Term, atom_key
@@ -102,7 +101,7 @@ class Analyzer:
                 return self.affine(expr).to_expr() if isinstance(expr, Var) else expr
             case Binary() if expr.dtype == "index":
                 return self.affine(expr).to_expr()
-        expr = cast(Expr, map_children(expr, self._visit))
+        expr = map_children(expr, self._visit)
         match expr:
             case Binary(op, a, b):
                 return simplify_data(expr, op, a, b)
@@ -148,7 +147,7 @@ class Analyzer:
                 return self._extremum(op, self.affine(a), self.affine(b))
             case Binary(op, a, b):
                 return self._other(op, self.affine(a), self.affine(b))
-        return Affine.of_atom(cast(Expr, map_children(expr, self._visit)))
+        return Affine.of_atom(map_children(expr, self._visit))
 
     def _product(self, a: Affine, b: Affine) -> Affine:
         if b.is_constant:

@@ -3,7 +3,7 @@
 The whole grammar::
 
     PrimFunc  = (name, params: Buffer*, body: Stmt, axes)
-    Stmt      = For(var, extent, kind, body, origin)   kind: serial | parallel | vectorized | unrolled
+    Stmt      = For(var, extent, kind, body, origin)  kind: serial parallel vectorized unrolled
               | Store(buffer, indices, value, origin)
               | If(condition, then, otherwise?)
               | Seq(statements)
@@ -63,7 +63,7 @@ from dlcompiler.ir.expr import (
 )
 from dlcompiler.ir.func import PrimFunc
 from dlcompiler.ir.printer import Printed, format_expr, print_func
-from dlcompiler.ir.rewrite import free_vars, rewrite, substitute, walk
+from dlcompiler.ir.rewrite import depth, free_vars, rewrite, substitute, walk
 from dlcompiler.ir.stmt import (
     Allocate,
     Buffer,
@@ -118,6 +118,7 @@ __all__ = [
     "cast",
     "compare",
     "const",
+    "depth",
     "format_expr",
     "free_vars",
     "index_const",

@@ -1,13 +1,28 @@
-"""Expressions of the loop IR, and the operators that build them."""
+"""Expressions of the loop IR, and the operators that build them.
+
+Long because the nodes carry Python's operators, and these build nodes.
+"""
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    dataclass_transform,
+)
+
+import numpy as np
 
 from dlcompiler import dtypes
+from dlcompiler.display import render
 from dlcompiler.errors import ExpressionError
 
 if TYPE_CHECKING:
@@ -19,6 +34,7 @@ BinaryOp: TypeAlias = Literal[
 CompareOp: TypeAlias = Literal["eq", "ne", "lt", "le", "gt", "ge"]
 LogicalOp: TypeAlias = Literal["and", "or"]
 AxisKind: TypeAlias = Literal["data", "reduce"]
+T = TypeVar("T")
 
 INTEGER_ONLY = frozenset({"floordiv", "floormod", "truncdiv", "truncmod"})
 
@@ -67,7 +83,10 @@ class Operators:
 
     def __neg__(self) -> Expr:
         value = as_expr(self)
-        return binary("sub", const(0, value.dtype), value)
+        element = dtypes.element(value.dtype)
+        # 0.0 - 0.0 is 0.0, but -0.0 - 0.0 is -0.0: only this negates a zero too.
+        zero = const(-0.0 if dtypes.is_float(element) else 0, element)
+        return binary("sub", zero, value)
 
     def __lt__(self, other: Any) -> Expr:
         return compare("lt", self, other)
@@ -112,9 +131,7 @@ class Expr(Operators):
     dtype: str
 
     def __str__(self) -> str:
-        from dlcompiler.ir.printer import format_expr
-
-        return format_expr(self)
+        return render("expr", self)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self})"
@@ -122,7 +139,10 @@ class Expr(Operators):
 
 # A node is compared by identity and never by its fields: shared sub-trees would make a generated
 # __eq__ exponential, and 1 == 1.0 == True. `structural_equal` compares by value.
-node = dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
+def node(cls: type[T]) -> type[T]:
+    """Make a class of nodes: frozen, slotted, compared by identity."""
+    return dataclass(frozen=True, slots=True, eq=False, repr=False)(cls)
 
 
 def _set(target: Any, name: str, value: Any) -> None:
@@ -288,11 +308,16 @@ class TensorHandle(Protocol):
     """What the IR needs to know of a tensor of the `te` package."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Name of the tensor."""
+
     @property
-    def shape(self) -> tuple[int, ...]: ...
+    def shape(self) -> tuple[int, ...]:
+        """Extent of each dimension; [1]."""
+
     @property
-    def dtype(self) -> str: ...
+    def dtype(self) -> str:
+        """Type of an element."""
 
 
 @node
@@ -396,6 +421,10 @@ def is_operand(value: Any) -> bool:
     return isinstance(value, Operators | bool | numbers.Real) or hasattr(value, "__as_expr__")
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real | np.bool_)
+
+
 def lanes_of(indices: Sequence[Expr]) -> int:
     """Return the number of lanes that `indices` address at once."""
     return max((dtypes.lanes(index.dtype) for index in indices), default=1)
@@ -407,27 +436,45 @@ def const(value: Any, dtype: str) -> Const:
     Raises
     ------
     ExpressionError
-        If an integer dtype cannot hold `value`.
+        If `dtype` cannot hold `value`: an integer that is out of range or not whole, or a finite
+        number that would become infinite.
     """
-    if dtypes.is_float(dtype):
-        return Const(float(value), dtype)
+    if not _is_number(value):
+        raise ExpressionError("literal", "not a number", got=repr(value))
     if dtypes.is_bool(dtype):
         return Const(bool(value), dtype)
-    if value != int(value):
+    if dtypes.is_float(dtype):
+        high = _LARGEST[dtypes.element(dtype)]
+        if -high <= value <= high or value != value or value in (math.inf, -math.inf):
+            return Const(float(value), dtype)
+        raise _does_not_fit(value, dtype, -high, high)
+    if not (isinstance(value, numbers.Integral | np.bool_) or float(value).is_integer()):
         raise ExpressionError(
             f"literal {value!r}", f"not an integer, as {dtype} needs", got=repr(value)
         )
-    if not dtypes.is_index(dtype) and not (
-        dtypes.min_value(dtype) <= value <= dtypes.max_value(dtype)
-    ):
-        raise ExpressionError(
-            f"literal {value!r}",
-            f"does not fit {dtype}",
-            got=repr(value),
-            expected=f"{dtypes.min_value(dtype)} to {dtypes.max_value(dtype)}",
-            hint="cast the other operand to a wider type with .astype(…)",
-        )
+    low, high = dtypes.min_value(dtype), dtypes.max_value(dtype)
+    if not dtypes.is_index(dtype) and not low <= value <= high:
+        raise _does_not_fit(value, dtype, low, high)
     return Const(int(value), dtype)
+
+
+# The largest number that does not round to infinity.
+_LARGEST = {
+    "float16": 65504.0,
+    "bfloat16": 3.3895313892515355e38,
+    "float32": 3.4028234663852886e38,
+    "float64": 1.7976931348623157e308,
+}
+
+
+def _does_not_fit(value: Any, dtype: str, low: float, high: float) -> ExpressionError:
+    return ExpressionError(
+        f"literal {value!r}",
+        f"does not fit {dtype}",
+        got=repr(value),
+        expected=f"{low} to {high}",
+        hint="cast the other operand to a wider type with .astype(…)",
+    )
 
 
 def index_const(value: int) -> Const:
@@ -458,9 +505,7 @@ def as_expr(value: Any, like: str | None = None) -> Expr:
         "not something that can be computed with",
         got=f"{value!r} ({type(value).__name__})",
         expected="an expression, an axis, or a number",
-        hint="index a tensor to use its elements: A[i, j]"
-        if hasattr(value, "shape")
-        else None,
+        hint="index a tensor to use its elements: A[i, j]" if hasattr(value, "shape") else None,
     )
 
 
@@ -559,7 +604,9 @@ def condition(value: Any, operation: str) -> Expr:
     expr = as_expr(value)
     if dtypes.element(expr.dtype) != "bool":
         raise ExpressionError(
-            operation, "the condition is not a bool", got=f"{expr} ({expr.dtype})",
+            operation,
+            "the condition is not a bool",
+            got=f"{expr} ({expr.dtype})",
             hint="compare it: x != 0",
         )
     return expr

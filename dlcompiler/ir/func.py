@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from dlcompiler.display import render
+from dlcompiler.ir.printer import print_func
 from dlcompiler.ir.stmt import Buffer, StepRef, Stmt
 
 
@@ -28,14 +30,10 @@ class PrimFunc:
         return self if body is self.body else replace(self, body=body)
 
     def __str__(self) -> str:
-        from dlcompiler.ir.printer import print_func
-
         return print_func(self).text
 
     def __repr__(self) -> str:
         return f"PrimFunc({self.name}, {len(self.params)} parameters)"
 
     def _repr_html_(self) -> str:
-        from dlcompiler.display import render
-
         return render("func", self)

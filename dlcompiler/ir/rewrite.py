@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import TypeAlias, TypeVar, cast
+from typing import TypeAlias, TypeVar, cast, overload
 
 from dlcompiler.ir.expr import Expr, Var
 from dlcompiler.ir.stmt import Stmt
@@ -25,15 +25,20 @@ CHILD_FIELDS = frozenset(
 )  # fmt: skip
 
 
+def _fields(node: Node) -> tuple[tuple[str, bool], ...]:
+    """Return (name, may hold children) for each constructor field of a node."""
+    kind: type = type(node)
+    return _fields_of(kind)
+
+
 @cache
-def _fields(kind: type) -> tuple[tuple[str, bool], ...]:
-    """Return (name, may hold children) for each constructor field of a node class."""
+def _fields_of(kind: type) -> tuple[tuple[str, bool], ...]:
     return tuple((f.name, f.name in CHILD_FIELDS) for f in dataclasses.fields(kind) if f.init)
 
 
 def children(node: Node) -> Iterator[Node]:
     """Yield the nodes directly below `node`."""
-    for name, is_child in _fields(type(node)):
+    for name, is_child in _fields(node):
         if not is_child:
             continue
         value = getattr(node, name)
@@ -56,11 +61,34 @@ def walk(node: Node) -> Iterator[Node]:
         stack.extend(reversed(list(children(current))))
 
 
-def map_children(node: T, visit: Callable[[Node], Node]) -> T:
+def depth(node: Node) -> int:
+    """Return the number of nodes on the longest way down; [1]."""
+    depths: dict[int, int] = {}
+    stack = [(node, False)]
+    while stack:
+        current, is_done = stack.pop()
+        if id(current) in depths:
+            continue
+        below = list(children(current))
+        if is_done:
+            depths[id(current)] = 1 + max((depths[id(child)] for child in below), default=0)
+            continue
+        stack.append((current, True))
+        stack.extend((child, False) for child in below)
+    return depths[id(node)]
+
+
+@overload
+def map_children(node: Expr, visit: Callable[[Node], Node]) -> Expr: ...
+@overload
+def map_children(node: Stmt, visit: Callable[[Node], Node]) -> Stmt: ...
+@overload
+def map_children(node: Node, visit: Callable[[Node], Node]) -> Node: ...
+def map_children(node: Node, visit: Callable[[Node], Node]) -> Node:
     """Rebuild `node` with `visit` applied to its children; itself when none changed."""
     values = []
     changed = False
-    for name, is_child in _fields(type(node)):
+    for name, is_child in _fields(node):
         old = getattr(node, name)
         new = old
         if is_child:

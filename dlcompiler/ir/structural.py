@@ -1,4 +1,4 @@
-"""Comparison by value: two programs are equal when they differ only in node and variable identity."""
+"""Comparison by value: programs are equal when they differ only in the identity of their parts."""
 
 from __future__ import annotations
 
@@ -12,11 +12,6 @@ from dlcompiler.ir.stmt import Buffer, Stmt
 Key: TypeAlias = tuple[Any, ...]
 
 
-@cache
-def _field_names(kind: type) -> tuple[str, ...]:
-    return tuple(f.name for f in dataclasses.fields(kind) if f.name not in ("origin", "dtype"))
-
-
 def structural_key(node: Expr | Stmt, *, rename: bool = False) -> Key:
     """Return a hashable value that is equal for structurally equal programs.
 
@@ -27,45 +22,68 @@ def structural_key(node: Expr | Stmt, *, rename: bool = False) -> Key:
     rename
         Number the variables, axes and buffers in order of appearance, so that their identity
         does not count; otherwise they are equal only to themselves.
+
+    Notes
+    -----
+    The key is the list of the different nodes, operands first and by number: as long as the
+    program has different nodes, however often they are shared, and the same whether they are.
     """
-    numbers: dict[int, int] = {}
-    memo: dict[int, Key] = {}
-    kept: list[Any] = []
-
-    def handle(value: Any) -> Key:
-        identity = numbers.setdefault(id(value), len(numbers)) if rename else id(value)
-        if isinstance(value, Buffer) and rename:
-            return ("Buffer", identity, value.shape, value.dtype, value.scope, value.strides)
-        return (type(value).__name__, identity)
-
-    def key(value: Any) -> Any:
-        match value:
-            case Var() | Axis() | Buffer():
-                return handle(value)
-            case Const():
-                return ("Const", type(value.value).__name__, repr(value.value), value.dtype)
-            case tuple():
-                return tuple(key(item) for item in value)
-            case TensorLoad():
-                return ("TensorLoad", id(value.tensor), key(value.indices))
-            case Reduce():
-                return ("Reduce", value.reducer.name, key(value.axes), key(value.value),
-                        tuple(axis.extent for axis in value.axes), key(tuple(a.var for a in value.axes)))  # fmt: skip
-            case Expr() | Stmt():
-                if id(value) in memo:
-                    return memo[id(value)]
-                kept.append(value)
-                fields = tuple(key(getattr(value, name)) for name in _field_names(type(value)))
-                dtype = getattr(value, "dtype", None)
-                memo[id(value)] = (type(value).__name__, dtype, *fields)
-                return memo[id(value)]
-        return value
-
-    result: Key = key(node)
-    return result
+    table = _Table(rename)
+    table.number(node)
+    return tuple(table.rows)
 
 
 def structural_equal(a: Expr | Stmt, b: Expr | Stmt, *, rename: bool = True) -> bool:
     """Tell whether two programs are the same but for the identity of their variables."""
     return a is b or structural_key(a, rename=rename) == structural_key(b, rename=rename)
 
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    return tuple(f.name for f in dataclasses.fields(kind) if f.name not in ("origin", "dtype"))
+
+
+class _Table:
+    """The rows of a key: equal nodes get the same number."""
+
+    def __init__(self, rename: bool) -> None:
+        self.rename = rename
+        self.rows: dict[Key, int] = {}
+        self.numbers: dict[int, int] = {}
+        self.handles: dict[int, int] = {}
+
+    def number(self, node: Expr | Stmt) -> int:
+        known = self.numbers.get(id(node))
+        if known is None:
+            known = self.rows.setdefault(self.row(node), len(self.rows))
+            self.numbers[id(node)] = known
+        return known
+
+    def row(self, node: Expr | Stmt) -> Key:
+        match node:
+            case Var(_, dtype):
+                return ("Var", self.identity(node), dtype)
+            case Const(value, dtype):  # 1 == 1.0 == True, but they are different literals
+                return ("Const", type(value).__name__, repr(value), dtype)
+            case TensorLoad(tensor, indices):
+                return ("TensorLoad", id(tensor), self.field(indices))
+            case Reduce(reducer, value, axes):
+                return ("Reduce", reducer.name, self.field(axes), self.number(value))
+        kind: type = type(node)
+        fields = (self.field(getattr(node, name)) for name in _field_names(kind))
+        return (kind.__name__, getattr(node, "dtype", None), *fields)
+
+    def field(self, value: Any) -> Any:
+        match value:
+            case Expr() | Stmt():
+                return self.number(value)
+            case tuple():
+                return tuple(self.field(item) for item in value)
+            case Axis():
+                return (self.identity(value), value.start, value.extent, self.number(value.var))
+            case Buffer(_, shape, dtype, scope, strides):
+                return (self.identity(value), shape, dtype, scope, strides)
+        return value
+
+    def identity(self, handle: Var | Axis | Buffer) -> int:
+        return self.handles.setdefault(id(handle), len(self.handles)) if self.rename else id(handle)

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import NoReturn
+
 from dlcompiler import dtypes
 from dlcompiler.errors import InternalError
 from dlcompiler.ir.expr import (
+    INTEGER_ONLY,
     Binary,
+    Broadcast,
+    Cast,
     Compare,
     Expr,
     IfThenElse,
     Load,
     Logical,
+    Not,
+    Ramp,
     Reduce,
     Select,
     TensorLoad,
     Var,
+    lanes_of,
 )
 from dlcompiler.ir.func import PrimFunc
 from dlcompiler.ir.printer import format_store
@@ -26,8 +35,9 @@ def verify_func(func: PrimFunc, after: str = "") -> None:
     """Check that `func` is well formed.
 
     Variables are bound by exactly one enclosing loop, buffers are parameters or allocated around
-    their use, ranks and dtypes agree, no expression of the tensor language is left, and every
-    store still reaches all the axes of its stage through its own origin and its loops'.
+    their use, only outputs and allocated buffers are written, ranks, dtypes and lanes agree, no
+    expression of the tensor language is left, and every store still reaches all the axes of its
+    stage through its own origin and its loops'.
 
     Parameters
     ----------
@@ -48,7 +58,8 @@ class _Verifier:
     def __init__(self, func: PrimFunc, after: str) -> None:
         self.func = func
         self.where = f"verify {func.name}" + (f" after {after}" if after else "")
-        self.checked: set[tuple[int, frozenset[Var]]] = set()
+        self.read_only = frozenset(func.params) - frozenset(func.outputs)
+        self.checked: set[tuple[int, frozenset[Var], frozenset[Buffer]]] = set()
 
     def check(self) -> None:
         for output in self.func.outputs:
@@ -56,7 +67,7 @@ class _Verifier:
                 self.fail(f"output {output.name} is not a parameter")
         self.stmt(self.func.body, frozenset(), frozenset(self.func.params), ())
 
-    def fail(self, problem: str) -> None:
+    def fail(self, problem: str) -> NoReturn:
         raise InternalError(self.where, problem, excerpt=str(self.func))
 
     def stmt(
@@ -64,11 +75,7 @@ class _Verifier:
     ) -> None:
         match stmt:
             case For(var, extent, _, body, own):
-                if var in bound:
-                    self.fail(f"loop variable {var.name} is bound twice")
-                if var.dtype != "index" or extent.dtype != "index":
-                    self.fail(f"loop {var.name} is not of dtype index")
-                self.expr(extent, bound, buffers)
+                self.loop(var, extent, bound, buffers)
                 self.stmt(body, bound | {var}, buffers, origin + own)
             case Store():
                 self.store(stmt, bound, buffers, origin)
@@ -76,9 +83,8 @@ class _Verifier:
                 self.expr(condition, bound, buffers)
                 if condition.dtype != "bool":
                     self.fail(f"condition {condition} has dtype {condition.dtype}")
-                self.stmt(then, bound, buffers, origin)
-                if otherwise is not None:
-                    self.stmt(otherwise, bound, buffers, origin)
+                for branch in (then, otherwise) if otherwise is not None else (then,):
+                    self.stmt(branch, bound, buffers, origin)
             case Seq(statements):
                 for statement in statements:
                     self.stmt(statement, bound, buffers, origin)
@@ -89,49 +95,95 @@ class _Verifier:
             case _:
                 self.fail(f"unknown statement {type(stmt).__name__}")
 
+    def loop(
+        self, var: Var, extent: Expr, bound: frozenset[Var], buffers: frozenset[Buffer]
+    ) -> None:
+        if var in bound:
+            self.fail(f"loop variable {var.name} is bound twice")
+        if var.dtype != "index" or extent.dtype != "index":
+            self.fail(f"loop {var.name} is not of dtype index")
+        self.expr(extent, bound, buffers)
+
     def store(
         self, store: Store, bound: frozenset[Var], buffers: frozenset[Buffer], origin: Origin
     ) -> None:
         if store.buffer not in buffers:
             self.fail(f"store to {store.buffer.name}, which is not allocated here")
-        if len(store.indices) != len(store.buffer.shape):
-            self.fail(f"store to {store.buffer.name} with {len(store.indices)} indices")
+        if store.buffer in self.read_only:
+            self.fail(f"store to {store.buffer.name}, which is not an output")
         for expr in (*store.indices, store.value):
             self.expr(expr, bound, buffers)
-        if dtypes.element(store.value.dtype) != store.buffer.dtype:
-            self.fail(f"{format_store(store)} stores {store.value.dtype}")
+        if problem := _index_problem(store.buffer, store.indices):
+            self.fail(f"store to {store.buffer.name} {problem}")
+        expected = dtypes.with_lanes(store.buffer.dtype, lanes_of(store.indices))
+        if store.value.dtype != expected:
+            self.fail(f"{format_store(store)} stores {store.value.dtype}, not {expected}")
         reached = {*origin, *store.origin}
         for stage in store.origin:
             if missing := self.func.axes.get(stage, frozenset()) - reached:
                 self.fail(f"{format_store(store)} lost its axes {_names(missing)}")
 
     def expr(self, expr: Expr, bound: frozenset[Var], buffers: frozenset[Buffer]) -> None:
-        if (id(expr), bound) in self.checked:
+        if (id(expr), bound, buffers) in self.checked:
             return
         for item in walk(expr):
             match item:
                 case Var() if item not in bound:
                     self.fail(f"variable {item.name} is used outside its loop")
-                case TensorLoad() | Reduce():
-                    self.fail(f"{item} is left over from the tensor expression")
-                case Load(buffer, indices):
-                    if buffer not in buffers:
-                        self.fail(f"load of {buffer.name}, which is not allocated here")
-                    if len(indices) != len(buffer.shape):
-                        self.fail(f"load of {buffer.name} with {len(indices)} indices")
-                    for index in indices:
-                        if dtypes.element(index.dtype) != "index":
-                            self.fail(f"index {index} has dtype {index.dtype}")
-                case Binary(_, a, b) | Compare(_, a, b) | Logical(_, a, b):
-                    self.same_dtype(item, a, b)
-                case Select(_, a, b) | IfThenElse(_, a, b):
-                    self.same_dtype(item, a, b)
-        self.checked.add((id(expr), bound))
-
-    def same_dtype(self, item: Expr, a: Expr, b: Expr) -> None:
-        if a.dtype != b.dtype:
-            self.fail(f"{item} mixes {a.dtype} and {b.dtype}")
+                case Load(buffer, _) if buffer not in buffers:
+                    self.fail(f"load of {buffer.name}, which is not allocated here")
+            if isinstance(item, Expr) and (problem := _problem(item)):
+                self.fail(problem)
+        self.checked.add((id(expr), bound, buffers))
 
 
-def _names(refs: frozenset[StepRef] | set[StepRef]) -> str:
+def _problem(item: Expr) -> str | None:
+    """Say what is wrong with a node by itself; None if nothing is."""
+    match item:
+        case TensorLoad() | Reduce():
+            return f"{item} is left over from the tensor expression"
+        case Load(buffer, indices):
+            problem = _index_problem(buffer, indices)
+            return problem and f"load of {buffer.name} {problem}"
+        case Binary() | Compare() | Logical() | Select() | IfThenElse() if (
+            item.a.dtype != item.b.dtype
+        ):
+            return f"{item} mixes {item.a.dtype} and {item.b.dtype}"
+        case Binary(op, a, _):
+            element = dtypes.element(a.dtype)
+            if dtypes.is_bool(element) or (op in INTEGER_ONLY and dtypes.is_float(element)):
+                return f"{item} computes {op} of {element}"
+        case Logical(_, value, _) | Not(value) if not dtypes.is_bool(value.dtype):
+            return f"{item} joins {value.dtype}"
+        case Select(condition, _, _) | IfThenElse(condition, _, _):
+            if condition.dtype not in ("bool", dtypes.with_lanes("bool", dtypes.lanes(item.dtype))):
+                return f"{item} is decided by {condition.dtype}"
+        case _:
+            return _vector_problem(item)
+    return None
+
+
+def _vector_problem(item: Expr) -> str | None:
+    match item:
+        case Ramp(base, stride, _) if base.dtype != stride.dtype or dtypes.lanes(base.dtype) > 1:
+            return f"{item} is a ramp of {base.dtype} and {stride.dtype}"
+        case Broadcast(value, _) if dtypes.lanes(value.dtype) > 1:
+            return f"{item} broadcasts {value.dtype}"
+        case Cast(value, dtype) if dtypes.lanes(value.dtype) != dtypes.lanes(dtype):
+            return f"{item} changes the lanes of {value.dtype}"
+    return None
+
+
+def _index_problem(buffer: Buffer, indices: tuple[Expr, ...]) -> str | None:
+    if len(indices) != len(buffer.shape):
+        return f"with {len(indices)} indices"
+    for index in indices:
+        if dtypes.element(index.dtype) != "index":
+            return f"with an index {index} of dtype {index.dtype}"
+        if dtypes.lanes(index.dtype) not in (1, lanes_of(indices)):
+            return f"with an index {index} of {dtypes.lanes(index.dtype)} lanes"
+    return None
+
+
+def _names(refs: Iterable[StepRef]) -> str:
     return ", ".join(sorted(str(ref) for ref in refs))

@@ -12,6 +12,8 @@ import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from dlcompiler import dtypes
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import (
@@ -23,9 +25,11 @@ from dlcompiler.ir import (
     Reduce,
     Reducer,
     Select,
+    Var,
     as_expr,
     binary,
     cast,
+    depth,
     walk,
 )
 from dlcompiler.ir import const as make_const
@@ -34,6 +38,7 @@ from dlcompiler.ir.expr import condition as as_condition
 from dlcompiler.te.tensor import ComputeOp, PlaceholderOp, Tensor
 
 MAX_ELEMENTS = 2**40
+MAX_DEPTH = 128  # passes and printers recurse: Python stops them at about 1000 frames
 _placeholder_names = (f"placeholder{n or ''}" for n in itertools.count())
 _axis_names = (f"rv{n or ''}" for n in itertools.count())
 
@@ -127,12 +132,16 @@ def reduce_axis(dom: Sequence[int], name: str | None = None) -> Axis:
     """
     name = _name(name, "te.reduce_axis") if name is not None else next(_axis_names)
     where = f"te.reduce_axis {name}"
-    if not isinstance(dom, Sequence) or len(dom) != 2:
-        raise ExpressionError(where, "the domain is not a pair", got=repr(dom), expected="(0, n)")
-    first, end = (_integer(bound, where) for bound in dom)
+    first, end = _pair(dom, where)
     if end < first:
         raise ExpressionError(where, "the domain is empty", got=repr(dom), expected="(0, n)")
     return Axis(name, end - first, "reduce", start=first)
+
+
+def _pair(dom: Any, where: str) -> tuple[int, int]:
+    if not isinstance(dom, Sequence) or len(dom) != 2:
+        raise ExpressionError(where, "the domain is not a pair", got=repr(dom), expected="(0, n)")
+    return _integer(dom[0], where), _integer(dom[1], where)
 
 
 def var(name: str = "n", dtype: str = "int32") -> Expr:
@@ -378,6 +387,8 @@ def abs(x: Any) -> Expr:
     expr = as_expr(x)
     if dtypes.is_float(expr.dtype):
         return Call("abs", (expr,), expr.dtype)
+    if dtypes.is_unsigned(expr.dtype):
+        return expr
     return binary("max", expr, -expr)
 
 
@@ -407,9 +418,11 @@ def _data_dtype(dtype: str, where: str) -> None:
 
 def _integer(value: Any, where: str) -> int:
     """Return an extent as a Python int; a float with an integral value is accepted."""
-    if isinstance(value, Const) and not isinstance(value.value, bool):
+    if isinstance(value, Const):
         value = value.value
-    if not isinstance(value, bool) and isinstance(value, numbers.Real) and value == int(value):
+    if not isinstance(value, bool) and isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, float | np.floating) and float(value).is_integer():
         return int(value)
     raise ExpressionError(where, "an extent must be an integer", got=repr(value))
 
@@ -452,7 +465,15 @@ def _parameter_names(fcompute: Callable[..., Any], ndim: int, where: str) -> lis
 
 
 def check_body(body: Expr, axes: Sequence[Axis], where: str) -> None:
-    """Refuse a body with a reduction below its top, or with variables of somebody else."""
+    """Refuse a body that is too deep, has a reduction below its top or variables of others."""
+    if depth(body) > MAX_DEPTH:
+        raise ExpressionError(
+            where,
+            "the expression is nested too deeply",
+            got=f"{depth(body)} levels",
+            expected=f"at most {MAX_DEPTH}",
+            hint="split it into several te.compute, or reduce over an axis instead of adding terms",
+        )
     inner = body.value if isinstance(body, Reduce) else body
     known = {axis.var for axis in axes}
     if isinstance(body, Reduce):
@@ -465,12 +486,10 @@ def check_body(body: Expr, axes: Sequence[Axis], where: str) -> None:
                 got=str(item),
                 hint="give the reduction its own te.compute and use its elements",
             )
-        if type(item).__name__ == "Var" and item not in known:
+        if isinstance(item, Var) and item not in known:
             raise ExpressionError(
                 where,
                 f"the axis {item} does not belong to this computation",
                 got=str(body),
                 hint="reduce over it with te.sum(…, axis=…)",
             )
-
-

@@ -51,6 +51,7 @@ class Tensor:
         return TensorLoad(self, tuple(self._index(item, n) for n, item in enumerate(items)))
 
     def __call__(self, *indices: Any) -> Expr:
+        """Return an element; classic code writes ``A(i, j)`` too."""
         return self[indices]
 
     def __iter__(self) -> Any:
@@ -167,5 +168,3 @@ def post_order(outputs: Iterable[Tensor]) -> tuple[Operation, ...]:
         visiting.append((op, True))
         visiting.extend((t.op, False) for t in reversed(op.input_tensors))
     return tuple(order)
-
-
