@@ -1,0 +1,12 @@
+"""What runs: loaded machine code, the thread pool, calls, the stopwatch, worker processes.
+
+This package knows bytes and pointers, never the IR: text goes in, arrays come out. The modules are
+imported one by one, since some of them load what others do not need:
+
+- `dlcompiler.runtime.llvm`: LLVM IR text to machine code, loaded or as text;
+- `dlcompiler.runtime.externs`: what machine code may call outside itself;
+- `dlcompiler.runtime.threads`: the pool behind ``parallel`` loops;
+- `dlcompiler.runtime.function`: a kernel that takes NumPy arrays and checks them;
+- `dlcompiler.runtime.timing`: the one stopwatch;
+- `dlcompiler.runtime.workers`, `dlcompiler.runtime.serve`: the two ends of a worker process.
+"""

@@ -1,0 +1,207 @@
+"""The arguments of a kernel: what each must be, and the text of each refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dlcompiler import dtypes
+from dlcompiler.errors import CallError
+
+Array = npt.NDArray[np.generic]
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One array that a kernel takes.
+
+    Examples
+    --------
+    >>> print(Param("C", (4, 8), "float32", is_output=True))
+    C: float32[4, 8]
+    """
+
+    name: str
+    """Name of the tensor."""
+    shape: tuple[int, ...]
+    """Extents; () is a single number."""
+    dtype: str
+    """Scalar dtype."""
+    is_output: bool = False
+    """Whether the kernel writes it; outputs come last."""
+
+    @property
+    def nbytes(self) -> int:
+        """Size [byte]."""
+        count = dtypes.bytes_of(self.dtype)
+        for extent in self.shape:
+            count *= extent
+        return count
+
+    @property
+    def kind(self) -> str:
+        """Dtype and shape, as notation: ``float32[4, 8]``."""
+        return f"{self.dtype}[{', '.join(str(extent) for extent in self.shape)}]"
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.kind}"
+
+
+def check_count(name: str, params: Sequence[Param], arguments: Sequence[object]) -> None:
+    """Refuse too few or too many arguments."""
+    if len(arguments) == len(params):
+        return
+    hint = None
+    if len(arguments) < len(params) and params[len(arguments)].is_output:
+        output = params[len(arguments)]
+        empty = f"numpy.empty({output.shape}, {output.dtype!r})"
+        hint = f"the caller makes the outputs and passes them last: {output.name} = {empty}"
+    raise CallError(
+        f"call {name}",
+        "wrong number of arguments",
+        got=len(arguments),
+        expected=f"{len(params)}: {', '.join(param.name for param in params)}",
+        hint=hint,
+    )
+
+
+def as_checked_array(operation: str, param: Param, argument: object) -> Array:
+    """Return the argument as a plain array that machine code may use, or refuse it.
+
+    Parameters
+    ----------
+    operation : str
+        ``"call matmul: argument 2 (B)"``.
+    param : Param
+        What the argument must be.
+    argument : object
+        An array, or what has ``__dlpack__``; never copied.
+
+    Raises
+    ------
+    CallError
+        Its type, dtype, byte order, shape, layout, alignment or writability does not fit.
+    """
+    array = _as_array(operation, param, argument)
+    _check_dtype(operation, param, array)
+    _check_shape(operation, param, array)
+    _check_layout(operation, param, array)
+    if param.is_output and not array.flags.writeable:
+        raise CallError(
+            operation,
+            "the output is read-only",
+            got="an array with flags.writeable False",
+            expected="an array that may be written",
+            hint=f"pass numpy.empty({param.shape}, {param.dtype!r})",
+        )
+    return array
+
+
+def refuse_overlap(name: str, params: Sequence[Param], output: int, other: int) -> CallError:
+    """Return the error of an output that shares memory with another argument."""
+    return CallError(
+        f"call {name}: argument {output + 1} ({params[output].name})",
+        f"the output overlaps argument {other + 1} ({params[other].name})",
+        because=f"the kernel writes {params[output].name} before it has done with"
+        f" {params[other].name}",
+        hint="pass an array of its own for each output, for example numpy.empty_like(x)",
+    )
+
+
+def _as_array(operation: str, param: Param, argument: object) -> Array:
+    if isinstance(argument, np.ma.MaskedArray):
+        raise CallError(
+            operation,
+            "a masked array",
+            because="machine code does not see the mask",
+            hint="fill it: x.filled(0)",
+        )
+    if isinstance(argument, np.ndarray):
+        return argument.view(np.ndarray)
+    if hasattr(argument, "__dlpack__"):
+        return _from_dlpack(operation, argument)
+    raise CallError(
+        operation,
+        "not an array",
+        got=type(argument).__name__,
+        expected=f"a NumPy array {param.kind}",
+        hint=f"numpy.asarray(x, dtype={param.dtype!r})",
+    )
+
+
+def _from_dlpack(operation: str, argument: object) -> Array:
+    try:
+        return np.from_dlpack(argument)  # type: ignore[arg-type]
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise CallError(
+            operation,
+            "NumPy cannot use its memory",
+            got=f"{type(argument).__name__}: {error}",
+            expected="an array in the memory of the CPU",
+        ) from error
+
+
+def _check_dtype(operation: str, param: Param, array: Array) -> None:
+    expected = dtypes.to_numpy(param.dtype)
+    if array.dtype == expected:
+        return
+    if array.dtype.newbyteorder("=") == expected:
+        raise CallError(
+            operation,
+            "foreign byte order",
+            got=f"{param.dtype} as {array.dtype.str!r}",
+            expected=f"{param.dtype} as {expected.str!r}",
+            hint=f"x.astype({param.dtype!r}) makes a copy in this machine's order",
+        )
+    raise CallError(
+        operation,
+        "wrong dtype",
+        got=array.dtype.name,
+        expected=param.dtype,
+        hint=None if param.is_output else f"x.astype({param.dtype!r})",
+    )
+
+
+def _check_shape(operation: str, param: Param, array: Array) -> None:
+    if array.shape == param.shape:
+        return
+    ranks = array.ndim, len(param.shape)
+    raise CallError(
+        operation,
+        "wrong shape" if ranks[0] == ranks[1] else "wrong number of dimensions",
+        got=array.shape,
+        expected=param.shape,
+        hint="a built function has fixed shapes: build it again for other ones",
+    )
+
+
+def _check_layout(operation: str, param: Param, array: Array) -> None:
+    if not array.flags.c_contiguous:
+        raise CallError(
+            operation,
+            "not contiguous in C order",
+            got=f"strides of {array.strides} bytes",
+            expected=f"strides of {_c_strides(param)} bytes",
+            hint="write into numpy.empty(shape, dtype) and copy from it"
+            if param.is_output
+            else "numpy.ascontiguousarray(x)",
+        )
+    if not array.flags.aligned:
+        raise CallError(
+            operation,
+            "elements are not aligned",
+            got=f"the address {array.ctypes.data:#x}",
+            expected=f"a multiple of {array.dtype.alignment}",
+            hint="write into numpy.empty(shape, dtype)" if param.is_output else "x.copy()",
+        )
+
+
+def _c_strides(param: Param) -> tuple[int, ...]:
+    strides, step = [], dtypes.bytes_of(param.dtype)
+    for extent in reversed(param.shape):
+        strides.append(step)
+        step *= extent
+    return tuple(reversed(strides))

@@ -1,0 +1,111 @@
+"""What machine code may call outside itself: a list by name, looked up before linking.
+
+A call of a symbol that nobody defines would end the process, so a name that is not listed here is
+refused when the module is compiled.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+from collections.abc import Iterable
+from functools import cache
+
+from dlcompiler.errors import InternalError
+from dlcompiler.runtime import threads
+
+_MATH = (
+    *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign"),
+    *("cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1", "fabs", "floor", "fma", "fmax", "fmin"),
+    *("fmod", "hypot", "ldexp", "lgamma", "log", "log10", "log1p", "log2", "nearbyint", "pow"),
+    *("remainder", "rint", "round", "sin", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc"),
+)
+
+#: Functions of the C library, by the name that machine code uses; ``f`` ends those for float32.
+C_FUNCTIONS: frozenset[str] = frozenset(
+    (
+        *_MATH,
+        *(f"{name}f" for name in _MATH),
+        *("aligned_alloc", "free", "malloc", "memcpy", "memmove", "memset"),
+    )
+)
+
+#: Intrinsics that LLVM lowers on every CPU, without the types at the end of their names.
+INTRINSICS: frozenset[str] = frozenset(
+    f"llvm.{name}"
+    for name in (
+        # floating point
+        *("ceil", "copysign", "cos", "exp", "exp10", "exp2", "fabs", "floor", "fma", "fmuladd"),
+        *("log", "log10", "log2", "maximum", "maximumnum", "maxnum", "minimum", "minimumnum"),
+        *("minnum", "nearbyint", "pow", "powi", "rint", "round", "roundeven", "sin", "sqrt"),
+        *("trunc", "fptosi.sat", "fptoui.sat"),
+        # integers
+        *("abs", "bitreverse", "bswap", "ctlz", "ctpop", "cttz", "fshl", "fshr"),
+        *("sadd.sat", "smax", "smin", "smul.with.overflow", "sadd.with.overflow", "ssub.sat"),
+        *("ssub.with.overflow", "uadd.sat", "umax", "umin", "umul.with.overflow", "usub.sat"),
+        # vectors
+        *("masked.gather", "masked.load", "masked.scatter", "masked.store", "stepvector"),
+        *("vector.extract", "vector.insert", "vector.interleave2", "vector.deinterleave2"),
+        *(f"vector.reduce.{op}" for op in ("add", "and", "fadd", "fmax", "fmaximum", "fmin")),
+        *(f"vector.reduce.{op}" for op in ("fminimum", "fmul", "mul", "or", "smax", "smin")),
+        *(f"vector.reduce.{op}" for op in ("umax", "umin", "xor")),
+        # memory and control
+        *("assume", "expect", "lifetime.end", "lifetime.start", "memcpy", "memcpy.inline"),
+        *("memmove", "memset", "memset.inline", "prefetch", "trap", "unreachable"),
+        *("dbg.declare", "dbg.label", "dbg.value", "stackrestore", "stacksave"),
+    )
+)
+
+
+def is_known_intrinsic(name: str) -> bool:
+    """Tell whether ``name`` is an intrinsic of `INTRINSICS`, whatever types end it.
+
+    Examples
+    --------
+    >>> is_known_intrinsic("llvm.fma.v8f32"), is_known_intrinsic("llvm.fmaa.f32")
+    (True, False)
+    """
+    parts = name.split(".")
+    return any(".".join(parts[:count]) in INTRINSICS for count in range(2, len(parts) + 1))
+
+
+def resolve(names: Iterable[str]) -> dict[str, int]:
+    """Return the address of each external function that machine code declares.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Declared functions; intrinsics are checked and left out of the result.
+
+    Raises
+    ------
+    InternalError
+        A function is unknown here: generated code must not call it.
+    """
+    outside = [name for name in names if not is_known_intrinsic(name)]
+    unknown = sorted(name for name in outside if _address(name) is None)
+    if unknown:
+        raise InternalError(
+            "link machine code",
+            "the code calls functions that nothing defines",
+            got=", ".join(unknown),
+            expected="dlc_parallel_for, functions of the C library and intrinsics listed in"
+            " dlcompiler.runtime.externs",
+        )
+    return {name: address for name in outside if (address := _address(name)) is not None}
+
+
+@cache
+def _address(name: str) -> int | None:
+    if name == threads.PARALLEL_FOR:
+        return threads.parallel_for_address()
+    if name not in C_FUNCTIONS:
+        return None
+    # Python itself links the mathematics library on most systems; finding its file takes 0.1 s.
+    found = getattr(ctypes.CDLL(None), name, None) or getattr(_math_library(), name, None)
+    return None if found is None else ctypes.cast(found, ctypes.c_void_p).value
+
+
+@cache
+def _math_library() -> ctypes.CDLL:
+    return ctypes.CDLL(ctypes.util.find_library("m"))

@@ -1,0 +1,305 @@
+"""LLVM IR text in; machine code out: loaded, as an object, or as text to read.
+
+LLVM ends the process on some mistakes instead of raising (an unknown processor, a call of a symbol
+that is not there). This module refuses those before LLVM sees them. It generates code once per
+parsed module: LLVM may abort when it generates code from the same module twice.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import weakref
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from types import ModuleType
+from typing import Any
+
+from dlcompiler.errors import InternalError, TargetError
+from dlcompiler.runtime import externs
+from dlcompiler.target import Target
+from dlcompiler.target.detect import host
+from dlcompiler.target.presets import X86_64_LEVELS
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How LLVM compiles a module.
+
+    Loops are left as they are: a schedule decides what is a vector and what is unrolled, and LLVM's
+    own choice on top would make its steps unreadable.
+    """
+
+    triple: str
+    """LLVM's target triple."""
+    cpu: str
+    """LLVM's name of the processor: this machine's, or a level of x86-64."""
+    features: tuple[str, ...] = ()
+    """Features beyond those of ``cpu``, each ``"+name"`` or ``"-name"``."""
+    opt_level: int = 3
+    """0 to 3."""
+    loop_vectorize: bool = False
+    """Let LLVM make vectors of loops that the schedule left scalar."""
+    slp_vectorize: bool = True
+    """Let LLVM join neighbouring scalar operations, as in an unrolled tile."""
+    unroll: bool = False
+    """Let LLVM unroll loops that the schedule left rolled."""
+
+    @classmethod
+    def for_target(cls, target: Target, **changes: Any) -> Options:
+        """Return the options for a target; ``changes`` are fields by name."""
+        fields = {"triple": target.triple, "cpu": target.cpu, "features": target.features}
+        return cls(**{**fields, **changes})
+
+    def check(self) -> None:
+        """Refuse what would make LLVM end the process, or code that this machine cannot run.
+
+        Raises
+        ------
+        TargetError
+            The processor is of another family, unknown, or has features that this one lacks.
+        """
+        here = host()
+        family, own = self.triple.partition("-")[0], here.triple.partition("-")[0]
+        if family != own:
+            raise TargetError(
+                f"compile for {self.triple}",
+                "code for another family of processors cannot be loaded here",
+                got=family,
+                expected=own,
+            )
+        levels = X86_64_LEVELS if own == "x86_64" else {"generic": ()}
+        if self.cpu != here.llvm_cpu and self.cpu not in levels:
+            raise TargetError(
+                f"compile for {self.triple}",
+                "not a processor that this package compiles for",
+                got=repr(self.cpu),
+                expected=", ".join(repr(name) for name in (here.llvm_cpu, *levels)),
+            )
+        implied = () if self.cpu == here.llvm_cpu else levels[self.cpu]
+        self._check_features(frozenset(implied), frozenset(here.features))
+
+    def _check_features(self, implied: frozenset[str], here: frozenset[str]) -> None:
+        known = {feature[1:] for feature in here}
+        unknown = [f for f in self.features if f[:1] not in ("+", "-") or f[1:] not in known]
+        if unknown:
+            raise TargetError(
+                f"compile for {self.cpu}",
+                "not a feature of this family of processors",
+                got=", ".join(unknown),
+                expected="names with a sign, as '+avx2'",
+            )
+        switched_off = {f[1:] for f in self.features if f.startswith("-")}
+        needed = (implied - switched_off) | {f[1:] for f in self.features if f.startswith("+")}
+        lacking = sorted(name for name in needed if f"+{name}" not in here)
+        if lacking:
+            raise TargetError(
+                f"compile for {self.cpu}",
+                "this machine cannot run the code",
+                got=f"code that uses {', '.join(lacking)}",
+                because="the processor here lacks it",
+                hint="build for target='cpu'",
+            )
+
+
+@cache
+def _llvm() -> ModuleType:
+    """Import llvmlite on first use (0.1 s), ready to generate code for this machine."""
+    binding = importlib.import_module("llvmlite.binding")
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    return binding
+
+
+def version() -> str:
+    """Return LLVM's version: ``"22.1.0"``."""
+    return ".".join(str(part) for part in _llvm().llvm_version_info)
+
+
+def compile_ir(text: str, options: Options) -> LoadedModule:
+    """Compile a module and load it into this process.
+
+    Parameters
+    ----------
+    text : str
+        LLVM IR. What it declares must be known to `dlcompiler.runtime.externs`.
+    options : Options
+
+    Returns
+    -------
+    LoadedModule
+
+    Raises
+    ------
+    TargetError
+        The options do not fit this machine.
+    InternalError
+        The text is not valid, or calls what is not there: generated code never does.
+    """
+    options.check()
+    module = _parse(text, options)
+    functions = list(module.functions)
+    imports = externs.resolve(f.name for f in functions if f.is_declaration)
+    symbols = [f.name for f in functions if not f.is_declaration and f.linkage.name == "external"]
+    _run_passes(module, options)
+    image = _machine(options).emit_object(module)
+    return LoadedModule(text, options, frozenset(imports), _link(image, imports, symbols))
+
+
+def optimize(text: str, options: Options) -> str:
+    """Return the LLVM IR text after LLVM's passes."""
+    return str(_optimized(text, options))
+
+
+def assembly(text: str, options: Options) -> str:
+    """Return the assembly text that the module becomes."""
+    result = _machine(options).emit_assembly(_optimized(text, options))
+    return str(result)
+
+
+class LoadedModule:
+    """Machine code in this process; it is unloaded when nothing refers to this object any more.
+
+    Whoever calls an address must hold the module: `dlcompiler.runtime.function.Function` does.
+    """
+
+    def __init__(
+        self, text: str, options: Options, imports: frozenset[str], linked: _Linked
+    ) -> None:
+        self.text = text
+        """LLVM IR before LLVM's passes."""
+        self.options = options
+        """How it was compiled."""
+        self.imports = imports
+        """Functions outside that it declares."""
+        self._addresses = linked.addresses
+        unload = weakref.finalize(self, _unload, linked.jit, linked.tracker)
+        # At exit the operating system frees the code: a thread may still be running in it.
+        unload.atexit = False
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """Names of the functions that can be called."""
+        return tuple(self._addresses)
+
+    def address(self, symbol: str) -> int:
+        """Return the address of a function.
+
+        Raises
+        ------
+        InternalError
+            The module does not define it.
+        """
+        if symbol not in self._addresses:
+            raise InternalError(
+                f"look up {symbol}",
+                "the module does not define this function",
+                expected=", ".join(self._addresses) or "nothing: the module is empty",
+            )
+        return self._addresses[symbol]
+
+    @cached_property
+    def optimized_ir(self) -> str:
+        """LLVM IR text after LLVM's passes."""
+        return optimize(self.text, self.options)
+
+    @cached_property
+    def assembly(self) -> str:
+        """Assembly text of the code that was loaded."""
+        return assembly(self.text, self.options)
+
+    def __repr__(self) -> str:
+        return f"LoadedModule({', '.join(self._addresses)})"
+
+
+def _unload(jit: Any, tracker: Any) -> None:
+    tracker.close()
+    jit.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Linked:
+    """Code in memory: llvmlite's objects that keep it there, and where its functions are."""
+
+    jit: Any
+    tracker: Any
+    addresses: Mapping[str, int]
+
+
+def _link(image: bytes, imports: Mapping[str, int], symbols: Iterable[str]) -> _Linked:
+    """Load an object into this process.
+
+    LLVM's newer linker places code and constants side by side, so that the small code model always
+    reaches; and it refuses an undefined symbol, where MCJIT crashes when it is called. One JIT per
+    module costs 0.3 ms and leaves nothing behind.
+    """
+    binding = _llvm()
+    machine = binding.Target.from_triple(host().triple).create_target_machine(
+        reloc="pic", codemodel="small"
+    )
+    jit = binding.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
+    library = binding.JITLibraryBuilder().add_object_img(image)
+    for name, address in imports.items():
+        library.import_symbol(name, address)
+    wanted = tuple(symbols)
+    for name in wanted:
+        library.export_symbol(name)
+    try:
+        tracker = library.link(jit, "kernel")
+    except RuntimeError as error:
+        raise InternalError("link machine code", "LLVM cannot link it", got=error) from error
+    return _Linked(jit, tracker, {name: tracker[name] for name in wanted})
+
+
+def _optimized(text: str, options: Options) -> Any:
+    options.check()
+    module = _parse(text, options)
+    externs.resolve(f.name for f in module.functions if f.is_declaration)
+    _run_passes(module, options)
+    return module
+
+
+def _parse(text: str, options: Options) -> Any:
+    try:
+        module = _llvm().parse_assembly(text)
+        module.triple = options.triple
+        module.data_layout = str(_machine(options).target_data)
+        module.verify()
+    except RuntimeError as error:
+        raise InternalError(
+            "read LLVM IR", "the text is not valid", got=error, excerpt=_excerpt(text, str(error))
+        ) from error
+    return module
+
+
+def _excerpt(text: str, message: str) -> str | None:
+    """Return the lines around the place that LLVM names as ``<string>:line:column``."""
+    place = re.search(r"<string>:(\d+):", message)
+    if place is None:
+        return None
+    number = int(place[1])
+    lines = text.splitlines()[max(number - 3, 0) : number + 1]
+    return "\n".join(lines)
+
+
+def _machine(options: Options) -> Any:
+    target = _llvm().Target.from_triple(options.triple)
+    return target.create_target_machine(
+        cpu=options.cpu,
+        features=",".join(options.features),
+        opt=options.opt_level,
+        reloc="pic",
+        codemodel="small",
+    )
+
+
+def _run_passes(module: Any, options: Options) -> None:
+    binding = _llvm()
+    tuning = binding.create_pipeline_tuning_options(speed_level=options.opt_level)
+    tuning.loop_vectorization = options.loop_vectorize
+    tuning.loop_interleaving = options.loop_vectorize
+    tuning.slp_vectorization = options.slp_vectorize
+    tuning.loop_unrolling = options.unroll
+    builder = binding.create_pass_builder(_machine(options), tuning)
+    builder.getModulePassManager().run(module, builder)
