@@ -15,29 +15,55 @@ It comes late: an unrolled tile makes every later pass pay.
 
 from __future__ import annotations
 
-from dlcompiler.ir import For, PrimFunc, index_const, rewrite, seq, substitute
-from dlcompiler.ir.rewrite import Node
+from dlcompiler.errors import ScheduleError
+from dlcompiler.ir import For, PrimFunc, Stmt, Store, index_const, rewrite, seq, substitute
+from dlcompiler.ir.rewrite import Node, children
 from dlcompiler.passes.base import constant_extent, push_origin
 
+MAX_STATEMENTS = 8192
 
-def unroll_loops(func: PrimFunc, *, max_extent: int = 4096) -> PrimFunc:
+
+def unroll_loops(func: PrimFunc, *, max_statements: int = MAX_STATEMENTS) -> PrimFunc:
     """Replace each unrolled loop by copies of its body.
 
     Parameters
     ----------
     func
         Any function.
-    max_extent
-        A longer loop stays a serial one; [1].
+    max_statements
+        How many assignments the copies of one loop may hold; [1]. LLVM's time grows faster than
+        their number.
+
+    Raises
+    ------
+    ScheduleError
+        If a loop would become longer than that. The schedule refuses most such loops when they
+        are unrolled; attaching a stage elsewhere can make one longer afterwards.
     """
 
     def rule(node: Node) -> Node:
         if not isinstance(node, For) or node.kind != "unrolled":
             return node
         extent = constant_extent(node)
-        if extent is None or extent > max_extent:
+        if extent is None:
             return For(node.var, node.extent, "serial", node.body, node.origin)
+        statements = extent * _count_stores(node.body)
+        if statements > max_statements:
+            raise ScheduleError(
+                f"unroll loop {node.var.name}",
+                "the copies of its body are too many",
+                got=f"{statements} statements",
+                expected=f"at most {max_statements}",
+                hint="unroll a shorter inner loop, or attach the stage at an inner loop",
+            )
         body = push_origin(node.body, node.origin)
         return seq(substitute(body, {node.var: index_const(n)}) for n in range(extent))
 
     return func.with_body(rewrite(func.body, rule))
+
+
+def _count_stores(stmt: Stmt) -> int:
+    """Count the assignments in a statement, shared ones as often as they occur."""
+    if isinstance(stmt, Store):
+        return 1
+    return sum(_count_stores(child) for child in children(stmt) if isinstance(child, Stmt))

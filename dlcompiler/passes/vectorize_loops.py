@@ -11,14 +11,24 @@
     for i in range(4):
         C[i, 0 : +8] = A[i, 0 : +8]*broadcast(s[0], 8)
 
-A loop longer than the widest vector is first cut into equal pieces. A statement that cannot be
-vectorized as it is (a condition that differs between lanes, a choice that guards a load) keeps a
-serial loop around it. Lanes are independent, so statements may be vectorized one by one.
+A loop longer than the widest vector is first cut into equal pieces. Lanes are independent, so
+statements may be vectorized one by one. A guard that differs between lanes runs the vector when it
+holds for all of them, and a serial loop otherwise::
+
+    for j in vectorized(8):             if i*8 + 7 < 100:
+        if i*8 + j < 100:                   C[i*8 : +8] = A[i*8 : +8]
+            C[i*8 + j] = A[i*8 + j]     else:
+                                            for j in range(8):
+                                                if i*8 + j < 100:
+                                                    C[i*8 + j] = A[i*8 + j]
+
+A statement that has no vector form (a choice that guards a load) keeps a serial loop around it.
 """
 
 from __future__ import annotations
 
 from dlcompiler import dtypes
+from dlcompiler.arith import Analyzer
 from dlcompiler.ir import (
     Allocate,
     Binary,
@@ -125,8 +135,37 @@ class _LoopVectorizer:
             case If(condition, then, otherwise) if self.var not in free_vars(condition):
                 rest = None if otherwise is None else self.stmt(otherwise)
                 return If(condition, self.stmt(then), rest)
+            case If(condition, then, None):
+                return If(
+                    self.holds_in_all_lanes(condition),
+                    self.vector_stmt(then),
+                    For(self.var, self.loop.extent, "serial", stmt, self.loop.origin),
+                )
             case Allocate():
                 raise _CannotVectorize  # one copy would be shared by all lanes: keep the loop
+        raise _CannotVectorize
+
+    def holds_in_all_lanes(self, condition: Expr) -> Expr:
+        """Return the condition, without the lane, under which `condition` holds in every lane.
+
+        A comparison of sums is monotone in the lane, so the lane at one end decides.
+        """
+        match condition:
+            case Logical("and", a, b):
+                return Logical("and", self.holds_in_all_lanes(a), self.holds_in_all_lanes(b))
+            case Compare("lt" | "le" | "gt" | "ge" as op, a, b) if a.dtype == "index":
+                difference = Analyzer({}).affine(Binary("sub", a, b))
+                slope = 0
+                for term in difference.terms.values():
+                    if term.atom is self.var:
+                        slope = term.factor
+                    elif self.var in free_vars(term.atom):
+                        raise _CannotVectorize
+                rises = (slope > 0) == (op in ("lt", "le"))
+                worst = self.lanes - 1 if rises else 0
+                return substitute(condition, {self.var: index_const(worst)})
+            case _ if self.var not in free_vars(condition):
+                return condition
         raise _CannotVectorize
 
     def widen(self, expr: Expr) -> Expr:

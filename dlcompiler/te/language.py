@@ -35,6 +35,7 @@ from dlcompiler.ir import (
 from dlcompiler.ir import const as make_const
 from dlcompiler.ir import logical as join
 from dlcompiler.ir.expr import condition as as_condition
+from dlcompiler.te.access import check_accesses
 from dlcompiler.te.tensor import ComputeOp, PlaceholderOp, Tensor
 
 MAX_ELEMENTS = 2**40
@@ -117,6 +118,8 @@ def compute(
     if body.dtype == "index":
         body = cast(body, "int32")
     check_body(body, axes, where)
+    reduced = body.axes if isinstance(body, Reduce) else ()
+    check_accesses(body, (*axes, *reduced), where)
     return ComputeOp(name, axes, body, tag).output(0)
 
 
