@@ -23,9 +23,9 @@ _C_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400  # NumPy's C API, numpy/
 
 # Where an array's data is, the fastest way that holds: NumPy's C API documents the struct
 # PyArrayObject_fields, whose first field after the object's head is the data pointer. Measured per
-# array: this 0.15 us, a buffer of ctypes 0.3 (writable arrays only), the capsule of
+# array: this 0.15 µs, a buffer of ctypes 0.3 (writable arrays only), the capsule of
 # __array_struct__ 0.5 and its fields on top, array.ctypes.data 1.3, __array_interface__ 1.5. A
-# whole check compiled by LLVM would save 1 us of a call of three arrays, and rely on more of that
+# whole check compiled by LLVM would save 1 µs of a call of three arrays, and rely on more of that
 # struct. `_reads_data_pointer` tries this at import; where it fails, all calls go by `_check`.
 _DATA_OFFSET = object.__basicsize__
 _read_pointer = ctypes.c_ssize_t.from_address

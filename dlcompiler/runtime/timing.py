@@ -1,0 +1,257 @@
+"""The one stopwatch. Every time that this project shows as measured comes from here."""
+
+from __future__ import annotations
+
+import gc
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+
+from dlcompiler.errors import MeasurementError
+
+Call = Callable[[], object]
+
+# A sample shorter than this would be dominated by reading the clock (0.05 µs) and by single
+# interrupts; shorter calls are timed in batches.
+_SHORTEST_SAMPLE_S = 100e-6
+_LARGEST_BATCH = 100_000
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Repeated measurements of one call.
+
+    Examples
+    --------
+    >>> Timing((0.0381, 0.0382, 0.0395), flops=2 * 1024**3)
+    Timing(median=38.2 ms, spread=350 µs, n=3, 56.2 GFLOP/s)
+    """
+
+    samples_s: tuple[float, ...]
+    """Seconds per call, in the order measured."""
+    flops: float | None = None
+    """Floating-point operations of one call, if known."""
+    batch: int = 1
+    """Calls per sample; a sample is their mean."""
+    label: str = "measured"
+    """What the number is: measured, simulated or predicted."""
+
+    def __post_init__(self) -> None:
+        if not self.samples_s:
+            raise MeasurementError("read a timing", "there are no samples")
+
+    @cached_property
+    def median_s(self) -> float:
+        """Median [s]."""
+        return statistics.median(self.samples_s)
+
+    @cached_property
+    def spread_s(self) -> float:
+        """Half of the range between the first and the third quartile [s].
+
+        So half of the samples lie within about ``median_s ± spread_s``; 0 for a single sample.
+        """
+        return half_quartile_range(self.samples_s)
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return len(self.samples_s)
+
+    @property
+    def gflops(self) -> float | None:
+        """Rate of floating-point operations at the median [GFLOP/s]; ``None`` if not known."""
+        return None if self.flops is None else self.flops / self.median_s / 1e9
+
+    def __repr__(self) -> str:
+        rate = "" if self.gflops is None else f", {self.gflops:.3g} GFLOP/s"
+        kind = "" if self.label == "measured" else f", {self.label}"
+        median, spread = format_seconds(self.median_s), format_seconds(self.spread_s)
+        return f"Timing(median={median}, spread={spread}, n={self.n}{rate}{kind})"
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Two calls measured in alternation, so that a drift of the machine meets both."""
+
+    a: Timing
+    b: Timing
+    ratios: tuple[float, ...]
+    """Time of ``a`` divided by the time of ``b``, round by round."""
+
+    @cached_property
+    def ratio(self) -> float:
+        """Median of the ratios: above 1, ``b`` is the faster one."""
+        return statistics.median(self.ratios)
+
+    @cached_property
+    def ratio_spread(self) -> float:
+        """Half of the range between the first and the third quartile of the ratios."""
+        return half_quartile_range(self.ratios)
+
+    def __repr__(self) -> str:
+        return f"Paired(a/b={self.ratio:.3g} ±{self.ratio_spread:.2g}, a={self.a}, b={self.b})"
+
+
+def time_call(
+    call: Call,
+    *,
+    warmup: int = 2,
+    min_repeats: int = 5,
+    max_repeats: int = 100,
+    min_seconds: float = 0.2,
+    batch: int | None = None,
+    flops: float | None = None,
+) -> Timing:
+    """Measure how long a call takes.
+
+    Parameters
+    ----------
+    call : callable
+        What to measure, without arguments.
+    warmup : int
+        Calls before the first sample.
+    min_repeats, max_repeats : int
+        Least and largest number of samples.
+    min_seconds : float
+        Samples are taken until they add up to this [s], within the numbers above.
+    batch : int, optional
+        Calls per sample; by default as many as make a sample of 0.1 ms.
+    flops : float, optional
+        Floating-point operations of one call.
+
+    Returns
+    -------
+    Timing
+
+    Raises
+    ------
+    MeasurementError
+        A limit is not positive.
+    """
+    _check_limits(warmup, min_repeats, max_repeats, min_seconds, batch)
+    with _undisturbed():
+        for _ in range(warmup):
+            call()
+        size = batch or _batch_size(call)
+        samples: list[float] = []
+        total = 0.0
+        while len(samples) < min_repeats or (total < min_seconds and len(samples) < max_repeats):
+            seconds = _sample(call, size)
+            total += seconds
+            samples.append(seconds / size)
+    return Timing(tuple(samples), flops, size)
+
+
+def paired(
+    a: Call, b: Call, *, rounds: int = 11, warmup: int = 1, flops: float | None = None
+) -> Paired:
+    """Measure two calls in alternation; the order changes from round to round.
+
+    Parameters
+    ----------
+    a, b : callable
+        What to compare, without arguments.
+    rounds : int
+        Samples of each.
+    warmup : int
+        Calls of each before the first sample.
+    flops : float, optional
+        Floating-point operations of either.
+
+    Returns
+    -------
+    Paired
+
+    Raises
+    ------
+    MeasurementError
+        A number is not positive.
+    """
+    _check_limits(warmup, rounds, rounds, 0.0, None)
+    with _undisturbed():
+        for _ in range(warmup):
+            a()
+            b()
+        size_a, size_b = _batch_size(a), _batch_size(b)
+        of_a: list[float] = []
+        of_b: list[float] = []
+        turns = (a, size_a, of_a), (b, size_b, of_b)
+        for number in range(rounds):
+            for call, size, samples in turns if number % 2 == 0 else reversed(turns):
+                samples.append(_sample(call, size) / size)
+    ratios = tuple(x / y for x, y in zip(of_a, of_b, strict=True))
+    return Paired(Timing(tuple(of_a), flops, size_a), Timing(tuple(of_b), flops, size_b), ratios)
+
+
+def half_quartile_range(values: Sequence[float]) -> float:
+    """Return half of the range between the first and the third quartile; 0 for one value."""
+    if len(values) < 2:
+        return 0.0
+    first, _, third = statistics.quantiles(values, n=4, method="inclusive")
+    return (third - first) / 2
+
+
+def format_seconds(seconds: float) -> str:
+    """Write a time with three digits and a unit.
+
+    Examples
+    --------
+    >>> format_seconds(0.0382), format_seconds(1.5e-06), format_seconds(75.0)
+    ('38.2 ms', '1.5 µs', '75 s')
+    """
+    for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
+        # 0.9995 s would be written as 1e+03 ms: compare what is written.
+        if float(f"{seconds * factor:.3g}") >= 1 or seconds == 0:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def _sample(call: Call, size: int) -> float:
+    start = time.perf_counter()
+    for _ in range(size):
+        call()
+    return max(time.perf_counter() - start, 1e-9)  # a coarse clock may not have moved
+
+
+def _batch_size(call: Call) -> int:
+    """Return how many calls make a sample that the clock can tell."""
+    size = 1
+    while (seconds := _sample(call, size)) < _SHORTEST_SAMPLE_S and size < _LARGEST_BATCH:
+        size = min(max(math.ceil(size * _SHORTEST_SAMPLE_S / seconds), 2 * size), _LARGEST_BATCH)
+    return size
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Keep the garbage collector out of the samples."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _check_limits(
+    warmup: int, min_repeats: int, max_repeats: int, min_seconds: float, batch: int | None
+) -> None:
+    right = (
+        warmup >= 0
+        and 1 <= min_repeats <= max_repeats
+        and 0 <= min_seconds < math.inf
+        and (batch is None or batch >= 1)
+    )
+    if not right:
+        raise MeasurementError(
+            "time a call",
+            "limits that give no measurement",
+            got=f"warmup={warmup}, repeats {min_repeats} to {max_repeats},"
+            f" min_seconds={min_seconds}, batch={batch}",
+            expected="warmup >= 0, 1 <= min_repeats <= max_repeats, min_seconds >= 0, batch >= 1",
+        )
