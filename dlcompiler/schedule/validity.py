@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dlcompiler.ir import Axis
+from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.inlining import consumers
 from dlcompiler.schedule.state import AttachedAt, StageState, State
 from dlcompiler.schedule.verdict import Illegal
+
+MAX_COPIES = 1024
+"""Compile time grows faster than the copies: 1,024 vector statements take about a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,7 @@ def problems(state: State) -> Iterator[Illegal]:
         yield from _loop_problems(stage)
         if isinstance(stage.attachment, AttachedAt):
             yield from _attachment_problems(state, stage, stage.attachment)
+    yield from _unrolling_problems(state)
 
 
 def _loop_problems(stage: StageState) -> Iterator[Illegal]:
@@ -65,6 +71,27 @@ def _loop_problems(stage: StageState) -> Iterator[Illegal]:
                     "a parallel loop cannot stand inside a vectorized one",
                     got=f"{stage.label(inner)} inside {stage.label(leaf)}",
                 )
+
+
+def _unrolling_problems(state: State) -> Iterator[Illegal]:
+    """Yield the stages whose unrolled loops would repeat their body too often.
+
+    An attached stage computes a part only: inference, which costs more, has the last word.
+    """
+    for stage in state.stages:
+        leaves = [leaf for leaf in stage.leaves if stage.kind(leaf) == "unrolled"]
+        if math.prod(leaf.extent for leaf in leaves) <= MAX_COPIES or obligations(state):
+            continue
+        extents = infer_bounds(state).stages[stage.name].extents
+        copies = math.prod(extents[leaf] for leaf in leaves)
+        if copies > MAX_COPIES:
+            loops = ", ".join(f"{stage.paths[leaf]} (extent {extents[leaf]})" for leaf in leaves)
+            yield Illegal(
+                "limit",
+                f"the body of {stage.name} would be repeated {copies} times",
+                got=f"unrolled loops: {loops}",
+                hint=f"split the loop and unroll the inner one; at most {MAX_COPIES} copies",
+            )
 
 
 def _attachment_problems(state: State, stage: StageState, at: AttachedAt) -> Iterator[Illegal]:
