@@ -136,17 +136,16 @@ def store(addresses: Addresses, node: Store, value: str) -> None:
     """Write a store of the operand `value`."""
     w, buffer = addresses.w, node.buffer
     lanes = lanes_of(node.indices)
-    if dtypes.lanes(node.value.dtype) > lanes:
-        raise InternalError("generate LLVM code", f"a vector is stored to one element: {node!r}")
+    if dtypes.lanes(node.value.dtype) != lanes:
+        raise InternalError("generate LLVM code", f"{node.value.dtype} is stored to {lanes} places")
     if lanes == 1:
         _store_one(addresses, buffer, addresses.offset(buffer, node.indices), value)
         return
     vector_dtype = dtypes.with_lanes(buffer.dtype, lanes)
-    vector = splat(w, value, node.value.dtype, lanes)
     found = addresses.progression(buffer, node.indices)
     if found is not None and found[1] == 1:
         address = addresses.pointer(buffer, found[0])
-        stored = _to_memory(w, vector, vector_dtype)
+        stored = _to_memory(w, value, vector_dtype)
         w.effect(f"store {memory_type(vector_dtype)} {stored}, ptr {address}{_align(buffer)}")
         return
     if found is not None:
@@ -154,7 +153,7 @@ def store(addresses: Addresses, node: Store, value: str) -> None:
     else:
         offsets = addresses.scattered(buffer, node.indices, lanes)
     for lane, offset in enumerate(offsets):
-        item = w.pure(f"extractelement {value_type(vector_dtype)} {vector}, i64 {lane}")
+        item = w.pure(f"extractelement {value_type(vector_dtype)} {value}, i64 {lane}")
         _store_one(addresses, buffer, offset, item)
 
 

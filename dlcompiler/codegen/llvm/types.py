@@ -78,7 +78,6 @@ def intrinsic_suffix(dtype: str) -> str:
     return ("" if lanes == 1 else f"v{lanes}") + f"{letter}{dtypes.bits(dtype)}"
 
 
-@cache
 def constant(value: bool | int | float, dtype: str) -> str:
     """Return a literal of `dtype` as an operand, equal in all lanes.
 
@@ -89,6 +88,12 @@ def constant(value: bool | int | float, dtype: str) -> str:
     >>> constant(200, "int8"), constant(0.1, "float32"), constant(1, "indexx4")
     ('-56', '0x3FB99999A0000000', 'splat (i64 1)')
     """
+    # -0.0 == 0.0, but they are two constants.
+    return _constant(value, dtype, value == 0 and math.copysign(1, value) < 0)
+
+
+@cache
+def _constant(value: bool | int | float, dtype: str, _is_negative_zero: bool) -> str:
     text = _scalar_constant(value, dtypes.element(dtype))
     if dtypes.lanes(dtype) == 1:
         return text
