@@ -53,7 +53,7 @@ def buffer_parameter(buffer: Buffer) -> str:
     """Return type and attributes of a parameter that points to a buffer."""
     size = buffer.size * dtypes.bytes_of(buffer.dtype)
     readable = f" dereferenceable({size})" if size else ""
-    return f"ptr noalias noundef nonnull align {dtypes.bytes_of(buffer.dtype)}{readable}"
+    return f"ptr noalias align {dtypes.bytes_of(buffer.dtype)}{readable}"
 
 
 def write_entry(module: Module, symbol: str, line: int, types: list[str]) -> None:
