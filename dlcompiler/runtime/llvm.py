@@ -235,6 +235,7 @@ def _link(image: bytes, imports: Mapping[str, int], symbols: Iterable[str]) -> _
     module costs 0.3 ms and leaves nothing behind.
     """
     binding = _llvm()
+    _refuse_empty(binding.ObjectFileRef.from_data(image))
     machine = binding.Target.from_triple(host().triple).create_target_machine(
         reloc="pic", codemodel="small"
     )
@@ -250,6 +251,16 @@ def _link(image: bytes, imports: Mapping[str, int], symbols: Iterable[str]) -> _
     except RuntimeError as error:
         raise InternalError("link machine code", "LLVM cannot link it", got=error) from error
     return _Linked(jit, tracker, {name: tracker[name] for name in wanted})
+
+
+def _refuse_empty(image: Any) -> None:
+    """Refuse an object without code, on which LLVM's linker aborts."""
+    if not any(section.is_text() and section.size() for section in image.sections()):
+        raise InternalError(
+            "link machine code",
+            "the code is empty",
+            because="every way through it is undefined, for example a store to a null pointer",
+        )
 
 
 def _optimized(text: str, options: Options) -> Any:

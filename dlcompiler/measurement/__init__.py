@@ -1,0 +1,1 @@
+"""What a built program does: run, verified and timed, in worker processes."""

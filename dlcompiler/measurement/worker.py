@@ -1,0 +1,164 @@
+"""The worker process that compiles, runs and times kernels.
+
+`dlcompiler.runtime.workers.Worker` starts it as ``python -m dlcompiler.measurement.worker``. What
+it can do is the list of entry points below; each takes a `Request` and returns JSON values. A
+kernel arrives as LLVM IR text, never as Python.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dlcompiler import dtypes
+from dlcompiler.errors import MeasurementError
+from dlcompiler.runtime import llvm, threads
+from dlcompiler.runtime.arguments import Param
+from dlcompiler.runtime.function import Function
+from dlcompiler.runtime.serve import Handler, Request, serve
+from dlcompiler.runtime.timing import time_call
+
+Array = npt.NDArray[Any]
+
+
+class Kernels:
+    """The kernels that this process has loaded, by handle."""
+
+    def __init__(self) -> None:
+        self._functions: dict[int, Function] = {}
+        self._next = 1
+
+    def entries(self) -> dict[str, Handler]:
+        """Return the entry points by name."""
+        return {
+            "ping": self.ping,
+            "load": self.load,
+            "run": self.run,
+            "time": self.time,
+            "unload": self.unload,
+        }
+
+    def ping(self, request: Request) -> dict[str, Any]:
+        """Return the parameters as they came."""
+        return dict(request.params)
+
+    def load(self, request: Request) -> dict[str, Any]:
+        """Compile a kernel.
+
+        ``data`` is LLVM IR text. Parameters: ``symbol``; ``params``, a list of the fields of
+        `Param`; ``options``, the fields of `dlcompiler.runtime.llvm.Options`; optionally ``name``,
+        and ``threads``, the number for parallel loops. Returns ``handle``.
+        """
+        given = request.params
+        options = llvm.Options(
+            **{**given["options"], "features": tuple(given["options"]["features"])}
+        )
+        params = [
+            Param(**{**fields, "shape": tuple(fields["shape"])}) for fields in given["params"]
+        ]
+        threads.set_num_threads(given.get("threads"))
+        module = llvm.compile_ir(request.data.decode(), options)
+        function = Function(module, given["symbol"], params, given.get("name"))
+        handle, self._next = self._next, self._next + 1
+        self._functions[handle] = function
+        return {"handle": handle}
+
+    def run(self, request: Request) -> dict[str, Any]:
+        """Run a kernel once on shared arrays, named as its parameters: ``handle``."""
+        function = self._function(request)
+        function(*_arrays_of(function, request.arrays))
+        return {}
+
+    def time(self, request: Request) -> dict[str, Any]:
+        """Time a kernel.
+
+        Parameters: ``handle``; ``limits``, arguments of `time_call`; and, for arrays that the
+        request does not bring, ``random``: ``seed`` and ``kind``, as in `random_array`. Returns
+        ``samples_s`` and ``batch``.
+        """
+        function = self._function(request)
+        arrays = _arrays_of(function, _with_random(function, request))
+        # Memory of this process, in which large pages are possible, as in a user's program.
+        own = [array.copy() for array in arrays]
+        timing = time_call(lambda: function(*own), **request.params.get("limits", {}))
+        return {"samples_s": timing.samples_s, "batch": timing.batch}
+
+    def unload(self, request: Request) -> dict[str, Any]:
+        """Forget a kernel: ``handle``."""
+        self._function(request)
+        del self._functions[request.params["handle"]]
+        return {}
+
+    def _function(self, request: Request) -> Function:
+        handle = request.params["handle"]
+        if handle not in self._functions:
+            raise MeasurementError(
+                "find a kernel in the worker",
+                "no kernel has this handle",
+                got=handle,
+                because="it was unloaded, or the process that held it has ended",
+                hint="load it again",
+            )
+        return self._functions[handle]
+
+
+def random_array(param: Param, seed: int, kind: str) -> Array:
+    """Return reproducible values for an array.
+
+    Parameters
+    ----------
+    param : Param
+        Shape and dtype.
+    seed : int
+        Equal seeds give equal values.
+    kind : str
+        ``"uniform"``: floats in [-1, 1), integers of the whole range of 7 bits. ``"exact"``: whole
+        numbers in [-4, 4], whose sums of products do not depend on the order of summation.
+    """
+    generator = np.random.default_rng(seed)
+    dtype = dtypes.to_numpy(param.dtype)
+    if dtypes.is_bool(param.dtype):
+        return generator.integers(0, 2, param.shape).astype(dtype)
+    if kind == "uniform" and dtypes.is_float(param.dtype):
+        return generator.uniform(-1, 1, param.shape).astype(dtype)
+    low, high = {"uniform": (-64, 64), "exact": (-4, 5)}[kind]
+    if dtypes.is_unsigned(param.dtype):
+        low = 0
+    return generator.integers(low, high, param.shape).astype(dtype)
+
+
+def _with_random(function: Function, request: Request) -> dict[str, Array]:
+    arrays = dict(request.arrays)
+    spec = request.params.get("random")
+    if spec is None:
+        return arrays
+    for number, param in enumerate(function.params):
+        if param.name not in arrays:
+            arrays[param.name] = random_array(param, spec["seed"] + number, spec["kind"])
+    return arrays
+
+
+def _arrays_of(function: Function, arrays: Mapping[str, Array]) -> list[Array]:
+    missing = [param.name for param in function.params if param.name not in arrays]
+    if missing:
+        raise MeasurementError(
+            f"call {function.name} in the worker", "arrays are missing", got=", ".join(missing)
+        )
+    return [arrays[param.name] for param in function.params]
+
+
+def main() -> None:
+    """Serve until the pipe closes."""
+    llvm.version()  # import LLVM now: starting a process is not part of any measurement
+    # Not in the main thread, where a kernel with parallel loops costs a hand-over more.
+    server = threading.Thread(target=serve, args=(Kernels().entries(),))
+    server.start()
+    server.join()
+
+
+if __name__ == "__main__":
+    main()

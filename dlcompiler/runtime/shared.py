@@ -1,0 +1,112 @@
+"""Arrays that two processes see: files in a private folder, in memory where the system has room."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dlcompiler import dtypes
+from dlcompiler.errors import MeasurementError
+
+Array = npt.NDArray[Any]
+
+_MEMORY_FOLDER = Path("/dev/shm")
+
+
+class SharedArrays:
+    """Copies of arrays where a worker can map them; ``with`` removes them at the end.
+
+    Parameters
+    ----------
+    arrays : mapping of str to array
+        What to share.
+    """
+
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        self._arrays = dict(arrays)
+        self._folder: Path | None = None
+
+    def __enter__(self) -> SharedArrays:
+        if not self._arrays:
+            return self
+        total = sum(array.nbytes for array in self._arrays.values())
+        self._folder = Path(tempfile.mkdtemp(prefix="dlcompiler-", dir=_base_folder(total)))
+        try:
+            for number, array in enumerate(self._arrays.values()):
+                np.ascontiguousarray(array).tofile(self._folder / str(number))
+        except OSError as error:
+            self.__exit__(None, None, None)
+            raise MeasurementError(
+                "share arrays with a worker", "no room for them", got=f"{total} bytes: {error}"
+            ) from error
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def describe(self) -> dict[str, Any]:
+        """Return, as JSON, what `map_arrays` needs."""
+        specs = [
+            {"name": name, "dtype": dtypes.from_numpy(array.dtype), "shape": list(array.shape)}
+            for name, array in self._arrays.items()
+        ]
+        return {"folder": str(self._folder), "arrays": specs}
+
+    def read(self, name: str) -> Array:
+        """Return a copy of an array as the worker left it."""
+        assert self._folder is not None
+        array = self._arrays[name]
+        number = list(self._arrays).index(name)
+        stored = np.fromfile(self._folder / str(number), dtype=array.dtype)
+        return stored.reshape(array.shape)
+
+
+def map_arrays(description: Mapping[str, Any]) -> dict[str, Array]:
+    """Return the arrays of `SharedArrays.describe`, in the memory that both processes see.
+
+    Raises
+    ------
+    MeasurementError
+        A file does not have the size that the description says.
+    """
+    folder = Path(description["folder"])
+    return {
+        spec["name"]: _map(folder / str(number), spec["dtype"], spec["shape"])
+        for number, spec in enumerate(description["arrays"])
+    }
+
+
+def _map(path: Path, dtype: str, shape: Sequence[int]) -> Array:
+    numpy_dtype = dtypes.to_numpy(dtype)
+    size = math.prod(shape) * numpy_dtype.itemsize
+    if path.stat().st_size != size:  # reading past the end of a mapped file ends the process
+        raise MeasurementError("map shared arrays", "wrong size of a file", got=str(path))
+    if size == 0:
+        return np.empty(shape, numpy_dtype)
+    mapped = np.memmap(path, dtype=numpy_dtype, mode="r+")
+    return mapped.view(np.ndarray).reshape(shape)
+
+
+def _base_folder(nbytes: int) -> str | None:
+    """Return the folder in memory if it has room to spare, else ``None``: the default on disk."""
+    with contextlib.suppress(OSError):
+        room = shutil.disk_usage(_MEMORY_FOLDER).free
+        if os.access(_MEMORY_FOLDER, os.W_OK) and room > 2 * nbytes + (1 << 20):
+            return str(_MEMORY_FOLDER)
+    return None
