@@ -24,6 +24,7 @@ from dlcompiler.ir.expr import Binary, BinaryOp, CompareOp, Const, Expr, Var, fo
 
 Value: TypeAlias = Any  # a NumPy scalar, an array, or a Python int for an index
 Function: TypeAlias = Callable[..., Value]
+Linear: TypeAlias = tuple[dict[Var, int], int]
 
 
 def quiet() -> np.errstate:
@@ -212,18 +213,28 @@ def _erf(value: Value, *, kind: np.dtype[np.generic]) -> Value:
 # -- index expressions and arguments --------------------------------------------------------------
 
 
-def linear_form(expr: Expr) -> tuple[dict[Var, int], int] | None:
+def linear_form(expr: Expr) -> Linear | None:
     """Return (factor of each variable, constant) of an index expression; None if it is not a sum.
 
     The oracles use this and not `arith`: they must not trust the simplifier that they check.
     """
+    return _linear_form(expr, {})
+
+
+def _linear_form(expr: Expr, memo: dict[int, Linear | None]) -> Linear | None:
+    if id(expr) not in memo:
+        memo[id(expr)] = _linear_node(expr, memo)
+    return memo[id(expr)]
+
+
+def _linear_node(expr: Expr, memo: dict[int, Linear | None]) -> Linear | None:
     match expr:
         case Const(value, "index"):
             return {}, int(value)
         case Var(_, "index"):
             return {expr: 1}, 0
         case Binary("add" | "sub" | "mul" as op, a, b, dtype="index"):
-            left, right = linear_form(a), linear_form(b)
+            left, right = _linear_form(a, memo), _linear_form(b, memo)
             if left is None or right is None:
                 return None
             if op != "mul":
@@ -234,9 +245,7 @@ def linear_form(expr: Expr) -> tuple[dict[Var, int], int] | None:
     return None
 
 
-def _linear_sum(
-    a: tuple[dict[Var, int], int], b: tuple[dict[Var, int], int], factor: int
-) -> tuple[dict[Var, int], int]:
+def _linear_sum(a: Linear, b: Linear, factor: int) -> Linear:
     terms = dict(a[0])
     for var, coefficient in b[0].items():
         terms[var] = terms.get(var, 0) + factor * coefficient

@@ -1,0 +1,304 @@
+"""The interpreter: the living definition of the loop IR.
+
+It runs a function on NumPy arrays with the semantics of `dlcompiler.ir`, element by element, and
+stops at whatever no program may do. It is slow (about a microsecond a step) and trusts nothing of
+the compiler: neither the simplifier nor any analysis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from dlcompiler.errors import CallError, InternalError
+from dlcompiler.ir import (
+    Allocate,
+    Buffer,
+    For,
+    If,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    walk,
+)
+from dlcompiler.ir.expr import lanes_of
+from dlcompiler.ir.numeric import check_array, quiet, storage
+from dlcompiler.simulate.access import Access, scalar_offset, vector_offsets
+from dlcompiler.simulate.expressions import Scope, compile_exprs
+from dlcompiler.simulate.memory import Cell, LoopRun, Memory, Site, State, Task, Thunk, span
+
+Run = Callable[[], None]
+Loops = tuple[tuple[Var, Cell], ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What an interpreted program did."""
+
+    steps: int
+    """Loop iterations begun, and elements stored; [1]."""
+    loads: int
+    """Elements loaded; a load that two expressions of one statement share counts once; [1]."""
+    stores: int
+    """Elements stored; [1]."""
+    unwritten: int
+    """Elements of the outputs that nothing wrote: they hold what they held before; [1]."""
+
+
+def interpret(
+    func: PrimFunc, arrays: Sequence[np.ndarray[Any, Any]], *, max_steps: int = 20_000_000
+) -> Report:
+    """Run `func` on `arrays`, which are written in place.
+
+    Parameters
+    ----------
+    func : PrimFunc
+        A function at any stage after lowering.
+    arrays : sequence of ndarray
+        One for each parameter, in their order. The outputs count as uninitialised, whatever they
+        hold.
+    max_steps : int
+        Limit of the steps; [1].
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    CallError
+        If the arrays do not fit the parameters.
+    ProgramError
+        At the first access out of bounds in any dimension, read of an element that nothing has
+        written, race between iterations of a parallel or vectorized loop or lanes of a vector
+        store, or when the program would take more than `max_steps`.
+
+    Notes
+    -----
+    Multiplication and addition round one after the other, as without FMA. A vectorized loop is
+    checked for races as long as it is a loop; once it is made of vector operations, a statement
+    loads all its lanes before it stores any. Iterations of a parallel loop run in order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler.ir import Buffer, For, Load, PrimFunc, Store, Var, index_const
+    >>> A, B, i = Buffer("A", (4,), "float32"), Buffer("B", (4,), "float32"), Var("i")
+    >>> double = For(i, index_const(4), "parallel", Store(B, (i,), Load(A, (i,)) * 2))
+    >>> a, b = np.arange(4, dtype="float32"), np.empty(4, "float32")
+    >>> interpret(PrimFunc("double", (A, B), (B,), double), [a, b])
+    Report(steps=8, loads=4, stores=4, unwritten=0)
+    >>> b
+    array([0., 2., 4., 6.], dtype=float32)
+    """
+    _check_arrays(func, arrays)
+    written = {node.buffer for node in walk(func.body) if isinstance(node, Store)}
+    state = State(max_steps)
+    memories = {
+        buffer: _parameter(buffer, array, state.task, buffer in written, buffer in func.outputs)
+        for buffer, array in zip(func.params, arrays, strict=True)
+    }
+    with quiet():
+        run = _Program(func, state, memories).statement(func.body, ())
+        try:
+            run()
+            _charge(state, 0, Site(func.name, func.body, ()))
+        finally:
+            for buffer, array in zip(func.params, arrays, strict=True):
+                if buffer in written:
+                    array[...] = _elements(memories[buffer])
+    unwritten = sum(memories[buffer].unwritten() for buffer in func.outputs)
+    return Report(state.steps, state.loads, state.stores, unwritten)
+
+
+def _check_arrays(func: PrimFunc, arrays: Sequence[np.ndarray[Any, Any]]) -> None:
+    where = f"interpret {func.name}"
+    if len(arrays) != len(func.params):
+        expected = f"{len(func.params)}: {', '.join(buffer.name for buffer in func.params)}"
+        raise CallError(where, "wrong number of arrays", got=len(arrays), expected=expected)
+    for buffer, array in zip(func.params, arrays, strict=True):
+        check_array(array, buffer.name, buffer.shape, buffer.dtype, where)
+    for output, array in zip(func.params, arrays, strict=True):
+        if output not in func.outputs:
+            continue
+        if not array.flags.writeable:
+            raise CallError(where, f"{output.name} is written, but its array is read-only")
+        for buffer, other in zip(func.params, arrays, strict=True):
+            if buffer is not output and np.shares_memory(array, other):
+                raise CallError(
+                    where, f"{output.name} is written, but shares memory with {buffer.name}",
+                    hint=f"pass a copy: {buffer.name}.copy()",
+                )  # fmt: skip
+
+
+def _parameter(
+    buffer: Buffer, array: np.ndarray[Any, Any], task: Task, is_written: bool, is_output: bool
+) -> Memory:
+    """Return the memory of a parameter; inputs count as written by the whole program."""
+    data: np.ndarray[Any, Any] = np.zeros(span(buffer), storage(buffer.dtype))
+    memory = Memory(buffer, data, is_shadowed=is_written or is_output)
+    _elements(memory)[...] = array
+    if not is_output and memory.is_shadowed:
+        memory.writers[:] = [task] * len(data)
+    return memory
+
+
+def _elements(memory: Memory) -> np.ndarray[Any, Any]:
+    """Return a view of a memory in the shape of its buffer."""
+    strides = [stride * memory.data.itemsize for stride in memory.buffer.strides]
+    return as_strided(memory.data, memory.buffer.shape, strides)
+
+
+def _charge(state: State, iterations: int, site: Site) -> None:
+    """Pay for the iterations of a loop before it runs, since they are certain to."""
+    state.iterations += iterations
+    if state.steps > state.max_steps:
+        site.fail(
+            "step_budget",
+            f"the program takes more than {state.max_steps} steps",
+            hint="interpret it on a smaller shape, or raise max_steps",
+        )
+
+
+class _Program:
+    """A function being compiled into closures."""
+
+    def __init__(self, func: PrimFunc, state: State, memories: dict[Buffer, Memory]) -> None:
+        self.func = func
+        self.state = state
+        self.memories = memories
+        self.cells: dict[Var, Cell] = {}
+
+    def scope(self, statement: Stmt, loops: Loops) -> Scope:
+        site = Site(self.func.name, statement, loops)
+        return Scope(self.state, self.cells, self.memories, site)
+
+    def statement(self, stmt: Stmt, loops: Loops) -> Run:
+        """Return a function that runs a statement inside `loops`."""
+        match stmt:
+            case For():
+                return self.loop(stmt, loops)
+            case Store():
+                return self.store(stmt, loops)
+            case If():
+                return self.branch(stmt, loops)
+            case Seq(statements):
+                return _sequence([self.statement(item, loops) for item in statements])
+            case Allocate():
+                return self.allocate(stmt, loops)
+        raise InternalError(f"interpret {self.func.name}", f"no meaning for {type(stmt).__name__}")
+
+    def loop(self, loop: For, loops: Loops) -> Run:
+        scope = self.scope(loop, loops)
+        state, site, cell = self.state, scope.site, [0]
+        extent = self.thunk(loop.extent, scope)
+        self.cells[loop.var] = cell
+        body = self.statement(loop.body, (*loops, (loop.var, cell)))
+
+        def run() -> None:
+            count = extent()
+            _charge(state, max(count, 0), site)
+            for cell[0] in range(count):  # the cell is the loop variable
+                body()
+
+        def run_concurrently() -> None:
+            count = extent()
+            _charge(state, max(count, 0), site)
+            parent = state.task
+            run = LoopRun(loop, parent)
+            for cell[0] in range(count):
+                state.task = Task(run, cell[0])
+                body()
+                state.task.is_open = False
+            run.is_open = False
+            state.task = parent
+
+        return run_concurrently if loop.kind in ("parallel", "vectorized") else run
+
+    def store(self, store: Store, loops: Loops) -> Run:
+        scope = self.scope(store, loops)
+        *indices, value = compile_exprs((*store.indices, store.value), scope)
+        access = scope.access(store.buffer, indices)
+        run = _vector_store if lanes_of(store.indices) > 1 else _scalar_store
+        return run(access, _fresh(value, scope))
+
+    def branch(self, branch: If, loops: Loops) -> Run:
+        condition = self.thunk(branch.condition, self.scope(branch, loops))
+        then = self.statement(branch.then, loops)
+        otherwise = self.statement(branch.otherwise or Seq(()), loops)
+
+        def run() -> None:
+            if condition():
+                then()
+            else:
+                otherwise()
+
+        return run
+
+    def allocate(self, allocate: Allocate, loops: Loops) -> Run:
+        memory = self.memories[allocate.buffer] = Memory.allocate(allocate.buffer)
+        body = self.statement(allocate.body, loops)
+
+        def run() -> None:
+            memory.forget()
+            body()
+
+        return run
+
+    def thunk(self, expr: Any, scope: Scope) -> Thunk:
+        return _fresh(compile_exprs((expr,), scope)[0], scope)
+
+
+def _fresh(thunk: Thunk, scope: Scope) -> Thunk:
+    """Forget the values of shared nodes before the statement is run again."""
+    if not scope.has_shared:
+        return thunk
+    cache = scope.cache
+
+    def get() -> Any:
+        cache.clear()
+        return thunk()
+
+    return get
+
+
+def _sequence(runs: list[Run]) -> Run:
+    def run() -> None:
+        for step in runs:
+            step()
+
+    return run
+
+
+def _scalar_store(access: Access, value: Thunk) -> Run:
+    state, offset, note_write = access.state, scalar_offset(access), access.note_write
+    data, writers = access.memory.data, access.memory.writers
+
+    def run() -> None:
+        result = value()
+        at = offset()
+        if writers[at] is not state.task:
+            note_write(at)
+        data[at] = result
+        state.stores += 1
+
+    return run
+
+
+def _vector_store(access: Access, value: Thunk) -> Run:
+    state, data = access.state, access.memory.data
+
+    def run() -> None:
+        result = value()
+        offsets = vector_offsets(access)
+        access.note_writes(offsets.tolist())
+        data[offsets] = result
+        state.stores += len(offsets)
+
+    return run

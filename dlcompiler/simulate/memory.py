@@ -1,0 +1,137 @@
+"""Memory of an interpreted program, with a shadow that remembers who wrote and read each element.
+
+Races are found from the shape of the program and not from an interleaving that happened. The
+iterations of parallel and vectorized loops form a tree of *tasks*; two tasks are concurrent when
+their ways up the tree first meet in a loop, in different iterations of one run of it. The program
+runs serially, depth first. One writer and one reader remembered for each element are then enough to
+find a race if there is one.
+
+**Source:** M. Feng and C. E. Leiserson, "Efficient detection of determinacy races in Cilk
+programs", SPAA 1997, section 3 (there for fork and join; a parallel loop is both).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from dlcompiler.errors import ProgramError
+from dlcompiler.ir import Buffer, For, If, Stmt, Store, Var
+from dlcompiler.ir.numeric import storage
+from dlcompiler.ir.printer import format_expr, format_loop, format_store
+
+Thunk = Callable[[], Any]
+Cell = list[int]  # one element: the value of a loop variable
+
+
+class LoopRun:
+    """One run of a parallel or vectorized loop."""
+
+    __slots__ = ("is_open", "loop", "parent")
+
+    def __init__(self, loop: For, parent: Task) -> None:
+        self.loop = loop
+        self.parent = parent
+        self.is_open = True
+
+
+class Task:
+    """One iteration of such a run; without one, the whole program."""
+
+    __slots__ = ("is_open", "iteration", "run")
+
+    def __init__(self, run: LoopRun | None = None, iteration: int = 0) -> None:
+        self.run = run
+        self.iteration = iteration
+        self.is_open = True
+
+
+class State:
+    """What changes while a program runs, memory apart."""
+
+    __slots__ = ("active", "iterations", "loads", "max_steps", "stores", "task")
+
+    def __init__(self, max_steps: int) -> None:
+        self.max_steps = max_steps
+        self.iterations = 0
+        self.loads = 0
+        self.stores = 0
+        self.task = Task()
+        self.active: Any = None
+        """Lanes that a vector choice has left on; None for all."""
+
+    @property
+    def steps(self) -> int:
+        """Loop iterations begun and elements stored."""
+        return self.iterations + self.stores
+
+
+@dataclass(frozen=True)
+class Site:
+    """A statement in its place: what an error says about it."""
+
+    function: str
+    statement: Stmt
+    loops: tuple[tuple[Var, Cell], ...]
+
+    def fail(self, kind: str, problem: str, **parts: Any) -> NoReturn:
+        """Raise the error of this kind."""
+        raise ProgramError(
+            f"interpret {self.function}",
+            problem,
+            kind=kind,
+            loops=tuple((var.name, cell[0]) for var, cell in self.loops),
+            excerpt=_head(self.statement),
+            **parts,
+        )
+
+
+def _head(statement: Stmt) -> str:
+    match statement:
+        case For():
+            return format_loop(statement)
+        case Store():
+            return format_store(statement)
+        case If(condition, _, _):
+            return f"if {format_expr(condition)}:"
+    return type(statement).__name__
+
+
+class Memory:
+    """The elements of a buffer, by offset, and for each the task that last wrote and read it."""
+
+    __slots__ = ("buffer", "data", "is_shadowed", "readers", "writers")
+
+    def __init__(self, buffer: Buffer, data: np.ndarray[Any, Any], *, is_shadowed: bool) -> None:
+        self.buffer = buffer
+        self.data = data
+        self.is_shadowed = is_shadowed
+        """False if the program never writes the buffer, so that nothing can go wrong with it."""
+        self.writers: list[Task | None] = []
+        self.readers: list[Task | None] = []
+        self.forget()
+
+    @staticmethod
+    def allocate(buffer: Buffer) -> Memory:
+        """Return memory of which nothing has been written."""
+        return Memory(buffer, np.empty(span(buffer), storage(buffer.dtype)), is_shadowed=True)
+
+    def forget(self) -> None:
+        """Make every element unwritten."""
+        if self.is_shadowed:
+            self.writers[:] = self.readers[:] = [None] * len(self.data)
+
+    def unwritten(self) -> int:
+        """Return how many elements nothing has written."""
+        return sum(writer is None for writer in self.writers)
+
+
+def span(buffer: Buffer) -> int:
+    """Return how many elements lie between a buffer's first and last, both included."""
+    if 0 in buffer.shape:
+        return 0
+    pairs = zip(buffer.shape, buffer.strides, strict=True)
+    return 1 + sum((extent - 1) * stride for extent, stride in pairs)
