@@ -72,7 +72,7 @@ def test_strides_and_gathers():
 
 
 def test_a_scalar_index_beside_a_vector(loop):
-    body = loop(i, 4, Store(N, (i, ALL), Cast(Load(M, (i, ALL)), "int32")))
+    body = loop(i, 4, Store(N, (i, ALL), Cast(Load(M, (i, ALL)), "int32x8")))
     arrays, _ = _run(body)
     assert arrays[2].tolist() == arrays[1].tolist()
 
