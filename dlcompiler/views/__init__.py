@@ -1,0 +1,38 @@
+"""What a person looks at: view models of core values, and static pictures of these.
+
+A *view model* is a JSON-able dictionary made by a pure function of a core value. The same one
+feeds a widget, a static picture, a table and a test; no view decides anything by itself.
+
+======================  =============================================================
+`loop_tree`             the loop nest of a schedule, stages inside the loops they are attached to
+`program`               the lowered program line by line, and what a step changed in it
+`history_tree`          the states of a schedule, and where its cursor is
+`palette`               what may be done next to a loop, and why the rest may not
+======================  =============================================================
+
+Fragments of HTML come from `views.html`: no script, no ``id``, every text escaped; `page` binds
+fragments to a page that stands alone. `text_table` is for terminals.
+"""
+
+from dlcompiler.views.history_tree import HistoryTree, history_tree
+from dlcompiler.views.loop_tree import LoopTree, loop_key, loop_tree
+from dlcompiler.views.page import Section, page
+from dlcompiler.views.palette import Palette, palette
+from dlcompiler.views.program import Program, program
+from dlcompiler.views.text import loop_table, text_table
+
+__all__ = [
+    "HistoryTree",
+    "LoopTree",
+    "Palette",
+    "Program",
+    "Section",
+    "history_tree",
+    "loop_key",
+    "loop_table",
+    "loop_tree",
+    "page",
+    "palette",
+    "program",
+    "text_table",
+]

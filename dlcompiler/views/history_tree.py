@@ -1,0 +1,76 @@
+"""The states of a schedule as rows with lanes, as a graph of versions is drawn."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from dlcompiler.schedule import HistoryView, Node
+
+
+class HistoryRow(TypedDict):
+    """One state."""
+
+    id: str
+    parent: str | None
+    step: str
+    """The step that led to it, in words."""
+    lane: int
+    """Column in the picture: a first child stays in its parent's, other children open new ones."""
+    notes: dict[str, str]
+    """What is known of the state, by what it is: ``measured``, ``verified`` …"""
+    is_here: bool
+    is_on_path: bool
+    """Whether it leads to the cursor."""
+    label: str
+    """The row in words, to be spoken."""
+
+
+class HistoryTree(TypedDict):
+    """A history seen from a cursor."""
+
+    rows: list[HistoryRow]
+    """Parents before children, a branch's states one after another."""
+    lanes: int
+
+
+def history_tree(view: HistoryView) -> HistoryTree:
+    """Return the states of a history.
+
+    Parameters
+    ----------
+    view
+        The history and the cursor: ``s.history``.
+
+    Returns
+    -------
+    HistoryTree
+        JSON-able.
+    """
+    path = {node.id for node in view.history.node(view.cursor).path()}
+    rows: list[HistoryRow] = []
+    lanes = 1
+    stack: list[tuple[Node, int]] = [(view.history.root, 0)]
+    while stack:
+        node, lane = stack.pop()
+        rows.append(_row(node, lane, view.cursor, path))
+        # The first child is pushed last, so that its branch comes first, in this lane.
+        branches = [lane, *range(lanes, lanes + max(len(node.children) - 1, 0))]
+        lanes += len(branches) - 1
+        stack.extend(reversed(list(zip(node.children, branches, strict=False))))
+    return {"rows": rows, "lanes": lanes}
+
+
+def _row(node: Node, lane: int, cursor: str, path: set[str]) -> HistoryRow:
+    notes = {kind: str(value) for kind, value in node.notes.items()}
+    step = node.title()
+    label = ", ".join([step, *(f"{kind} {text}" for kind, text in notes.items())])
+    return {
+        "id": node.id,
+        "parent": node.parent.id if node.parent else None,
+        "step": step,
+        "lane": lane,
+        "notes": notes,
+        "is_here": node.id == cursor,
+        "is_on_path": node.id in path,
+        "label": f"{label}, current state" if node.id == cursor else label,
+    }

@@ -1,0 +1,230 @@
+"""The loop nest of a schedule as rows: stages, their loops, and what stands inside these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypedDict
+
+from dlcompiler.ir import Axis, LoopKind, Reduce, format_expr
+from dlcompiler.schedule import AttachedAt, Schedule, StageState, State, infer_bounds, obligations
+from dlcompiler.schedule.inlining import bodies
+from dlcompiler.views.colors import axis_colors
+
+_LONGEST_STATEMENT = 200
+
+
+class Row(TypedDict):
+    """One line of the tree, in the order in which the program runs."""
+
+    key: str
+    """The same for the same thing in every state; unique in the tree."""
+    type: Literal["stage", "loop", "statement"]
+    depth: int
+    """0 for a stage that nothing encloses."""
+    parent: str | None
+    """Key of the row around it."""
+    stage: str
+    name: str
+    """Of a stage; of a loop its path, such as ``i.outer``; the text of a statement."""
+    detail: str
+    """Of a stage what it stores, and where; otherwise ''."""
+    extent: int | None
+    """Iterations of a loop; [1]."""
+    runs: int
+    """How often the inside of a loop, or a stage, is run in all; [1]."""
+    kind: LoopKind
+    axis: Literal["data", "reduce", ""]
+    colors: list[str]
+    """Colours of the original axes of a loop."""
+    made_by: str
+    """The step that made a loop, in words; '' for the axes of the expression."""
+    label: str
+    """The row in words, to be spoken."""
+
+
+class LoopTree(TypedDict):
+    """A loop nest, and what of the schedule has no loops."""
+
+    rows: list[Row]
+    inputs: list[str]
+    """Declarations of the inputs: ``A: float32[64, 64]``."""
+    inlined: list[str]
+    """Stages that are substituted into their readers."""
+    obligations: list[str]
+    """What must be put right before lowering."""
+    summary: str
+
+
+def loop_key(stage: str, path: str = "") -> str:
+    """Return the key of a loop, or of a stage."""
+    return f"{stage}/{path}" if path else stage
+
+
+def loop_tree(schedule: Schedule) -> LoopTree:
+    """Return the loop nest of a schedule's current state.
+
+    Parameters
+    ----------
+    schedule
+        The schedule.
+
+    Returns
+    -------
+    LoopTree
+        JSON-able.
+    """
+    return _Tree(schedule).build()
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where rows go: inside `parent`, which runs its inside `runs` times."""
+
+    parent: str | None
+    depth: int
+    runs: int
+
+
+class _Tree:
+    def __init__(self, schedule: Schedule) -> None:
+        self.state = schedule.state
+        self.history = schedule.history.history
+        self.bodies = bodies(self.state)
+        self.owed = {item.stage: str(item) for item in obligations(self.state)}
+        self.extents = _extents(self.state)
+        self.colors = axis_colors(self.state)
+        self.rows: list[Row] = []
+
+    def build(self) -> LoopTree:
+        for stage in self.state.stages:
+            if stage.name in self.bodies and (
+                not isinstance(stage.attachment, AttachedAt) or stage.name in self.owed
+            ):
+                self.stage(stage, _Place(None, 0, 1))
+        return {
+            "rows": self.rows,
+            "inputs": [
+                f"{s.name}: {self.declaration(s)}" for s in self.state.stages if s.is_placeholder
+            ],
+            "inlined": [s.name for s in self.state.stages if s.is_inlined],
+            "obligations": list(self.owed.values()),
+            "summary": self.summary(),
+        }
+
+    def stage(self, stage: StageState, outside: _Place) -> None:
+        detail = self.declaration(stage)
+        label = f"stage {stage.name}, {detail}"
+        if outside.parent:
+            label += f", inside loop {outside.parent.replace('/', '.')}"
+        if outside.runs > 1:
+            label += f", computed {outside.runs:,} times"
+        key = loop_key(stage.name)
+        self.rows.append(
+            {
+                **_row(stage, outside, key, "stage"),
+                "name": stage.name,
+                "detail": detail,
+                "label": label,
+            }
+        )
+        self.loops(stage, _Place(key, outside.depth + 1, outside.runs))
+
+    def loops(self, stage: StageState, place: _Place) -> None:
+        body = self.bodies[stage.name]
+        first_reduce = next((leaf for leaf in stage.leaves if leaf.kind == "reduce"), None)
+        for leaf in stage.leaves:
+            if leaf is first_reduce and isinstance(body, Reduce):
+                identity = format_expr(body.reducer.identity(body.dtype))
+                self.statement(stage, place, "init", f"init {stage.name}[…] = {identity}")
+            place = self.loop(stage, leaf, place)
+            for other in self.state.stages:
+                if _is_attached(other, stage, leaf):
+                    self.stage(other, place)
+        self.statement(stage, place, "body", self.text(stage))
+
+    def loop(self, stage: StageState, leaf: Axis, outside: _Place) -> _Place:
+        path, kind = stage.paths[leaf], stage.kind(leaf)
+        extent = self.extents[stage.name][leaf]
+        axis = "reduction" if leaf.kind == "reduce" else "data"
+        key, runs = loop_key(stage.name, path), outside.runs * extent
+        self.rows.append(
+            {
+                **_row(stage, outside, key, "loop"),
+                "name": path,
+                "extent": extent,
+                "runs": runs,
+                "kind": kind,
+                "axis": leaf.kind,
+                "colors": list(self.colors[stage.name][leaf]),
+                "made_by": self.history.step_text(leaf.id) if leaf.id else "",
+                "label": f"loop {path} of {stage.name}, level {outside.depth}, {axis}, "
+                f"extent {extent}, {kind}",
+            }
+        )
+        return _Place(key, outside.depth + 1, runs)
+
+    def statement(self, stage: StageState, place: _Place, part: str, text: str) -> None:
+        row = _row(stage, place, f"{stage.name}//{part}", "statement")
+        self.rows.append({**row, "name": text, "label": text})
+
+    def declaration(self, stage: StageState) -> str:
+        """Return what a stage stores; an attached one holds what one iteration needs."""
+        shape = stage.tensor.shape
+        if isinstance(stage.attachment, AttachedAt) and not self.owed:
+            shape = tuple(
+                span.extent for span in infer_bounds(self.state).stages[stage.name].region
+            )
+        scope = "" if stage.scope == "global" else f" in {stage.scope}"
+        return f"{stage.tensor.dtype}[{', '.join(map(str, shape))}]{scope}"
+
+    def text(self, stage: StageState) -> str:
+        """Return the statement of a stage over its original axes."""
+        body = self.bodies[stage.name]
+        target = f"{stage.name}[{', '.join(stage.paths[axis] for axis in stage.op.axis)}]"
+        if isinstance(body, Reduce):
+            symbol = {"add": "+", "mul": "*"}.get(body.reducer.op, body.reducer.op)
+            return _short(f"{target} {symbol}= {format_expr(body.value)}")
+        return _short(f"{target} = {format_expr(body)}")
+
+    def summary(self) -> str:
+        loops = [row for row in self.rows if row["type"] == "loop"]
+        stages = sum(row["type"] == "stage" for row in self.rows)
+        kinds: dict[str, int] = {}
+        for row in loops:
+            kinds[row["kind"]] = kinds.get(row["kind"], 0) + 1
+        special = [f"{kinds[kind]} {kind}" for kind in kinds if kind != "serial"]
+        return (
+            f"{_count(stages, 'stage')}, {_count(len(loops), 'loop')}"
+            f"{' (' + ', '.join(special) + ')' if special else ''}"
+        )
+
+
+def _row(
+    stage: StageState, place: _Place, key: str, type: Literal["stage", "loop", "statement"]
+) -> Row:
+    """Return a row that stands at `place`, to be filled in."""
+    return {
+        "key": key, "type": type, "depth": place.depth, "parent": place.parent,
+        "stage": stage.name, "name": "", "detail": "", "extent": None, "runs": place.runs,
+        "kind": "serial", "axis": "", "colors": [], "made_by": "", "label": "",
+    }  # fmt: skip
+
+
+def _extents(state: State) -> dict[str, Mapping[Axis, int]]:
+    if obligations(state):  # bounds are not defined then: show the extents of the whole axes
+        return {s.name: {leaf: leaf.extent for leaf in s.leaves} for s in state.stages}
+    return {name: bounds.extents for name, bounds in infer_bounds(state).stages.items()}
+
+
+def _is_attached(stage: StageState, parent: StageState, leaf: Axis) -> bool:
+    at = stage.attachment
+    return isinstance(at, AttachedAt) and at.stage == parent.name and at.axis is leaf
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_STATEMENT else text[: _LONGEST_STATEMENT - 1] + "…"
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -1,0 +1,46 @@
+import json
+
+from dlcompiler.views import history_tree
+
+
+def test_lanes_of_branches(plain, tensors):
+    C = tensors[2]
+    i, j = C.op.axis
+    plain[C].vectorize(j)
+    plain.undo()
+    plain[C].parallel(i)
+    plain[C].unroll(j)
+    tree = history_tree(plain.history)
+    assert [(row["step"], row["lane"], row["is_on_path"]) for row in tree["rows"]] == [
+        ("create", 0, True),
+        ("vectorize C j", 0, False),
+        ("parallel C i", 1, True),
+        ("unroll C j", 1, True),
+    ]
+    assert [row["is_here"] for row in tree["rows"]] == [False, False, False, True]
+    assert tree["lanes"] == 2
+    assert json.loads(json.dumps(tree)) == tree
+
+
+def test_parents_come_first(blocked):
+    seen = {None}
+    for row in history_tree(blocked.history)["rows"]:
+        assert row["parent"] in seen
+        seen.add(row["id"])
+
+
+def test_notes_are_text_and_spoken(plain):
+    plain.node.notes["measured"] = 6.1
+    row = history_tree(plain.history)["rows"][0]
+    assert row["notes"] == {"measured": "6.1"}
+    assert row["label"] == "create, measured 6.1, current state"
+
+
+def test_many_branches_have_a_lane_each(plain, tensors):
+    i = tensors[2].op.axis[0]
+    for factor in (2, 4, 8):
+        plain[tensors[2]].split(i, factor)
+        plain.undo()
+    tree = history_tree(plain.history)
+    assert [row["lane"] for row in tree["rows"]] == [0, 0, 1, 2]
+    assert tree["lanes"] == 3

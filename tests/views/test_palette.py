@@ -1,0 +1,114 @@
+import json
+
+import pytest
+
+from dlcompiler import te
+from dlcompiler.schedule import create_schedule
+from dlcompiler.schedule.state import Step
+from dlcompiler.schedule.trace import decode
+from dlcompiler.views import loop_tree, palette
+from dlcompiler.views.palette import MOST_SUGGESTIONS
+
+
+def items(view, part="loop"):
+    return {
+        (item["primitive"], item["text"]): item for group in view[part] for item in group["items"]
+    }
+
+
+def test_moves_of_a_loop(plain):
+    view = palette(plain, "C/j")
+    assert view["title"] == "loop j of C"
+    assert list(items(view)) == [
+        ("split", ""),
+        ("vectorize", ""),
+        ("unroll", ""),
+        ("parallel", ""),
+        ("fuse", "with i around it"),
+        ("fuse", "with k inside it"),
+        ("reorder", "outward, past i"),
+        ("reorder", "inward, past k"),
+        ("tile", "i × j"),
+    ]
+    assert list(items(view, "stage")) == [
+        ("compute_inline", ""),
+        ("compute_root", ""),
+        ("cache_write", "global"),
+        ("cache_write", "local"),
+    ]
+    assert json.loads(json.dumps(view)) == view
+
+
+def test_an_illegal_move_says_why(plain):
+    item = items(palette(plain, "C/k"))["vectorize", ""]
+    assert (item["status"], item["kind"]) == ("illegal", "semantic")
+    assert item["reason"] == "a reduction axis cannot be vectorized"
+    assert "same element" in item["because"]
+    assert item["got"] == "axis k of stage C (reduction, extent 64)"
+    assert item["hint"] == "vectorize j, a data axis"
+
+
+def test_parameters_of_a_split(plain):
+    (parameter,) = items(palette(plain, "C/i"))["split", ""]["parameters"]
+    assert parameter == {"name": "factor", "suggested": [2, 4, 8, 16, 32], "default": 32}
+
+
+def test_suggestions_are_few():
+    A = te.placeholder((5040,), name="A")
+    B = te.compute((5040,), lambda i: A[i] + 1.0, name="B")
+    (parameter,) = items(palette(create_schedule(B.op), "B/i"))["split", ""]["parameters"]
+    assert len(parameter["suggested"]) == MOST_SUGGESTIONS
+    assert parameter["default"] == 30
+
+
+def test_what_is_done_already_is_neither_legal_nor_illegal(plain, tensors):
+    plain[tensors[2]].vectorize(tensors[2].op.axis[1])
+    view = palette(plain, "C/j")
+    done = items(view)["vectorize", ""]
+    assert (done["status"], done["reason"]) == ("done", "C.j is vectorized already")
+    assert items(view, "stage")["compute_root", ""]["status"] == "done"
+
+
+def test_a_pending_move_says_what_it_will_owe(blocked):
+    item = items(palette(blocked, "C/j.outer"))["split", ""]
+    assert item["status"] == "pending"
+    assert "no longer a loop" in item["reason"]
+
+
+def test_stages_that_could_be_computed_inside_a_loop(blocked):
+    view = items(palette(blocked, "C/i.outer"), "stage")
+    assert view["compute_at", "C.local at C.i.outer"]["status"] == "pending"
+    view = items(palette(blocked, "C/j.outer"), "stage")
+    assert view["compute_at", "C.local at C.j.outer"]["status"] == "done"
+
+
+def test_moves_of_a_stage(blocked):
+    view = palette(blocked, "C.local")
+    assert view["title"] == "stage C.local"
+    assert view["loop"] == []
+    assert ("compute_at", "C.local at C.i.outer") in items(view, "stage")
+    assert ("compute_inline", "") in items(view, "stage")
+
+
+@pytest.mark.parametrize("key", [None, "", "X/i", "C/nothing", "A", "C//body"])
+def test_a_key_of_nothing_gives_an_empty_palette(plain, key):
+    assert palette(plain, key) == {
+        "chosen": None, "title": "choose a loop", "loop": [], "stage": [],
+    }  # fmt: skip
+
+
+def test_every_item_is_a_step_that_does_what_it_says(blocked):
+    """A legal item can be applied as it stands; an illegal one is refused when tried."""
+    start, tried = blocked.node.id, 0
+    for key in [row["key"] for row in loop_tree(blocked)["rows"]]:
+        view = palette(blocked, key)
+        for item in [*items(view).values(), *items(view, "stage").values()]:
+            data = item["step"]
+            chosen = {p["name"]: p["default"] for p in item["parameters"]}
+            step = Step(data["primitive"], data["stage"], {**data["args"], **chosen})
+            args = decode(blocked.state, step)
+            attempt = blocked.attempt(step.primitive, step.stage, args)
+            assert bool(attempt.verdict) == (item["status"] != "illegal"), item["key"]
+            tried += 1
+    assert tried > 50
+    assert blocked.node.id == start
