@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -96,6 +97,19 @@ class Schedule:
         return self._node
 
     @property
+    def next_node(self) -> Node | None:
+        """Where `redo` would go: the state that was left last, or the only one that follows."""
+        left = self._redo.get(self._node.id)
+        if left is None and len(self._node.children) == 1:
+            return self._node.children[0]
+        return left
+
+    @property
+    def lock(self) -> threading.RLock:
+        """Held while a step is applied; hold it to read several things of one state."""
+        return self._history.lock
+
+    @property
     def history(self) -> HistoryView:
         """The history; prints as a tree."""
         return HistoryView(self._history, self._node.id)
@@ -158,9 +172,7 @@ class Schedule:
 
     def redo(self) -> None:
         """Go forward again, to the state that was left last."""
-        target = self._redo.get(self._node.id)
-        if target is None and len(self._node.children) == 1:
-            target = self._node.children[0]
+        target = self.next_node
         if target is None:
             raise ScheduleError(
                 "redo",
