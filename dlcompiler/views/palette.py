@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Literal, TypedDict
 
 from dlcompiler.ir import Axis
@@ -15,6 +17,16 @@ from dlcompiler.views.loop_tree import loop_key
 
 PREFERRED_FACTOR = 32
 MOST_SUGGESTIONS = 10
+
+# Primitives that are alternatives share a group; the others are a group of their own.
+GROUPS = {
+    "vectorize": "annotate",
+    "unroll": "annotate",
+    "parallel": "annotate",
+    "compute_at": "compute",
+    "compute_inline": "compute",
+    "compute_root": "compute",
+}
 
 Availability = Literal["legal", "pending", "illegal", "done"]
 
@@ -34,7 +46,9 @@ class PaletteItem(TypedDict):
     """The same for the same move of the same loop in every state."""
     primitive: str
     text: str
-    """What it would do, in a few words: ``with j``."""
+    """What it would do, in a few words: ``with j inside it``."""
+    about: str
+    """What the primitive does, in a sentence."""
     status: Availability
     """*done*: the loop or the stage is like that already."""
     kind: str
@@ -50,9 +64,9 @@ class PaletteItem(TypedDict):
 
 
 class PaletteGroup(TypedDict):
-    """The moves of one primitive."""
+    """Moves that belong together."""
 
-    primitive: str
+    name: str
     items: list[PaletteItem]
 
 
@@ -137,18 +151,19 @@ def _inside(schedule: Schedule, host: StageState, axis: Axis) -> Iterator[Move]:
 def _groups(schedule: Schedule, moves: list[Move], axis: Axis | None) -> list[PaletteGroup]:
     groups: dict[str, list[PaletteItem]] = {}
     for move in moves:
-        groups.setdefault(move.primitive, []).append(_item(schedule, move, axis))
-    return [{"primitive": name, "items": items} for name, items in groups.items()]
+        group = GROUPS.get(move.primitive, move.primitive)
+        groups.setdefault(group, []).append(_item(schedule, move, axis))
+    return [{"name": name, "items": items} for name, items in groups.items()]
 
 
 def _item(schedule: Schedule, move: Move, axis: Axis | None) -> PaletteItem:
     stage = schedule.state.stage(move.stage)
     step = encode(primitive(move.primitive), schedule.state, stage, move.args)
-    text = _text(stage, move, axis)
     item: PaletteItem = {
         "key": f"{move.primitive} {move.stage} {' '.join(move.targets)}",
         "primitive": move.primitive,
-        "text": text,
+        "text": _text(stage, move, axis),
+        "about": _about(move.primitive),
         "status": "legal",
         "kind": "",
         "reason": "",
@@ -211,9 +226,19 @@ def _text(stage: StageState, move: Move, axis: Axis | None) -> str:
             return " × ".join(names.values())
         case "compute_at":
             return f"{stage.name} at {move.targets[-1]}"
+        case "compute_inline":
+            return "inline"
+        case "compute_root":
+            return "on its own"
         case "cache_write":
-            return str(move.args["scope"])
-    return ""
+            return f"in {move.args['scope']}"
+    return move.primitive
+
+
+@cache
+def _about(name: str) -> str:
+    """Return what a primitive does: the first line of its module."""
+    return (inspect.getdoc(inspect.getmodule(primitive(name).apply)) or "").partition("\n")[0]
 
 
 def _suggested(values: tuple[int, ...]) -> list[int]:

@@ -20,10 +20,10 @@ def test_moves_of_a_loop(plain):
     view = palette(plain, "C/j")
     assert view["title"] == "loop j of C"
     assert list(items(view)) == [
-        ("split", ""),
-        ("vectorize", ""),
-        ("unroll", ""),
-        ("parallel", ""),
+        ("split", "split"),
+        ("vectorize", "vectorize"),
+        ("unroll", "unroll"),
+        ("parallel", "parallel"),
         ("fuse", "with i around it"),
         ("fuse", "with k inside it"),
         ("reorder", "outward, past i"),
@@ -31,16 +31,25 @@ def test_moves_of_a_loop(plain):
         ("tile", "i × j"),
     ]
     assert list(items(view, "stage")) == [
-        ("compute_inline", ""),
-        ("compute_root", ""),
-        ("cache_write", "global"),
-        ("cache_write", "local"),
+        ("compute_inline", "inline"),
+        ("compute_root", "on its own"),
+        ("cache_write", "in global"),
+        ("cache_write", "in local"),
     ]
     assert json.loads(json.dumps(view)) == view
 
 
+def test_groups(plain):
+    view = palette(plain, "C/j")
+    assert [group["name"] for group in view["loop"]] == [
+        "split", "annotate", "fuse", "reorder", "tile",
+    ]  # fmt: skip
+    assert [group["name"] for group in view["stage"]] == ["compute", "cache_write"]
+    assert items(view)["split", "split"]["about"] == "Split a loop in two nested ones."
+
+
 def test_an_illegal_move_says_why(plain):
-    item = items(palette(plain, "C/k"))["vectorize", ""]
+    item = items(palette(plain, "C/k"))["vectorize", "vectorize"]
     assert (item["status"], item["kind"]) == ("illegal", "semantic")
     assert item["reason"] == "a reduction axis cannot be vectorized"
     assert "same element" in item["because"]
@@ -49,14 +58,14 @@ def test_an_illegal_move_says_why(plain):
 
 
 def test_parameters_of_a_split(plain):
-    (parameter,) = items(palette(plain, "C/i"))["split", ""]["parameters"]
+    (parameter,) = items(palette(plain, "C/i"))["split", "split"]["parameters"]
     assert parameter == {"name": "factor", "suggested": [2, 4, 8, 16, 32], "default": 32}
 
 
 def test_suggestions_are_few():
     A = te.placeholder((5040,), name="A")
     B = te.compute((5040,), lambda i: A[i] + 1.0, name="B")
-    (parameter,) = items(palette(create_schedule(B.op), "B/i"))["split", ""]["parameters"]
+    (parameter,) = items(palette(create_schedule(B.op), "B/i"))["split", "split"]["parameters"]
     assert len(parameter["suggested"]) == MOST_SUGGESTIONS
     assert parameter["default"] == 30
 
@@ -64,13 +73,13 @@ def test_suggestions_are_few():
 def test_what_is_done_already_is_neither_legal_nor_illegal(plain, tensors):
     plain[tensors[2]].vectorize(tensors[2].op.axis[1])
     view = palette(plain, "C/j")
-    done = items(view)["vectorize", ""]
+    done = items(view)["vectorize", "vectorize"]
     assert (done["status"], done["reason"]) == ("done", "C.j is vectorized already")
-    assert items(view, "stage")["compute_root", ""]["status"] == "done"
+    assert items(view, "stage")["compute_root", "on its own"]["status"] == "done"
 
 
 def test_a_pending_move_says_what_it_will_owe(blocked):
-    item = items(palette(blocked, "C/j.outer"))["split", ""]
+    item = items(palette(blocked, "C/j.outer"))["split", "split"]
     assert item["status"] == "pending"
     assert "no longer a loop" in item["reason"]
 
@@ -87,7 +96,7 @@ def test_moves_of_a_stage(blocked):
     assert view["title"] == "stage C.local"
     assert view["loop"] == []
     assert ("compute_at", "C.local at C.i.outer") in items(view, "stage")
-    assert ("compute_inline", "") in items(view, "stage")
+    assert ("compute_inline", "inline") in items(view, "stage")
 
 
 @pytest.mark.parametrize("key", [None, "", "X/i", "C/nothing", "A", "C//body"])
