@@ -14,7 +14,9 @@
 
 from dlcompiler import te
 from dlcompiler.errors import DLCompilerError, InternalError, UserError
+from dlcompiler.measurement import StepTable, compare, measure, verify
 from dlcompiler.pipeline import build, lower, show_changes
+from dlcompiler.runtime.threads import num_threads, set_num_threads
 from dlcompiler.schedule import create_schedule
 
 # Classic code finds create_schedule in te. The package te stands below schedule and cannot import
@@ -24,10 +26,16 @@ te.create_schedule = create_schedule  # type: ignore[attr-defined]
 __all__ = [
     "DLCompilerError",
     "InternalError",
+    "StepTable",
     "UserError",
     "build",
+    "compare",
     "create_schedule",
     "lower",
+    "measure",
+    "num_threads",
+    "set_num_threads",
     "show_changes",
     "te",
+    "verify",
 ]

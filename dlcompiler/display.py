@@ -16,11 +16,25 @@ REGISTRY: dict[str, str] = {
     "schedule": "dlcompiler.views.html:schedule_html",
     "history": "dlcompiler.views.html:history_html",
     "tensor": "dlcompiler.views.html:tensor_html",
+    "step": "dlcompiler.views.steps:step_html",
+    "steps": "dlcompiler.views.steps:steps_html",
+    "steps_model": "dlcompiler.views.steps:steps_model",
 }
 
 
 def render(kind: str, value: Any) -> str:
     """Return `value` as the text or HTML of what is registered for `kind`."""
-    module, _, attribute = REGISTRY[kind].partition(":")
-    view: Callable[[Any], str] = getattr(importlib.import_module(module), attribute)
-    return view(value)
+    result: str = _view(kind)(value)
+    return result
+
+
+def model(kind: str, value: Any) -> dict[str, Any]:
+    """Return the view model of `value`: JSON-able data."""
+    result: dict[str, Any] = _view(f"{kind}_model")(value)
+    return result
+
+
+def _view(name: str) -> Callable[[Any], Any]:
+    module, _, attribute = REGISTRY[name].partition(":")
+    view: Callable[[Any], Any] = getattr(importlib.import_module(module), attribute)
+    return view

@@ -1,1 +1,19 @@
 """What a built program does: run, verified and timed, in worker processes."""
+
+from dlcompiler.measurement.compare import Comparison, compare
+from dlcompiler.measurement.measure import measure
+from dlcompiler.measurement.remote import RemoteKernel, shared_worker
+from dlcompiler.measurement.steps import MeasuredStep, StepTable
+from dlcompiler.measurement.verify import Verified, verify
+
+__all__ = [
+    "Comparison",
+    "MeasuredStep",
+    "RemoteKernel",
+    "StepTable",
+    "Verified",
+    "compare",
+    "measure",
+    "shared_worker",
+    "verify",
+]

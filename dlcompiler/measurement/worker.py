@@ -8,11 +8,12 @@ kernel arrives as LLVM IR text, never as Python.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import threadpoolctl
 
 from dlcompiler import dtypes
 from dlcompiler.errors import MeasurementError
@@ -20,7 +21,7 @@ from dlcompiler.runtime import llvm, threads
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.serve import Handler, Request, serve
-from dlcompiler.runtime.timing import time_call
+from dlcompiler.runtime.timing import paired, time_call
 
 Array = npt.NDArray[Any]
 
@@ -39,6 +40,7 @@ class Kernels:
             "load": self.load,
             "run": self.run,
             "time": self.time,
+            "pair": self.pair,
             "unload": self.unload,
         }
 
@@ -87,6 +89,31 @@ class Kernels:
         timing = time_call(lambda: function(*own), **request.params.get("limits", {}))
         return {"samples_s": timing.samples_s, "batch": timing.batch}
 
+    def pair(self, request: Request) -> dict[str, Any]:
+        """Time a kernel and another one, or a baseline, in alternation on the same values.
+
+        Parameters: ``handle``; ``other``, a handle or a name of `BASELINES`; ``rounds``;
+        ``random`` and ``threads`` as above, the latter for a baseline's library too. Returns
+        ``own`` and ``other`` (``samples_s``, ``batch``), and ``ratios``, other to own.
+        """
+        own = self._call(self._function(request), request)
+        other = request.params["other"]
+        if isinstance(other, str):
+            second = _baseline(other, self._function(request), request)
+        else:
+            second = self._call(self._by_handle(other), request)
+        with threadpoolctl.threadpool_limits(request.params.get("threads")):
+            pair = paired(second, own, rounds=request.params["rounds"])
+        return {
+            "own": {"samples_s": pair.b.samples_s, "batch": pair.b.batch},
+            "other": {"samples_s": pair.a.samples_s, "batch": pair.a.batch},
+            "ratios": pair.ratios,
+        }
+
+    def _call(self, function: Function, request: Request) -> Callable[[], None]:
+        arrays = [a.copy() for a in _arrays_of(function, _with_random(function, request))]
+        return lambda: function(*arrays)
+
     def unload(self, request: Request) -> dict[str, Any]:
         """Forget a kernel: ``handle``."""
         self._function(request)
@@ -94,7 +121,11 @@ class Kernels:
         return {}
 
     def _function(self, request: Request) -> Function:
-        handle = request.params["handle"]
+        """Return the kernel of a request, with the threads it asks for."""
+        threads.set_num_threads(request.params.get("threads"))
+        return self._by_handle(request.params["handle"])
+
+    def _by_handle(self, handle: int) -> Function:
         if handle not in self._functions:
             raise MeasurementError(
                 "find a kernel in the worker",
@@ -104,6 +135,23 @@ class Kernels:
                 hint="load it again",
             )
         return self._functions[handle]
+
+
+BASELINES: dict[str, Callable[..., object]] = {"numpy.matmul": np.matmul}
+"""What a kernel can be measured beside: functions of its inputs with ``out=``."""
+
+
+def _baseline(name: str, function: Function, request: Request) -> Callable[[], object]:
+    """Return a call of a baseline on a kernel's random inputs."""
+    if name not in BASELINES:
+        raise MeasurementError(
+            "find a baseline", "no such baseline", got=name, expected=", ".join(BASELINES)
+        )
+    arrays = _with_random(function, request)
+    inputs = [arrays[param.name] for param in function.params if not param.is_output]
+    (output,) = [arrays[param.name] for param in function.params if param.is_output]
+    call = BASELINES[name]
+    return lambda: call(*inputs, out=output)
 
 
 def random_array(param: Param, seed: int, kind: str) -> Array:

@@ -6,13 +6,14 @@ adds code generation and loading. Nothing else in the project decides an order.
 
 from __future__ import annotations
 
-from dlcompiler.pipeline.build import build, emit_source
+from dlcompiler.pipeline.build import Kernel, build, emit_source
 from dlcompiler.pipeline.lower import PASSES, check_args, lower
 from dlcompiler.pipeline.observers import Change, Observer, show_changes
 
 __all__ = [
     "PASSES",
     "Change",
+    "Kernel",
     "Observer",
     "build",
     "check_args",

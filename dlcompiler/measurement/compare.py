@@ -1,0 +1,72 @@
+"""Compare two schedules: what differs in their programs, and which is faster."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dlcompiler.measurement.remote import RemoteKernel
+from dlcompiler.pipeline import build, lower
+from dlcompiler.runtime.timing import Paired
+from dlcompiler.schedule import Schedule
+from dlcompiler.target import Target
+from dlcompiler.te import PlaceholderOp, Tensor
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two schedules beside each other."""
+
+    a: str
+    b: str
+    timing: Paired
+    """Measured in alternation; a ratio above 1 says that the second one is faster."""
+    diff: str
+    """Unified diff of the two loop nests."""
+
+    def __repr__(self) -> str:
+        verdict = f"{self.b} takes {1 / self.timing.ratio:.3g} of {self.a}'s time"
+        return f"{self.diff}\n{self.timing}\n{verdict}"
+
+
+def compare(
+    a: Schedule,
+    b: Schedule,
+    args: Sequence[Tensor] | None = None,
+    *,
+    target: str | Target = "cpu",
+    rounds: int = 9,
+    timeout_s: float = 60.0,
+) -> Comparison:
+    """Compare two schedules of one expression, measured in alternation in a worker process.
+
+    Parameters
+    ----------
+    a, b : Schedule
+        The schedules, each at the state to compare.
+    args : sequence of Tensor, optional
+        Parameters of both; by default all inputs, then the outputs.
+    target : str or Target
+        What to build for; it must run here.
+    rounds : int
+        Samples of each.
+    timeout_s : float
+        Limit of the measurement [s].
+    """
+    chosen = default_args(a) if args is None else list(args)
+    kernels = [build(s, chosen, target, name) for s, name in ((a, "first"), (b, "second"))]
+    remote = [RemoteKernel.of(kernel) for kernel in kernels]
+    flops = kernels[0].work.flops or None
+    timing = remote[1].pair(remote[0], rounds=rounds, timeout_s=timeout_s, flops=flops)
+    texts = [str(lower(s, chosen, simple_mode=True)).splitlines() for s in (a, b)]
+    names = (a.name, b.name) if a.name != b.name else ("first", "second")
+    lines = difflib.unified_diff(*texts, fromfile=names[0], tofile=names[1], lineterm="", n=2)
+    return Comparison(*names, timing, "\n".join(lines))
+
+
+def default_args(schedule: Schedule) -> list[Tensor]:
+    """Return all inputs of a schedule, then its outputs."""
+    stages = schedule.state.stages
+    inputs = [stage.tensor for stage in stages if isinstance(stage.op, PlaceholderOp)]
+    return [*inputs, *schedule.outputs]

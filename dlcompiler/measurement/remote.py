@@ -1,0 +1,183 @@
+"""A kernel in a worker process: loaded from text, run and timed there."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy.typing as npt
+
+from dlcompiler.codegen import Source
+from dlcompiler.errors import MeasurementError
+from dlcompiler.pipeline import Kernel
+from dlcompiler.runtime.arguments import Param
+from dlcompiler.runtime.llvm import Options
+from dlcompiler.runtime.timing import Paired, Timing
+from dlcompiler.runtime.workers import Outcome, Worker
+from dlcompiler.target import Target
+
+Array = npt.NDArray[Any]
+LOAD_LIMIT_S = 60.0
+
+
+@cache
+def shared_worker() -> Worker:
+    """Return the worker of this process, for calls that need none of their own."""
+    return Worker()
+
+
+class RemoteKernel:
+    """A kernel that runs in a worker; it is compiled there, from LLVM text.
+
+    Parameters
+    ----------
+    source : Source
+        The generated code.
+    params : tuple of Param
+        Its parameters.
+    target : Target
+        What it was generated for.
+    threads : int, optional
+        Number of threads of its parallel loops; by default, the cores allowed.
+    worker : Worker, optional
+        By default, the worker of this process.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        params: tuple[Param, ...],
+        target: Target,
+        *,
+        threads: int | None = None,
+        worker: Worker | None = None,
+    ) -> None:
+        self.source = source
+        self.params = params
+        self.target = target
+        self.threads = threads
+        self.worker = worker or shared_worker()
+        self._loaded: tuple[int, int] | None = None
+        """Process generation and handle."""
+
+    @staticmethod
+    def of(kernel: Kernel, *, threads: int | None = None, worker: Worker | None = None) -> RemoteKernel:
+        """Return a kernel that was built here as one that runs in a worker."""
+        source = Source(kernel.source, "llvm", kernel.symbol, kernel.uses_threads, ())
+        return RemoteKernel(source, kernel.params, kernel.target, threads=threads, worker=worker)
+
+    @property
+    def name(self) -> str:
+        """Name of the kernel."""
+        return self.source.symbol
+
+    def load(self) -> Outcome | None:
+        """Load the kernel where it is not loaded yet; returns the outcome when that failed."""
+        if self._loaded is not None and self._loaded[0] == self.worker.generation:
+            return None
+        outcome = self.worker.call(
+            "load",
+            {
+                "symbol": self.source.symbol,
+                "params": [dataclasses.asdict(param) for param in self.params],
+                "options": dataclasses.asdict(Options.for_target(self.target)),
+                "threads": self.threads,
+            },
+            data=self.source.text.encode(),
+            timeout_s=LOAD_LIMIT_S,
+        )
+        if not outcome.ok:
+            return outcome
+        self._loaded = (self.worker.generation, outcome.value["handle"])
+        return None
+
+    @property
+    def handle(self) -> int:
+        """The loaded kernel's number in the worker."""
+        if self._loaded is None:
+            raise MeasurementError(f"use {self.name}", "the kernel is not loaded in the worker")
+        return self._loaded[1]
+
+    def run(self, arrays: Mapping[str, Array], *, timeout_s: float) -> Outcome:
+        """Run once; the outcome's arrays are the outputs.
+
+        Parameters
+        ----------
+        arrays : mapping of str to array
+            All parameters by name; outputs hold what they are to start with.
+        timeout_s : float
+            Limit [s].
+        """
+        if failure := self.load():
+            return failure
+        outputs = [param.name for param in self.params if param.is_output]
+        params = {"handle": self.handle, "threads": self.threads}
+        return self.worker.call("run", params, arrays=arrays, outputs=outputs, timeout_s=timeout_s)
+
+    def time(
+        self,
+        arrays: Mapping[str, Array] | None = None,
+        *,
+        limits: Mapping[str, float] | None = None,
+        seed: int = 0,
+        timeout_s: float,
+        flops: float | None = None,
+    ) -> Timing:
+        """Time the kernel, on arrays given or random ones.
+
+        Raises
+        ------
+        MeasurementError
+            If the kernel crashes, hangs or cannot be loaded.
+        """
+        if failure := self.load():
+            failure.unwrap(f"load {self.name}")
+        params = {
+            "handle": self.handle,
+            "threads": self.threads,
+            "random": {"seed": seed, "kind": "uniform"},
+            "limits": dict(limits or {}),
+        }
+        outcome = self.worker.call("time", params, arrays=arrays, timeout_s=timeout_s)
+        value = outcome.unwrap(f"measure {self.name}")
+        return Timing(tuple(value["samples_s"]), flops, value["batch"])
+
+    def pair(
+        self,
+        other: RemoteKernel | str,
+        *,
+        rounds: int,
+        seed: int = 0,
+        timeout_s: float,
+        flops: float | None = None,
+    ) -> Paired:
+        """Time this kernel and another one, or a baseline by name, in alternation.
+
+        Returns
+        -------
+        Paired
+            ``a`` is the other one, ``b`` this: a ratio above 1 says that this one is faster.
+
+        Raises
+        ------
+        MeasurementError
+            If one of them crashes, hangs or cannot be loaded.
+        """
+        if isinstance(other, RemoteKernel) and (failure := other.load()):
+            failure.unwrap(f"load {other.name}")
+        if failure := self.load():
+            failure.unwrap(f"load {self.name}")
+        params = {
+            "handle": self.handle,
+            "other": other if isinstance(other, str) else other.handle,
+            "threads": self.threads,
+            "random": {"seed": seed, "kind": "uniform"},
+            "rounds": rounds,
+        }
+        outcome = self.worker.call("pair", params, timeout_s=timeout_s)
+        value = outcome.unwrap(f"measure {self.name}")
+        a = Timing(tuple(value["other"]["samples_s"]), flops, value["other"]["batch"])
+        b = Timing(tuple(value["own"]["samples_s"]), flops, value["own"]["batch"])
+        return Paired(a, b, tuple(value["ratios"]))

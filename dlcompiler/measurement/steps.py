@@ -1,0 +1,199 @@
+"""A table of schedules, each verified and measured: the story of an optimisation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dlcompiler.analysis import work_of
+from dlcompiler.display import model, render
+from dlcompiler.errors import MeasurementError
+from dlcompiler.ir import PrimFunc
+from dlcompiler.measurement.remote import RemoteKernel
+from dlcompiler.measurement.verify import Verified, oracle_of, verify_kernel
+from dlcompiler.pipeline import emit_source, lower
+from dlcompiler.pipeline.build import parameters
+from dlcompiler.runtime.timing import Paired, Timing, format_seconds
+from dlcompiler.schedule import Schedule
+from dlcompiler.target import Target, resolve
+from dlcompiler.te import Tensor
+
+STEPS_MIME = "application/vnd.dlcompiler.steps+json"
+SLOW_S = 0.3
+"""Kernels slower than this [s] are measured in fewer rounds."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredStep:
+    """One schedule of the table."""
+
+    title: str
+    func: PrimFunc
+    """The loop nest as the schedule names it."""
+    schedule: Schedule
+    """A fork that stays at the state measured."""
+    timing: Timing
+    """Time of one call [s]."""
+    paired: Paired | None
+    """The same in alternation with the baseline."""
+    verified: Verified
+    threads: int | None
+
+    @property
+    def ratio(self) -> float | None:
+        """Speed relative to the baseline: above 1 is faster."""
+        return None if self.paired is None else self.paired.ratio
+
+    def __repr__(self) -> str:
+        spread = format_seconds(self.timing.spread_s)
+        parts = [f"{self.title}: {format_seconds(self.timing.median_s)} ± {spread}"]
+        if self.timing.gflops is not None:
+            parts.append(f"{self.timing.gflops:.3g} GFLOP/s")
+        if self.ratio is not None:
+            parts.append(f"{self.ratio:.2g} × baseline")
+        return ", ".join([*parts, "measured", "verified"])
+
+    def _repr_html_(self) -> str:
+        return render("step", self)
+
+
+class StepTable:
+    """Collects schedules with their loop nest, measured speed and verification.
+
+    Parameters
+    ----------
+    baseline : str, optional
+        What each is measured beside, in alternation: ``numpy.matmul`` is ``a @ b`` of the first two
+        parameters. ``None``: nothing.
+    threads : int
+        Number of threads of kernels and baseline.
+    target : str or Target
+        What to build for.
+    """
+
+    def __init__(
+        self,
+        baseline: str | None = None,
+        *,
+        threads: int | None = 1,
+        target: str | Target = "cpu",
+    ) -> None:
+        self.baseline = baseline
+        self.threads = threads
+        self.target = target
+        self.steps: list[MeasuredStep] = []
+
+    def add(
+        self,
+        title: str,
+        schedule: Schedule,
+        args: Sequence[Tensor],
+        *,
+        threads: int | None = None,
+        rounds: int = 9,
+        timeout_s: float = 120.0,
+    ) -> MeasuredStep:
+        """Verify and measure a schedule in a worker process, and keep the result.
+
+        Parameters
+        ----------
+        title : str
+            What was done.
+        schedule : Schedule
+            At the state to measure.
+        args : sequence of Tensor
+            Parameters of the kernel: inputs first, outputs last.
+        threads : int, optional
+            Number of threads, of the table by default.
+        rounds : int
+            Samples of the kernel and of the baseline; fewer for slow kernels.
+        timeout_s : float
+            Limit of each run [s].
+
+        Raises
+        ------
+        VerificationError
+            If the result is wrong; nothing is added then.
+        MeasurementError
+            If the kernel crashes or hangs.
+        """
+        count = self.threads if threads is None else threads
+        source, func = emit_source(schedule, args, self.target)
+        kernel = RemoteKernel(source, parameters(func), resolve(self.target), threads=count)
+        worst = verify_kernel(kernel, args, oracle_of(schedule, 0), timeout_s=timeout_s)
+        flops = work_of(schedule.outputs).flops or None
+        first = kernel.time(
+            limits={"warmup": 1, "min_repeats": 1, "max_repeats": 3, "min_seconds": 0.0},
+            timeout_s=timeout_s,
+            flops=flops,
+        )
+        rounds = rounds if first.median_s < SLOW_S else 3
+        pair = None
+        if self.baseline is not None:
+            pair = kernel.pair(self.baseline, rounds=rounds, timeout_s=timeout_s, flops=flops)
+            timing = pair.b
+        else:
+            timing = kernel.time(limits={"min_repeats": rounds}, timeout_s=timeout_s, flops=flops)
+        step = MeasuredStep(
+            title,
+            lower(schedule, args, simple_mode=True),
+            schedule.fork(title),
+            timing,
+            pair,
+            Verified(("numpy",), schedule.outputs[0].shape, 0, worst),
+            count,
+        )
+        self.steps.append(step)
+        return step
+
+    def __getitem__(self, title: str) -> MeasuredStep:
+        for step in self.steps:
+            if step.title == title:
+                return step
+        raise MeasurementError(
+            f"step {title!r}", "no such step", expected=", ".join(s.title for s in self.steps)
+        )
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the table as data; times in seconds."""
+        return [
+            {
+                "step": step.title,
+                "threads": step.threads,
+                "median_s": step.timing.median_s,
+                "spread_s": step.timing.spread_s,
+                "gflops": step.timing.gflops,
+                "baseline_gflops": None if step.paired is None else step.paired.a.gflops,
+                "ratio": step.ratio,
+                "verified": True,
+                "label": step.timing.label,
+            }
+            for step in self.steps
+        ]
+
+    def __repr__(self) -> str:
+        heading = f"{'step':<20} {'threads':>7} {'time':>10} {'±':>8} {'GFLOP/s':>8}"
+        beside = f" {self.baseline:>13} {'ratio':>6}" if self.baseline else ""
+        lines = [heading + beside + "  (measured)"]
+        for step in self.steps:
+            line = (
+                f"{step.title:<20} {step.threads or 'all':>7} "
+                f"{format_seconds(step.timing.median_s):>10} "
+                f"{format_seconds(step.timing.spread_s):>8} {step.timing.gflops or 0:>8.1f}"
+            )
+            if step.paired is not None:
+                line += f" {step.paired.a.gflops or 0:>13.1f} {step.ratio:>6.2f}"
+            lines.append(line + "  verified")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return render("steps", self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        """Return text, HTML, and the data that ``dlcompiler tour`` reads."""
+        return {
+            "text/plain": repr(self),
+            "text/html": self._repr_html_(),
+            STEPS_MIME: model("steps", self),
+        }

@@ -1,0 +1,228 @@
+"""Verify a schedule: run its kernel in a worker, and compare with oracles."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dlcompiler import dtypes
+from dlcompiler.errors import VerificationError
+from dlcompiler.ir import For, PrimFunc, Stmt
+from dlcompiler.ir.rewrite import children
+from dlcompiler.measurement.remote import RemoteKernel
+from dlcompiler.pipeline import emit_source, lower
+from dlcompiler.pipeline.build import parameters
+from dlcompiler.runtime.workers import Worker
+from dlcompiler.schedule import Schedule
+from dlcompiler.simulate import interpret
+from dlcompiler.target import Target, resolve
+from dlcompiler.te import Tensor
+
+te_eval = sys.modules["dlcompiler.te.evaluate"]
+from dlcompiler.te.tensor import PlaceholderOp
+
+Array = npt.NDArray[Any]
+MAX_INTERPRETED_STEPS = 200_000
+"""Programs of more steps are left to the NumPy oracle; the interpreter needs about a second."""
+KEPT_ORACLES = 4
+
+
+@dataclass(frozen=True)
+class Verified:
+    """The result was right, by the oracles named."""
+
+    oracles: tuple[str, ...]
+    """What it was compared with: ``numpy``, ``interpreter``."""
+    shape: tuple[int, ...]
+    """Shape of the (first) output."""
+    seed: int
+    """Seed of the inputs."""
+    worst: float
+    """Largest difference from the oracle, as a fraction of what rounding allows."""
+
+    def __repr__(self) -> str:
+        oracles = "+".join(self.oracles)
+        return f"Verified(oracle={oracles!r}, shape={self.shape}, worst={self.worst:.2g} of the bound)"
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """Inputs, what must come out, and how far a right result may be from it."""
+
+    inputs: Mapping[Tensor, Array]
+    expected: Mapping[Tensor, Array]
+    bounds: Mapping[Tensor, Array]
+
+
+def verify(
+    schedule: Schedule,
+    args: Sequence[Tensor],
+    *,
+    target: str | Target = "cpu",
+    seed: int = 0,
+    timeout_s: float = 60.0,
+    worker: Worker | None = None,
+) -> Verified:
+    """Check that a schedule computes its expression.
+
+    The kernel runs in a worker process on random inputs, its outputs poisoned. The oracle is
+    `te.evaluate` (NumPy, accumulating in float64); programs of few steps also run in the
+    interpreter, which finds reads out of bounds, uninitialised elements and races.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule, at the state to check.
+    args : sequence of Tensor
+        Parameters of the kernel: inputs first, outputs last.
+    target : str or Target
+        What to build for; it must run here.
+    seed : int
+        Seed of the inputs.
+    timeout_s : float
+        Limit of the kernel's run [s].
+    worker : Worker, optional
+        Where to run; by default, in the worker of this process.
+
+    Returns
+    -------
+    Verified
+
+    Raises
+    ------
+    VerificationError
+        With oracle, shape, seed, first wrong index, got, expected and the bound.
+    MeasurementError
+        If the kernel crashes or hangs.
+    """
+    source, func = emit_source(schedule, args, target)
+    kernel = RemoteKernel(source, parameters(func), resolve(target), worker=worker)
+    oracle = oracle_of(schedule, seed)
+    worst = verify_kernel(kernel, args, oracle, seed=seed, timeout_s=timeout_s)
+    oracles = ["numpy"]
+    if count_steps(func) <= MAX_INTERPRETED_STEPS:
+        worst = max(worst, _interpret(schedule, args, oracle, seed))
+        oracles.append("interpreter")
+    return Verified(tuple(oracles), schedule.outputs[0].shape, seed, worst)
+
+
+_kept: dict[tuple[tuple[Tensor, ...], int], Oracle] = {}
+
+
+def oracle_of(schedule: Schedule, seed: int) -> Oracle:
+    """Return inputs, expected outputs and bounds for a schedule's expression.
+
+    The last few are kept, since one expression is verified under many schedules.
+    """
+    root = schedule.history.history.root.state
+    inputs = [stage.tensor for stage in root.stages if isinstance(stage.op, PlaceholderOp)]
+    key = (schedule.outputs, seed)
+    if key not in _kept:
+        arrays = {tensor: random_input(tensor, seed + n) for n, tensor in enumerate(inputs)}
+        expected, bounds = {}, {}
+        for tensor in schedule.outputs:
+            expected[tensor] = np.asarray(te_eval.evaluate(tensor, arrays, accumulate="float64"))
+            bounds[tensor] = np.asarray(te_eval.absolute_bound(tensor, arrays))
+        while len(_kept) >= KEPT_ORACLES:
+            _kept.pop(next(iter(_kept)))
+        _kept[key] = Oracle(arrays, expected, bounds)
+    return _kept[key]
+
+
+def random_input(tensor: Tensor, seed: int) -> Array:
+    """Return reproducible values: floats in [-1, 1), integers of up to 7 bits."""
+    generator = np.random.default_rng(seed)
+    dtype = dtypes.to_numpy(tensor.dtype)
+    if dtypes.is_bool(tensor.dtype):
+        return generator.integers(0, 2, tensor.shape).astype(dtype)
+    if dtypes.is_float(tensor.dtype):
+        return generator.uniform(-1, 1, tensor.shape).astype(dtype)
+    low = 0 if dtypes.is_unsigned(tensor.dtype) else -64
+    return generator.integers(low, 64, tensor.shape).astype(dtype)
+
+
+def poisoned(tensor: Tensor) -> Array:
+    """Return an output array whose elements are wrong until they are written."""
+    dtype = dtypes.to_numpy(tensor.dtype)
+    fill = np.nan if dtypes.is_float(tensor.dtype) else np.iinfo(dtype).max if dtypes.is_int(
+        tensor.dtype
+    ) else True  # fmt: skip
+    return np.full(tensor.shape, fill, dtype)
+
+
+def verify_kernel(
+    kernel: RemoteKernel,
+    args: Sequence[Tensor],
+    oracle: Oracle,
+    *,
+    seed: int = 0,
+    timeout_s: float = 60.0,
+) -> float:
+    """Run a kernel in its worker and compare; returns the worst fraction of the bound."""
+    arrays = {
+        param.name: oracle.inputs[tensor] if tensor in oracle.inputs else poisoned(tensor)
+        for param, tensor in zip(kernel.params, args, strict=True)
+    }
+    outcome = kernel.run(arrays, timeout_s=timeout_s)
+    outcome.unwrap(f"verify {kernel.name}")
+    worst = 0.0
+    for param, tensor in zip(kernel.params, args, strict=True):
+        if tensor in oracle.expected:
+            got = outcome.arrays[param.name]
+            worst = max(worst, _compare("numpy", tensor, got, oracle, seed))
+    return worst
+
+
+def _interpret(schedule: Schedule, args: Sequence[Tensor], oracle: Oracle, seed: int) -> float:
+    func = lower(schedule, args, simple_mode=True)
+    arrays = [oracle.inputs[t].copy() if t in oracle.inputs else poisoned(t) for t in args]
+    interpret(func, arrays)
+    worst = 0.0
+    for tensor, got in zip(args, arrays, strict=True):
+        if tensor in oracle.expected:
+            worst = max(worst, _compare("interpreter", tensor, got, oracle, seed))
+    return worst
+
+
+def _compare(name: str, tensor: Tensor, got: Array, oracle: Oracle, seed: int) -> float:
+    """Return the largest difference as a fraction of the bound; raise where it is above 1."""
+    expected = oracle.expected[tensor]
+    bound = oracle.bounds[tensor]
+    with np.errstate(invalid="ignore", over="ignore"):
+        difference = np.abs(got.astype(np.float64) - expected.astype(np.float64))
+        same = (got == expected) | (np.isnan(got.astype(float)) & np.isnan(expected.astype(float)))
+        wrong = ~same & ~(difference <= bound)
+        fraction = np.where(same, 0.0, difference / np.maximum(bound, np.finfo(float).tiny))
+    if wrong.any():
+        index = tuple(int(i) for i in np.argwhere(wrong)[0])
+        raise VerificationError(
+            f"verify {tensor.name}",
+            f"{int(wrong.sum())} of {wrong.size} elements differ from the oracle",
+            oracle=name,
+            shape=tensor.shape,
+            seed=seed,
+            index=index,
+            got=f"{tensor.name}{list(index)} = {got[index]!r}",
+            expected=f"{expected[index]!r}, within {bound[index]:.3g}",
+            bound=float(bound[index]),
+        )
+    return float(fraction.max(initial=0.0))
+
+
+def count_steps(func: PrimFunc) -> int:
+    """Count the statements that a run executes, guards taken as true."""
+
+    def count(stmt: Stmt) -> int:
+        inner = sum(count(child) for child in children(stmt) if isinstance(child, Stmt))
+        if isinstance(stmt, For):
+            return int(getattr(stmt.extent, "value", 1)) * (inner + 1)
+        return inner + 1
+
+    return count(func.body)
+
+
