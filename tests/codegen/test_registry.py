@@ -19,6 +19,7 @@ from dlcompiler.ir import (
     const,
     index_const,
 )
+from dlcompiler.target.presets import X86_64_SSE2
 
 
 def _copy(dtype="float32", lanes=1, name="copy"):
@@ -77,6 +78,17 @@ def test_reserved_names(target, name):
         f"generate LLVM code for {name or 'a function'}: the name of the function is reserved\n"
         f"  got       {name!r}\n"
         "  hint      give the function another name"
+    )
+
+
+def test_float16_where_the_machine_cannot_convert_it():
+    with pytest.raises(TargetError) as error:
+        emit(_copy("float16"), X86_64_SSE2)
+    assert str(error.value) == (
+        "generate LLVM code for copy: float16 needs a processor that converts it\n"
+        "  got       x86-64-sse2\n"
+        "  expected  a target with the feature f16c\n"
+        "  hint      compute in float32"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dlcompiler import dtypes
 from dlcompiler.codegen.llvm import arithmetic
@@ -13,8 +13,7 @@ from dlcompiler.codegen.llvm.writer import Function
 from dlcompiler.ir import Binary, Buffer, Const, Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Offset:
+class Offset(NamedTuple):
     """A distance in elements: an operand (or None for 0) plus a constant.
 
     The constant is kept apart so that neighbouring accesses share the operand.
@@ -107,6 +106,14 @@ class Addresses:
             Offset(w.pure(f"extractelement {type_} {total}, i64 {lane}"), 0)
             for lane in range(lanes)
         ]
+
+
+def span(buffer: Buffer) -> int:
+    """Return how many elements of memory a buffer reaches over."""
+    if buffer.size == 0:
+        return 0
+    steps = zip(buffer.shape, buffer.strides, strict=True)
+    return 1 + sum((extent - 1) * stride for extent, stride in steps)
 
 
 def _without_constant(index: Expr) -> tuple[Expr | None, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dlcompiler import dtypes
 from dlcompiler.codegen.llvm.calls import LIBM
 from dlcompiler.codegen.llvm.debug import DebugInfo, statement_lines
 from dlcompiler.codegen.llvm.parallel import buffer_parameter
@@ -9,7 +10,7 @@ from dlcompiler.codegen.llvm.statements import Statements
 from dlcompiler.codegen.llvm.writer import Function, Module
 from dlcompiler.codegen.source import Source
 from dlcompiler.errors import TargetError
-from dlcompiler.ir import PrimFunc
+from dlcompiler.ir import Expr, PrimFunc, walk
 from dlcompiler.target import Target
 
 RESERVED = frozenset(
@@ -40,7 +41,8 @@ def emit(func: PrimFunc, target: Target) -> Source:
     Raises
     ------
     TargetError
-        For bfloat16, vectors of more than 64 lanes, and reserved names.
+        For bfloat16, float16 where the machine does not convert it, vectors of more than 64
+        lanes, and reserved names.
     """
     if func.name in RESERVED or func.name.startswith(("llvm.", "dlc_")) or not func.name:
         raise TargetError(
@@ -49,6 +51,7 @@ def emit(func: PrimFunc, target: Target) -> Source:
             got=repr(func.name),
             hint="give the function another name",
         )
+    _check_float16(func, target)
     module = Module(DebugInfo(func.name), target.triple)
     w = Function(module, func.name, line=1)
     statements = Statements(w, statement_lines(func), is_outlined=False)
@@ -60,3 +63,18 @@ def emit(func: PrimFunc, target: Target) -> Source:
     text, lines = module.finished()
     uses_threads = "dlc_parallel_for" in module.declarations
     return Source(text, "llvm", func.name, uses_threads, lines)
+
+
+def _check_float16(func: PrimFunc, target: Target) -> None:
+    """Refuse float16 where LLVM would call functions that the C library may lack."""
+    if not target.triple.startswith(("x86_64", "i686")) or target.has("f16c"):
+        return
+    for node in walk(func.body):
+        if isinstance(node, Expr) and dtypes.element(node.dtype) == "float16":
+            raise TargetError(
+                f"generate LLVM code for {func.name}",
+                "float16 needs a processor that converts it",
+                got=target.name,
+                expected="a target with the feature f16c",
+                hint="compute in float32",
+            )

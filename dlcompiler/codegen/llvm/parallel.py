@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dlcompiler import dtypes
+from dlcompiler.codegen.llvm.addresses import span
 from dlcompiler.codegen.llvm.types import identifier
 from dlcompiler.codegen.llvm.writer import Function, Module
 from dlcompiler.ir import Allocate, Buffer, For, Load, Store, Var, walk
@@ -51,9 +52,10 @@ def captures(loop: For) -> Captures:
 
 def buffer_parameter(buffer: Buffer) -> str:
     """Return type and attributes of a parameter that points to a buffer."""
-    size = buffer.size * dtypes.bytes_of(buffer.dtype)
+    element_bytes = dtypes.bytes_of(buffer.dtype)
+    size = span(buffer) * element_bytes
     readable = f" dereferenceable({size})" if size else ""
-    return f"ptr noalias align {dtypes.bytes_of(buffer.dtype)}{readable}"
+    return f"ptr noalias align {element_bytes}{readable}"
 
 
 def write_entry(module: Module, symbol: str, line: int, types: list[str]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from dlcompiler import dtypes
 from dlcompiler.codegen.llvm import memory, parallel
+from dlcompiler.codegen.llvm.addresses import span
 from dlcompiler.codegen.llvm.expressions import Expressions
 from dlcompiler.codegen.llvm.types import memory_type
 from dlcompiler.codegen.llvm.writer import Function
@@ -159,7 +160,7 @@ class Statements:
 
     def _allocate(self, buffer: Buffer) -> None:
         """Provide memory in the prologue: its size is fixed, so one block serves all iterations."""
-        w, elements = self.w, _span(buffer)
+        w, elements = self.w, max(span(buffer), 1)
         size = elements * dtypes.bytes_of(buffer.dtype)
         pointer = f"%{w.name(buffer.name)}"
         if self._stack_bytes + size <= STACK_BYTES:
@@ -175,9 +176,3 @@ class Statements:
             )
             w.epilogue(f"call void {free}(ptr {pointer})")
         self.expressions.addresses.pointers[buffer] = pointer
-
-
-def _span(buffer: Buffer) -> int:
-    """Return how many elements of memory a buffer reaches over; at least 1."""
-    steps = zip(buffer.shape, buffer.strides, strict=True)
-    return 1 + sum(max(extent - 1, 0) * stride for extent, stride in steps)

@@ -34,8 +34,8 @@ class Function:
         self._first_line = line
         self._scope = module.debug.subprogram(symbol, line)
         self._parameters: list[str] = []
-        self._prologue: list[str] = []
-        self._epilogue: list[str] = []
+        self._prologue: list[tuple[str, int]] = []
+        self._epilogue: list[tuple[str, int]] = []
         self._names: dict[str, int] = {"entry": 1}
         self._count = 0
         self._known: dict[str, str] = {}
@@ -89,14 +89,11 @@ class Function:
 
     def prologue(self, instruction: str) -> None:
         """Add an instruction to the start of the function, where it runs once a call."""
-        self._prologue.append(f"  {instruction}{self._line_zero()}")
+        self._prologue.append((f"  {instruction}{self._suffix}", self._line))
 
     def epilogue(self, instruction: str) -> None:
         """Add an instruction to the end of the function."""
-        self._epilogue.append(f"  {instruction}{self._line_zero()}")
-
-    def _line_zero(self) -> str:
-        return f", !dbg !{self.module.debug.location(self._scope, 0)}"
+        self._epilogue.append((f"  {instruction}{self._suffix}", self._line))
 
     # -- blocks -------------------------------------------------------------------------------
 
@@ -138,10 +135,10 @@ class Function:
         return [
             (f"{head} {attributes} !dbg !{self._scope} {{", self._first_line),
             ("entry:", self._first_line),
-            *((line, 0) for line in self._prologue),
+            *self._prologue,
             *self.lines,
-            *((line, 0) for line in self._epilogue),
-            (f"  ret void{self._line_zero()}", 0),
+            *self._epilogue,
+            (f"  ret void, !dbg !{self.module.debug.location(self._scope, 0)}", 0),
             ("}", 0),
             ("", 0),
         ]
