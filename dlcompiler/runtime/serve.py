@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import select
 import signal
@@ -58,6 +59,8 @@ def serve(entries: Mapping[str, Handler]) -> None:
     error. If the caller dies while a handler hangs, this process ends itself.
     """
     requests, answers = _take_over_pipes()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # what was printed comes with its answer
     threading.Thread(target=_end_with_caller, args=(requests,), daemon=True).start()
     handlers = {SETUP: _set_up, **entries}
     decoder = Decoder()
@@ -133,7 +136,7 @@ def _end_with_caller(requests: int) -> None:
     """
     poll = select.poll()
     poll.register(requests, 0)
-    while not any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll()):
+    while not poll.poll():
         pass
     time.sleep(_GRACE_S)  # an idle process sees the end of its input and leaves by itself
     if os.getpgid(0) == os.getpid():

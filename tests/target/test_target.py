@@ -1,0 +1,128 @@
+"""Targets: the registry, presets, and what is detected here."""
+
+import dataclasses
+import itertools
+import os
+
+import pytest
+
+from dlcompiler import target
+from dlcompiler.errors import TargetError
+from dlcompiler.target import CacheLevel, detect
+from dlcompiler.target.presets import X86_64_AVX2, X86_64_LEVELS, X86_64_SSE2
+
+
+@pytest.mark.parametrize("name", target.names())
+def test_every_name_resolves_to_a_target_of_that_name(name):
+    found = target.resolve(name)
+    assert found.name == name
+    assert found.kind == "cpu"
+    assert target.resolve(name) is found
+    assert target.resolve(found) is found
+    assert hash(found) == hash(dataclasses.replace(found))
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones():
+    with pytest.raises(TargetError) as caught:
+        target.resolve("x86-64-avx")
+    assert str(caught.value) == (
+        "resolve a target: no target has this name\n"
+        "  got       'x86-64-avx'\n"
+        "  expected  'cpu', 'x86-64-avx2', 'x86-64-sse2'\n"
+        "  hint      did you mean 'x86-64-avx2'?"
+    )
+
+
+@pytest.mark.parametrize("wrong", [None, 3, [], {}])
+def test_what_is_no_name_is_refused(wrong):
+    with pytest.raises(TargetError, match="no target has this name"):
+        target.resolve(wrong)
+
+
+@pytest.mark.parametrize(
+    ("machine", "dtype", "lanes"),
+    [
+        (X86_64_AVX2, "float32", 8),
+        (X86_64_AVX2, "float32x2", 8),
+        (X86_64_AVX2, "int8", 32),
+        (X86_64_SSE2, "float64", 2),
+        (dataclasses.replace(X86_64_SSE2, vector_bits=32), "float64", 1),
+    ],
+)
+def test_lanes(machine, dtype, lanes):
+    assert machine.lanes(dtype) == lanes
+
+
+def test_a_target_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        X86_64_AVX2.cores = 4
+    with pytest.raises(TypeError):
+        X86_64_AVX2.limits["max_lanes"] = 128
+
+
+def test_scopes_and_features():
+    assert X86_64_AVX2.scope("global").capacity is None
+    assert X86_64_AVX2.scope("local").rank > X86_64_AVX2.scope("global").rank
+    assert X86_64_AVX2.scope("shared") is None
+    assert X86_64_AVX2.has("fma")
+    assert not X86_64_SSE2.has("fma")
+
+
+def test_the_levels_of_x86_64_grow():
+    levels = list(X86_64_LEVELS.values())
+    for smaller, larger in itertools.pairwise(levels):
+        assert set(smaller) < set(larger)
+
+
+def test_the_machine_is_described_as_it_is():
+    host = detect.host()
+    assert host.model
+    assert host.llvm_cpu
+    assert set(host.cores) == os.sched_getaffinity(0)
+    assert sorted(core for group in host.core_groups for core in group) == list(host.cores)
+    assert 1 <= detect.available_cores() <= len(host.cores)
+    assert all(cache.bytes > 0 and cache.line > 0 for cache in host.caches)
+    assert not set(host.assumed) - {"caches", "core_groups"}
+
+
+def write(folder, files):
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
+
+
+def test_hardware_threads_of_one_core_are_grouped(tmp_path, monkeypatch):
+    monkeypatch.setattr(detect, "_CPUS", tmp_path)
+    siblings = {0: "0,2", 1: "1,3", 2: "0,2", 3: "1,3"}
+    write(tmp_path, {f"cpu{n}/topology/thread_siblings_list": text for n, text in siblings.items()})
+    assert detect._groups((0, 1, 2, 3)) == ((0, 2), (1, 3))
+    assert detect._groups((0, 1)) == ((0,), (1,)), "only cores that this process may use count"
+
+
+def test_caches_are_read_and_instruction_caches_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(detect, "_CPUS", tmp_path)
+    rows = [("1", "Data", "48K"), ("1", "Instruction", "32K"), ("2", "Unified", "1024K")]
+    for number, (level, kind, size) in enumerate(rows):
+        folder = f"cpu0/cache/index{number}"
+        texts = {"level": level, "type": kind, "size": size, "coherency_line_size": "64"}
+        write(tmp_path, {f"{folder}/{name}": text for name, text in texts.items()})
+        write(tmp_path, {f"{folder}/shared_cpu_list": "0-1,4"})
+    assert detect._caches(0) == (
+        CacheLevel("L1d", 48 * 1024, 64, 3),
+        CacheLevel("L2", 1024 * 1024, 64, 3),
+    )
+    assert [str(cache) for cache in detect._caches(0)] == ["L1d 48 KiB", "L2 1 MiB"]
+
+
+def test_what_cannot_be_read_is_not_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(detect, "_CPUS", tmp_path)
+    assert detect._caches(0) is None
+    assert detect._groups((0,)) is None
+
+
+@pytest.mark.parametrize(("quota", "cores"), [(None, 8), (2.0, 2), (0.5, 1), (100.0, 8)])
+def test_the_quota_of_a_container_limits_the_cores(quota, cores, monkeypatch):
+    monkeypatch.setattr(detect, "_quota", lambda: quota)
+    monkeypatch.setattr(detect, "_affinity", lambda: tuple(range(8)))
+    assert detect.available_cores() == cores

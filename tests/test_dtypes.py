@@ -1,0 +1,156 @@
+"""Names of data types, their sizes, and promotion."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dlcompiler import dtypes
+from dlcompiler.errors import ExpressionError
+
+INTEGERS = [name for name in dtypes.SCALARS if dtypes.is_int(name)]
+FLOATS = [name for name in dtypes.SCALARS if dtypes.is_float(name)]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "family", "bits", "nbytes"),
+    [
+        ("bool", "bool", 1, 1),
+        ("index", "index", 64, 8),
+        ("int8", "int", 8, 1),
+        ("uint16", "uint", 16, 2),
+        ("float16", "float", 16, 2),
+        ("bfloat16", "float", 16, 2),
+        ("float64", "float", 64, 8),
+    ],
+)
+def test_families_and_sizes(dtype, family, bits, nbytes):
+    assert dtypes.family(dtype) == family
+    assert dtypes.bits(dtype) == bits
+    assert dtypes.bytes_of(dtype) == nbytes
+
+
+def test_an_index_is_no_data_integer():
+    assert dtypes.is_index("index")
+    assert not dtypes.is_int("index")
+    assert not dtypes.is_index("int64")
+
+
+def test_vectors():
+    assert dtypes.element("float32x8") == "float32"
+    assert dtypes.lanes("float32x8") == 8
+    assert dtypes.bytes_of("float32x8") == 32
+    assert dtypes.with_lanes("indexx4", 2) == "indexx2"
+    assert dtypes.with_lanes("float32x8", 1) == "float32"
+    assert dtypes.is_float("float32x8")
+
+
+@pytest.mark.parametrize("name", ["float", "float32x1", "float32x0", "float32x08", "x8", "", None])
+def test_a_wrong_name_is_refused(name):
+    assert not dtypes.is_dtype(name)
+    with pytest.raises(ExpressionError, match="not the name of a data type"):
+        dtypes.bits(name)
+
+
+def test_a_wrong_name_gets_a_hint():
+    with pytest.raises(ExpressionError) as caught:
+        dtypes.element("flaot32")
+    assert str(caught.value).startswith("read a dtype: not the name of a data type\n")
+    assert "did you mean 'float32'?" in str(caught.value)
+
+
+def test_lanes_must_be_positive():
+    with pytest.raises(ExpressionError, match="lanes must be positive"):
+        dtypes.with_lanes("float32", 0)
+
+
+def test_extreme_values():
+    assert dtypes.min_value("int8") == -128
+    assert dtypes.max_value("uint8") == 255
+    assert dtypes.min_value("uint64") == 0
+    assert dtypes.max_value("float32") == np.inf
+    assert dtypes.min_value("float16x4") == -np.inf
+    assert (dtypes.min_value("bool"), dtypes.max_value("bool")) == (False, True)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_extreme_integers_are_those_of_numpy(dtype):
+    assert dtypes.min_value(dtype) == np.iinfo(dtype).min
+    assert dtypes.max_value(dtype) == np.iinfo(dtype).max
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        ("float32", "int64", "float32"),
+        ("float16", "uint64", "float16"),
+        ("float16", "bfloat16", "float32"),
+        ("float32", "float64", "float64"),
+        ("bool", "int8", "int8"),
+        ("bool", "index", "index"),
+        ("index", "int8", "int8"),
+        ("index", "float32", "float32"),
+        ("int32", "uint32", "int64"),
+        ("uint8", "int8", "int16"),
+        ("uint8", "int16", "int16"),
+        ("uint32", "int8", "int64"),
+        ("uint64", "uint8", "uint64"),
+        ("float32x8", "int32", "float32x8"),
+        ("indexx4", "int32x4", "int32x4"),
+    ],
+)
+def test_promotion(a, b, expected):
+    assert dtypes.promote(a, b) == expected
+    assert dtypes.promote(b, a) == expected
+
+
+@pytest.mark.parametrize("signed", ["int8", "int16", "int32", "int64"])
+def test_no_type_holds_uint64_and_a_signed_integer(signed):
+    with pytest.raises(ExpressionError) as caught:
+        dtypes.promote("uint64", signed)
+    assert "no data type holds the values of both" in str(caught.value)
+    assert "cast one of them" in str(caught.value)
+
+
+def test_vectors_of_different_lengths_are_refused():
+    with pytest.raises(ExpressionError, match="different lengths"):
+        dtypes.promote("float32x8", "float32x4")
+
+
+@given(st.sampled_from(dtypes.SCALARS))
+def test_promotion_with_itself_changes_nothing(dtype):
+    assert dtypes.promote(dtype, dtype) == dtype
+
+
+def test_integers_promote_as_in_numpy_where_numpy_stays_with_integers():
+    for a, b in itertools.product(INTEGERS, INTEGERS):
+        expected = np.promote_types(a, b)
+        if expected.kind != "f":
+            assert dtypes.promote(a, b) == expected.name
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, "bool", "float16", "float32", "float64"])
+def test_to_numpy_and_back(dtype):
+    assert dtypes.from_numpy(dtypes.to_numpy(dtype)) == dtype
+
+
+def test_an_index_is_int64_in_memory():
+    assert dtypes.to_numpy("index") == np.int64
+
+
+def test_bfloat16_has_no_arrays():
+    with pytest.raises(ExpressionError, match="NumPy has no such data type"):
+        dtypes.to_numpy("bfloat16")
+
+
+def test_a_foreign_byte_order_is_refused():
+    with pytest.raises(ExpressionError, match="foreign byte order"):
+        dtypes.from_numpy(">f4")
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "U4", "O", "datetime64[s]"])
+def test_other_dtypes_of_numpy_are_refused(dtype):
+    with pytest.raises(ExpressionError, match="no such data type here"):
+        dtypes.from_numpy(dtype)
