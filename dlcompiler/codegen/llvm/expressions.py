@@ -136,12 +136,11 @@ class Expressions:
 
     def _ramp(self, node: Ramp) -> str:
         w, element = self.w, dtypes.element(node.dtype)
-        known = node.stride.value if isinstance(node.stride, Const) else 1
-        factors = (constant(lane * known, element) for lane in range(node.lanes))
-        steps = f"<{', '.join(f'{value_type(element)} {factor}' for factor in factors)}>"
-        if not isinstance(node.stride, Const):
+        if isinstance(node.stride, Const):
+            steps = _multiples(node.stride.value, node.dtype)
+        else:
             stride = splat(w, self.value(node.stride), element, node.lanes)
-            steps = arithmetic.binary(w, "mul", node.dtype, steps, stride)
+            steps = arithmetic.binary(w, "mul", node.dtype, _multiples(1, node.dtype), stride)
         base = splat(w, self.value(node.base), element, node.lanes)
         return arithmetic.binary(w, "add", node.dtype, base, steps)
 
@@ -152,7 +151,7 @@ class Expressions:
 
     def _choice(self, condition: Expr, a: Expr, b: Expr) -> str:
         """Write an `IfThenElse`."""
-        if not (_may_not_run(a) or _may_not_run(b)):
+        if not (_loads_or_calls(a) or _loads_or_calls(b)):
             return self._select(condition, a.dtype, self.value(a), self.value(b))
         if is_uniform(condition):
             return self._branch(self.value(first_lane(condition)), a.dtype, a, b)
@@ -178,7 +177,7 @@ class Expressions:
     def _logical(self, node: Logical) -> str:
         """Write ``and``/``or``; the second side runs always if it can do no harm."""
         w, dtype = self.w, node.dtype
-        if not _may_not_run(node.b):
+        if not _loads_or_calls(node.b):
             return w.pure(
                 f"{node.op} {value_type(dtype)} {self.value(node.a)}, {self.value(node.b)}"
             )
@@ -235,6 +234,13 @@ def _operands(node: Expr) -> Sequence[Expr]:
     return ()
 
 
+def _multiples(step: float, dtype: str) -> str:
+    """Return the constant ``<0, step, 2 * step, …>``."""
+    type_ = value_type(dtypes.element(dtype))
+    numbers = (constant(lane * step, dtypes.element(dtype)) for lane in range(dtypes.lanes(dtype)))
+    return f"<{', '.join(f'{type_} {number}' for number in numbers)}>"
+
+
 def _integer_constant(expr: Expr) -> int | None:
     """Return the integer that `expr` is in all lanes, if it is a constant."""
     match expr:
@@ -243,6 +249,6 @@ def _integer_constant(expr: Expr) -> int | None:
     return None
 
 
-def _may_not_run(expr: Expr) -> bool:
-    """Tell whether `expr` must not, or had better not, be computed where it is not chosen."""
+def _loads_or_calls(expr: Expr) -> bool:
+    """Tell whether `expr` may do harm where it is not chosen, or takes long."""
     return any(isinstance(node, Load | Call) for node in walk(expr))

@@ -13,11 +13,12 @@ from dlcompiler.errors import TargetError
 from dlcompiler.ir import Expr, PrimFunc, walk
 from dlcompiler.target import Target
 
+_MATH = (*LIBM, "sqrt", "floor", "ceil", "trunc", "roundeven", "fabs", "fma")
 RESERVED = frozenset(
-    {"aligned_alloc", "free", "malloc", "memcpy", "memmove", "memset", *LIBM}
-    | {f"{name}f" for name in LIBM}
+    {"aligned_alloc", "free", "malloc", "memcpy", "memmove", "memset", *_MATH}
+    | {f"{name}f" for name in _MATH}
 )
-"""Functions that the code calls, or that LLVM makes it call."""
+"""What the code calls, or LLVM makes it call: a kernel of that name would call itself."""
 
 
 def emit(func: PrimFunc, target: Target) -> Source:

@@ -82,20 +82,21 @@ def _load_any(addresses: Addresses, buffer: Buffer, offset: Offset, mask: Mask |
 
 def _load_one(addresses: Addresses, buffer: Buffer, offset: Offset, condition: str | None) -> str:
     """Load one element, if a condition holds."""
-    w, type_ = addresses.w, memory_type(buffer.dtype)
+    w = addresses.w
     if condition is None:
-        address = addresses.pointer(buffer, offset)
-        return _from_memory(
-            w, w.value(f"load {type_}, ptr {address}{_align(buffer)}"), buffer.dtype
-        )
+        return _from_memory(w, _read(addresses, buffer, offset, buffer.dtype), buffer.dtype)
     before, active, end = w.block, w.name("active"), w.name("active.end")
     w.branch(condition, active, end)
     w.open(active)
-    address = addresses.pointer(buffer, offset)
-    value = w.value(f"load {type_}, ptr {address}{_align(buffer)}")
+    value = _read(addresses, buffer, offset, buffer.dtype)
     w.jump(end)
-    joined = w.join(end, type_, [(value, active), ("zeroinitializer", before)])
-    return _from_memory(w, joined, buffer.dtype)
+    incoming = [(value, active), ("zeroinitializer", before)]
+    return _from_memory(w, w.join(end, memory_type(buffer.dtype), incoming), buffer.dtype)
+
+
+def _read(addresses: Addresses, buffer: Buffer, offset: Offset, dtype: str) -> str:
+    address = addresses.pointer(buffer, offset)
+    return addresses.w.value(f"load {memory_type(dtype)}, ptr {address}{_align(buffer)}")
 
 
 def _load_neighbours(
@@ -103,8 +104,7 @@ def _load_neighbours(
 ) -> str:
     w, type_ = addresses.w, memory_type(dtype)
     if mask is None:
-        address = addresses.pointer(buffer, base)
-        return _from_memory(w, w.value(f"load {type_}, ptr {address}{_align(buffer)}"), dtype)
+        return _from_memory(w, _read(addresses, buffer, base, dtype), dtype)
     # An inactive lane may lie outside the buffer, and so may the first.
     address = addresses.pointer(buffer, base, in_bounds=False)
     suffix = intrinsic_suffix(_as_stored(dtype))
@@ -139,14 +139,12 @@ def store(addresses: Addresses, node: Store, value: str) -> None:
     if dtypes.lanes(node.value.dtype) != lanes:
         raise InternalError("generate LLVM code", f"{node.value.dtype} is stored to {lanes} places")
     if lanes == 1:
-        _store_one(addresses, buffer, addresses.offset(buffer, node.indices), value)
+        _write(addresses, buffer, addresses.offset(buffer, node.indices), buffer.dtype, value)
         return
     vector_dtype = dtypes.with_lanes(buffer.dtype, lanes)
     found = addresses.progression(buffer, node.indices)
     if found is not None and found[1] == 1:
-        address = addresses.pointer(buffer, found[0])
-        stored = _to_memory(w, value, vector_dtype)
-        w.effect(f"store {memory_type(vector_dtype)} {stored}, ptr {address}{_align(buffer)}")
+        _write(addresses, buffer, found[0], vector_dtype, value)
         return
     if found is not None:
         offsets = [found[0].plus(lane * found[1]) for lane in range(lanes)]
@@ -154,14 +152,14 @@ def store(addresses: Addresses, node: Store, value: str) -> None:
         offsets = addresses.scattered(buffer, node.indices, lanes)
     for lane, offset in enumerate(offsets):
         item = w.pure(f"extractelement {value_type(vector_dtype)} {value}, i64 {lane}")
-        _store_one(addresses, buffer, offset, item)
+        _write(addresses, buffer, offset, buffer.dtype, item)
 
 
-def _store_one(addresses: Addresses, buffer: Buffer, offset: Offset, value: str) -> None:
+def _write(addresses: Addresses, buffer: Buffer, offset: Offset, dtype: str, value: str) -> None:
     w = addresses.w
     address = addresses.pointer(buffer, offset)
-    stored = _to_memory(w, value, buffer.dtype)
-    w.effect(f"store {memory_type(buffer.dtype)} {stored}, ptr {address}{_align(buffer)}")
+    stored = _to_memory(w, value, dtype)
+    w.effect(f"store {memory_type(dtype)} {stored}, ptr {address}{_align(buffer)}")
 
 
 # -- what memory holds ----------------------------------------------------------------------------

@@ -216,6 +216,20 @@ def test_calls_are_made_where_chosen(run, lanes):
     np.testing.assert_allclose(run(make, lanes), np.where(i < 3, np.exp(np.minimum(i, 3)), i), 1e-6)
 
 
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_a_long_chain_of_choices(run, lanes):
+    """As deep as tensor expressions may be."""
+
+    def make(lanes):
+        value = _spread(ZERO, lanes)
+        for n in range(120):
+            place = Load(A, (Binary("floormod", _index(lanes), _num(N, lanes)),))
+            value = IfThenElse(Compare("eq", _index(lanes), _num(n, lanes)), place, value)
+        return value
+
+    np.testing.assert_array_equal(run(make, lanes), 100 + np.arange(64) % N)
+
+
 def test_a_masked_load_reads_nothing_beyond_the_end(build):
     """Vectors over the end of an array that ends where a page ends, and nothing comes after."""
     page = mmap.PAGESIZE
