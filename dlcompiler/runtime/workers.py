@@ -190,6 +190,15 @@ class Worker:
         message = f"the worker did not start: {outcome.message}"
         return replace(outcome, kind="lost", message=message)
 
+    def interrupt(self) -> None:
+        """End the call that another thread is waiting for; its outcome is ``crashed`` or ``lost``.
+
+        Does nothing when no process is running. The next call starts another one.
+        """
+        process = self._process
+        if process is not None:
+            process.interrupt()
+
     def close(self) -> None:
         """End the process; the next call would start another."""
         with self._lock:
@@ -250,6 +259,13 @@ class _Process:
             raise
         seconds, stderr = time.perf_counter() - start, self._tail.decode(errors="replace")
         return replace(outcome, seconds=seconds, stderr=stderr)
+
+    def interrupt(self) -> None:
+        """Kill the process; whoever waits for its answer sees that, and cleans up."""
+        if self._popen.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._popen.pid, signal.SIGKILL)
+            self._popen.wait()  # until then `is_alive` would say yes
 
     def end(self) -> None:
         """Let the process leave by itself, or end it."""
