@@ -159,9 +159,9 @@ class Analyzer:
     def _other(self, op: BinaryOp, a: Affine, b: Affine) -> Affine:
         if a.is_constant and b.is_constant:
             return Affine.of_constant(fold_index(op, a.constant, b.constant))
-        if op in ("truncdiv", "truncmod") and b.is_constant and b.constant > 0:
-            if self._bounds(a).low >= 0:  # then truncation and floor agree
-                return self._division("floordiv" if op == "truncdiv" else "floormod", a, b)
+        if b.is_constant and b.constant > 0 and self._bounds(a).low >= 0:
+            # Nothing is negative: truncation and floor agree.
+            return self._division("floordiv" if op == "truncdiv" else "floormod", a, b)
         return Affine.of_atom(Binary(op, a.to_expr(), b.to_expr()))
 
     def _division(self, op: BinaryOp, a: Affine, b: Affine) -> Affine:
@@ -173,7 +173,7 @@ class Analyzer:
         divisor = b.constant
         quotient, rest = a.split_by(divisor)
         bounds = self._bounds(rest)
-        if 0 <= bounds.low and bounds.high < divisor:
+        if bounds.low >= 0 and bounds.high < divisor:
             return quotient if op == "floordiv" else rest
         if op == "floormod":
             return Affine.of_atom(Binary("floormod", rest.to_expr(), b.to_expr()))

@@ -59,9 +59,9 @@ def compare(
     remote = [RemoteKernel.of(kernel) for kernel in kernels]
     flops = kernels[0].work.flops or None
     timing = remote[1].pair(remote[0], rounds=rounds, timeout_s=timeout_s, flops=flops)
-    texts = [str(lower(s, chosen, simple_mode=True)).splitlines() for s in (a, b)]
+    old, new = (str(lower(s, chosen, simple_mode=True)).splitlines() for s in (a, b))
     names = (a.name, b.name) if a.name != b.name else ("first", "second")
-    lines = difflib.unified_diff(*texts, fromfile=names[0], tofile=names[1], lineterm="", n=2)
+    lines = difflib.unified_diff(old, new, fromfile=names[0], tofile=names[1], lineterm="", n=2)
     return Comparison(*names, timing, "\n".join(lines))
 
 

@@ -63,7 +63,9 @@ class RemoteKernel:
         """Process generation and handle."""
 
     @staticmethod
-    def of(kernel: Kernel, *, threads: int | None = None, worker: Worker | None = None) -> RemoteKernel:
+    def of(
+        kernel: Kernel, *, threads: int | None = None, worker: Worker | None = None
+    ) -> RemoteKernel:
         """Return a kernel that was built here as one that runs in a worker."""
         source = Source(kernel.source, "llvm", kernel.symbol, kernel.uses_threads, ())
         return RemoteKernel(source, kernel.params, kernel.target, threads=threads, worker=worker)
@@ -110,11 +112,19 @@ class RemoteKernel:
         timeout_s : float
             Limit [s].
         """
+        outputs = [param.name for param in self.params if param.is_output]
+        return self._call("run", {}, arrays=arrays, outputs=outputs, timeout_s=timeout_s)
+
+    def _call(self, entry: str, params: Mapping[str, Any], **options: Any) -> Outcome:
+        """Call an entry point about this kernel, loading it where the process is a new one."""
         if failure := self.load():
             return failure
-        outputs = [param.name for param in self.params if param.is_output]
-        params = {"handle": self.handle, "threads": self.threads}
-        return self.worker.call("run", params, arrays=arrays, outputs=outputs, timeout_s=timeout_s)
+        generation = self.worker.generation
+        own = {"handle": self.handle, "threads": self.threads}
+        outcome = self.worker.call(entry, {**params, **own}, **options)
+        if outcome.kind == "error" and self.worker.generation != generation:
+            return self._call(entry, params, **options)  # it had died while idle
+        return outcome
 
     def time(
         self,
@@ -132,15 +142,11 @@ class RemoteKernel:
         MeasurementError
             If the kernel crashes, hangs or cannot be loaded.
         """
-        if failure := self.load():
-            failure.unwrap(f"load {self.name}")
         params = {
-            "handle": self.handle,
-            "threads": self.threads,
             "random": {"seed": seed, "kind": "uniform"},
             "limits": dict(limits or {}),
         }
-        outcome = self.worker.call("time", params, arrays=arrays, timeout_s=timeout_s)
+        outcome = self._call("time", params, arrays=arrays, timeout_s=timeout_s)
         value = outcome.unwrap(f"measure {self.name}")
         return Timing(tuple(value["samples_s"]), flops, value["batch"])
 
@@ -167,16 +173,12 @@ class RemoteKernel:
         """
         if isinstance(other, RemoteKernel) and (failure := other.load()):
             failure.unwrap(f"load {other.name}")
-        if failure := self.load():
-            failure.unwrap(f"load {self.name}")
         params = {
-            "handle": self.handle,
             "other": other if isinstance(other, str) else other.handle,
-            "threads": self.threads,
             "random": {"seed": seed, "kind": "uniform"},
             "rounds": rounds,
         }
-        outcome = self.worker.call("pair", params, timeout_s=timeout_s)
+        outcome = self._call("pair", params, timeout_s=timeout_s)
         value = outcome.unwrap(f"measure {self.name}")
         a = Timing(tuple(value["other"]["samples_s"]), flops, value["other"]["batch"])
         b = Timing(tuple(value["own"]["samples_s"]), flops, value["own"]["batch"])

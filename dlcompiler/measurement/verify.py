@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,9 +20,7 @@ from dlcompiler.runtime.workers import Worker
 from dlcompiler.schedule import Schedule
 from dlcompiler.simulate import interpret
 from dlcompiler.target import Target, resolve
-from dlcompiler.te import Tensor
-
-te_eval = sys.modules["dlcompiler.te.evaluate"]
+from dlcompiler.te import Tensor, evaluate, tolerance
 from dlcompiler.te.tensor import PlaceholderOp
 
 Array = npt.NDArray[Any]
@@ -47,7 +44,9 @@ class Verified:
 
     def __repr__(self) -> str:
         oracles = "+".join(self.oracles)
-        return f"Verified(oracle={oracles!r}, shape={self.shape}, worst={self.worst:.2g} of the bound)"
+        return (
+            f"Verified(oracle={oracles!r}, shape={self.shape}, worst={self.worst:.2g} of the bound)"
+        )
 
 
 @dataclass(frozen=True)
@@ -126,8 +125,8 @@ def oracle_of(schedule: Schedule, seed: int) -> Oracle:
         arrays = {tensor: random_input(tensor, seed + n) for n, tensor in enumerate(inputs)}
         expected, bounds = {}, {}
         for tensor in schedule.outputs:
-            expected[tensor] = np.asarray(te_eval.evaluate(tensor, arrays, accumulate="float64"))
-            bounds[tensor] = np.asarray(te_eval.absolute_bound(tensor, arrays))
+            expected[tensor] = evaluate(tensor, arrays, accumulate="float64")
+            bounds[tensor] = tolerance(tensor, arrays)
         while len(_kept) >= KEPT_ORACLES:
             _kept.pop(next(iter(_kept)))
         _kept[key] = Oracle(arrays, expected, bounds)
@@ -149,9 +148,11 @@ def random_input(tensor: Tensor, seed: int) -> Array:
 def poisoned(tensor: Tensor) -> Array:
     """Return an output array whose elements are wrong until they are written."""
     dtype = dtypes.to_numpy(tensor.dtype)
-    fill = np.nan if dtypes.is_float(tensor.dtype) else np.iinfo(dtype).max if dtypes.is_int(
-        tensor.dtype
-    ) else True  # fmt: skip
+    fill: float | int | bool = True
+    if dtypes.is_float(tensor.dtype):
+        fill = np.nan
+    elif not dtypes.is_bool(tensor.dtype):
+        fill = int(dtypes.max_value(tensor.dtype))
     return np.full(tensor.shape, fill, dtype)
 
 
@@ -224,5 +225,3 @@ def count_steps(func: PrimFunc) -> int:
         return inner + 1
 
     return count(func.body)
-
-

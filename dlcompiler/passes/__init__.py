@@ -1,4 +1,4 @@
-"""Passes: loop IR to loop IR, one file each, pure; a pass that changes nothing returns its input."""
+"""Passes: loop IR to loop IR, one file each, pure. What a pass does not change, it returns."""
 
 from dlcompiler.passes.base import Pass
 from dlcompiler.passes.simplify import simplify

@@ -124,4 +124,3 @@ class _Simplifier:
 def is_nothing(stmt: Stmt) -> bool:
     """Tell whether a statement is empty."""
     return isinstance(stmt, Seq) and not stmt.statements
-

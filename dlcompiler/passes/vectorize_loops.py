@@ -65,7 +65,7 @@ from dlcompiler.passes.base import constant_extent
 MAX_LANES = 64
 
 
-class _CannotVectorize(Exception):
+class _ScalarOnlyError(Exception):
     """The expression has no vector form."""
 
 
@@ -117,7 +117,7 @@ class _LoopVectorizer:
     def stmt(self, stmt: Stmt) -> Stmt:
         try:
             return self.vector_stmt(stmt)
-        except _CannotVectorize:
+        except _ScalarOnlyError:
             return For(self.var, self.loop.extent, "serial", stmt, self.loop.origin)
 
     def vector_stmt(self, stmt: Stmt) -> Stmt:
@@ -128,7 +128,7 @@ class _LoopVectorizer:
                 vector = self.widen(self.expr(value))
                 target = tuple(self.expr(index) for index in indices)
                 if all(dtypes.lanes(index.dtype) == 1 for index in target):
-                    raise _CannotVectorize
+                    raise _ScalarOnlyError
                 return Store(buffer, target, vector, (*origin, *self.loop.origin))
             case For(var, extent, kind, body, origin) if self.var not in free_vars(extent):
                 return For(var, extent, kind, self.stmt(body), origin)
@@ -142,8 +142,8 @@ class _LoopVectorizer:
                     For(self.var, self.loop.extent, "serial", stmt, self.loop.origin),
                 )
             case Allocate():
-                raise _CannotVectorize  # one copy would be shared by all lanes: keep the loop
-        raise _CannotVectorize
+                raise _ScalarOnlyError  # one copy would be shared by all lanes: keep the loop
+        raise _ScalarOnlyError
 
     def holds_in_all_lanes(self, condition: Expr) -> Expr:
         """Return the condition, without the lane, under which `condition` holds in every lane.
@@ -160,13 +160,13 @@ class _LoopVectorizer:
                     if term.atom is self.var:
                         slope = term.factor
                     elif self.var in free_vars(term.atom):
-                        raise _CannotVectorize
+                        raise _ScalarOnlyError
                 rises = (slope > 0) == (op in ("lt", "le"))
                 worst = self.lanes - 1 if rises else 0
                 return substitute(condition, {self.var: index_const(worst)})
             case _ if self.var not in free_vars(condition):
                 return condition
-        raise _CannotVectorize
+        raise _ScalarOnlyError
 
     def widen(self, expr: Expr) -> Expr:
         return expr if dtypes.lanes(expr.dtype) > 1 else Broadcast(expr, self.lanes)
@@ -179,10 +179,12 @@ class _LoopVectorizer:
             self.memo[id(expr)] = known
         return known[1]
 
-    def vector(self, expr: Expr) -> Expr:  # noqa: C901, PLR0911 - one case per node
+    def vector(self, expr: Expr) -> Expr:  # noqa: C901  one case per node
         match expr:
             case Var():
-                return Ramp(index_const(0), index_const(1), self.lanes) if expr is self.var else expr
+                if expr is not self.var:
+                    return expr
+                return Ramp(index_const(0), index_const(1), self.lanes)
             case Const():
                 return expr
             case Binary(op, a, b):
@@ -206,7 +208,7 @@ class _LoopVectorizer:
                 c = self.expr(condition)
                 if dtypes.lanes(c.dtype) > 1:
                     if not (_is_safe(a) and _is_safe(b)):
-                        raise _CannotVectorize
+                        raise _ScalarOnlyError
                     return self.select(expr, condition, a, b)
                 x, y = self.pair(a, b)
                 return expr if x is a and y is b else IfThenElse(c, x, y)
@@ -221,7 +223,7 @@ class _LoopVectorizer:
                 if all(x is y for x, y in zip(new, indices, strict=True)):
                     return expr
                 return Load(buffer, new)
-        raise _CannotVectorize
+        raise _ScalarOnlyError
 
     def pair(self, a: Expr, b: Expr) -> tuple[Expr, Expr]:
         x, y = self.expr(a), self.expr(b)

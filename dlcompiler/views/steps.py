@@ -75,8 +75,8 @@ def rows_html(rows: list[dict[str, Any]], baseline: str | None) -> Markup:
         tag(
             "p",
             {"style": "font-size:12px;opacity:.8;margin:4px 0"},
-            "How to read: medians of repeated calls; ± is half of the quartile range. A ratio above "
-            "1 is faster than the baseline, measured in alternation with it.",
+            "How to read: medians of repeated calls; ± is half of the quartile range. A ratio "
+            "above 1 is faster than the baseline, measured in alternation with it.",
         ),
     )
 

@@ -1,0 +1,145 @@
+"""The figures: how fast the compiler's code is, and how fast the compiler."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dlcompiler.bench.machine import fma_peak_gflops
+from dlcompiler.bench.quickstart import plain, register_tile
+from dlcompiler.measurement import RemoteKernel, Verified, verify
+from dlcompiler.pipeline import build, lower
+from dlcompiler.runtime.timing import Paired, format_seconds, time_call
+from dlcompiler.schedule import Schedule, create_schedule
+from dlcompiler.te import Tensor, compute, placeholder
+
+SIZE = 1024
+ROUNDS = 21
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A measured figure: a line to read, and the numbers in it."""
+
+    name: str
+    text: str
+    values: dict[str, float] = field(default_factory=dict)
+
+
+def measure_figures(names: Iterable[str]) -> Iterator[Figure]:
+    """Measure figures by name, one after the other."""
+    for name in names:
+        yield FIGURES[name]()
+
+
+def matmul() -> Figure:
+    """Measure the quickstart's hand-scheduled product beside NumPy's, one thread each."""
+    schedule, args = register_tile(SIZE)
+    pair, verified = _beside_numpy(schedule, args, ROUNDS)
+    peak = fma_peak_gflops(1)
+    own, numpy = pair.b.gflops or 0, pair.a.gflops or 0
+    text = (
+        f"{pair.ratio:.2f} ±{pair.ratio_spread:.2f} × NumPy's @ (target ≥ 0.7): {own:.1f} against "
+        f"{numpy:.1f} GFLOP/s, {own / peak:.2f} of the FMA peak; {verified}"
+    )
+    values = {"ratio": pair.ratio, "gflops": own, "numpy_gflops": numpy, "of_peak": own / peak}
+    return Figure("matmul 1024³, 1 thread", text, values)
+
+
+def plain_matmul() -> Figure:
+    """Measure the same product by its plain loop nest."""
+    schedule, args = plain(SIZE)
+    pair, _ = _beside_numpy(schedule, args, 3)
+    own = pair.b.gflops or 0
+    text = f"{pair.ratio:.4f} × NumPy's @: {own:.2f} GFLOP/s"
+    return Figure("  its plain loop nest", text, {"ratio": pair.ratio, "gflops": own})
+
+
+def _beside_numpy(schedule: Schedule, args: list[Tensor], rounds: int) -> tuple[Paired, Verified]:
+    verified = verify(schedule, args)
+    kernel = build(schedule, args, name="matmul")
+    remote = RemoteKernel.of(kernel, threads=1)
+    pair = remote.pair("numpy.matmul", rounds=rounds, timeout_s=300, flops=kernel.work.flops)
+    return pair, verified
+
+
+def lowering() -> Figure:
+    """Measure lowering the quickstart's last schedule, from a fresh schedule."""
+    seconds = []
+    for _ in range(ROUNDS):
+        schedule, args = register_tile(SIZE)
+        start = time.perf_counter()
+        lower(schedule, args)
+        seconds.append(time.perf_counter() - start)
+    median = statistics.median(seconds)
+    text = f"{format_seconds(median)} (target ≤ 15 ms)"
+    return Figure("lowering a fresh schedule", text, {"median_s": median})
+
+
+def call_cost() -> Figure:
+    """Measure a call with three arrays, all checks included; its code takes a nanosecond."""
+    a, b = (placeholder((1,), name=name) for name in "ab")
+    c = compute((1,), lambda i: a[i] + b[i], name="c")
+    kernel = build(create_schedule(c.op), [a, b, c], name="add")
+    arrays = [np.ones(1, np.float32) for _ in range(3)]
+    timing = time_call(lambda: kernel(*arrays), min_repeats=50, max_repeats=200)
+    text = f"{format_seconds(timing.median_s)} in all (target ≤ 8 µs)"
+    return Figure("a call with 3 arrays", text, {"median_s": timing.median_s})
+
+
+def importing() -> Figure:
+    """Measure ``import dlcompiler`` in a fresh process."""
+    code = "import time; t = time.perf_counter(); import dlcompiler; print(time.perf_counter() - t)"
+    seconds = []
+    for _ in range(7):
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        seconds.append(float(done.stdout))
+    median = statistics.median(seconds)
+    text = f"{format_seconds(median)} (target ≤ 0.3 s)"
+    return Figure("import dlcompiler", text, {"median_s": median})
+
+
+def click() -> Figure:
+    """Measure from a click in the Explorer to the redrawn tree, by the page's own timer."""
+    name = "a click to the redrawn tree"
+    if reason := _no_browser():
+        return Figure(name, f"not measured: {reason}")
+    command = [sys.executable, "-m", "dlcompiler_widgets.testing.latency"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        return Figure(name, f"not measured: {done.stderr.strip().splitlines()[-1:]}")
+    clicks: list[float] = json.loads(done.stdout)["click_ms"]
+    median, slowest = statistics.median(clicks), max(clicks)
+    text = f"{median:.0f} ms, slowest of {len(clicks)} {slowest:.0f} ms (target ≤ 100 ms)"
+    return Figure(name, text, {"median_s": median / 1e3, "slowest_s": slowest / 1e3})
+
+
+def _no_browser() -> str | None:
+    if shutil.which("chromium") is None:
+        return "no chromium"
+    for module in ("playwright", "jupyterlab", "dlcompiler_widgets"):
+        if importlib.util.find_spec(module) is None:
+            return f"{module} is not installed"
+    return None
+
+
+FIGURES: dict[str, Callable[[], Figure]] = {
+    "matmul": matmul,
+    "plain": plain_matmul,
+    "lowering": lowering,
+    "call": call_cost,
+    "import": importing,
+    "click": click,
+}
+"""Name -> what measures it."""

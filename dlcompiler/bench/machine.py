@@ -1,0 +1,102 @@
+"""What the machine can do at best, measured: the scale for every other figure."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import statistics
+import threading
+import time
+
+import numpy as np
+
+from dlcompiler.runtime.arguments import Param
+from dlcompiler.runtime.function import Function
+from dlcompiler.runtime.llvm import Options, compile_ir, version
+from dlcompiler.target import resolve
+from dlcompiler.target.detect import available_cores
+
+ACCUMULATORS = 10
+"""Independent sums: more than latency (4 to 5 cycles) times units (2); fewer than 16 registers."""
+STEPS = 2_000_000
+
+
+def describe_machine() -> dict[str, str]:
+    """Return what a reader of figures needs to know of the machine and the libraries."""
+    cores = available_cores()
+    peaks = [f"{fma_peak_gflops(1):.0f} GFLOP/s (1 thread)"]
+    if cores > 1:
+        peaks.append(f"{fma_peak_gflops(cores):.0f} ({cores} threads)")
+    return {
+        "FMA peak, float32": ", ".join(peaks) + ", measured",
+        "system": f"{platform.platform()}, Python {platform.python_version()}",
+        "libraries": f"numpy {np.__version__}, llvmlite {importlib.metadata.version('llvmlite')} "
+        f"(LLVM {version()})",
+    }
+
+
+def fma_peak_gflops(threads: int, repeats: int = 5) -> float:
+    """Measure the rate of vector multiply-adds on registers [GFLOP/s].
+
+    Parameters
+    ----------
+    threads : int
+        How many threads compute at once.
+    repeats : int
+        Samples; their median is returned.
+    """
+    target = resolve("cpu")
+    lanes = target.lanes("float32")
+    module = compile_ir(_fma_loop(lanes), Options.for_target(target))
+    kernel = Function(module, "fma_loop", (Param("out", (lanes,), "float32", is_output=True),))
+    outputs = [np.zeros(lanes, np.float32) for _ in range(threads)]
+    kernel(outputs[0])
+    rates = []
+    for _ in range(repeats):
+        workers = [threading.Thread(target=kernel, args=(out,)) for out in outputs[1:]]
+        start = time.perf_counter()
+        for worker in workers:
+            worker.start()
+        kernel(outputs[0])
+        for worker in workers:
+            worker.join()
+        seconds = time.perf_counter() - start
+        rates.append(threads * STEPS * ACCUMULATORS * lanes * 2 / seconds / 1e9)
+    return statistics.median(rates)
+
+
+def _fma_loop(lanes: int) -> str:
+    """Return a loop of independent multiply-adds on vectors that stay in registers."""
+    vector = f"<{lanes} x float>"
+    half = f"{vector} <{', '.join(['float 5.000000e-01'] * lanes)}>"
+    sums = range(ACCUMULATORS)
+    phis = [
+        f"  %s{n} = phi {vector} [ {_start(lanes, n)}, %entry ], [ %t{n}, %loop ]" for n in sums
+    ]
+    steps = [f"  %t{n} = call {vector} @fma({vector} %s{n}, {half}, {half})" for n in sums]
+    total = ["  %r0 = fadd " + vector + " %t0, %t1"]
+    total += [f"  %r{n} = fadd {vector} %r{n - 1}, %t{n + 1}" for n in range(1, ACCUMULATORS - 1)]
+    lines = [
+        f"declare {vector} @llvm.fma.v{lanes}f32({vector}, {vector}, {vector})",
+        "define void @fma_loop(ptr %out) {",
+        "entry:",
+        "  br label %loop",
+        "loop:",
+        "  %i = phi i64 [ 0, %entry ], [ %next, %loop ]",
+        *phis,
+        *steps,
+        "  %next = add i64 %i, 1",
+        f"  %done = icmp eq i64 %next, {STEPS}",
+        "  br i1 %done, label %exit, label %loop",
+        "exit:",
+        *total,
+        f"  store {vector} %r{ACCUMULATORS - 2}, ptr %out, align 4",
+        "  ret void",
+        "}",
+    ]
+    return "\n".join(lines).replace("@fma(", f"@llvm.fma.v{lanes}f32(") + "\n"
+
+
+def _start(lanes: int, number: int) -> str:
+    """Return the constant that an accumulator starts from: all differ, so none can be merged."""
+    return f"<{', '.join([f'float {number}.000000e+00'] * lanes)}>"

@@ -1,0 +1,69 @@
+"""The ``dlcompiler`` command: each sub-command is a module here, about a package below."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.metadata
+import sys
+from collections.abc import Sequence
+
+from dlcompiler.cli.command import Command
+from dlcompiler.errors import UserError
+
+REGISTRY: dict[str, str] = {
+    "doctor": "dlcompiler.cli.doctor:COMMAND",
+    "tour": "dlcompiler.cli.tour:COMMAND",
+    "bench": "dlcompiler.cli.bench:COMMAND",
+}
+"""Sub-command -> where it is."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments; those of the process by default.
+
+    Returns
+    -------
+    int
+        Exit status: 0 success, 1 the command found something wrong, 2 the user can mend it.
+    """
+    parser = argparse.ArgumentParser(
+        prog="dlcompiler", description="Explore how a tensor program becomes fast code."
+    )
+    parser.add_argument("--version", action="version", version=f"dlcompiler {version()}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+    for name in REGISTRY:
+        command = load(name)
+        sub = commands.add_parser(name, help=command.help, description=command.help)
+        command.add_arguments(sub)
+        sub.set_defaults(run=command.run)
+    args = parser.parse_args(argv)
+    try:
+        status: int = args.run(args)
+    except UserError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    return status
+
+
+def load(name: str) -> Command:
+    """Return a sub-command."""
+    module, _, attribute = REGISTRY[name].partition(":")
+    command: Command = getattr(importlib.import_module(module), attribute)
+    return command
+
+
+def version() -> str:
+    """Return the installed version."""
+    try:
+        return importlib.metadata.version("dlcompiler-lab")
+    except importlib.metadata.PackageNotFoundError:
+        return "(not installed)"

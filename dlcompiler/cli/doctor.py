@@ -1,0 +1,107 @@
+"""``dlcompiler doctor``: what works on this machine, and why something does not."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import importlib.util
+import platform
+from collections.abc import Iterator
+
+from dlcompiler.cli.command import Command
+from dlcompiler.runtime import llvm
+from dlcompiler.runtime.workers import Worker
+from dlcompiler.target import resolve
+from dlcompiler.target.detect import HostCPU, available_cores, host
+
+SHOWN_FEATURES = ("sse4.2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512vl", "neon", "sve")
+NOTEBOOK = ("jupyterlab", "ipywidgets", "anywidget", "ipykernel", "matplotlib")
+MODELS = ("xgboost", "xgboost-cpu")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the report; 1 when kernels cannot run here."""
+    del args
+    works = True
+    for title, text in report():
+        first, *rest = text.splitlines()
+        print(f"{title:<10} {first}")
+        for line in rest:
+            print(f"{'':<10} {line}")
+        works = works and not text.startswith("FAILS")
+    return 0 if works else 1
+
+
+def report() -> Iterator[tuple[str, str]]:
+    """Yield (subject, what there is to say)."""
+    cpu = host()
+    yield "system", f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    yield "cpu", describe_cpu(cpu)
+    yield "cache", ", ".join(str(level) for level in cpu.caches) + _assumed(cpu, "caches")
+    yield "target", repr(resolve("cpu"))
+    yield "llvm", f"{llvm.version()} (llvmlite {_version('llvmlite')})"
+    yield "worker", _worker()
+    yield "gpu", _gpu()
+    yield "model", _cost_model()
+    yield "notebook", ", ".join(f"{name} {_version(name) or 'not installed'}" for name in NOTEBOOK)
+
+
+def describe_cpu(cpu: HostCPU) -> str:
+    """Return the processor in a few words: name, vectors, cores and whether they share one."""
+    features = {name[1:] for name in cpu.features if name.startswith("+")}
+    shown = " ".join(name for name in SHOWN_FEATURES if name in features) or "no known vectors"
+    if "core_groups" in cpu.assumed:
+        sharing = "whether they share a physical core is not known"
+    elif cpu.shares_cores:
+        sharing = "some are hardware threads of one physical core"
+    else:
+        sharing = "none share a physical core, as far as the system tells"
+    if len(cpu.cores) == 1:
+        sharing = "no parallel speed-up here"
+    quota = "" if cpu.quota is None else f", limited to {cpu.quota:g} cores' time"
+    return f"{cpu.model} ({cpu.llvm_cpu}), {shown}\n{available_cores()} cores: {sharing}{quota}"
+
+
+def _assumed(cpu: HostCPU, what: str) -> str:
+    return " (typical values: not readable here)" if what in cpu.assumed else ""
+
+
+def _worker() -> str:
+    """Start a worker process and ask it."""
+    with Worker() as worker:
+        outcome = worker.call("ping", {"hello": 1}, timeout_s=60)
+    if outcome.ok:
+        return "a worker process answers: kernels are verified and measured there"
+    return f"FAILS: {outcome.kind}: {outcome.message}"
+
+
+def _gpu() -> str:
+    reasons = []
+    for module, name in (("cuda", "cuda-python"), ("pyopencl", "pyopencl")):
+        found = importlib.util.find_spec(module) is not None
+        reasons.append(f"{name} is {'installed' if found else 'not installed'}")
+    return f"none: this version generates code for CPUs only ({'; '.join(reasons)})"
+
+
+def _cost_model() -> str:
+    installed = [name for name in MODELS if _version(name)]
+    if not installed:
+        return "xgboost is not installed: the tuner ranks candidates at random"
+    text = ", ".join(f"{name} {_version(name)}" for name in installed)
+    if len(installed) > 1:
+        text += "\nboth install the same module: uninstall both, then install one"
+    return text
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _no_arguments(parser: argparse.ArgumentParser) -> None:
+    del parser
+
+
+COMMAND = Command("say what works on this machine, and why something does not", _no_arguments, run)

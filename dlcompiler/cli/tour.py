@@ -1,0 +1,139 @@
+"""``dlcompiler tour``: run the quickstart notebook on this machine, without a browser."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dlcompiler.cli.command import Command
+from dlcompiler.errors import UserError
+from dlcompiler.measurement.steps import STEPS_MIME
+from dlcompiler.runtime.timing import format_seconds
+from dlcompiler.views.steps import StepsModel, steps_page
+from dlcompiler.views.text import text_table
+
+NOTEBOOK = Path("notebooks/01_quickstart.ipynb")
+CELL_LIMIT_S = 300
+COLUMNS = ("step", "threads", "time", "±", "GFLOP/s", "NumPy", "ratio", "")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Execute the notebook, print its measured steps, and write both results."""
+    nbformat, nbclient = _notebook_libraries()
+    source = Path(args.notebook)
+    if not source.is_file():
+        raise UserError(
+            "tour",
+            "the notebook is not there",
+            got=str(source),
+            hint="run it from the folder of the checkout, or name one with --notebook",
+        )
+    folder = Path(args.output)
+    folder.mkdir(parents=True, exist_ok=True)
+    notebook = nbformat.read(source, as_version=4)
+    start = time.perf_counter()
+    client = nbclient.NotebookClient(
+        notebook,
+        timeout=CELL_LIMIT_S,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(source.parent)}},
+        store_widget_state=False,
+        on_cell_start=lambda cell, cell_index: _progress(cell, cell_index, len(notebook.cells)),
+    )
+    failure = None
+    try:
+        client.execute()
+    except nbclient.exceptions.CellExecutionError as error:
+        failure = error
+    _clear_progress()
+    executed = folder / source.name
+    nbformat.write(notebook, executed)
+    if failure is not None:
+        print(f"a cell failed; what ran is in {executed}\n{failure}", file=sys.stderr)
+        return 1
+    tables = list(_tables(notebook))
+    page = folder / f"{source.stem}.html"
+    page.write_text(steps_page(tables, "From a tensor expression to a tuned kernel"), "utf-8")
+    for table in tables:
+        print(_text(table))
+    print(f"\nall steps verified, in {format_seconds(time.perf_counter() - start)}")
+    print(f"executed notebook  {executed}")
+    print(f"static page        {page}")
+    return 0
+
+
+def _notebook_libraries() -> tuple[Any, Any]:
+    try:
+        return importlib.import_module("nbformat"), importlib.import_module("nbclient")
+    except ImportError as error:
+        raise UserError(
+            "tour",
+            "the packages that execute notebooks are not installed",
+            got=str(error),
+            hint='pip install "dlcompiler-lab[lab]"',
+        ) from None
+
+
+def _progress(cell: Any, index: int, count: int) -> None:
+    if sys.stderr.isatty() and cell.cell_type == "code":
+        print(f"\r  cell {index + 1} of {count} ", end="", file=sys.stderr, flush=True)
+
+
+def _clear_progress() -> None:
+    if sys.stderr.isatty():
+        print("\r" + " " * 30 + "\r", end="", file=sys.stderr)
+
+
+def _tables(notebook: Any) -> Iterator[StepsModel]:
+    """Yield the last state of each table of steps that the notebook shows."""
+    found: list[StepsModel] = []
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            model = output.get("data", {}).get(STEPS_MIME)
+            if model is not None:
+                # A table shown again later has all of its earlier steps.
+                found = [old for old in found if not _continues(model, old)]
+                found.append(model)
+    yield from found
+
+
+def _continues(model: StepsModel, old: StepsModel) -> bool:
+    titles = [step["row"]["step"] for step in model["steps"]]
+    earlier = [step["row"]["step"] for step in old["steps"]]
+    return model["baseline"] == old["baseline"] and titles[: len(earlier)] == earlier
+
+
+def _text(model: StepsModel) -> str:
+    rows = []
+    for step in model["steps"]:
+        row = step["row"]
+        rows.append(
+            (
+                row["step"],
+                row["threads"] or "all",
+                format_seconds(row["median_s"]),
+                format_seconds(row["spread_s"]),
+                _number(row["gflops"], 1),
+                _number(row["baseline_gflops"], 1),
+                _number(row["ratio"], 2),
+                "verified",
+            )
+        )
+    return text_table(COLUMNS, rows)
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--output", default="build/tour", help="folder for the results")
+    parser.add_argument("--notebook", default=str(NOTEBOOK), help="notebook to run")
+
+
+COMMAND = Command("run the quickstart notebook on this machine", _add_arguments, run)
