@@ -177,7 +177,8 @@ class _Inference:
         """
         conditions: list[Expr] = []
         for relation in stage.relations:
-            if isinstance(relation, Split):
+            if isinstance(relation, Split) and extents[relation.parent] > 0:
+                # A loop over nothing does not run, and must not forbid what stands beside it.
                 parent = relation.parent
                 conditions.append(compare("lt", relative[parent], index_const(extents[parent])))
         for axis in stage.op.axis:
