@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dlcompiler import dtypes
-from dlcompiler.ir import Binary, Call, Expr, Reduce
-from dlcompiler.ir.rewrite import children
+from dlcompiler.ir import Binary, Call, Expr, Reduce, walk
 from dlcompiler.te import ComputeOp, PlaceholderOp, Tensor, post_order
 
 
@@ -53,8 +52,11 @@ def _op_flops(op: ComputeOp) -> int:
 
 
 def expr_flops(expr: Expr) -> int:
-    """Count the float operations of one evaluation; a reduction adds one to combine."""
-    own = isinstance(expr, Binary | Call | Reduce) and dtypes.is_float(dtypes.element(expr.dtype))
-    return int(own) + sum(
-        expr_flops(child) for child in children(expr) if isinstance(child, Expr)
+    """Count the float operations of one evaluation; a reduction adds one to combine.
+
+    A part that an expression uses twice (``x * x``) is computed once.
+    """
+    return sum(
+        isinstance(node, Binary | Call | Reduce) and dtypes.is_float(dtypes.element(node.dtype))
+        for node in walk(expr)
     )

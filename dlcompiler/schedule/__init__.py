@@ -3,7 +3,8 @@
 from dlcompiler.schedule.bounds import Bounds, StageBounds, infer_bounds
 from dlcompiler.schedule.history import History, HistoryView, Node
 from dlcompiler.schedule.moves import Domain, Move
-from dlcompiler.schedule.schedule import Schedule, Stage, create_schedule
+from dlcompiler.schedule.schedule import Schedule, create_schedule
+from dlcompiler.schedule.stage import Stage
 from dlcompiler.schedule.state import AttachedAt, StageState, State, Step
 from dlcompiler.schedule.trace import Trace
 from dlcompiler.schedule.validity import Obligation, obligations

@@ -72,9 +72,10 @@ class History:
 
     def node(self, id: str) -> Node:
         """Return the node of a state id, or of a prefix of it that is unique."""
-        if id in self.nodes:
-            return self.nodes[id]
-        found = [node for key, node in self.nodes.items() if id and key.startswith(id)]
+        prefix = str(id)
+        if prefix in self.nodes:
+            return self.nodes[prefix]
+        found = [node for key, node in self.nodes.items() if prefix and key.startswith(prefix)]
         if len(found) != 1:
             raise ScheduleError(
                 f"state {id!r}",

@@ -1,9 +1,11 @@
-"""Every move that a schedule offers, with its verdict: one mechanism for menus, tuners and fuzzers."""
+"""Every move that a schedule offers, with its verdict: for menus, tuners and fuzzers alike."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dlcompiler.ir import Axis
@@ -16,6 +18,8 @@ from dlcompiler.schedule.verdict import Verdict
 
 if TYPE_CHECKING:
     from dlcompiler.schedule.schedule import Schedule
+
+MAX_DIVISOR = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,12 @@ def _loop_candidates(stage: StageState, extents: Mapping[Axis, int]) -> Iterator
             yield "tile", {"x": outer, "y": inner}, (label(outer), label(inner)), domains
 
 
+@cache
 def divisors(extent: int) -> tuple[int, ...]:
-    """Return the divisors of `extent` but 1 and itself, ascending; small numbers when none."""
-    found = tuple(n for n in range(2, extent // 2 + 1) if extent % n == 0)
-    return found or tuple(n for n in (2, 4, 8) if n < extent)
+    """Return the divisors of `extent` but 1 and itself, ascending; small numbers when none.
+
+    Of a huge extent, those are left out that no number up to `MAX_DIVISOR` leads to.
+    """
+    small = [n for n in range(2, min(math.isqrt(extent), MAX_DIVISOR) + 1) if extent % n == 0]
+    large = [extent // n for n in reversed(small) if n * n != extent]
+    return (*small, *large) or tuple(n for n in (2, 4, 8) if n < extent)

@@ -1,8 +1,8 @@
-"""`Schedule` and `Stage`: the handles that a user holds on a history of states."""
+"""`Schedule`: the handle that a user holds on a history of states."""
 
 from __future__ import annotations
 
-import hashlib
+import functools
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -13,15 +13,16 @@ from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.history import History, HistoryView, Node
 from dlcompiler.schedule.moves import Move, moves_of
-from dlcompiler.schedule.primitives import REGISTRY, Making, primitive
-from dlcompiler.schedule.state import Inlined, StageState, State, Step, child_id, new_stage
-from dlcompiler.schedule.state import unique_name as unique
-from dlcompiler.schedule.trace import Trace, encode
+from dlcompiler.schedule.primitives import REGISTRY, Making, Primitive, primitive
+from dlcompiler.schedule.stage import Stage
+from dlcompiler.schedule.state import State, Step, child_id, initial_state
+from dlcompiler.schedule.trace import Trace, encode, trace_of
 from dlcompiler.schedule.validity import Obligation, obligations, problems
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Pending, Verdict
 from dlcompiler.te import Operation, Tensor, post_order
 
 Listener = Callable[["Schedule"], None]
+MAX_STAGES = 200  # passes recurse into the allocations: Python stops them at about 1000 frames
 
 
 def create_schedule(ops: Operation | Tensor | Iterable[Operation | Tensor]) -> Schedule:
@@ -40,15 +41,15 @@ def create_schedule(ops: Operation | Tensor | Iterable[Operation | Tensor]) -> S
     outputs = [item if isinstance(item, Tensor) else _output(item) for item in items]
     if not outputs:
         raise ScheduleError("create_schedule", "no operation given", expected="C.op or [C.op, …]")
-    stages: list[StageState] = []
-    for op in post_order(outputs):
-        name = unique(op.name, (stage.name for stage in stages))
-        stages.append(new_stage(op, name, is_output=op.output(0) in outputs))
-    text = "\n".join(
-        f"{s.name}{s.tensor.shape}{s.tensor.dtype} {getattr(s.op, 'body', '')}" for s in stages
-    )
-    root = State(hashlib.sha256(text.encode()).hexdigest()[:16], tuple(stages))
-    return Schedule(History(root))
+    if len(post_order(outputs)) > MAX_STAGES:
+        raise ScheduleError(
+            "create_schedule",
+            "the expression has too many tensors",
+            got=f"{len(post_order(outputs))}",
+            expected=f"at most {MAX_STAGES}",
+            hint="schedule parts of it on their own",
+        )
+    return Schedule(History(initial_state(outputs)))
 
 
 def _output(op: Any) -> Tensor:
@@ -117,8 +118,7 @@ class Schedule:
     @property
     def trace(self) -> Trace:
         """The steps from the start to here."""
-        steps = tuple(node.step for node in self._node.path() if node.step is not None)
-        return Trace(steps, self._history.root.state)
+        return trace_of(self._node)
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -136,23 +136,21 @@ class Schedule:
         return obligations(self.state)
 
     def __getitem__(self, key: Tensor | Operation) -> Stage:
-        stage = self.state.find(key) if hasattr(key, "op") or hasattr(key, "output") else None
-        if stage is None:
+        is_known = isinstance(key, Tensor | Operation)
+        stage = self.state.find(key) if is_known else None
+        if stage is not None:
+            return Stage(self, stage.name)
+        operation = f"schedule[{getattr(key, 'name', key)!r}]"
+        known = ", ".join(stage.name for stage in self.state.stages)
+        expected = f"a tensor or operation of this schedule: {known}"
+        if is_known and any(node.state.find(key) for node in self._history.walk()):
+            made, hint = self.undone_step(lambda state: state.find(key) is not None)
             raise ScheduleError(
-                f"schedule[{getattr(key, 'name', key)!r}]",
-                self._why_unknown(key),
-                got=repr(key),
-                expected="a tensor or operation of this schedule: "
-                + ", ".join(stage.name for stage in self.state.stages),
+                operation, f"the stage was made by an undone step: {made}", got=repr(key), hint=hint
             )
-        return Stage(self, stage.name)
-
-    def _why_unknown(self, key: Any) -> str:
-        if hasattr(key, "op") or hasattr(key, "output"):
-            for node in self._history.walk():
-                if node.state.find(key) is not None and node.step is not None:
-                    return f"the stage was made by an undone step: {node.title()}"
-        return "no stage of this schedule"
+        raise ScheduleError(
+            operation, "no stage of this schedule", got=repr(key), expected=expected
+        )
 
     def __repr__(self) -> str:
         names = ", ".join(stage.name for stage in self.state.stages)
@@ -172,7 +170,7 @@ class Schedule:
 
     def redo(self) -> None:
         """Go forward again, to the state that was left last."""
-        target = self.next_node
+        target = self._next(self._node)
         if target is None:
             raise ScheduleError(
                 "redo",
@@ -181,6 +179,11 @@ class Schedule:
             )
         self._move(target)
 
+    def _next(self, node: Node) -> Node | None:
+        """Return where `redo` leads from a state."""
+        only = node.children[0] if len(node.children) == 1 else None
+        return self._redo.get(node.id, only)
+
     def jump(self, id: str) -> None:
         """Go to any state of the history, by its id or a unique prefix of it."""
         self._move(self._history.node(id))
@@ -188,6 +191,24 @@ class Schedule:
     def fork(self, name: str) -> Schedule:
         """Return another schedule at the same state; its steps become a branch of the history."""
         return Schedule(self._history, self._node, name)
+
+    def shares_history(self, other: Schedule) -> bool:
+        """Tell whether `other` is this schedule or a fork of it: axes and stages are common."""
+        return other._history is self._history
+
+    def undone_step(self, has: Callable[[State], bool]) -> tuple[str, str]:
+        """Return the step that led to the first state that `has` something, and a way back there.
+
+        Some state of the history must have it, and the one at the cursor must not.
+        """
+        ahead: list[Node] = []
+        node = self._next(self._node)
+        while node is not None:
+            ahead.append(node)
+            node = self._next(node)
+        node = next(node for node in (*ahead, *self._history.walk()) if has(node.state))
+        back = "s.redo()" if node in ahead else f"s.jump({node.id[:8]!r})"
+        return node.title(), f"{back} brings it back"
 
     def _move(self, node: Node) -> None:
         for ancestor in node.path():
@@ -220,7 +241,8 @@ class Schedule:
             attempt = self.attempt(name, stage, args)
             if isinstance(attempt.verdict, Illegal):
                 raise refusal(self._operation(name, stage, args), attempt.verdict)
-            assert attempt.step is not None and attempt.state is not None
+            assert attempt.step is not None
+            assert attempt.state is not None
             node = self._history.add(self._node, attempt.step, attempt.state, attempt.result)
             self._move(node)
             return node.result
@@ -229,8 +251,9 @@ class Schedule:
         """Try a primitive without moving the cursor."""
         item = primitive(name)
         current = self.state.stage(stage)
-        if foreign := self._foreign(args):
-            return Attempt(foreign)
+        for refused in (wrong_arguments(item, args), self._foreign(args)):
+            if refused is not None:  # `Illegal` is falsy
+                return Attempt(refused)
         verdict = item.check(self.state, current, **args)
         if not verdict:
             return Attempt(verdict)
@@ -238,16 +261,20 @@ class Schedule:
         state_id = child_id(self.state.id, step)
         known = self._history.nodes.get(state_id)
         if known is not None:
-            return Attempt(verdict, step, known.state, known.result)
+            return Attempt(self._owed(verdict, known.state), step, known.state, known.result)
         making = Making(state_id, self._history, str(step))
         state, result = item.apply(self.state, current, making, **args)
         for problem in problems(state):
             return Attempt(problem, step)
+        return Attempt(self._owed(verdict, state), step, state, result)
+
+    def _owed(self, verdict: Verdict, state: State) -> Verdict:
+        """Return the verdict on a step that is not illegal, with what its state newly owes."""
         if isinstance(verdict, Pending):
-            return Attempt(verdict, step, state, result)
+            return verdict
         before = set(self.obligations)
         owed = [item for item in obligations(state) if item not in before]
-        return Attempt(Pending(str(owed[0])) if owed else LEGAL, step, state, result)
+        return Pending(str(owed[0])) if owed else LEGAL
 
     def _foreign(self, args: Mapping[str, Any]) -> Illegal | None:
         """Refuse axes of another schedule, and of steps that are undone at the cursor."""
@@ -262,29 +289,28 @@ class Schedule:
                         got=f"axis {axis.name}",
                         hint="take the axes from this schedule's own stages and steps",
                     )
-                if not any(axis in stage.paths for stage in self.state.stages):
+                if not has_axis(self.state, axis):
+                    made, hint = self.undone_step(functools.partial(has_axis, axis=axis))
                     return Illegal(
                         "structural",
                         "the axis was made by an undone step",
-                        got=f"axis {axis.name}, made by: {self._history.step_text(axis.id)}",
-                        hint="s.redo() brings it back",
+                        got=f"axis {axis.name}, made by: {made}",
+                        hint=hint,
                     )
         return None
 
     def _operation(self, name: str, stage: str, args: Mapping[str, Any]) -> str:
-        axes = [v for v in args.values() if isinstance(v, Axis | tuple)]
-        current = self.state.stage(stage)
-        names = [
-            current.paths.get(axis, axis.name)
-            for value in axes
-            for axis in (value if isinstance(value, tuple) else (value,))
-            if isinstance(axis, Axis)
-        ]
+        values = [v if isinstance(v, tuple) else (v,) for v in args.values()]
+        axes = [axis for value in values for axis in value if isinstance(axis, Axis)]
+        paths = self.state.stage(args.get("parent", stage)).paths
+        names = [paths.get(axis, axis.name) for axis in axes]
         if not names:
             return f"{name} {stage}"
         if name == "compute_at":
             return f"{name} {stage} at {args['parent']}.{names[0]}"
-        return f"{name} {stage}.{names[0]}" if len(names) == 1 else f"{name} {stage} {tuple(names)}"
+        if len(names) == 1:
+            return f"{name} {stage}.{names[0]}"
+        return f"{name} {stage} ({', '.join(names)})"
 
     # -- primitives of the schedule ----------------------------------------------------------------
 
@@ -336,12 +362,11 @@ class Schedule:
         if first is not None and parameters[first] == "axes":
             return stage, {first: tuple(rest)}
         values = [self._argument(value) for value in rest]
-        bound = {**dict(zip(parameters, values, strict=False)), **kwargs}
-        if len(values) > len(parameters) or set(bound) - set(parameters):
+        if len(values) > len(parameters):
             raise ScheduleError(
-                f"can {name!r}", "wrong arguments", got=f"{args}", expected=", ".join(parameters)
+                f"can {name!r}", "too many arguments", got=f"{args}", expected=", ".join(parameters)
             )
-        return stage, bound
+        return stage, {**dict(zip(parameters, values, strict=False)), **kwargs}
 
     def _subject(self, name: str, args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
         """Return the stage that a call is about: given first, or the owner of the first axis."""
@@ -350,8 +375,15 @@ class Schedule:
         head = args[0]
         if isinstance(head, Stage):
             return head.name, args[1:]
-        if not isinstance(head, Axis):
+        if isinstance(head, Tensor | Operation):
             return self[head].name, args[1:]
+        if not isinstance(head, Axis):
+            raise ScheduleError(
+                f"can {name!r}",
+                "the first argument is neither a stage nor an axis",
+                got=repr(head),
+                expected="s[C], C or an axis of the schedule",
+            )
         owners = [s for s in self.state.stages if s.has_leaf(head)] or [
             s for s in self.state.stages if head in s.paths
         ]
@@ -377,128 +409,23 @@ class Schedule:
         return stage.name if isinstance(stage, Stage) else self[stage].name
 
 
+def wrong_arguments(item: Primitive, args: Mapping[str, Any]) -> Illegal | None:
+    """Refuse arguments that are missing or that the primitive does not have."""
+    if missing := item.missing(args):
+        return Illegal("structural", f"{' and '.join(missing)} must be given")
+    if unknown := [name for name in args if name not in item.parameters]:
+        hint = f"the arguments are: {', '.join(item.parameters)}"
+        return Illegal("structural", f"no argument is called {unknown[0]}", hint=hint)
+    return None
+
+
+def has_axis(state: State, axis: Axis) -> bool:
+    """Tell whether some stage has, or once had, an axis."""
+    return any(axis in stage.paths for stage in state.stages)
+
+
 def refusal(operation: str, verdict: Illegal) -> ScheduleError:
     """Return the error that says why a step is illegal."""
     return ScheduleError(
         operation, verdict.reason, got=verdict.got, because=verdict.because, hint=verdict.hint
     )
-
-
-class Stage:
-    """A name that acts on the schedule's current state: ``s[C]``."""
-
-    __slots__ = ("name", "schedule")
-
-    def __init__(self, schedule: Schedule, name: str) -> None:
-        self.schedule = schedule
-        self.name = name
-
-    @property
-    def state(self) -> StageState:
-        """What the stage is at the schedule's cursor."""
-        for stage in self.schedule.state.stages:
-            if stage.name == self.name:
-                return stage
-        raise ScheduleError(
-            f"stage {self.name}", "made by a step that is undone", hint="s.redo() brings it back"
-        )
-
-    @property
-    def op(self) -> Operation:
-        """The operation computed, as rewritten by the steps so far."""
-        return self.state.op
-
-    @property
-    def tensor(self) -> Tensor:
-        """The tensor computed."""
-        return self.state.tensor
-
-    @property
-    def leaf_iter_vars(self) -> tuple[Axis, ...]:
-        """The loops, outermost first."""
-        return self.state.leaves
-
-    @property
-    def all_iter_vars(self) -> tuple[Axis, ...]:
-        """All axes that the stage ever had."""
-        return tuple(self.state.paths)
-
-    @property
-    def scope(self) -> str:
-        """The memory of the stage's buffer."""
-        return self.state.scope
-
-    @property
-    def is_inlined(self) -> bool:
-        """Tell whether the stage has no loops of its own."""
-        return isinstance(self.state.attachment, Inlined)
-
-    def __repr__(self) -> str:
-        return f"Stage({self.name}: {', '.join(self.state.paths[a] for a in self.state.leaves)})"
-
-    def _apply(self, primitive_name: str, **args: Any) -> Any:
-        self.state  # noqa: B018 - refuses a stage of an undone step
-        return self.schedule.apply(primitive_name, self.name, args)
-
-    def split(
-        self, parent: Axis, factor: int | None = None, nparts: int | None = None
-    ) -> tuple[Axis, Axis]:
-        """Split a loop; returns (outer, inner). See `primitives.split`."""
-        result: tuple[Axis, Axis] = self._apply("split", axis=parent, factor=factor, nparts=nparts)
-        return result
-
-    def fuse(self, *axes: Axis) -> Axis:
-        """Fuse adjacent loops; returns the fused axis. See `primitives.fuse`."""
-        result: Axis = self._apply("fuse", axes=_flat(axes))
-        return result
-
-    def reorder(self, *axes: Axis) -> None:
-        """Put loops into the order given. See `primitives.reorder`."""
-        self._apply("reorder", axes=_flat(axes))
-
-    def tile(
-        self, x_parent: Axis, y_parent: Axis, x_factor: int, y_factor: int
-    ) -> tuple[Axis, Axis, Axis, Axis]:
-        """Tile two loops; returns (x outer, y outer, x inner, y inner). See `primitives.tile`."""
-        result: tuple[Axis, Axis, Axis, Axis] = self._apply(
-            "tile", x=x_parent, y=y_parent, x_factor=x_factor, y_factor=y_factor
-        )
-        return result
-
-    def vectorize(self, var: Axis) -> None:
-        """Run a loop as vector lanes. See `primitives.vectorize`."""
-        self._apply("vectorize", axis=var)
-
-    def unroll(self, var: Axis) -> None:
-        """Repeat the body instead of looping. See `primitives.unroll`."""
-        self._apply("unroll", axis=var)
-
-    def parallel(self, var: Axis) -> None:
-        """Run a loop on several cores. See `primitives.parallel`."""
-        self._apply("parallel", axis=var)
-
-    def compute_at(self, parent: Stage, scope: Axis) -> None:
-        """Compute this stage inside a loop of `parent`. See `primitives.compute_at`."""
-        if not isinstance(parent, Stage) or parent.schedule._history is not self.schedule._history:
-            raise ScheduleError(
-                f"compute_at {self.name}",
-                "not a stage of this schedule",
-                got=repr(parent),
-                expected="s[consumer]",
-            )
-        self._apply("compute_at", parent=parent.name, axis=scope)
-
-    def compute_inline(self) -> None:
-        """Substitute this stage into its readers. See `primitives.compute_inline`."""
-        self._apply("compute_inline")
-
-    def compute_root(self) -> None:
-        """Give this stage its own loop nest. See `primitives.compute_root`."""
-        self._apply("compute_root")
-
-
-def _flat(axes: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return axes given one by one or as a single list."""
-    if len(axes) == 1 and isinstance(axes[0], list | tuple):
-        return tuple(axes[0])
-    return axes

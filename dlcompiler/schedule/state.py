@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from dlcompiler.ir import Axis, LoopKind, StepRef, Var
-from dlcompiler.te import ComputeOp, Operation, PlaceholderOp, Tensor
+from dlcompiler.ir import (
+    Axis,
+    Buffer,
+    Call,
+    Load,
+    LoopKind,
+    StepRef,
+    TensorLoad,
+    Var,
+    rewrite,
+    structural_key,
+)
+from dlcompiler.ir.rewrite import Node
+from dlcompiler.te import ComputeOp, Operation, PlaceholderOp, Tensor, post_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +158,11 @@ class Step:
 
     def __str__(self) -> str:
         parts = [self.primitive, self.stage]
-        for value in self.args.values():
+        for name, value in self.args.items():
             if isinstance(value, list):
                 parts.append(f"({', '.join(str(item) for item in value)})")
+            elif name == "nparts":  # a number alone is a factor
+                parts.append(f"nparts={value}")
             elif value is not None:
                 parts.append(str(value))
         return " ".join(parts)
@@ -167,11 +181,15 @@ class State:
         """Return the stage called `name`."""
         return next(stage for stage in self.stages if stage.name == name)
 
+    def has_stage(self, name: str) -> bool:
+        """Tell whether there is a stage called `name`."""
+        return any(stage.name == name for stage in self.stages)
+
     def find(self, key: Tensor | Operation) -> StageState | None:
         """Return the stage of a tensor or of its operation, original or rewritten."""
         tensor = key if isinstance(key, Tensor) else key.output(0)
         for stage in self.stages:
-            if stage.tensor is tensor or stage.op is key:
+            if stage.tensor is tensor or stage.op.output(0) is tensor:
                 return stage
         return None
 
@@ -190,6 +208,42 @@ class State:
     def with_id(self, id: str) -> State:
         """Return the same state under another id."""
         return replace(self, id=id, cache={})
+
+
+def initial_state(outputs: Iterable[Tensor]) -> State:
+    """Return the state in which every stage has its plain loop nest.
+
+    Its id is a hash of the expression: the same in every process.
+    """
+    results = tuple(outputs)
+    stages: list[StageState] = []
+    for op in post_order(results):
+        name = unique_name(op.name, (stage.name for stage in stages))
+        stages.append(new_stage(op, name, is_output=op.output(0) in results))
+    names = {stage.tensor: stage.name for stage in stages}
+    text = "\n".join(_content(stage, names) for stage in stages)
+    return State(hashlib.sha256(text.encode()).hexdigest()[:16], tuple(stages))
+
+
+def _content(stage: StageState, names: Mapping[Any, str]) -> str:
+    """Return all that a stage computes, as text: as long as its different nodes are many."""
+    head = f"{stage.name} {stage.tensor.shape} {stage.tensor.dtype} {stage.is_output}"
+    if not isinstance(stage.op, ComputeOp):
+        return head
+    reads = stage.op.input_tensors
+    buffers = {t: Buffer(names[t], t.shape, t.dtype) for t in reads}
+
+    def rule(node: Node) -> Node:
+        if isinstance(node, TensorLoad):
+            return Load(buffers[node.tensor], node.indices)  # type: ignore[index]
+        return node
+
+    axes = (*stage.op.axis, *stage.op.reduce_axis)
+    # As arguments of one call, the axes are numbered in their order.
+    arguments = (*(axis.var for axis in axes), rewrite(stage.op.body, rule))
+    key = structural_key(Call("", arguments, stage.tensor.dtype), rename=True)
+    loops = [(axis.name, axis.start, axis.extent) for axis in axes]
+    return f"{head} {loops} {[names[t] for t in reads]} {key}"
 
 
 def child_id(parent_id: str, step: Step) -> str:

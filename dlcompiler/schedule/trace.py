@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis
+from dlcompiler.schedule.history import Node
 from dlcompiler.schedule.primitives import REGISTRY, Primitive, primitive
+from dlcompiler.schedule.primitives.base import ParameterKind
+from dlcompiler.schedule.python_writer import write_python
 from dlcompiler.schedule.state import StageState, State, Step
 
 if TYPE_CHECKING:
@@ -55,25 +57,29 @@ def decode(state: State, step: Step) -> dict[str, Any]:
     if unknown:
         raise _malformed(step, f"unknown argument {min(unknown)!r}", ", ".join(parameters))
     stage = _stage(state, step, step.stage)
-    args: dict[str, Any] = {}
-    for name, value in step.args.items():
-        match parameters[name]:
-            case "axis":
-                args[name] = _axis(stage, step, value)
-            case "axes":
-                items = value if isinstance(value, list) else [value]
-                args[name] = tuple(_axis(stage, step, item) for item in items)
-            case "parent_axis":
-                args[name] = _axis(_stage(state, step, step.args.get("parent")), step, value)
-            case "int":
-                args[name] = value
-            case "text" | "stage":
-                if not isinstance(value, str):
-                    raise _malformed(step, f"{name} is not a text", "a text")
-                args[name] = value
+    args = {
+        name: _argument(state, stage, step, parameters[name], value)
+        for name, value in step.args.items()
+    }
     if "parent" in args:
         _stage(state, step, args["parent"])
     return args
+
+
+def _argument(state: State, stage: StageState, step: Step, kind: ParameterKind, value: Any) -> Any:
+    match kind:
+        case "axis":
+            return _axis(stage, step, value)
+        case "axes":
+            items = value if isinstance(value, list) else [value]
+            return tuple(_axis(stage, step, item) for item in items)
+        case "parent_axis":
+            return _axis(_stage(state, step, step.args.get("parent")), step, value)
+        case "int":
+            return value
+    if not isinstance(value, str):
+        raise _malformed(step, f"{value!r} is not a text", "a text")
+    return value
 
 
 def _stage(state: State, step: Step, name: object) -> StageState:
@@ -101,7 +107,8 @@ class Trace:
     """The steps from the start of a schedule to a state."""
 
     steps: tuple[Step, ...]
-    root: State | None = None
+    nodes: tuple[Node, ...] = ()
+    """The states: the first one, and where each step led. None for a trace that was read."""
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -126,7 +133,7 @@ class Trace:
         """
         try:
             data = json.loads(text)
-        except (ValueError, RecursionError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise ScheduleError("read a trace", "not JSON", got=str(error)) from None
         if not isinstance(data, dict) or data.get("version") != SCHEMA_VERSION:
             got = data.get("version") if isinstance(data, dict) else type(data).__name__
@@ -153,12 +160,22 @@ class Trace:
     def to_python(self, schedule: str = "s") -> str:
         """Return the Python code of the steps.
 
-        The tensors are expected in variables of their names.
+        The tensors are expected in variables of their names; where a name is no variable or stands
+        for something else, a comment tells which variable is meant.
         """
-        if self.root is None:
-            raise ScheduleError("print a trace", "a trace that was read knows no tensors",
-                                hint="replay it on a schedule, and print that one's trace")  # fmt: skip
-        return _Writer(self.root, schedule).write(self.steps)
+        if not self.nodes:
+            raise ScheduleError(
+                "print a trace",
+                "a trace that was read knows no tensors",
+                hint="replay it on a schedule, and print that one's trace",
+            )
+        return write_python(self.nodes, schedule)
+
+
+def trace_of(node: Node) -> Trace:
+    """Return the steps that lead to a state."""
+    path = node.path()
+    return Trace(tuple(item.step for item in path if item.step is not None), tuple(path))
 
 
 def _read_step(item: Any) -> Step:
@@ -169,126 +186,3 @@ def _read_step(item: Any) -> Step:
         "read a trace", "a step is malformed", got=repr(item),
         expected='{"primitive": "split", "stage": "C", "args": {…}}',
     )  # fmt: skip
-
-
-class _Writer:
-    """Writes steps as Python, with a variable for each axis."""
-
-    def __init__(self, root: State, schedule: str) -> None:
-        self.schedule = schedule
-        self.axes: dict[tuple[str, str], str] = {}
-        self.used: set[str] = {schedule}
-        self.lines: list[str] = []
-        self.root = root
-
-    def write(self, steps: tuple[Step, ...]) -> str:
-        outputs = [s for s in self.root.stages if s.is_output]
-        ops = ", ".join(f"{variable(s.name)}.op" for s in outputs)
-        ops = ops if len(outputs) == 1 else f"[{ops}]"
-        self.used.update(variable(stage.name) for stage in self.root.stages)
-        self.lines.append(f"{self.schedule} = te.create_schedule({ops})")
-        for stage in self.root.stages:
-            if any(step.stage == stage.name or step.args.get("parent") == stage.name
-                   for step in steps):  # fmt: skip
-                self.axes_of(stage.name, stage.op.axis, stage.op.reduce_axis, stage.paths)
-        for step in steps:
-            self.step(step)
-        return "\n".join(self.lines) + "\n"
-
-    def axes_of(self, stage: str, data: Any, reduce: Any, paths: Mapping[Axis, str]) -> None:
-        for attribute, axes in (("axis", data), ("reduce_axis", reduce)):
-            if axes:
-                names = self.bind(stage, [paths[axis] for axis in axes])
-                self.lines.append(f"{names} = {self.at(stage)}.op.{attribute}")
-
-    def bind(self, stage: str, paths: list[str]) -> str:
-        names = []
-        for path in paths:
-            name = variable(path)
-            if name in self.used:
-                name = f"{variable(stage)}_{name}"
-            self.used.add(name)
-            self.axes[stage, path] = name
-            names.append(name)
-        return ", ".join(names) + ("," if len(names) == 1 else "")
-
-    def at(self, stage: str) -> str:
-        return f"{self.schedule}[{variable(stage)}]"
-
-    def step(self, step: Step) -> None:
-        args = dict(step.args)
-        stage = step.stage
-        if step.primitive == "cache_write":
-            self.cache_write(step)
-            return
-        parts = []
-        for name, kind in primitive(step.primitive).parameters.items():
-            if name not in args:
-                continue
-            value = args[name]
-            if kind == "axis":
-                parts.append(self.axes[stage, value])
-            elif kind == "axes":
-                parts.extend(self.axes[stage, item] for item in value)
-            elif kind == "parent_axis":
-                parts.append(self.axes[args["parent"], value])
-            elif kind == "stage":
-                parts.append(self.at(value))
-            else:
-                parts.append(f"{name}={value!r}" if step.primitive == "split" else repr(value))
-        call = f"{self.at(stage)}.{step.primitive}({', '.join(parts)})"
-        made = self.results(step)
-        self.lines.append(f"{self.bind(stage, made).removesuffix(',')} = {call}" if made else call)
-
-    def results(self, step: Step) -> list[str]:
-        """Return the paths of the axes that a step makes, in the order of its result."""
-        args = step.args
-        match step.primitive:
-            case "split":
-                return [
-                    self.fresh(step.stage, f"{args['axis']}.{end}") for end in ("outer", "inner")
-                ]
-            case "tile":
-                x, y = args["x"], args["y"]
-                names = (f"{x}.outer", f"{y}.outer", f"{x}.inner", f"{y}.inner")
-                return [self.fresh(step.stage, name) for name in names]
-            case "fuse":
-                path = args["axes"][0]
-                for inner in args["axes"][1:]:
-                    path = f"{path.removesuffix('.fused')}.{inner}.fused"
-                return [self.fresh(step.stage, path)]
-        return []
-
-    def fresh(self, stage: str, path: str) -> str:
-        taken = {own for owner, own in self.axes if owner == stage}
-        candidate, n = path, 0
-        while candidate in taken:
-            n += 1
-            candidate = f"{path}_{n}"
-        return candidate
-
-    def cache_write(self, step: Step) -> None:
-        stage, scope = step.stage, step.args["scope"]
-        cached = f"{stage}.{scope}"
-        name = variable(cached)
-        self.used.add(name)
-        call = f"{self.schedule}.cache_write({variable(stage)}, {scope!r})"
-        self.lines.append(f"{name} = {call}")
-        data = [path for owner, path in self.axes if owner == stage]
-        original = next((s for s in self.root.stages if s.name == stage), None)
-        if original is None:
-            return
-        reduce = [original.paths[axis] for axis in original.op.reduce_axis]
-        fresh = [f"{original.paths[axis]}.c" for axis in original.op.axis]
-        self.lines.append(f"{self.bind(cached, fresh)} = {self.at(cached)}.op.axis")
-        for path in reduce:
-            if path in data:
-                self.axes[cached, path] = self.axes[stage, path]
-        if reduce and not all((cached, path) in self.axes for path in reduce):
-            self.lines.append(f"{self.bind(cached, reduce)} = {self.at(cached)}.op.reduce_axis")
-
-
-def variable(path: str) -> str:
-    """Return a Python name for an axis path or a stage name."""
-    name = re.sub(r"\W", "_", path)
-    return name if name.isidentifier() else f"_{name}"

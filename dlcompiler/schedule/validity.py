@@ -12,6 +12,8 @@ from dlcompiler.schedule.inlining import consumers
 from dlcompiler.schedule.state import AttachedAt, StageState, State
 from dlcompiler.schedule.verdict import Illegal
 
+MAX_LOOPS = 100
+"""Passes recurse into loops, and Python stops them at about 1,000 frames."""
 MAX_COPIES = 1024
 """Compile time grows faster than the copies: 1,024 vector statements take about a second."""
 
@@ -49,6 +51,7 @@ def problems(state: State) -> Iterator[Illegal]:
     """Yield the reasons why a state cannot mean what its expression says."""
     for stage in state.stages:
         yield from _loop_problems(stage)
+        yield from _depth_problems(state, stage)
         if isinstance(stage.attachment, AttachedAt):
             yield from _attachment_problems(state, stage, stage.attachment)
     yield from _unrolling_problems(state)
@@ -71,6 +74,20 @@ def _loop_problems(stage: StageState) -> Iterator[Illegal]:
                     "a parallel loop cannot stand inside a vectorized one",
                     got=f"{stage.label(inner)} inside {stage.label(leaf)}",
                 )
+
+
+def _depth_problems(state: State, stage: StageState) -> Iterator[Illegal]:
+    depth, host = len(stage.leaves), stage
+    while isinstance(host.attachment, AttachedAt):
+        at = host.attachment
+        host = state.stage(at.stage)
+        depth += host.position(at.axis) + 1 if host.has_leaf(at.axis) else 0
+    if depth > MAX_LOOPS:
+        yield Illegal(
+            "limit",
+            f"{stage.name} would be computed inside {depth} loops",
+            hint=f"fuse loops or attach it further out; at most {MAX_LOOPS} loops",
+        )
 
 
 def _unrolling_problems(state: State) -> Iterator[Illegal]:

@@ -1,4 +1,4 @@
-"""How often unrolled loops may repeat a body: judged where the stage is computed, in every state."""
+"""How often unrolled loops may repeat a body: judged in every state, where the stage is."""
 
 import pytest
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
-import math
+import inspect
 import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, ParamSpec, TypeAlias
+
+import numpy as np
 
 from dlcompiler.ir import Axis, LoopKind
 from dlcompiler.ir.expr import AxisKind
@@ -49,8 +51,17 @@ class Primitive:
     check: Callable[..., Verdict]
     apply: Callable[..., tuple[State, Any]]
 
+    def missing(self, args: Mapping[str, Any]) -> list[str]:
+        """Return the arguments that a call must have and `args` lacks."""
+        accepted = inspect.signature(self.check).parameters
+        return [
+            name
+            for name in self.parameters
+            if name not in args and accepted[name].default is inspect.Parameter.empty
+        ]
 
-class Refused(Exception):
+
+class Refused(Exception):  # noqa: N818 - an answer, not a mistake
     """Carries a refusal out of a check; `answering` makes it the check's answer."""
 
     def __init__(self, verdict: Illegal) -> None:
@@ -98,7 +109,7 @@ def require_leaf(state: State, stage: StageState, axis: object) -> None:
         Illegal(
             "structural",
             f"the axis does not belong to stage {stage.name}",
-            got=f"axis {axis.name} of stage {owner.name}" if owner else f"axis {axis.name}",
+            got=f"axis {axis.name} of {f'stage {owner.name}' if owner else 'another expression'}",
             hint=f"the loops of {stage.name} are: {leaf_names(stage)}",
         )
     )
@@ -117,6 +128,15 @@ def _gone(stage: StageState, axis: Axis) -> str:
 def leaf_names(stage: StageState) -> str:
     """Return the names of a stage's loops, outermost first."""
     return ", ".join(stage.paths[leaf] for leaf in stage.leaves) or "none"
+
+
+def require_distinct(stage: StageState, axes: tuple[Axis, ...]) -> None:
+    """Refuse less than two axes, and one given twice."""
+    if len(set(axes)) != len(axes):
+        got = ", ".join(stage.paths[axis] for axis in axes)
+        raise Refused(Illegal("structural", "each axis may be given once", got=got))
+    if len(axes) < 2:
+        raise Refused(Illegal("structural", "at least two axes are needed", got=f"{len(axes)}"))
 
 
 def require_loops(stage: StageState) -> None:
@@ -163,8 +183,9 @@ def require_kind(stage: StageState, axis: Axis, kind: LoopKind) -> None:
 
 def require_positive(value: Any, name: str) -> None:
     """Refuse what is not an integral number of at least 1."""
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or value != int(value):
+    is_integral = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    is_whole = isinstance(value, float | np.floating) and float(value).is_integer()
+    if not is_integral and not is_whole:
         raise Refused(
             Illegal(
                 "structural",

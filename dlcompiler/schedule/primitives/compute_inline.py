@@ -7,17 +7,23 @@
     for i in range(8):
         C[i] = P[i] + 1.0
 
-Legal for a stage that is neither an output nor a reduction. In TVM ``compute_inline``, Halide's
-default.
+Legal for a stage that is neither an output nor a reduction, unless an expression would grow too
+large. In TVM ``compute_inline``, Halide's default.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from dlcompiler.schedule.primitives.base import Making, Primitive, answering
+from dlcompiler.ir import depth, walk
+from dlcompiler.schedule.inlining import bodies, consumers, loads_of
+from dlcompiler.schedule.primitives.base import Making, Primitive, Refused, answering
 from dlcompiler.schedule.state import INLINED, StageState, State, is_reduction
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.te.language import MAX_DEPTH
+
+MAX_NODES = 8192
+"""Lowering takes about a second then."""
 
 
 @answering
@@ -39,7 +45,33 @@ def check(state: State, stage: StageState) -> Verdict:
             because="its value is complete only after the last iteration of its loops",
             hint=f"use s[{stage.name}].compute_at(…) to compute it where it is read",
         )
+    require_small(state, stage)
     return LEGAL
+
+
+def require_small(state: State, stage: StageState) -> None:
+    """Refuse what would make a reader's expression too large to compile."""
+    if stage.is_inlined:
+        return
+    body = bodies(state)[stage.name]
+    size = sum(1 for _ in walk(body))
+    for reader in consumers(state, stage):
+        outer = bodies(state)[reader.name]
+        copies = sum(load.tensor is stage.tensor for load in loads_of(outer))
+        nodes = sum(1 for _ in walk(outer)) + copies * size
+        levels = depth(outer) + depth(body)
+        if nodes <= MAX_NODES and levels <= MAX_DEPTH:
+            continue
+        raise Refused(
+            Illegal(
+                "limit",
+                f"the expression of {reader.name} would become too large",
+                got=f"{nodes} operations, {levels} levels",
+                because=f"every place that reads {stage.name} gets a copy, here {copies}",
+                hint=f"use s[{stage.name}].compute_at(…), or inline fewer stages: at most "
+                f"{MAX_NODES} operations and {MAX_DEPTH} levels",
+            )
+        )
 
 
 def apply(state: State, stage: StageState, making: Making) -> tuple[State, None]:

@@ -23,6 +23,7 @@ from dlcompiler.schedule.primitives.base import (
     answering,
     leaf_names,
     replace_leaves,
+    require_distinct,
     require_leaf,
     require_loops,
     require_plain,
@@ -35,11 +36,10 @@ from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 def check(state: State, stage: StageState, *, axes: Any) -> Verdict:
     """Refuse loops that are not neighbours, or not of one kind."""
     require_loops(stage)
-    if len(axes) < 2:
-        return Illegal("structural", "at least two axes are needed", got=f"{len(axes)}")
     for axis in axes:
         require_leaf(state, stage, axis)
         require_plain(stage, axis)
+    require_distinct(stage, axes)
     first = stage.position(axes[0])
     if tuple(stage.leaves[first : first + len(axes)]) != tuple(axes):
         return Illegal(

@@ -20,11 +20,12 @@ from dlcompiler.schedule.primitives.base import (
     Making,
     Primitive,
     answering,
+    require_distinct,
     require_leaf,
     require_loops,
 )
 from dlcompiler.schedule.state import StageState, State
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Verdict
 
 
 @answering
@@ -33,14 +34,7 @@ def check(state: State, stage: StageState, *, axes: Any) -> Verdict:
     require_loops(stage)
     for axis in axes:
         require_leaf(state, stage, axis)
-    if len(set(axes)) != len(axes):
-        return Illegal(
-            "structural",
-            "each axis may be given once",
-            got=", ".join(stage.paths[axis] for axis in axes),
-        )
-    if len(axes) < 2:
-        return Illegal("structural", "at least two axes are needed", got=f"{len(axes)}")
+    require_distinct(stage, axes)
     return LEGAL
 
 

@@ -17,10 +17,16 @@ from typing import Any
 
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.primitives import split
-from dlcompiler.schedule.primitives.base import Making, Primitive, answering
+from dlcompiler.schedule.primitives.base import (
+    Making,
+    Primitive,
+    answering,
+    require_distinct,
+    require_positive,
+)
 from dlcompiler.schedule.primitives.reorder import reorder_stage
 from dlcompiler.schedule.state import StageState, State
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Verdict
 
 
 @answering
@@ -28,12 +34,13 @@ def check(
     state: State, stage: StageState, *, x: Any, y: Any, x_factor: Any, y_factor: Any
 ) -> Verdict:
     """Refuse what one of the two splits refuses."""
-    for axis, factor in ((x, x_factor), (y, y_factor)):
-        verdict = split.check(state, stage, axis=axis, factor=factor)
+    for axis in (x, y):
+        verdict = split.check(state, stage, axis=axis, factor=1)
         if not verdict:
             return verdict
-    if x is y:
-        return Illegal("structural", "the two axes are the same", got=stage.paths[x])
+    require_positive(x_factor, "x_factor")
+    require_positive(y_factor, "y_factor")
+    require_distinct(stage, (x, y))
     return LEGAL
 
 

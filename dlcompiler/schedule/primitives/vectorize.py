@@ -45,7 +45,7 @@ def require_independent(state: State, stage: StageState, axis: Any, kind: LoopKi
     element = f"{stage.name}[{', '.join(data.name for data in stage.op.axis)}]"
     who = "all lanes" if kind == "vectorized" else "all threads"
     inner = next((leaf for leaf in reversed(stage.leaves) if leaf.kind == "data"), None)
-    verb = "vectorize" if kind == "vectorized" else "parallel"
+    verb = "vectorize" if kind == "vectorized" else "parallelize"
     raise Refused(
         Illegal(
             "semantic",

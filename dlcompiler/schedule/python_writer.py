@@ -1,0 +1,126 @@
+"""The Python code that makes a schedule: one line for each step, with a variable for each axis."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Sequence
+
+from dlcompiler.ir import Axis
+from dlcompiler.schedule.history import Node
+from dlcompiler.schedule.primitives import primitive
+from dlcompiler.schedule.state import StageState, State, Step
+from dlcompiler.te import Tensor
+
+
+def write_python(path: Sequence[Node], schedule: str) -> str:
+    """Return the code of the steps on a path through the history.
+
+    Parameters
+    ----------
+    path
+        The first state and those that the steps led to.
+    schedule
+        The variable of the schedule.
+    """
+    return _Writer(path[0].state, schedule).write(path[1:])
+
+
+class _Writer:
+    def __init__(self, root: State, schedule: str) -> None:
+        self.root = root
+        self.schedule = schedule
+        self.used = {"te", schedule}
+        self.axes: dict[Axis, str] = {}
+        self.tensors = {stage.tensor: self.variable(stage.name) for stage in root.stages}
+        self.lines: list[str] = []
+
+    def write(self, nodes: Sequence[Node]) -> str:
+        for stage in self.root.stages:
+            if (variable := self.tensors[stage.tensor]) != stage.name:
+                self.lines.append(f"# {variable} is the tensor {stage.name!r}")
+        ops = [f"{self.tensors[s.tensor]}.op" for s in self.root.stages if s.is_output]
+        outputs = ops[0] if len(ops) == 1 else f"[{', '.join(ops)}]"
+        self.lines.append(f"{self.schedule} = te.create_schedule({outputs})")
+        steps = [node.step for node in nodes if node.step is not None]
+        touched = {name for step in steps for name in (step.stage, step.args.get("parent"))}
+        for stage in self.root.stages:
+            if stage.name in touched:
+                self.stage_axes(stage)
+        for node in nodes:
+            self.step(node)
+        return "\n".join(self.lines) + "\n"
+
+    def step(self, node: Node) -> None:
+        assert node.parent is not None
+        assert node.step is not None
+        call = self.call(node.parent.state, node.step)
+        match node.result:
+            case None:
+                self.lines.append(call)
+            case Tensor():
+                stage = node.state.producer_of(node.result)
+                self.tensors[node.result] = self.variable(stage.name)
+                self.lines.append(f"{self.tensors[node.result]} = {call}")
+                self.stage_axes(stage)
+            case Axis():
+                self.lines.append(f"{self.bind(node.result, node.step.stage)} = {call}")
+            case axes:
+                names = ", ".join(self.bind(axis, node.step.stage) for axis in axes)
+                self.lines.append(f"{names} = {call}")
+
+    def call(self, state: State, step: Step) -> str:
+        if step.primitive == "cache_write":
+            tensor = self.tensors[state.stage(step.stage).tensor]
+            return f"{self.schedule}.cache_write({tensor}, {_quoted(step.args['scope'])})"
+        parts: list[str] = []
+        for name, kind in primitive(step.primitive).parameters.items():
+            value = step.args.get(name)
+            if value is None:
+                continue
+            match kind:
+                case "axis":
+                    parts.append(self.axis(state, step.stage, value))
+                case "axes":
+                    parts.extend(self.axis(state, step.stage, item) for item in value)
+                case "parent_axis":
+                    parts.append(self.axis(state, step.args["parent"], value))
+                case "stage":
+                    parts.append(self.at(state.stage(value)))
+                case "int" | "text":
+                    parts.append(f"{name}={value}" if step.primitive == "split" else f"{value}")
+        return f"{self.at(state.stage(step.stage))}.{step.primitive}({', '.join(parts)})"
+
+    def at(self, stage: StageState) -> str:
+        return f"{self.schedule}[{self.tensors[stage.tensor]}]"
+
+    def axis(self, state: State, stage: str, path: str) -> str:
+        paths = state.stage(stage).paths
+        return self.axes[next(axis for axis, own in paths.items() if own == path)]
+
+    def stage_axes(self, stage: StageState) -> None:
+        """Write the lines that name the axes of a stage; its reduction axes may have names."""
+        for attribute, axes in (("axis", stage.op.axis), ("reduce_axis", stage.op.reduce_axis)):
+            if all(axis in self.axes for axis in axes):
+                continue
+            names = [self.bind(axis, stage.name, stage.paths[axis]) for axis in axes]
+            left = f"({names[0]},)" if len(names) == 1 else ", ".join(names)
+            self.lines.append(f"{left} = {self.at(stage)}.op.{attribute}")
+
+    def bind(self, axis: Axis, stage: str, path: str | None = None) -> str:
+        """Return a new variable for an axis."""
+        self.axes[axis] = self.variable(path or axis.name, stage)
+        return self.axes[axis]
+
+    def variable(self, name: str, prefix: str = "") -> str:
+        """Return a variable of a name that is not in use, with a prefix or a number if need be."""
+        plain = re.sub(r"\W", "_", name)
+        candidates = [plain, re.sub(r"\W", "_", f"{prefix}_{name}")] if prefix else [plain]
+        candidates += [f"{candidates[-1]}_{n}" for n in range(1, len(self.used) + 2)]
+        chosen = next(c for c in candidates if c not in self.used and not keyword.iskeyword(c))
+        self.used.add(chosen)
+        return chosen
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"'

@@ -1,0 +1,133 @@
+"""`Stage`: the handle on one tensor of a schedule, ``s[C]``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dlcompiler.errors import ScheduleError
+from dlcompiler.ir import Axis
+from dlcompiler.schedule.state import Inlined, StageState
+from dlcompiler.te import Operation, Tensor
+
+if TYPE_CHECKING:
+    from dlcompiler.schedule.schedule import Schedule
+
+
+class Stage:
+    """A name that acts on the schedule's current state: ``s[C]``."""
+
+    __slots__ = ("name", "schedule")
+
+    def __init__(self, schedule: Schedule, name: str) -> None:
+        self.schedule = schedule
+        self.name = name
+
+    @property
+    def state(self) -> StageState:
+        """What the stage is at the schedule's cursor."""
+        for stage in self.schedule.state.stages:
+            if stage.name == self.name:
+                return stage
+        made, hint = self.schedule.undone_step(lambda state: state.has_stage(self.name))
+        raise ScheduleError(f"stage {self.name}", f"made by an undone step: {made}", hint=hint)
+
+    @property
+    def op(self) -> Operation:
+        """The operation computed, as rewritten by the steps so far."""
+        return self.state.op
+
+    @property
+    def tensor(self) -> Tensor:
+        """The tensor computed."""
+        return self.state.tensor
+
+    @property
+    def leaf_iter_vars(self) -> tuple[Axis, ...]:
+        """The loops, outermost first."""
+        return self.state.leaves
+
+    @property
+    def all_iter_vars(self) -> tuple[Axis, ...]:
+        """All axes that the stage ever had."""
+        return tuple(self.state.paths)
+
+    @property
+    def scope(self) -> str:
+        """The memory of the stage's buffer."""
+        return self.state.scope
+
+    @property
+    def is_inlined(self) -> bool:
+        """Tell whether the stage has no loops of its own."""
+        return isinstance(self.state.attachment, Inlined)
+
+    def __repr__(self) -> str:
+        return f"Stage({self.name}: {', '.join(self.state.paths[a] for a in self.state.leaves)})"
+
+    def _apply(self, primitive_name: str, **args: Any) -> Any:
+        self.state  # noqa: B018 - refuses a stage of an undone step
+        return self.schedule.apply(primitive_name, self.name, args)
+
+    def split(
+        self, parent: Axis, factor: int | None = None, nparts: int | None = None
+    ) -> tuple[Axis, Axis]:
+        """Split a loop; returns (outer, inner). See `primitives.split`."""
+        result: tuple[Axis, Axis] = self._apply("split", axis=parent, factor=factor, nparts=nparts)
+        return result
+
+    def fuse(self, *axes: Axis) -> Axis:
+        """Fuse adjacent loops; returns the fused axis. See `primitives.fuse`."""
+        result: Axis = self._apply("fuse", axes=_flat(axes))
+        return result
+
+    def reorder(self, *axes: Axis) -> None:
+        """Put loops into the order given. See `primitives.reorder`."""
+        self._apply("reorder", axes=_flat(axes))
+
+    def tile(
+        self, x_parent: Axis, y_parent: Axis, x_factor: int, y_factor: int
+    ) -> tuple[Axis, Axis, Axis, Axis]:
+        """Tile two loops; returns (x outer, y outer, x inner, y inner). See `primitives.tile`."""
+        result: tuple[Axis, Axis, Axis, Axis] = self._apply(
+            "tile", x=x_parent, y=y_parent, x_factor=x_factor, y_factor=y_factor
+        )
+        return result
+
+    def vectorize(self, var: Axis) -> None:
+        """Run a loop as vector lanes. See `primitives.vectorize`."""
+        self._apply("vectorize", axis=var)
+
+    def unroll(self, var: Axis) -> None:
+        """Repeat the body instead of looping. See `primitives.unroll`."""
+        self._apply("unroll", axis=var)
+
+    def parallel(self, var: Axis) -> None:
+        """Run a loop on several cores. See `primitives.parallel`."""
+        self._apply("parallel", axis=var)
+
+    def compute_at(self, parent: Stage, scope: Axis) -> None:
+        """Compute this stage inside a loop of `parent`. See `primitives.compute_at`."""
+        is_stage = isinstance(parent, Stage)
+        if not (is_stage and parent.schedule.shares_history(self.schedule)):
+            raise ScheduleError(
+                f"compute_at {self.name}",
+                "not a stage of this schedule",
+                got=repr(parent),
+                expected="s[consumer]",
+            )
+        self._apply("compute_at", parent=parent.name, axis=scope)
+
+    def compute_inline(self) -> None:
+        """Substitute this stage into its readers. See `primitives.compute_inline`."""
+        self._apply("compute_inline")
+
+    def compute_root(self) -> None:
+        """Give this stage its own loop nest. See `primitives.compute_root`."""
+        self._apply("compute_root")
+
+
+def _flat(axes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return axes given one by one or as a single list."""
+    if len(axes) == 1 and isinstance(axes[0], list | tuple):
+        return tuple(axes[0])
+    return axes

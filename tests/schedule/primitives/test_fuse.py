@@ -1,0 +1,82 @@
+"""fuse: the nests it makes, and what it refuses."""
+
+import pytest
+
+
+def test_two_loops_become_one(matmul, nest, golden):
+    fused = matmul.s[matmul.C].fuse(matmul.i, matmul.j)
+    assert fused.extent == 24
+    golden("two", nest(matmul))
+
+
+def test_a_list_of_three(matmul, nest, golden):
+    _, inner = matmul.s[matmul.C].split(matmul.j, 3)
+    outer = matmul.s[matmul.C].leaf_iter_vars[1]
+    fused = matmul.s[matmul.C].fuse([matmul.i, outer, inner])
+    assert (fused.name, fused.extent) == ("i.j.outer.j.inner.fused", 24)
+    golden("three", nest(matmul))
+
+
+def test_reduction_loops(matmul, nest, golden):
+    matmul.s[matmul.C].fuse(*matmul.s[matmul.C].split(matmul.k, 3))
+    golden("reduction_not_dividing", nest(matmul))
+
+
+def test_refuses_a_swapped_pair(matmul, refusal):
+    assert refusal(matmul.s[matmul.C].fuse, matmul.j, matmul.i) == (
+        "fuse C (j, i): the loops are not adjacent in this order\n"
+        "  got       j, i\n"
+        "  hint      the loops are: i, j, k; reorder them first"
+    )
+
+
+def test_refuses_loops_with_another_between_them(matmul, refusal):
+    _, inner = matmul.s[matmul.C].split(matmul.j, 2)
+    assert refusal(matmul.s[matmul.C].fuse, matmul.i, inner) == (
+        "fuse C (i, j.inner): the loops are not adjacent in this order\n"
+        "  got       i, j.inner\n"
+        "  hint      the loops are: i, j.outer, j.inner, k; reorder them first"
+    )
+
+
+def test_refuses_a_data_loop_with_a_reduction_loop(matmul, refusal):
+    assert refusal(matmul.s[matmul.C].fuse, matmul.j, matmul.k) == (
+        "fuse C (j, k): a data loop and a reduction loop cannot be fused\n"
+        "  got       j (data), k (reduce)\n"
+        "  because   the fused loop would be neither: the result is initialised between them"
+    )
+
+
+def test_refuses_one_loop_twice(matmul, refusal):
+    assert refusal(matmul.s[matmul.C].fuse, matmul.i, matmul.i) == (
+        "fuse C (i, i): each axis may be given once\n  got       i, i"
+    )
+
+
+def test_refuses_one_loop_and_none(matmul, refusal):
+    assert refusal(matmul.s[matmul.C].fuse, matmul.i) == (
+        "fuse C.i: at least two axes are needed\n  got       1"
+    )
+    assert refusal(matmul.s[matmul.C].fuse) == (
+        "fuse C: at least two axes are needed\n  got       0"
+    )
+
+
+def test_refuses_an_axis_that_was_fused(matmul, refusal):
+    matmul.s[matmul.C].fuse(matmul.i, matmul.j)
+    assert refusal(matmul.s[matmul.C].fuse, matmul.i, matmul.j) == (
+        "fuse C (i, j): it was fused into i.j.fused\n"
+        "  got       axis i of stage C\n"
+        "  hint      the loops are now: i.j.fused, k"
+    )
+
+
+@pytest.mark.parametrize("kind", ["vectorize", "parallel", "unroll"])
+def test_refuses_a_loop_that_would_lose_its_kind(matmul, refusal, kind):
+    getattr(matmul.s[matmul.C], kind)(matmul.j)
+    made = {"vectorize": "vectorized", "parallel": "parallel", "unroll": "unrolled"}[kind]
+    assert refusal(matmul.s[matmul.C].fuse, matmul.i, matmul.j) == (
+        f"fuse C (i, j): the loop is {made} already, and would lose that\n"
+        f"  got       C.j, {made}\n"
+        f"  hint      undo that step, and make the new loop {made} afterwards"
+    )

@@ -1,0 +1,90 @@
+"""reorder: the nests it makes, and what it refuses."""
+
+
+def test_a_reduction_outside_initialises_first(matmul, nest, golden):
+    matmul.s[matmul.C].reorder(matmul.k, matmul.i, matmul.j)
+    golden("reduction_outermost", nest(matmul))
+
+
+def test_a_reduction_between_data_loops(matmul, nest, golden):
+    matmul.s[matmul.C].reorder(matmul.k, matmul.j)
+    golden("reduction_between", nest(matmul))
+
+
+def test_loops_that_are_not_given_stay(matmul):
+    _, inner = matmul.s[matmul.C].split(matmul.i, 2)
+    matmul.s[matmul.C].reorder(matmul.k, inner)
+    names = [axis.name for axis in matmul.s[matmul.C].leaf_iter_vars]
+    assert names == ["i.outer", "k", "j", "i.inner"]
+
+
+def test_a_list_is_taken(matmul):
+    matmul.s[matmul.C].reorder([matmul.j, matmul.i])
+    assert [axis.name for axis in matmul.s[matmul.C].leaf_iter_vars] == ["j", "i", "k"]
+
+
+def test_annotated_loops_move_with_their_kind(matmul, nest, golden):
+    matmul.s[matmul.C].vectorize(matmul.j)
+    matmul.s[matmul.C].reorder(matmul.k, matmul.j)
+    golden("keeps_kinds", nest(matmul))
+
+
+def test_refuses_one_loop_twice(matmul, refusal):
+    assert refusal(matmul.s[matmul.C].reorder, matmul.i, matmul.k, matmul.i) == (
+        "reorder C (i, k, i): each axis may be given once\n  got       i, k, i"
+    )
+
+
+def test_refuses_less_than_two(matmul, refusal):
+    assert refusal(matmul.s[matmul.C].reorder, matmul.i) == (
+        "reorder C.i: at least two axes are needed\n  got       1"
+    )
+
+
+def test_refuses_what_is_not_an_axis(matmul, refusal):
+    assert refusal(matmul.s[matmul.C].reorder, 1, 2) == (
+        "reorder C: not an axis\n  got       1 (int)\n  hint      pass one of s[C].leaf_iter_vars"
+    )
+
+
+def test_refuses_an_axis_that_was_split(matmul, refusal):
+    matmul.s[matmul.C].split(matmul.i, 2)
+    assert refusal(matmul.s[matmul.C].reorder, matmul.j, matmul.i) == (
+        "reorder C (j, i): it was split into i.outer and i.inner\n"
+        "  got       axis i of stage C\n"
+        "  hint      the loops are now: i.outer, i.inner, j, k"
+    )
+
+
+def test_refuses_an_order_that_breaks_an_attachment(chain, refusal):
+    outer, inner = chain.s[chain.D].split(chain.D.op.axis[0], 4)
+    chain.s[chain.Q].compute_at(chain.s[chain.D], outer)
+    chain.s[chain.P].compute_at(chain.s[chain.D], outer)
+    chain.s[chain.Q].compute_at(chain.s[chain.D], inner)
+    chain.s[chain.P].compute_at(chain.s[chain.D], inner)
+    chain.s[chain.Q].compute_at(chain.s[chain.D], inner)
+    chain.s[chain.P].compute_at(chain.s[chain.D], outer)
+    assert refusal(chain.s[chain.D].reorder, inner, outer) == (
+        "reorder D (i.inner, i.outer): Q reads P outside the loop D.i.outer, where P is computed\n"
+        "  because   P exists only during one iteration of D.i.outer\n"
+        "  hint      attach P further out, or Q inside D.i.outer"
+    )
+
+
+def test_refuses_to_bring_an_attached_stage_into_a_vectorized_loop(chain, refusal):
+    outer, inner = chain.s[chain.D].split(chain.D.op.axis[0], 4)
+    chain.s[chain.Q].compute_at(chain.s[chain.D], outer)
+    chain.s[chain.D].vectorize(inner)
+    assert refusal(chain.s[chain.D].reorder, inner, outer) == (
+        "reorder D (i.inner, i.outer): Q would be computed inside the vectorized loop D.i.inner\n"
+        "  hint      attach it at a loop outside the vectorized one"
+    )
+
+
+def test_refuses_to_bring_a_parallel_loop_into_a_vectorized_one(matmul, refusal):
+    matmul.s[matmul.C].parallel(matmul.i)
+    matmul.s[matmul.C].vectorize(matmul.j)
+    assert refusal(matmul.s[matmul.C].reorder, matmul.j, matmul.i) == (
+        "reorder C (j, i): a parallel loop cannot stand inside a vectorized one\n"
+        "  got       C.i inside C.j"
+    )
