@@ -1,0 +1,54 @@
+"""The operator library: for each operator what it computes, and one schedule that reads a config.
+
+An `Operator` bundles the te definition, a NumPy reference with an error bound, the space of configs
+and the schedule. Templates are deterministic and read only (workload, target, config).
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+
+from dlcompiler.errors import TuningError
+from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.matmul import matmul
+
+__all__ = ["REGISTRY", "Operator", "Reference", "matmul", "names", "operator"]
+
+#: Name of an operator -> where its `Operator` is found.
+REGISTRY: dict[str, str] = {
+    "matmul": "dlcompiler.ops.matmul:MATMUL",
+}
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all operators."""
+    return tuple(REGISTRY)
+
+
+def operator(name: str) -> Operator:
+    """Return an operator by its name.
+
+    Raises
+    ------
+    TuningError
+        If there is none.
+
+    Examples
+    --------
+    >>> operator("matmul").workload(m=64, n=64, k=64)
+    Workload(op='matmul', params=(('m', 64), ('n', 64), ('k', 64), ('dtype', 'float32')))
+    """
+    if name not in REGISTRY:
+        close = difflib.get_close_matches(str(name), REGISTRY, n=1)
+        raise TuningError(
+            "find an operator",
+            "no operator has this name",
+            got=repr(name),
+            expected=", ".join(map(repr, REGISTRY)),
+            hint=f"did you mean {close[0]!r}?" if close else None,
+        )
+    module, _, attribute = REGISTRY[name].partition(":")
+    found = getattr(importlib.import_module(module), attribute)
+    assert isinstance(found, Operator)
+    return found

@@ -1,0 +1,65 @@
+"""What an operator is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dlcompiler.schedule import Schedule, create_schedule
+from dlcompiler.space import Config, Space, Workload
+from dlcompiler.target import Target
+from dlcompiler.te import PlaceholderOp, Tensor
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Inputs of a workload, with the right outputs and how far a result may be from them."""
+
+    inputs: Mapping[str, Array]
+    """Arrays by the names of the parameters."""
+    expected: Mapping[str, npt.NDArray[np.float64]]
+    """Outputs, computed in a wider type."""
+    bound: Mapping[str, npt.NDArray[np.float64]]
+    """Largest difference allowed for each element of the outputs; 0 asks for equality."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator of the library; its functions are pure."""
+
+    name: str
+    """Name in the registry."""
+    workload: Callable[..., Workload]
+    """Makes a workload from named parameters, or says what is wrong with them."""
+    define: Callable[[Workload], tuple[Tensor, ...]]
+    """Returns the parameters of the kernel as tensors: inputs first, outputs last."""
+    reference: Callable[[Workload, int], Reference]
+    """Returns inputs made from a seed, with the right outputs."""
+    space: Callable[[Workload, Target], Space]
+    """Returns what a tuner may choose."""
+    default_config: Callable[[Workload, Target], Config]
+    """Returns an analytic choice, without any measurement."""
+    schedule: Callable[[Schedule, Sequence[Tensor], Config, Target], None]
+    """Applies a config to a fresh schedule of the outputs."""
+
+    def template(
+        self, workload: Workload, target: Target, cfg: Config
+    ) -> tuple[Schedule, tuple[Tensor, ...]]:
+        """Return the schedule that a config stands for, and the kernel's parameters.
+
+        Raises
+        ------
+        ScheduleError
+            If a primitive refuses what the config asks for.
+        """
+        args = self.define(workload)
+        outs = [tensor for tensor in args if not isinstance(tensor.op, PlaceholderOp)]
+        s = create_schedule(outs)
+        self.schedule(s, outs, cfg, target)
+        return s, args

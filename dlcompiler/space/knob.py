@@ -1,0 +1,112 @@
+"""Knobs: named choices with the values that they may take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from dlcompiler.errors import TuningError
+
+Value: TypeAlias = bool | int | str
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """A choice.
+
+    Examples
+    --------
+    >>> Knob("unroll_k", (1, 2, 4))
+    Knob(name='unroll_k', values=(1, 2, 4))
+    """
+
+    name: str
+    """A Python identifier, unique in its space."""
+    values: tuple[Value, ...]
+    """The possible values, in order, each once."""
+
+    def __post_init__(self) -> None:
+        where = f"knob {self.name}"
+        if not self.name.isidentifier():
+            raise TuningError(where, "the name is not an identifier", got=repr(self.name))
+        if not self.values:
+            raise TuningError(where, "there are no values to choose from")
+        for value in self.values:
+            if not isinstance(value, bool | int | str):
+                raise TuningError(
+                    where, "a value is not data", got=repr(value), expected="bool, int or str"
+                )
+        if len({value_key(value) for value in self.values}) != len(self.values):
+            raise TuningError(where, "a value is given twice", got=repr(self.values))
+
+    def index(self, value: object) -> int:
+        """Return the position of a value; ``True`` is not 1.
+
+        Raises
+        ------
+        TuningError
+            If the knob does not have it.
+        """
+        for number, own in enumerate(self.values):
+            if value_key(own) == value_key(value):
+                return number
+        raise TuningError(
+            f"knob {self.name}", "not one of its values", got=repr(value),
+            expected=", ".join(map(repr, self.values)),
+        )  # fmt: skip
+
+    def has(self, value: object) -> bool:
+        """Tell whether a value may be chosen."""
+        return any(value_key(own) == value_key(value) for own in self.values)
+
+
+def value_key(value: object) -> tuple[str, object]:
+    """Return a key by which values are equal only when their types are: ``True`` is not 1."""
+    return type(value).__name__, value
+
+
+def divisors(number: int, largest: int | None = None) -> tuple[int, ...]:
+    """Return the divisors of a positive number up to `largest`, in ascending order.
+
+    Examples
+    --------
+    >>> divisors(12), divisors(12, largest=4)
+    ((1, 2, 3, 4, 6, 12), (1, 2, 3, 4))
+    """
+    limit = number if largest is None else min(largest, number)
+    return tuple(n for n in range(1, limit + 1) if number % n == 0)
+
+
+def split_knob(
+    name: str,
+    extent: int,
+    candidates: Sequence[int] | None = None,
+    *,
+    largest: int | None = None,
+) -> Knob:
+    """Return the knob of a split's factor: the divisors of an extent, or given factors.
+
+    Parameters
+    ----------
+    name
+        Name of the knob.
+    extent
+        Extent of the axis; 0 counts as 1.
+    candidates
+        Factors to choose from instead of the divisors; those above the extent are left out, but
+        for the smallest.
+    largest
+        Largest divisor.
+
+    Examples
+    --------
+    >>> split_knob("tile_k", 12, largest=4).values, split_knob("tile_i", 6, (4, 8, 16)).values
+    ((1, 2, 3, 4), (4,))
+    """
+    extent = max(extent, 1)
+    if candidates is None:
+        return Knob(name, divisors(extent, largest))
+    ordered = sorted(set(candidates))
+    fitting: list[Any] = [factor for factor in ordered if factor <= extent]
+    return Knob(name, tuple(fitting or ordered[:1]))
