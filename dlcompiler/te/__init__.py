@@ -12,7 +12,7 @@ How to compute it is a schedule's business: ``te.create_schedule``, which the fa
 (``import dlcompiler``) puts here, where classic code looks for it.
 """
 
-from dlcompiler.te.evaluate import evaluate
+from dlcompiler.te.evaluate import absolute_bound, evaluate, tolerance
 from dlcompiler.te.language import (
     abs,
     all,
@@ -54,6 +54,7 @@ from dlcompiler.te.language import (
     truncmod,
     var,
 )
+from dlcompiler.te.magnitude import rounding_depth
 from dlcompiler.te.notation import notation, notation_text
 from dlcompiler.te.tensor import ComputeOp, Operation, PlaceholderOp, Tensor, post_order
 
@@ -63,6 +64,7 @@ __all__ = [
     "PlaceholderOp",
     "Tensor",
     "abs",
+    "absolute_bound",
     "all",
     "any",
     "ceil",
@@ -93,6 +95,7 @@ __all__ = [
     "power",
     "reduce_axis",
     "round",
+    "rounding_depth",
     "rsqrt",
     "select",
     "sigmoid",
@@ -101,6 +104,7 @@ __all__ = [
     "sum",
     "tan",
     "tanh",
+    "tolerance",
     "trunc",
     "truncdiv",
     "truncmod",

@@ -12,6 +12,7 @@ from dlcompiler.ir import (
     Const,
     Expr,
     IfThenElse,
+    Logical,
     TensorLoad,
     Var,
     free_vars,
@@ -27,8 +28,8 @@ def check_accesses(body: Expr, axes: Sequence[Axis], where: str) -> None:
     """Refuse an element that is outside its tensor for some values of the axes.
 
     Looks at the corners of the iteration space, where affine indices are extreme, and refuses only
-    with a corner in hand. What stands under `te.if_then_else` is guarded and not looked at; indices
-    read from tensors are not known.
+    with a corner in hand. What stands under `te.if_then_else`, or after the first condition of
+    `te.all` and `te.any`, is guarded and not looked at; indices read from tensors are not known.
 
     Raises
     ------
@@ -65,6 +66,9 @@ def _unguarded_loads(body: Expr) -> Iterator[TensorLoad]:
         if isinstance(expr, IfThenElse):
             stack.append(expr.condition)
             continue
+        if isinstance(expr, Logical):  # its second condition is evaluated only if it decides
+            stack.append(expr.a)
+            continue
         if isinstance(expr, TensorLoad):
             yield expr
         stack.extend(child for child in children(expr) if isinstance(child, Expr))
@@ -81,4 +85,3 @@ def _corners(index: Expr, extents: Mapping[Var, int]) -> Iterator[tuple[dict[Var
         value = Analyzer({}).simplify(fixed)
         if isinstance(value, Const):
             yield point, int(value.value)
-

@@ -1,3 +1,274 @@
-"""Evaluate a tensor expression with NumPy (to be written)."""
-from typing import Any
-def evaluate(*args: Any) -> Any: ...
+"""Evaluate a tensor expression with NumPy: the oracle that works at any size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias, overload
+
+import numpy as np
+
+from dlcompiler import dtypes
+from dlcompiler.errors import CallError, ExpressionError
+from dlcompiler.ir import Expr, Reducer, numeric
+from dlcompiler.ir.numeric import REDUCTIONS, check_array, quiet
+from dlcompiler.te.elements import Array, Arrays, Block, Elements, shared_nodes
+from dlcompiler.te.magnitude import Magnitudes, coarsest_rounding, rounding_depth
+from dlcompiler.te.stages import Domain, compute_stage
+from dlcompiler.te.tensor import ComputeOp, Operation, PlaceholderOp, Tensor, post_order
+
+Given: TypeAlias = Mapping[Tensor, Array] | Sequence[Array]
+Accumulate: TypeAlias = Literal["declared", "float64"]
+
+
+@overload
+def evaluate(outputs: Tensor, arrays: Given, *, accumulate: Accumulate = "declared") -> Array: ...
+@overload
+def evaluate(
+    outputs: Sequence[Tensor], arrays: Given, *, accumulate: Accumulate = "declared"
+) -> tuple[Array, ...]: ...
+def evaluate(
+    outputs: Tensor | Sequence[Tensor], arrays: Given, *, accumulate: Accumulate = "declared"
+) -> Array | tuple[Array, ...]:
+    """Compute tensors from the values of their inputs.
+
+    Parameters
+    ----------
+    outputs : Tensor or sequence of Tensor
+        What to compute.
+    arrays : mapping of Tensor to ndarray, or sequence of ndarray
+        The values of all placeholders that the outputs depend on; a sequence gives them in the
+        order in which the expression first uses them.
+    accumulate : {"declared", "float64"}
+        ``"float64"`` computes all floats in float64, through all stages, and returns float64: the
+        reference for error bounds. Literals and inputs keep the values that they have in their
+        dtypes; conversions between floats do nothing.
+
+    Returns
+    -------
+    ndarray or tuple of ndarray
+        New arrays. A bfloat16 result is returned in float32.
+
+    Raises
+    ------
+    CallError
+        If the arrays do not fit the placeholders.
+    ProgramError
+        If an element outside a tensor is read; `if_then_else`, `all` and `any` guard.
+
+    Notes
+    -----
+    Each stage is computed in blocks, so that memory stays within a few times the arrays' own. The
+    order of a sum is not defined (NumPy adds pairwise, BLAS in tiles), and a sum of products may
+    use FMA; all else rounds as the loop IR does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((2, 3), name="A")
+    >>> k = te.reduce_axis((0, 3), name="k")
+    >>> S = te.compute((2,), lambda i: te.sum(A[i, k], axis=k), name="S")
+    >>> te.evaluate(S, {A: np.ones((2, 3), "float32")})
+    array([3., 3.], dtype=float32)
+    """
+    targets = _targets(outputs, "evaluate")
+    if accumulate not in ("declared", "float64"):
+        raise CallError(
+            "evaluate", "unknown way to accumulate", got=repr(accumulate),
+            expected="'declared' or 'float64'",
+        )  # fmt: skip
+    values = _compute(targets, arrays, is_wide=accumulate == "float64")
+    results = tuple(values[target] for target in targets)
+    return results[0] if isinstance(outputs, Tensor) else results
+
+
+def absolute_bound(output: Tensor, arrays: Given) -> Array:
+    r"""Compute how large the terms of each element are, whatever cancels: ``sum(|a|*|b|)``.
+
+    The same expression in float64, with every term replaced by its magnitude, through all stages.
+    With it, the rounding error of any order of evaluation is within ``K * u`` times this (to first
+    order in ``u``, the unit roundoff), for ``K`` see `rounding_depth`.
+
+    Parameters
+    ----------
+    output : Tensor
+        A tensor of floats; of integers, this is the absolute value.
+    arrays : mapping of Tensor to ndarray, or sequence of ndarray
+        As in `evaluate`.
+
+    Returns
+    -------
+    ndarray
+        float64, of the output's shape. Not finite where values are not.
+
+    Notes
+    -----
+    ====================== ========================================================================
+    expression             magnitude
+    ====================== ========================================================================
+    integer, literal       the absolute value (integers are exact)
+    element of an input    the absolute value
+    ``a + b``, ``a - b``   \|a\| + \|b\|
+    ``a * b``              \|a\| \|b\|
+    ``a / b``              \|a\| \|b\| / b², where b² is the square of the value
+    min, max               the larger of \|a\| and \|b\|
+    choice                 \|a\| or \|b\|, as the condition is on the float64 values
+    conversion             \|a\|
+    sum over axes          the sum of the terms' magnitudes
+    min, max over axes     the largest of the terms' magnitudes
+    exp, sin, tanh, …      value + slope · \|x\|, the slope at x or at most 1.13
+    pow(x, y)              value · (1 + \|y/x\| \|x\| + \|ln x\| \|y\|)
+    floor, ceil, …         the larger of value and \|x\|: an error in x may move these by 1
+    ====================== ========================================================================
+
+    Here \|a\| is the magnitude of ``a``, never smaller than its absolute value.
+    **Source:** N. J. Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., §3.1 and
+    §3.3 (running error analysis).
+    """
+    (target,) = _targets(output, "absolute_bound")
+    values = _compute([target], arrays, is_wide=True, keep_all=True)
+    magnitudes: dict[Any, Array] = {}
+    with quiet():
+        for op in post_order([target]):
+            tensor = op.output(0)
+            if isinstance(op, ComputeOp):
+                domain = _magnitude_domain(op, values, magnitudes)
+                magnitudes[tensor] = compute_stage(op, domain)
+            else:
+                magnitudes[tensor] = np.abs(values[tensor].astype(np.float64))
+    return magnitudes[target]
+
+
+def tolerance(output: Tensor, arrays: Given) -> Array:
+    """Compute how far a right result may be from ``evaluate(…, accumulate="float64")``.
+
+    ``K * (u * absolute_bound(output, arrays) + tiny)`` with ``K`` from `rounding_depth`, and the
+    unit roundoff ``u`` and the smallest number ``tiny`` of the coarsest float on the way.
+
+    Returns
+    -------
+    ndarray
+        float64, of the output's shape; 0 where the result must be exact (integers, copies, maxima
+        of inputs).
+
+    Notes
+    -----
+    First order in ``u``. It cannot bound what rounding may decide: a float that is compared, or
+    converted to an integer.
+    """
+    (target,) = _targets(output, "tolerance")
+    depth = rounding_depth(target)
+    if depth == 0:
+        return np.zeros(target.shape)
+    unit, tiny = coarsest_rounding(target)
+    bound: Array = depth * (unit * absolute_bound(target, arrays) + tiny)
+    return bound
+
+
+# -- stages ---------------------------------------------------------------------------------------
+
+
+def _compute(
+    targets: Sequence[Tensor], given: Given, *, is_wide: bool, keep_all: bool = False
+) -> dict[Any, Array]:
+    """Return the values of the targets (and, to `keep_all`, of everything they depend on)."""
+    order = post_order(targets)
+    values: dict[Any, Array] = dict(_inputs(order, given, targets[0].name))
+    if is_wide:
+        values = {t: v.astype(np.float64) if v.dtype.kind == "f" else v for t, v in values.items()}
+    else:
+        values = {t: v.copy() if t in targets else v for t, v in values.items()}
+    last_use = {tensor: op for op in order for tensor in op.input_tensors}
+    with quiet():
+        for op in order:
+            if isinstance(op, ComputeOp):
+                values[op.output(0)] = compute_stage(op, _value_domain(op, values, is_wide))
+            if not keep_all:
+                for tensor in op.input_tensors:
+                    if last_use[tensor] is op and tensor not in targets:
+                        del values[tensor]
+    return values
+
+
+def _value_domain(op: ComputeOp, arrays: Arrays, is_wide: bool) -> Domain:
+    shared = shared_nodes(op.body)
+
+    def element(expr: Expr, block: Block) -> Any:
+        return Elements(op, arrays, block, shared, is_wide=is_wide).of(expr)
+
+    def storage(dtype: str) -> np.dtype[np.generic]:
+        return np.dtype("float64") if is_wide and dtypes.is_float(dtype) else numeric.storage(dtype)
+
+    def finish(result: Array, dtype: str) -> Array:
+        if is_wide or dtypes.element(dtype) != "bfloat16":
+            return result
+        return np.asarray(numeric.round_bfloat16(result))
+
+    return Domain(element, storage, lambda reducer: REDUCTIONS[reducer.op], _identity, finish)
+
+
+def _identity(reducer: Reducer, dtype: str) -> Any:
+    return numeric.literal(reducer.identity(dtype).value, dtype)
+
+
+def _magnitude_domain(op: ComputeOp, values: Arrays, magnitudes: Arrays) -> Domain:
+    shared = shared_nodes(op.body)
+
+    def element(expr: Expr, block: Block) -> Any:
+        elements = Elements(op, values, block, shared, is_wide=True)
+        return Magnitudes(elements, magnitudes).of(expr)
+
+    def ufunc(reducer: Reducer) -> np.ufunc:
+        return np.add if reducer.op == "add" else np.maximum
+
+    return Domain(
+        element,
+        storage=lambda dtype: np.dtype("float64"),
+        ufunc=ufunc,
+        identity=lambda reducer, dtype: 0.0,
+        finish=lambda result, dtype: result,
+    )
+
+
+# -- arguments ------------------------------------------------------------------------------------
+
+
+def _targets(outputs: Tensor | Sequence[Tensor], where: str) -> tuple[Tensor, ...]:
+    targets = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    if not targets or not all(isinstance(target, Tensor) for target in targets):
+        raise ExpressionError(
+            where, "not a tensor", got=repr(outputs), expected="a tensor, or a sequence of tensors"
+        )
+    return targets
+
+
+def _inputs(order: Sequence[Operation], given: Given, name: str) -> dict[Tensor, Array]:
+    """Return the array of each placeholder."""
+    where = f"evaluate {name}"
+    inputs = [op.output(0) for op in order if isinstance(op, PlaceholderOp)]
+    needed = ", ".join(tensor.name for tensor in inputs) or "none"
+    if isinstance(given, Mapping):
+        arrays = dict(given)
+        extra = [tensor for tensor in arrays if tensor not in inputs]
+        missing = [tensor.name for tensor in inputs if tensor not in arrays]
+        if extra:
+            raise CallError(
+                where, "an array is given for what is not an input",
+                got=", ".join(map(str, extra)), expected=needed,
+            )  # fmt: skip
+        if missing:
+            raise CallError(where, f"no array is given for {', '.join(missing)}", expected=needed)
+    elif not isinstance(given, Sequence):
+        raise CallError(
+            where, "the arrays are not in a mapping or a sequence", got=type(given).__name__,
+            hint="write {A: a, B: b} or [a, b]",
+        )  # fmt: skip
+    elif len(given) != len(inputs):
+        raise CallError(
+            where, "wrong number of arrays", got=len(given), expected=f"{len(inputs)}: {needed}"
+        )
+    else:
+        arrays = dict(zip(inputs, given, strict=True))
+    for tensor in inputs:
+        check_array(arrays[tensor], tensor.name, tensor.shape, tensor.dtype, where)
+    return {tensor: arrays[tensor] for tensor in inputs}

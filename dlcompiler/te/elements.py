@@ -1,0 +1,275 @@
+"""The elements of a tensor expression over a box of its iteration space, as NumPy arrays."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from dlcompiler import dtypes
+from dlcompiler.errors import ExpressionError, InternalError, ProgramError
+from dlcompiler.ir import (
+    Axis,
+    Binary,
+    Call,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    IfThenElse,
+    Logical,
+    Not,
+    Select,
+    TensorHandle,
+    TensorLoad,
+    Var,
+    numeric,
+    walk,
+)
+from dlcompiler.ir.numeric import Linear
+from dlcompiler.ir.rewrite import children
+from dlcompiler.te.tensor import ComputeOp
+
+Array: TypeAlias = np.ndarray[Any, Any]
+Arrays: TypeAlias = Mapping[TensorHandle, Array]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A box of an iteration space: dimension n of every array is the n-th axis."""
+
+    axes: tuple[Axis, ...]
+    starts: tuple[int, ...]
+    extents: tuple[int, ...]
+
+    @staticmethod
+    def whole(axes: tuple[Axis, ...]) -> Block:
+        """Return the whole iteration space."""
+        return Block(axes, (0,) * len(axes), tuple(axis.extent for axis in axes))
+
+    @property
+    def place(self) -> tuple[slice, ...]:
+        """Where the block lies in an array over the whole space."""
+        pairs = zip(self.starts, self.extents, strict=True)
+        return tuple(slice(start, start + extent) for start, extent in pairs)
+
+    def dimension(self, var: Var) -> int:
+        """Return the dimension that the variable of an axis runs along."""
+        return next(n for n, axis in enumerate(self.axes) if axis.var is var)
+
+    def values(self, var: Var) -> Array:
+        """Return the values of a variable, along its dimension."""
+        n = self.dimension(var)
+        shape = [1] * len(self.axes)
+        shape[n] = self.extents[n]
+        return np.arange(self.starts[n], self.starts[n] + self.extents[n]).reshape(shape)
+
+
+def blocks(axes: tuple[Axis, ...], limit: int) -> Iterator[Block]:
+    """Cut an iteration space into boxes of at most `limit` points, the first axes first."""
+    shape = [axis.extent for axis in axes]
+    for n in range(len(shape)):
+        if math.prod(shape) <= limit:
+            break
+        shape[n] = max(1, limit // math.prod(shape[n + 1 :]))
+    steps = (range(0, axis.extent, max(size, 1)) for axis, size in zip(axes, shape, strict=True))
+    for starts in itertools.product(*steps):
+        triples = zip(axes, starts, shape, strict=True)
+        yield Block(axes, starts, tuple(min(s, axis.extent - start) for axis, start, s in triples))
+
+
+class Elements:
+    """The values of the expressions of one operation, for one block.
+
+    Parameters
+    ----------
+    op
+        The operation.
+    arrays
+        The values of the tensors that it reads.
+    block
+        The part of its iteration space.
+    shared
+        Nodes of its body to compute once: `shared_nodes`.
+    is_wide
+        Compute all floats in float64; literals keep the values they have in their dtypes.
+    """
+
+    def __init__(
+        self, op: ComputeOp, arrays: Arrays, block: Block, shared: frozenset[int], *, is_wide: bool
+    ) -> None:
+        self.op = op
+        self.arrays = arrays
+        self.block = block
+        self.shared = shared
+        self.is_wide = is_wide
+        self.memo: dict[tuple[int, int], tuple[Any, Any]] = {}
+
+    def dtype(self, dtype: str) -> str:
+        """Return the dtype in which values of `dtype` are computed."""
+        return "float64" if self.is_wide and dtypes.is_float(dtype) else dtype
+
+    def of(self, expr: Expr, mask: Any = None) -> Any:
+        """Return the values of `expr`, of a shape that broadcasts to the block's.
+
+        Where `mask` is false they mean nothing, and tensors are not read there.
+        """
+        if id(expr) not in self.shared:
+            return self.compute(expr, mask)
+        key = (id(expr), id(mask))
+        if key not in self.memo:  # the mask is kept with its result, so that its id stays its own
+            self.memo[key] = (self.compute(expr, mask), mask)
+        return self.memo[key][0]
+
+    def compute(self, expr: Expr, mask: Any) -> Any:  # noqa: C901 - one case per node
+        """Return the values of one node."""
+        match expr:
+            case Const():
+                return self.literal(expr)
+            case Var():
+                return self.block.values(expr)
+            case Binary(op, a, b):
+                function = numeric.binary_function(op, self.dtype(expr.dtype), vector=True)
+                return function(self.of(a, mask), self.of(b, mask))
+            case Compare(op, a, b):
+                return numeric.compare_function(op)(self.of(a, mask), self.of(b, mask))
+            case Logical(op, a, b):
+                first = self.of(a, mask)
+                second = self.of(b, both(mask, first if op == "and" else ~first))
+                return first & second if op == "and" else first | second
+            case Not(value):
+                return np.logical_not(self.of(value, mask))
+            case Cast(value, dtype):
+                source, target = self.dtype(value.dtype), self.dtype(dtype)
+                return numeric.cast_function(source, target, vector=True)(self.of(value, mask))
+            case Call(name, args, dtype):
+                function = numeric.call_function(name, self.dtype(dtype))
+                return function(*(self.of(arg, mask) for arg in args))
+            case Select(condition, a, b):
+                return np.where(self.of(condition, mask), self.of(a, mask), self.of(b, mask))
+            case IfThenElse(condition, a, b):
+                chosen = self.of(condition, mask)
+                return choose(chosen, mask, lambda m: self.of(a, m), lambda m: self.of(b, m))
+            case TensorLoad():
+                return self.load(expr, self.arrays, mask)
+        raise InternalError(
+            f"evaluate {self.op.name}", f"no meaning for {type(expr).__name__}", got=str(expr)
+        )
+
+    def literal(self, expr: Const) -> Any:
+        """Return a literal, rounded to its dtype also when computing in float64."""
+        if expr.dtype != "index":
+            value = numeric.literal(expr.value, expr.dtype)
+            return np.float64(value) if self.dtype(expr.dtype) != expr.dtype else value
+        if not -(2**63) <= expr.value < 2**63:
+            raise ExpressionError(
+                f"evaluate {self.op.name}", "an index does not fit 64 bits", got=expr.value
+            )
+        return np.int64(expr.value)
+
+    # -- reading tensors --------------------------------------------------------------------------
+
+    def load(self, expr: TensorLoad, arrays: Arrays, mask: Any) -> Any:
+        """Return elements of a tensor, taken from `arrays`."""
+        array = arrays[expr.tensor]
+        forms = [numeric.linear_form(index) for index in expr.indices]
+        view = self.view(array, [form for form in forms if form is not None])
+        return self.gather(expr, array, mask) if view is None else view
+
+    def view(self, array: Array, forms: list[Linear]) -> Array | None:
+        """Return a view of `array` if all its indices are linear and inside; None otherwise."""
+        if len(forms) != array.ndim:
+            return None
+        shape, strides = [1] * len(self.block.axes), [0] * len(self.block.axes)
+        origin = []
+        dimensions = zip(forms, array.shape, array.strides, strict=True)
+        for (terms, constant), extent, stride in dimensions:
+            low = high = first = constant
+            for var, factor in terms.items():
+                n = self.block.dimension(var)
+                start, count = self.block.starts[n], self.block.extents[n]
+                ends = (factor * start, factor * (start + count - 1))
+                low, high, first = low + min(ends), high + max(ends), first + ends[0]
+                shape[n] = count
+                strides[n] += factor * stride
+            if low < 0 or high >= extent:
+                return None
+            origin.append(slice(first, None))
+        return as_strided(array[tuple(origin)], shape, strides, writeable=False)
+
+    def gather(self, expr: TensorLoad, array: Array, mask: Any) -> Any:
+        """Return elements at indices that may be anything; outside, only where `mask` is false."""
+        indices = [np.asarray(self.of(index, mask)) for index in expr.indices]
+        pairs = zip(indices, array.shape, strict=True)
+        outside = [(index < 0) | (index >= extent) for index, extent in pairs]
+        if any(part.any() for part in outside):
+            wrong = np.logical_or.reduce(np.broadcast_arrays(*outside))
+            wrong = wrong if mask is None else wrong & mask
+            if wrong.any():
+                self.fail(expr, indices, wrong)
+            if array.size == 0:
+                return np.zeros((), array.dtype)
+            bounds = zip(indices, array.shape, strict=True)
+            indices = [np.clip(index, 0, extent - 1) for index, extent in bounds]
+        return array[tuple(indices)]
+
+    def fail(self, expr: TensorLoad, indices: list[Array], wrong: Array) -> NoReturn:
+        """Raise the error for the first point at which an index is out of bounds."""
+        wrong, *indices = np.broadcast_arrays(wrong, *indices)
+        point = tuple(np.argwhere(wrong)[0].tolist()) if wrong.ndim else ()
+        index = tuple(int(values[point]) for values in indices)
+        place = next(n for n, i in enumerate(index) if not 0 <= i < expr.tensor.shape[n])
+        offsets = point or (0,) * len(self.block.axes)
+        triples = zip(self.block.axes, self.block.starts, offsets, strict=True)
+        name, extent = expr.tensor.name, expr.tensor.shape[place]
+        axes = ", ".join(axis.name for axis in self.op.axis) or "()"
+        raise ProgramError(
+            f"evaluate {self.op.name}",
+            f"{name}[{', '.join(map(str, index))}] is out of bounds",
+            kind="out_of_bounds",
+            buffer=name,
+            index=index,
+            loops=tuple((axis.name, axis.start + start + n) for axis, start, n in triples),
+            got=f"{index[place]} in dimension {place}",
+            expected=f"0 to {extent - 1}" if extent else "no index: the dimension is empty",
+            hint="guard it with te.if_then_else, or make the tensor smaller",
+            excerpt=f"{self.op.name}[{axes}] = {self.op.body}",
+        )
+
+
+def shared_nodes(expr: Expr) -> frozenset[int]:
+    """Return the ids of the nodes below `expr` that are used more than once, leaves apart."""
+    uses = Counter(
+        id(child)
+        for node in walk(expr)
+        for child in children(node)
+        if not isinstance(child, Var | Const)
+    )
+    return frozenset(key for key, count in uses.items() if count > 1)
+
+
+def both(mask: Any, condition: Any) -> Any:
+    """Return where a mask (None for everywhere) and a condition hold."""
+    return condition if mask is None else mask & condition
+
+
+def choose(chosen: Any, mask: Any, then: Any, otherwise: Any) -> Any:
+    """Evaluate each side under the mask of where it is chosen, and only if it is somewhere."""
+    where = both(mask, chosen)
+    if not np.any(where):
+        return otherwise(mask)
+    if np.all(chosen):
+        return then(mask)
+    return np.where(chosen, then(where), otherwise(both(mask, ~chosen)))
+
+
+def used_dimensions(exprs: Iterable[Expr], block: Block) -> frozenset[int]:
+    """Return the dimensions of a block along which expressions vary."""
+    used = {node for expr in exprs for node in walk(expr) if isinstance(node, Var)}
+    return frozenset(n for n, axis in enumerate(block.axes) if axis.var in used)

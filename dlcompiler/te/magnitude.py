@@ -1,0 +1,192 @@
+"""How large the terms of an expression are, whatever cancels: the scale of its rounding errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dlcompiler import dtypes
+from dlcompiler.ir import (
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    IfThenElse,
+    Reduce,
+    Reducer,
+    Select,
+    TensorHandle,
+    TensorLoad,
+    walk,
+)
+from dlcompiler.ir.rewrite import children
+from dlcompiler.te.elements import Arrays, Elements, choose
+from dlcompiler.te.tensor import ComputeOp, Tensor, post_order
+
+# How much a function stretches a small change of its argument; the value itself for those not here.
+_SLOPES: dict[str, Callable[[Any], Any]] = {
+    "abs": lambda x: 1.0,
+    "cos": lambda x: 1.0,
+    "erf": lambda x: 2 / math.sqrt(math.pi),
+    "exp": np.exp,
+    "log": lambda x: 1 / np.abs(x),
+    "sin": lambda x: 1.0,
+    "sqrt": lambda x: 0.5 / np.sqrt(x),
+    "tan": lambda x: 1 + np.tan(x) ** 2,
+    "tanh": lambda x: 1.0,
+}
+
+
+class Magnitudes:
+    """Magnitudes of the expressions of an operation over a block, in float64.
+
+    Parameters
+    ----------
+    elements
+        The values, computed in float64.
+    magnitudes
+        The magnitudes of the tensors that the operation reads.
+    """
+
+    def __init__(self, elements: Elements, magnitudes: Arrays) -> None:
+        self.elements = elements
+        self.magnitudes = magnitudes
+        self.memo: dict[tuple[int, int], tuple[Any, Any]] = {}
+
+    def of(self, expr: Expr, mask: Any = None) -> Any:
+        """Return the magnitudes of `expr`; where `mask` is false they mean nothing."""
+        key = (id(expr), id(mask))
+        if id(expr) not in self.elements.shared:
+            return self.compute(expr, mask)
+        if key not in self.memo:
+            self.memo[key] = (self.compute(expr, mask), mask)
+        return self.memo[key][0]
+
+    def compute(self, expr: Expr, mask: Any) -> Any:
+        """Return the magnitudes of one node, by the table of `absolute_bound`."""
+        if not dtypes.is_float(expr.dtype) or isinstance(expr, Const):
+            return self.size(expr, mask)
+        match expr:
+            case TensorLoad():
+                return self.elements.load(expr, self.magnitudes, mask)
+            case Binary(op, a, b):
+                return self.binary(op, a, b, mask)
+            case Select(condition, a, b):
+                chosen = self.elements.of(condition, mask)
+                return np.where(chosen, self.of(a, mask), self.of(b, mask))
+            case IfThenElse(condition, a, b):
+                chosen = self.elements.of(condition, mask)
+                return choose(chosen, mask, lambda m: self.of(a, m), lambda m: self.of(b, m))
+            case Cast(value, _):
+                return self.of(value, mask)
+            case Call(name, args, _):
+                return self.call(expr, name, args, mask)
+        return self.size(expr, mask)
+
+    def size(self, expr: Expr, mask: Any) -> Any:
+        """Return the absolute value."""
+        return np.abs(np.asarray(self.elements.of(expr, mask)).astype(np.float64))
+
+    def binary(self, op: str, a: Expr, b: Expr, mask: Any) -> Any:
+        """Return the magnitudes of an arithmetic operation."""
+        x, y = self.of(a, mask), self.of(b, mask)
+        match op:
+            case "add" | "sub":
+                return x + y
+            case "mul":
+                return x * y
+            case "div":
+                return x * y / np.square(self.elements.of(b, mask))
+        return np.maximum(x, y)
+
+    def call(self, expr: Expr, name: str, args: tuple[Expr, ...], mask: Any) -> Any:
+        """Return the magnitudes of a function: its value, and its arguments' times its slope."""
+        value = self.size(expr, mask)
+        x = self.elements.of(args[0], mask)
+        size = self.of(args[0], mask)
+        if name == "pow":
+            y = self.elements.of(args[1], mask)
+            logarithm = np.abs(np.log(np.abs(x)))
+            relative = np.abs(y / x) * size + logarithm * self.of(args[1], mask)
+            return value * (1 + np.where(value == 0, 0, relative))
+        if name not in _SLOPES:  # a step: floor, ceil, trunc, round
+            return np.maximum(value, size)
+        return value + _SLOPES[name](x) * size
+
+
+# -- counting roundings ---------------------------------------------------------------------------
+
+_EXACT_FUNCTIONS = frozenset({"abs", "ceil", "floor", "round", "trunc"})
+_FUNCTION_ROUNDINGS = 8  # 4 units in the last place, each up to two unit roundoffs
+
+# Unit roundoff [1] and smallest positive number of each float dtype.
+_ROUNDING = {
+    "float16": (2.0**-11, 2.0**-24),
+    "bfloat16": (2.0**-8, 2.0**-133),
+    "float32": (2.0**-24, 2.0**-149),
+    "float64": (2.0**-53, 2.0**-1074),
+}
+
+
+def rounding_depth(output: Tensor) -> int:
+    """Return how many roundings lie on the longest way from an input to `output`.
+
+    A sum over n elements counts n, an operation or an inexact conversion to a float 1, a function
+    8 (4 units in the last place), and what only chooses (maximum, selection) none. Integers are
+    exact.
+
+    Returns
+    -------
+    int
+        ``K`` in the tolerance ``K * u * absolute_bound(output, arrays)``, where ``u`` is the unit
+        roundoff (2**-24 for float32); [1].
+    """
+    depths: dict[TensorHandle, int] = {}
+    for op in post_order([output]):
+        depths[op.output(0)] = _depth(op.body, depths, {}) if isinstance(op, ComputeOp) else 0
+    return depths[output]
+
+
+def coarsest_rounding(output: Tensor) -> tuple[float, float]:
+    """Return unit roundoff and smallest number of the coarsest float that anything rounds to."""
+    bodies = [op.body for op in post_order([output]) if isinstance(op, ComputeOp)]
+    nodes = [node for body in bodies for node in walk(body) if isinstance(node, Expr)]
+    return max(
+        (_ROUNDING[dtypes.element(node.dtype)] for node in nodes if _own_roundings(node)),
+        default=(0.0, 0.0),
+    )
+
+
+def _own_roundings(node: Expr) -> int:
+    if not dtypes.is_float(node.dtype):
+        return 0
+    match node:
+        case Reduce(Reducer(op="add"), _, axes):
+            return math.prod(axis.extent for axis in axes)
+        case Binary(op, _, _):
+            return int(op not in ("min", "max"))
+        case Cast(value, dtype):
+            is_wider = dtypes.is_float(value.dtype) and dtypes.bits(value.dtype) < dtypes.bits(
+                dtype
+            )
+            return int(not is_wider)
+        case Call(name, _, _):
+            return 0 if name in _EXACT_FUNCTIONS else _FUNCTION_ROUNDINGS
+    return 0
+
+
+def _depth(expr: Expr, tensors: dict[TensorHandle, int], memo: dict[int, int]) -> int:
+    if not dtypes.is_float(expr.dtype):
+        return 0
+    if isinstance(expr, TensorLoad):
+        return tensors[expr.tensor]
+    if id(expr) not in memo:
+        below = (
+            _depth(child, tensors, memo) for child in children(expr) if isinstance(child, Expr)
+        )
+        memo[id(expr)] = _own_roundings(expr) + max(below, default=0)
+    return memo[id(expr)]
