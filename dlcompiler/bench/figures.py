@@ -68,7 +68,9 @@ def _beside_numpy(schedule: Schedule, args: list[Tensor], rounds: int) -> tuple[
     verified = verify(schedule, args)
     kernel = build(schedule, args, name="matmul")
     remote = RemoteKernel.of(kernel, threads=1)
-    pair = remote.pair("numpy.matmul", rounds=rounds, timeout_s=300, flops=kernel.work.flops)
+    pair = remote.pair(
+        "numpy.matmul", limits={"rounds": rounds}, timeout_s=300, flops=kernel.work.flops
+    )
     return pair, verified
 
 

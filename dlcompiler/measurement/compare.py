@@ -58,7 +58,7 @@ def compare(
     kernels = [build(s, chosen, target, name) for s, name in ((a, "first"), (b, "second"))]
     remote = [RemoteKernel.of(kernel) for kernel in kernels]
     flops = kernels[0].work.flops or None
-    timing = remote[1].pair(remote[0], rounds=rounds, timeout_s=timeout_s, flops=flops)
+    timing = remote[1].pair(remote[0], limits={"rounds": rounds}, timeout_s=timeout_s, flops=flops)
     old, new = (str(lower(s, chosen, simple_mode=True)).splitlines() for s in (a, b))
     names = (a.name, b.name) if a.name != b.name else ("first", "second")
     lines = difflib.unified_diff(old, new, fromfile=names[0], tofile=names[1], lineterm="", n=2)

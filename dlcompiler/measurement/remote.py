@@ -154,12 +154,14 @@ class RemoteKernel:
         self,
         other: RemoteKernel | str,
         *,
-        rounds: int,
+        limits: Mapping[str, float],
         seed: int = 0,
         timeout_s: float,
         flops: float | None = None,
     ) -> Paired:
         """Time this kernel and another one, or a baseline by name, in alternation.
+
+        `limits` are arguments of `dlcompiler.runtime.timing.paired`, such as ``rounds``.
 
         Returns
         -------
@@ -176,7 +178,7 @@ class RemoteKernel:
         params = {
             "other": other if isinstance(other, str) else other.handle,
             "random": {"seed": seed, "kind": "uniform"},
-            "rounds": rounds,
+            "limits": dict(limits),
         }
         outcome = self._call("pair", params, timeout_s=timeout_s)
         value = outcome.unwrap(f"measure {self.name}")

@@ -20,7 +20,9 @@ from dlcompiler.target import Target, resolve
 from dlcompiler.te import Tensor
 
 STEPS_MIME = "application/vnd.dlcompiler.steps+json"
-SLOW_S = 0.3
+SETTLE_S = 0.1
+"""Pause between samples of two libraries with threads [s]: they spin for a while after a call."""
+SLOW_S = 1.0
 """Kernels slower than this [s] are measured in fewer rounds."""
 
 
@@ -121,20 +123,21 @@ class StepTable:
         count = self.threads if threads is None else threads
         source, func = emit_source(schedule, args, self.target)
         kernel = RemoteKernel(source, parameters(func), resolve(self.target), threads=count)
-        worst = verify_kernel(kernel, args, oracle_of(schedule, 0), timeout_s=timeout_s)
+        worst, seconds = verify_kernel(kernel, args, oracle_of(schedule, 0), timeout_s=timeout_s)
         flops = work_of(schedule.outputs).flops or None
-        first = kernel.time(
-            limits={"warmup": 1, "min_repeats": 1, "max_repeats": 3, "min_seconds": 0.0},
-            timeout_s=timeout_s,
-            flops=flops,
-        )
-        rounds = rounds if first.median_s < SLOW_S else 3
+        is_slow = seconds > SLOW_S  # then the verified run was warm-up enough
+        limits: dict[str, float] = {"rounds": rounds}
+        if is_slow:
+            limits = {"rounds": 3, "warmup": 0, "batch": 1}
         pair = None
         if self.baseline is not None:
-            pair = kernel.pair(self.baseline, rounds=rounds, timeout_s=timeout_s, flops=flops)
+            limits["settle_s"] = 0.0 if count == 1 else SETTLE_S
+            pair = kernel.pair(self.baseline, limits=limits, timeout_s=timeout_s, flops=flops)
             timing = pair.b
         else:
-            timing = kernel.time(limits={"min_repeats": rounds}, timeout_s=timeout_s, flops=flops)
+            repeats = limits.pop("rounds")
+            limits |= {"min_repeats": repeats, "max_repeats": repeats}
+            timing = kernel.time(limits=limits, timeout_s=timeout_s, flops=flops)
         step = MeasuredStep(
             title,
             lower(schedule, args, simple_mode=True),

@@ -102,7 +102,7 @@ def verify(
     source, func = emit_source(schedule, args, target)
     kernel = RemoteKernel(source, parameters(func), resolve(target), worker=worker)
     oracle = oracle_of(schedule, seed)
-    worst = verify_kernel(kernel, args, oracle, seed=seed, timeout_s=timeout_s)
+    worst, _ = verify_kernel(kernel, args, oracle, seed=seed, timeout_s=timeout_s)
     oracles = ["numpy"]
     if count_steps(func) <= MAX_INTERPRETED_STEPS:
         worst = max(worst, _interpret(schedule, args, oracle, seed))
@@ -163,8 +163,14 @@ def verify_kernel(
     *,
     seed: int = 0,
     timeout_s: float = 60.0,
-) -> float:
-    """Run a kernel in its worker and compare; returns the worst fraction of the bound."""
+) -> tuple[float, float]:
+    """Run a kernel in its worker and compare.
+
+    Returns
+    -------
+    tuple of float
+        The largest difference as a fraction of the bound, and about how long the run took [s].
+    """
     arrays = {
         param.name: oracle.inputs[tensor] if tensor in oracle.inputs else poisoned(tensor)
         for param, tensor in zip(kernel.params, args, strict=True)
@@ -176,7 +182,7 @@ def verify_kernel(
         if tensor in oracle.expected:
             got = outcome.arrays[param.name]
             worst = max(worst, _compare("numpy", tensor, got, oracle, seed))
-    return worst
+    return worst, outcome.seconds
 
 
 def _interpret(schedule: Schedule, args: Sequence[Tensor], oracle: Oracle, seed: int) -> float:

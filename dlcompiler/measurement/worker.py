@@ -92,8 +92,8 @@ class Kernels:
     def pair(self, request: Request) -> dict[str, Any]:
         """Time a kernel and another one, or a baseline, in alternation on the same values.
 
-        Parameters: ``handle``; ``other``, a handle or a name of `BASELINES`; ``rounds``;
-        ``random`` and ``threads`` as above, the latter for a baseline's library too. Returns
+        Parameters: ``handle``; ``other``, a handle or a name of `BASELINES`; ``limits``,
+        arguments of `paired`; ``random`` and ``threads`` as above, the latter for a baseline's library too. Returns
         ``own`` and ``other`` (``samples_s``, ``batch``), and ``ratios``, other to own.
         """
         own = self._call(self._function(request), request)
@@ -103,7 +103,7 @@ class Kernels:
         else:
             second = self._call(self._by_handle(other), request)
         with threadpoolctl.threadpool_limits(request.params.get("threads")):
-            pair = paired(second, own, rounds=request.params["rounds"])
+            pair = paired(second, own, **request.params["limits"])
         return {
             "own": {"samples_s": pair.b.samples_s, "batch": pair.b.batch},
             "other": {"samples_s": pair.a.samples_s, "batch": pair.a.batch},

@@ -148,7 +148,14 @@ def time_call(
 
 
 def paired(
-    a: Call, b: Call, *, rounds: int = 11, warmup: int = 1, flops: float | None = None
+    a: Call,
+    b: Call,
+    *,
+    rounds: int = 11,
+    warmup: int = 1,
+    batch: int | None = None,
+    settle_s: float = 0.0,
+    flops: float | None = None,
 ) -> Paired:
     """Measure two calls in alternation; the order changes from round to round.
 
@@ -160,6 +167,11 @@ def paired(
         Samples of each.
     warmup : int
         Calls of each before the first sample.
+    batch : int, optional
+        Calls per sample of each; by default as many as make a sample of 0.1 ms.
+    settle_s : float
+        Pause before each sample [s]. A library's threads may spin for a while after a call and
+        take the other one's cores (OpenBLAS: about 30 ms).
     flops : float, optional
         Floating-point operations of either.
 
@@ -172,17 +184,18 @@ def paired(
     MeasurementError
         A number is not positive.
     """
-    _check_limits(warmup, rounds, rounds, 0.0, None)
+    _check_limits(warmup, rounds, rounds, 0.0, batch)
     with _undisturbed():
         for _ in range(warmup):
             a()
             b()
-        size_a, size_b = _batch_size(a), _batch_size(b)
+        size_a, size_b = batch or _batch_size(a), batch or _batch_size(b)
         of_a: list[float] = []
         of_b: list[float] = []
         turns = (a, size_a, of_a), (b, size_b, of_b)
         for number in range(rounds):
             for call, size, samples in turns if number % 2 == 0 else reversed(turns):
+                time.sleep(settle_s)
                 samples.append(_sample(call, size) / size)
     ratios = tuple(x / y for x, y in zip(of_a, of_b, strict=True))
     return Paired(Timing(tuple(of_a), flops, size_a), Timing(tuple(of_b), flops, size_b), ratios)
