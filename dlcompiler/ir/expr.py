@@ -494,7 +494,7 @@ def as_expr(value: Any, like: str | None = None) -> Expr:
     if hasattr(value, "__as_expr__"):
         expr: Expr = value.__as_expr__()
         return expr
-    if type(value).__name__ in ("bool", "bool_"):
+    if isinstance(value, bool | np.bool_):
         return Const(bool(value), "bool") if like is None else const(value, like)
     if isinstance(value, numbers.Integral):
         return const(int(value), like if like not in (None, "bool") else "int32")
@@ -592,7 +592,7 @@ def condition(value: Any, operation: str) -> Expr:
     A Python bool in the place of a condition is nearly always a comparison that was decided too
     early (``i == 0 and j == 0``), and would silently drop that condition.
     """
-    if isinstance(value, bool) or type(value).__name__ == "bool_":
+    if isinstance(value, bool | np.bool_):
         raise ExpressionError(
             operation,
             "the condition is a Python bool, decided before the program runs",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterable
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from dlcompiler import dtypes
 from dlcompiler.display import render
@@ -64,9 +67,9 @@ class Tensor:
         where = f"index {position} of {self.name}"
         if isinstance(item, slice) or item is Ellipsis:
             raise ExpressionError(where, "slices are not supported", got=repr(item))
-        if isinstance(item, bool):
+        if isinstance(item, bool | np.bool_):
             raise ExpressionError(where, "a bool is not an index", got=repr(item))
-        expr = as_expr(item, "index" if isinstance(item, int) else None)
+        expr = as_expr(item, "index" if isinstance(item, numbers.Integral) else None)
         element = dtypes.element(expr.dtype)
         if element == "index":
             return expr
