@@ -5,10 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from dlcompiler import dtypes
-from dlcompiler.ir import Binary, Call, Expr, Reduce, walk
+from dlcompiler.arith import Analyzer, Interval
+from dlcompiler.ir import Binary, Call, Expr, Reduce, TensorLoad, walk
 from dlcompiler.te import ComputeOp, PlaceholderOp, Tensor, post_order
+
+Region: TypeAlias = list[tuple[int, int]]
+"""For each dimension, the first index and the one after the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +34,22 @@ class Work:
 def work_of(outputs: Iterable[Tensor]) -> Work:
     """Count the operations that the definitions of `outputs` and their producers write down.
 
-    A kernel that recomputes, or skips by a better algorithm, is measured against the same work.
+    Of a producer, only the elements count that the outputs need. A kernel that recomputes, or skips
+    by a better algorithm, is measured against the same work.
     """
     results = list(outputs)
+    needed = {tensor: [(0, extent) for extent in tensor.shape] for tensor in results}
     flops = 0
     moved = sum(_bytes(tensor) for tensor in results)
-    for op in post_order(results):
+    for op in reversed(post_order(results)):
+        tensor = op.output(0)
         if isinstance(op, PlaceholderOp):
-            moved += _bytes(op.output(0))
-        else:
-            flops += _op_flops(op)
+            moved += _bytes(tensor)
+            continue
+        region = needed[tensor]
+        points = math.prod(end - first for first, end in region)
+        flops += points * math.prod(axis.extent for axis in op.reduce_axis) * expr_flops(op.body)
+        _add_needs(op, region, needed)
     return Work(flops, moved)
 
 
@@ -46,9 +57,36 @@ def _bytes(tensor: Tensor) -> int:
     return math.prod(tensor.shape) * dtypes.bytes_of(tensor.dtype)
 
 
-def _op_flops(op: ComputeOp) -> int:
-    points = math.prod(axis.extent for axis in (*op.axis, *op.reduce_axis))
-    return points * expr_flops(op.body)
+def _add_needs(op: ComputeOp, region: Region, needed: dict[Tensor, Region]) -> None:
+    """Widen the regions of what `op` reads by what it reads to compute a region of its own."""
+    ranges = {
+        axis.var: Interval(first, end - 1)
+        for axis, (first, end) in zip(op.axis, region, strict=True)
+    }
+    ranges.update((axis.var, Interval(0, axis.extent - 1)) for axis in op.reduce_axis)
+    is_empty = any(interval.high < interval.low for interval in ranges.values())
+    analyzer = Analyzer(ranges)
+    for load in walk(op.body):
+        if not isinstance(load, TensorLoad) or not isinstance(load.tensor, Tensor):
+            continue
+        shape = load.tensor.shape
+        read = [
+            (0, 0) if is_empty else _span(analyzer.interval(index), extent)
+            for index, extent in zip(load.indices, shape, strict=True)
+        ]
+        known = needed.get(load.tensor)
+        needed[load.tensor] = read if known is None else [*map(_union, known, read)]
+
+
+def _span(interval: Interval, extent: int) -> tuple[int, int]:
+    first, end = max(interval.low, 0), min(interval.high + 1, extent)
+    return int(first), int(max(first, end))
+
+
+def _union(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+    if a[0] == a[1] or b[0] == b[1]:
+        return a if b[0] == b[1] else b
+    return min(a[0], b[0]), max(a[1], b[1])
 
 
 def expr_flops(expr: Expr) -> int:
