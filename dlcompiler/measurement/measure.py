@@ -68,8 +68,10 @@ def measure(
     if arrays is not None:
         check_count(kernel.name, kernel.params, arrays)
         named = {}
-        for param, array in zip(kernel.params, arrays, strict=True):
-            checked = as_checked_array(f"measure {kernel.name}", param, array)
+        pairs = zip(kernel.params, arrays, strict=True)
+        for number, (param, array) in enumerate(pairs, 1):
+            operation = f"measure {kernel.name}: argument {number} ({param.name})"
+            checked = as_checked_array(operation, param, array)
             named[param.name] = np.asarray(checked)
     return RemoteKernel.of(kernel, threads=threads, worker=worker).time(
         named,

@@ -214,8 +214,8 @@ def _compare(name: str, tensor: Tensor, got: Array, oracle: Oracle, seed: int) -
             shape=tensor.shape,
             seed=seed,
             index=index,
-            got=f"{tensor.name}{list(index)} = {got[index]!r}",
-            expected=f"{expected[index]!r}, within {bound[index]:.3g}",
+            got=got[index].item(),
+            expected=expected[index].item(),
             bound=float(bound[index]),
         )
     return float(fraction.max(initial=0.0))

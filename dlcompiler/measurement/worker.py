@@ -93,8 +93,9 @@ class Kernels:
         """Time a kernel and another one, or a baseline, in alternation on the same values.
 
         Parameters: ``handle``; ``other``, a handle or a name of `BASELINES`; ``limits``,
-        arguments of `paired`; ``random`` and ``threads`` as above, the latter for a baseline's library too. Returns
-        ``own`` and ``other`` (``samples_s``, ``batch``), and ``ratios``, other to own.
+        arguments of `paired`; ``random`` and ``threads`` as above, the latter for the baseline's
+        library too. Returns ``own`` and ``other`` (``samples_s``, ``batch``), and ``ratios``,
+        other to own.
         """
         own = self._call(self._function(request), request)
         other = request.params["other"]

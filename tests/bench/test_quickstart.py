@@ -1,0 +1,33 @@
+"""What `make bench` measures is what the quickstart notebook shows."""
+
+import re
+from pathlib import Path
+
+import nbformat
+
+from dlcompiler.bench.machine import fma_peak_gflops
+from dlcompiler.bench.quickstart import plain, register_tile
+from dlcompiler.measurement import verify
+
+NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "01_quickstart.ipynb"
+
+
+def test_both_schedules_are_right():
+    for make in (plain, register_tile):
+        schedule, args = make(64)
+        assert verify(schedule, args).worst <= 1
+
+
+def test_the_notebook_takes_the_same_steps():
+    """Compare the primitives and their arguments; the names of the tensors differ."""
+    cells = [c.source for c in nbformat.read(NOTEBOOK, as_version=4).cells]
+    source = next(cell for cell in cells if "def register_tile" in cell)
+    in_notebook = re.findall(
+        r"\.(cache_write|tile|compute_at|split|reorder|unroll|vectorize)\(", source
+    )
+    schedule, _ = register_tile(64)
+    assert in_notebook == [step.primitive for step in schedule.trace.steps]
+
+
+def test_the_peak_is_a_rate():
+    assert fma_peak_gflops(1, repeats=1) > 0.1
