@@ -5,14 +5,11 @@ The names follow classic TE (and so `sum`, `max`, `all` … shadow Python's here
 
 from __future__ import annotations
 
-import builtins
 import inspect
 import itertools
 import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
 
 from dlcompiler import dtypes
 from dlcompiler.errors import ExpressionError
@@ -25,21 +22,22 @@ from dlcompiler.ir import (
     Reduce,
     Reducer,
     Select,
-    Var,
     as_expr,
     binary,
     cast,
-    depth,
-    walk,
 )
 from dlcompiler.ir import const as make_const
 from dlcompiler.ir import logical as join
 from dlcompiler.ir.expr import condition as as_condition
-from dlcompiler.te.access import check_accesses
-from dlcompiler.te.tensor import ComputeOp, PlaceholderOp, Tensor
+from dlcompiler.te.definition import (
+    check_data_dtype,
+    checked_extent,
+    checked_name,
+    checked_shape,
+    define_tensor,
+)
+from dlcompiler.te.tensor import PlaceholderOp, Tensor
 
-MAX_ELEMENTS = 2**40
-MAX_DEPTH = 128  # passes and printers recurse: Python stops them at about 1000 frames
 _placeholder_names = (f"placeholder{n or ''}" for n in itertools.count())
 _axis_names = (f"rv{n or ''}" for n in itertools.count())
 
@@ -65,9 +63,9 @@ def placeholder(
     name : str, optional
         Unique names are made up for unnamed inputs.
     """
-    name = _name(name, "te.placeholder") if name is not None else next(_placeholder_names)
+    name = checked_name(name, "te.placeholder") if name is not None else next(_placeholder_names)
     where = f"te.placeholder {name}"
-    _data_dtype(dtype, where)
+    check_data_dtype(dtype, where)
     return PlaceholderOp(name, checked_shape(shape, where), dtype).output(0)
 
 
@@ -107,20 +105,37 @@ def compute(
     """
     del attrs  # accepted for classic code; nothing reads it
     where = f"te.compute {name}"
-    _name(name, where)
+    checked_name(name, where)
     extents = checked_shape(shape, where)
     names = _parameter_names(fcompute, len(extents), where)
     axes = tuple(Axis(n, extent, "data") for n, extent in zip(names, extents, strict=True))
     result = fcompute(*axes)
     if isinstance(result, list | tuple):
         raise ExpressionError(where, "several outputs are not supported yet", got=repr(result))
-    body = as_expr(result)
-    if body.dtype == "index":
-        body = cast(body, "int32")
-    check_body(body, axes, where)
-    reduced = body.axes if isinstance(body, Reduce) else ()
-    check_accesses(body, (*axes, *reduced), where)
-    return ComputeOp(name, axes, body, tag).output(0)
+    return define_tensor(name, axes, result, where, tag)
+
+
+def _parameter_names(fcompute: Callable[..., Any], ndim: int, where: str) -> list[str]:
+    """Return a name for each axis, from the parameters of the user's function."""
+    if not callable(fcompute):
+        raise ExpressionError(where, "not a function of the axes", got=repr(fcompute))
+    parameters = inspect.signature(fcompute).parameters.values()
+    positional = [
+        p.name
+        for p in parameters
+        if p.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    variadic = [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
+    if variadic and len(positional) <= ndim:
+        return positional + [f"{variadic[0]}{n}" for n in range(ndim - len(positional))]
+    if len(positional) != ndim:
+        raise ExpressionError(
+            where,
+            "the function takes another number of axes than the shape has dimensions",
+            got=f"{len(positional)} parameters ({', '.join(positional) or 'none'})",
+            expected=f"{ndim}",
+        )
+    return positional
 
 
 def reduce_axis(dom: Sequence[int], name: str | None = None) -> Axis:
@@ -133,7 +148,7 @@ def reduce_axis(dom: Sequence[int], name: str | None = None) -> Axis:
     name : str, optional
         Unique names are made up for unnamed axes.
     """
-    name = _name(name, "te.reduce_axis") if name is not None else next(_axis_names)
+    name = checked_name(name, "te.reduce_axis") if name is not None else next(_axis_names)
     where = f"te.reduce_axis {name}"
     first, end = _pair(dom, where)
     if end < first:
@@ -144,7 +159,7 @@ def reduce_axis(dom: Sequence[int], name: str | None = None) -> Axis:
 def _pair(dom: Any, where: str) -> tuple[int, int]:
     if not isinstance(dom, Sequence) or len(dom) != 2:
         raise ExpressionError(where, "the domain is not a pair", got=repr(dom), expected="(0, n)")
-    return _integer(dom[0], where), _integer(dom[1], where)
+    return checked_extent(dom[0], where), checked_extent(dom[1], where)
 
 
 def var(name: str = "n", dtype: str = "int32") -> Expr:
@@ -401,98 +416,3 @@ def power(x: Any, y: Any) -> Expr:
     if not dtypes.is_float(a.dtype):
         a, b = cast(a, "float32"), cast(b, "float32")
     return Call("pow", (a, b), a.dtype)
-
-
-# -- checks ---------------------------------------------------------------------------------------
-
-
-def _name(name: object, where: str) -> str:
-    if not isinstance(name, str) or not name.replace(".", "_").replace("-", "_").isidentifier():
-        raise ExpressionError(
-            where, "not usable as a name", got=repr(name), expected="letters, digits, '_' and '.'"
-        )
-    return name
-
-
-def _data_dtype(dtype: str, where: str) -> None:
-    if dtypes.is_index(dtype) or dtypes.lanes(dtype) != 1:
-        raise ExpressionError(where, "not the dtype of a tensor", got=dtype, expected="float32 …")
-
-
-def _integer(value: Any, where: str) -> int:
-    """Return an extent as a Python int; a float with an integral value is accepted."""
-    if isinstance(value, Const):
-        value = value.value
-    if not isinstance(value, bool) and isinstance(value, numbers.Integral):
-        return int(value)
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        return int(value)
-    raise ExpressionError(where, "an extent must be an integer", got=repr(value))
-
-
-def checked_shape(shape: Any, where: str) -> tuple[int, ...]:
-    """Return `shape` as a tuple of ints, or say which extent is wrong."""
-    extents = tuple(shape) if isinstance(shape, Sequence) else (shape,)
-    result = tuple(_integer(extent, where) for extent in extents)
-    if builtins.any(extent < 0 for extent in result):
-        raise ExpressionError(where, "an extent must not be negative", got=repr(shape))
-    size = 1
-    for extent in result:
-        size *= extent
-    if size > MAX_ELEMENTS:
-        raise ExpressionError(
-            where, "the tensor is too large", got=f"{size} elements", expected=f"≤ {MAX_ELEMENTS}"
-        )
-    return result
-
-
-def _parameter_names(fcompute: Callable[..., Any], ndim: int, where: str) -> list[str]:
-    """Return a name for each axis, from the parameters of the user's function."""
-    parameters = inspect.signature(fcompute).parameters.values()
-    positional = [
-        p.name
-        for p in parameters
-        if p.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    ]
-    variadic = [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
-    if variadic and len(positional) <= ndim:
-        return positional + [f"{variadic[0]}{n}" for n in range(ndim - len(positional))]
-    if len(positional) != ndim:
-        raise ExpressionError(
-            where,
-            "the function takes another number of axes than the shape has dimensions",
-            got=f"{len(positional)} parameters ({', '.join(positional) or 'none'})",
-            expected=f"{ndim}",
-        )
-    return positional
-
-
-def check_body(body: Expr, axes: Sequence[Axis], where: str) -> None:
-    """Refuse a body that is too deep, has a reduction below its top or variables of others."""
-    if depth(body) > MAX_DEPTH:
-        raise ExpressionError(
-            where,
-            "the expression is nested too deeply",
-            got=f"{depth(body)} levels",
-            expected=f"at most {MAX_DEPTH}",
-            hint="split it into several te.compute, or reduce over an axis instead of adding terms",
-        )
-    inner = body.value if isinstance(body, Reduce) else body
-    known = {axis.var for axis in axes}
-    if isinstance(body, Reduce):
-        known |= {axis.var for axis in body.axes}
-    for item in walk(inner):
-        if isinstance(item, Reduce):
-            raise ExpressionError(
-                where,
-                "a reduction stands inside another expression",
-                got=str(item),
-                hint="give the reduction its own te.compute and use its elements",
-            )
-        if isinstance(item, Var) and item not in known:
-            raise ExpressionError(
-                where,
-                f"the axis {item} does not belong to this computation",
-                got=str(body),
-                hint="reduce over it with te.sum(…, axis=…)",
-            )

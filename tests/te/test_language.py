@@ -390,3 +390,9 @@ def test_division_by_function():
         "-7 % 2",
     ]
     assert isinstance(te.div(n, 2).a, Cast | Const)
+
+
+def test_what_computes_must_be_a_function():
+    assert _refused(lambda: te.compute((4,), 5, name="C")) == (
+        "te.compute C: not a function of the axes\n  got       5"
+    )

@@ -20,7 +20,7 @@ from dlcompiler.schedule.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.primitives.base import Making, Primitive, Refused, answering
 from dlcompiler.schedule.state import INLINED, StageState, State, is_reduction
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
-from dlcompiler.te.language import MAX_DEPTH
+from dlcompiler.te.definition import MAX_DEPTH
 
 MAX_NODES = 8192
 """Lowering takes about a second then."""

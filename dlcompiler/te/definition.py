@@ -1,0 +1,104 @@
+"""What makes the definition of a tensor well formed."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dlcompiler import dtypes
+from dlcompiler.errors import ExpressionError
+from dlcompiler.ir import Axis, Const, Expr, Reduce, Var, as_expr, cast, depth, walk
+from dlcompiler.te.access import check_accesses
+from dlcompiler.te.tensor import ComputeOp, Tensor
+
+MAX_ELEMENTS = 2**40
+MAX_DEPTH = 128  # passes and printers recurse: Python stops them at about 1000 frames
+
+
+def define_tensor(
+    name: str, axes: tuple[Axis, ...], value: Any, where: str, tag: str = ""
+) -> Tensor:
+    """Return the tensor whose element at `axes` is `value`, or say why it cannot be one."""
+    body = as_expr(value)
+    if body.dtype == "index":
+        body = cast(body, "int32")
+    check_body(body, axes, where)
+    reduced = body.axes if isinstance(body, Reduce) else ()
+    check_accesses(body, (*axes, *reduced), where)
+    return ComputeOp(name, axes, body, tag).output(0)
+
+
+def checked_name(name: object, where: str) -> str:
+    """Return `name`, or say why it cannot be one."""
+    if not isinstance(name, str) or not name.replace(".", "_").replace("-", "_").isidentifier():
+        raise ExpressionError(
+            where, "not usable as a name", got=repr(name), expected="letters, digits, '_' and '.'"
+        )
+    return name
+
+
+def check_data_dtype(dtype: str, where: str) -> None:
+    """Refuse a dtype that elements of tensors cannot have."""
+    if dtypes.is_index(dtype) or dtypes.lanes(dtype) != 1:
+        raise ExpressionError(where, "not the dtype of a tensor", got=dtype, expected="float32 …")
+
+
+def checked_extent(value: Any, where: str) -> int:
+    """Return an extent as a Python int; a float with an integral value is accepted."""
+    if isinstance(value, Const):
+        value = value.value
+    if not isinstance(value, bool) and isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return int(value)
+    raise ExpressionError(where, "an extent must be an integer", got=repr(value))
+
+
+def checked_shape(shape: Any, where: str) -> tuple[int, ...]:
+    """Return `shape` as a tuple of ints, or say which extent is wrong."""
+    extents = tuple(shape) if isinstance(shape, Sequence) else (shape,)
+    result = tuple(checked_extent(extent, where) for extent in extents)
+    if any(extent < 0 for extent in result):
+        raise ExpressionError(where, "an extent must not be negative", got=repr(shape))
+    size = 1
+    for extent in result:
+        size *= extent
+    if size > MAX_ELEMENTS:
+        raise ExpressionError(
+            where, "the tensor is too large", got=f"{size} elements", expected=f"≤ {MAX_ELEMENTS}"
+        )
+    return result
+
+
+def check_body(body: Expr, axes: Sequence[Axis], where: str) -> None:
+    """Refuse a body that is too deep, has a reduction below its top or variables of others."""
+    if depth(body) > MAX_DEPTH:
+        raise ExpressionError(
+            where,
+            "the expression is nested too deeply",
+            got=f"{depth(body)} levels",
+            expected=f"at most {MAX_DEPTH}",
+            hint="split it into several te.compute, or reduce over an axis instead of adding terms",
+        )
+    inner = body.value if isinstance(body, Reduce) else body
+    known = {axis.var for axis in axes}
+    if isinstance(body, Reduce):
+        known |= {axis.var for axis in body.axes}
+    for item in walk(inner):
+        if isinstance(item, Reduce):
+            raise ExpressionError(
+                where,
+                "a reduction stands inside another expression",
+                got=str(item),
+                hint="give the reduction its own te.compute and use its elements",
+            )
+        if isinstance(item, Var) and item not in known:
+            raise ExpressionError(
+                where,
+                f"the axis {item} does not belong to this computation",
+                got=str(body),
+                hint="reduce over it with te.sum(…, axis=…)",
+            )
