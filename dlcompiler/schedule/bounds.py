@@ -180,15 +180,17 @@ class _Inference:
             if isinstance(relation, Split) and extents[relation.parent] > 0:
                 # A loop over nothing does not run, and must not forbid what stands beside it.
                 parent = relation.parent
-                conditions.append(compare("lt", relative[parent], index_const(extents[parent])))
+                if self.analyzer.interval(relative[parent]).high >= extents[parent]:
+                    conditions.append(compare("lt", relative[parent], index_const(extents[parent])))
         for axis in stage.op.axis:
-            conditions.append(compare("ge", values[axis], index_const(0)))
-            conditions.append(compare("lt", values[axis], index_const(axis.extent)))
-        unproved = (self.analyzer.simplify(condition) for condition in conditions)
+            reach = self.analyzer.interval(values[axis])
+            if reach.low < 0:
+                conditions.append(compare("ge", values[axis], index_const(0)))
+            if reach.high >= axis.extent:
+                conditions.append(compare("lt", values[axis], index_const(axis.extent)))
         unique: dict[str, Expr] = {}
-        for condition in unproved:
-            if not self.analyzer.can_prove(condition):
-                unique.setdefault(str(condition), condition)
+        for condition in conditions:
+            unique.setdefault(str(condition), condition)
         return tuple(unique.values())
 
 
