@@ -119,6 +119,7 @@ class _Tree:
             label += f", inside loop {outside.parent.replace('/', '.')}"
         if outside.runs > 1:
             label += f", computed {outside.runs:,} times"
+        label += f": {self.text(stage)}"
         key = loop_key(stage.name)
         self.rows.append(
             {

@@ -28,6 +28,8 @@ GROUPS = {
     "compute_root": "compute",
 }
 
+ORDER = ("split", "tile", "reorder", "fuse", "annotate", "compute", "cache_write")
+
 Availability = Literal["legal", "pending", "illegal", "done"]
 
 
@@ -153,7 +155,11 @@ def _groups(schedule: Schedule, moves: list[Move], axis: Axis | None) -> list[Pa
     for move in moves:
         group = GROUPS.get(move.primitive, move.primitive)
         groups.setdefault(group, []).append(_item(schedule, move, axis))
-    return [{"name": name, "items": items} for name, items in groups.items()]
+    return [{"name": name, "items": groups[name]} for name in sorted(groups, key=_rank)]
+
+
+def _rank(group: str) -> int:
+    return ORDER.index(group) if group in ORDER else len(ORDER)
 
 
 def _item(schedule: Schedule, move: Move, axis: Axis | None) -> PaletteItem:

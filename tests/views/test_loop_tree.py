@@ -40,7 +40,8 @@ def test_attached_stage_stands_inside_its_loop(blocked):
     assert stage["depth"] == rows["C/j.outer"]["depth"] + 1
     assert stage["detail"] == "float32[16, 16] in local"
     assert stage["label"] == (
-        "stage C.local, float32[16, 16] in local, inside loop C.j.outer, computed 16 times"
+        "stage C.local, float32[16, 16] in local, inside loop C.j.outer, computed 16 times: "
+        "C.local[i.c, j.c] += A[i.c, k]*B[k, j.c]"
     )
 
 

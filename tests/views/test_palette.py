@@ -21,14 +21,14 @@ def test_moves_of_a_loop(plain):
     assert view["title"] == "loop j of C"
     assert list(items(view)) == [
         ("split", "split"),
+        ("tile", "i × j"),
+        ("reorder", "outward, past i"),
+        ("reorder", "inward, past k"),
+        ("fuse", "with i around it"),
+        ("fuse", "with k inside it"),
         ("vectorize", "vectorize"),
         ("unroll", "unroll"),
         ("parallel", "parallel"),
-        ("fuse", "with i around it"),
-        ("fuse", "with k inside it"),
-        ("reorder", "outward, past i"),
-        ("reorder", "inward, past k"),
-        ("tile", "i × j"),
     ]
     assert list(items(view, "stage")) == [
         ("compute_inline", "inline"),
@@ -42,7 +42,7 @@ def test_moves_of_a_loop(plain):
 def test_groups(plain):
     view = palette(plain, "C/j")
     assert [group["name"] for group in view["loop"]] == [
-        "split", "annotate", "fuse", "reorder", "tile",
+        "split", "tile", "reorder", "fuse", "annotate",
     ]  # fmt: skip
     assert [group["name"] for group in view["stage"]] == ["compute", "cache_write"]
     assert items(view)["split", "split"]["about"] == "Split a loop in two nested ones."
