@@ -53,12 +53,16 @@ class Primitive:
 
     def missing(self, args: Mapping[str, Any]) -> list[str]:
         """Return the arguments that a call must have and `args` lacks."""
-        accepted = inspect.signature(self.check).parameters
         return [
-            name
-            for name in self.parameters
-            if name not in args and accepted[name].default is inspect.Parameter.empty
+            name for name in _required(self.check) if name in self.parameters and name not in args
         ]
+
+
+@functools.cache
+def _required(check: Callable[..., Verdict]) -> tuple[str, ...]:
+    """Return the parameters of a check that have no default."""
+    accepted = inspect.signature(check).parameters
+    return tuple(name for name, p in accepted.items() if p.default is inspect.Parameter.empty)
 
 
 class Refused(Exception):  # noqa: N818 - an answer, not a mistake
