@@ -17,6 +17,7 @@ import threadpoolctl
 
 from dlcompiler import dtypes
 from dlcompiler.errors import MeasurementError
+from dlcompiler.measurement.checked import CheckedKernels, load_function
 from dlcompiler.runtime import llvm, threads
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.function import Function
@@ -49,22 +50,8 @@ class Kernels:
         return dict(request.params)
 
     def load(self, request: Request) -> dict[str, Any]:
-        """Compile a kernel.
-
-        ``data`` is LLVM IR text. Parameters: ``symbol``; ``params``, a list of the fields of
-        `Param`; ``options``, the fields of `dlcompiler.runtime.llvm.Options`; optionally ``name``,
-        and ``threads``, the number for parallel loops. Returns ``handle``.
-        """
-        given = request.params
-        options = llvm.Options(
-            **{**given["options"], "features": tuple(given["options"]["features"])}
-        )
-        params = [
-            Param(**{**fields, "shape": tuple(fields["shape"])}) for fields in given["params"]
-        ]
-        threads.set_num_threads(given.get("threads"))
-        module = llvm.compile_ir(request.data.decode(), options)
-        function = Function(module, given["symbol"], params, given.get("name"))
+        """Compile a kernel, given as `load_function` takes it. Returns ``handle``."""
+        function = load_function(request)
         handle, self._next = self._next, self._next + 1
         self._functions[handle] = function
         return {"handle": handle}
@@ -204,7 +191,8 @@ def main() -> None:
     """Serve until the pipe closes."""
     llvm.version()  # import LLVM now: starting a process is not part of any measurement
     # Not in the main thread, where a kernel with parallel loops costs a hand-over more.
-    server = threading.Thread(target=serve, args=(Kernels().entries(),))
+    entries = {**Kernels().entries(), **CheckedKernels().entries()}
+    server = threading.Thread(target=serve, args=(entries,))
     server.start()
     server.join()
 
