@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.bounds import infer_bounds
@@ -51,13 +51,28 @@ class Move:
         return f"Move({', '.join(parts)}{verdict})"
 
 
-def moves_of(schedule: Schedule, name: str) -> Iterator[Move]:
-    """Yield every move on the stage called `name`."""
+Wanted: TypeAlias = Callable[[str, Mapping[str, Any]], bool]
+
+
+def moves_of(schedule: Schedule, name: str, wanted: Wanted | None = None) -> Iterator[Move]:
+    """Yield every move on a stage, or those that are wanted: only these are checked.
+
+    Parameters
+    ----------
+    schedule
+        The schedule, at the state to go on from.
+    name
+        Name of the stage.
+    wanted
+        Picks moves by primitive and arguments.
+    """
     state = schedule.state
     stage = state.stage(name)
     if stage.is_placeholder:
         return
     for primitive, args, targets, domains in _candidates(state, stage):
+        if wanted is not None and not wanted(primitive, args):
+            continue
         sample = {**args, **{d.parameter: (d.suggested or (2,))[0] for d in domains}}
         verdict = schedule.attempt(primitive, name, sample).verdict
         yield Move(primitive, name, args, targets, domains, verdict)

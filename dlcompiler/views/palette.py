@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Literal, TypedDict
 
 from dlcompiler.ir import Axis
 from dlcompiler.schedule import AttachedAt, Illegal, Move, Pending, Schedule, StageState
 from dlcompiler.schedule.inlining import consumers
+from dlcompiler.schedule.moves import moves_of
 from dlcompiler.schedule.primitives import primitive
 from dlcompiler.schedule.state import AtRoot
 from dlcompiler.schedule.trace import encode
@@ -102,9 +103,14 @@ def palette(schedule: Schedule, chosen: str | None) -> Palette:
     stage, axis = _find(schedule, chosen)
     if stage is None:
         return {"chosen": None, "title": "choose a loop", "loop": [], "stage": []}
-    moves = schedule.moves(schedule[stage.tensor])
-    of_loop = [move for move in moves if axis is not None and _is_about(move, axis)]
-    of_stage = [move for move in moves if not _loops_of(move)]
+
+    def wanted(name: str, args: Mapping[str, Any]) -> bool:
+        loops = _loops_of(name, args)
+        return not loops or any(item is axis for item in loops)
+
+    moves = list(moves_of(schedule, stage.name, wanted))
+    of_loop = [move for move in moves if _loops_of(move.primitive, move.args)]
+    of_stage = [move for move in moves if not _loops_of(move.primitive, move.args)]
     if axis is not None:
         of_stage += _inside(schedule, stage, axis)
     title = f"loop {stage.paths[axis]} of {stage.name}" if axis else f"stage {stage.name}"
@@ -128,26 +134,23 @@ def _find(schedule: Schedule, key: str | None) -> tuple[StageState | None, Axis 
     return None, None
 
 
-def _loops_of(move: Move) -> list[Axis]:
+def _loops_of(name: str, args: Mapping[str, Any]) -> list[Axis]:
     """Return the loops of its own stage that a move is about."""
-    if move.primitive == "compute_at":
+    if name == "compute_at":
         return []
-    values = [v if isinstance(v, tuple) else (v,) for v in move.args.values()]
+    values = [value if isinstance(value, tuple) else (value,) for value in args.values()]
     return [item for value in values for item in value if isinstance(item, Axis)]
-
-
-def _is_about(move: Move, axis: Axis) -> bool:
-    return any(item is axis for item in _loops_of(move))
 
 
 def _inside(schedule: Schedule, host: StageState, axis: Axis) -> Iterator[Move]:
     """Yield the moves that would compute another stage inside the loop `axis` of `host`."""
     for stage in schedule.state.stages:
-        if stage.is_placeholder or host not in consumers(schedule.state, stage):
-            continue
-        for move in schedule.moves(schedule[stage.tensor]):
-            if move.primitive == "compute_at" and move.args["axis"] is axis:
-                yield move
+        if not stage.is_placeholder and host in consumers(schedule.state, stage):
+            yield from moves_of(
+                schedule,
+                stage.name,
+                lambda name, args: name == "compute_at" and args["axis"] is axis,
+            )
 
 
 def _groups(schedule: Schedule, moves: list[Move], axis: Axis | None) -> list[PaletteGroup]:
@@ -218,7 +221,9 @@ def _already(schedule: Schedule, stage: StageState, move: Move) -> str:
 
 def _text(stage: StageState, move: Move, axis: Axis | None) -> str:
     """Return what a move would do, seen from the chosen loop."""
-    names = {axis: stage.paths.get(axis, axis.name) for axis in _loops_of(move)}
+    names = {
+        axis: stage.paths.get(axis, axis.name) for axis in _loops_of(move.primitive, move.args)
+    }
     others = [name for item, name in names.items() if item is not axis]
     is_outer = axis is not None and stage.has_leaf(axis) and bool(others) and (
         stage.position(axis) < max(stage.position(item) for item in names)

@@ -5,7 +5,7 @@ import pytest
 from dlcompiler import te
 from dlcompiler.errors import ScheduleError
 from dlcompiler.schedule import Illegal, create_schedule
-from dlcompiler.schedule.moves import divisors
+from dlcompiler.schedule.moves import divisors, moves_of
 
 
 def apply(schedule, move):
@@ -93,3 +93,15 @@ def test_huge_extents_have_finite_suggestions():
     s = create_schedule(C.op)
     assert all(move.verdict or move.verdict.reason for move in s.moves())
     assert divisors(999_999_937) == (2, 4, 8)
+
+
+def test_only_wanted_moves_are_checked(monkeypatch):
+    A = te.placeholder((8, 8), name="A")
+    B = te.compute((8, 8), lambda i, j: A[i, j] + 1.0, name="B")
+    s = create_schedule(B.op)
+    checked = []
+    attempt = s.attempt
+    monkeypatch.setattr(s, "attempt", lambda *a: checked.append(a[0]) or attempt(*a))
+    found = list(moves_of(s, "B", lambda name, args: name == "unroll"))
+    assert [move.targets for move in found] == [("B.i",), ("B.j",)]
+    assert checked == ["unroll", "unroll"]
