@@ -107,7 +107,7 @@ class Schedule:
 
     @property
     def lock(self) -> threading.RLock:
-        """Held while a step is applied; hold it to read several things of one state."""
+        """Held while the cursor moves; hold it to read several things of one state."""
         return self._history.lock
 
     @property
@@ -211,12 +211,13 @@ class Schedule:
         return node.title(), f"{back} brings it back"
 
     def _move(self, node: Node) -> None:
-        for ancestor in node.path():
-            if ancestor.parent is not None:
-                self._redo[ancestor.parent.id] = ancestor
-        self._node = node
-        for listener in tuple(self.listeners):
-            listener(self)
+        with self._history.lock:
+            for ancestor in node.path():
+                if ancestor.parent is not None:
+                    self._redo[ancestor.parent.id] = ancestor
+            self._node = node
+            for listener in tuple(self.listeners):
+                listener(self)
 
     # -- steps -----------------------------------------------------------------------------------
 

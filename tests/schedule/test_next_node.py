@@ -1,3 +1,5 @@
+import threading
+
 from dlcompiler import te
 from dlcompiler.schedule import create_schedule
 
@@ -47,3 +49,16 @@ def test_the_lock_may_be_held_while_steps_are_applied():
     with s.lock:
         s[B].vectorize(B.op.axis[1])
     assert s.node.title() == "vectorize B j"
+
+
+def test_the_cursor_stands_still_while_the_lock_is_held():
+    s, B = schedule()
+    s[B].vectorize(B.op.axis[1])
+    here = s.node
+    other = threading.Thread(target=s.undo)
+    with s.lock:
+        other.start()
+        other.join(0.1)
+        assert s.node is here
+    other.join(30)
+    assert s.node is here.parent

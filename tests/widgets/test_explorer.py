@@ -1,0 +1,359 @@
+"""The Explorer without a front end: every intent, and what then is shown."""
+
+import json
+import threading
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from dlcompiler import te
+from dlcompiler.errors import MeasurementError
+from dlcompiler.runtime.timing import Timing
+from dlcompiler.schedule import create_schedule
+
+pytest.importorskip("dlcompiler_widgets")
+from dlcompiler_widgets import Explorer
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+class Program:
+    """A matmul in an Explorer, and a person who uses it."""
+
+    def __init__(self, **options):
+        n = 64
+        self.A = te.placeholder((n, n), name="A")
+        self.B = te.placeholder((n, n), name="B")
+        k = te.reduce_axis((0, n), name="k")
+        self.C = te.compute(
+            (n, n), lambda i, j: te.sum(self.A[i, k] * self.B[k, j], axis=k), name="C"
+        )
+        self.s = create_schedule(self.C.op)
+        self.args = [self.A, self.B, self.C]
+        self.e = Explorer(self.s, self.args, name="matmul", **options)
+        self.sent = 0
+
+    def send(self, op, **args):
+        self.sent += 1
+        self.e.intent = {"id": f"test-{self.sent}", "op": op, "args": args}
+        assert self.e.view["reply"] == f"test-{self.sent}"
+        return self.e.view
+
+    def apply(self, primitive, stage="C", **args):
+        return self.send("apply", step={"primitive": primitive, "stage": stage, "args": args})
+
+    def loops(self):
+        return [row["key"] for row in self.e.view["tree"]["rows"] if row["type"] == "loop"]
+
+    def status(self):
+        return self.e.view["status"]
+
+
+@pytest.fixture
+def program():
+    made = Program()
+    yield made
+    made.e.close()
+
+
+def test_first_view(program):
+    view = program.e.view
+    assert json.loads(json.dumps(view)) == view
+    assert program.loops() == ["C/i", "C/j", "C/k"]
+    assert view["chosen"] == view["palette"]["chosen"] == "C/i"
+    assert (view["name"], view["target"], view["steps"]) == ("matmul", "cpu", 0)
+    assert (view["undo"], view["redo"], view["reply"]) == (None, None, None)
+    assert view["measuring"] == {"state": "idle"}
+    assert view["program"]["lines"][0]["text"].startswith("def matmul(")
+
+
+def test_choose(program):
+    view = program.send("choose", key="C/k")
+    assert view["chosen"] == view["palette"]["chosen"] == "C/k"
+    assert view["status"]["text"] == "loop k of C, level 3, reduction, extent 64, serial"
+
+
+@pytest.mark.parametrize("key", ["C/nothing", "C//body", None, 3, ["C/i"]])
+def test_choose_what_is_not_there(program, key):
+    view = program.send("choose", key=key)
+    assert view["chosen"] == "C/i"
+    assert view["status"]["text"] == "choose a loop: there is no such loop now"
+
+
+def test_apply(program):
+    view = program.apply("split", axis="j", factor=16)
+    assert program.loops() == ["C/i", "C/j.outer", "C/j.inner", "C/k"]
+    assert view["status"] == {"text": "split C j 16: done.", "tone": "info", "details": []}
+    assert view["program"]["step"] == "split C j 16"
+    assert view["program"]["added"] > 0
+    assert view["undo"] == "split C j 16"
+    assert program.s.node.title() == "split C j 16"
+    assert "s[C].split(j, factor=16)" in view["python"]
+
+
+def test_every_item_of_a_palette_can_be_sent_as_it_stands(program):
+    """What the page sends back is the step of the view model, with the parameters added."""
+    for group in program.e.view["palette"]["loop"]:
+        for item in group["items"]:
+            chosen = {p["name"]: p["default"] for p in item["parameters"]}
+            step = {**item["step"], "args": {**item["step"]["args"], **chosen}}
+            view = program.send("apply", step=step)
+            assert (view["status"]["tone"] == "error") == (item["status"] == "illegal")
+            while program.e.view["undo"]:
+                program.send("undo")
+
+
+def test_the_choice_follows_what_becomes_of_a_loop(program):
+    program.send("choose", key="C/j")
+    assert program.apply("split", axis="j", factor=16)["chosen"] == "C/j.inner"
+    assert program.apply("parallel", axis="i")["chosen"] == "C/j.inner"
+    assert program.send("undo")["chosen"] == "C/j.inner"
+    assert program.send("undo")["chosen"] == "C/j"
+
+
+def test_a_new_loop_is_chosen_when_the_old_one_is_gone(program):
+    program.send("choose", key="C/j")
+    assert program.apply("fuse", axes=["i", "j"])["chosen"] == "C/i.j.fused"
+
+
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        ({"axis": "i", "factor": 0}, "factor must be at least 1"),
+        ({"axis": "i", "factor": "many"}, "factor must be an integer"),
+        ({"axis": "i", "factor": 2.5}, "factor must be an integer"),
+        ({"axis": "i", "factor": True}, "factor must be an integer"),
+        ({"axis": "i", "factor": None}, "exactly one of factor and nparts"),
+        ({"axis": HOSTILE, "factor": 2}, "stage C has no axis"),
+        ({"axis": "i", "factor": 2, "x": 1}, "unknown argument 'x'"),
+        ({"factor": 2}, "axis"),
+    ],
+)
+def test_a_wrong_argument_is_explained_and_nothing_is_lost(program, args, text):
+    before = {**program.e.view}
+    view = program.apply("split", **args)
+    assert view["status"]["tone"] == "error"
+    assert text in view["status"]["text"]
+    for part in ("tree", "program", "history", "palette", "chosen"):
+        assert view[part] == before[part]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        None, 3, {}, {"primitive": "split"}, {"primitive": 1, "stage": "C", "args": {}},
+        {"primitive": "__init__", "stage": "C", "args": {}},
+        {"primitive": "split", "stage": "X", "args": {}},
+        {"primitive": "split", "stage": "C", "args": []},
+    ],
+)  # fmt: skip
+def test_a_malformed_step_is_refused(program, step):
+    view = program.send("apply", step=step)
+    assert view["status"]["tone"] == "error"
+    assert view["steps"] == 0
+
+
+def test_an_illegal_step_says_why_in_parts(program):
+    status = program.apply("vectorize", axis="k")["status"]
+    assert status["text"] == "vectorize C.k: a reduction axis cannot be vectorized"
+    assert [label for label, _ in status["details"]] == ["got", "because", "hint"]
+
+
+@pytest.mark.parametrize("intent", [{}, {"op": "destroy"}, {"op": None, "args": None}, {"args": 1}])
+def test_an_unknown_request_is_refused(program, intent):
+    program.e.intent = {"id": "x", **intent}
+    assert program.status()["tone"] == "error"
+    assert program.e.view["steps"] == 0
+
+
+def test_undo_redo_and_jump(program):
+    program.apply("parallel", axis="i")
+    view = program.send("undo")
+    assert (view["undo"], view["redo"]) == (None, "parallel C i")
+    assert view["status"]["text"] == "Undone: parallel C i."
+    assert program.send("redo")["steps"] == 1
+    root = view["history"]["rows"][0]["id"]
+    assert program.send("jump", id=root)["steps"] == 0
+    assert program.send("jump", id="nothing")["status"]["tone"] == "error"
+    assert program.send("undo")["status"]["text"] == "undo: there is no step to undo"
+
+
+def test_the_program_after_all_passes(program):
+    program.apply("vectorize", axis="j")
+    view = program.send("mode", mode="final")
+    assert any("broadcast(" in line["text"] for line in view["program"]["lines"])
+    assert view["program"]["mode"] == "final"
+    assert program.send("mode", mode="assembly")["status"]["tone"] == "error"
+    assert program.e.view["program"]["mode"] == "final"
+
+
+def test_a_step_made_elsewhere(program):
+    seq = program.e.view["seq"]
+    program.s[program.C].parallel(program.C.op.axis[0])
+    assert program.e.view["seq"] > seq
+    assert program.e.view["reply"] is None
+    assert program.e.view["history"]["rows"][-1]["is_here"]
+    assert program.status()["text"] == "Elsewhere: parallel C i."
+
+
+def test_two_explorers_of_one_schedule_agree(program):
+    other = Explorer(program.s, program.args)
+    program.apply("parallel", axis="i")
+    assert other.view["steps"] == 1
+    other.close()
+
+
+def test_a_closed_explorer_follows_no_more(program):
+    other = Explorer(program.s, program.args)
+    other.close()
+    program.apply("parallel", axis="i")
+    assert other.view["steps"] == 0
+
+
+def test_steps_and_requests_from_two_threads_do_not_block_each_other(program):
+    axis = program.C.op.axis[0]
+
+    def elsewhere():
+        for _ in range(30):
+            program.s[program.C].parallel(axis)
+            program.s.undo()
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    for key in ("C/j", "C/k") * 15:
+        program.e.intent = {"id": key, "op": "choose", "args": {"key": key}}
+    thread.join(60)
+    assert not thread.is_alive()
+    assert program.loops() == ["C/i", "C/j", "C/k"]
+
+
+def test_an_obligation_is_said_and_the_program_gives_the_reason(program):
+    program.apply("cache_write", scope="local")
+    program.apply("compute_at", stage="C.local", parent="C", axis="j")
+    view = program.apply("split", axis="j", factor=4)
+    assert view["status"]["details"][0][0] == "owed"
+    assert view["program"]["lines"] == []
+    assert "no longer a loop" in view["program"]["error"]["text"]
+    view = program.send("undo")
+    assert view["program"]["error"] is None
+
+
+# -- measuring ------------------------------------------------------------------------------------
+
+
+class FakeStopwatch:
+    """Answers when it is told to."""
+
+    def __init__(self, result):
+        self.result = result
+        self.go = threading.Event()
+        self.cancelled = False
+
+    def measure(self, schedule, args, target, name):
+        assert self.go.wait(30)
+        if isinstance(self.result, Exception):
+            raise self.result
+        return self.result
+
+    def cancel(self):
+        self.cancelled = True
+        self.go.set()
+
+
+def measured(result, then):
+    watch = FakeStopwatch(result)
+    program = Program(stopwatch=watch)
+    assert program.send("measure")["measuring"] == {"state": "running"}
+    then(program, watch)
+    watch.go.set()
+    program.e._measuring.wait(30)
+    assert program.e.view["measuring"] == {"state": "idle"}
+    program.e.close()
+    return program
+
+
+TIMING = Timing((0.002, 0.002, 0.003), flops=2.0 * 64**3)
+
+
+def test_a_measurement_is_noted_where_it_was_made():
+    program = measured(TIMING, lambda program, watch: program.apply("parallel", axis="i"))
+    text = "2 ms ± 250 µs, 0.262 GFLOP/s"
+    assert program.s._history.root.notes == {"measured": text}
+    assert program.s.node.notes == {}
+    assert program.e.view["history"]["rows"][0]["notes"] == {"measured": text}
+    assert program.status()["text"] == f"Measured: create: {text} (n=3)."
+    assert program.send("undo")["known"] == [f"measured {text}"]
+
+
+def test_a_measurement_can_be_cancelled():
+    def cancel(program, watch):
+        assert program.send("cancel")["status"]["text"].startswith("Cancelling")
+
+    program = measured(TIMING, cancel)
+    assert program.status()["text"] == "The measurement was cancelled."
+    assert program.s.node.notes == {}
+
+
+def test_one_measurement_at_a_time():
+    def again(program, watch):
+        assert "running already" in program.send("measure")["status"]["text"]
+
+    measured(TIMING, again)
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (MeasurementError("measure matmul", "the worker's outcome is crashed"), "crashed"),
+        (ValueError(HOSTILE), f"measure: ValueError: {HOSTILE}"),
+    ],
+)
+def test_a_failed_measurement_is_said(error, text):
+    program = measured(error, lambda program, watch: None)
+    assert program.status()["tone"] == "error"
+    assert text in program.status()["text"]
+
+
+def test_closing_ends_the_measurement():
+    watch = FakeStopwatch(TIMING)
+    program = Program(stopwatch=watch)
+    program.send("measure")
+    program.e.close()
+    assert watch.cancelled
+
+
+@pytest.mark.alone
+def test_a_real_measurement(program):
+    program.send("measure")
+    program.e._measuring.wait(100)
+    assert program.status()["text"].startswith("Measured: create: ")
+    assert "GFLOP/s" in program.s.node.notes["measured"]
+
+
+# -- without a front end --------------------------------------------------------------------------
+
+
+def test_repr_is_the_same_everywhere(program):
+    assert repr(program.e) == "Explorer(matmul on cpu: 1 stage, 3 loops; 0 steps)"
+
+
+def test_static_fallback(program):
+    program.apply("split", axis="j", factor=16)
+    data, _ = program.e._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in data
+    assert "j.inner" in data["text/plain"]
+    assert len(data["text/html"].encode()) < 60_000
+    root = ET.fromstring(data["text/html"])
+    assert not list(root.iter("script"))
+    assert "for j.inner in range(16):" in "".join(root.itertext())
+
+
+def test_static_fallback_of_a_huge_program_is_small():
+    A = te.placeholder((512,), name="A")
+    B = te.compute((512,), lambda i: A[i] + 1.0, name="B")
+    s = create_schedule(B.op)
+    s[B].unroll(s[B].op.axis[0])
+    e = Explorer(s, [A, B])
+    e.intent = {"id": "x", "op": "mode", "args": {"mode": "final"}}
+    assert len(e._repr_mimebundle_()[0]["text/html"].encode()) < 60_000
+    e.close()
