@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import json
+import re
 import shutil
 import statistics
 import subprocess
@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -112,25 +113,36 @@ def importing() -> Figure:
     return Figure("import dlcompiler", text, {"median_s": median})
 
 
+BROWSER_TEST = Path("tests/widgets/test_browser.py")
+_CLICK_LINE = re.compile(r"page's clock: median (\d+) ms, (\d+) to (\d+) ms")
+
+
 def click() -> Figure:
-    """Measure from a click in the Explorer to the redrawn tree, by the page's own timer."""
+    """Measure from a click in the Explorer to the redrawn tree, by the page's own timer.
+
+    The browser and the notebook server are those of the tests, so this needs a checkout.
+    """
     name = "a click to the redrawn tree"
     if reason := _no_browser():
         return Figure(name, f"not measured: {reason}")
-    command = [sys.executable, "-m", "dlcompiler_widgets.testing.latency"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        return Figure(name, f"not measured: {done.stderr.strip().splitlines()[-1:]}")
-    clicks: list[float] = json.loads(done.stdout)["click_ms"]
-    median, slowest = statistics.median(clicks), max(clicks)
-    text = f"{median:.0f} ms, slowest of {len(clicks)} {slowest:.0f} ms (target ≤ 100 ms)"
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "alone", "-k", "latency"]
+    done = subprocess.run(
+        [*command, str(BROWSER_TEST)], capture_output=True, text=True, check=False
+    )
+    found = _CLICK_LINE.search(done.stdout)
+    if found is None:
+        return Figure(name, f"not measured: {done.stdout.strip().splitlines()[-1:]}")
+    median, fastest, slowest = map(int, found.groups())
+    text = f"{median} ms, {fastest} to {slowest} ms (target ≤ 100 ms)"
     return Figure(name, text, {"median_s": median / 1e3, "slowest_s": slowest / 1e3})
 
 
 def _no_browser() -> str | None:
+    if not BROWSER_TEST.is_file():
+        return "run it in the folder of a checkout"
     if shutil.which("chromium") is None:
         return "no chromium"
-    for module in ("playwright", "jupyterlab", "dlcompiler_widgets"):
+    for module in ("playwright", "jupyterlab", "pytest"):
         if importlib.util.find_spec(module) is None:
             return f"{module} is not installed"
     return None
