@@ -63,7 +63,7 @@ from dlcompiler.ir.expr import (
 )
 from dlcompiler.ir.func import PrimFunc
 from dlcompiler.ir.printer import Printed, format_expr, print_func
-from dlcompiler.ir.rewrite import depth, free_vars, rewrite, substitute, walk
+from dlcompiler.ir.rewrite import depth, free_vars, rewrite, substitute, tree_size, walk
 from dlcompiler.ir.stmt import (
     Allocate,
     Buffer,
@@ -129,6 +129,7 @@ __all__ = [
     "structural_equal",
     "structural_key",
     "substitute",
+    "tree_size",
     "verify_func",
     "walk",
 ]

@@ -31,6 +31,7 @@ from dlcompiler.ir.expr import (
     TensorLoad,
     Var,
 )
+from dlcompiler.ir.rewrite import tree_size
 from dlcompiler.ir.stmt import Allocate, Buffer, For, If, Seq, Stmt, Store
 
 if TYPE_CHECKING:
@@ -53,8 +54,17 @@ class Printed:
     statement_at: dict[int, Stmt]
 
 
+MOST_NODES = 20_000
+
+
 def format_expr(expr: Expr) -> str:
-    """Return `expr` as text."""
+    """Return `expr` as text; of one that is too large, which sharing makes easily, only its size."""
+    if (size := tree_size(expr)) > MOST_NODES:
+        return f"<{type(expr).__name__} of {size if size < 10**9 else 'over 10**9'} nodes>"
+    return _text(expr)
+
+
+def _text(expr: Expr) -> str:
     return _expr(expr)[0]
 
 
@@ -95,7 +105,7 @@ def _expr(expr: Expr) -> tuple[str, int]:  # noqa: C901 - one case per node
             joint = "*" if op == "mul" else f" {INFIX[op]} "
             return f"{_wrap(a, level)}{joint}{_wrap(b, level + 1)}", level
         case Binary(op, a, b):
-            return f"{op}({format_expr(a)}, {format_expr(b)})", PRECEDENCE["atom"]
+            return f"{op}({_text(a)}, {_text(b)})", PRECEDENCE["atom"]
         case Compare(op, a, b):
             level = PRECEDENCE["compare"]
             return f"{_wrap(a, level + 1)} {COMPARISON[op]} {_wrap(b, level + 1)}", level
@@ -105,7 +115,7 @@ def _expr(expr: Expr) -> tuple[str, int]:  # noqa: C901 - one case per node
         case Not(value):
             return f"not {_wrap(value, PRECEDENCE['not'])}", PRECEDENCE["not"]
         case Cast(value, dtype):
-            return f"{dtype}({format_expr(value)})", PRECEDENCE["atom"]
+            return f"{dtype}({_text(value)})", PRECEDENCE["atom"]
         case Select(condition, a, b):
             return f"select({_list(condition, a, b)})", PRECEDENCE["atom"]
         case IfThenElse(condition, a, b):
@@ -117,20 +127,20 @@ def _expr(expr: Expr) -> tuple[str, int]:  # noqa: C901 - one case per node
         case TensorLoad(tensor, indices):
             return f"{tensor.name}[{_list(*indices)}]", PRECEDENCE["atom"]
         case Ramp(base, stride, lanes):
-            step = format_expr(stride)
+            step = _text(stride)
             suffix = "" if step == "1" else f":{step}"
-            return f"{format_expr(base)} : +{lanes}{suffix}", 0
+            return f"{_text(base)} : +{lanes}{suffix}", 0
         case Broadcast(value, lanes):
-            return f"broadcast({format_expr(value)}, {lanes})", PRECEDENCE["atom"]
+            return f"broadcast({_text(value)}, {lanes})", PRECEDENCE["atom"]
         case Reduce(reducer, value, axes):
             names = ", ".join(axis.name for axis in axes)
-            return f"{reducer.name}({format_expr(value)}, axis=[{names}])", PRECEDENCE["atom"]
+            return f"{reducer.name}({_text(value)}, axis=[{names}])", PRECEDENCE["atom"]
         case _:
             raise AssertionError(f"unknown expression {type(expr)}")
 
 
 def _list(*exprs: Expr) -> str:
-    return ", ".join(format_expr(expr) for expr in exprs) or "()"
+    return ", ".join(_text(expr) for expr in exprs) or "()"
 
 
 def format_buffer(buffer: Buffer) -> str:

@@ -6,7 +6,7 @@ All three treat a program as a graph: a node that is reached twice is visited on
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import TypeAlias, TypeVar, cast, overload
 
@@ -63,19 +63,29 @@ def walk(node: Node) -> Iterator[Node]:
 
 def depth(node: Node) -> int:
     """Return the number of nodes on the longest way down; [1]."""
-    depths: dict[int, int] = {}
+    return _measure(node, lambda below: 1 + max(below, default=0))
+
+
+def tree_size(node: Node) -> int:
+    """Return the number of nodes when what is shared counts each time: as text shows it; [1]."""
+    return _measure(node, lambda below: 1 + sum(below))
+
+
+def _measure(node: Node, combine: Callable[[Iterable[int]], int]) -> int:
+    """Combine the children's measures upward, without recursion and once for each node."""
+    measures: dict[int, int] = {}
     stack = [(node, False)]
     while stack:
         current, is_done = stack.pop()
-        if id(current) in depths:
+        if id(current) in measures:
             continue
         below = list(children(current))
         if is_done:
-            depths[id(current)] = 1 + max((depths[id(child)] for child in below), default=0)
+            measures[id(current)] = combine(measures[id(child)] for child in below)
             continue
         stack.append((current, True))
         stack.extend((child, False) for child in below)
-    return depths[id(node)]
+    return measures[id(node)]
 
 
 @overload

@@ -55,7 +55,13 @@ from dlcompiler.te.language import (
     var,
 )
 from dlcompiler.te.magnitude import rounding_depth
-from dlcompiler.te.notation import notation, notation_text
+from dlcompiler.te.notation import (
+    notation,
+    notation_arguments,
+    notation_python,
+    notation_text,
+    signature_text,
+)
 from dlcompiler.te.tensor import ComputeOp, Operation, PlaceholderOp, Tensor, post_order
 
 __all__ = [
@@ -89,6 +95,8 @@ __all__ = [
     "min_value",
     "minimum",
     "notation",
+    "notation_arguments",
+    "notation_python",
     "notation_text",
     "placeholder",
     "post_order",
@@ -99,6 +107,7 @@ __all__ = [
     "rsqrt",
     "select",
     "sigmoid",
+    "signature_text",
     "sin",
     "sqrt",
     "sum",

@@ -30,6 +30,7 @@ from dlcompiler.ir import (
     print_func,
     seq,
 )
+from dlcompiler.ir.printer import format_store
 
 i, j, k = Var("i"), Var("j"), Var("k")
 A = Buffer("A", (64, 64), "float32")
@@ -121,3 +122,11 @@ def test_updates_print_as_such(golden):
         Store(C, target, Binary("add", Load(C, (j, i)), x)),
     ]
     golden("updates", str(PrimFunc("updates", (A, C), (C,), Seq(tuple(stores)))))
+
+
+def test_a_huge_expression_prints_as_its_size():
+    tower = Load(A, (i, j))
+    for _ in range(100):
+        tower = tower + tower
+    assert str(tower) == "<Binary of over 10**9 nodes>"
+    assert format_store(Store(C, (i, j), tower)) == "C[i, j] = <Binary of over 10**9 nodes>"

@@ -1,0 +1,336 @@
+"""What a statement of notation consists of: everything that is allowed, and nothing else.
+
+A node of Python's syntax tree that is not named here is refused, so that the builder meets only
+what it knows.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, cast
+
+from dlcompiler import dtypes
+from dlcompiler.te import language
+from dlcompiler.te.notation_source import Source
+
+MAX_INTEGER = 2**64
+
+OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "floormod",
+}
+COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+}
+NUMBERS = {"inf": math.inf, "nan": math.nan}
+REDUCTIONS = ("sum", "max", "min")
+
+Function: TypeAlias = Callable[..., Any]
+# Name -> (function, number of arguments); `max` and `min` of two values choose, as in the loop IR.
+FUNCTIONS: dict[str, tuple[Function, int | None]] = {
+    "abs": (language.abs, 1),
+    "all": (language.all, None),
+    "any": (language.any, None),
+    "ceil": (language.ceil, 1),
+    "cos": (language.cos, 1),
+    "div": (language.div, 2),
+    "erf": (language.erf, 1),
+    "exp": (language.exp, 1),
+    "floor": (language.floor, 1),
+    "floordiv": (language.floordiv, 2),
+    "floormod": (language.floormod, 2),
+    "if_then_else": (language.if_then_else, 3),
+    "log": (language.log, 1),
+    "max": (language.maximum, 2),
+    "maximum": (language.maximum, 2),
+    "min": (language.minimum, 2),
+    "minimum": (language.minimum, 2),
+    "pow": (language.power, 2),
+    "power": (language.power, 2),
+    "round": (language.round, 1),
+    "rsqrt": (language.rsqrt, 1),
+    "select": (language.select, 3),
+    "sigmoid": (language.sigmoid, 1),
+    "sin": (language.sin, 1),
+    "sqrt": (language.sqrt, 1),
+    "tan": (language.tan, 1),
+    "tanh": (language.tanh, 1),
+    "trunc": (language.trunc, 1),
+    "truncdiv": (language.truncdiv, 2),
+    "truncmod": (language.truncmod, 2),
+}
+
+_WORDS: dict[type[ast.AST], str] = {
+    ast.Attribute: "an attribute",
+    ast.Await: "await",
+    ast.Constant: "this constant",
+    ast.Dict: "a dict",
+    ast.DictComp: "a comprehension",
+    ast.GeneratorExp: "a comprehension",
+    ast.JoinedStr: "a string",
+    ast.Lambda: "a lambda",
+    ast.List: "a list",
+    ast.ListComp: "a comprehension",
+    ast.NamedExpr: "an assignment inside an expression",
+    ast.Set: "a set",
+    ast.SetComp: "a comprehension",
+    ast.Slice: "a slice",
+    ast.Starred: "a starred argument",
+    ast.Tuple: "a tuple",
+    ast.Yield: "yield",
+    ast.YieldFrom: "yield",
+}
+
+
+@dataclass(frozen=True)
+class Use:
+    """An axis that indexes a dimension directly, as k does in ``A[i, k]``."""
+
+    tensor: str
+    dimension: int
+    node: ast.Name
+    is_guarded: bool
+    """Whether it stands under a condition, which may keep it from some values."""
+
+
+@dataclass
+class Statement:
+    """A statement taken apart."""
+
+    source: Source
+    target: ast.Name
+    left: list[ast.Name]
+    """The axes on the left."""
+    value: ast.expr
+    """What is computed; of a reduction, what is reduced."""
+    reducer: str | None = None
+    """``sum``, ``max`` or ``min``."""
+    explicit: list[ast.Name] | None = None
+    """The axes reduced over, where they are given."""
+    tensors: dict[str, list[ast.Subscript]] = field(default_factory=dict)
+    """The tensors read, in order of appearance."""
+    right: dict[str, ast.Name] = field(default_factory=dict)
+    """The axes on the right, in order of appearance."""
+    direct: dict[str, list[Use]] = field(default_factory=dict)
+
+    @property
+    def reduced(self) -> dict[str, ast.Name]:
+        """The axes reduced over, in order."""
+        if self.explicit is not None:
+            return {node.id: node for node in self.explicit}
+        names = {node.id for node in self.left}
+        return {name: node for name, node in self.right.items() if name not in names}
+
+
+def read_statement(source: Source) -> Statement:
+    """Take a statement apart, refusing all that is not notation."""
+    match source.statement:
+        case ast.Assign(targets=[target], value=value):
+            statement = Statement(source, *_target(source, target), value)
+            _read_reduction(statement)
+        case ast.AugAssign(target=target, op=ast.Add(), value=value):
+            statement = Statement(source, *_target(source, target), value, reducer="sum")
+        case ast.AugAssign():
+            source.fail(
+                source.statement, "only '=' and '+=' are understood",
+                hint="write C[i] = max(A[i, k], axis=k) for a maximum",
+            )  # fmt: skip
+        case other:
+            source.fail(other, "not an assignment", expected="C[i, j] = … or C[i, j] += …")
+    _Scanner(statement).scan()
+    _check_axes(statement)
+    return statement
+
+
+def _target(source: Source, target: ast.expr) -> tuple[ast.Name, list[ast.Name]]:
+    match target:
+        case ast.Subscript(value=ast.Name() as name, slice=indices):
+            axes = _elements(indices)
+        case _:
+            source.fail(
+                target, "the left side is not an element",
+                expected="C[i, j], or C[()] for a tensor without dimensions",
+            )  # fmt: skip
+    seen: set[str] = set()
+    for axis in axes:
+        if not isinstance(axis, ast.Name) or axis.id in NUMBERS or axis.id == name.id:
+            source.fail(axis, "an index on the left must be the name of an axis")
+        if axis.id in seen:
+            source.fail(axis, f"the axis {axis.id} stands twice on the left")
+        seen.add(axis.id)
+    return name, cast("list[ast.Name]", axes)
+
+
+def _elements(indices: ast.expr) -> list[ast.expr]:
+    return indices.elts if isinstance(indices, ast.Tuple) else [indices]
+
+
+def _read_reduction(statement: Statement) -> None:
+    """Recognise ``sum(value, axis=k)``, ``max(value, k)`` … at the top of the right side."""
+    match statement.value:
+        case ast.Call(func=ast.Name(id=name), args=[value, *others], keywords=keywords) if (
+            name in REDUCTIONS
+        ):
+            pass
+        case _:
+            return
+    left = {node.id for node in statement.left}
+    axes: list[ast.expr] = list(others)
+    if keywords:
+        (keyword, *more) = keywords
+        if keyword.arg != "axis" or more or others:
+            statement.source.fail(keyword, "an argument that is not understood", expected="axis=k")
+        given = keyword.value
+        axes = given.elts if isinstance(given, ast.Tuple | ast.List) else [given]
+    elif name != "sum" and axes and not all(_is_free(axis, left) for axis in axes):
+        return  # a choice between two values
+    for axis in axes:
+        if not isinstance(axis, ast.Name) or axis.id in NUMBERS:
+            statement.source.fail(axis, f"{name} reduces over axes", expected="the name of an axis")
+        if axis.id in left:
+            statement.source.fail(axis, f"the axis {axis.id} is on the left, and cannot be reduced")
+    if len({cast(ast.Name, axis).id for axis in axes}) != len(axes) or not axes:
+        statement.source.fail(
+            statement.value, f"{name} needs axes to reduce over, each once", expected="axis=k"
+        )
+    statement.value, statement.reducer = value, name
+    statement.explicit = cast("list[ast.Name]", axes)
+
+
+def _is_free(node: ast.expr, left: set[str]) -> bool:
+    return isinstance(node, ast.Name) and node.id not in left and node.id not in NUMBERS
+
+
+def _check_axes(statement: Statement) -> None:
+    """Refuse axes of which it is not said what happens over them."""
+    source, reduced = statement.source, statement.reduced
+    for name, subscripts in statement.tensors.items():
+        if name == statement.target.id:
+            source.fail(
+                subscripts[0], f"{name} is defined by this statement, and cannot be read in it"
+            )
+        if node := {**statement.right, **reduced}.get(name):
+            source.fail(node, f"{name} is a tensor", hint=f"index it: {name}[…]")
+    known = {node.id for node in statement.left} | (set(reduced) if statement.reducer else set())
+    for name, node in statement.right.items():
+        if name not in known:
+            source.fail(
+                node, f"the axis {name} is not on the left",
+                hint=f"add up over it with '+=', or reduce: max(…, axis={name})\n"
+                f"if {name} is a tensor, index it: {name}[…]",
+            )  # fmt: skip
+    if statement.reducer and not reduced:
+        source.fail(
+            source.statement, "'+=' adds up over axes that are not on the left, but there are none",
+            hint="write '='",
+        )  # fmt: skip
+
+
+class _Scanner:
+    """Visits the right side, keeps what it finds, and refuses what it does not know."""
+
+    def __init__(self, statement: Statement) -> None:
+        self.statement = statement
+        self.source = statement.source
+
+    def scan(self) -> None:
+        names: dict[str, ast.Name] = {}
+        self.statement.right = names
+        self.visit(self.statement.value, is_guarded=False)
+        ordered = sorted(names.items(), key=lambda item: (item[1].lineno, item[1].col_offset))
+        self.statement.right = dict(ordered)
+
+    def visit(self, node: ast.expr, is_guarded: bool) -> None:  # noqa: C901 - one case per node
+        match node:
+            case ast.Constant(value=value):
+                self.constant(node, value)
+            case ast.Name(id=name):
+                if name not in NUMBERS:
+                    self.statement.right.setdefault(name, node)
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Not(), operand=operand):
+                self.visit(operand, is_guarded)
+            case ast.BinOp(left=left, op=op, right=right):
+                if type(op) not in OPERATORS:
+                    self.source.fail(
+                        node, "not an operator of the notation", expected="+ - * / // %"
+                    )
+                self.visit_all([left, right], is_guarded)
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                if any(type(op) not in COMPARISONS for op in ops):
+                    self.source.fail(node, "not a comparison of the notation")
+                self.visit_all([left, *others], is_guarded)
+            case ast.BoolOp(values=[first, *others]):
+                self.visit(first, is_guarded)
+                self.visit_all(others, is_guarded=True)
+            case ast.IfExp(test=test, body=body, orelse=otherwise):
+                self.visit(test, is_guarded)
+                self.visit_all([body, otherwise], is_guarded=True)
+            case ast.Call(func=ast.Name() as function):
+                self.call(node, function, is_guarded)
+            case ast.Subscript(value=ast.Name(id=name), slice=indices):
+                self.element(node, name, _elements(indices), is_guarded)
+            case ast.Call(func=inner) | ast.Subscript(value=inner):
+                self.visit(inner, is_guarded)
+                self.source.fail(node, "only a name can be called or indexed")
+            case _:
+                what = _WORDS.get(type(node), type(node).__name__)
+                self.source.fail(node, f"{what} is not part of the notation")
+
+    def visit_all(self, nodes: list[ast.expr], is_guarded: bool) -> None:
+        for node in nodes:
+            self.visit(node, is_guarded)
+
+    def constant(self, node: ast.Constant, value: object) -> None:
+        if isinstance(value, str | bytes):
+            self.source.fail(node, "a string is not part of the notation")
+        if not isinstance(value, bool | int | float):
+            self.source.fail(node, f"{value!r} is not a number")
+        if isinstance(value, float) and math.isinf(value):
+            self.source.fail(node, "the number is too large", hint="write inf for infinity")
+        if value >= MAX_INTEGER and isinstance(value, int):
+            self.source.fail(node, "the number does not fit 64 bits")
+
+    def call(self, node: ast.Call, function: ast.Name, is_guarded: bool) -> None:
+        name = function.id
+        if node.keywords:
+            self.source.fail(node.keywords[0], f"{name} takes no named argument here")
+        if name == "sum" or (name in REDUCTIONS and len(node.args) != 2):
+            what = "the sum" if name == "sum" else f"{name} of anything but two values"
+            self.source.fail(
+                node, f"{what} stands inside another expression",
+                hint="reduce in a statement of its own, and use its elements",
+            )  # fmt: skip
+        if name not in FUNCTIONS and name not in dtypes.SCALARS:
+            self.source.fail(
+                node, f"unknown function {name!r}",
+                expected=", ".join([*sorted(FUNCTIONS), *REDUCTIONS[:1], "or a dtype"]),
+            )  # fmt: skip
+        count = FUNCTIONS[name][1] if name in FUNCTIONS else 1
+        if count is not None and len(node.args) != count:
+            plural = "" if count == 1 else "s"
+            self.source.fail(node, f"{name} takes {count} argument{plural}", got=len(node.args))
+        guards = name in ("if_then_else", "all", "any")
+        for n, argument in enumerate(node.args):
+            self.visit(argument, is_guarded or (guards and n > 0))
+
+    def element(
+        self, node: ast.Subscript, name: str, indices: list[ast.expr], is_guarded: bool
+    ) -> None:
+        self.statement.tensors.setdefault(name, []).append(node)
+        for dimension, index in enumerate(indices):
+            if isinstance(index, ast.Name) and index.id not in NUMBERS:
+                use = Use(name, dimension, index, is_guarded)
+                self.statement.direct.setdefault(index.id, []).append(use)
+            self.visit(index, is_guarded)

@@ -1,0 +1,127 @@
+"""The text of a piece of notation: parsed with limits, and quoted with a caret in errors."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+from dlcompiler.errors import ExpressionError
+
+WHERE = "te.notation"
+MAX_LENGTH = 10_000
+MAX_DEPTH = 140
+SHOWN = 88  # characters of a line that an excerpt shows
+
+
+class Source:
+    """A statement as text, and its syntax tree, which is never executed."""
+
+    def __init__(self, text: str) -> None:
+        if not isinstance(text, str):
+            raise ExpressionError(WHERE, "not a text", got=type(text).__name__)
+        if len(text) > MAX_LENGTH:
+            raise ExpressionError(
+                WHERE, "the text is too long", got=f"{len(text)} characters",
+                expected=f"at most {MAX_LENGTH}",
+            )  # fmt: skip
+        self.text = text.strip()
+        self.lines = re.split(r"\r\n|\r|\n", self.text)
+        self.statement = self._parse()
+
+    def _parse(self) -> ast.stmt:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # Python's remarks on what is refused here anyway
+                statements = ast.parse(self.text).body
+        except (MemoryError, RecursionError):
+            raise self.too_deep() from None
+        except SyntaxError as error:
+            raise ExpressionError(
+                WHERE, f"not readable: {error.msg}",
+                excerpt=self._quote(error.lineno or 1, (error.offset or 1) - 1),
+            ) from None  # fmt: skip
+        except ValueError as error:  # a null character
+            raise ExpressionError(WHERE, f"not readable: {error}") from None
+        if len(statements) != 1:
+            second = statements[1] if statements else None
+            raise ExpressionError(
+                WHERE, "not one statement", got=len(statements),
+                expected="one, such as C[i, j] += A[i, k] * B[k, j]",
+                excerpt=self.excerpt(second),
+            )  # fmt: skip
+        if _is_deep(statements[0]):
+            raise self.too_deep()
+        return statements[0]
+
+    def too_deep(self) -> ExpressionError:
+        """Return the error for what Python's own limits would stop."""
+        return ExpressionError(
+            WHERE,
+            "nested too deeply",
+            expected=f"at most {MAX_DEPTH} levels",
+            hint="split it into several statements",
+        )
+
+    # -- errors -----------------------------------------------------------------------------------
+
+    def fail(
+        self,
+        node: ast.AST,
+        problem: str,
+        *,
+        got: object = None,
+        expected: object = None,
+        hint: str | None = None,
+    ) -> NoReturn:
+        """Raise an error that points at `node`."""
+        raise ExpressionError(
+            WHERE, problem, got=got, expected=expected, hint=hint, excerpt=self.excerpt(node)
+        )
+
+    @contextmanager
+    def pointing_at(self, node: ast.AST | None) -> Iterator[None]:
+        """Let errors from within, which know nothing of the text, point at `node`."""
+        try:
+            yield
+        except ExpressionError as error:
+            error.excerpt = error.excerpt or self.excerpt(node)
+            raise
+
+    def excerpt(self, node: ast.AST | None) -> str:
+        """Return the line of a node with a caret under its character; without one, the text."""
+        match node:
+            case None:
+                return self.lines[0][:SHOWN]
+            case ast.Attribute(value=before) | ast.BinOp(left=before):
+                return self._quote(*self._after(before))
+        line = getattr(node, "lineno", 1)
+        return self._quote(line, self._column(line, getattr(node, "col_offset", 0)))
+
+    def _column(self, line: int, offset: int) -> int:
+        """Convert the parser's offset, which counts bytes."""
+        return len(self.lines[line - 1].encode()[:offset].decode(errors="ignore"))
+
+    def _after(self, node: ast.expr) -> tuple[int, int]:
+        """Return the place of the operator or dot that follows an operand."""
+        line = node.end_lineno or 1
+        column = self._column(line, node.end_col_offset or 0)
+        rest = self.lines[line - 1][column:]
+        return line, column + len(rest) - len(rest.lstrip(" )"))
+
+    def _quote(self, line: int, column: int) -> str:
+        text = self.lines[min(line, len(self.lines)) - 1].replace("\t", " ")
+        first = max(0, column - SHOWN // 2) if len(text) > SHOWN else 0
+        return f"{text[first : first + SHOWN]}\n{' ' * (column - first)}^"
+
+
+def _is_deep(node: ast.AST) -> bool:
+    level = [node]
+    for _ in range(MAX_DEPTH):
+        level = [child for parent in level for child in ast.iter_child_nodes(parent)]
+        if not level:
+            return False
+    return True
