@@ -71,7 +71,7 @@ class Analyzer:
         if known is not None:
             return known[1]
         result = self._simplify(expr)
-        if result is not expr and structural_key(result) == structural_key(expr):
+        if result is not expr and is_same_sum(result, expr):
             result = expr
         self._memo[id(expr)] = (expr, result)
         return result
@@ -135,10 +135,8 @@ class Analyzer:
                 if bounds.low == bounds.high:
                     return Affine.of_constant(int(bounds.low))
                 return Affine.of_atom(expr)
-            case Binary("add", a, b):
-                return self._join(self.affine(a).plus(self.affine(b)))
-            case Binary("sub", a, b):
-                return self._join(self.affine(a).plus(self.affine(b), -1))
+            case Binary("add" | "sub" as op, a, b):
+                return self._join(self.affine(a).plus(self.affine(b), 1 if op == "add" else -1))
             case Binary("mul", a, b):
                 return self._product(self.affine(a), self.affine(b))
             case Binary("floordiv" | "floormod" as op, a, b):
@@ -147,7 +145,11 @@ class Analyzer:
                 return self._extremum(op, self.affine(a), self.affine(b))
             case Binary(op, a, b):
                 return self._other(op, self.affine(a), self.affine(b))
-        return Affine.of_atom(map_children(expr, self._visit))
+        match map_children(expr, self._visit):
+            case Select(Const(value, _), a, b) | IfThenElse(Const(value, _), a, b):
+                return self.affine(a if value else b)
+            case atom:
+                return Affine.of_atom(atom)
 
     def _product(self, a: Affine, b: Affine) -> Affine:
         if b.is_constant:
@@ -166,24 +168,37 @@ class Analyzer:
 
     def _division(self, op: BinaryOp, a: Affine, b: Affine) -> Affine:
         """Divide by a positive constant: pull out what it divides, drop what stays below it."""
-        if a.is_constant and b.is_constant:
+        if b.is_constant and (a.is_constant or b.constant == 0):
             return Affine.of_constant(fold_index(op, a.constant, b.constant))
-        if not b.is_constant or b.constant <= 0:
+        if not b.is_constant or b.constant < 0:
             return Affine.of_atom(Binary(op, a.to_expr(), b.to_expr()))
         divisor = b.constant
         quotient, rest = a.split_by(divisor)
         bounds = self._bounds(rest)
         if bounds.low >= 0 and bounds.high < divisor:
             return quotient if op == "floordiv" else rest
+        group, whole, part = self._grouped(rest, divisor)
+        if group > 1:  # (g*x + r) // (g*d) == x // d, and (g*x + r) % (g*d) == g*(x % d) + r
+            inner = self._division(op, whole, Affine.of_constant(divisor // group))
+            return quotient.plus(inner) if op == "floordiv" else inner.times(group).plus(part)
         if op == "floormod":
             return Affine.of_atom(Binary("floormod", rest.to_expr(), b.to_expr()))
         return quotient.plus(self._floordiv_atom(rest, divisor))
 
+    def _grouped(self, rest: Affine, divisor: int) -> tuple[int, Affine, Affine]:
+        """Return (g, x, r) with ``rest == g*x + r``, r in [0, g), and g the largest possible.
+
+        g divides `divisor`; it is 1 when there is no such form.
+        """
+        groups = {math.gcd(divisor, term.factor) for term in rest.terms.values()}
+        for group in sorted(groups, reverse=True):
+            whole, part = rest.split_by(group)
+            bounds = self._bounds(part)
+            if bounds.low >= 0 and bounds.high < group:
+                return group, whole, part
+        return 1, rest, Affine.of_constant(0)
+
     def _floordiv_atom(self, rest: Affine, divisor: int) -> Affine:
-        common = math.gcd(divisor, *(term.factor for term in rest.terms.values()))
-        if common > 1:  # (g*x + k) // (g*d) == (x + k // g) // d
-            terms = {k: Term(t.atom, t.factor // common) for k, t in rest.terms.items()}
-            rest, divisor = Affine(terms, rest.constant // common), divisor // common
         match rest.to_expr():
             case Binary("floordiv", inner, Const(value, _)):
                 inner_affine = self.affine(inner)
@@ -201,16 +216,27 @@ class Analyzer:
         return Affine.of_atom(Binary(op, a.to_expr(), b.to_expr()))
 
     def _join(self, affine: Affine) -> Affine:
-        """Replace ``x // c * (k*c) + x % c * k`` by ``x * k``."""
+        """Put together what divisions took apart.
+
+        ``x // c * (k*c) + x % c * k`` is ``x * k``, and ``x // c % d * (k*c) + x % c * k`` is
+        ``x % (c*d) * k``.
+        """
         for term in affine.terms.values():
             match term.atom:
                 case Binary("floormod", x, Const(c, _) as divisor):
-                    partner = self._division("floordiv", self.affine(x), self.affine(divisor))
+                    inner = self.affine(x)
+                    partner = self._division("floordiv", inner, self.affine(divisor))
+                    rest = affine.plus(Affine({atom_key(term.atom): term}), -1)
                     wanted = partner.times(int(c) * term.factor)
                     if _contains(affine, wanted):
-                        remainder = Affine({atom_key(term.atom): term})
-                        whole = self.affine(x).times(term.factor)
-                        return self._join(affine.plus(wanted, -1).plus(remainder, -1).plus(whole))
+                        return self._join(rest.plus(wanted, -1).plus(inner, term.factor))
+                    for other in rest.terms.values():
+                        if other.factor == int(c) * term.factor and (d := _modulus(other, partner)):
+                            joined = self._division(
+                                "floormod", inner, Affine.of_constant(int(c) * d)
+                            )
+                            rest = rest.plus(Affine({atom_key(other.atom): other}), -1)
+                            return self._join(rest.plus(joined, term.factor))
         return affine
 
     # -- bounds --------------------------------------------------------------------------------
@@ -249,6 +275,21 @@ class Analyzer:
         return EVERYTHING
 
 
+def is_same_sum(a: Expr, b: Expr) -> bool:
+    """Tell whether two expressions are equal, looking only into index arithmetic.
+
+    The affine form is built anew each time; all else is the same object when it did not change.
+    """
+    if a is b:
+        return True
+    match a, b:
+        case Binary(op, x, y), Binary(other, u, v) if a.dtype == "index":
+            return op == other and is_same_sum(x, u) and is_same_sum(y, v)
+        case Const(value, dtype), Const(other_value, other_dtype):
+            return dtype == other_dtype == "index" and value == other_value
+    return False
+
+
 def _contains(affine: Affine, part: Affine) -> bool:
     """Tell whether subtracting `part` removes its terms entirely."""
     if part.is_constant:
@@ -257,6 +298,15 @@ def _contains(affine: Affine, part: Affine) -> bool:
         key in affine.terms and affine.terms[key].factor == term.factor
         for key, term in part.terms.items()
     )
+
+
+def _modulus(term: Term, dividend: Affine) -> int:
+    """Return d when the term's atom is ``dividend % d``; 0 when it is not."""
+    match term.atom:
+        case Binary("floormod", x, Const(d, _)) if d > 0:
+            if structural_key(x) == structural_key(dividend.to_expr()):
+                return int(d)
+    return 0
 
 
 def _floor(value: float, divisor: float) -> float:
@@ -288,8 +338,8 @@ def _fold_logical(expr: Logical, absorbing: bool, a: Expr, b: Expr) -> Expr:
     """Fold ``and`` (`absorbing` False) or ``or`` (`absorbing` True) with a known operand."""
     if isinstance(a, Const):
         return (TRUE if absorbing else FALSE) if bool(a.value) == absorbing else b
-    if isinstance(b, Const) and bool(b.value) != absorbing:
-        return a
+    if isinstance(b, Const):
+        return (TRUE if absorbing else FALSE) if bool(b.value) == absorbing else a
     return expr
 
 
