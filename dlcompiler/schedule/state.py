@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -129,6 +129,11 @@ def new_stage(
     for axis in leaves:
         paths[axis] = unique_name(axis.name, paths.values())
     return StageState(name, op.output(0), op, leaves, paths=paths, is_output=is_output, scope=scope)
+
+
+def same_axes(a: Sequence[Axis], b: Sequence[Axis]) -> bool:
+    """Tell whether two lists hold the same axes; ``==`` would build an expression."""
+    return len(a) == len(b) and all(x is y for x, y in zip(a, b, strict=True))
 
 
 def unique_name(name: str, taken: Any) -> str:

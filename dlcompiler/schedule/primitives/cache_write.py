@@ -19,7 +19,7 @@ from typing import Any
 
 from dlcompiler.ir import TensorLoad, substitute
 from dlcompiler.schedule.primitives.base import Making, Primitive, answering
-from dlcompiler.schedule.state import StageState, State, new_stage, unique_name
+from dlcompiler.schedule.state import StageState, State, new_stage, same_axes, unique_name
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 from dlcompiler.te import ComputeOp, Tensor
 
@@ -40,7 +40,8 @@ def check(state: State, stage: StageState, *, scope: Any) -> Verdict:
         )
     if stage.is_inlined:
         return Illegal("structural", f"{stage.name} is inlined: it is not stored")
-    if stage.relations or stage.kinds or stage.leaves != (*stage.op.axis, *stage.op.reduce_axis):
+    loops = (*stage.op.axis, *stage.op.reduce_axis)
+    if stage.relations or stage.kinds or not same_axes(stage.leaves, loops):
         return Illegal(
             "structural",
             f"the loops of {stage.name} have been changed already",

@@ -28,7 +28,7 @@ from dlcompiler.schedule.primitives.base import (
     require_loops,
     require_plain,
 )
-from dlcompiler.schedule.state import Fuse, StageState, State, unique_name
+from dlcompiler.schedule.state import Fuse, StageState, State, same_axes, unique_name
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 
 
@@ -41,7 +41,7 @@ def check(state: State, stage: StageState, *, axes: Any) -> Verdict:
         require_plain(stage, axis)
     require_distinct(stage, axes)
     first = stage.position(axes[0])
-    if tuple(stage.leaves[first : first + len(axes)]) != tuple(axes):
+    if not same_axes(stage.leaves[first : first + len(axes)], axes):
         return Illegal(
             "structural",
             "the loops are not adjacent in this order",

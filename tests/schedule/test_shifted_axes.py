@@ -1,0 +1,42 @@
+"""Reduction axes that do not start at 0: comparing them with `==` builds an expression."""
+
+import pytest
+
+from dlcompiler import te
+from dlcompiler.schedule import create_schedule
+
+
+@pytest.fixture
+def shifted():
+    A = te.placeholder((20, 20), name="A")
+    k = te.reduce_axis((1, 5), name="k")
+    r = te.reduce_axis((2, 8), name="r")
+    C = te.compute((4,), lambda i: te.sum(A[i + k, r], axis=[k, r]), name="C")
+    return create_schedule(C.op), C, k, r
+
+
+def test_every_move_is_judged_after_a_reorder(shifted):
+    s, C, k, r = shifted
+    s[C].reorder(r, k)
+    assert [repr(move) for move in s.moves(C) if move.primitive == "cache_write"] == [
+        "Move(cache_write, C, global: Illegal(kind='structural', reason='the loops of C have been "
+        "changed already', hint='call cache_write first, then schedule both stages', got=None, "
+        "because=None))",
+        "Move(cache_write, C, local: Illegal(kind='structural', reason='the loops of C have been "
+        "changed already', hint='call cache_write first, then schedule both stages', got=None, "
+        "because=None))",
+    ]
+
+
+def test_fuse_refuses_a_swapped_pair(shifted, refusal):
+    s, C, k, r = shifted
+    assert refusal(s[C].fuse, r, k) == (
+        "fuse C (r, k): the loops are not adjacent in this order\n"
+        "  got       r, k\n"
+        "  hint      the loops are: i, k, r; reorder them first"
+    )
+
+
+def test_fuse_takes_a_pair(shifted):
+    s, C, k, r = shifted
+    assert s[C].fuse(k, r).extent == 24
