@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
@@ -33,7 +32,7 @@ from dlcompiler.ir import (
     walk,
 )
 from dlcompiler.ir.numeric import Linear
-from dlcompiler.ir.rewrite import children
+from dlcompiler.te.plan import Plan
 from dlcompiler.te.tensor import ComputeOp
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -95,19 +94,19 @@ class Elements:
         The values of the tensors that it reads.
     block
         The part of its iteration space.
-    shared
-        Nodes of its body to compute once: `shared_nodes`.
+    plan
+        What is known of its body.
     is_wide
         Compute all floats in float64; literals keep the values they have in their dtypes.
     """
 
     def __init__(
-        self, op: ComputeOp, arrays: Arrays, block: Block, shared: frozenset[int], *, is_wide: bool
+        self, op: ComputeOp, arrays: Arrays, block: Block, plan: Plan, *, is_wide: bool
     ) -> None:
         self.op = op
         self.arrays = arrays
         self.block = block
-        self.shared = shared
+        self.plan = plan
         self.is_wide = is_wide
         self.memo: dict[tuple[int, int], tuple[Any, Any]] = {}
 
@@ -120,7 +119,9 @@ class Elements:
 
         Where `mask` is false they mean nothing, and tensors are not read there.
         """
-        if id(expr) not in self.shared:
+        if id(expr) in self.plan.inside:
+            mask = None  # so that its values serve under every mask
+        if id(expr) not in self.plan.shared:
             return self.compute(expr, mask)
         key = (id(expr), id(mask))
         if key not in self.memo:  # the mask is kept with its result, so that its id stays its own
@@ -241,17 +242,6 @@ class Elements:
             hint="guard it with te.if_then_else, or make the tensor smaller",
             excerpt=f"{self.op.name}[{axes}] = {self.op.body}",
         )
-
-
-def shared_nodes(expr: Expr) -> frozenset[int]:
-    """Return the ids of the nodes below `expr` that are used more than once, leaves apart."""
-    uses = Counter(
-        id(child)
-        for node in walk(expr)
-        for child in children(node)
-        if not isinstance(child, Var | Const)
-    )
-    return frozenset(key for key, count in uses.items() if count > 1)
 
 
 def both(mask: Any, condition: Any) -> Any:

@@ -11,8 +11,9 @@ from dlcompiler import dtypes
 from dlcompiler.errors import CallError, ExpressionError
 from dlcompiler.ir import Expr, Reducer, numeric
 from dlcompiler.ir.numeric import REDUCTIONS, check_array, quiet
-from dlcompiler.te.elements import Array, Arrays, Block, Elements, shared_nodes
+from dlcompiler.te.elements import Array, Arrays, Block, Elements
 from dlcompiler.te.magnitude import Magnitudes, coarsest_rounding, rounding_depth
+from dlcompiler.te.plan import plan_of
 from dlcompiler.te.stages import Domain, compute_stage
 from dlcompiler.te.tensor import ComputeOp, Operation, PlaceholderOp, Tensor, post_order
 
@@ -191,10 +192,10 @@ def _compute(
 
 
 def _value_domain(op: ComputeOp, arrays: Arrays, is_wide: bool) -> Domain:
-    shared = shared_nodes(op.body)
+    plan = plan_of(op)
 
     def element(expr: Expr, block: Block) -> Any:
-        return Elements(op, arrays, block, shared, is_wide=is_wide).of(expr)
+        return Elements(op, arrays, block, plan, is_wide=is_wide).of(expr)
 
     def storage(dtype: str) -> np.dtype[np.generic]:
         return np.dtype("float64") if is_wide and dtypes.is_float(dtype) else numeric.storage(dtype)
@@ -212,10 +213,10 @@ def _identity(reducer: Reducer, dtype: str) -> Any:
 
 
 def _magnitude_domain(op: ComputeOp, values: Arrays, magnitudes: Arrays) -> Domain:
-    shared = shared_nodes(op.body)
+    plan = plan_of(op)
 
     def element(expr: Expr, block: Block) -> Any:
-        elements = Elements(op, values, block, shared, is_wide=True)
+        elements = Elements(op, values, block, plan, is_wide=True)
         return Magnitudes(elements, magnitudes).of(expr)
 
     def ufunc(reducer: Reducer) -> np.ufunc:

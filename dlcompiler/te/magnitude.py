@@ -59,9 +59,12 @@ class Magnitudes:
 
     def of(self, expr: Expr, mask: Any = None) -> Any:
         """Return the magnitudes of `expr`; where `mask` is false they mean nothing."""
-        key = (id(expr), id(mask))
-        if id(expr) not in self.elements.shared:
+        plan = self.elements.plan
+        if id(expr) in plan.inside:
+            mask = None
+        if id(expr) not in plan.shared:
             return self.compute(expr, mask)
+        key = (id(expr), id(mask))
         if key not in self.memo:
             self.memo[key] = (self.compute(expr, mask), mask)
         return self.memo[key][0]

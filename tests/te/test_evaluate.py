@@ -285,6 +285,16 @@ def test_shared_graphs_are_linear():
             value = value + value
         return value
 
+    def leaky(i):
+        value = X[i]
+        for _ in range(60):
+            value = te.if_then_else(value > 0, value, value * 0.5)
+        return value
+
+    Y = te.compute((3,), leaky)
+    assert te.evaluate(Y, [-x]).tolist() == [-(0.5**60)] * 3
+    assert te.absolute_bound(Y, [-x]).tolist() == [0.5**60] * 3
+
     Y = te.compute((3,), tower)
     assert te.evaluate(Y, [x]).tolist() == [2.0**100] * 3
     assert te.absolute_bound(Y, [x]).tolist() == [2.0**100] * 3

@@ -1,0 +1,65 @@
+"""What is known of an operation's expression before it is evaluated."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dlcompiler.ir import Const, Expr, Reduce, TensorLoad, Var, numeric, walk
+from dlcompiler.ir.rewrite import Node, children
+from dlcompiler.te.tensor import ComputeOp
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which nodes to treat in a special way, by ``id``."""
+
+    shared: frozenset[int]
+    """Used more than once, leaves apart: their values are kept."""
+    inside: frozenset[int]
+    """Never outside a tensor, whatever is chosen: evaluated for all points, without a mask."""
+
+
+def plan_of(op: ComputeOp) -> Plan:
+    """Return the plan for the body of an operation."""
+    axes = (*op.axis, *op.reduce_axis)
+    extents = {axis.var: axis.extent for axis in axes}
+    body = op.body.value if isinstance(op.body, Reduce) else op.body
+    inside: dict[int, bool] = {}
+    _mark_inside(body, extents, inside)
+    return Plan(_shared(body), frozenset(key for key, value in inside.items() if value))
+
+
+def _shared(expr: Expr) -> frozenset[int]:
+    uses = Counter(
+        id(child)
+        for node in walk(expr)
+        for child in children(node)
+        if not isinstance(child, Var | Const)
+    )
+    return frozenset(key for key, count in uses.items() if count > 1)
+
+
+def _mark_inside(node: Node, extents: Mapping[Var, int], known: dict[int, bool]) -> bool:
+    if id(node) not in known:
+        # A list, so that every child is marked.
+        below = [_mark_inside(child, extents, known) for child in children(node)]
+        own = not isinstance(node, TensorLoad) or _reads_inside(node, extents)
+        known[id(node)] = own and all(below)
+    return known[id(node)]
+
+
+def _reads_inside(load: TensorLoad, extents: Mapping[Var, int]) -> bool:
+    for index, extent in zip(load.indices, load.tensor.shape, strict=True):
+        form = numeric.linear_form(index)
+        if form is None:
+            return False
+        terms, low = form
+        high = low
+        for var, factor in terms.items():
+            reach = factor * (extents[var] - 1)
+            low, high = low + min(reach, 0), high + max(reach, 0)
+        if low < 0 or high >= extent:
+            return False
+    return True
