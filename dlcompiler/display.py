@@ -16,6 +16,7 @@ REGISTRY: dict[str, str] = {
     "schedule": "dlcompiler.views.html:schedule_html",
     "history": "dlcompiler.views.html:history_html",
     "tensor": "dlcompiler.views.html:tensor_html",
+    "tuning_run": "dlcompiler.views.tuning:tuning_html",
     "step": "dlcompiler.views.steps:step_html",
     "steps": "dlcompiler.views.steps:steps_html",
     "steps_model": "dlcompiler.views.steps:steps_model",

@@ -10,9 +10,9 @@ from dlcompiler.errors import TuningError
 Parameter: TypeAlias = int | str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Workload:
-    """An operator with its shapes and dtypes; compares and hashes by value.
+    """An operator with its shapes and dtypes; compares and hashes by name and value.
 
     Examples
     --------
@@ -33,6 +33,15 @@ class Workload:
                     f"workload {self.op}", f"the parameter {name} is neither a number nor a name",
                     got=repr(value), expected="an int or a str",
                 )  # fmt: skip
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Workload) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[str, frozenset[tuple[str, Parameter]]]:
+        return self.op, frozenset(self.params)
 
     @classmethod
     def of(cls, op: str, /, **params: Parameter) -> Workload:

@@ -34,6 +34,12 @@ def test_a_workload_compares_by_value_and_survives_json():
     assert read["dtype"] == "float32"
 
 
+def test_the_order_of_parameters_does_not_matter():
+    assert Workload.of("x", a=1, b=2) == Workload.of("x", b=2, a=1)
+    assert len({Workload.of("x", a=1, b=2), Workload.of("x", b=2, a=1)}) == 1
+    assert Workload.of("x", a=1) != Workload.of("y", a=1)
+
+
 @pytest.mark.parametrize("data", [None, {}, {"op": 1, "params": {}}, {"op": "x", "params": []}])
 def test_what_is_not_a_workload_is_refused(data):
     with pytest.raises(TuningError, match="not a workload"):

@@ -1,0 +1,41 @@
+"""Search for the fastest config of a template, and keep what was measured.
+
+`tune` starts a `TuningRun`; a tuner (random, or ranked by a cost model) proposes configs, a
+measurer checks and times them in a worker process, and each `Trial` becomes a `Record` in a
+`RecordStore`.
+"""
+
+from dlcompiler.autotune.jsonl import (
+    BadLine,
+    Imported,
+    export_records,
+    import_records,
+    read_records,
+    write_records,
+)
+from dlcompiler.autotune.measure import Measurer, TemplateMeasurer
+from dlcompiler.autotune.records import Record, target_key
+from dlcompiler.autotune.run import Event, TuningRun
+from dlcompiler.autotune.store import RecordStore
+from dlcompiler.autotune.trial import OUTCOMES, Result, Trial
+from dlcompiler.autotune.tune import tune
+
+__all__ = [
+    "OUTCOMES",
+    "BadLine",
+    "Event",
+    "Imported",
+    "Measurer",
+    "Record",
+    "RecordStore",
+    "Result",
+    "TemplateMeasurer",
+    "Trial",
+    "TuningRun",
+    "export_records",
+    "import_records",
+    "read_records",
+    "target_key",
+    "tune",
+    "write_records",
+]

@@ -1,0 +1,130 @@
+"""Records as JSON lines: for people, for version control, for other programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from dlcompiler.autotune.records import Record, read_line
+from dlcompiler.autotune.store import RecordStore
+from dlcompiler.errors import TuningError
+
+_LONGEST_LINE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that is not a record."""
+
+    number: int
+    """Counted from 1."""
+    reason: str
+    """What is wrong with it."""
+
+    def __str__(self) -> str:
+        return f"line {self.number}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What came of reading a file."""
+
+    added: int
+    """Records that were new."""
+    known: int
+    """Records that were there already."""
+    bad: tuple[BadLine, ...]
+    """Lines that were left out."""
+
+    def __str__(self) -> str:
+        text = f"{self.added} records added, {self.known} known already, {len(self.bad)} bad lines"
+        return "\n".join([text, *map(str, self.bad)])
+
+
+def write_records(records: Iterable[Record], path: str | Path) -> int:
+    """Write records to a file, one JSON line each; the file appears whole or not at all.
+
+    Returns
+    -------
+    int
+        How many.
+
+    Raises
+    ------
+    TuningError
+        If the file cannot be written.
+    """
+    path = Path(path)
+    count = 0
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                for record in records:
+                    stream.write(json.dumps(record.to_json()) + "\n")
+                    count += 1
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise TuningError(f"write records to {path}", "cannot write", got=str(error)) from error
+    return count
+
+
+def read_records(path: str | Path) -> tuple[list[Record], list[BadLine]]:
+    """Read a file of JSON lines; what is not a record is told by its line.
+
+    Raises
+    ------
+    TuningError
+        If the file cannot be read at all.
+    """
+    records: list[Record] = []
+    bad: list[BadLine] = []
+    try:
+        with Path(path).open("rb") as stream:
+            for number, line in _lines(stream):
+                if not line.strip():
+                    continue
+                try:
+                    records.append(read_line(line.decode("utf-8")))
+                except TuningError as error:
+                    bad.append(BadLine(number, _reason(error)))
+                except UnicodeDecodeError:
+                    bad.append(BadLine(number, "not UTF-8"))
+    except OSError as error:
+        raise TuningError(f"read records from {path}", "cannot read", got=str(error)) from error
+    return records, bad
+
+
+def import_records(store: RecordStore, path: str | Path) -> Imported:
+    """Add the records of a file of JSON lines to a store; bad lines are left out and told.
+
+    Examples
+    --------
+    >>> print(import_records(store, "matmul.jsonl"))                           # doctest: +SKIP
+    128 records added, 0 known already, 1 bad lines
+    line 17: not JSON: Expecting value: line 1 column 1 (char 0)
+    """
+    records, bad = read_records(path)
+    added = store.add(records)
+    return Imported(added, len(records) - added, tuple(bad))
+
+
+def export_records(store: RecordStore, path: str | Path) -> int:
+    """Write all records of a store to a file of JSON lines; returns how many."""
+    return write_records(store.records(), path)
+
+
+def _lines(stream: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    for number, line in enumerate(stream, start=1):
+        yield number, line if len(line) <= _LONGEST_LINE else b"a line longer than 1 MiB"
+
+
+def _reason(error: TuningError) -> str:
+    return error.problem if error.got is None else f"{error.problem}: {error.got}"

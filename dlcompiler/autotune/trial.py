@@ -1,0 +1,76 @@
+"""Trials: what was tried and what came of it."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from dlcompiler.runtime.timing import half_quartile_range
+from dlcompiler.space import Config
+
+OutcomeName: TypeAlias = Literal[
+    "ok", "refused", "build error", "timeout", "crashed", "wrong answer"
+]
+OUTCOMES: tuple[OutcomeName, ...] = get_args(OutcomeName)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of measuring a config."""
+
+    outcome: OutcomeName
+    """``ok``; ``refused``: the schedule forbids it; ``build error``: it could not be compiled;
+    ``timeout``, ``crashed``: the worker was lost with it; ``wrong answer``: it was not timed."""
+    samples_s: tuple[float, ...] = ()
+    """Seconds per call, in the order measured; none unless ``ok`` [s]."""
+    message: str = ""
+    """Why there is no time; empty when there is one."""
+
+    @property
+    def seconds(self) -> float | None:
+        """Median [s]."""
+        return statistics.median(self.samples_s) if self.samples_s else None
+
+    @property
+    def spread_s(self) -> float | None:
+        """Half of the range between the quartiles of the samples [s]."""
+        return half_quartile_range(self.samples_s) if self.samples_s else None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One config, measured."""
+
+    index: int
+    """Number of the trial in its run, from 0."""
+    point: int
+    """Index of the config in the space."""
+    config: Config
+    """What was tried."""
+    result: Result
+    """What came of it."""
+    elapsed_s: float
+    """Time from the start of the run to the end of the trial [s]."""
+    flops: float
+    """Floating-point operations of one call, as the workload asks for them."""
+
+    @property
+    def outcome(self) -> OutcomeName:
+        """How it ended."""
+        return self.result.outcome
+
+    @property
+    def seconds(self) -> float | None:
+        """Median seconds of a call; None unless it ended well [s]."""
+        return self.result.seconds
+
+    @property
+    def gflops(self) -> float | None:
+        """Rate at the median [GFLOP/s]; None unless it ended well."""
+        seconds = self.result.seconds
+        return None if seconds is None else self.flops / seconds / 1e9
+
+    def __repr__(self) -> str:
+        rate = f"{self.gflops:.3g} GFLOP/s" if self.gflops is not None else self.outcome
+        return f"Trial({self.index}: {rate}, {self.config})"

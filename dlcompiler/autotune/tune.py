@@ -1,0 +1,126 @@
+"""`tune`: start a search for the fastest config of a workload."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from dlcompiler.analysis import work_of
+from dlcompiler.autotune.measure import Measurer, TemplateMeasurer
+from dlcompiler.autotune.run import Listener, Plan, TuningRun
+from dlcompiler.autotune.store import MEMORY, RecordStore
+from dlcompiler.autotune.tuners import tuner as make_tuner
+from dlcompiler.errors import TuningError
+from dlcompiler.ops import operator
+from dlcompiler.space import Workload
+from dlcompiler.target import Target, resolve
+from dlcompiler.te import PlaceholderOp
+
+
+def tune(
+    workload: Workload,
+    target: str | Target = "cpu",
+    *,
+    trials: int = 128,
+    seconds: float | None = None,
+    tuner: str = "xgb",
+    seed: int = 0,
+    db: str | Path | RecordStore | None = None,
+    batch: int = 16,
+    threads: int | None = None,
+    timeout_s: float = 10.0,
+    block: bool = False,
+    listeners: Sequence[Listener] = (),
+    measurer: Measurer | None = None,
+) -> TuningRun:
+    """Search for the fastest config of a workload, in the background.
+
+    The operator's default config is tried first. Every candidate is checked against NumPy before it
+    is timed, in a worker process; one that is refused, wrong, too slow or crashes is a trial with
+    that outcome.
+
+    Parameters
+    ----------
+    workload : Workload
+        What to tune: ``Workload.of("matmul", m=1024, n=1024, k=1024)``.
+    target : str or Target
+        This machine.
+    trials : int
+        Most trials.
+    seconds : float, optional
+        No trial begins later than this [s].
+    tuner : {"xgb", "random"}
+        ``"xgb"`` ranks by a cost model that learns from the trials; where xgboost is missing it
+        draws at random, and `TuningRun.note` says so.
+    seed : int
+        Equal seeds and equal measurements give equal trials.
+    db : path or RecordStore, optional
+        Where to keep the records; in memory by default. Configs that it has for this workload and
+        machine are learned from and not measured again.
+    batch : int
+        How many trials are chosen at once; the model learns after each batch.
+    threads : int, optional
+        Of parallel loops; by default, the target's cores.
+    timeout_s : float
+        Limit of one candidate [s].
+    block : bool
+        Return only when the search has ended; Ctrl-C then ends it, and keeps its trials.
+    listeners : sequence of callable
+        Called with each `Event`.
+    measurer : Measurer, optional
+        What measures; by default, a worker process of this machine.
+
+    Returns
+    -------
+    TuningRun
+        Trials appear in it while the search goes on.
+
+    Raises
+    ------
+    TuningError
+        If an argument makes no sense, or the database cannot be used.
+
+    Examples
+    --------
+    >>> run = tune(Workload.of("matmul", m=512, n=512, k=512), trials=64)      # doctest: +SKIP
+    >>> run.wait().best                                                        # doctest: +SKIP
+    Trial(41: 92.1 GFLOP/s, Config(tile_m=6, tile_n=16, …))
+    """
+    _check("trials", trials, int)
+    _check("batch", batch, int)
+    _check("timeout_s", timeout_s, int, float)
+    if seconds is not None:
+        _check("seconds", seconds, int, float)
+    if threads is not None:
+        _check("threads", threads, int)
+    item = operator(workload.op)
+    workload = item.workload(**workload.as_dict())
+    machine = resolve(target)
+    space = item.space(workload, machine)
+    count = threads or machine.cores
+    outputs = [t for t in item.define(workload) if not isinstance(t.op, PlaceholderOp)]
+    flops = float(work_of(outputs).flops)
+    plan = Plan(item, workload, machine, space, count, trials, seconds, batch, flops)
+    store = db if isinstance(db, RecordStore) else RecordStore(MEMORY if db is None else db)
+    run = TuningRun(
+        plan,
+        make_tuner(tuner, space, seed),
+        measurer or TemplateMeasurer(item, workload, machine, threads=count, timeout_s=timeout_s),
+        store,
+        listeners,
+    )
+    run.start()
+    if block:
+        try:
+            run.wait()
+        except KeyboardInterrupt:
+            run.stop()
+            run.wait()
+    return run
+
+
+def _check(name: str, value: object, *kinds: type) -> None:
+    """Refuse what is not a positive number; type(True) is bool, which is none of `kinds`."""
+    if type(value) not in kinds or not 0 < float(str(value)) < math.inf:
+        raise TuningError("tune", f"{name} is not a positive number", got=repr(value))

@@ -1,0 +1,122 @@
+"""Runs on this machine: real kernels in a real worker process."""
+
+import dataclasses
+import time
+
+import numpy as np
+import pytest
+
+from dlcompiler import ops
+from dlcompiler.autotune import TemplateMeasurer, tune
+from dlcompiler.codegen import Source
+from dlcompiler.errors import InternalError
+from dlcompiler.pipeline import build
+from dlcompiler.space import Workload
+from dlcompiler.target import resolve
+
+CPU = resolve("cpu")
+MATMUL = ops.operator("matmul")
+
+
+@pytest.mark.parametrize("tuner", ["random", "xgb"])
+def test_a_small_search_finds_a_kernel_that_is_right(tuner):
+    workload = Workload.of("matmul", m=70, n=52, k=33)
+    run = tune(workload, trials=6, tuner=tuner, batch=3, threads=1).wait(60)
+    assert run.state == "finished"
+    assert dict(run.counts) == {"ok": 6}
+    assert all(trial.gflops > 0.01 for trial in run.trials)
+    schedule, args = run.best_schedule()
+    a, b = np.ones((70, 33), np.float32), np.full((33, 52), 2.0, np.float32)
+    c = np.empty((70, 52), np.float32)
+    build(schedule, args)(a, b, c)
+    assert (c == 66).all()
+
+
+def test_a_run_is_stopped_in_the_middle_of_a_measurement():
+    run = tune(Workload.of("matmul", m=1500, n=1500, k=1500), trials=50, tuner="random", threads=1)
+    end = time.perf_counter() + 60
+    while not run.trials:
+        assert time.perf_counter() < end
+        time.sleep(0.01)
+    time.sleep(0.3)
+    asked = time.perf_counter()
+    run.stop()
+    run.wait(10)
+    assert run.state == "stopped"
+    assert time.perf_counter() - asked < 1.0
+    assert all(trial.outcome == "ok" for trial in run.trials)
+
+
+# -- faults -------------------------------------------------------------------------------------
+
+
+def measurer(**changes):
+    operator = dataclasses.replace(MATMUL, **changes)
+    return TemplateMeasurer(operator, MATMUL.workload(m=8, n=8, k=8), CPU, threads=1, timeout_s=2.0)
+
+
+def measured(item):
+    workload = MATMUL.workload(m=8, n=8, k=8)
+    config = MATMUL.default_config(workload, CPU)
+    try:
+        return item.measure(config, None)
+    finally:
+        item.close()
+
+
+def test_what_the_schedule_refuses_is_refused():
+    def schedule(s, outs, cfg, target):
+        s[outs[0]].split(outs[0].op.axis[0], -1)
+
+    result = measured(measurer(schedule=schedule))
+    assert result.outcome == "refused"
+    assert result.message.startswith("split C.i: factor must be at least 1")
+
+
+def test_a_bug_of_the_compiler_is_a_build_error():
+    def schedule(s, outs, cfg, target):
+        raise InternalError("lower C", "a pass lost a store")
+
+    result = measured(measurer(schedule=schedule))
+    assert result.outcome == "build error"
+    assert result.message.startswith("lower C: a pass lost a store")
+
+
+def test_a_schedule_that_is_wrong_is_never_timed():
+    def reference(workload, seed):
+        right = MATMUL.reference(workload, seed)
+        return ops.Reference(right.inputs, {"C": right.expected["C"] + 1e-3}, right.bound)
+
+    result = measured(measurer(reference=reference))
+    assert result.outcome == "wrong answer"
+    assert result.samples_s == ()
+    assert "64 of 64 elements are wrong" in result.message
+
+
+KERNEL = "define void @matmul_kernel(ptr %A, ptr %B, ptr %C) {{\n{body}\n}}\n"
+CRASH = "  store volatile i32 1, ptr inttoptr (i64 16 to ptr)\n  ret void"
+HANG = "  br label %again\nagain:\n  store volatile float 0.0, ptr %C\n  br label %again"
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome", "message"),
+    [
+        (CRASH, "crashed", "ended by SIGSEGV"),
+        (HANG, "timeout", "no answer within 2 s"),
+        ("  ret void", "wrong answer", "C[0, 0] is nan"),
+        ("  ret i32 0", "build error", "not valid"),
+    ],
+    ids=["crash", "hang", "never written", "not LLVM"],
+)
+def test_a_kernel_that_misbehaves_is_an_outcome(monkeypatch, body, outcome, message):
+    from dlcompiler.autotune import measure
+    from dlcompiler.pipeline import emit_source
+
+    def emit(schedule, args, target, name):
+        _, func = emit_source(schedule, args, target, name)
+        return Source(KERNEL.format(body=body), "llvm", name, False, ()), func
+
+    monkeypatch.setattr(measure, "emit_source", emit)
+    result = measured(measurer())
+    assert result.outcome == outcome
+    assert message in result.message

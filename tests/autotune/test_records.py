@@ -1,0 +1,101 @@
+"""Records as JSON, and what is refused in their place."""
+
+import copy
+import json
+
+import pytest
+
+from dlcompiler.autotune import OUTCOMES
+from dlcompiler.autotune.records import Record, read_line, target_key
+from dlcompiler.errors import TuningError
+from dlcompiler.target import resolve
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_a_record_survives_json(record, outcome):
+    written = record(outcome=outcome)
+    assert read_line(json.dumps(written.to_json())) == written
+
+
+def test_equal_records_have_equal_keys(record):
+    assert record().key() == record().key()
+    assert record(trial=1).key() != record(trial=2).key()
+
+
+def test_a_result_has_a_median_and_a_spread(record):
+    assert record().result.seconds == 0.5
+    assert record().result.spread_s == 0.125
+    assert record(outcome="crashed").result.seconds is None
+
+
+BAD = [
+    ("schema", None, "no known schema"),
+    ("schema", True, "no known schema"),
+    ("schema", 2, "newer version"),
+    ("workload", {"op": 3}, "not a workload"),
+    ("target", 3, "target is missing or not a text"),
+    ("config", {"values": {"tile": 1.5}, "fingerprint": ""}, "not a config"),
+    ("outcome", "fine", "not an outcome"),
+    ("outcome", "crashed", "samples stand with the outcome 'ok'"),
+    ("samples_s", [], "samples stand with the outcome 'ok'"),
+    ("samples_s", None, "not a list"),
+    ("samples_s", [0.0], "not a positive number"),
+    ("samples_s", [True], "not a positive number"),
+    ("samples_s", ["1"], "not a positive number"),
+    ("samples_s", [10**400], "not a positive number"),
+    ("trial", -1, "trial is missing or not a number"),
+    ("trial", 2**63, "trial is missing or not a number"),
+    ("trial", True, "trial is missing or not a number"),
+    ("message", "x" * 200_000, "message is missing or not a text"),
+    ("run", None, "run is missing or not a text"),
+]
+
+
+@pytest.mark.parametrize(("field", "value", "problem"), BAD, ids=[f"{b[0]}:{b[2]}" for b in BAD])
+def test_what_is_not_a_record_is_refused(record, field, value, problem):
+    data = copy.deepcopy(record().to_json())
+    data[field] = value
+    with pytest.raises(TuningError, match=problem):
+        Record.from_json(data)
+
+
+def test_a_missing_field_is_told(record):
+    for field in record().to_json():
+        data = record().to_json()
+        del data[field]
+        with pytest.raises(TuningError):
+            Record.from_json(data)
+
+
+@pytest.mark.parametrize("line", ["", "{", "[]", "3", "null", "NaN", '{"samples_s": [NaN]}'])
+def test_lines_that_are_no_records(line):
+    with pytest.raises(TuningError, match="read a record"):
+        read_line(line)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e400", "-1.0"])
+def test_numbers_that_are_no_times(record, number):
+    line = json.dumps(record().to_json()).replace("0.25", number)
+    with pytest.raises(TuningError):
+        read_line(line)
+
+
+def test_a_deep_line_is_refused():
+    with pytest.raises(TuningError, match="read a record"):
+        read_line("[" * 100_000)
+
+
+def test_the_error_says_what_was_expected(record):
+    data = {**record().to_json(), "schema": 7}
+    with pytest.raises(TuningError) as error:
+        Record.from_json(data)
+    assert str(error.value) == (
+        "read a record: written by a newer version of dlcompiler\n"
+        "  got       schema 7\n"
+        "  expected  schema 1 or older"
+    )
+
+
+def test_machines_with_other_threads_or_features_are_kept_apart():
+    one, other = resolve("x86-64-avx2"), resolve("x86-64-sse2")
+    assert len({target_key(one, 1), target_key(one, 2), target_key(other, 1)}) == 3

@@ -1,0 +1,253 @@
+"""The database: nothing acknowledged is lost, and what is not ours is left alone."""
+
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+
+from dlcompiler.autotune import RecordStore
+from dlcompiler.autotune.store import _APPLICATION
+from dlcompiler.errors import TuningError
+from dlcompiler.space import Workload
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "records.db"
+
+
+def integrity(path):
+    with sqlite3.connect(path) as connection:
+        return connection.execute("PRAGMA integrity_check").fetchone()[0]
+
+
+# -- keeping ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", ["file", "memory"])
+def test_records_come_back_in_order(where, path, record):
+    with RecordStore(path if where == "file" else ":memory:") as store:
+        records = [record(trial=n) for n in range(5)]
+        assert store.add(records) == 5
+        assert store.add(records[2:]) == 0
+        assert list(store.records()) == records
+        assert len(store) == 5
+
+
+def test_a_file_is_opened_again(path, record):
+    with RecordStore(path) as store:
+        store.add([record()])
+    with RecordStore(path) as store:
+        assert list(store.records()) == [record()]
+        store.add([record(trial=1)])
+        assert len(store) == 2
+
+
+def test_the_best_of_a_workload_on_a_machine(path, record):
+    slow, fast = record(trial=1), record(trial=2)
+    object.__setattr__(fast, "result", type(fast.result)("ok", (0.1,)))
+    other = record(trial=3, workload=Workload.of("matmul", m=1))
+    with RecordStore(path) as store:
+        store.add([slow, fast, other, record(trial=4, outcome="timeout"), record(target="arm")])
+        assert store.best(slow.workload, "x86:zen") == fast
+        assert store.best(slow.workload, "riscv") is None
+        assert len(store.records(workload=slow.workload)) == 4
+        assert len(store.records(target="arm")) == 1
+
+
+def test_all_or_none(path, record):
+    with RecordStore(path) as store:
+        broken = record(trial=1)
+        object.__setattr__(broken, "target", None)
+        with pytest.raises(TuningError):
+            store.add([record(), broken])
+        assert len(store) == 0
+        store.add([record()])
+
+
+def test_threads_and_processes_share_a_file(path, record):
+    program = textwrap.dedent(
+        """
+        import sys
+        from dlcompiler.autotune import RecordStore, read_records
+        records, _ = read_records(sys.argv[2])
+        with RecordStore(sys.argv[1]) as store:
+            for number in range(100):
+                store.add([type(r)(r.workload, r.target, r.config, r.result, sys.argv[3], number,
+                                   r.measured_at) for r in records])
+        """
+    )
+    from dlcompiler.autotune import write_records
+
+    seed = path.with_suffix(".jsonl")
+    write_records([record()], seed)
+    store = RecordStore(path)
+    children = [
+        subprocess.Popen([sys.executable, "-c", program, path, seed, f"process{n}"])
+        for n in range(2)
+    ]
+
+    def write(name):
+        for number in range(100):
+            store.add([record(trial=number, run=name)])
+        store.close_thread()
+
+    threads = [threading.Thread(target=write, args=(f"thread{n}",)) for n in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [child.wait(60) for child in children] == [0, 0]
+    found = {(item.run, item.trial) for item in store.records()}
+    assert len(found) == len(store) == 400
+    store.close()
+
+
+# -- killed -------------------------------------------------------------------------------------
+
+WRITER = """
+import sys
+from dlcompiler.autotune import RecordStore, read_records
+
+(record,), _ = read_records(sys.argv[2])
+store = RecordStore(sys.argv[1])
+first = len(store)
+for number in range(first, 100000):
+    store.add([type(record)(record.workload, record.target, record.config, record.result, "run",
+                            number, record.measured_at)])
+    print(number, flush=True)
+"""
+
+
+def test_a_killed_process_loses_no_acknowledged_record(path, record):
+    from dlcompiler.autotune import write_records
+
+    seed = path.with_suffix(".jsonl")
+    write_records([record()], seed)
+    generator = random.Random(0)
+    acknowledged = -1
+    for _ in range(5):
+        child = subprocess.Popen(
+            [sys.executable, "-c", WRITER, path, seed], stdout=subprocess.PIPE, text=True
+        )
+        assert child.stdout.readline().strip() == str(acknowledged + 1)
+        time.sleep(generator.uniform(0.0, 0.1))
+        child.send_signal(signal.SIGKILL)
+        lines = child.stdout.read().split()
+        child.wait()
+        child.stdout.close()
+        acknowledged = max(acknowledged + 1, *(int(line) for line in lines), 0)
+        with RecordStore(path) as store:
+            trials = [item.trial for item in store.records()]
+        assert trials == list(range(len(trials)))
+        assert len(trials) in (acknowledged + 1, acknowledged + 2)
+        assert integrity(path) == "ok"
+        acknowledged = len(trials) - 1
+
+
+# -- refused ------------------------------------------------------------------------------------
+
+
+def refused(path):
+    before = path.read_bytes()
+    with pytest.raises(TuningError) as error:
+        RecordStore(path).records()
+    assert path.read_bytes() == before
+    return str(error.value)
+
+
+def test_a_file_of_something_else_is_refused_and_left_alone(path):
+    path.write_bytes(random.Random(1).randbytes(5000))
+    assert refused(path) == (
+        f"use the records in {path}: the file is damaged or not a database\n"
+        "  got       file is not a database\n"
+        "  hint      the file was left as it is; choose another one, or restore a copy"
+    )
+
+
+def test_a_truncated_file_is_refused_and_left_alone(path, record):
+    with RecordStore(path) as store:
+        store.add([record(trial=n) for n in range(200)])
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    path.write_bytes(path.read_bytes()[: 3 * 4096])
+    assert "the file is damaged or not a database" in refused(path)
+
+
+def test_a_file_of_a_newer_version_is_refused(path):
+    RecordStore(path).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 9")
+    with pytest.raises(TuningError) as error:
+        RecordStore(path)
+    assert str(error.value) == (
+        f"open the records in {path}: written by a newer version of dlcompiler\n"
+        "  got       schema 9\n"
+        "  expected  schema 1 or older"
+    )
+
+
+def test_a_database_of_another_program_is_refused(path):
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE birds (name TEXT)")
+    assert "a database of another program" in refused(path)
+
+
+def test_an_empty_file_becomes_a_database(path, record):
+    path.touch()
+    with RecordStore(path) as store:
+        store.add([record()])
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA application_id").fetchone() == (_APPLICATION,)
+
+
+def test_a_folder_is_refused(tmp_path):
+    with pytest.raises(TuningError, match="the database cannot be used"):
+        RecordStore(tmp_path)
+
+
+def test_a_closed_store_says_so(path):
+    store = RecordStore(path)
+    store.close()
+    with pytest.raises(TuningError, match="the store is closed"):
+        len(store)
+
+
+FULL = """
+import resource, signal, sys
+from dlcompiler.autotune import RecordStore, read_records
+from dlcompiler.errors import TuningError
+
+(record,), _ = read_records(sys.argv[2])
+store = RecordStore(sys.argv[1])
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+stored = 0
+try:
+    for number in range(100000):
+        stored += store.add([type(record)(record.workload, record.target, record.config,
+                                          record.result, "run", number, record.measured_at)])
+except TuningError as error:
+    print(stored, str(error).splitlines()[0].split(": ")[1])
+"""
+
+
+def test_a_full_disk_is_an_error_and_loses_nothing(path, record):
+    from dlcompiler.autotune import write_records
+
+    seed = path.with_suffix(".jsonl")
+    write_records([record()], seed)
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, path, seed], capture_output=True, text=True, check=True
+    )
+    stored, _, problem = done.stdout.strip().partition(" ")
+    assert problem == "the database cannot be used"
+    with RecordStore(path) as store:
+        assert len(store) == int(stored) > 10
+    assert integrity(path) == "ok"
