@@ -11,7 +11,7 @@ import importlib
 import re
 import weakref
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from types import ModuleType
 from typing import Any
@@ -142,8 +142,7 @@ def compile_ir(text: str, options: Options) -> LoadedModule:
     functions = list(module.functions)
     imports = externs.resolve(f.name for f in functions if f.is_declaration)
     symbols = [f.name for f in functions if not f.is_declaration and f.linkage.name == "external"]
-    _run_passes(module, options)
-    image = _machine(options).emit_object(module)
+    image = _machine(options).emit_object(_after_passes(module, text, options))
     return LoadedModule(text, options, frozenset(imports), _link(image, imports, symbols))
 
 
@@ -267,8 +266,7 @@ def _optimized(text: str, options: Options) -> Any:
     options.check()
     module = _parse(text, options)
     externs.resolve(f.name for f in module.functions if f.is_declaration)
-    _run_passes(module, options)
-    return module
+    return _after_passes(module, text, options)
 
 
 def _parse(text: str, options: Options) -> Any:
@@ -303,6 +301,22 @@ def _machine(options: Options) -> Any:
         reloc="pic",
         codemodel="small",
     )
+
+
+def _after_passes(module: Any, text: str, options: Options) -> Any:
+    """Return the module of `text` after LLVM's passes; `module` is changed."""
+    _run_passes(module, options)
+    try:
+        module.verify()
+    except RuntimeError as error:
+        if not options.slp_vectorize:
+            raise InternalError("compile", "LLVM's passes broke the module", got=error) from error
+    else:
+        return module
+    # LLVM 22 turns some long straight blocks into code whose uses stand before their definitions,
+    # and then aborts. The pass that does it is the vectorizer of straight code.
+    careful = replace(options, slp_vectorize=False)
+    return _after_passes(_parse(text, careful), text, careful)
 
 
 def _run_passes(module: Any, options: Options) -> None:
