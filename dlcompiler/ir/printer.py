@@ -58,7 +58,7 @@ MOST_NODES = 20_000
 
 
 def format_expr(expr: Expr) -> str:
-    """Return `expr` as text; of one that is too large, which sharing makes easily, only its size."""
+    """Return `expr` as text; only its size if it is too large, as shared nodes easily make it."""
     if (size := tree_size(expr)) > MOST_NODES:
         return f"<{type(expr).__name__} of {size if size < 10**9 else 'over 10**9'} nodes>"
     return _text(expr)
