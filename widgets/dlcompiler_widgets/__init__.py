@@ -2,14 +2,16 @@
 
 ::
 
-    from dlcompiler_widgets import Explorer
+    from dlcompiler_widgets import Explorer, TuningView
 
     Explorer(s, [A, B, C])
+    TuningView(run)
 
 A widget is a folder: ``widget.py`` (traits and callbacks, thin), ``index.js`` and ``style.css``. It
 shows view models of `dlcompiler.views` and decides nothing itself.
 """
 
 from dlcompiler_widgets.explorer import Explorer
+from dlcompiler_widgets.tuning import TuningView
 
-__all__ = ["Explorer"]
+__all__ = ["Explorer", "TuningView"]
