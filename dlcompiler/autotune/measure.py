@@ -86,7 +86,7 @@ class TemplateMeasurer:
             return Result("build error", message=str(error))
         enough_s = None if best_s is None else _ENOUGH * best_s
         measured = self._bench.measure(source, parameters(func), enough_s=enough_s)
-        return Result(measured.fate, measured.samples_s, measured.message)
+        return Result(measured.outcome, measured.samples_s, measured.message)
 
     def interrupt(self) -> None:
         """End the worker's process."""

@@ -22,9 +22,13 @@ from dlcompiler.runtime.workers import Outcome, Worker
 from dlcompiler.target import Target
 
 Array = npt.NDArray[Any]
-Fate: TypeAlias = Literal["ok", "build error", "timeout", "crashed", "wrong answer"]
+CandidateOutcome: TypeAlias = Literal["ok", "build error", "timeout", "crashed", "wrong answer"]
 
-_FATES: dict[str, Fate] = {"ok": "ok", "build error": "build error", "wrong answer": "wrong answer"}
+_ANSWERED: dict[str, CandidateOutcome] = {
+    "ok": "ok",
+    "build error": "build error",
+    "wrong answer": "wrong answer",
+}
 _PREPARE_LIMIT_S = 60.0
 _MOST_LOST = 3
 
@@ -45,7 +49,7 @@ class Problem:
 class Measured:
     """What came of a candidate."""
 
-    fate: Fate
+    outcome: CandidateOutcome
     """Whether there is a time, and if not, why."""
     samples_s: tuple[float, ...] = ()
     """Seconds per call, in the order measured [s]."""
@@ -110,21 +114,21 @@ class CandidateBench:
         MeasurementError
             If no worker can be started, or one after the other is lost without a word.
         """
-        outcome = self._call(source, params, enough_s)
-        if outcome.kind != "lost":
+        reply = self._call(source, params, enough_s)
+        if reply.kind != "lost":
             self._lost = 0
-        match outcome.kind:
+        match reply.kind:
             case "ok":
-                value = outcome.value
-                fate = _FATES[value["outcome"]]
-                return Measured(fate, tuple(value["samples_s"]), value["message"])
+                value = reply.value
+                outcome = _ANSWERED[value["outcome"]]
+                return Measured(outcome, tuple(value["samples_s"]), value["message"])
             case "timeout":
-                return Measured("timeout", message=outcome.message)
+                return Measured("timeout", message=reply.message)
             case "lost":
                 self._lost += 1
                 if self._lost >= _MOST_LOST:
-                    outcome.unwrap("measure candidates")
-        return Measured("crashed", message=outcome.message)
+                    reply.unwrap("measure candidates")
+        return Measured("crashed", message=reply.message)
 
     def _call(self, source: Source, params: Sequence[Param], enough_s: float | None) -> Outcome:
         request = {

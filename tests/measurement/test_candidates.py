@@ -65,14 +65,14 @@ def bench():
 
 def test_a_right_kernel_is_timed(bench):
     measured = bench.measure(source(), PARAMS)
-    assert measured.fate == "ok"
+    assert measured.outcome == "ok"
     assert measured.message == ""
     assert all(0 < sample < 1 for sample in measured.samples_s)
 
 
 def test_a_wrong_answer_is_told_with_its_place(bench):
     measured = bench.measure(source(operation="fmul <8 x float> %a, %a"), PARAMS)
-    assert measured.fate == "wrong answer"
+    assert measured.outcome == "wrong answer"
     assert measured.samples_s == ()
     assert measured.message == ("C[1] is 1, expected 2 within 1e-06; 6 of 8 elements are wrong")
 
@@ -80,37 +80,37 @@ def test_a_wrong_answer_is_told_with_its_place(bench):
 def test_an_element_that_is_never_written_is_wrong(bench):
     value = "<float 0.0, float 2.0, float 4.0, float 6.0>"
     measured = bench.measure(source(stored=4, value=value), PARAMS)
-    assert measured.fate == "wrong answer"
+    assert measured.outcome == "wrong answer"
     assert measured.message.startswith("C[4] is nan, expected 8")
 
 
 def test_a_kernel_that_is_right_only_once_is_wrong(bench):
     measured = bench.measure(source(ADDS_UP), PARAMS)
-    assert measured.fate == "wrong answer"
+    assert measured.outcome == "wrong answer"
     assert measured.message.startswith("after repeated calls: C[1] is 3, expected 2")
 
 
 def test_text_that_is_not_llvm_is_a_build_error(bench):
     measured = bench.measure(source("define nonsense"), PARAMS)
-    assert measured.fate == "build error"
+    assert measured.outcome == "build error"
     assert "not valid" in measured.message
 
 
 def test_a_crash_has_its_signal_and_the_next_candidate_is_measured(bench):
     crash = "store volatile i32 1, ptr inttoptr (i64 16 to ptr)"
     measured = bench.measure(source(before=crash), PARAMS)
-    assert measured.fate == "crashed"
+    assert measured.outcome == "crashed"
     assert measured.message == "ended by SIGSEGV"
-    assert bench.measure(source(), PARAMS).fate == "ok"
+    assert bench.measure(source(), PARAMS).outcome == "ok"
 
 
 def test_a_hang_ends_at_the_limit(bench):
     start = time.perf_counter()
     measured = bench.measure(source(HANG), PARAMS)
-    assert measured.fate == "timeout"
+    assert measured.outcome == "timeout"
     assert "2 s" in measured.message
     assert time.perf_counter() - start < 2.0 + 2.0
-    assert bench.measure(source(), PARAMS).fate == "ok"
+    assert bench.measure(source(), PARAMS).outcome == "ok"
 
 
 def test_a_slow_kernel_is_sampled_once(bench):
@@ -125,7 +125,7 @@ def test_another_thread_ends_a_measurement(bench):
     start = time.perf_counter()
     measured = bench.measure(source(HANG), PARAMS)
     timer.join()
-    assert measured.fate == "crashed"
+    assert measured.outcome == "crashed"
     assert time.perf_counter() - start < 1.5
 
 
@@ -133,7 +133,7 @@ def test_expected_nan_and_infinity_are_right():
     a = np.array([np.nan, np.inf, -np.inf, 1, 2, 3, 4, 5], np.float32)
     problem = Problem({"A": a}, {"C": 2.0 * a}, {"C": np.full(8, 1e-6)})
     with CandidateBench(problem, CPU, limits={"min_seconds": 0.01}) as other:
-        assert other.measure(source(), PARAMS).fate == "ok"
+        assert other.measure(source(), PARAMS).outcome == "ok"
 
 
 def test_a_worker_that_cannot_start_ends_the_measurements():
