@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ COLUMNS = ("step", "threads", "time", "±", "GFLOP/s", "NumPy", "ratio", "")
 
 def run(args: argparse.Namespace) -> int:
     """Execute the notebook, print its measured steps, and write both results."""
-    nbformat, nbclient = _notebook_libraries()
+    nbformat, nbclient, jupyter_client = _notebook_libraries()
     source = Path(args.notebook)
     if not source.is_file():
         raise UserError(
@@ -40,7 +41,10 @@ def run(args: argparse.Namespace) -> int:
     client = nbclient.NotebookClient(
         notebook,
         timeout=CELL_LIMIT_S,
-        kernel_name="python3",
+        # The kernel is spoken to through files of this user where the system has such sockets.
+        km=jupyter_client.AsyncKernelManager(
+            kernel_name="python3", transport="ipc" if os.name == "posix" else "tcp"
+        ),
         resources={"metadata": {"path": str(source.parent)}},
         store_widget_state=False,
         on_cell_start=lambda cell, cell_index: _progress(cell, cell_index, len(notebook.cells)),
@@ -67,9 +71,9 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _notebook_libraries() -> tuple[Any, Any]:
+def _notebook_libraries() -> tuple[Any, ...]:
     try:
-        return importlib.import_module("nbformat"), importlib.import_module("nbclient")
+        return tuple(map(importlib.import_module, ("nbformat", "nbclient", "jupyter_client")))
     except ImportError as error:
         raise UserError(
             "tour",
