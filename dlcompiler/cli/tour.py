@@ -25,7 +25,7 @@ COLUMNS = ("step", "threads", "time", "±", "GFLOP/s", "NumPy", "ratio", "")
 
 def run(args: argparse.Namespace) -> int:
     """Execute the notebook, print its measured steps, and write both results."""
-    nbformat, nbclient, jupyter_client = _notebook_libraries()
+    nbformat, nbclient, config = _notebook_libraries()
     source = Path(args.notebook)
     if not source.is_file():
         raise UserError(
@@ -41,10 +41,9 @@ def run(args: argparse.Namespace) -> int:
     client = nbclient.NotebookClient(
         notebook,
         timeout=CELL_LIMIT_S,
-        # The kernel is spoken to through files of this user where the system has such sockets.
-        km=jupyter_client.AsyncKernelManager(
-            kernel_name="python3", transport="ipc" if os.name == "posix" else "tcp"
-        ),
+        kernel_name="python3",
+        # Where the system has such sockets, the kernel is spoken to through files of this user.
+        config=config.Config({"KernelManager": {"transport": "ipc"}} if os.name == "posix" else {}),
         resources={"metadata": {"path": str(source.parent)}},
         store_widget_state=False,
         on_cell_start=lambda cell, cell_index: _progress(cell, cell_index, len(notebook.cells)),
@@ -73,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _notebook_libraries() -> tuple[Any, ...]:
     try:
-        return tuple(map(importlib.import_module, ("nbformat", "nbclient", "jupyter_client")))
+        return tuple(map(importlib.import_module, ("nbformat", "nbclient", "traitlets.config")))
     except ImportError as error:
         raise UserError(
             "tour",
