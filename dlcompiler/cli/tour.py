@@ -6,6 +6,7 @@ import argparse
 import importlib
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,12 +39,12 @@ def run(args: argparse.Namespace) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     notebook = nbformat.read(source, as_version=4)
     start = time.perf_counter()
+    sockets = tempfile.TemporaryDirectory(prefix="dlcompiler-tour-")
     client = nbclient.NotebookClient(
         notebook,
         timeout=CELL_LIMIT_S,
         kernel_name="python3",
-        # Where the system has such sockets, the kernel is spoken to through files of this user.
-        config=config.Config({"KernelManager": {"transport": "ipc"}} if os.name == "posix" else {}),
+        config=config.Config(_private_sockets(sockets.name)),
         resources={"metadata": {"path": str(source.parent)}},
         store_widget_state=False,
         on_cell_start=lambda cell, cell_index: _progress(cell, cell_index, len(notebook.cells)),
@@ -68,6 +69,16 @@ def run(args: argparse.Namespace) -> int:
     print(f"executed notebook  {executed}")
     print(f"static page        {page}")
     return 0
+
+
+def _private_sockets(folder: str) -> dict[str, Any]:
+    """Return the configuration by which only this user can speak to the kernel.
+
+    Without it, Jupyter opens ports that other users of the machine can connect to.
+    """
+    if os.name != "posix":
+        return {}
+    return {"KernelManager": {"transport": "ipc", "ip": str(Path(folder) / "kernel")}}
 
 
 def _notebook_libraries() -> tuple[Any, ...]:
