@@ -26,8 +26,7 @@ COLUMNS = ("step", "threads", "time", "±", "GFLOP/s", "NumPy", "ratio", "")
 
 def run(args: argparse.Namespace) -> int:
     """Execute the notebook, print its measured steps, and write both results."""
-    nbformat, nbclient, config = _notebook_libraries()
-    source = Path(args.notebook)
+    source, folder = Path(args.notebook), Path(args.output)
     if not source.is_file():
         raise UserError(
             "tour",
@@ -35,28 +34,10 @@ def run(args: argparse.Namespace) -> int:
             got=str(source),
             hint="run it from the folder of the checkout, or name one with --notebook",
         )
-    folder = Path(args.output)
     folder.mkdir(parents=True, exist_ok=True)
-    notebook = nbformat.read(source, as_version=4)
-    start = time.perf_counter()
-    sockets = tempfile.TemporaryDirectory(prefix="dlcompiler-tour-")
-    client = nbclient.NotebookClient(
-        notebook,
-        timeout=CELL_LIMIT_S,
-        kernel_name="python3",
-        config=config.Config(_private_sockets(sockets.name)),
-        resources={"metadata": {"path": str(source.parent)}},
-        store_widget_state=False,
-        on_cell_start=lambda cell, cell_index: _progress(cell, cell_index, len(notebook.cells)),
-    )
-    failure = None
-    try:
-        client.execute()
-    except nbclient.exceptions.CellExecutionError as error:
-        failure = error
-    _clear_progress()
     executed = folder / source.name
-    nbformat.write(notebook, executed)
+    start = time.perf_counter()
+    notebook, failure = _execute(source, executed)
     if failure is not None:
         print(f"a cell failed; what ran is in {executed}\n{failure}", file=sys.stderr)
         return 1
@@ -64,11 +45,40 @@ def run(args: argparse.Namespace) -> int:
     page = folder / f"{source.stem}.html"
     page.write_text(steps_page(tables, "From a tensor expression to a tuned kernel"), "utf-8")
     for table in tables:
-        print(_text(table))
-    print(f"\nall steps verified, in {format_seconds(time.perf_counter() - start)}")
+        print(f"{_text(table)}\n")
+    print(f"measured and verified in {format_seconds(time.perf_counter() - start)}")
     print(f"executed notebook  {executed}")
     print(f"static page        {page}")
     return 0
+
+
+def _execute(source: Path, executed: Path) -> tuple[Any, Exception | None]:
+    """Run a notebook's cells and write it; return it, and the error that ended it, if any."""
+    nbformat, nbclient, config = _notebook_libraries()
+    notebook = nbformat.read(source, as_version=4)
+    errors = nbclient.exceptions
+    failure = None
+    with tempfile.TemporaryDirectory(prefix="dlcompiler-tour-") as sockets:
+        client = nbclient.NotebookClient(
+            notebook,
+            timeout=CELL_LIMIT_S,
+            kernel_name="python3",
+            config=config.Config(_private_sockets(sockets)),
+            resources={"metadata": {"path": str(source.parent)}},
+            store_widget_state=False,
+            on_cell_start=lambda cell, cell_index: _progress(cell_index, len(notebook.cells)),
+        )
+        try:
+            client.execute()
+        except (
+            errors.CellExecutionError,
+            errors.CellTimeoutError,
+            errors.DeadKernelError,
+        ) as error:
+            failure = error
+    _clear_progress()
+    nbformat.write(notebook, executed)
+    return notebook, failure
 
 
 def _private_sockets(folder: str) -> dict[str, Any]:
@@ -93,8 +103,8 @@ def _notebook_libraries() -> tuple[Any, ...]:
         ) from None
 
 
-def _progress(cell: Any, index: int, count: int) -> None:
-    if sys.stderr.isatty() and cell.cell_type == "code":
+def _progress(index: int, count: int) -> None:
+    if sys.stderr.isatty():
         print(f"\r  cell {index + 1} of {count} ", end="", file=sys.stderr, flush=True)
 
 
