@@ -127,7 +127,8 @@ def program_html(view: Program) -> Markup:
     """Return a program; lines that the last step added or removed are marked ``+`` and ``−``."""
     parts: list[Markup] = []
     if view["added"] or view["removed"]:
-        text = f"The last step added {view['added']} lines (+) and removed {view['removed']} (−)."
+        added, removed = view["added"], view["removed"]
+        text = f"Lines changed by the last step: {added} added (+), {removed} removed (−)."
         parts.append(tag("p", {"style": _SMALL}, text))
     parts.append(
         tag(

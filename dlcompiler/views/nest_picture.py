@@ -1,25 +1,28 @@
-"""A loop nest as an SVG picture: each loop a coloured bracket around what it repeats."""
+"""A loop nest as a picture: each loop a coloured bar beside what it repeats.
+
+It is made of styled lines of text, not of SVG: JupyterLab removes SVG from notebooks that are not
+trusted, which is every notebook that someone else ran. Where styles are removed too, as on
+GitHub, indented text remains.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dlcompiler.views.loop_tree import LoopTree, Row
-from dlcompiler.views.markup import Attributes, Markup, tag
+from dlcompiler.views.markup import Markup, tag
 
-WIDTH = 720
-INDENT = 18
-HEIGHTS = {"stage": 30, "loop": 26, "statement": 24}
-HEAD = 24
-EXTENT_X, KIND_X, AXIS_X = WIDTH - 226, WIDTH - 210, WIDTH - 108
-CHARACTER = 7.4
-"""Advance of the monospaced font at `FONT_SIZE`, at most; [px]."""
-FONT_SIZE = 12
-MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+MONO = "Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 SANS = "system-ui, -apple-system, 'Segoe UI', sans-serif"
-
 HOW_TO_READ = (
     "How to read: outer loops enclose inner ones; the bar of a loop spans what it repeats, and has "
     "the colour of the axis that it came from (lighter: an inner part of it)."
 )
+
+_NAME_PX, _EXTENT_PX, _KIND_PX, _AXIS_PX = 450, 70, 110, 80
+_LEVEL_PX, _BAR_PX, _LINE_PX = 18, 7, 24
+_BLOCK = "display:inline-block;vertical-align:top"
+_SPACE = "\u00a0"
 
 
 def nest_picture(tree: LoopTree) -> Markup:
@@ -33,114 +36,78 @@ def nest_picture(tree: LoopTree) -> Markup:
     Returns
     -------
     Markup
-        An ``svg`` element, without ids or scripts; its text has the colour of what surrounds it.
+        A ``div``, without ids or scripts; its text has the colour of what surrounds it.
     """
-    rows = tree["rows"]
-    tops = [HEAD]
-    for row in rows:
-        tops.append(tops[-1] + HEIGHTS[row["type"]])
-    parts = [_head()]
-    for n, row in enumerate(rows):
-        inside = next((m for m in range(n + 1, len(rows)) if rows[m]["depth"] <= row["depth"]), -1)
-        parts.append(_row(row, tops[n], tops[inside] - tops[n]))
-    height = tops[-1] + 4
+    rows = {row["key"]: row for row in tree["rows"]}
     return tag(
-        "svg",
+        "div",
         {
-            "xmlns": "http://www.w3.org/2000/svg",
-            "viewBox": f"0 0 {WIDTH} {height}",
-            "width": WIDTH,
-            "height": height,
-            "role": "img",
-            "aria-label": f"Loop nest: {tree['summary']}",
-            "style": "max-width:100%;height:auto;display:block",
-            "font-size": FONT_SIZE,
-            "fill": "currentColor",
+            "class": "dlc-nest",
+            "title": f"Loop nest: {tree['summary']}",
+            "style": f"font-family:{MONO};font-size:12px;line-height:{_LINE_PX}px;"
+            "overflow-x:auto;margin:4px 0",
         },
-        *parts,
+        _line(_columns("loop", "extent", "kind", "axis"), "opacity:0.7"),
+        *(_row(row, rows) for row in tree["rows"]),
     )
 
 
-def _head() -> Markup:
-    return tag(
-        "g",
-        {"font-family": SANS, "font-size": 11, "opacity": "0.7"},
-        tag("text", {"x": 4, "y": 14}, "loop"),
-        tag("text", {"x": EXTENT_X, "y": 14, "text-anchor": "end"}, "extent"),
-        tag("text", {"x": KIND_X + 8, "y": 14}, "kind"),
-        tag("text", {"x": AXIS_X, "y": 14}, "axis"),
-    )
+def _line(content: Markup, style: str = "", title: str | None = None) -> Markup:
+    return tag("div", {"title": title, "style": f"white-space:nowrap;{style}"}, content)
 
 
-def _row(row: Row, top: int, height: int) -> Markup:
-    x = 4 + row["depth"] * INDENT
-    title = tag("title", None, row["label"])
+def _row(row: Row, rows: Mapping[str, Row]) -> Markup:
+    bars = "".join(_levels(row, rows))
     if row["type"] == "stage":
-        return tag("g", None, title, _stage_text(row, x, top))
+        name = tag("strong", {"style": "font-size:13px"}, row["name"])
+        text = tag("span", {"style": "opacity:0.75"}, f"{_SPACE * 2}{row['detail']}")
+        return _line(Markup(bars + name + text), title=row["label"])
     if row["type"] == "statement":
-        return tag("g", None, title, _statement_text(row, x, top))
-    return tag("g", None, title, *_bracket(row, x, top, height), *_loop_text(row, x, top))
+        text = tag("span", {"style": "opacity:0.85"}, row["name"])
+        return _line(Markup(bars + text), title=row["label"])
+    name = Markup(bars + tag("strong", None, row["name"]))
+    axis = "reduction" if row["axis"] == "reduce" else "data"
+    return _line(_columns(name, f"{row['extent']:,}", _kind(row), axis), title=row["label"])
 
 
-def _stage_text(row: Row, x: int, top: int) -> Markup:
-    return tag(
-        "text",
-        {"x": x, "y": top + 20, "font-family": SANS},
-        tag("tspan", {"font-weight": 600, "font-size": 13}, row["name"]),
-        tag("tspan", {"dx": 8, "opacity": "0.75"}, row["detail"]),
+def _columns(name: str, extent: str, kind: str, axis: str) -> Markup:
+    cells = (
+        (name, f"width:{_NAME_PX}px"),
+        (extent, f"width:{_EXTENT_PX}px;text-align:right"),
+        (kind, f"width:{_KIND_PX}px;margin-left:24px"),
+        (axis, f"width:{_AXIS_PX}px"),
     )
+    return Markup(" ".join(tag("span", {"style": f"{_BLOCK};{s}"}, text) for text, s in cells))
 
 
-def _statement_text(row: Row, x: int, top: int) -> Markup:
-    room = int((WIDTH - x - 12) / CHARACTER)
-    text = row["name"] if len(row["name"]) <= room else row["name"][: room - 1] + "…"
-    return tag("text", {"x": x + 8, "y": top + 16, "font-family": MONO}, text)
-
-
-def _bracket(row: Row, x: int, top: int, height: int) -> list[Markup]:
-    place = {"x": x, "y": top + 1, "height": height - 2}
-    colors = row["colors"]
-    parts = [tag("rect", {**place, "width": WIDTH - x - 2, "rx": 3, "fill-opacity": "0.035"})]
-    share = (height - 2) / len(colors)
-    for n, color in enumerate(colors):
-        bar = {"x": x, "y": round(top + 1 + n * share, 1), "width": 5, "height": round(share, 1)}
-        parts.append(tag("rect", {**bar, "fill": color}))
-    outline = {"fill": "none", "stroke": "currentColor", "stroke-opacity": "0.35"}
-    parts.append(tag("rect", {**place, "width": 5, **outline, "stroke-width": "0.75"}))
-    return parts
-
-
-def _loop_text(row: Row, x: int, top: int) -> list[Markup]:
-    y = top + 17
-    parts = [
-        tag("text", {"x": x + 14, "y": y, "font-family": MONO, "font-weight": 600}, row["name"]),
-        tag(
-            "text",
-            {"x": EXTENT_X, "y": y, "font-family": MONO, "text-anchor": "end"},
-            f"{row['extent']:,}",
-        ),
-        tag(
-            "text",
-            {"x": AXIS_X, "y": y, "font-family": SANS, "opacity": "0.75"},
-            "reduction" if row["axis"] == "reduce" else "data",
-        ),
-    ]
+def _kind(row: Row) -> Markup:
     if row["kind"] == "serial":
-        parts.append(
-            tag("text", {"x": KIND_X + 8, "y": y, "font-family": SANS, "opacity": "0.55"}, "serial")
-        )
-        return parts
-    pill: Attributes = {
-        "x": KIND_X,
-        "y": top + 4,
-        "width": 84,
-        "height": 18,
-        "rx": 9,
-        "fill": "none",
-    }
-    text: Attributes = {"x": KIND_X + 8, "y": y, "font-family": SANS, "font-weight": 600}
-    return [
-        *parts,
-        tag("rect", {**pill, "stroke": "currentColor", "stroke-opacity": "0.6"}),
-        tag("text", text, row["kind"]),
-    ]
+        return tag("span", {"style": "opacity:0.6"}, "serial")
+    style = "border:1px solid gray;border-radius:9px;padding:1px 7px;font-weight:bold"
+    return tag("span", {"style": style}, row["kind"])
+
+
+def _levels(row: Row, rows: Mapping[str, Row]) -> list[Markup]:
+    """Return, for each level around a row and its own, the bar of the loop that passes there."""
+    bars: dict[int, list[str]] = {}
+    at: Row | None = row
+    while at is not None:
+        if at["type"] == "loop":
+            bars[at["depth"]] = at["colors"]
+        at = rows.get(at["parent"] or "")
+    last = row["depth"] + (row["type"] == "loop")
+    return [_level(bars.get(depth, [])) for depth in range(last)]
+
+
+def _level(colors: list[str]) -> Markup:
+    """Return a level of indentation, with the bar of a loop of these colours."""
+    room = _LEVEL_PX - _BAR_PX if colors else _LEVEL_PX
+    marks = []
+    for n, color in enumerate(colors):
+        edges = "border-left:1px solid gray;" if n == 0 else ""
+        edges += "border-right:1px solid gray;" if n == len(colors) - 1 else ""
+        style = f"{_BLOCK};width:{round(5 / len(colors), 1)}px;height:{_LINE_PX}px;{edges}"
+        style += "box-sizing:content-box;"
+        marks.append(tag("span", {"style": f"{style}background-color:{color}"}))
+    gap = tag("span", {"style": f"{_BLOCK};width:{room}px"}, _SPACE)
+    return Markup("".join(marks) + gap)

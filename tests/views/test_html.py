@@ -1,11 +1,10 @@
-import itertools
-
 import pytest
 
 from dlcompiler import te
 from dlcompiler.pipeline import lower
 from dlcompiler.schedule import create_schedule
 from dlcompiler.views import Section, loop_tree, page, program
+from dlcompiler.views.colors import HUES, lighter
 from dlcompiler.views.html import (
     func_html,
     history_html,
@@ -31,40 +30,63 @@ def test_every_core_object_shows_itself(blocked, tensors, parsed):
         parsed(fragment)
 
 
+def picture_of(root):
+    """The lines of the picture, without its heading."""
+    (picture,) = [div for div in root.iter("div") if div.get("class") == "dlc-nest"]
+    assert picture.get("title").startswith("Loop nest: ")
+    return list(picture)[1:]
+
+
 def test_the_picture_and_its_table_show_every_loop(blocked, parsed):
     root = parsed(schedule_html(blocked))
-    (svg,) = root.iter("{http://www.w3.org/2000/svg}svg")
-    table = root.find(".//table")
+    lines, table = picture_of(root), root.find(".//table")
     rows = loop_tree(blocked)["rows"]
-    titles = [title.text for title in svg.iter("{http://www.w3.org/2000/svg}title")]
-    assert titles == [row["label"] for row in rows]
+    assert [line.get("title") for line in lines] == [row["label"] for row in rows]
     assert len(table.findall("./tbody/tr")) == len(rows)
-    for row in rows:
-        assert row["name"] in text_of(svg)
+    for row, line in zip(rows, lines, strict=True):
+        assert row["name"] in text_of(line)
         assert row["name"] in text_of(table)
-    assert svg.get("aria-label") == "Loop nest: 2 stages, 8 loops (2 vectorized)"
+        if row["type"] == "loop":
+            assert f"{row['extent']:,}" in text_of(line)
+            assert row["kind"] in text_of(line)
     assert "How to read" in text_of(root)
 
 
-def test_each_bar_spans_its_loop_and_no_more(plain, parsed):
-    svg = parsed(schedule_html(plain)).find("{http://www.w3.org/2000/svg}svg")
-    groups = [g for g in svg if g.find("{http://www.w3.org/2000/svg}rect") is not None]
-    spans = []
-    for group in groups:
-        rect = group.find("{http://www.w3.org/2000/svg}rect")
-        top = float(rect.get("y"))
-        spans.append((top, top + float(rect.get("height"))))
-    assert len(spans) == 3
-    for outer, inner in itertools.pairwise(spans):
-        assert outer[0] < inner[0] <= inner[1] <= outer[1]
-    assert spans[0][1] <= float(svg.get("height"))
+def bars(line):
+    """The colours of the bars that pass beside a line, from the left."""
+    styles = [span.get("style") or "" for span in line.iter("span")]
+    return [style.partition("background-color:")[2] for style in styles if "background" in style]
+
+
+def test_each_bar_spans_its_loop_and_no_more(blocked, parsed):
+    rows = loop_tree(blocked)["rows"]
+    keys = [row["key"] for row in rows]
+    lines = dict(zip(keys, picture_of(parsed(schedule_html(blocked))), strict=True))
+    i, j = HUES[:2]
+    assert bars(lines["C"]) == []
+    assert bars(lines["C/i.outer"]) == [i]
+    assert bars(lines["C.local"]) == [i, j]
+    assert bars(lines["C.local//body"]) == [i, j, HUES[2], i, lighter(HUES[2]), j]
+    assert bars(lines["C/i.inner"]) == [i, j, lighter(i)]
+    assert bars(lines["C//body"]) == [i, j, lighter(i), lighter(j)]
+
+
+def test_a_fused_loop_has_a_bar_of_two_colours(plain, tensors, parsed):
+    plain[tensors[2]].fuse(*tensors[2].op.axis)
+    line = picture_of(parsed(schedule_html(plain)))[1]
+    assert bars(line) == list(HUES[:2])
+
+
+def test_without_styles_indented_text_remains(plain, parsed):
+    lines = [text_of(line) for line in picture_of(parsed(schedule_html(plain)))]
+    assert [len(line) - len(line.lstrip("\u00a0")) for line in lines] == [0, 2, 3, 3, 4, 4]
 
 
 def test_a_program_marks_what_changed(plain, tensors, parsed):
     before = lower(plain, tensors)
     plain[tensors[2]].vectorize(tensors[2].op.axis[1])
     text = text_of(parsed(program_html(program(lower(plain, tensors), before))))
-    assert "The last step added" in text
+    assert "Lines changed by the last step: " in text
     assert "−         for j in range(64):" in text
 
 
@@ -113,7 +135,7 @@ def test_a_page_stands_alone(blocked, tensors):
     text = page("A <b> title", [Section("Step & one", "First.\n\nSecond.", fragments)], "Intro")
     assert text.startswith("<!DOCTYPE html>\n<html")
     assert "<script" not in text
-    assert "http://" not in text.replace("http://www.w3.org/2000/svg", "")
+    assert "http://" not in text
     assert "https://" not in text
     assert "default-src &#x27;none&#x27;" in text
     assert "<h1>A &lt;b&gt; title</h1>" in text

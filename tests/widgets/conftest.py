@@ -146,6 +146,8 @@ class Notebook:
 
     def run(self, number):
         """Run a cell, and wait until the kernel is idle."""
+        dialogs = self.page.locator(".jp-Dialog").all_inner_texts()
+        assert not dialogs, f"JupyterLab asks: {dialogs}"
         self.cell(number).locator(".cm-content").click()
         self.page.keyboard.press("Control+Enter")
         self.idle()
@@ -157,10 +159,13 @@ class Notebook:
 
 @pytest.fixture(scope="session")
 def open_notebook(lab, browser):
-    """Open a notebook of the given cells in a page of its own: ``open_notebook(name, cells)``."""
+    """Open a notebook of the given cells in a page of its own: ``open_notebook(name, cells)``.
+
+    ``stored`` is what the notebook holds as the output of its first cell, by media type.
+    """
     contexts = []
 
-    def open_(name, cells, **options):
+    def open_(name, cells, stored=None, **options):
         content = {
             "cells": [
                 {
@@ -173,6 +178,10 @@ def open_notebook(lab, browser):
             "nbformat": 4,
             "nbformat_minor": 5,
         }  # fmt: skip
+        if stored:
+            content["cells"][0]["outputs"] = [
+                {"output_type": "display_data", "data": stored, "metadata": {}}
+            ]
         path = f"{name}.ipynb"
         (lab.folder / path).write_text(json.dumps(content))
         # A session first: otherwise running a cell races with the question for a kernel.
@@ -185,7 +194,9 @@ def open_notebook(lab, browser):
         notebook = Notebook(context.new_page())
         notebook.watch()
         limit = WAIT_S * 1000
-        notebook.page.goto(f"{lab.url}/lab/tree/{path}?token={lab.token}", timeout=limit)
+        # A workspace of its own: Lab would open the other notebooks' tabs again.
+        address = f"{lab.url}/lab/workspaces/{name}/tree/{path}?token={lab.token}"
+        notebook.page.goto(address, timeout=limit)
         notebook.page.locator(".jp-CodeCell").first.wait_for(timeout=limit)
         notebook.idle()
         return notebook

@@ -10,7 +10,7 @@
 const SVG = "http://www.w3.org/2000/svg";
 const INDENT = 14;
 const LANE = 16;
-const HISTORY_ROW = 26;
+const HISTORY_ROW = 24;
 
 /** Make an element: attributes by name, `on` for listeners, `text` for its text. */
 function h(tag, attributes = {}, ...children) {
@@ -351,7 +351,7 @@ class Explorer {
     const inputs = item.status === "illegal" ? [] : item.parameters.map((parameter) =>
       h("input", {
         type: "text", inputmode: "numeric", size: 4, value: parameter.default,
-        "aria-label": `${parameter.name} of ${item.primitive} ${item.text}`,
+        "aria-label": `${parameter.name} of ${this.named(item)}`,
         "data-key": `${item.key} ${parameter.name}`,
         on: { ...explain, keydown: (event) => event.key === "Enter" && apply() },
       }));
@@ -380,8 +380,12 @@ class Explorer {
     return [...chips, ...inputs, button];
   }
 
+  named(item) {
+    return item.text === item.primitive ? item.text : `${item.primitive} ${item.text}`;
+  }
+
   spoken(item) {
-    const text = item.text.startsWith(item.primitive) ? item.text : `${item.primitive} ${item.text}`;
+    const text = this.named(item);
     if (item.status === "legal") return text;
     const state = { illegal: "not possible", done: "nothing to do", pending: "will owe" };
     return `${text}, ${state[item.status]}: ${item.reason}`;
@@ -394,7 +398,7 @@ class Explorer {
         text: "✕ not possible here · ✓ so already · ◦ leaves something to put right" }));
       return;
     }
-    const lines = { because: item.because, got: item.got, hint: item.hint };
+    const lines = { because: item.because, hint: item.hint, got: item.got };
     const heads = { illegal: "not possible", done: "so already", pending: "then still owed" };
     this.why.replaceChildren(
       h("p", {}, h("strong", { text: item.primitive }), h("span", {
@@ -406,7 +410,7 @@ class Explorer {
 
   refuse(item) {
     this.explain(item);
-    this.say({ text: `${item.primitive} ${item.text}: ${item.reason}`,
+    this.say({ text: `${this.named(item)}: ${item.reason}`,
       tone: item.status === "illegal" ? "error" : "info",
       details: item.hint ? [["hint", item.hint]] : [] });
   }
@@ -473,7 +477,9 @@ class Explorer {
     h("span", { class: "dlc-note", text: Object.values(row.notes).join(" · ") })));
     this.states.replaceChildren(graph, ...rows);
     const here = rows.find((row) => row.classList.contains("dlc-current"));
-    if (here) this.states.scrollTop = here.offsetTop - this.states.clientHeight / 2;
+    requestAnimationFrame(() => {
+      this.states.scrollTop = here.offsetTop - this.states.clientHeight / 2;
+    });
   }
 
   drawStatus(status) {
