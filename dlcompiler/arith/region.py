@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dlcompiler.arith.affine import Affine
 from dlcompiler.arith.analyzer import Analyzer
-from dlcompiler.ir import Binary, Const, Expr, Var, free_vars
+from dlcompiler.ir import Binary, Const, Expr, Load, TensorLoad, Var, free_vars, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ def relax(expr: Expr, moving: Collection[Var], analyzer: Analyzer) -> Span | Non
     Returns
     -------
     Span or None
-        None when no finite extent is known.
+        None when no finite extent is known, and when the index is read from a tensor.
     """
     return _relax_affine(analyzer.affine(expr), moving, analyzer)
 
@@ -46,7 +46,7 @@ def _relax_affine(affine: Affine, moving: Collection[Var], analyzer: Analyzer) -
 
 def _relax_atom(atom: Expr, moving: Collection[Var], analyzer: Analyzer) -> Span | None:
     if not any(var in moving for var in free_vars(atom)):
-        return Span(Affine.of_atom(atom), 1)
+        return None if _reads_data(atom) else Span(Affine.of_atom(atom), 1)
     match atom:
         case Binary("floordiv", inner, Const(c, _)) if c > 0:
             span = _relax_affine(analyzer.affine(inner), moving, analyzer)
@@ -60,6 +60,11 @@ def _relax_atom(atom: Expr, moving: Collection[Var], analyzer: Analyzer) -> Span
     if not bounds.is_bounded:
         return None
     return Span(Affine.of_constant(int(bounds.low)), int(bounds.high - bounds.low) + 1)
+
+
+def _reads_data(atom: Expr) -> bool:
+    """Tell whether an index depends on the elements of a tensor: it may not be computed yet."""
+    return any(isinstance(node, TensorLoad | Load) for node in walk(atom))
 
 
 def _divide(span: Span, divisor: int, analyzer: Analyzer) -> Span:
