@@ -1,4 +1,4 @@
-"""How a lowered schedule is judged: interpreted before and after the passes, built, and compared."""
+"""How a lowered schedule is judged: interpreted around the passes, built, and compared."""
 
 from __future__ import annotations
 

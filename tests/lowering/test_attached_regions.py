@@ -1,5 +1,7 @@
 """An attached stage computes what one iteration reads: no more than needed, never too little."""
 
+import itertools
+
 import pytest
 
 from dlcompiler import te
@@ -135,7 +137,7 @@ def test_awkward_index_text(nest, golden, name):
     golden(name.replace(" ", "_"), nest(s))
 
 
-# -- indices read from tensors ------------------------------------------------------------------------
+# -- indices read from tensors ---------------------------------------------------------------------
 
 
 def gathering(is_computed):
@@ -186,7 +188,7 @@ def test_inlined_gather(computes):
     computes(s)
 
 
-# -- several consumers, chains ------------------------------------------------------------------------
+# -- several consumers, chains ---------------------------------------------------------------------
 
 
 def diamond(n):
@@ -235,7 +237,7 @@ def test_chain_of_attached_stages(computes, n):
     for m in range(1, 4):
         stages.append(summed(stages[-1], n + 6 - 2 * m, f"T{m}"))
     s = create_schedule(stages[-1].op)
-    for producer, consumer in zip(stages[1:], stages[2:], strict=False):
+    for producer, consumer in itertools.pairwise(stages[1:]):
         attach(s, producer, consumer, 2)
     computes(s)
 
@@ -253,7 +255,7 @@ def test_chain_at_one_loop_text(nest, golden):
     golden("chain", nest(s))
 
 
-# -- reductions -------------------------------------------------------------------------------------
+# -- reductions ------------------------------------------------------------------------------------
 
 
 def row_products(n, length):

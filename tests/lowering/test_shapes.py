@@ -1,4 +1,4 @@
-"""Awkward shapes: nothing, one element, no dimension, axes that start late, splits that do not fit."""
+"""Awkward shapes: nothing, one element, no dimension, late starts, splits that do not fit."""
 
 import itertools
 
