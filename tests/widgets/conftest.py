@@ -19,6 +19,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 90
+LOADS = 3
 CLIENT_ERRORS_OF_LAB = ("favicon",)
 
 
@@ -141,13 +142,28 @@ class Notebook:
         if not request.url.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:")):
             self.foreign.append(request.url)
 
+    def open(self, address):
+        """Load the notebook; again, when a request of JupyterLab's own got lost on the way."""
+        limit = WAIT_S * 1000
+        for _ in range(LOADS):
+            self.page.goto(address, timeout=limit)
+            self.page.locator(".jp-CodeCell").first.wait_for(timeout=limit)
+            self.page.locator("#jp-main-statusbar", has_text="| Idle").wait_for(timeout=limit)
+            self.idle()
+            if not self.dialogs():
+                return
+            print(f"JupyterLab asks: {self.dialogs()}; loading it again")
+        raise AssertionError(f"JupyterLab asks: {self.dialogs()}")
+
+    def dialogs(self):
+        return self.page.locator(".jp-Dialog").all_inner_texts()
+
     def cell(self, number):
         return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
 
     def run(self, number):
         """Run a cell, and wait until the kernel is idle."""
-        dialogs = self.page.locator(".jp-Dialog").all_inner_texts()
-        assert not dialogs, f"JupyterLab asks: {dialogs}"
+        assert not self.dialogs(), f"JupyterLab asks: {self.dialogs()}"
         self.cell(number).locator(".cm-content").click()
         self.page.keyboard.press("Control+Enter")
         self.idle()
@@ -193,12 +209,8 @@ def open_notebook(lab, browser):
         contexts.append(context)
         notebook = Notebook(context.new_page())
         notebook.watch()
-        limit = WAIT_S * 1000
         # A workspace of its own: Lab would open the other notebooks' tabs again.
-        address = f"{lab.url}/lab/workspaces/{name}/tree/{path}?token={lab.token}"
-        notebook.page.goto(address, timeout=limit)
-        notebook.page.locator(".jp-CodeCell").first.wait_for(timeout=limit)
-        notebook.idle()
+        notebook.open(f"{lab.url}/lab/workspaces/{name}/tree/{path}?token={lab.token}")
         return notebook
 
     yield open_
