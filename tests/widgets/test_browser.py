@@ -175,7 +175,7 @@ def test_undo_redo_and_jump(explorer):
 
 def test_a_whole_task_by_keyboard(explorer):
     keyboard = explorer.page.keyboard
-    explorer.button("copy").focus()
+    explorer.button("help").focus()
     keyboard.press("Tab")
     assert explorer.focused() == "C/i"
     keyboard.press("ArrowDown")
@@ -198,6 +198,12 @@ def test_a_whole_task_by_keyboard(explorer):
     keyboard.press("Control+z")
     explorer.settle()
     assert explorer.loops() == ["C/i", "C/j", "C/k"]
+
+
+def test_the_keys_are_listed(explorer):
+    explorer.loop("C/i").focus()
+    explorer.page.keyboard.press("?")
+    assert "Ctrl+Z, Ctrl+Shift+Z undo, redo" in explorer.status.inner_text().replace("\n", " ")
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,18 @@ def test_an_unknown_request_is_refused(program, intent):
     assert program.e.view["steps"] == 0
 
 
+def test_a_bug_is_said_and_the_page_does_not_wait_for_ever(program, monkeypatch):
+    def broken(key):
+        raise KeyError("lost")
+
+    monkeypatch.setattr(program.s, "jump", broken)
+    with pytest.raises(KeyError):
+        program.send("jump", id="x")
+    assert program.e.view["reply"] == "test-1"
+    assert program.status()["text"] == "jump: KeyError: 'lost'"
+    assert program.apply("parallel", axis="i")["steps"] == 1
+
+
 def test_undo_redo_and_jump(program):
     program.apply("parallel", axis="i")
     view = program.send("undo")

@@ -11,6 +11,13 @@ const SVG = "http://www.w3.org/2000/svg";
 const INDENT = 14;
 const LANE = 16;
 const HISTORY_ROW = 24;
+const KEYS = [
+  ["↑ ↓ ← → Home End, letters", "move in the loop nest and in the history"],
+  ["Enter", "from a loop to its moves; from a state: go there"],
+  ["Esc", "from the moves back to the loop"],
+  ["Ctrl+Z, Ctrl+Shift+Z", "undo, redo"],
+  ["Tab", "to the next part"],
+];
 
 /** Make an element: attributes by name, `on` for listeners, `text` for its text. */
 function h(tag, attributes = {}, ...children) {
@@ -147,13 +154,21 @@ class Explorer {
     host.append(this.root);
   }
 
-  /** Ctrl+Z and Ctrl+Shift+Z, except where a text is being edited. */
+  /** Ctrl+Z, Ctrl+Shift+Z and ?, except where a text is being edited. */
   shortcut(event) {
+    if (event.key === "?" && !["INPUT", "TEXTAREA"].includes(event.target.tagName)) {
+      event.stopPropagation();
+      this.help();
+    }
     const isUndo = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z";
     if (!isUndo || ["INPUT", "TEXTAREA"].includes(event.target.tagName)) return;
     event.preventDefault();
     event.stopPropagation();
     this.send(event.shiftKey ? "redo" : "undo");
+  }
+
+  help() {
+    this.say({ text: "Keys:", tone: "info", details: KEYS });
   }
 
   toTree() {
@@ -273,6 +288,7 @@ class Explorer {
         () => this.send("redo"), !view.redo),
       this.measureButton(view.measuring, button),
       button("copy", "Copy as Python", "Copy the steps as Python", () => this.copy()),
+      button("help", "?", "Show the keys", () => this.help()),
       h("span", { class: "dlc-known", text: view.known.join(" · ") }));
   }
 

@@ -103,9 +103,13 @@ class Explorer(anywidget.AnyWidget):
             self._is_handling = True
             try:
                 self._handle(op, args if isinstance(args, dict) else {})
+            except Exception as error:
+                # A bug: the page says so, and the traceback goes where the host shows it.
+                self._session.status = Status(f"{op}: {type(error).__name__}: {error}", "error")
+                raise
             finally:
                 self._is_handling = False
-            self._push(intent.get("id"))
+                self._push(intent.get("id"))
 
     def _handle(self, op: str, args: dict[str, Any]) -> None:
         session = self._session
