@@ -183,6 +183,8 @@ class TuningRun:
             raise TuningError(
                 f"best schedule of {self.plan.workload}", "no config has been measured",
                 got=f"{len(self.trials)} trials: {dict(self.counts)}",
+                hint="the search goes on: run.wait() returns when it has ended"
+                if self.is_running else None,
             )  # fmt: skip
         return self.plan.operator.template(self.plan.workload, self.plan.target, best.config)
 

@@ -114,7 +114,9 @@ class HistoryView:
         here = node.id == self.cursor
         notes = "".join(f"   {value}" for value in node.notes.values())
         mark = "◉" if here else "●"
-        lines.append(f"{first}{mark} {node.title()}{notes}{'   ← here' if here else ''}")
+        lines.append(
+            f"{first}{mark} {node.title()}   {node.id[:8]}{notes}{'   ← here' if here else ''}"
+        )
         for n, child in enumerate(node.children):
             if n == len(node.children) - 1:
                 self._draw(child, rest, rest, lines)

@@ -36,9 +36,10 @@ class _Writer:
         self.lines: list[str] = []
 
     def write(self, nodes: Sequence[Node]) -> str:
-        for stage in self.root.stages:
+        # Consumers first: a tensor whose name is no variable is reached through who reads it.
+        for stage in reversed(self.root.stages):
             if (variable := self.tensors[stage.tensor]) != stage.name:
-                self.lines.append(f"# {variable} is the tensor {stage.name!r}")
+                self.lines.append(self.find(stage, variable))
         ops = [f"{self.tensors[s.tensor]}.op" for s in self.root.stages if s.is_output]
         outputs = ops[0] if len(ops) == 1 else f"[{', '.join(ops)}]"
         self.lines.append(f"{self.schedule} = te.create_schedule({outputs})")
@@ -50,6 +51,13 @@ class _Writer:
         for node in nodes:
             self.step(node)
         return "\n".join(self.lines) + "\n"
+
+    def find(self, stage: StageState, variable: str) -> str:
+        """Return the line that gives a tensor its variable."""
+        for reader in self.root.readers_of(stage):
+            place = reader.op.input_tensors.index(stage.tensor)
+            return f"{variable} = {self.tensors[reader.tensor]}.op.input_tensors[{place}]"
+        return f"# {variable} is the tensor {stage.name!r}"
 
     def step(self, node: Node) -> None:
         assert node.parent is not None

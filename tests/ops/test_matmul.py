@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dlcompiler import ops
+from dlcompiler import ops, te
 from dlcompiler.errors import TuningError
-from dlcompiler.ir import Allocate, For, walk
+from dlcompiler.ir import Allocate, For, structural_equal, walk
 from dlcompiler.pipeline import build, lower
 from dlcompiler.target import resolve
 
@@ -191,3 +191,13 @@ def test_useless_combinations_are_left_out():
         with pytest.raises(TuningError) as error:
             space.config(**values)
         assert rule in str(error.value)
+
+
+def test_the_python_of_a_schedule_runs_as_it_is_printed():
+    work = MATMUL.workload(m=64, n=48, k=32)
+    target = CPU
+    schedule, args = MATMUL.template(work, target, MATMUL.default_config(work, target))
+    names = {"te": te, "C": args[-1]}
+    exec(schedule.trace.to_python(), names)
+    again = lower(names["s"], args)
+    assert structural_equal(again.body, lower(schedule, args).body)

@@ -100,7 +100,11 @@ def test_a_refusal_moves_nothing(matmul, refusal):
     heard = []
     matmul.s.listeners.append(heard.append)
     refusal(matmul.s[matmul.C].vectorize, matmul.k)
-    assert (heard, len(matmul.s.trace), repr(matmul.s.history)) == ([], 0, "◉ create   ← here")
+    assert (heard, len(matmul.s.trace), repr(matmul.s.history)) == (
+        [],
+        0,
+        "◉ create   e3e89672   ← here",
+    )
 
 
 # -- ids ------------------------------------------------------------------------------------------

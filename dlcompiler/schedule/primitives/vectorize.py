@@ -44,8 +44,6 @@ def require_independent(state: State, stage: StageState, axis: Any, kind: LoopKi
         return
     element = f"{stage.name}[{', '.join(data.name for data in stage.op.axis)}]"
     who = "all lanes" if kind == "vectorized" else "all threads"
-    inner = next((leaf for leaf in reversed(stage.leaves) if leaf.kind == "data"), None)
-    verb = "vectorize" if kind == "vectorized" else "parallelize"
     raise Refused(
         Illegal(
             "semantic",
@@ -53,9 +51,21 @@ def require_independent(state: State, stage: StageState, axis: Any, kind: LoopKi
             got=f"axis {stage.paths[axis]} of stage {stage.name} (reduction, extent {axis.extent})",
             because=f"{who} would update {element}: iterations {axis.name}=0 and {axis.name}=1 "
             "write the same element",
-            hint=f"{verb} {stage.paths[inner]}, a data axis" if inner else None,
+            hint=_alternative(stage, kind),
         )
     )
+
+
+def _alternative(stage: StageState, kind: LoopKind) -> str | None:
+    """Name the data loop that suits: the innermost for vectors, the outermost for threads."""
+    if kind in stage.kinds.values():
+        return None  # there is such a loop already
+    free = [x for x in stage.leaves if x.kind == "data" and stage.kind(x) == "serial"]
+    if not free:
+        return None
+    if kind == "vectorized":
+        return f"vectorize {stage.paths[free[-1]]}, a data axis"
+    return f"parallelize {stage.paths[free[0]]}, a data axis"
 
 
 def apply(state: State, stage: StageState, making: Making, *, axis: Axis) -> tuple[State, None]:

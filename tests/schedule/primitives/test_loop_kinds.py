@@ -51,7 +51,7 @@ def test_parallel_refuses_a_reduction_axis(matmul, refusal):
         "  got       axis k.inner of stage C (reduction, extent 2)\n"
         "  because   all threads would update C[i, j]: iterations k.inner=0 and k.inner=1 write "
         "the same element\n"
-        "  hint      parallelize j, a data axis"
+        "  hint      parallelize i, a data axis"
     )
 
 
