@@ -1,0 +1,137 @@
+"""`lower` and `build`: the order of passes, observers, arguments."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from dlcompiler import te
+from dlcompiler.errors import InternalError, ScheduleError
+from dlcompiler.passes import Pass, simplify
+from dlcompiler.pipeline import PASSES, build, lower, show_changes
+from dlcompiler.schedule import create_schedule
+
+
+@pytest.fixture
+def product():
+    a = te.placeholder((8, 8), name="A")
+    b = te.placeholder((8, 8), name="B")
+    k = te.reduce_axis((0, 8), name="k")
+    c = te.compute((8, 8), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
+    return create_schedule(c.op), [a, b, c]
+
+
+def refusal(call):
+    with pytest.raises(ScheduleError) as caught:
+        call()
+    return str(caught.value)
+
+
+def test_every_requirement_is_established_before():
+    for passes in PASSES.values():
+        done = set()
+        for item in passes:
+            assert item.requires <= done
+            done |= item.establishes
+
+
+def test_observers_see_every_pass_in_order(product):
+    seen = []
+    func = lower(*product, observers=[seen.append])
+    assert [change.name for change in seen] == [
+        "loop nests", *(item.name for item in PASSES["cpu"])
+    ]  # fmt: skip
+    assert [change.number for change in seen] == list(range(1, len(seen) + 1))
+    assert seen[0].before is None
+    for before, after in itertools.pairwise(seen):
+        assert after.before is before.after
+    assert seen[-1].after is func
+
+
+def test_show_changes_prints_a_line_for_each_pass(product, capsys):
+    lower(*product, observers=[show_changes])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + len(PASSES["cpu"])
+    assert lines[0].startswith(" 1 loop nests             created 3 loops, 0 buffers")
+    assert "unchanged" in lines[-1]
+
+
+def test_simple_mode_keeps_the_loops_of_the_schedule(product):
+    schedule, (a, b, c) = product
+    schedule[c].vectorize(c.op.axis[1])
+    assert "for j in vectorized(8):" in str(lower(schedule, [a, b, c], simple_mode=True))
+    assert "vectorized" not in str(lower(schedule, [a, b, c]))
+
+
+def test_a_pass_out_of_order_is_a_bug(product):
+    bad = (Pass("late", simplify, requires=frozenset({"nothing gave this"})),)
+    with pytest.raises(InternalError, match="runs before nothing gave this"):
+        lower(*product, passes=bad)
+
+
+def test_missing_arguments_are_named(product):
+    schedule, (a, _, c) = product
+    assert refusal(lambda: lower(schedule, [a, c])) == (
+        "lower main: the arguments lack B\n  got       A, C\n  expected  A, B, C"
+    )
+
+
+def test_an_argument_twice_is_refused(product):
+    schedule, (a, b, c) = product
+    assert refusal(lambda: lower(schedule, [a, b, b, c])) == (
+        "lower main: an argument is given twice\n  got       A, B, B, C"
+    )
+
+
+def test_what_is_not_a_tensor_is_refused(product):
+    schedule, (a, b, _) = product
+    assert refusal(lambda: lower(schedule, [a, b, 1])) == (
+        "lower main: an argument is not a tensor\n  got       1"
+    )
+
+
+def test_a_tensor_of_another_expression_is_refused(product):
+    schedule, args = product
+    other = te.placeholder((8, 8), name="other")
+    assert refusal(lambda: lower(schedule, [*args, other])) == (
+        "lower main: an argument is not part of the schedule\n"
+        "  got       Tensor(other: float32[8, 8])"
+    )
+
+
+def test_an_open_obligation_names_its_step(product):
+    schedule, (a, b, c) = product
+    cached = schedule.cache_write(c, "local")
+    i, _ = c.op.axis
+    schedule[cached].compute_at(schedule[c], i)
+    schedule[c].split(i, 4)
+    assert refusal(lambda: lower(schedule, [a, b, c])).splitlines()[0] == (
+        "lower main: C.local is attached at C.i, which is no longer a loop "
+        "(attached by: compute_at C.local C i)"
+    )
+
+
+def test_an_attached_stage_cannot_be_an_argument(product):
+    schedule, (a, b, c) = product
+    cached = schedule.cache_write(c, "local")
+    schedule[cached].compute_at(schedule[c], c.op.axis[0])
+    assert "is not stored as a whole" in refusal(lambda: lower(schedule, [a, b, cached, c]))
+
+
+@pytest.mark.parametrize("name", ["a b", "", "1x", "x;y", "a.b"])
+def test_names_that_cannot_be_symbols_are_refused(product, name):
+    assert refusal(lambda: build(*product, name=name)).startswith(
+        "build: not usable as the name of a kernel"
+    )
+
+
+def test_a_kernel_knows_its_program_and_its_work(product):
+    kernel = build(*product, name="matmul")
+    assert kernel.work.flops == 2 * 8**3
+    assert "for i in range(8):" in str(kernel.func)
+    assert "define void @matmul" in kernel.source
+    assert "matmul" in kernel.assembly
+    a, b = (np.random.default_rng(n).random((8, 8), np.float32) for n in range(2))
+    c = np.empty((8, 8), np.float32)
+    kernel(a, b, c)
+    np.testing.assert_allclose(c, a @ b, rtol=1e-5)
