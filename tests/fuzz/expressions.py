@@ -266,7 +266,66 @@ def gather(z: Sizes) -> Tensor:
     raw = te.placeholder((n,), "int32", name="raw")
     index = te.compute((n,), lambda i: (raw[i] + i.astype("int32")) % rows, name="index")
     scaled = te.compute((rows, m), lambda r, j: table[r, j] * 2.0, name="scaled")
+    if z.rng.random() < 0.5:
+        return te.compute((n, m), lambda i, j: scaled[index[i], j] * 3.0, name="C")
     return te.compute((n, m), lambda i, j: scaled[index[i], j] + scaled[0, j], name="C")
+
+
+def clipped(z: Sizes) -> Tensor:
+    n, m, dtype = z.one(), z.one(), z.dtype(("int32", "int8", "int64"))
+    A = te.placeholder((n, m), "int16", name="A")
+    at = te.placeholder((n,), dtype, name="at")
+    P = te.compute((n, m), lambda i, j: A[i, j] - 1, name="P")
+    row = lambda i: te.maximum(te.minimum(at[i] + i.astype(dtype), n - 1), 0)  # noqa: E731
+    Q = te.compute((n, m), lambda i, j: P[row(i), (j + m // 2) % m], name="Q")
+    return te.compute(
+        (n, m), lambda i, j: Q[n - 1 - i, j] + P[i, te.minimum(j * 2, m - 1)], name="C"
+    )
+
+
+def convolutions(z: Sizes) -> Tensor:
+    n, first, second = z.one(), z.rng.choice((1, 2, 3)), z.rng.choice((1, 2, 3))
+    A = te.placeholder((2, (n - 1) * second + 2 + first), name="A")
+    W = te.placeholder((3, 2, first), name="W")
+    V = te.placeholder((3, 2), name="V")
+    c, d = te.reduce_axis((0, 2), name="c"), te.reduce_axis((0, first), name="d")
+    Y = te.compute(
+        (3, (n - 1) * second + 2),
+        lambda o, i: te.sum(A[c, i + d] * W[o, c, d], axis=[c, d]),
+        name="Y",
+    )
+    o, e = te.reduce_axis((0, 3), name="o"), te.reduce_axis((0, 2), name="e")
+    return te.compute((n,), lambda i: te.sum(Y[o, i * second + e] * V[o, e], axis=[e, o]), name="Z")
+
+
+def shuffled(z: Sizes) -> Tensor:
+    a, b, c = z.small(), z.small(), z.small()
+    A = te.placeholder((a, b, c), "int32", name="A")
+    flat = te.compute((a * b * c,), lambda i: A[i // (b * c), i // c % b, i % c] * 3, name="flat")
+    wide = te.compute((c, a * b), lambda i, j: flat[i * (a * b) + j] + 1, name="wide")
+    return te.compute(
+        (b, c, a), lambda x, y, w: wide[(x * c + y) % c, (w * b + x) % (a * b)], name="C"
+    )
+
+
+def lookups(z: Sizes) -> Tensor:
+    n, m = z.one(), z.small()
+    A = te.placeholder((n, m), name="A")
+    mask = te.placeholder((n,), "int8", name="mask")
+    k = te.reduce_axis((0, m), name="k")
+    rows = te.compute((n,), lambda i: te.max(A[i, k], axis=k), name="rows")
+    kept = te.compute(
+        (n, m),
+        lambda i, j: te.select(mask[i] > 0, A[i, j] - rows[i], te.const(-1.0, "float32")),
+        name="kept",
+    )
+    return te.compute(
+        (m, n),
+        lambda j, i: te.if_then_else(
+            te.all(mask[n - 1 - i] > 0, i + j < n), kept[i + j, j], rows[i] * 2.0
+        ),
+        name="C",
+    )
 
 
 def reversed_(z: Sizes) -> Tensor:
@@ -381,7 +440,7 @@ TEMPLATES: dict[str, Callable[[Sizes], Tensor | tuple[Tensor, ...]]] = {
         elementwise, matmul, matmul_bias, matmul_packed, matmul_int8, conv2d, depthwise, pool_max,
         stencils, blur, transpose, broadcast, softmax, two_sums, gather, reversed_, strided,
         upsample, prefix, shifted_reduction, scalar, several_readers, integers, positions,
-        three_products, empty,
+        three_products, empty, clipped, convolutions, shuffled, lookups,
     )
 }  # fmt: skip
 INEXACT = frozenset({"softmax"})
