@@ -101,7 +101,7 @@ def parameters(func: PrimFunc) -> tuple[Param, ...]:
 
 def checked_name(name: str) -> str:
     """Return a kernel's name, or say why it cannot be one."""
-    if not NAME.fullmatch(str(name)):
+    if type(name) is not str or not NAME.fullmatch(name):
         raise ScheduleError(
             "build", "not usable as the name of a kernel", got=repr(name),
             expected="letters, digits and '_'",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from dlcompiler.errors import InternalError, ScheduleError
+from dlcompiler.errors import InternalError, ScheduleError, TargetError
 from dlcompiler.ir import PrimFunc, verify_func
 from dlcompiler.lowering import build_nests
 from dlcompiler.passes import Pass, simplify, unroll_loops, vectorize_loops
@@ -72,16 +72,20 @@ def lower(
     ------
     ScheduleError
         If an obligation is open, or the arguments do not fit the schedule.
+    TargetError
+        If there are no passes for the kind.
     """
-    state = schedule.state
+    state = _state_of(schedule)
     check_obligations(state, name)
     check_args(state, args, name)
-    chosen = PASSES[kind] if passes is None else tuple(passes)
+    chosen = _passes_of(kind) if passes is None else tuple(passes)
     if simple_mode:
         chosen = chosen[:1]
     start = time.perf_counter()
     func = build_nests(state, args, name)
-    _report(observers, Change(1, "loop nests", None, func, time.perf_counter() - start))
+    seconds = time.perf_counter() - start
+    verify_func(func, "loop nests")
+    _report(observers, Change(1, "loop nests", None, func, seconds))
     done: set[str] = set()
     for number, item in enumerate(chosen, 2):
         if missing := item.requires - done:
@@ -95,6 +99,22 @@ def lower(
         _report(observers, Change(number, item.name, func, after, seconds))
         func = after
     return func
+
+
+def _state_of(schedule: object) -> State:
+    if isinstance(schedule, Schedule):
+        return schedule.state
+    raise ScheduleError(
+        "lower", "not a schedule", got=repr(schedule), expected="s = te.create_schedule(C.op)"
+    )
+
+
+def _passes_of(kind: str) -> tuple[Pass, ...]:
+    if kind in PASSES:
+        return PASSES[kind]
+    raise TargetError(
+        "lower", "no passes for this kind of target", got=repr(kind), expected=", ".join(PASSES)
+    )
 
 
 def _report(observers: Sequence[Observer], change: Change) -> None:
@@ -115,6 +135,10 @@ def check_obligations(state: State, name: str) -> None:
 
 def check_args(state: State, args: Sequence[Tensor], name: str) -> None:
     """Refuse arguments that are not the inputs and outputs of the schedule."""
+    if not isinstance(args, Iterable):
+        raise ScheduleError(
+            f"lower {name}", "no list of arguments", got=repr(args), expected="[A, B, C]"
+        )
     for arg in args:
         if not isinstance(arg, Tensor):
             raise ScheduleError(f"lower {name}", "an argument is not a tensor", got=repr(arg))

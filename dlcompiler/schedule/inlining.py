@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from dlcompiler.ir import Expr, TensorLoad, rewrite, substitute, walk
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.schedule.state import StageState, State
@@ -43,9 +45,10 @@ def _inline(body: Expr, inlined: dict[Tensor, tuple[ComputeOp, Expr]]) -> Expr:
     return rewrite(body, rule)
 
 
-def loads_of(body: Expr) -> list[TensorLoad]:
+@lru_cache(maxsize=1024)  # most steps leave the bodies alone, and each one asks
+def loads_of(body: Expr) -> tuple[TensorLoad, ...]:
     """Return the tensor elements that an expression reads."""
-    return [node for node in walk(body) if isinstance(node, TensorLoad)]
+    return tuple(node for node in walk(body) if isinstance(node, TensorLoad))
 
 
 def consumers(state: State, producer: StageState) -> tuple[StageState, ...]:

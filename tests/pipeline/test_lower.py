@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dlcompiler import te
-from dlcompiler.errors import InternalError, ScheduleError
+from dlcompiler.errors import InternalError, ScheduleError, TargetError
 from dlcompiler.passes import Pass, simplify
 from dlcompiler.pipeline import PASSES, build, lower, show_changes
 from dlcompiler.schedule import create_schedule
@@ -99,6 +99,35 @@ def test_a_tensor_of_another_expression_is_refused(product):
     )
 
 
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        (None, "lower main: no list of arguments\n  got       None\n  expected  [A, B, C]"),
+        (3, "lower main: no list of arguments\n  got       3\n  expected  [A, B, C]"),
+    ],
+)
+def test_what_is_no_list_of_arguments_is_refused(product, args, text):
+    assert refusal(lambda: lower(product[0], args)) == text
+
+
+def test_what_is_no_schedule_is_refused(product):
+    schedule, args = product
+    stage = schedule[args[-1]]
+    assert refusal(lambda: lower(stage, args)) == (
+        "lower: not a schedule\n"
+        "  got       Stage(C: i, j, k)\n"
+        "  expected  s = te.create_schedule(C.op)"
+    )
+
+
+def test_a_kind_without_passes_is_refused(product):
+    with pytest.raises(TargetError) as caught:
+        lower(*product, kind="abacus")
+    assert str(caught.value) == (
+        "lower: no passes for this kind of target\n  got       'abacus'\n  expected  cpu"
+    )
+
+
 def test_an_open_obligation_names_its_step(product):
     schedule, (a, b, c) = product
     cached = schedule.cache_write(c, "local")
@@ -118,7 +147,7 @@ def test_an_attached_stage_cannot_be_an_argument(product):
     assert "is not stored as a whole" in refusal(lambda: lower(schedule, [a, b, cached, c]))
 
 
-@pytest.mark.parametrize("name", ["a b", "", "1x", "x;y", "a.b"])
+@pytest.mark.parametrize("name", ["a b", "", "1x", "x;y", "a.b", None, 3])
 def test_names_that_cannot_be_symbols_are_refused(product, name):
     assert refusal(lambda: build(*product, name=name)).startswith(
         "build: not usable as the name of a kernel"
