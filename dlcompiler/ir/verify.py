@@ -36,8 +36,8 @@ def verify_func(func: PrimFunc, after: str = "") -> None:
 
     Variables are bound by exactly one enclosing loop, buffers are parameters or allocated around
     their use, only outputs and allocated buffers are written, ranks, dtypes and lanes agree, no
-    expression of the tensor language is left, and every store still reaches all the axes of its
-    stage through its own origin and its loops'.
+    expression of the tensor language is left, and every store still knows its stage and reaches all
+    of its axes through its own origin and its loops'.
 
     Parameters
     ----------
@@ -119,6 +119,8 @@ class _Verifier:
         if store.value.dtype != expected:
             self.fail(f"{format_store(store)} stores {store.value.dtype}, not {expected}")
         reached = {*origin, *store.origin}
+        if self.func.axes and not any(ref in self.func.axes for ref in store.origin):
+            self.fail(f"{format_store(store)} has no stage")
         for stage in store.origin:
             if missing := self.func.axes.get(stage, frozenset()) - reached:
                 self.fail(f"{format_store(store)} lost its axes {_names(missing)}")

@@ -7,6 +7,8 @@ import pytest
 
 from dlcompiler import te
 from dlcompiler.errors import InternalError, ScheduleError, TargetError
+from dlcompiler.ir import For, Stmt, Store, rewrite
+from dlcompiler.ir.rewrite import children
 from dlcompiler.passes import Pass, simplify
 from dlcompiler.pipeline import PASSES, build, lower, show_changes
 from dlcompiler.schedule import create_schedule
@@ -67,6 +69,62 @@ def test_a_pass_out_of_order_is_a_bug(product):
     bad = (Pass("late", simplify, requires=frozenset({"nothing gave this"})),)
     with pytest.raises(InternalError, match="runs before nothing gave this"):
         lower(*product, passes=bad)
+
+
+def without_origins(func):
+    def rule(node):
+        return Store(node.buffer, node.indices, node.value) if isinstance(node, Store) else node
+
+    return func.with_body(rewrite(func.body, rule))
+
+
+def without_loop_origins(func):
+    def rule(node):
+        if isinstance(node, For):
+            return For(node.var, node.extent, node.kind, node.body)
+        return node
+
+    return func.with_body(rewrite(func.body, rule))
+
+
+@pytest.mark.parametrize(
+    ("forgets", "text"),
+    [
+        (without_origins, "verify main after forgets: C[i, j] = 0.0 has no stage"),
+        (
+            without_loop_origins,
+            "verify main after forgets: C[i, j] = 0.0 lost its axes C.i, C.j",
+        ),
+    ],
+)
+def test_a_pass_that_forgets_where_a_statement_comes_from_is_a_bug(product, forgets, text):
+    with pytest.raises(InternalError) as caught:
+        lower(*product, passes=[Pass("forgets", forgets)])
+    assert str(caught.value).splitlines()[0] == text
+
+
+def test_origins_name_the_steps_that_made_the_loops(product):
+    schedule, (a, b, c) = product
+    outer, inner = schedule[c].split(c.op.axis[1], 4)
+    made = schedule.state.id
+    schedule[c].vectorize(inner)
+    schedule[c].unroll(outer)
+    func = lower(schedule, [a, b, c])
+    found = list(stores(func.body, ()))
+    assert len(found) == 4
+    for origin in found:
+        refs = {(ref.state, str(ref)) for ref in origin}
+        assert {(made, "C.j.outer"), (made, "C.j.inner")} <= refs
+
+
+def stores(stmt, origin):
+    """Yield the origin of each assignment, with those of the loops around it."""
+    origin = (*origin, *getattr(stmt, "origin", ()))
+    if isinstance(stmt, Store):
+        yield origin
+    for child in children(stmt):
+        if isinstance(child, Stmt):
+            yield from stores(child, origin)
 
 
 def test_missing_arguments_are_named(product):
