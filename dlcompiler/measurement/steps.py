@@ -20,8 +20,10 @@ from dlcompiler.target import Target, resolve
 from dlcompiler.te import Tensor
 
 STEPS_MIME = "application/vnd.dlcompiler.steps+json"
-SETTLE_S = 0.1
-"""Pause between samples of two libraries with threads [s]: they spin for a while after a call."""
+SETTLED = {"settle_s": 0.2, "batch": 8}
+"""How samples of two libraries with threads alternate. Threads spin for a while after a call
+(OpenBLAS: 0.1 s) and take the other one's cores; threads that slept need a call or two until they
+are spread over the cores."""
 SLOW_S = 1.0
 """Kernels slower than this [s] are measured in fewer rounds."""
 
@@ -131,7 +133,8 @@ class StepTable:
             limits = {"rounds": 3, "warmup": 0, "batch": 1}
         pair = None
         if self.baseline is not None:
-            limits["settle_s"] = 0.0 if count == 1 else SETTLE_S
+            if count != 1:
+                limits = {**SETTLED, **limits}
             pair = kernel.pair(self.baseline, limits=limits, timeout_s=timeout_s, flops=flops)
             timing = pair.b
         else:
