@@ -13,6 +13,7 @@ from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.ir import structural_equal, verify_func
 from dlcompiler.pipeline import build, lower
 from dlcompiler.schedule import Move, Schedule, Step, Trace, create_schedule
+from dlcompiler.schedule.state import AtRoot
 from dlcompiler.simulate import interpret
 from dlcompiler.te import Tensor, evaluate, tolerance
 from tests.fuzz.expressions import Expression
@@ -144,35 +145,50 @@ def check(case: Case) -> str:
         If the program is wrong, or a replay differs.
     """
     schedule = case.schedule()
-    expression = case.expression
-    check_trace(case, schedule)
+    inputs = list(case.expression.inputs)
+    results = stored(case, schedule)
     programs: list[Any] = []
     try:
-        func = lower(schedule, expression.args, observers=[lambda c: programs.append(c.after)])
+        check_trace(case, schedule)
+        func = lower(schedule, inputs + results, observers=[lambda c: programs.append(c.after)])
     except ScheduleError as error:
         if "the copies of its body are too many" in str(error):
             return "too many copies"
         raise
     verify_func(programs[0])
     verify_func(func)
-    arrays = expression.arrays(case.seed)
-    exact = evaluate(expression.outputs, arrays)
-    for name, program in (("nests", programs[0]), ("lowered", func)):
-        if name == "lowered" and program is programs[0]:
-            continue
-        results = poisoned(expression)
+    oracle = Oracle(case, results)
+    for name, program in {"nests": programs[0], "lowered": func}.items():
+        arrays = poisoned(results)
         try:
-            interpret(program, [*arrays.values(), *results], max_steps=MAX_STEPS)
+            interpret(program, [*oracle.arrays.values(), *arrays], max_steps=MAX_STEPS)
         except DLCompilerError as error:
             if getattr(error, "kind", "") != "step_budget":
                 raise Wrong(f"{name} interpreted: {error}\n{program}") from error
             continue
-        compare(f"{name} interpreted", expression, arrays, results, exact, program)
-    kernel = build(schedule, expression.args)
-    results = poisoned(expression)
-    kernel(*arrays.values(), *results)
-    compare("built", expression, arrays, results, exact, func)
+        oracle.compare(f"{name} interpreted", arrays, program)
+    kernel = build(schedule, inputs + results)
+    arrays = poisoned(results)
+    kernel(*oracle.arrays.values(), *arrays)
+    oracle.compare("built", arrays, func)
     return "built"
+
+
+def stored(case: Case, schedule: Schedule) -> list[Tensor]:
+    """Return the outputs, and sometimes other tensors that are stored as a whole."""
+    rng = random.Random(case.seed)
+    inner = [
+        stage.tensor
+        for stage in schedule.stages
+        if not stage.state.is_placeholder
+        and not stage.state.is_output
+        and isinstance(stage.state.attachment, AtRoot)
+        and rng.random() < 0.15
+    ]
+    outputs = [t for t in case.expression.outputs if t not in case.expression.inputs]
+    results = list(dict.fromkeys(outputs)) + inner
+    rng.shuffle(results)
+    return results
 
 
 def check_trace(case: Case, schedule: Schedule) -> None:
@@ -194,33 +210,35 @@ def check_trace(case: Case, schedule: Schedule) -> None:
         raise Wrong(f"the Python of the trace makes another program:\n{code}")
 
 
-def poisoned(expression: Expression) -> list[np.ndarray]:
-    """Return outputs full of a value that no result has."""
-    return [np.full(t.shape, 77, t.dtype) for t in expression.args[len(expression.inputs) :]]
+def poisoned(tensors: Sequence[Tensor]) -> list[np.ndarray]:
+    """Return arrays full of a value that no result has."""
+    return [np.full(t.shape, 77, t.dtype) for t in tensors]
 
 
-def compare(
-    where: str,
-    expression: Expression,
-    arrays: dict[Tensor, np.ndarray],
-    results: Sequence[np.ndarray],
-    exact: Sequence[np.ndarray],
-    program: object,
-) -> None:
-    tensors = expression.args[len(expression.inputs) :]
-    for tensor, got in zip(tensors, results, strict=True):
-        expected = exact[expression.outputs.index(tensor)]
-        if expression.is_exact:
-            wrong = ~((got == expected) | ((got != got) & (expected != expected)))
-        else:
-            wide = evaluate(tensor, arrays, accumulate="float64")
-            wrong = ~(np.abs(got - wide) <= tolerance(tensor, arrays))
-        if wrong.any():
-            at = tuple(int(n) for n in np.argwhere(wrong)[0])
-            raise Wrong(
-                f"{where}: {tensor.name}{list(at)} is {got[at]}, expected {expected[at]} "
-                f"({int(wrong.sum())} of {wrong.size} wrong)\n{program}"
-            )
+class Oracle:
+    """The inputs of a case, and what must come out."""
+
+    def __init__(self, case: Case, results: Sequence[Tensor]) -> None:
+        self.is_exact = case.expression.is_exact
+        self.arrays = case.expression.arrays(case.seed)
+        self.results = results
+        given = self.arrays
+        self.expected = evaluate(
+            results, given, accumulate="declared" if self.is_exact else "float64"
+        )
+        self.bounds = [0.0 if self.is_exact else tolerance(t, given) for t in results]
+
+    def compare(self, where: str, arrays: Sequence[np.ndarray], program: object) -> None:
+        checks = zip(self.results, arrays, self.expected, self.bounds, strict=True)
+        for tensor, got, expected, bound in checks:
+            same = (got == expected) | ((got != got) & (expected != expected))
+            wrong = ~same if self.is_exact else ~(same | (np.abs(got - expected) <= bound))
+            if wrong.any():
+                at = tuple(int(n) for n in np.argwhere(wrong)[0])
+                raise Wrong(
+                    f"{where}: {tensor.name}{list(at)} is {got[at]}, expected {expected[at]} "
+                    f"({int(wrong.sum())} of {wrong.size} wrong)\n{program}"
+                )
 
 
 def shrink(case: Case, fails: Callable[[Case], bool]) -> Case:
