@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dlcompiler.ir import Const, Expr, For, If, Origin, PrimFunc, Seq, Stmt, Store, seq
+from dlcompiler.ir import Const, For, If, Origin, PrimFunc, Seq, Stmt, Store, seq
 from dlcompiler.ir.stmt import Allocate
 
 
@@ -50,8 +50,3 @@ def push_origin(body: Stmt, origin: Origin) -> Stmt:
 def merge_origins(a: Origin, b: Origin) -> Origin:
     """Unite two origins, without repeats."""
     return (*a, *(ref for ref in b if ref not in a))
-
-
-def is_zero(expr: Expr) -> bool:
-    """Tell whether `expr` is the number 0."""
-    return isinstance(expr, Const) and expr.value == 0

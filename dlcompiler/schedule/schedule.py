@@ -250,9 +250,15 @@ class Schedule:
 
     def attempt(self, name: str, stage: str, args: Mapping[str, Any]) -> Attempt:
         """Try a primitive without moving the cursor."""
-        item = primitive(name)
+        item = known_primitive(f"apply {name!r}", name)
+        if not self.state.has_stage(stage):
+            raise ScheduleError(
+                f"{name} {stage}",
+                "no stage has this name",
+                expected=", ".join(stage.name for stage in self.state.stages),
+            )
         current = self.state.stage(stage)
-        for refused in (wrong_arguments(item, args), self._foreign(args)):
+        for refused in (wrong_arguments(item, self.state, args), self._foreign(args)):
             if refused is not None:  # `Illegal` is falsy
                 return Attempt(refused)
         verdict = item.check(self.state, current, **args)
@@ -303,7 +309,8 @@ class Schedule:
     def _operation(self, name: str, stage: str, args: Mapping[str, Any]) -> str:
         values = [v if isinstance(v, tuple) else (v,) for v in args.values()]
         axes = [axis for value in values for axis in value if isinstance(axis, Axis)]
-        paths = self.state.stage(args.get("parent", stage)).paths
+        parent = args.get("parent", stage)
+        paths = self.state.stage(parent if self.state.has_stage(parent) else stage).paths
         names = [paths.get(axis, axis.name) for axis in axes]
         if not names:
             return f"{name} {stage}"
@@ -353,11 +360,7 @@ class Schedule:
         self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> tuple[str, dict[str, Any]]:
         """Return the stage name and the named arguments of a call as `can` takes it."""
-        if name not in REGISTRY:
-            raise ScheduleError(
-                f"can {name!r}", "no such primitive", expected=", ".join(sorted(REGISTRY))
-            )
-        parameters = primitive(name).parameters
+        parameters = known_primitive(f"can {name!r}", name).parameters
         stage, rest = self._subject(name, args)
         first = next(iter(parameters), None)
         if first is not None and parameters[first] == "axes":
@@ -410,13 +413,29 @@ class Schedule:
         return stage.name if isinstance(stage, Stage) else self[stage].name
 
 
-def wrong_arguments(item: Primitive, args: Mapping[str, Any]) -> Illegal | None:
-    """Refuse arguments that are missing or that the primitive does not have."""
+def known_primitive(operation: str, name: str) -> Primitive:
+    """Return a primitive by its name, or say which ones there are."""
+    if name in REGISTRY:
+        return primitive(name)
+    raise ScheduleError(operation, "no such primitive", expected=", ".join(sorted(REGISTRY)))
+
+
+def wrong_arguments(item: Primitive, state: State, args: Mapping[str, Any]) -> Illegal | None:
+    """Refuse arguments that are missing, that the primitive does not have, or of a wrong type."""
     if missing := item.missing(args):
         return Illegal("structural", f"{' and '.join(missing)} must be given")
     if unknown := [name for name in args if name not in item.parameters]:
         hint = f"the arguments are: {', '.join(item.parameters)}"
         return Illegal("structural", f"no argument is called {unknown[0]}", hint=hint)
+    for name, value in args.items():
+        kind = item.parameters[name]
+        if kind == "axes" and not isinstance(value, tuple):
+            return Illegal("structural", f"{name} must be a tuple of axes", got=repr(value))
+        if kind == "stage" and not (isinstance(value, str) and state.has_stage(value)):
+            known = ", ".join(stage.name for stage in state.stages)
+            return Illegal(
+                "structural", "no such stage", got=repr(value), hint=f"there are {known}"
+            )
     return None
 
 

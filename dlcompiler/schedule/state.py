@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from dlcompiler.ir import (
@@ -16,7 +16,6 @@ from dlcompiler.ir import (
     LoopKind,
     StepRef,
     TensorLoad,
-    Var,
     rewrite,
     structural_key,
 )
@@ -210,10 +209,6 @@ class State:
         """Return the state in which `stage` replaces the one of its name."""
         return State(id, tuple(stage if s.name == stage.name else s for s in self.stages))
 
-    def with_id(self, id: str) -> State:
-        """Return the same state under another id."""
-        return replace(self, id=id, cache={})
-
 
 def initial_state(outputs: Iterable[Tensor]) -> State:
     """Return the state in which every stage has its plain loop nest.
@@ -261,11 +256,6 @@ def step_ref(state: State, stage: StageState, axis: Axis) -> StepRef:
     """Return where a leaf comes from: the state that made it, and its name."""
     made = axis.id.partition("/")[0]
     return StepRef(made, stage.name, stage.paths[axis])
-
-
-def axis_by_var(stage: StageState) -> dict[Var, Axis]:
-    """Return the root axes of a stage's operation by their variables."""
-    return {axis.var: axis for axis in (*stage.op.axis, *stage.op.reduce_axis)}
 
 
 def is_reduction(stage: StageState) -> bool:

@@ -84,3 +84,8 @@ def test_refuses_a_subject_that_is_neither_stage_nor_axis(matmul, refusal):
         "  got       3\n"
         "  expected  s[C], C or an axis of the schedule"
     )
+
+
+def test_a_host_that_is_no_stage_is_illegal(chain):
+    verdict = chain.s.can("compute_at", chain.s[chain.Q], 5, chain.D.op.axis[0])
+    assert verdict == Illegal("structural", "no such stage", "there are A, P, Q, D", "5")

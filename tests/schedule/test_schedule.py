@@ -107,6 +107,19 @@ def test_a_refusal_moves_nothing(matmul, refusal):
     )
 
 
+def test_apply_refuses_names_that_do_not_exist(matmul, refusal):
+    assert refusal(matmul.s.apply, "fuze", "C", {}).startswith("apply 'fuze': no such primitive")
+    assert refusal(matmul.s.apply, "split", "Z", {}) == (
+        "split Z: no stage has this name\n  expected  A, B, C"
+    )
+    assert refusal(matmul.s.apply, "compute_at", "A", {"parent": "Z", "axis": matmul.i}) == (
+        "compute_at A at Z.i: no such stage\n  got       'Z'\n  hint      there are A, B, C"
+    )
+    assert refusal(matmul.s.apply, "fuse", "C", {"axes": [matmul.i, matmul.j]}).startswith(
+        "fuse C: axes must be a tuple of axes\n  got       [Axis(i, extent=4, data)"
+    )
+
+
 # -- ids ------------------------------------------------------------------------------------------
 
 
