@@ -26,6 +26,23 @@ def test_no_iteration_leaves_nothing(text):
     assert text(unroll_loops, *unrolled(0)) == "    pass\n"
 
 
+def test_copies_of_a_long_expression_are_refused(text):
+    a, c = buffer("A", 4096), buffer("C", 4096)
+    i = Var("i")
+    value = Load(a, (i,))
+    for n in range(60):
+        value = value + Load(a, (i + n,))
+    body = For(i, index_const(4096), "unrolled", store(c, (i,), value), (REF,))
+    with pytest.raises(ScheduleError) as caught:
+        text(unroll_loops, body, (a, c), frozenset({REF}))
+    assert str(caught.value) == (
+        "unroll loop i: the copies of its body are too many\n"
+        "  got       995328 operations\n"
+        "  expected  at most 250000\n"
+        "  hint      unroll a shorter inner loop, or attach the stage at an inner loop"
+    )
+
+
 def test_too_many_copies_are_refused(text):
     with pytest.raises(ScheduleError) as caught:
         text(lambda func: unroll_loops(func, max_statements=3), *unrolled(4))
