@@ -14,6 +14,8 @@ from dlcompiler.schedule.verdict import Illegal
 
 MAX_LOOPS = 100
 """Passes recurse into loops, and Python stops them at about 1,000 frames."""
+MAX_EXTENT = 2**48
+"""Index arithmetic on 64 bits cannot overflow then."""
 MAX_COPIES = 1024
 """Compile time grows faster than the copies: 1,024 vector statements take about a second."""
 
@@ -51,6 +53,7 @@ def problems(state: State) -> Iterator[Illegal]:
     """Yield the reasons why a state cannot mean what its expression says."""
     for stage in state.stages:
         yield from _loop_problems(stage)
+        yield from _extent_problems(stage)
         yield from _depth_problems(state, stage)
         if isinstance(stage.attachment, AttachedAt):
             yield from _attachment_problems(state, stage, stage.attachment)
@@ -74,6 +77,18 @@ def _loop_problems(stage: StageState) -> Iterator[Illegal]:
                     "a parallel loop cannot stand inside a vectorized one",
                     got=f"{stage.label(inner)} inside {stage.label(leaf)}",
                 )
+
+
+def _extent_problems(stage: StageState) -> Iterator[Illegal]:
+    """Yield the loops that splits which do not divide made too long for an index."""
+    for leaf in stage.leaves:
+        if leaf.extent > MAX_EXTENT:
+            yield Illegal(
+                "limit",
+                "the loop would be too long",
+                got=f"{stage.label(leaf)}, extent {leaf.extent}",
+                hint=f"split by factors that divide the extent; at most {MAX_EXTENT} iterations",
+            )
 
 
 def _depth_problems(state: State, stage: StageState) -> Iterator[Illegal]:

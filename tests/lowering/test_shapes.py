@@ -77,13 +77,13 @@ def test_a_cache_of_no_dimension(computes):
     computes(s)
 
 
-@pytest.mark.parametrize("first", [1, 2, 5])
+@pytest.mark.parametrize("first", [-1, 1, 2, 5])
 @pytest.mark.parametrize("factor", [1, 2, 3, 8])
 def test_axes_that_start_late(computes, first, factor):
     A = te.placeholder((12,), name="A")
     P = te.compute((12,), lambda i: A[i] * 2.0, name="P")
     k = te.reduce_axis((first, first + 4), name="k")
-    C = te.compute((3,), lambda i: te.sum(P[i + k], axis=k), name="C")
+    C = te.compute((3,), lambda i: te.sum(P[i + k + 1], axis=k), name="C")
     s = create_schedule(C.op)
     outer, inner = s[C].split(k, factor)
     s[C].reorder(outer, C.op.axis[0], inner)

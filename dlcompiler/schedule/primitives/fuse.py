@@ -31,6 +31,8 @@ from dlcompiler.schedule.primitives.base import (
 from dlcompiler.schedule.state import Fuse, StageState, State, same_axes, unique_name
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 
+MAX_NAME = 80
+
 
 @answering
 def check(state: State, stage: StageState, *, axes: Any) -> Verdict:
@@ -65,6 +67,8 @@ def apply(
     fused = axes[0]
     for inner in axes[1:]:
         path = f"{stage.paths[fused].removesuffix('.fused')}.{stage.paths[inner]}.fused"
+        if len(path) > MAX_NAME:  # names of fused halves would double with each split and fuse
+            path = "fused"
         path = unique_name(path, stage.paths.values())
         axis = making.axis(path, fused.extent * inner.extent, inner.kind)
         stage = replace(

@@ -80,3 +80,22 @@ def test_refuses_a_loop_that_would_lose_its_kind(matmul, refusal, kind):
         f"  got       C.j, {made}\n"
         f"  hint      undo that step, and make the new loop {made} afterwards"
     )
+
+
+def test_names_stay_short(matmul):
+    axis = matmul.i
+    for _ in range(6):
+        axis = matmul.s[matmul.C].fuse(*matmul.s[matmul.C].split(axis, 2))
+    assert axis.name == "fused_1"
+    assert max(len(own.name) for own in matmul.s[matmul.C].all_iter_vars) < 100
+
+
+def test_refuses_a_loop_that_grew_beyond_an_index(matmul, refusal):
+    axis = matmul.i
+    for _ in range(46):  # each split leaves room for nearly twice the iterations
+        outer, inner = matmul.s[matmul.C].split(axis, max(axis.extent - 1, 1))
+        axis = matmul.s[matmul.C].fuse(outer, inner)
+    outer, inner = matmul.s[matmul.C].split(axis, axis.extent - 1)
+    assert refusal(matmul.s[matmul.C].fuse, outer, inner).split(": ", 1)[1].splitlines()[0] == (
+        "the loop would be too long"
+    )
