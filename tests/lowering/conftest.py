@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dlcompiler.pipeline import lower
+from tests.fuzz.checks import Case, check
 from tests.fuzz.expressions import Expression
-from tests.fuzz.schedules import Case, check
 
 
 @pytest.fixture

@@ -1,0 +1,180 @@
+"""The check that a scheduled program computes its expression, by every way of running it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dlcompiler.codegen import emit
+from dlcompiler.errors import DLCompilerError, ScheduleError
+from dlcompiler.ir import PrimFunc, structural_equal
+from dlcompiler.pipeline import build, lower
+from dlcompiler.pipeline.build import parameters
+from dlcompiler.runtime.function import Function
+from dlcompiler.runtime.llvm import Options, compile_ir
+from dlcompiler.schedule import Schedule, Step, Trace, create_schedule
+from dlcompiler.schedule.state import AtRoot
+from dlcompiler.simulate import interpret
+from dlcompiler.target import resolve
+from dlcompiler.te import Tensor, evaluate, tolerance
+from tests.fuzz.expressions import Expression, random_expression
+from tests.fuzz.walks import Walk
+
+MAX_STEPS = 300_000
+MAX_MOVES = 14
+THOROUGH = 0.25
+"""Share of the cases whose trace is checked, and that are compiled as users' kernels are."""
+LIMITS = ("the copies of its body are too many",)
+"""Refusals of `lower` that a legal schedule may meet: they depend on sizes, not on meaning."""
+
+
+class Wrong(Exception):
+    """A program that does not compute its expression, or a tool that breaks its promise."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """An expression and the steps of its schedule."""
+
+    expression: Expression
+    steps: tuple[Step, ...]
+    seed: int = 0
+
+    def schedule(self) -> Schedule:
+        schedule = create_schedule([tensor.op for tensor in self.expression.outputs])
+        Trace(self.steps).replay(schedule)
+        return schedule
+
+    def __str__(self) -> str:
+        return f"{self.expression}\n{self.schedule().trace.to_python()}"
+
+
+def case_of(seed: object, template: str | None = None, choices: Sequence[int] = ()) -> Case:
+    """Return the case of a seed: a random schedule of a random expression."""
+    rng = random.Random(f"case {seed}")
+    expression = random_expression(random.Random(f"expression {seed}"), template, choices)
+    schedule = create_schedule([tensor.op for tensor in expression.outputs])
+    Walk(rng, schedule).run(rng.randint(0, MAX_MOVES))
+    return Case(expression, schedule.trace.steps, rng.randrange(2**31))
+
+
+# -- the check ------------------------------------------------------------------------------------
+
+
+def check(case: Case) -> str:
+    """Check a case; return what it did: ``built``, or the limit that stopped it.
+
+    Raises
+    ------
+    Wrong
+        If the program is wrong, or a replay differs.
+    """
+    schedule = case.schedule()
+    inputs = list(case.expression.inputs)
+    results = stored(case, schedule)
+    programs: list[PrimFunc] = []
+    is_thorough = not case.seed or random.Random(f"thorough {case.seed}").random() < THOROUGH
+    try:
+        if is_thorough:
+            check_trace(case, schedule)
+        func = lower(schedule, inputs + results, observers=[lambda c: programs.append(c.after)])
+    except ScheduleError as error:
+        if any(limit in str(error) for limit in LIMITS):
+            return "limit"
+        raise
+    oracle = Oracle(case, results)
+    for name, program in {"nests": programs[0], "lowered": func}.items():
+        arrays = poisoned(results)
+        try:
+            interpret(program, [*oracle.arrays.values(), *arrays], max_steps=MAX_STEPS)
+        except DLCompilerError as error:
+            if getattr(error, "kind", "") != "step_budget":
+                raise Wrong(f"{name} interpreted: {error}\n{program}") from error
+            continue
+        oracle.compare(f"{name} interpreted", arrays, program)
+    kernel = build(schedule, inputs + results) if is_thorough else quickly_built(func)
+    first, again = poisoned(results), poisoned(results)
+    kernel(*oracle.arrays.values(), *first)
+    oracle.compare("built", first, func)
+    kernel(*oracle.arrays.values(), *again)
+    if any(a.tobytes() != b.tobytes() for a, b in zip(first, again, strict=True)):
+        raise Wrong(f"built: two calls give different bits\n{func}")
+    return "built"
+
+
+def quickly_built(func: PrimFunc) -> Function:
+    """Build a kernel with few of LLVM's passes, which take most of a small case's time."""
+    machine = resolve("cpu")
+    source = emit(func, machine)
+    module = compile_ir(source.text, Options.for_target(machine, opt_level=1))
+    return Function(module, source.symbol, parameters(func), func.name)
+
+
+def stored(case: Case, schedule: Schedule) -> list[Tensor]:
+    """Return the outputs, and sometimes other tensors that are stored as a whole."""
+    rng = random.Random(case.seed)
+    inner = [
+        stage.tensor
+        for stage in schedule.stages
+        if not stage.state.is_placeholder
+        and not stage.state.is_output
+        and isinstance(stage.state.attachment, AtRoot)
+        and rng.random() < 0.15
+    ]
+    outputs = [t for t in case.expression.outputs if t not in case.expression.inputs]
+    results = list(dict.fromkeys(outputs)) + inner
+    rng.shuffle(results)
+    return results
+
+
+def check_trace(case: Case, schedule: Schedule) -> None:
+    """A trace survives JSON, and its Python makes the same program."""
+    read = Trace.from_json(schedule.trace.to_json())
+    if read.steps != schedule.trace.steps:
+        raise Wrong("the trace does not survive JSON")
+    code = schedule.trace.to_python()
+    variables = {stage.name: stage.tensor for stage in schedule.stages}
+
+    class Language:
+        create_schedule = staticmethod(create_schedule)
+
+    scope = {"te": Language, **variables}
+    exec(code, scope)
+    args = case.expression.args
+    again, first = lower(scope["s"], args), lower(schedule, args)
+    if not structural_equal(again.body, first.body):
+        raise Wrong(f"the Python of the trace makes another program:\n{code}")
+
+
+def poisoned(tensors: Sequence[Tensor]) -> list[np.ndarray]:
+    """Return arrays full of a value that no result has."""
+    return [np.full(t.shape, 77, t.dtype) for t in tensors]
+
+
+class Oracle:
+    """The inputs of a case, and what must come out."""
+
+    def __init__(self, case: Case, results: Sequence[Tensor]) -> None:
+        self.is_exact = case.expression.is_exact
+        self.arrays = case.expression.arrays(case.seed)
+        self.results = results
+        given = self.arrays
+        self.expected = evaluate(
+            results, given, accumulate="declared" if self.is_exact else "float64"
+        )
+        self.bounds = [0.0 if self.is_exact else tolerance(t, given) for t in results]
+
+    def compare(self, where: str, arrays: Sequence[np.ndarray], program: object) -> None:
+        checks = zip(self.results, arrays, self.expected, self.bounds, strict=True)
+        for tensor, got, expected, bound in checks:
+            same = (got == expected) | ((got != got) & (expected != expected))
+            wrong = ~same if self.is_exact else ~(same | (np.abs(got - expected) <= bound))
+            if wrong.any():
+                at = tuple(int(n) for n in np.argwhere(wrong)[0])
+                raise Wrong(
+                    f"{where}: {tensor.name}{list(at)} is {got[at]}, expected {expected[at]} "
+                    f"({int(wrong.sum())} of {wrong.size} wrong)\n{program}"
+                )

@@ -1,0 +1,129 @@
+"""Random walks over the legal moves of a schedule."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dlcompiler.errors import ScheduleError
+from dlcompiler.schedule import Move, Schedule
+from dlcompiler.schedule.moves import moves_of
+
+WEIGHTS = {
+    "split": 6, "tile": 2, "fuse": 3, "reorder": 3, "vectorize": 2, "unroll": 2, "parallel": 2,
+    "compute_at": 5, "compute_inline": 1.5, "compute_root": 0.3, "cache_write": 1,
+}  # fmt: skip
+SIZES = (1, 2, 3, 4, 5, 8, 40)
+TRIES = 4
+"""Illegal candidates of one primitive that are tried before another step is taken."""
+
+
+@dataclass
+class Walk:
+    """A random walk over legal moves."""
+
+    rng: random.Random
+    schedule: Schedule
+    refused: list[str] = field(default_factory=list)
+    """Texts of the refusals that only a chosen parameter brought about."""
+
+    def run(self, steps: int) -> None:
+        for _ in range(steps):
+            choice = self.rng.random()
+            if choice < 0.04 and len(self.schedule.trace):
+                self.schedule.undo()
+            elif choice < 0.12:
+                self.permute()
+            else:
+                self.move()
+        self.settle()
+
+    def move(self) -> None:
+        """Apply a random legal move, with random parameters."""
+        stages = [s for s in self.schedule.stages if not s.state.is_placeholder]
+        stage = self.rng.choice(stages).name
+        candidates = candidates_of(self.schedule, stage)
+        names = sorted({name for name, _ in candidates})
+        name = self.rng.choices(names, [WEIGHTS.get(name, 1) for name in names])[0]
+        chosen = [args for primitive, args in candidates if primitive == name]
+        for args in self.rng.sample(chosen, min(TRIES, len(chosen))):
+            move = self.asked(stage, name, args)
+            if move.verdict:
+                self.apply(name, stage, {**move.args, **self.parameters(move)})
+                return
+
+    def asked(self, stage: str, name: str, args: Mapping[str, Any]) -> Move:
+        """Return one move, with its verdict."""
+        (move,) = moves_of(self.schedule, stage, lambda n, a: n == name and same_arguments(a, args))
+        return move
+
+    def parameters(self, move: Move) -> dict[str, Any]:
+        chosen: dict[str, Any] = {}
+        for domain in move.domains:
+            is_free = all(isinstance(value, int) for value in domain.suggested)
+            if domain.suggested and (not is_free or self.rng.random() < 0.5):
+                chosen[domain.parameter] = self.rng.choice(domain.suggested)
+            else:
+                chosen[domain.parameter] = self.rng.choice(SIZES)
+        if move.primitive == "split" and self.rng.random() < 0.3:
+            chosen = {"nparts": chosen["factor"]}
+        return chosen
+
+    def permute(self) -> None:
+        """Reorder some of the loops of a stage."""
+        stages = [s for s in self.schedule.stages if len(s.leaf_iter_vars) > 1]
+        if not stages:
+            return
+        stage = self.rng.choice(stages)
+        axes = list(stage.leaf_iter_vars)
+        self.rng.shuffle(axes)
+        self.apply("reorder", stage.name, {"axes": tuple(axes[: self.rng.randint(2, len(axes))])})
+
+    def apply(self, primitive: str, stage: str, args: dict[str, Any]) -> None:
+        try:
+            self.schedule.apply(primitive, stage, args)
+        except ScheduleError as error:
+            self.refused.append(str(error))
+
+    def settle(self) -> None:
+        """Attach again, or move to the root, the stages whose loop is gone."""
+        while self.schedule.obligations:
+            owed = self.rng.choice(self.schedule.obligations)
+            moves = [
+                move
+                for move in moves_of(
+                    self.schedule, owed.stage, lambda name, _: name.startswith("compute")
+                )
+                if move.verdict
+            ]
+            for move in self.rng.sample(moves, len(moves)):
+                self.apply(move.primitive, move.stage, dict(move.args))
+                if owed not in self.schedule.obligations:
+                    break
+            else:  # what is attached inside it must move first
+                self.schedule.undo()
+
+
+def candidates_of(schedule: Schedule, stage: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the moves on a stage, legal or not, without checking any."""
+    found: list[tuple[str, Mapping[str, Any]]] = []
+
+    def note(name: str, args: Mapping[str, Any]) -> bool:
+        found.append((name, args))
+        return False
+
+    assert not list(moves_of(schedule, stage, note))
+    return found
+
+
+def same_arguments(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """Tell whether two moves take the same arguments; ``==`` of axes would build expressions."""
+    return a.keys() == b.keys() and all(_same(a[name], b[name]) for name in a)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return a is b or (type(a) is type(b) and isinstance(a, str | int) and a == b)
