@@ -9,6 +9,8 @@ Three families matter:
   wide until a late pass narrows it. ``is_int("index")`` is false on purpose: a rule for data
   integers and a rule for indices are different rules.
 - **vectors** of either: the element's name, ``x``, and at least 2 lanes: ``int32x4``, ``indexx8``.
+
+Arrays hold ``bfloat16`` as the dtype of the same name that `ml_dtypes` gives NumPy.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import difflib
 import re
 from functools import cache
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
@@ -55,6 +58,22 @@ def _parse(dtype: object) -> tuple[str, int]:
             hint=f"did you mean {close[0]!r}?" if close else None,
         )
     return match[1], lanes
+
+
+def as_dtype(dtype: object) -> str:
+    """Return the name of a dtype that is given by its name or in NumPy's way.
+
+    Examples
+    --------
+    >>> as_dtype("float32x8"), as_dtype(np.float16), as_dtype(np.dtype("int8"))
+    ('float32x8', 'float16', 'int8')
+    """
+    if isinstance(dtype, np.dtype):
+        return from_numpy(dtype)
+    if isinstance(dtype, type) and (dtype is bool or issubclass(dtype, np.generic)):
+        return from_numpy(dtype)
+    _parse(dtype)
+    return str(dtype)
 
 
 def is_dtype(dtype: object) -> bool:
@@ -216,6 +235,10 @@ def promote(a: str, b: str) -> str:
     uint64                 any signed integer     refused: no type holds both
     ====================== ====================== ============================================
 
+    A Python or NumPy number has no dtype of its own: it takes the other operand's, which must hold
+    it (``x + 200`` of an int8 is refused). But a float beside an integer, a bool or an index is
+    ``float32``, and an int beside a bool or alone is ``int32``.
+
     Examples
     --------
     >>> promote("float32", "int64"), promote("uint8", "int8"), promote("index", "int32")
@@ -268,20 +291,11 @@ def _promote_integers(a: str, b: str) -> str:
 
 
 def to_numpy(dtype: str) -> np.dtype[np.generic]:
-    """Return the NumPy dtype of one lane in memory; ``index`` is int64.
-
-    Raises
-    ------
-    ExpressionError
-        For ``bfloat16``, which NumPy does not have.
-    """
+    """Return the NumPy dtype of one lane in memory; ``index`` is int64."""
     name = element(dtype)
     if name == "bfloat16":
-        raise ExpressionError(
-            "convert bfloat16 to NumPy",
-            "NumPy has no such data type",
-            hint="use float32 arrays and cast inside the expression",
-        )
+        bfloat16: np.dtype[np.generic] = np.dtype(ml_dtypes.bfloat16)
+        return bfloat16
     return np.dtype("int64" if name == "index" else name)
 
 
@@ -301,6 +315,6 @@ def from_numpy(dtype: npt.DTypeLike) -> str:
         "convert a NumPy dtype",
         "foreign byte order" if swapped else "no such data type here",
         got=repr(numpy_dtype),
-        expected=", ".join(name for name in SCALARS if name not in ("index", "bfloat16")),
+        expected=", ".join(name for name in SCALARS if name != "index"),
         hint="use array.astype(array.dtype.newbyteorder('='))" if swapped else None,
     )

@@ -2,6 +2,7 @@
 
 import itertools
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
@@ -131,7 +132,7 @@ def test_integers_promote_as_in_numpy_where_numpy_stays_with_integers():
             assert dtypes.promote(a, b) == expected.name
 
 
-@pytest.mark.parametrize("dtype", [*INTEGERS, "bool", "float16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS, "bool"])
 def test_to_numpy_and_back(dtype):
     assert dtypes.from_numpy(dtypes.to_numpy(dtype)) == dtype
 
@@ -140,9 +141,14 @@ def test_an_index_is_int64_in_memory():
     assert dtypes.to_numpy("index") == np.int64
 
 
-def test_bfloat16_has_no_arrays():
-    with pytest.raises(ExpressionError, match="NumPy has no such data type"):
-        dtypes.to_numpy("bfloat16")
+def test_the_ways_to_name_a_dtype():
+    for spelling in ("bfloat16", ml_dtypes.bfloat16, np.dtype(ml_dtypes.bfloat16)):
+        assert dtypes.as_dtype(spelling) == "bfloat16"
+    assert dtypes.as_dtype(bool) == dtypes.as_dtype(np.bool_) == "bool"
+    assert dtypes.as_dtype("int8x4") == "int8x4"
+    for wrong in (float, "float", np.dtype("c8"), None, 32):
+        with pytest.raises(ExpressionError):
+            dtypes.as_dtype(wrong)
 
 
 def test_a_foreign_byte_order_is_refused():

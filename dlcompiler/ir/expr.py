@@ -44,6 +44,7 @@ class Operators:
 
     __slots__ = ()
     __hash__ = object.__hash__
+    __array_ufunc__ = None  # so that NumPy's numbers leave ``np.float32(2) * x`` to `x`
 
     def __add__(self, other: Any) -> Expr:
         return binary("add", self, other)
@@ -119,8 +120,8 @@ class Operators:
             "te.if_then_else(condition, a, b)",
         )
 
-    def astype(self, dtype: str) -> Expr:
-        """Convert to `dtype`."""
+    def astype(self, dtype: Any) -> Expr:
+        """Convert to `dtype`, given by name or as a NumPy dtype."""
         return cast(self, dtype)
 
 
@@ -418,11 +419,16 @@ class Reduce(Expr):
 
 def is_operand(value: Any) -> bool:
     """Tell whether `value` can stand in an expression."""
-    return isinstance(value, Operators | bool | numbers.Real) or hasattr(value, "__as_expr__")
+    return isinstance(value, Operators | numbers.Real | np.generic) or hasattr(value, "__as_expr__")
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real | np.bool_)
+    return isinstance(value, numbers.Real)
+
+
+def _python_number(value: Any) -> Any:
+    """Return NumPy's numbers as Python's; not all of them know that they are numbers."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def lanes_of(indices: Sequence[Expr]) -> int:
@@ -430,7 +436,7 @@ def lanes_of(indices: Sequence[Expr]) -> int:
     return max((dtypes.lanes(index.dtype) for index in indices), default=1)
 
 
-def const(value: Any, dtype: str) -> Const:
+def const(value: Any, dtype: Any) -> Const:
     """Make a literal of `dtype`.
 
     Raises
@@ -439,6 +445,7 @@ def const(value: Any, dtype: str) -> Const:
         If `dtype` cannot hold `value`: an integer that is out of range or not whole, or a finite
         number that would become infinite.
     """
+    value, dtype = _python_number(value), dtypes.as_dtype(dtype)
     if not _is_number(value):
         raise ExpressionError("literal", "not a number", got=repr(value))
     if dtypes.is_bool(dtype):
@@ -448,7 +455,7 @@ def const(value: Any, dtype: str) -> Const:
         if -high <= value <= high or value != value or value in (math.inf, -math.inf):
             return Const(float(value), dtype)
         raise _does_not_fit(value, dtype, -high, high)
-    if not (isinstance(value, numbers.Integral | np.bool_) or float(value).is_integer()):
+    if not (isinstance(value, numbers.Integral) or float(value).is_integer()):
         raise ExpressionError(
             f"literal {value!r}", f"not an integer, as {dtype} needs", got=repr(value)
         )
@@ -494,8 +501,9 @@ def as_expr(value: Any, like: str | None = None) -> Expr:
     if hasattr(value, "__as_expr__"):
         expr: Expr = value.__as_expr__()
         return expr
-    if isinstance(value, bool | np.bool_):
-        return Const(bool(value), "bool") if like is None else const(value, like)
+    value = _python_number(value)
+    if isinstance(value, bool):
+        return Const(value, "bool") if like is None else const(value, like)
     if isinstance(value, numbers.Integral):
         return const(int(value), like if like not in (None, "bool") else "int32")
     if isinstance(value, numbers.Real):
@@ -623,9 +631,9 @@ def logical(op: LogicalOp, *values: Any) -> Expr:
     return result
 
 
-def cast(value: Any, dtype: str) -> Expr:
+def cast(value: Any, dtype: Any) -> Expr:
     """Convert `value` to the element type `dtype`, keeping its lanes."""
-    expr = as_expr(value)
+    expr, dtype = as_expr(value), dtypes.as_dtype(dtype)
     target = dtypes.with_lanes(dtypes.element(dtype), dtypes.lanes(expr.dtype))
     if expr.dtype == target:
         return expr

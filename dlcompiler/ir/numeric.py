@@ -32,25 +32,67 @@ def quiet() -> np.errstate:
     return np.errstate(all="ignore")
 
 
-def storage(dtype: str) -> np.dtype[np.generic]:
-    """Return the NumPy dtype that holds one lane; bfloat16 is held as float32."""
-    return np.dtype("float32") if dtypes.element(dtype) == "bfloat16" else dtypes.to_numpy(dtype)
+storage = dtypes.to_numpy
+"""The NumPy dtype that holds one lane."""
 
 
 def literal(value: bool | int | float, dtype: str) -> Value:
     """Return a literal as a value of `dtype`, rounded to it."""
     if dtypes.is_index(dtype):
         return int(value)
-    result = storage(dtype).type(value)
-    return round_bfloat16(result) if dtypes.element(dtype) == "bfloat16" else result
+    if dtypes.element(dtype) == "bfloat16":
+        return to_bfloat16(np.float64(value))
+    return storage(dtype).type(value)
 
 
-def round_bfloat16(value: Value) -> Value:
-    """Round float32 values to the nearest bfloat16 (ties to even), held as float32."""
-    wide = np.asarray(value, np.float32)
-    bits = wide.view(np.uint32)
-    nearest = (bits + (((bits >> 16) & 1) + 0x7FFF)) & 0xFFFF0000
-    return np.where(np.isnan(wide), wide, nearest.astype(np.uint32).view(np.float32))[()]
+# -- bfloat16 -------------------------------------------------------------------------------------
+
+
+def to_bfloat16(value: Value) -> Value:
+    """Round numbers of any dtype to the nearest bfloat16, ties to even."""
+    array = np.asarray(value)
+    if array.dtype in (np.int64, np.uint64):
+        array = _sticky(array).astype(np.float64)
+    if array.dtype in (np.int32, np.uint32, np.float64):
+        array = _rounded_to_odd(array.astype(np.float64))
+    return array.astype(_BFLOAT16)[()]
+
+
+_BFLOAT16 = storage("bfloat16")
+
+
+def _sticky(value: Value) -> Value:
+    """Keep 53 bits of large integers, the last of which records that more were set."""
+    kind = value.dtype.type
+    kept = (value & ~kind(0x7FF)) | np.where(value & kind(0x7FF), kind(0x800), kind(0))
+    is_small = (value < kind(2**53)) & (value > (kind(0) if kind is np.uint64 else -kind(2**53)))
+    return np.where(is_small, value, kept)
+
+
+def _rounded_to_odd(value: Value) -> Value:
+    """Round float64 to a float32 whose last bit records that it is inexact.
+
+    Rounding that once more gives the nearest.
+
+    **Source:** S. Boldo, G. Melquiond, "Emulation of a FMA and correctly rounded sums: proved
+    algorithms using rounding to odd", IEEE Transactions on Computers 57(4), 2008, theorem 3.
+    """
+    nearest = np.asarray(value.astype(np.float32))
+    back = nearest.astype(np.float64)
+    bits = nearest.view(np.uint32)
+    toward_zero = bits - (np.abs(back) > np.abs(value)).astype(np.uint32)
+    is_inexact = (back != value) & ~np.isnan(value)
+    return np.where(is_inexact, toward_zero | np.uint32(1), bits).astype(np.uint32).view(np.float32)
+
+
+def _in_float32(function: Function) -> Function:
+    """Return a function of float32 as one of bfloat16, which rounds its result."""
+
+    def rounded(*args: Value) -> Value:
+        wide = (np.asarray(arg).astype(np.float32)[()] for arg in args)
+        return to_bfloat16(function(*wide))
+
+    return rounded
 
 
 # -- binary operations ----------------------------------------------------------------------------
@@ -70,9 +112,7 @@ REDUCTIONS: dict[str, np.ufunc] = {"add": np.add, "min": np.minimum, "max": np.m
 def binary_function(op: BinaryOp, dtype: str, *, vector: bool = False) -> Function:
     """Return the function of two values of `dtype` that `op` stands for."""
     function = _binary(op, dtype, vector)
-    if dtypes.element(dtype) != "bfloat16":
-        return function
-    return lambda a, b: round_bfloat16(function(a, b))
+    return _in_float32(function) if dtypes.element(dtype) == "bfloat16" else function
 
 
 def _binary(op: BinaryOp, dtype: str, vector: bool) -> Function:
@@ -122,10 +162,9 @@ def compare_function(op: CompareOp) -> Function:
 
 def cast_function(source: str, target: str, *, vector: bool = False) -> Function:
     """Return the conversion of a value of `source` to `target`."""
-    convert = _cast_array(source, target) if vector else _cast_scalar(source, target)
-    if dtypes.element(target) != "bfloat16":
-        return convert
-    return lambda value: round_bfloat16(convert(value))
+    if dtypes.element(target) == "bfloat16":
+        return to_bfloat16
+    return _cast_array(source, target) if vector else _cast_scalar(source, target)
 
 
 def _cast_scalar(source: str, target: str) -> Function:
@@ -195,15 +234,13 @@ _erf_elements = np.frompyfunc(math.erf, 1, 1)
 
 def call_function(name: str, dtype: str) -> Function:
     """Return the function of floats that a call by `name` computes, on scalars and arrays."""
+    if dtypes.element(dtype) == "bfloat16":
+        return _in_float32(call_function(name, "float32"))
     if name == "erf":
-        function: Function = partial(_erf, kind=storage(dtype))
-    elif name in _FUNCTIONS:
-        function = _FUNCTIONS[name]
-    else:
+        return partial(_erf, kind=storage(dtype))
+    if name not in _FUNCTIONS:
         raise InternalError(f"call {name}", "the language has no such function")
-    if dtypes.element(dtype) != "bfloat16":
-        return function
-    return lambda *args: round_bfloat16(function(*args))
+    return _FUNCTIONS[name]
 
 
 def _erf(value: Value, *, kind: np.dtype[np.generic]) -> Value:
@@ -266,16 +303,14 @@ def check_array(array: object, name: str, shape: tuple[int, ...], dtype: str, wh
             got=type(array).__name__,
             hint="convert it with numpy.asarray",
         )
-    if dtypes.element(dtype) == "bfloat16":
-        raise CallError(
-            where,
-            f"{name} is bfloat16, which NumPy arrays cannot hold",
-            hint="use float32 arrays and cast inside the expression",
-        )
     if array.shape != shape:
         raise CallError(where, f"{name} has the wrong shape", got=array.shape, expected=shape)
     if array.dtype != dtypes.to_numpy(dtype):
         raise CallError(
-            where, f"{name} has the wrong dtype", got=array.dtype.str, expected=dtype,
+            where, f"{name} has the wrong dtype", got=_dtype_text(array.dtype), expected=dtype,
             hint=f"convert it with {name}.astype({dtype!r})",
         )  # fmt: skip
+
+
+def _dtype_text(dtype: np.dtype[Any]) -> str:
+    return dtype.name if dtype == _BFLOAT16 else dtype.str

@@ -40,10 +40,12 @@ def checked_name(name: object, where: str) -> str:
     return name
 
 
-def check_data_dtype(dtype: str, where: str) -> None:
-    """Refuse a dtype that elements of tensors cannot have."""
-    if dtypes.is_index(dtype) or dtypes.lanes(dtype) != 1:
-        raise ExpressionError(where, "not the dtype of a tensor", got=dtype, expected="float32 …")
+def checked_data_dtype(dtype: Any, where: str) -> str:
+    """Return the name of a dtype, or say why elements of tensors cannot have it."""
+    name = dtypes.as_dtype(dtype)
+    if dtypes.is_index(name) or dtypes.lanes(name) != 1:
+        raise ExpressionError(where, "not the dtype of a tensor", got=name, expected="float32 …")
+    return name
 
 
 def checked_extent(value: Any, where: str) -> int:

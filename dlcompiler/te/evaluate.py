@@ -47,7 +47,7 @@ def evaluate(
     Returns
     -------
     ndarray or tuple of ndarray
-        New arrays. A bfloat16 result is returned in float32.
+        New arrays; one of bfloat16 has the dtype of that name of `ml_dtypes`.
 
     Raises
     ------
@@ -176,7 +176,8 @@ def _compute(
     order = post_order(targets)
     values: dict[Any, Array] = dict(_inputs(order, given, targets[0].name))
     if is_wide:
-        values = {t: v.astype(np.float64) if v.dtype.kind == "f" else v for t, v in values.items()}
+        is_float = {t: dtypes.is_float(t.dtype) for t in values}
+        values = {t: v.astype(np.float64) if is_float[t] else v for t, v in values.items()}
     else:
         values = {t: v.copy() if t in targets else v for t, v in values.items()}
     last_use = {tensor: op for op in order for tensor in op.input_tensors}
@@ -200,12 +201,7 @@ def _value_domain(op: ComputeOp, arrays: Arrays, is_wide: bool) -> Domain:
     def storage(dtype: str) -> np.dtype[np.generic]:
         return np.dtype("float64") if is_wide and dtypes.is_float(dtype) else numeric.storage(dtype)
 
-    def finish(result: Array, dtype: str) -> Array:
-        if is_wide or dtypes.element(dtype) != "bfloat16":
-            return result
-        return np.asarray(numeric.round_bfloat16(result))
-
-    return Domain(element, storage, lambda reducer: REDUCTIONS[reducer.op], _identity, finish)
+    return Domain(element, storage, lambda reducer: REDUCTIONS[reducer.op], _identity)
 
 
 def _identity(reducer: Reducer, dtype: str) -> Any:
@@ -227,7 +223,6 @@ def _magnitude_domain(op: ComputeOp, values: Arrays, magnitudes: Arrays) -> Doma
         storage=lambda dtype: np.dtype("float64"),
         ufunc=ufunc,
         identity=lambda reducer, dtype: 0.0,
-        finish=lambda result, dtype: result,
     )
 
 

@@ -30,7 +30,7 @@ from dlcompiler.ir import const as make_const
 from dlcompiler.ir import logical as join
 from dlcompiler.ir.expr import condition as as_condition
 from dlcompiler.te.definition import (
-    check_data_dtype,
+    checked_data_dtype,
     checked_extent,
     checked_name,
     checked_shape,
@@ -50,7 +50,7 @@ MAX = Reducer("max", "max")
 
 
 def placeholder(
-    shape: Sequence[int] | int, dtype: str = "float32", name: str | None = None
+    shape: Sequence[int] | int, dtype: Any = "float32", name: str | None = None
 ) -> Tensor:
     """Declare an input tensor.
 
@@ -58,15 +58,15 @@ def placeholder(
     ----------
     shape : tuple of int
         Extent of each dimension; 0 is allowed.
-    dtype : str
+    dtype : str or numpy.dtype
         Element type.
     name : str, optional
         Unique names are made up for unnamed inputs.
     """
     name = checked_name(name, "te.placeholder") if name is not None else next(_placeholder_names)
     where = f"te.placeholder {name}"
-    check_data_dtype(dtype, where)
-    return PlaceholderOp(name, checked_shape(shape, where), dtype).output(0)
+    element = checked_data_dtype(dtype, where)
+    return PlaceholderOp(name, checked_shape(shape, where), element).output(0)
 
 
 def compute(
@@ -179,7 +179,7 @@ def var(name: str = "n", dtype: str = "int32") -> Expr:
     )
 
 
-def const(value: complex, dtype: str = "int32") -> Const:
+def const(value: complex, dtype: Any = "int32") -> Const:
     """Make a literal of `dtype`."""
     return make_const(value, dtype)
 
@@ -306,14 +306,14 @@ indexdiv = floordiv
 indexmod = floormod
 
 
-def min_value(dtype: str) -> Const:
+def min_value(dtype: Any) -> Const:
     """Return the smallest value of `dtype` (minus infinity for floats)."""
-    return make_const(dtypes.min_value(dtype), dtype)
+    return make_const(dtypes.min_value(dtypes.as_dtype(dtype)), dtype)
 
 
-def max_value(dtype: str) -> Const:
+def max_value(dtype: Any) -> Const:
     """Return the largest value of `dtype` (infinity for floats)."""
-    return make_const(dtypes.max_value(dtype), dtype)
+    return make_const(dtypes.max_value(dtypes.as_dtype(dtype)), dtype)
 
 
 def _float_function(name: str, value: Any) -> Expr:

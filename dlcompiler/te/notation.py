@@ -9,6 +9,9 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+import numpy as np
+
+from dlcompiler import dtypes
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Axis, Expr, Not, const, logical
 from dlcompiler.ir import cast as convert
@@ -153,8 +156,8 @@ def _tensor(statement: Statement, name: str, declarations: Mapping[str, Any]) ->
 def _shape_and_dtype(declared: Any, name: str) -> tuple[tuple[int, ...], str]:
     where = f"{WHERE}, {name}"
     match declared:
-        case [shape, str(dtype)]:
-            return checked_shape(_sequence(shape, where), where), dtype
+        case [shape, str() | np.dtype() | type() as dtype]:
+            return checked_shape(_sequence(shape, where), where), dtypes.as_dtype(dtype)
     return checked_shape(_sequence(declared, where), where), "float32"
 
 
@@ -181,7 +184,7 @@ def _output(
             target, f"{target.id} is declared with {len(shape)} dimensions", got=shape,
             expected=f"{len(statement.left)} extents",
         )  # fmt: skip
-    has_dtype = len(declared) == 2 and isinstance(declared[1], str)
+    has_dtype = len(declared) == 2 and isinstance(declared[1], str | np.dtype | type)
     return shape, dtype if has_dtype else None
 
 

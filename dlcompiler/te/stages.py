@@ -34,8 +34,6 @@ class Domain:
     """How two elements of a reduction are combined."""
     identity: Callable[[Reducer, str], Any]
     """The result of a reduction over nothing."""
-    finish: Callable[[Array, str], Array]
-    """Rounding of a result to its dtype."""
 
 
 def compute_stage(op: ComputeOp, domain: Domain) -> Array:
@@ -54,7 +52,7 @@ def compute_stage(op: ComputeOp, domain: Domain) -> Array:
     else:
         product = _matrix_product(op, body, domain)
         result = _reduction(op, body, domain) if product is None else product
-    return domain.finish(result, body.dtype)
+    return result
 
 
 def _reduction(op: ComputeOp, body: Reduce, domain: Domain) -> Array:

@@ -46,18 +46,6 @@ def test_unknown_kind(target):
     )
 
 
-def test_bfloat16(target):
-    with pytest.raises(TargetError) as error:
-        emit(_copy("bfloat16"), target)
-    assert str(error.value) == (
-        "generate LLVM code: bfloat16 is not supported here yet\n"
-        "  got       bfloat16\n"
-        "  expected  bool, index, int8, int16, int32, int64, uint8, uint16, uint32, uint64, "
-        "float16, float32, float64\n"
-        "  hint      compute in float32 and cast the inputs before the call"
-    )
-
-
 def test_vectors_are_at_most_64_lanes(target):
     emit(_copy(lanes=64), target)
     with pytest.raises(TargetError) as error:

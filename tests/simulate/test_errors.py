@@ -287,12 +287,6 @@ def test_arrays_that_do_not_fit(arrays, text, loop):
     assert str(error.value) == text
 
 
-def test_bfloat16_parameters_are_refused(loop):
-    X = Buffer("X", (4,), "bfloat16")
-    with pytest.raises(CallError, match="X is bfloat16, which NumPy arrays cannot hold"):
-        interpret(PrimFunc("f", (X,), (), Seq(())), [ONES])
-
-
 def test_an_input_may_be_given_twice(loop):
     X = Buffer("X", (4,), "float32")
     body = loop(i, 4, Store(B, (i,), Load(A, (i,)) + Load(X, (i,))))

@@ -7,6 +7,7 @@ writes can trap, whatever the operands are.
 from __future__ import annotations
 
 from dlcompiler import dtypes
+from dlcompiler.codegen.llvm.bfloat16 import float32_like, in_float32, is_bfloat16, widen
 from dlcompiler.codegen.llvm.types import constant, intrinsic_suffix, value_type
 from dlcompiler.codegen.llvm.writer import Function
 from dlcompiler.errors import InternalError
@@ -18,6 +19,9 @@ _COMPARE = {"lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
 
 def binary(w: Function, op: BinaryOp, dtype: str, a: str, b: str) -> str:
     """Write ``a op b`` of two operands of `dtype`; `divide` writes the divisions of integers."""
+    if is_bfloat16(dtype):
+        wide, is_exact = float32_like(dtype), op in ("min", "max")
+        return in_float32(w, dtype, (a, b), lambda x: binary(w, op, wide, *x), is_exact=is_exact)
     if op in ("min", "max"):
         return _extremum(w, op, dtype, a, b)
     if dtypes.is_float(dtype):
@@ -190,6 +194,8 @@ def select(w: Function, dtype: str, condition_dtype: str, condition: str, a: str
 
 def compare(w: Function, op: CompareOp, dtype: str, a: str, b: str) -> str:
     """Write a comparison of two operands of `dtype`; with NaN only ``ne`` holds."""
+    if is_bfloat16(dtype):
+        return compare(w, op, float32_like(dtype), widen(w, a, dtype), widen(w, b, dtype))
     type_ = value_type(dtype)
     if dtypes.is_float(dtype):
         return w.pure(f"fcmp {'une' if op == 'ne' else 'o' + op} {type_} {a}, {b}")

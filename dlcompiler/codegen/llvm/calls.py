@@ -31,7 +31,7 @@ def call(w: Function, name: str, dtype: str, arguments: tuple[str, ...]) -> str:
         return _integer_abs(w, dtype, arguments[0])
     if not dtypes.is_float(dtype):
         raise InternalError("generate LLVM code", f"{name} of {dtype}")
-    if dtypes.element(dtype) == "float16":
+    if dtypes.element(dtype) in ("float16", "bfloat16"):
         wide = dtypes.with_lanes("float32", dtypes.lanes(dtype))
         widened = tuple(convert(w, argument, dtype, wide) for argument in arguments)
         return convert(w, call(w, name, wide, widened), wide, dtype)

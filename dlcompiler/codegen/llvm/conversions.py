@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dlcompiler import dtypes
 from dlcompiler.codegen.llvm import arithmetic
+from dlcompiler.codegen.llvm.bfloat16 import float32_like, is_bfloat16, narrow, widen
 from dlcompiler.codegen.llvm.types import constant, intrinsic_suffix, value_type
 from dlcompiler.codegen.llvm.writer import Function
 
@@ -14,6 +15,11 @@ def convert(w: Function, value: str, source: str, target: str) -> str:
         return value
     if dtypes.is_bool(target):
         return arithmetic.compare(w, "ne", source, value, constant(0, source))
+    if is_bfloat16(source):
+        wide = float32_like(source)
+        return convert(w, widen(w, value, source), wide, target)
+    if is_bfloat16(target):
+        return _to_bfloat16(w, value, source, target)
     if dtypes.is_float(source):
         return (_resize_float if dtypes.is_float(target) else _to_integer)(w, value, source, target)
     if dtypes.is_float(target):
@@ -63,6 +69,37 @@ def _to_integer(w: Function, value: str, source: str, target: str) -> str:
     suffix = f"{intrinsic_suffix(target)}.{intrinsic_suffix(source)}"
     symbol = w.module.declare(f"llvm.{name}.sat.{suffix}", value_type(target), value_type(source))
     return w.pure(f"call {value_type(target)} {symbol}({value_type(source)} {value})")
+
+
+def _to_bfloat16(w: Function, value: str, source: str, target: str) -> str:
+    """Round once: all steps but the last are exact, or to odd."""
+    wide = float32_like(target)
+    if dtypes.is_float(source):
+        if dtypes.bits(source) > 32:
+            return narrow(w, _rounded_to_odd(w, value, source, wide), target)
+        return narrow(w, convert(w, value, source, wide), target)
+    if dtypes.bits(source) <= 16:
+        return narrow(w, _from_integer(w, value, source, wide), target)
+    double = dtypes.with_lanes("float64", dtypes.lanes(source))
+    if dtypes.bits(source) > 32:
+        value = _sticky(w, value, source)
+    return convert(w, _from_integer(w, value, source, double), double, target)
+
+
+def _sticky(w: Function, value: str, dtype: str) -> str:
+    """Write an integer of 64 bits with 53 of them, the last of which records that more were set.
+
+    One that has no more is unchanged.
+    """
+    type_, condition = value_type(dtype), dtypes.with_lanes("bool", dtypes.lanes(dtype))
+    lost = w.pure(f"and {type_} {value}, {constant(0x7FF, dtype)}")
+    some = w.pure(f"add {type_} {lost}, {constant(0x7FF, dtype)}")  # reaches bit 11 unless 0
+    joined = w.pure(f"or {type_} {value}, {some}")
+    kept = w.pure(f"and {type_} {joined}, {constant(-0x800, dtype)}")
+    offset, limit = (0, 2**53) if _is_unsigned(dtype) else (2**53, 2**54)
+    shifted = w.pure(f"add {type_} {value}, {constant(offset, dtype)}")
+    is_large = w.pure(f"icmp ugt {type_} {shifted}, {constant(limit, dtype)}")
+    return arithmetic.select(w, dtype, condition, is_large, kept, value)
 
 
 def _resize_float(w: Function, value: str, source: str, target: str) -> str:

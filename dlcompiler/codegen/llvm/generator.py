@@ -42,7 +42,7 @@ def emit(func: PrimFunc, target: Target) -> Source:
     Raises
     ------
     TargetError
-        For bfloat16, float16 where the machine does not convert it, vectors of more than 64
+        For float16 where the machine does not convert it, vectors of more than 64
         lanes, and reserved names.
     """
     if func.name in RESERVED or func.name.startswith(("llvm.", "dlc_")) or not func.name:

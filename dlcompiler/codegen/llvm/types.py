@@ -9,6 +9,7 @@ from functools import cache
 
 from dlcompiler import dtypes
 from dlcompiler.errors import TargetError
+from dlcompiler.ir import numeric
 
 MAX_LANES = 64
 """Longer vectors make LLVM slow or abort; no machine has them."""
@@ -19,17 +20,8 @@ _PLAIN_IDENTIFIER = re.compile(r"[A-Za-z._$-][A-Za-z0-9._$-]*")
 
 @cache
 def scalar_type(dtype: str) -> str:
-    """Return the LLVM type of one lane's value: ``i1`` for bool, ``i64`` for index."""
-    element = dtypes.element(dtype)
-    if element == "bfloat16":
-        raise TargetError(
-            "generate LLVM code",
-            "bfloat16 is not supported here yet",
-            got=dtype,
-            expected=", ".join(name for name in dtypes.SCALARS if name != "bfloat16"),
-            hint="compute in float32 and cast the inputs before the call",
-        )
-    return _FLOATS.get(element) or f"i{dtypes.bits(element)}"
+    """Return the LLVM type of one lane's value: ``i1`` for bool, ``i16`` for bfloat16."""
+    return _FLOATS.get(dtypes.element(dtype)) or f"i{dtypes.bits(dtype)}"
 
 
 @cache
@@ -74,7 +66,7 @@ def intrinsic_suffix(dtype: str) -> str:
     ('v8f32', 'i64')
     """
     lanes = dtypes.lanes(dtype)
-    letter = "f" if dtypes.is_float(dtype) else "i"
+    letter = "f" if dtypes.element(dtype) in _FLOATS else "i"
     return ("" if lanes == 1 else f"v{lanes}") + f"{letter}{dtypes.bits(dtype)}"
 
 
@@ -112,6 +104,8 @@ def _scalar_constant(value: bool | int | float, element: str) -> str:
 
 def _float_constant(value: float, element: str) -> str:
     """Return a float by its bits: LLVM writes a float as the double of the same value."""
+    if element == "bfloat16":
+        return str(numeric.literal(value, element).view("int16"))
     if element == "float16":
         (bits,) = struct.unpack("<H", struct.pack("<e", _rounded(value, "e")))
         return f"0xH{bits:04X}"
