@@ -38,23 +38,31 @@ def work_of(outputs: Iterable[Tensor]) -> Work:
     by a better algorithm, is measured against the same work.
     """
     results = list(outputs)
-    needed = {tensor: [(0, extent) for extent in tensor.shape] for tensor in results}
+    needed = {tensor: [(0, extent) for extent in tensor.static_shape] for tensor in results}
     flops = 0
     moved = sum(_bytes(tensor) for tensor in results)
     for op in reversed(post_order(results)):
-        tensor = op.output(0)
         if isinstance(op, PlaceholderOp):
-            moved += _bytes(tensor)
+            moved += _bytes(op.output(0))
             continue
-        region = needed[tensor]
+        region = _joint_region([needed[t] for t in op.outputs if t in needed])
         points = math.prod(end - first for first, end in region)
-        flops += points * math.prod(axis.extent for axis in op.reduce_axis) * expr_flops(op.body)
+        points *= math.prod(axis.static_extent for axis in op.reduce_axis)
+        flops += points * sum(expr_flops(body) for body in op.bodies)
         _add_needs(op, region, needed)
     return Work(flops, moved)
 
 
+def _joint_region(regions: list[Region]) -> Region:
+    """Return what is computed of an operation's outputs: they are computed together."""
+    joint = regions[0]
+    for region in regions[1:]:
+        joint = [*map(_union, joint, region)]
+    return joint
+
+
 def _bytes(tensor: Tensor) -> int:
-    return math.prod(tensor.shape) * dtypes.bytes_of(tensor.dtype)
+    return math.prod(tensor.static_shape) * dtypes.bytes_of(tensor.dtype)
 
 
 def _add_needs(op: ComputeOp, region: Region, needed: dict[Tensor, Region]) -> None:
@@ -63,13 +71,13 @@ def _add_needs(op: ComputeOp, region: Region, needed: dict[Tensor, Region]) -> N
         axis.var: Interval(first, end - 1)
         for axis, (first, end) in zip(op.axis, region, strict=True)
     }
-    ranges.update((axis.var, Interval(0, axis.extent - 1)) for axis in op.reduce_axis)
+    ranges.update((axis.var, Interval(0, axis.static_extent - 1)) for axis in op.reduce_axis)
     is_empty = any(interval.high < interval.low for interval in ranges.values())
     analyzer = Analyzer(ranges)
-    for load in walk(op.body):
+    for load in (node for body in op.bodies for node in walk(body)):
         if not isinstance(load, TensorLoad) or not isinstance(load.tensor, Tensor):
             continue
-        shape = load.tensor.shape
+        shape = load.tensor.static_shape
         read = [
             (0, 0) if is_empty else _span(analyzer.interval(index), extent)
             for index, extent in zip(load.indices, shape, strict=True)

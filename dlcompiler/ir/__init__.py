@@ -2,12 +2,16 @@
 
 The whole grammar::
 
-    PrimFunc  = (name, params: Buffer*, body: Stmt, axes)
-    Stmt      = For(var, extent, kind, body, origin)  kind: serial parallel vectorized unrolled
-              | Store(buffer, indices, value, origin)
+    PrimFunc  = (name, params: (Buffer | Var)*, outputs, body: Stmt, axes, symbols: Var*)
+    Stmt      = For(var, extent, kind, body, origin, annotations)
+                                      kind: serial parallel vectorized unrolled
+              | Store(buffer, indices, value, origin, predicate?)
               | If(condition, then, otherwise?)
               | Seq(statements)
-              | Allocate(buffer, body, origin)
+              | Allocate(buffer, body, origin, is_double)
+              | Let(var, value, body)
+              | Prefetch(buffer, indices)             a hint, reads nothing
+              | Assert(condition, message)
     Expr      = Const(value, dtype) | Var(name, dtype)
               | Binary(op, a, b)    op: add sub mul div floordiv floormod truncdiv truncmod min max
               | Compare(op, a, b)   op: eq ne lt le gt ge
@@ -15,9 +19,13 @@ The whole grammar::
               | Cast(value, dtype)  | Call(name, args, dtype)
               | Select(condition, a, b)                       both sides are evaluated
               | IfThenElse(condition, a, b)                   only the chosen side is evaluated
-              | Load(buffer, indices)
+              | Load(buffer, indices, predicate?)
               | Ramp(base, stride, lanes) | Broadcast(value, lanes)
-              | TensorLoad(tensor, indices) | Reduce(reducer, value, axes)     gone after lowering
+              | TensorLoad(tensor, indices)                                    gone after lowering
+              | Reduce(reducer, values, axes, condition?, init?, index)        gone after lowering
+
+A number of elements or iterations in a shape (`Extent`) is an int where it is known, else an
+expression over the function's symbols, which are variables of dtype ``index``.
 
 Semantics that every consumer (interpreter, code generator, simplifier) keeps:
 
@@ -41,6 +49,7 @@ from dlcompiler.ir.expr import (
     Compare,
     Const,
     Expr,
+    Extent,
     IfThenElse,
     Load,
     Logical,
@@ -63,18 +72,33 @@ from dlcompiler.ir.expr import (
 )
 from dlcompiler.ir.func import PrimFunc
 from dlcompiler.ir.printer import Printed, format_expr, print_func
-from dlcompiler.ir.rewrite import depth, free_vars, rewrite, substitute, tree_size, walk
+from dlcompiler.ir.rewrite import (
+    combine,
+    depth,
+    free_vars,
+    rewrite,
+    substitute,
+    tree_size,
+    walk,
+)
+from dlcompiler.ir.specialize import extent_value, specialize
 from dlcompiler.ir.stmt import (
     Allocate,
+    Assert,
     Buffer,
     For,
     If,
+    Let,
     LoopKind,
     Origin,
+    Prefetch,
     Seq,
     StepRef,
     Stmt,
     Store,
+    extent_binary,
+    extent_expr,
+    extent_product,
     seq,
 )
 from dlcompiler.ir.structural import structural_equal, structural_key
@@ -82,6 +106,7 @@ from dlcompiler.ir.verify import verify_func
 
 __all__ = [
     "Allocate",
+    "Assert",
     "Axis",
     "Binary",
     "Broadcast",
@@ -91,15 +116,18 @@ __all__ = [
     "Compare",
     "Const",
     "Expr",
+    "Extent",
     "For",
     "If",
     "IfThenElse",
+    "Let",
     "Load",
     "Logical",
     "LoopKind",
     "Not",
     "Operators",
     "Origin",
+    "Prefetch",
     "PrimFunc",
     "Printed",
     "Ramp",
@@ -116,9 +144,14 @@ __all__ = [
     "as_expr",
     "binary",
     "cast",
+    "combine",
     "compare",
     "const",
     "depth",
+    "extent_binary",
+    "extent_expr",
+    "extent_product",
+    "extent_value",
     "format_expr",
     "free_vars",
     "index_const",
@@ -126,6 +159,7 @@ __all__ = [
     "print_func",
     "rewrite",
     "seq",
+    "specialize",
     "structural_equal",
     "structural_key",
     "substitute",

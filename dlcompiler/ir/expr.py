@@ -34,6 +34,8 @@ BinaryOp: TypeAlias = Literal[
 CompareOp: TypeAlias = Literal["eq", "ne", "lt", "le", "gt", "ge"]
 LogicalOp: TypeAlias = Literal["and", "or"]
 AxisKind: TypeAlias = Literal["data", "reduce"]
+Extent: TypeAlias = "int | Expr"
+"""A number of iterations or elements: a number where it is known, else an index expression."""
 T = TypeVar("T")
 
 INTEGER_ONLY = frozenset({"floordiv", "floormod", "truncdiv", "truncmod"})
@@ -270,10 +272,14 @@ class Call(Expr):
 
 @node
 class Load(Expr):
-    """One element (or, with vector indices, several) of a buffer."""
+    """One element (or, with vector indices, several) of a buffer.
+
+    Under a `predicate`, a vector of conditions, the other lanes are 0 and read nothing.
+    """
 
     buffer: Buffer
     indices: tuple[Expr, ...]
+    predicate: Expr | None = None
     dtype: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -313,7 +319,7 @@ class TensorHandle(Protocol):
         """Name of the tensor."""
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> tuple[Extent, ...]:
         """Extent of each dimension; [1]."""
 
     @property
@@ -344,7 +350,7 @@ class Axis(Operators):
     def __init__(
         self,
         name: str,
-        extent: int,
+        extent: Extent,
         kind: AxisKind,
         *,
         start: int = 0,
@@ -373,45 +379,86 @@ class Axis(Operators):
         return f"Axis({self.name}, extent={self.extent}, {self.kind})"
 
     @property
+    def static_extent(self) -> int:
+        """Number of iterations, which must be known; [1]."""
+        if not isinstance(self.extent, int):
+            raise ExpressionError(
+                f"extent of {self.name}", "it is known only when the program runs",
+                got=str(self.extent), hint="give the symbols values first: te.specialize",
+            )  # fmt: skip
+        return self.extent
+
+    @property
     def dom(self) -> range:
-        """The values the axis takes."""
-        return range(self.start, self.start + self.extent)
+        """The values the axis takes, where its extent is a number."""
+        return range(self.start, self.start + self.static_extent)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reducer:
-    """A commutative reduction: its name and the binary operation that combines two values."""
+    """A commutative, associative way to combine partial results of one or several values.
+
+    Either `op`, an operation on single values, or `results`: expressions of `lhs` and `rhs`, the
+    variables for the values of two partial results.
+    """
 
     name: str
-    op: BinaryOp
+    op: BinaryOp | None = None
+    lhs: tuple[Var, ...] = ()
+    rhs: tuple[Var, ...] = ()
+    results: tuple[Expr, ...] = ()
+    identities: tuple[Expr, ...] = ()
+    """Of `results`: the partial result over nothing."""
 
     def identity(self, dtype: str) -> Const:
-        """Return the value that changes nothing when combined."""
+        """Return the value that changes nothing when `op` combines it."""
         match self.op:
             case "add":
                 return const(0, dtype)
+            case "mul":
+                return const(1, dtype)
             case "min":
                 return const(dtypes.max_value(dtype), dtype)
             case "max":
                 return const(dtypes.min_value(dtype), dtype)
         raise AssertionError(self.op)
 
-    def combine(self, a: Expr, b: Expr) -> Expr:
-        """Return the expression that merges two partial results."""
-        return Binary(self.op, a, b)
+    def identity_of(self, values: Sequence[Expr]) -> tuple[Expr, ...]:
+        """Return the partial result over no points, for `values` reduced together."""
+        if self.op is not None:
+            return tuple(self.identity(value.dtype) for value in values)
+        return self.identities
 
 
 @node
 class Reduce(Expr):
-    """`value` combined over all points of `axes`."""
+    """One result of `values`, combined over all points of `axes` where `condition` holds.
+
+    The reduction starts from `init`, where given, else from the reducer's identity. A reducer of
+    several values makes several results; `index` says which one this is. All of them stand at the
+    top of one operation.
+    """
 
     reducer: Reducer
-    value: Expr
+    values: tuple[Expr, ...]
     axes: tuple[Axis, ...]
+    condition: Expr | None = None
+    init: tuple[Expr, ...] = ()
+    index: int = 0
     dtype: str = field(init=False)
 
     def __post_init__(self) -> None:
-        _set(self, "dtype", self.value.dtype)
+        _set(self, "dtype", self.values[self.index].dtype)
+
+    @property
+    def value(self) -> Expr:
+        """What is combined to this result."""
+        return self.values[self.index]
+
+    @property
+    def start(self) -> tuple[Expr, ...]:
+        """The results over no points."""
+        return self.init or self.reducer.identity_of(self.values)
 
 
 # -- building ---------------------------------------------------------------------------------

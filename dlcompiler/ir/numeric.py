@@ -106,7 +106,12 @@ _PLAIN: dict[str, Function] = {
     "floormod": operator.mod,
 }
 
-REDUCTIONS: dict[str, np.ufunc] = {"add": np.add, "min": np.minimum, "max": np.maximum}
+REDUCTIONS: dict[str, np.ufunc] = {
+    "add": np.add,
+    "mul": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+}
 
 
 def binary_function(op: BinaryOp, dtype: str, *, vector: bool = False) -> Function:

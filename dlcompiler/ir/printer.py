@@ -32,7 +32,7 @@ from dlcompiler.ir.expr import (
     Var,
 )
 from dlcompiler.ir.rewrite import tree_size
-from dlcompiler.ir.stmt import Allocate, Buffer, For, If, Seq, Stmt, Store
+from dlcompiler.ir.stmt import Allocate, Assert, Buffer, For, If, Let, Prefetch, Seq, Stmt, Store
 
 if TYPE_CHECKING:
     from dlcompiler.ir.func import PrimFunc
@@ -122,8 +122,11 @@ def _expr(expr: Expr) -> tuple[str, int]:  # noqa: C901 - one case per node
             return f"if_then_else({_list(condition, a, b)})", PRECEDENCE["atom"]
         case Call(name, args, _):
             return f"{name}({_list(*args)})", PRECEDENCE["atom"]
-        case Load(buffer, indices):
+        case Load(buffer, indices, None):
             return f"{buffer.name}[{_list(*indices)}]", PRECEDENCE["atom"]
+        case Load(buffer, indices, predicate) if predicate is not None:
+            text = f"{buffer.name}[{_list(*indices)}] where {_wrap(predicate, 1)}"
+            return f"({text})", PRECEDENCE["atom"]
         case TensorLoad(tensor, indices):
             return f"{tensor.name}[{_list(*indices)}]", PRECEDENCE["atom"]
         case Ramp(base, stride, lanes):
@@ -132,11 +135,21 @@ def _expr(expr: Expr) -> tuple[str, int]:  # noqa: C901 - one case per node
             return f"{_text(base)} : +{lanes}{suffix}", 0
         case Broadcast(value, lanes):
             return f"broadcast({_text(value)}, {lanes})", PRECEDENCE["atom"]
-        case Reduce(reducer, value, axes):
-            names = ", ".join(axis.name for axis in axes)
-            return f"{reducer.name}({_text(value)}, axis=[{names}])", PRECEDENCE["atom"]
+        case Reduce():
+            return _reduce(expr), PRECEDENCE["atom"]
         case _:
             raise AssertionError(f"unknown expression {type(expr)}")
+
+
+def _reduce(expr: Reduce) -> str:
+    value = _text(expr.value) if len(expr.values) == 1 else f"({_list(*expr.values)})"
+    parts = [value, f"axis=[{', '.join(axis.name for axis in expr.axes)}]"]
+    if expr.condition is not None:
+        parts.append(f"where={_text(expr.condition)}")
+    if expr.init:
+        parts.append(f"init={_list(*expr.init)}")
+    which = "" if len(expr.values) == 1 else f"[{expr.index}]"
+    return f"{expr.reducer.name}({', '.join(parts)}){which}"
 
 
 def _list(*exprs: Expr) -> str:
@@ -158,6 +171,7 @@ def format_axis(axis: Axis) -> str:
 def format_store(store: Store) -> str:
     """Return an assignment; an update of the element itself prints as ``+=`` or ``max=``."""
     target = f"{store.buffer.name}[{_list(*store.indices)}]"
+    mask = "" if store.predicate is None else f" where {format_expr(store.predicate)}"
     match store.value:
         case Binary("add" | "mul" | "min" | "max" as op, Load(buffer, indices), value) if (
             buffer is store.buffer
@@ -165,15 +179,16 @@ def format_store(store: Store) -> str:
             and _list(*indices) == _list(*store.indices)
         ):
             symbol = {"add": "+", "mul": "*"}.get(op, op)
-            return f"{target} {symbol}= {format_expr(value)}"
-    return f"{target} = {format_expr(store.value)}"
+            return f"{target} {symbol}= {format_expr(value)}{mask}"
+    return f"{target} = {format_expr(store.value)}{mask}"
 
 
 def format_loop(loop: For) -> str:
-    """Return the head of a loop."""
+    """Return the head of a loop, with its pragmas behind it."""
     extent = format_expr(loop.extent)
     domain = f"range({extent})" if loop.kind == "serial" else f"{loop.kind}({extent})"
-    return f"for {loop.var.name} in {domain}:"
+    pragmas = "".join(f"  # {name} = {value}" for name, value in loop.annotations)
+    return f"for {loop.var.name} in {domain}:{pragmas}"
 
 
 def print_func(func: PrimFunc) -> Printed:
@@ -184,7 +199,9 @@ def print_func(func: PrimFunc) -> Printed:
     Printed
         The text, with the line number of every statement.
     """
-    params = ", ".join(format_buffer(buffer) for buffer in func.params)
+    params = ", ".join(
+        f"{p.name}: {p.dtype}" if isinstance(p, Var) else format_buffer(p) for p in func.params
+    )
     lines = [f"def {func.name}({params}):"]
     line_of: dict[int, int] = {}
     statement_at: dict[int, Stmt] = {}
@@ -199,7 +216,9 @@ def print_func(func: PrimFunc) -> Printed:
     return Printed("\n".join(lines) + "\n", line_of, statement_at)
 
 
-def _print_stmt(stmt: Stmt, depth: int, emit: Callable[[int, str, Stmt | None], None]) -> None:
+def _print_stmt(  # noqa: C901 - one case per node
+    stmt: Stmt, depth: int, emit: Callable[[int, str, Stmt | None], None]
+) -> None:
     match stmt:
         case For():
             emit(depth, format_loop(stmt), stmt)
@@ -217,8 +236,16 @@ def _print_stmt(stmt: Stmt, depth: int, emit: Callable[[int, str, Stmt | None], 
                 emit(depth, "pass", stmt)
             for statement in statements:
                 _print_stmt(statement, depth, emit)
-        case Allocate(buffer, body):
-            emit(depth, f"allocate {format_buffer(buffer)}", stmt)
+        case Allocate(buffer, body, _, is_double):
+            double = ", twice" if is_double else ""
+            emit(depth, f"allocate {format_buffer(buffer)}{double}", stmt)
             _print_stmt(body, depth, emit)
+        case Let(var, value, body):
+            emit(depth, f"{var.name} = {format_expr(value)}", stmt)
+            _print_stmt(body, depth, emit)
+        case Prefetch(buffer, indices):
+            emit(depth, f"prefetch {buffer.name}[{_list(*indices)}]", stmt)
+        case Assert(condition, message):
+            emit(depth, f"assert {format_expr(condition)}, {message!r}", stmt)
         case _:
             emit(depth, f"<{type(stmt).__name__}>", stmt)  # the verifier refuses it

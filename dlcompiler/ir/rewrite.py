@@ -6,11 +6,11 @@ All three treat a program as a graph: a node that is reached twice is visited on
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TypeAlias, TypeVar, cast, overload
 
-from dlcompiler.ir.expr import Expr, Var
+from dlcompiler.ir.expr import Binary, Expr, Reducer, Var
 from dlcompiler.ir.stmt import Stmt
 
 Node: TypeAlias = Expr | Stmt
@@ -19,8 +19,8 @@ T = TypeVar("T", Expr, Stmt)
 # The fields of a node that hold nodes or tuples of nodes; all others are data.
 CHILD_FIELDS = frozenset(
     {
-        "a", "b", "args", "base", "body", "condition", "extent", "indices", "otherwise",
-        "statements", "stride", "then", "value",
+        "a", "b", "args", "base", "body", "condition", "extent", "indices", "init",
+        "otherwise", "predicate", "statements", "stride", "then", "value", "values",
     }
 )  # fmt: skip
 
@@ -144,6 +144,14 @@ def substitute(node: T, values: Mapping[Var, Expr]) -> T:
     if not values:
         return node
     return rewrite(node, lambda n: values.get(n, n) if isinstance(n, Var) else n)
+
+
+def combine(reducer: Reducer, a: Sequence[Expr], b: Sequence[Expr]) -> tuple[Expr, ...]:
+    """Return the expressions that merge two partial results."""
+    if reducer.op is not None:
+        return tuple(Binary(reducer.op, x, y) for x, y in zip(a, b, strict=True))
+    values = dict(zip((*reducer.lhs, *reducer.rhs), (*a, *b), strict=True))
+    return tuple(substitute(result, values) for result in reducer.results)
 
 
 def free_vars(node: Node) -> set[Var]:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from dlcompiler.ir.expr import Expr, Var, node
+from dlcompiler.errors import InternalError
+from dlcompiler.ir.expr import BinaryOp, Expr, Extent, Var, binary, fold_index, index_const, node
 
 LoopKind: TypeAlias = Literal["serial", "parallel", "vectorized", "unrolled"]
 
@@ -34,14 +35,15 @@ class Buffer:
     """A block of memory with a shape.
 
     `strides` counts elements per step of each dimension. `scope` names the memory
-    (``global``, ``local`` …); `alignment` is in bytes.
+    (``global``, ``local`` …); `alignment` is in bytes. An extent is a number where it is known,
+    else an expression of the function's symbols.
     """
 
     name: str
-    shape: tuple[int, ...]
+    shape: tuple[Extent, ...]
     dtype: str
     scope: str = "global"
-    strides: tuple[int, ...] = ()
+    strides: tuple[Extent, ...] = ()
     alignment: int = 64
 
     def __post_init__(self) -> None:
@@ -49,21 +51,70 @@ class Buffer:
             object.__setattr__(self, "strides", compact_strides(self.shape))
 
     @property
-    def size(self) -> int:
+    def size(self) -> Extent:
         """Number of elements that the shape covers."""
-        size = 1
-        for extent in self.shape:
-            size *= extent
-        return size
+        return extent_product(self.shape)
+
+    @property
+    def is_static(self) -> bool:
+        """Tell whether shape and strides are numbers."""
+        return all(isinstance(extent, int) for extent in (*self.shape, *self.strides))
+
+    @property
+    def static_shape(self) -> tuple[int, ...]:
+        """The shape, which must be known."""
+        return static(self.shape, self.name)
+
+    @property
+    def static_strides(self) -> tuple[int, ...]:
+        """The strides, which must be known."""
+        return static(self.strides, self.name)
 
 
-def compact_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+def static(extents: tuple[Extent, ...], name: str) -> tuple[int, ...]:
+    """Return extents that must be numbers: those of `name`."""
+    numbers = tuple(extent for extent in extents if isinstance(extent, int))
+    if len(numbers) != len(extents):
+        raise InternalError(
+            f"shape of {name}", "it is known only when the program runs",
+            got=f"({', '.join(map(str, extents))})",
+        )  # fmt: skip
+    return numbers
+
+
+def extent_product(extents: Iterable[Extent]) -> Extent:
+    """Return the number of points of a box: a number where all extents are."""
+    size: Extent = 1
+    for extent in extents:
+        size = extent_binary("mul", size, extent)
+    return size
+
+
+def extent_binary(op: BinaryOp, a: Extent, b: Extent) -> Extent:
+    """Compute with extents: numbers give a number, symbols an expression."""
+    if isinstance(a, int) and isinstance(b, int):
+        return fold_index(op, a, b)
+    if op == "mul" and a in (0, 1) and isinstance(a, int):
+        return b if a else 0
+    if op == "mul" and b in (0, 1) and isinstance(b, int):
+        return a if b else 0
+    if op == "floordiv" and isinstance(b, int) and b == 1:
+        return a
+    return binary(op, extent_expr(a), extent_expr(b))
+
+
+def extent_expr(extent: Extent) -> Expr:
+    """Return an extent as an expression of dtype ``index``."""
+    return index_const(extent) if isinstance(extent, int) else extent
+
+
+def compact_strides(shape: tuple[Extent, ...]) -> tuple[Extent, ...]:
     """Return the row-major strides of `shape`, in elements."""
-    strides: list[int] = []
-    step = 1
+    strides: list[Extent] = []
+    step: Extent = 1
     for extent in reversed(shape):
         strides.append(step)
-        step *= extent
+        step = extent_binary("mul", step, extent)
     return tuple(reversed(strides))
 
 
@@ -82,16 +133,22 @@ class For(Stmt):
     kind: LoopKind
     body: Stmt
     origin: Origin = ()
+    annotations: tuple[tuple[str, int | str], ...] = ()
+    """Pragmas: (name, value), which passes and code generators may heed."""
 
 
 @node
 class Store(Stmt):
-    """An assignment to one element (or, with vector indices, several) of a buffer."""
+    """An assignment to one element (or, with vector indices, several) of a buffer.
+
+    Under a `predicate`, a vector of conditions, only the lanes where it holds are written.
+    """
 
     buffer: Buffer
     indices: tuple[Expr, ...]
     value: Expr
     origin: Origin = ()
+    predicate: Expr | None = None
 
 
 @node
@@ -112,11 +169,40 @@ class Seq(Stmt):
 
 @node
 class Allocate(Stmt):
-    """A buffer that lives while `body` runs; its contents start undefined."""
+    """A buffer that lives while `body` runs; its contents start undefined.
+
+    `is_double` asks for two copies, so that one is filled while the other is read.
+    """
 
     buffer: Buffer
     body: Stmt
     origin: Origin = ()
+    is_double: bool = False
+
+
+@node
+class Let(Stmt):
+    """A value computed once: `var` stands for it in `body`."""
+
+    var: Var
+    value: Expr
+    body: Stmt
+
+
+@node
+class Prefetch(Stmt):
+    """A hint to bring an element near; it reads nothing, and the element need not exist."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+
+
+@node
+class Assert(Stmt):
+    """A condition that must hold here: where it does not, the program stops with `message`."""
+
+    condition: Expr
+    message: str
 
 
 def seq(statements: Iterable[Stmt]) -> Stmt:

@@ -6,7 +6,7 @@ import dataclasses
 from functools import cache
 from typing import Any, TypeAlias
 
-from dlcompiler.ir.expr import Axis, Const, Expr, Reduce, TensorLoad, Var
+from dlcompiler.ir.expr import Axis, Const, Expr, Reduce, Reducer, TensorLoad, Var
 from dlcompiler.ir.stmt import Buffer, Stmt
 
 Key: TypeAlias = tuple[Any, ...]
@@ -67,8 +67,9 @@ class _Table:
                 return ("Const", type(value).__name__, repr(value), dtype)
             case TensorLoad(tensor, indices):
                 return ("TensorLoad", id(tensor), self.field(indices))
-            case Reduce(reducer, value, axes):
-                return ("Reduce", reducer.name, self.field(axes), self.number(value))
+            case Reduce(reducer, values, axes, condition, init, index):
+                parts = (values, axes, condition, init, self.reducer(reducer))
+                return ("Reduce", reducer.name, index, *map(self.field, parts))
         kind: type = type(node)
         fields = (self.field(getattr(node, name)) for name in _field_names(kind))
         return (kind.__name__, getattr(node, "dtype", None), *fields)
@@ -80,10 +81,17 @@ class _Table:
             case tuple():
                 return tuple(self.field(item) for item in value)
             case Axis():
-                return (self.identity(value), value.start, value.extent, self.number(value.var))
+                extent = self.field(value.extent)
+                return (self.identity(value), value.start, extent, self.number(value.var))
             case Buffer(_, shape, dtype, scope, strides):
-                return (self.identity(value), shape, dtype, scope, strides)
+                return (self.identity(value), self.field(shape), dtype, scope, self.field(strides))
         return value
+
+    def reducer(self, reducer: Reducer) -> tuple[Expr, ...] | None:
+        """Return what tells apart the reducers of one name."""
+        if reducer.op is not None:
+            return None
+        return (*reducer.lhs, *reducer.rhs, *reducer.results, *reducer.identities)
 
     def identity(self, handle: Var | Axis | Buffer) -> int:
         return self.handles.setdefault(id(handle), len(self.handles)) if self.rename else id(handle)

@@ -28,7 +28,20 @@ from dlcompiler.ir.expr import (
 from dlcompiler.ir.func import PrimFunc
 from dlcompiler.ir.printer import format_store
 from dlcompiler.ir.rewrite import walk
-from dlcompiler.ir.stmt import Allocate, Buffer, For, If, Origin, Seq, StepRef, Stmt, Store
+from dlcompiler.ir.stmt import (
+    Allocate,
+    Assert,
+    Buffer,
+    For,
+    If,
+    Let,
+    Origin,
+    Prefetch,
+    Seq,
+    StepRef,
+    Stmt,
+    Store,
+)
 
 
 def verify_func(func: PrimFunc, after: str = "") -> None:
@@ -58,19 +71,22 @@ class _Verifier:
     def __init__(self, func: PrimFunc, after: str) -> None:
         self.func = func
         self.where = f"verify {func.name}" + (f" after {after}" if after else "")
-        self.read_only = frozenset(func.params) - frozenset(func.outputs)
+        self.read_only = frozenset(func.buffers) - frozenset(func.outputs)
         self.checked: set[tuple[int, frozenset[Var], frozenset[Buffer]]] = set()
 
     def check(self) -> None:
         for output in self.func.outputs:
-            if output not in self.func.params:
+            if output not in self.func.buffers:
                 self.fail(f"output {output.name} is not a parameter")
-        self.stmt(self.func.body, frozenset(), frozenset(self.func.params), ())
+        known = frozenset(self.func.variables)
+        for buffer in self.func.buffers:
+            self.shape(buffer, known)
+        self.stmt(self.func.body, known, frozenset(self.func.buffers), ())
 
     def fail(self, problem: str) -> NoReturn:
         raise InternalError(self.where, problem, excerpt=str(self.func))
 
-    def stmt(
+    def stmt(  # noqa: C901 - one case per node
         self, stmt: Stmt, bound: frozenset[Var], buffers: frozenset[Buffer], origin: Origin
     ) -> None:
         match stmt:
@@ -80,20 +96,48 @@ class _Verifier:
             case Store():
                 self.store(stmt, bound, buffers, origin)
             case If(condition, then, otherwise):
-                self.expr(condition, bound, buffers)
-                if condition.dtype != "bool":
-                    self.fail(f"condition {condition} has dtype {condition.dtype}")
+                self.condition(condition, bound, buffers)
                 for branch in (then, otherwise) if otherwise is not None else (then,):
                     self.stmt(branch, bound, buffers, origin)
             case Seq(statements):
                 for statement in statements:
                     self.stmt(statement, bound, buffers, origin)
-            case Allocate(buffer, body, _):
+            case Allocate(buffer, body, _, _):
                 if buffer in buffers:
                     self.fail(f"buffer {buffer.name} is allocated twice")
+                self.shape(buffer, bound)
                 self.stmt(body, bound, buffers | {buffer}, origin)
+            case Let(var, value, body):
+                self.expr(value, bound, buffers)
+                if var in bound:
+                    self.fail(f"variable {var.name} is bound twice")
+                if var.dtype != value.dtype:
+                    self.fail(f"{var.name} is {var.dtype}, its value {value.dtype}")
+                self.stmt(body, bound | {var}, buffers, origin)
+            case Prefetch(buffer, indices):
+                for index in indices:
+                    self.expr(index, bound, buffers)
+                if buffer not in buffers:
+                    self.fail(f"prefetch of {buffer.name}, which is not allocated here")
+                if problem := _index_problem(buffer, indices):
+                    self.fail(f"prefetch of {buffer.name} {problem}")
+            case Assert(condition, _):
+                self.condition(condition, bound, buffers)
             case _:
                 self.fail(f"unknown statement {type(stmt).__name__}")
+
+    def condition(self, condition: Expr, bound: frozenset[Var], buffers: frozenset[Buffer]) -> None:
+        self.expr(condition, bound, buffers)
+        if condition.dtype != "bool":
+            self.fail(f"condition {condition} has dtype {condition.dtype}")
+
+    def shape(self, buffer: Buffer, bound: frozenset[Var]) -> None:
+        """Check that the extents of a buffer are known where it begins."""
+        for extent in (*buffer.shape, *buffer.strides):
+            if isinstance(extent, Expr):
+                self.expr(extent, bound, frozenset())
+                if extent.dtype != "index":
+                    self.fail(f"the extent {extent} of {buffer.name} has dtype {extent.dtype}")
 
     def loop(
         self, var: Var, extent: Expr, bound: frozenset[Var], buffers: frozenset[Buffer]
@@ -111,9 +155,11 @@ class _Verifier:
             self.fail(f"store to {store.buffer.name}, which is not allocated here")
         if store.buffer in self.read_only:
             self.fail(f"store to {store.buffer.name}, which is not an output")
-        for expr in (*store.indices, store.value):
+        mask = () if store.predicate is None else (store.predicate,)
+        for expr in (*store.indices, store.value, *mask):
             self.expr(expr, bound, buffers)
-        if problem := _index_problem(store.buffer, store.indices):
+        problem = _index_problem(store.buffer, store.indices)
+        if problem := problem or _predicate_problem(store.predicate, store.value.dtype):
             self.fail(f"store to {store.buffer.name} {problem}")
         expected = dtypes.with_lanes(store.buffer.dtype, lanes_of(store.indices))
         if store.value.dtype != expected:
@@ -132,7 +178,7 @@ class _Verifier:
             match item:
                 case Var() if item not in bound:
                     self.fail(f"variable {item.name} is used outside its loop")
-                case Load(buffer, _) if buffer not in buffers:
+                case Load(buffer, _, _) if buffer not in buffers:
                     self.fail(f"load of {buffer.name}, which is not allocated here")
             if isinstance(item, Expr) and (problem := _problem(item)):
                 self.fail(problem)
@@ -144,8 +190,8 @@ def _problem(item: Expr) -> str | None:
     match item:
         case TensorLoad() | Reduce():
             return f"{item} is left over from the tensor expression"
-        case Load(buffer, indices):
-            problem = _index_problem(buffer, indices)
+        case Load(buffer, indices, predicate):
+            problem = _index_problem(buffer, indices) or _predicate_problem(predicate, item.dtype)
             return problem and f"load of {buffer.name} {problem}"
         case Binary() | Compare() | Logical() | Select() | IfThenElse() if (
             item.a.dtype != item.b.dtype
@@ -185,6 +231,12 @@ def _index_problem(buffer: Buffer, indices: tuple[Expr, ...]) -> str | None:
         if dtypes.lanes(index.dtype) not in (1, lanes_of(indices)):
             return f"with an index {index} of {dtypes.lanes(index.dtype)} lanes"
     return None
+
+
+def _predicate_problem(predicate: Expr | None, dtype: str) -> str | None:
+    if predicate is None or predicate.dtype == dtypes.with_lanes("bool", dtypes.lanes(dtype)):
+        return None
+    return f"under a predicate of {predicate.dtype}"
 
 
 def _names(refs: Iterable[StepRef]) -> str:

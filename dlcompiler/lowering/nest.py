@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import (
@@ -13,16 +13,17 @@ from dlcompiler.ir import (
     Expr,
     For,
     If,
+    Let,
     Load,
     PrimFunc,
     Reduce,
-    Reducer,
     StepRef,
     Stmt,
     Store,
     TensorLoad,
     Var,
     binary,
+    combine,
     free_vars,
     index_const,
     logical,
@@ -82,8 +83,9 @@ class _Builder:
         for stage in self.state.stages:
             if stage.is_placeholder or stage.is_inlined:
                 continue
-            if stage.tensor not in self.buffers:
-                self.buffers[stage.tensor] = self.internal_buffer(stage)
+            for tensor in stage.tensors:
+                if tensor not in self.buffers:
+                    self.buffers[tensor] = self.internal_buffer(stage, tensor)
             if not isinstance(stage.attachment, AttachedAt):
                 roots.append(stage)
         body = self.with_allocations(roots, seq(self.nest(stage) for stage in roots))
@@ -102,18 +104,19 @@ class _Builder:
                 f"the argument {tensor.name} is not stored as a whole",
                 hint=f"call s[{tensor.name}].compute_root(), or leave it out of the arguments",
             )
-        return Buffer(stage.name, tensor.shape, tensor.dtype)
+        return Buffer(buffer_name(stage, tensor), tensor.shape, tensor.dtype)
 
-    def internal_buffer(self, stage: StageState) -> Buffer:
+    def internal_buffer(self, stage: StageState, tensor: Tensor) -> Buffer:
         region = self.bounds.stages[stage.name].region
         shape = tuple(span.extent for span in region)
-        return Buffer(stage.name, shape, stage.tensor.dtype, stage.scope)
+        return Buffer(buffer_name(stage, tensor), shape, tensor.dtype, stage.scope)
 
     def with_allocations(self, stages: Sequence[StageState], body: Stmt) -> Stmt:
         for stage in reversed(stages):
-            buffer = self.buffers[stage.tensor]
-            if buffer not in self.params:
-                body = Allocate(buffer, body, (StepRef("", stage.name),))
+            for tensor in reversed(stage.tensors):
+                buffer = self.buffers[tensor]
+                if buffer not in self.params:
+                    body = Allocate(buffer, body, (StepRef("", stage.name),))
         return body
 
     # -- one stage -----------------------------------------------------------------------------
@@ -121,23 +124,29 @@ class _Builder:
     def nest(self, stage: StageState) -> Stmt:
         """Return the loops of a stage with all that is attached to them."""
         bounds = self.bounds.stages[stage.name]
-        body = self.bodies[stage.name]
+        bodies = self.bodies[stage.name]
         values = {axis.var: value for axis, value in bounds.values.items()}
-        target = self.target(stage, bounds)
-        if not isinstance(body, Reduce):
-            store = self.store(stage, target, self.expr(body, values), "", stage.leaves)
+        targets = [self.target(stage, bounds, tensor) for tensor in stage.tensors]
+        head = bodies[0]
+        if not isinstance(head, Reduce):
+            parts = zip(stage.tensors, targets, bodies, strict=True)
+            store = seq(
+                self.store(stage, tensor, target, self.expr(body, values), "", stage.leaves)
+                for tensor, target, body in parts
+            )
             return self.loops(stage, bounds, stage.leaves, (), _Inside(None, store))
         first = next(n for n, leaf in enumerate(stage.leaves) if leaf.kind == "reduce")
         shared, inner = stage.leaves[:first], stage.leaves[first:]
-        update = self.update(stage, target, body, values)
-        init = self.init_nest(stage, bounds, target, body.reducer, inner)
+        update = self.update(stage, targets, head, values)
+        start = [self.expr(expr, values) for expr in head.start]
+        init = self.init_nest(stage, bounds, targets, start, inner)
         main = self.loops(stage, bounds, inner, shared, _Inside(None, update))
         return self.loops(stage, bounds, shared, (), _Inside(init, main))
 
-    def target(self, stage: StageState, bounds: StageBounds) -> tuple[Expr, ...]:
+    def target(self, stage: StageState, bounds: StageBounds, tensor: Tensor) -> tuple[Expr, ...]:
         """Return the indices that the stage stores to: relative to its buffer's region."""
         values = [bounds.values[axis] for axis in stage.op.axis]
-        return self.shift(stage.tensor, values)
+        return self.shift(tensor, values)
 
     def shift(self, tensor: Tensor, indices: Sequence[Expr]) -> tuple[Expr, ...]:
         stage = self.state.producer_of(tensor)
@@ -163,15 +172,34 @@ class _Builder:
         return rewrite(body, rule)
 
     def update(
-        self, stage: StageState, target: tuple[Expr, ...], body: Reduce, values: dict[Var, Expr]
-    ) -> Store:
-        old = Load(self.buffers[stage.tensor], target)
-        value = body.reducer.combine(old, self.expr(body.value, values))
-        return self.store(stage, target, value, "", stage.leaves)
+        self,
+        stage: StageState,
+        targets: Sequence[tuple[Expr, ...]],
+        body: Reduce,
+        values: dict[Var, Expr],
+    ) -> Stmt:
+        """Return what combines one more point with the results so far."""
+        pairs = list(zip(stage.tensors, targets, strict=True))
+        old = [Load(self.buffers[tensor], target) for tensor, target in pairs]
+        new = combine(body.reducer, old, [self.expr(value, values) for value in body.values])
+        if len(new) > 1:  # each result may depend on all old ones, so none is stored too early
+            fresh = [Var(f"{self.buffers[t].name}.next", t.dtype) for t in stage.tensors]
+        else:
+            fresh = []
+        update = seq(
+            self.store(stage, tensor, target, value, "", stage.leaves)
+            for (tensor, target), value in zip(pairs, fresh or new, strict=True)
+        )
+        for var, value in zip(reversed(fresh), reversed(new), strict=False):
+            update = Let(var, value, update)
+        if body.condition is not None:
+            update = If(self.expr(body.condition, values), update)
+        return update
 
     def store(
         self,
         stage: StageState,
+        tensor: Tensor,
         target: tuple[Expr, ...],
         value: Expr,
         part: str,
@@ -179,25 +207,27 @@ class _Builder:
     ) -> Store:
         ref = StepRef("", stage.name, part)
         self.axes[ref] = frozenset(step_ref(self.state, stage, leaf) for leaf in leaves)
-        return Store(self.buffers[stage.tensor], target, value, (ref,))
+        return Store(self.buffers[tensor], target, value, (ref,))
 
     def init_nest(
         self,
         stage: StageState,
         bounds: StageBounds,
-        target: tuple[Expr, ...],
-        reducer: Reducer,
+        targets: Sequence[tuple[Expr, ...]],
+        start: Sequence[Expr],
         inner: Sequence[Axis],
     ) -> Stmt:
-        """Return the loops that set the elements to the reduction's identity."""
+        """Return the loops that set the elements to what the reduction starts from."""
         data = [leaf for leaf in stage.leaves if leaf.kind == "data"]
         fresh: dict[Var, Expr] = {}
         for leaf in inner:
             if leaf.kind == "data":
                 old = bounds.loop_vars[leaf]
                 fresh[old] = Var(f"{old.name}.init")
-        identity = reducer.identity(stage.tensor.dtype)
-        body: Stmt = self.store(stage, target, identity, INIT, data)
+        body: Stmt = seq(
+            self.store(stage, tensor, target, value, INIT, data)
+            for tensor, target, value in zip(stage.tensors, targets, start, strict=True)
+        )
         kept = {bounds.loop_vars[leaf] for leaf in inner if leaf.kind == "data"}
         reduced = {bounds.loop_vars[leaf] for leaf in inner if leaf.kind == "reduce"}
         guards = [
@@ -269,13 +299,20 @@ class _Builder:
         return self.with_allocations(attached, seq((*nests, body)))
 
 
+def buffer_name(stage: StageState, tensor: Tensor) -> str:
+    """Return the name of the buffer of one of a stage's tensors."""
+    if len(stage.tensors) == 1:
+        return stage.name
+    return f"{stage.name}.v{stage.tensors.index(tensor)}"
+
+
 def _rename(body: Stmt, fresh: dict[Var, Expr]) -> Stmt:
     """Give the loops of an initialisation their own variables."""
     body = substitute(body, fresh)
 
     def rule(node: Node) -> Node:
         if isinstance(node, For) and isinstance(new := fresh.get(node.var), Var):
-            return For(new, node.extent, node.kind, node.body, node.origin)
+            return replace(node, var=new)
         return node
 
     return rewrite(body, rule)

@@ -147,7 +147,7 @@ class StepTable:
             schedule.fork(title),
             timing,
             pair,
-            Verified(("numpy",), schedule.outputs[0].shape, 0, worst),
+            Verified(("numpy",), schedule.outputs[0].static_shape, 0, worst),
             count,
         )
         self.steps.append(step)

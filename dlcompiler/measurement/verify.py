@@ -107,7 +107,7 @@ def verify(
     if count_steps(func) <= MAX_INTERPRETED_STEPS:
         worst = max(worst, _interpret(schedule, args, oracle, seed))
         oracles.append("interpreter")
-    return Verified(tuple(oracles), schedule.outputs[0].shape, seed, worst)
+    return Verified(tuple(oracles), schedule.outputs[0].static_shape, seed, worst)
 
 
 _kept: dict[tuple[tuple[Tensor, ...], int], Oracle] = {}
@@ -138,11 +138,11 @@ def random_input(tensor: Tensor, seed: int) -> Array:
     generator = np.random.default_rng(seed)
     dtype = dtypes.to_numpy(tensor.dtype)
     if dtypes.is_bool(tensor.dtype):
-        return generator.integers(0, 2, tensor.shape).astype(dtype)
+        return generator.integers(0, 2, tensor.static_shape).astype(dtype)
     if dtypes.is_float(tensor.dtype):
-        return generator.uniform(-1, 1, tensor.shape).astype(dtype)
+        return generator.uniform(-1, 1, tensor.static_shape).astype(dtype)
     low = 0 if dtypes.is_unsigned(tensor.dtype) else -64
-    return generator.integers(low, 64, tensor.shape).astype(dtype)
+    return generator.integers(low, 64, tensor.static_shape).astype(dtype)
 
 
 def poisoned(tensor: Tensor) -> Array:
@@ -153,7 +153,7 @@ def poisoned(tensor: Tensor) -> Array:
         fill = np.nan
     elif not dtypes.is_bool(tensor.dtype):
         fill = int(dtypes.max_value(tensor.dtype))
-    return np.full(tensor.shape, fill, dtype)
+    return np.full(tensor.static_shape, fill, dtype)
 
 
 def verify_kernel(
@@ -211,7 +211,7 @@ def _compare(name: str, tensor: Tensor, got: Array, oracle: Oracle, seed: int) -
             f"verify {tensor.name}",
             f"{int(wrong.sum())} of {wrong.size} elements differ from the oracle",
             oracle=name,
-            shape=tensor.shape,
+            shape=tensor.static_shape,
             seed=seed,
             index=index,
             got=got[index].item(),

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from dlcompiler.ir import Const, For, If, Origin, PrimFunc, Seq, Stmt, Store, seq
-from dlcompiler.ir.stmt import Allocate
+from dlcompiler.ir import (
+    Allocate,
+    Assert,
+    Const,
+    For,
+    If,
+    Let,
+    Origin,
+    Prefetch,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Store,
+    seq,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +51,12 @@ def push_origin(body: Stmt, origin: Origin) -> Stmt:
         case If(condition, then, otherwise):
             rest = None if otherwise is None else push_origin(otherwise, origin)
             return If(condition, push_origin(then, origin), rest)
-        case Allocate(buffer, inner, own):
-            return Allocate(buffer, push_origin(inner, origin), own)
-        case Store(buffer, indices, value, own):
-            return Store(buffer, indices, value, merge_origins(own, origin))
-        case For(var, extent, kind, inner, own):
-            return For(var, extent, kind, inner, merge_origins(own, origin))
+        case Allocate() | Let():
+            return replace(body, body=push_origin(body.body, origin))
+        case Store() | For():
+            return replace(body, origin=merge_origins(body.origin, origin))
+        case Prefetch() | Assert():
+            return body
     raise AssertionError(body)
 
 

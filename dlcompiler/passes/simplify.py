@@ -15,13 +15,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.ir import (
     Allocate,
+    Assert,
     Const,
     Expr,
     For,
     If,
+    Let,
+    Prefetch,
     PrimFunc,
     Seq,
     Stmt,
@@ -31,7 +36,8 @@ from dlcompiler.ir import (
     seq,
     substitute,
 )
-from dlcompiler.passes.base import constant_extent, push_origin
+from dlcompiler.ir.rewrite import Node, map_children
+from dlcompiler.passes.base import push_origin
 
 NOTHING = Seq(())
 
@@ -62,14 +68,8 @@ class _Simplifier:
 
     def stmt(self, stmt: Stmt) -> Stmt:
         match stmt:
-            case Store(buffer, indices, value, origin):
-                new_indices = tuple(self.expr(index) for index in indices)
-                new_value = self.expr(value)
-                if new_value is value and all(
-                    a is b for a, b in zip(new_indices, indices, strict=True)
-                ):
-                    return stmt
-                return Store(buffer, new_indices, new_value, origin)
+            case Store() | Prefetch():
+                return map_children(stmt, self.operand)
             case For():
                 return self.loop(stmt)
             case If():
@@ -79,14 +79,37 @@ class _Simplifier:
                 if all(a is b for a, b in zip(changed, statements, strict=True)):
                     return stmt
                 return seq(item for item in changed if not is_nothing(item))
-            case Allocate(buffer, body, origin):
+            case Allocate(_, body):
                 new = self.stmt(body)
-                return stmt if new is body else Allocate(buffer, new, origin)
+                return stmt if new is body else replace(stmt, body=new)
+            case Let():
+                return self.let(stmt)
+            case Assert():
+                condition = self.expr(stmt.condition)
+                if isinstance(condition, Const) and condition.value:
+                    return NOTHING
+                return stmt if condition is stmt.condition else Assert(condition, stmt.message)
         raise AssertionError(stmt)
 
+    def operand(self, node: Node) -> Node:
+        assert isinstance(node, Expr)
+        return self.expr(node)
+
+    def let(self, stmt: Let) -> Stmt:
+        value = self.expr(stmt.value)
+        if isinstance(value, Const | Var):
+            return self.stmt(substitute(stmt.body, {stmt.var: value}))
+        if stmt.var.dtype == "index":
+            self.declare(stmt.var, self.analyzer.interval(value))
+        body = self.stmt(stmt.body)
+        if is_nothing(body):
+            return NOTHING
+        return stmt if value is stmt.value and body is stmt.body else Let(stmt.var, value, body)
+
     def loop(self, loop: For) -> Stmt:
-        extent = constant_extent(loop)
-        if extent == 0:
+        extent_expr = self.expr(loop.extent)
+        extent = int(extent_expr.value) if isinstance(extent_expr, Const) else None
+        if extent is not None and extent <= 0:
             return NOTHING
         if extent == 1:
             body = substitute(loop.body, {loop.var: index_const(0)})
@@ -96,9 +119,9 @@ class _Simplifier:
         body = self.stmt(loop.body)
         if is_nothing(body):
             return NOTHING
-        if body is loop.body:
+        if body is loop.body and extent_expr is loop.extent:
             return loop
-        return For(loop.var, loop.extent, loop.kind, body, loop.origin)
+        return replace(loop, extent=extent_expr, body=body)
 
     def declare(self, var: Var, interval: Interval) -> None:
         """Set the range of a variable; a variable of two loops keeps what holds in both."""

@@ -15,6 +15,8 @@ It comes late: an unrolled tile makes every later pass pay.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import For, PrimFunc, Stmt, Store, index_const, rewrite, seq, substitute, walk
 from dlcompiler.ir.rewrite import Node, children
@@ -49,7 +51,7 @@ def unroll_loops(func: PrimFunc, *, max_statements: int = MAX_STATEMENTS) -> Pri
             return node
         extent = constant_extent(node)
         if extent is None:
-            return For(node.var, node.extent, "serial", node.body, node.origin)
+            return replace(node, kind="serial")
         _check_size(node.var.name, extent * _count_stores(node.body), "statements", max_statements)
         _check_size(node.var.name, extent * _count_nodes(node.body), "operations", MAX_NODES)
         body = push_origin(node.body, node.origin)

@@ -27,6 +27,8 @@ A statement that has no vector form (a choice that guards a load) keeps a serial
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dlcompiler import dtypes
 from dlcompiler.arith import Analyzer
 from dlcompiler.ir import (
@@ -91,10 +93,10 @@ def vectorize_loops(func: PrimFunc, *, max_lanes: int = MAX_LANES) -> PrimFunc:
 def _vectorize(loop: For, max_lanes: int) -> Stmt:
     extent = constant_extent(loop)
     if extent is None:
-        return For(loop.var, loop.extent, "serial", loop.body, loop.origin)
+        return replace(loop, kind="serial")
     lanes = max(n for n in range(1, max_lanes + 1) if extent % n == 0)
     if lanes == 1:
-        return For(loop.var, loop.extent, "serial", loop.body, loop.origin)
+        return replace(loop, kind="serial")
     if lanes == extent:
         return _LoopVectorizer(loop, lanes).stmt(loop.body)
     chunk, lane = Var(f"{loop.var.name}.chunk"), Var(f"{loop.var.name}.lane")
@@ -130,8 +132,8 @@ class _LoopVectorizer:
                 if all(dtypes.lanes(index.dtype) == 1 for index in target):
                     raise _ScalarOnlyError
                 return Store(buffer, target, vector, (*origin, *self.loop.origin))
-            case For(var, extent, kind, body, origin) if self.var not in free_vars(extent):
-                return For(var, extent, kind, self.stmt(body), origin)
+            case For(_, extent, _, body) if self.var not in free_vars(extent):
+                return replace(stmt, body=self.stmt(body))
             case If(condition, then, otherwise) if self.var not in free_vars(condition):
                 rest = None if otherwise is None else self.stmt(otherwise)
                 return If(condition, self.stmt(then), rest)

@@ -94,8 +94,8 @@ def emit_source(
 def parameters(func: PrimFunc) -> tuple[Param, ...]:
     """Return what the runtime needs to know of a function's parameters."""
     return tuple(
-        Param(buffer.name, buffer.shape, buffer.dtype, buffer in func.outputs)
-        for buffer in func.params
+        Param(buffer.name, buffer.static_shape, buffer.dtype, buffer in func.outputs)
+        for buffer in func.buffers
     )
 
 

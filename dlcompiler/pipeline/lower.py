@@ -142,13 +142,14 @@ def check_args(state: State, args: Sequence[Tensor], name: str) -> None:
     for arg in args:
         if not isinstance(arg, Tensor):
             raise ScheduleError(f"lower {name}", "an argument is not a tensor", got=repr(arg))
-        if not any(stage.tensor is arg for stage in state.stages):
+        if not any(arg in stage.tensors for stage in state.stages):
             raise ScheduleError(
                 f"lower {name}", "an argument is not part of the schedule", got=repr(arg)
             )
     if len(set(args)) != len(args):
         raise ScheduleError(f"lower {name}", "an argument is given twice", got=_names(args))
-    needed = [s.tensor for s in state.stages if s.is_output or isinstance(s.op, PlaceholderOp)]
+    whole = [s for s in state.stages if s.is_output or isinstance(s.op, PlaceholderOp)]
+    needed = [tensor for stage in whole for tensor in stage.tensors]
     missing = [tensor for tensor in needed if tensor not in args]
     if missing:
         raise ScheduleError(

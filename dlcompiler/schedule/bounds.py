@@ -96,7 +96,7 @@ class _Inference:
         return (*outer.enclosing, *(outer.loop_vars[leaf] for leaf in inside))
 
     def region(self, stage: StageState, enclosing: tuple[Var, ...]) -> tuple[Span, ...]:
-        shape = stage.tensor.shape
+        shape = stage.tensor.static_shape
         full = tuple(Span(Affine.of_constant(0), extent) for extent in shape)
         if not isinstance(stage.attachment, AttachedAt):
             return full
@@ -107,7 +107,7 @@ class _Inference:
             values = {axis.var: value for axis, value in bounds.values.items()}
             moving = {*bounds.enclosing, *bounds.loop_vars.values()} - set(enclosing)
             for load in loads_of(bodies(self.state)[consumer.name]):
-                if load.tensor is not stage.tensor:
+                if load.tensor not in stage.tensors:
                     continue
                 for n, index in enumerate(load.indices):
                     span = relax(substitute(index, values), moving, self.analyzer)
@@ -124,7 +124,7 @@ class _Inference:
 
     def extents(self, stage: StageState, region: tuple[Span, ...]) -> dict[Axis, int]:
         extents = {axis: span.extent for axis, span in zip(stage.op.axis, region, strict=True)}
-        extents.update((axis, axis.extent) for axis in stage.op.reduce_axis)
+        extents.update((axis, axis.static_extent) for axis in stage.op.reduce_axis)
         for relation in stage.relations:
             match relation:
                 case Split(parent, outer, inner, factor, nparts):
@@ -186,8 +186,8 @@ class _Inference:
             reach = self.analyzer.interval(values[axis])
             if reach.low < 0:
                 conditions.append(compare("ge", values[axis], index_const(0)))
-            if reach.high >= axis.extent:
-                conditions.append(compare("lt", values[axis], index_const(axis.extent)))
+            if reach.high >= axis.static_extent:
+                conditions.append(compare("lt", values[axis], index_const(axis.static_extent)))
         unique: dict[str, Expr] = {}
         for condition in conditions:
             unique.setdefault(str(condition), condition)

@@ -1,40 +1,49 @@
-"""The expression of each stage after the inlined stages are substituted into it."""
+"""The expressions of each stage after the inlined stages are substituted into them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
+from typing import TypeAlias
 
-from dlcompiler.ir import Expr, TensorLoad, rewrite, substitute, walk
+from dlcompiler.ir import Expr, Reduce, TensorLoad, rewrite, substitute, walk
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.schedule.state import StageState, State
 from dlcompiler.te import ComputeOp, Tensor
 
+Bodies: TypeAlias = tuple[Expr, ...]
+"""The expression of each output of one operation."""
 
-def bodies(state: State) -> dict[str, Expr]:
-    """Return the body of every stage that is computed, by stage name."""
+
+def bodies(state: State) -> dict[str, Bodies]:
+    """Return the bodies of every stage that is computed, by stage name."""
     cached = state.cache.get("bodies")
     if cached is None:
         cached = _inline_all(state)
         state.cache["bodies"] = cached
-    result: dict[str, Expr] = cached
+    result: dict[str, Bodies] = cached
     return result
 
 
-def _inline_all(state: State) -> dict[str, Expr]:
-    result: dict[str, Expr] = {}
+def _inline_all(state: State) -> dict[str, Bodies]:
+    result: dict[str, Bodies] = {}
     inlined: dict[Tensor, tuple[ComputeOp, Expr]] = {}
     for stage in state.stages:  # producers come first, so what is substituted is inlined already
         if not isinstance(stage.op, ComputeOp):
             continue
-        body = _inline(stage.op.body, inlined) if inlined else stage.op.body
+        op = stage.op
+        done = _inline(op.bodies, inlined) if inlined else op.bodies
         if stage.is_inlined:
-            inlined[stage.tensor] = (stage.op, body)
+            pairs = zip(stage.tensors, done, strict=True)
+            inlined.update((tensor, (op, body)) for tensor, body in pairs)
         else:
-            result[stage.name] = body
+            result[stage.name] = done
     return result
 
 
-def _inline(body: Expr, inlined: dict[Tensor, tuple[ComputeOp, Expr]]) -> Expr:
+def _inline(parts: Bodies, inlined: dict[Tensor, tuple[ComputeOp, Expr]]) -> Bodies:
+    """Substitute into the bodies of a stage; results of one reduction go on sharing its values."""
+
     def rule(node: Node) -> Node:
         if isinstance(node, TensorLoad) and node.tensor in inlined:
             op, expr = inlined[node.tensor]
@@ -42,19 +51,24 @@ def _inline(body: Expr, inlined: dict[Tensor, tuple[ComputeOp, Expr]]) -> Expr:
             return substitute(expr, values)
         return node
 
-    return rewrite(body, rule)
+    head = rewrite(parts[0], rule)
+    if not isinstance(head, Reduce):
+        return (head, *(rewrite(body, rule) for body in parts[1:]))
+    return tuple(replace(head, index=n) if n else head for n in range(len(parts)))
 
 
 @lru_cache(maxsize=1024)  # most steps leave the bodies alone, and each one asks
-def loads_of(body: Expr) -> tuple[TensorLoad, ...]:
-    """Return the tensor elements that an expression reads."""
-    return tuple(node for node in walk(body) if isinstance(node, TensorLoad))
+def loads_of(parts: Bodies) -> tuple[TensorLoad, ...]:
+    """Return the tensor elements that the bodies of a stage read."""
+    nodes = {id(node): node for body in parts for node in walk(body)}
+    return tuple(node for node in nodes.values() if isinstance(node, TensorLoad))
 
 
 def consumers(state: State, producer: StageState) -> tuple[StageState, ...]:
     """Return the stages with loops that read `producer`, directly or through inlined stages."""
+    made = set(producer.tensors)
     result = []
-    for name, body in bodies(state).items():
-        if any(load.tensor is producer.tensor for load in loads_of(body)):
+    for name, parts in bodies(state).items():
+        if any(load.tensor in made for load in loads_of(parts)):
             result.append(state.stage(name))
     return tuple(result)

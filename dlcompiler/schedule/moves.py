@@ -96,7 +96,7 @@ def _candidates(state: State, stage: StageState) -> Iterator[_Candidate]:
 
 def _extents(state: State, stage: StageState) -> Mapping[Axis, int]:
     if obligations(state):  # bounds are not defined then
-        return {leaf: leaf.extent for leaf in stage.leaves}
+        return {leaf: leaf.static_extent for leaf in stage.leaves}
     return infer_bounds(state).stages[stage.name].extents
 
 

@@ -32,7 +32,11 @@ class _Writer:
         self.schedule = schedule
         self.used = {"te", schedule}
         self.axes: dict[Axis, str] = {}
-        self.tensors = {stage.tensor: self.variable(stage.name) for stage in root.stages}
+        self.tensors = {
+            tensor: self.variable(f"{stage.name}_{n}" if n else stage.name)
+            for stage in root.stages
+            for n, tensor in enumerate(stage.tensors)
+        }
         self.lines: list[str] = []
 
     def write(self, nodes: Sequence[Node]) -> str:

@@ -38,7 +38,7 @@ def create_schedule(ops: Operation | Tensor | Iterable[Operation | Tensor]) -> S
     Schedule
     """
     items = list(ops) if isinstance(ops, Iterable) and not isinstance(ops, Tensor) else [ops]
-    outputs = [item if isinstance(item, Tensor) else _output(item) for item in items]
+    outputs = [tensor for item in items for tensor in _outputs(item)]
     if not outputs:
         raise ScheduleError("create_schedule", "no operation given", expected="C.op or [C.op, …]")
     if len(post_order(outputs)) > MAX_STAGES:
@@ -52,13 +52,14 @@ def create_schedule(ops: Operation | Tensor | Iterable[Operation | Tensor]) -> S
     return Schedule(History(initial_state(outputs)))
 
 
-def _output(op: Any) -> Tensor:
-    if not hasattr(op, "output"):
+def _outputs(item: Any) -> tuple[Tensor, ...]:
+    if isinstance(item, Tensor):
+        return item.op.outputs
+    if not isinstance(item, Operation):
         raise ScheduleError(
-            "create_schedule", "not an operation", got=repr(op), expected="C.op of a tensor C"
+            "create_schedule", "not an operation", got=repr(item), expected="C.op of a tensor C"
         )
-    tensor: Tensor = op.output(0)
-    return tensor
+    return item.outputs
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class Schedule:
     @property
     def outputs(self) -> tuple[Tensor, ...]:
         """The tensors whose values are wanted."""
-        return tuple(stage.tensor for stage in self.state.stages if stage.is_output)
+        return tuple(t for stage in self.state.stages if stage.is_output for t in stage.tensors)
 
     @property
     def obligations(self) -> tuple[Obligation, ...]:

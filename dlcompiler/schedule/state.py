@@ -74,12 +74,12 @@ ROOT, INLINED = AtRoot(), Inlined()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StageState:
-    """How one tensor is computed, in one state."""
+    """How the tensors of one operation are computed, in one state."""
 
     name: str
     """Unique in the schedule."""
-    tensor: Tensor
-    """The handle that consumers read; it stays the same while `op` is rewritten."""
+    tensors: tuple[Tensor, ...]
+    """The handles that consumers read; they stay the same while `op` is rewritten."""
     op: Operation
     leaves: tuple[Axis, ...]
     """The loops, outermost first."""
@@ -91,6 +91,11 @@ class StageState:
     attachment: Attachment = ROOT
     scope: str = "global"
     is_output: bool = False
+
+    @property
+    def tensor(self) -> Tensor:
+        """The first of its tensors, most often the only one: all have one shape."""
+        return self.tensors[0]
 
     @property
     def is_placeholder(self) -> bool:
@@ -127,7 +132,7 @@ def new_stage(
     paths: dict[Axis, str] = {}
     for axis in leaves:
         paths[axis] = unique_name(axis.name, paths.values())
-    return StageState(name, op.output(0), op, leaves, paths=paths, is_output=is_output, scope=scope)
+    return StageState(name, op.outputs, op, leaves, paths=paths, is_output=is_output, scope=scope)
 
 
 def same_axes(a: Sequence[Axis], b: Sequence[Axis]) -> bool:
@@ -193,17 +198,18 @@ class State:
         """Return the stage of a tensor or of its operation, original or rewritten."""
         tensor = key if isinstance(key, Tensor) else key.output(0)
         for stage in self.stages:
-            if stage.tensor is tensor or stage.op.output(0) is tensor:
+            if tensor in stage.tensors or tensor in stage.op.outputs:
                 return stage
         return None
 
     def producer_of(self, tensor: Any) -> StageState:
         """Return the stage that computes a tensor which some stage reads."""
-        return next(stage for stage in self.stages if stage.tensor is tensor)
+        return next(stage for stage in self.stages if tensor in stage.tensors)
 
     def readers_of(self, stage: StageState) -> tuple[StageState, ...]:
         """Return the stages whose operation reads `stage`."""
-        return tuple(s for s in self.stages if stage.tensor in s.op.input_tensors)
+        made = set(stage.tensors)
+        return tuple(s for s in self.stages if made.intersection(s.op.input_tensors))
 
     def with_stage(self, stage: StageState, id: str) -> State:
         """Return the state in which `stage` replaces the one of its name."""
@@ -219,8 +225,13 @@ def initial_state(outputs: Iterable[Tensor]) -> State:
     stages: list[StageState] = []
     for op in post_order(results):
         name = unique_name(op.name, (stage.name for stage in stages))
-        stages.append(new_stage(op, name, is_output=op.output(0) in results))
-    names = {stage.tensor: stage.name for stage in stages}
+        is_output = any(tensor in results for tensor in op.outputs)
+        stages.append(new_stage(op, name, is_output=is_output))
+    names = {
+        tensor: f"{stage.name}.{n}" if n else stage.name
+        for stage in stages
+        for n, tensor in enumerate(stage.tensors)
+    }
     text = "\n".join(_content(stage, names) for stage in stages)
     return State(hashlib.sha256(text.encode()).hexdigest()[:16], tuple(stages))
 
@@ -240,7 +251,7 @@ def _content(stage: StageState, names: Mapping[Any, str]) -> str:
 
     axes = (*stage.op.axis, *stage.op.reduce_axis)
     # As arguments of one call, the axes are numbered in their order.
-    arguments = (*(axis.var for axis in axes), rewrite(stage.op.body, rule))
+    arguments = (*(axis.var for axis in axes), *(rewrite(body, rule) for body in stage.op.bodies))
     key = structural_key(Call("", arguments, stage.tensor.dtype), rename=True)
     loops = [(axis.name, axis.start, axis.extent) for axis in axes]
     return f"{head} {loops} {[names[t] for t in reads]} {key}"

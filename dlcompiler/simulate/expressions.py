@@ -67,6 +67,7 @@ class _Compiler:
         uses = Counter(id(child) for node in nodes for child in children(node))
         # Under a vector choice, the value of a node depends on the lanes that are on.
         is_masked = any(isinstance(n, IfThenElse | Logical) and _is_vector(n) for n in nodes)
+        is_masked = is_masked or any(isinstance(n, Load) and n.predicate is not None for n in nodes)
         self.shared = set() if is_masked else {key for key, count in uses.items() if count > 1}
 
     def compile(self, expr: Expr) -> Thunk:
@@ -79,6 +80,9 @@ class _Compiler:
         if isinstance(expr, Const):
             constant = numeric.literal(expr.value, expr.dtype)
             return lambda: constant
+        if isinstance(expr, Var):
+            cell = self.cell(expr)
+            return lambda: cell[0]
         linear = numeric.linear_form(expr)
         return linear and _linear([(self.cell(v), f) for v, f in linear[0].items()], linear[1])
 
@@ -113,9 +117,8 @@ class _Compiler:
             case IfThenElse(condition, a, b):
                 chosen, x, y = map(self.compile, (condition, a, b))
                 return self.choose(chosen, x, y, _is_vector(condition))
-            case Load(buffer, indices):
-                access = self.scope.access(buffer, map(self.compile, indices))
-                return vector_load(access) if _is_vector(expr) else scalar_load(access)
+            case Load():
+                return self.load(expr)
             case Ramp(base, stride, lanes):
                 steps = np.arange(lanes).astype(numeric.storage(expr.dtype))
                 first, step = self.compile(base), self.compile(stride)
@@ -124,6 +127,17 @@ class _Compiler:
                 inner, kind = self.compile(value), numeric.storage(expr.dtype)
                 return lambda: np.full(lanes, inner(), kind)
         raise InternalError("interpret", f"no meaning for {type(expr).__name__}", got=str(expr))
+
+    def load(self, expr: Load) -> Thunk:
+        access = self.scope.access(expr.buffer, map(self.compile, expr.indices))
+        load = vector_load(access) if _is_vector(expr) else scalar_load(access)
+        if expr.predicate is None:
+            return load
+        zero = numeric.literal(0, dtypes.element(expr.dtype))
+        predicate = self.compile(expr.predicate)
+        if not _is_vector(expr):
+            return lambda: load() if predicate() else zero
+        return lambda: self.on_lanes(predicate(), load)
 
     def cell(self, var: Var) -> Cell:
         if var not in self.scope.cells:

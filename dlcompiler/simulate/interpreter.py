@@ -17,14 +17,18 @@ from numpy.lib.stride_tricks import as_strided
 from dlcompiler.errors import CallError, InternalError
 from dlcompiler.ir import (
     Allocate,
+    Assert,
     Buffer,
     For,
     If,
+    Let,
+    Prefetch,
     PrimFunc,
     Seq,
     Stmt,
     Store,
     Var,
+    specialize,
     walk,
 )
 from dlcompiler.ir.expr import lanes_of
@@ -51,16 +55,14 @@ class Report:
     """Elements of the outputs that nothing wrote: they hold what they held before; [1]."""
 
 
-def interpret(
-    func: PrimFunc, arrays: Sequence[np.ndarray[Any, Any]], *, max_steps: int = 20_000_000
-) -> Report:
-    """Run `func` on `arrays`, which are written in place.
+def interpret(func: PrimFunc, arguments: Sequence[Any], *, max_steps: int = 20_000_000) -> Report:
+    """Run `func` on arrays, which are written in place, and numbers.
 
     Parameters
     ----------
     func : PrimFunc
         A function at any stage after lowering.
-    arrays : sequence of ndarray
+    arguments : sequence of ndarray and numbers
         One for each parameter, in their order. The outputs count as uninitialised, whatever they
         hold.
     max_steps : int
@@ -97,12 +99,13 @@ def interpret(
     >>> b
     array([0., 2., 4., 6.], dtype=float32)
     """
+    func, arrays = _without_numbers(func, arguments)
     _check_arrays(func, arrays)
     written = {node.buffer for node in walk(func.body) if isinstance(node, Store)}
     state = State(max_steps)
     memories = {
         buffer: _parameter(buffer, array, state.task, buffer in written, buffer in func.outputs)
-        for buffer, array in zip(func.params, arrays, strict=True)
+        for buffer, array in zip(func.buffers, arrays, strict=True)
     }
     with quiet():
         run = _Program(func, state, memories).statement(func.body, ())
@@ -110,26 +113,43 @@ def interpret(
             run()
             _charge(state, 0, Site(func.name, func.body, ()))
         finally:
-            for buffer, array in zip(func.params, arrays, strict=True):
+            for buffer, array in zip(func.buffers, arrays, strict=True):
                 if buffer in written:
                     array[...] = _elements(memories[buffer])
     unwritten = sum(memories[buffer].unwritten() for buffer in func.outputs)
     return Report(state.steps, state.loads, state.stores, unwritten)
 
 
+def _without_numbers(
+    func: PrimFunc, arguments: Sequence[Any]
+) -> tuple[PrimFunc, list[np.ndarray[Any, Any]]]:
+    """Return the function for the shapes and numbers given, and the arrays alone."""
+    where = f"interpret {func.name}"
+    if len(arguments) != len(func.params):
+        expected = f"{len(func.params)}: {', '.join(param.name for param in func.params)}"
+        raise CallError(where, "wrong number of arguments", got=len(arguments), expected=expected)
+    pairs = list(zip(func.params, arguments, strict=True))
+    arrays = [value for param, value in pairs if isinstance(param, Buffer)]
+    values: dict[Var, Any] = {param: value for param, value in pairs if isinstance(param, Var)}
+    for buffer, array in zip(func.buffers, arrays, strict=True):
+        for extent, size in zip(buffer.shape, np.shape(array), strict=False):
+            if isinstance(extent, Var):
+                values.setdefault(extent, size)
+    if missing := [var.name for var in func.variables if var not in values]:
+        raise CallError(where, f"no array tells what {missing[0]} is")
+    return specialize(func, values), arrays
+
+
 def _check_arrays(func: PrimFunc, arrays: Sequence[np.ndarray[Any, Any]]) -> None:
     where = f"interpret {func.name}"
-    if len(arrays) != len(func.params):
-        expected = f"{len(func.params)}: {', '.join(buffer.name for buffer in func.params)}"
-        raise CallError(where, "wrong number of arrays", got=len(arrays), expected=expected)
-    for buffer, array in zip(func.params, arrays, strict=True):
-        check_array(array, buffer.name, buffer.shape, buffer.dtype, where)
-    for output, array in zip(func.params, arrays, strict=True):
+    for buffer, array in zip(func.buffers, arrays, strict=True):
+        check_array(array, buffer.name, buffer.static_shape, buffer.dtype, where)
+    for output, array in zip(func.buffers, arrays, strict=True):
         if output not in func.outputs:
             continue
         if not array.flags.writeable:
             raise CallError(where, f"{output.name} is written, but its array is read-only")
-        for buffer, other in zip(func.params, arrays, strict=True):
+        for buffer, other in zip(func.buffers, arrays, strict=True):
             if buffer is not output and np.shares_memory(array, other):
                 raise CallError(
                     where, f"{output.name} is written, but shares memory with {buffer.name}",
@@ -151,8 +171,8 @@ def _parameter(
 
 def _elements(memory: Memory) -> np.ndarray[Any, Any]:
     """Return a view of a memory in the shape of its buffer."""
-    strides = [stride * memory.data.itemsize for stride in memory.buffer.strides]
-    return as_strided(memory.data, memory.buffer.shape, strides)
+    strides = [stride * memory.data.itemsize for stride in memory.buffer.static_strides]
+    return as_strided(memory.data, memory.buffer.static_shape, strides)
 
 
 def _charge(state: State, iterations: int, site: Site) -> None:
@@ -192,6 +212,12 @@ class _Program:
                 return _sequence([self.statement(item, loops) for item in statements])
             case Allocate():
                 return self.allocate(stmt, loops)
+            case Let():
+                return self.let(stmt, loops)
+            case Prefetch():
+                return _nothing
+            case Assert():
+                return self.check(stmt, loops)
         raise InternalError(f"interpret {self.func.name}", f"no meaning for {type(stmt).__name__}")
 
     def loop(self, loop: For, loops: Loops) -> Run:
@@ -223,8 +249,11 @@ class _Program:
 
     def store(self, store: Store, loops: Loops) -> Run:
         scope = self.scope(store, loops)
-        *indices, value = compile_exprs((*store.indices, store.value), scope)
-        access = scope.access(store.buffer, indices)
+        mask = () if store.predicate is None else (store.predicate,)
+        value, *rest = compile_exprs((store.value, *mask, *store.indices), scope)
+        access = scope.access(store.buffer, rest[len(mask) :])
+        if mask:
+            return _masked_store(access, _fresh(value, scope), rest[0])
         run = _vector_store if lanes_of(store.indices) > 1 else _scalar_store
         return run(access, _fresh(value, scope))
 
@@ -251,6 +280,28 @@ class _Program:
 
         return run
 
+    def let(self, let: Let, loops: Loops) -> Run:
+        value = self.thunk(let.value, self.scope(let, loops))
+        cell: Cell = [0]
+        self.cells[let.var] = cell
+        body = self.statement(let.body, loops)
+
+        def run() -> None:
+            cell[0] = value()
+            body()
+
+        return run
+
+    def check(self, check: Assert, loops: Loops) -> Run:
+        scope = self.scope(check, loops)
+        condition = self.thunk(check.condition, scope)
+
+        def run() -> None:
+            if not condition():
+                scope.site.fail("assertion", check.message)
+
+        return run
+
     def thunk(self, expr: Any, scope: Scope) -> Thunk:
         return _fresh(compile_exprs((expr,), scope)[0], scope)
 
@@ -266,6 +317,10 @@ def _fresh(thunk: Thunk, scope: Scope) -> Thunk:
         return thunk()
 
     return get
+
+
+def _nothing() -> None:
+    """Do what a hint does."""
 
 
 def _sequence(runs: list[Run]) -> Run:
@@ -287,6 +342,24 @@ def _scalar_store(access: Access, value: Thunk) -> Run:
             note_write(at)
         data[at] = result
         state.stores += 1
+
+    return run
+
+
+def _masked_store(access: Access, value: Thunk, predicate: Thunk) -> Run:
+    """Store the lanes where `predicate` holds, or the one element if it does."""
+    state, data = access.state, access.memory.data
+
+    def run() -> None:
+        result, mask = value(), predicate()
+        if not isinstance(mask, np.ndarray):
+            mask, result = np.asarray([mask]), np.asarray([result])
+        state.active = mask
+        offsets = vector_offsets(access)
+        state.active = None
+        access.note_writes(offsets.tolist())
+        data[offsets] = result[mask]
+        state.stores += len(offsets)
 
     return run
 

@@ -19,12 +19,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dlcompiler.errors import ProgramError
-from dlcompiler.ir import Buffer, For, If, Stmt, Store, Var
+from dlcompiler.ir import Assert, Buffer, For, If, Let, Stmt, Store, Var
 from dlcompiler.ir.numeric import storage
 from dlcompiler.ir.printer import format_expr, format_loop, format_store
 
 Thunk = Callable[[], Any]
-Cell = list[int]  # one element: the value of a loop variable
+Cell = list[Any]  # one element: the value of a variable
 
 
 class LoopRun:
@@ -97,6 +97,10 @@ def _head(statement: Stmt) -> str:
             return format_store(statement)
         case If(condition, _, _):
             return f"if {format_expr(condition)}:"
+        case Let(var, value, _):
+            return f"{var.name} = {format_expr(value)}"
+        case Assert(condition, _):
+            return f"assert {format_expr(condition)}"
     return type(statement).__name__
 
 
@@ -131,7 +135,7 @@ class Memory:
 
 def span(buffer: Buffer) -> int:
     """Return how many elements lie between a buffer's first and last, both included."""
-    if 0 in buffer.shape:
+    if 0 in buffer.static_shape:
         return 0
-    pairs = zip(buffer.shape, buffer.strides, strict=True)
+    pairs = zip(buffer.static_shape, buffer.static_strides, strict=True)
     return 1 + sum((extent - 1) * stride for extent, stride in pairs)

@@ -31,10 +31,8 @@ from dlcompiler.te.language import (
     indexdiv,
     indexmod,
     log,
-    max,
     max_value,
     maximum,
-    min,
     min_value,
     minimum,
     placeholder,
@@ -46,7 +44,6 @@ from dlcompiler.te.language import (
     sigmoid,
     sin,
     sqrt,
-    sum,
     tan,
     tanh,
     trunc,
@@ -62,6 +59,7 @@ from dlcompiler.te.notation import (
     notation_text,
     signature_text,
 )
+from dlcompiler.te.reductions import argmax, argmin, comm_reducer, max, min, prod, sum
 from dlcompiler.te.tensor import ComputeOp, Operation, PlaceholderOp, Tensor, post_order
 
 __all__ = [
@@ -73,7 +71,10 @@ __all__ = [
     "absolute_bound",
     "all",
     "any",
+    "argmax",
+    "argmin",
     "ceil",
+    "comm_reducer",
     "compute",
     "const",
     "cos",
@@ -101,6 +102,7 @@ __all__ = [
     "placeholder",
     "post_order",
     "power",
+    "prod",
     "reduce_axis",
     "round",
     "rounding_depth",

@@ -13,6 +13,7 @@ from dlcompiler.ir import (
     Expr,
     IfThenElse,
     Logical,
+    Reduce,
     TensorLoad,
     Var,
     free_vars,
@@ -36,12 +37,14 @@ def check_accesses(body: Expr, axes: Sequence[Axis], where: str) -> None:
     ExpressionError
         With the axes' values that lead outside.
     """
-    extents = {axis.var: axis.extent for axis in axes}
+    extents = {axis.var: axis.extent for axis in axes if isinstance(axis.extent, int)}
     if 0 in extents.values():
         return
     for load in _unguarded_loads(body):
         for dimension, index in enumerate(load.indices):
             extent = load.tensor.shape[dimension]
+            if not isinstance(extent, int):
+                continue
             for point, value in _corners(index, extents):
                 if not 0 <= value < extent:
                     at = ", ".join(f"{var.name}={n}" for var, n in point.items()) or "every point"
@@ -68,6 +71,9 @@ def _unguarded_loads(body: Expr) -> Iterator[TensorLoad]:
             continue
         if isinstance(expr, Logical):  # its second condition is evaluated only if it decides
             stack.append(expr.a)
+            continue
+        if isinstance(expr, Reduce) and expr.condition is not None:
+            stack.extend((expr.condition, *expr.init))
             continue
         if isinstance(expr, TensorLoad):
             yield expr

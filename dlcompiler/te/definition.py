@@ -10,7 +10,20 @@ import numpy as np
 
 from dlcompiler import dtypes
 from dlcompiler.errors import ExpressionError
-from dlcompiler.ir import Axis, Const, Expr, Reduce, Var, as_expr, cast, depth, walk
+from dlcompiler.ir import (
+    Axis,
+    Cast,
+    Const,
+    Expr,
+    Reduce,
+    TensorLoad,
+    Var,
+    as_expr,
+    cast,
+    depth,
+    free_vars,
+    walk,
+)
 from dlcompiler.te.access import check_accesses
 from dlcompiler.te.tensor import ComputeOp, Tensor
 
@@ -18,17 +31,47 @@ MAX_ELEMENTS = 2**40
 MAX_DEPTH = 128  # passes and printers recurse: Python stops them at about 1000 frames
 
 
-def define_tensor(
-    name: str, axes: tuple[Axis, ...], value: Any, where: str, tag: str = ""
-) -> Tensor:
-    """Return the tensor whose element at `axes` is `value`, or say why it cannot be one."""
-    body = as_expr(value)
-    if body.dtype == "index":
-        body = cast(body, "int32")
-    check_body(body, axes, where)
-    reduced = body.axes if isinstance(body, Reduce) else ()
-    check_accesses(body, (*axes, *reduced), where)
-    return ComputeOp(name, axes, body, tag).output(0)
+def define_tensors(
+    name: str, axes: tuple[Axis, ...], values: Sequence[Any], where: str, tag: str = ""
+) -> tuple[Tensor, ...]:
+    """Return the tensors whose elements at `axes` are `values`, or say why they cannot be."""
+    bodies = tuple(_as_data(as_expr(value)) for value in values)
+    if not bodies:
+        raise ExpressionError(where, "no element is given", got=repr(values))
+    _check_together(bodies, where)
+    for body in bodies:
+        check_body(body, axes, where)
+        reduced = body.axes if isinstance(body, Reduce) else ()
+        check_accesses(body, (*axes, *reduced), where)
+    return ComputeOp(name, axes, bodies, tag).outputs
+
+
+def _as_data(body: Expr) -> Expr:
+    return cast(body, "int32") if body.dtype == "index" else body
+
+
+def _check_together(bodies: Sequence[Expr], where: str) -> None:
+    """Refuse several outputs that are not all plain, or all results of one reduction, in order."""
+    reductions = [body for body in bodies if isinstance(body, Reduce)]
+    if not reductions:
+        return
+    head = reductions[0]
+    is_whole = len(bodies) == len(reductions) == len(head.values)
+    are_one = all(
+        body.values is head.values and body.reducer is head.reducer and body.index == n
+        for n, body in enumerate(reductions)
+    )
+    if is_whole and are_one:
+        return
+    problem = "the outputs are not the results of one reduction"
+    if len(bodies) == 1:
+        problem = "one result of several stands alone"
+    raise ExpressionError(
+        where, problem,
+        got=", ".join(str(body) for body in bodies),
+        expected="all results of one reduction, in their order, as returned by the reducer",
+        hint="give each reduction its own te.compute, or combine them with te.comm_reducer",
+    )  # fmt: skip
 
 
 def checked_name(name: object, where: str) -> str:
@@ -85,11 +128,13 @@ def check_body(body: Expr, axes: Sequence[Axis], where: str) -> None:
             expected=f"at most {MAX_DEPTH}",
             hint="split it into several te.compute, or reduce over an axis instead of adding terms",
         )
-    inner = body.value if isinstance(body, Reduce) else body
     known = {axis.var for axis in axes}
+    inner: list[Expr] = [body]
     if isinstance(body, Reduce):
+        inner = [*body.values, *(() if body.condition is None else (body.condition,))]
+        _check_init(body, known, where)
         known |= {axis.var for axis in body.axes}
-    for item in walk(inner):
+    for item in (node for expr in inner for node in walk(expr)):
         if isinstance(item, Reduce):
             raise ExpressionError(
                 where,
@@ -104,3 +149,17 @@ def check_body(body: Expr, axes: Sequence[Axis], where: str) -> None:
                 got=str(body),
                 hint="reduce over it with te.sum(…, axis=…)",
             )
+
+
+def _check_init(body: Reduce, known: set[Var], where: str) -> None:
+    for start in body.init:
+        if strange := [var for var in free_vars(start) if var not in known]:
+            raise ExpressionError(
+                where, "a reduction starts from a value that depends on the axis reduced over",
+                got=f"{start}, with {strange[0]}",
+            )  # fmt: skip
+        if not isinstance(start, Const | TensorLoad | Cast):
+            raise ExpressionError(
+                where, "a reduction can start from a number or an element of a tensor",
+                got=str(start), hint="compute the start in its own te.compute",
+            )  # fmt: skip

@@ -50,7 +50,7 @@ class Block:
     @staticmethod
     def whole(axes: tuple[Axis, ...]) -> Block:
         """Return the whole iteration space."""
-        return Block(axes, (0,) * len(axes), tuple(axis.extent for axis in axes))
+        return Block(axes, (0,) * len(axes), tuple(axis.static_extent for axis in axes))
 
     @property
     def place(self) -> tuple[slice, ...]:
@@ -70,17 +70,23 @@ class Block:
         return np.arange(self.starts[n], self.starts[n] + self.extents[n]).reshape(shape)
 
 
+NOWHERE = Block((), (), ())
+"""A box of no dimensions: a single point."""
+
+
 def blocks(axes: tuple[Axis, ...], limit: int) -> Iterator[Block]:
     """Cut an iteration space into boxes of at most `limit` points, the first axes first."""
-    shape = [axis.extent for axis in axes]
+    shape = [axis.static_extent for axis in axes]
     for n in range(len(shape)):
         if math.prod(shape) <= limit:
             break
         shape[n] = max(1, limit // math.prod(shape[n + 1 :]))
-    steps = (range(0, axis.extent, max(size, 1)) for axis, size in zip(axes, shape, strict=True))
+    pairs = zip(axes, shape, strict=True)
+    steps = (range(0, axis.static_extent, max(size, 1)) for axis, size in pairs)
     for starts in itertools.product(*steps):
         triples = zip(axes, starts, shape, strict=True)
-        yield Block(axes, starts, tuple(min(s, axis.extent - start) for axis, start, s in triples))
+        extents = (min(s, axis.static_extent - start) for axis, start, s in triples)
+        yield Block(axes, starts, tuple(extents))
 
 
 class Elements:
@@ -98,11 +104,21 @@ class Elements:
         What is known of its body.
     is_wide
         Compute all floats in float64; literals keep the values they have in their dtypes.
+    variables
+        Values of variables that are no axes: the partial results that a reduction combines.
     """
 
     def __init__(
-        self, op: ComputeOp, arrays: Arrays, block: Block, plan: Plan, *, is_wide: bool
+        self,
+        op: ComputeOp,
+        arrays: Arrays,
+        block: Block,
+        plan: Plan,
+        *,
+        is_wide: bool,
+        variables: Mapping[Var, Array] | None = None,
     ) -> None:
+        self.variables = variables or {}
         self.op = op
         self.arrays = arrays
         self.block = block
@@ -134,7 +150,7 @@ class Elements:
             case Const():
                 return self.literal(expr)
             case Var():
-                return self.block.values(expr)
+                return self.variables[expr] if expr in self.variables else self.block.values(expr)
             case Binary(op, a, b):
                 function = numeric.binary_function(op, self.dtype(expr.dtype), vector=True)
                 return function(self.of(a, mask), self.of(b, mask))

@@ -11,9 +11,14 @@ from dlcompiler import dtypes
 from dlcompiler.errors import CallError, ExpressionError
 from dlcompiler.ir import Expr, Reducer, numeric
 from dlcompiler.ir.numeric import REDUCTIONS, check_array, quiet
-from dlcompiler.te.elements import Array, Arrays, Block, Elements
-from dlcompiler.te.magnitude import Magnitudes, coarsest_rounding, rounding_depth
-from dlcompiler.te.plan import plan_of
+from dlcompiler.te.elements import NOWHERE, Array, Arrays, Block, Elements
+from dlcompiler.te.magnitude import (
+    Magnitudes,
+    coarsest_rounding,
+    combined_magnitudes,
+    rounding_depth,
+)
+from dlcompiler.te.plan import NO_PLAN, plan_of
 from dlcompiler.te.stages import Domain, compute_stage
 from dlcompiler.te.tensor import ComputeOp, Operation, PlaceholderOp, Tensor, post_order
 
@@ -116,6 +121,7 @@ def absolute_bound(output: Tensor, arrays: Given) -> Array:
     choice                 \|a\| or \|b\|, as the condition is on the float64 values
     conversion             \|a\|
     sum over axes          the sum of the terms' magnitudes
+    product over axes      the product of the factors' magnitudes
     min, max over axes     the largest of the terms' magnitudes
     exp, sin, tanh, …      value + slope · \|x\|, the slope at x or at most 1.13
     pow(x, y)              value · (1 + \|y/x\| \|x\| + \|ln x\| \|y\|)
@@ -131,11 +137,11 @@ def absolute_bound(output: Tensor, arrays: Given) -> Array:
     magnitudes: dict[Any, Array] = {}
     with quiet():
         for op in post_order([target]):
-            tensor = op.output(0)
             if isinstance(op, ComputeOp):
                 domain = _magnitude_domain(op, values, magnitudes)
-                magnitudes[tensor] = compute_stage(op, domain)
+                magnitudes.update(compute_stage(op, domain))
             else:
+                tensor = op.output(0)
                 magnitudes[tensor] = np.abs(values[tensor].astype(np.float64))
     return magnitudes[target]
 
@@ -184,7 +190,7 @@ def _compute(
     with quiet():
         for op in order:
             if isinstance(op, ComputeOp):
-                values[op.output(0)] = compute_stage(op, _value_domain(op, values, is_wide))
+                values.update(compute_stage(op, _value_domain(op, values, is_wide)))
             if not keep_all:
                 for tensor in op.input_tensors:
                     if last_use[tensor] is op and tensor not in targets:
@@ -201,11 +207,16 @@ def _value_domain(op: ComputeOp, arrays: Arrays, is_wide: bool) -> Domain:
     def storage(dtype: str) -> np.dtype[np.generic]:
         return np.dtype("float64") if is_wide and dtypes.is_float(dtype) else numeric.storage(dtype)
 
-    return Domain(element, storage, lambda reducer: REDUCTIONS[reducer.op], _identity)
+    def ufunc(reducer: Reducer) -> np.ufunc:
+        assert reducer.op is not None
+        return REDUCTIONS[reducer.op]
 
+    def combine(reducer: Reducer, a: list[Array], b: list[Array]) -> list[Array]:
+        variables = dict(zip((*reducer.lhs, *reducer.rhs), (*a, *b), strict=True))
+        elements = Elements(op, {}, NOWHERE, NO_PLAN, is_wide=is_wide, variables=variables)
+        return [np.broadcast_to(elements.of(result), a[0].shape) for result in reducer.results]
 
-def _identity(reducer: Reducer, dtype: str) -> Any:
-    return numeric.literal(reducer.identity(dtype).value, dtype)
+    return Domain(element, element, storage, ufunc, combine)
 
 
 def _magnitude_domain(op: ComputeOp, values: Arrays, magnitudes: Arrays) -> Domain:
@@ -216,13 +227,18 @@ def _magnitude_domain(op: ComputeOp, values: Arrays, magnitudes: Arrays) -> Doma
         return Magnitudes(elements, magnitudes).of(expr)
 
     def ufunc(reducer: Reducer) -> np.ufunc:
-        return np.add if reducer.op == "add" else np.maximum
+        return {"add": np.add, "mul": np.multiply}.get(reducer.op or "", np.maximum)
+
+    def start(expr: Expr, block: Block) -> Any:
+        magnitude = element(expr, block)
+        return np.where(np.isfinite(magnitude), magnitude, 0.0)  # the identities of min and max
 
     return Domain(
         element,
+        start,
         storage=lambda dtype: np.dtype("float64"),
         ufunc=ufunc,
-        identity=lambda reducer, dtype: 0.0,
+        combine=combined_magnitudes,
     )
 
 
@@ -266,5 +282,5 @@ def _inputs(order: Sequence[Operation], given: Given, name: str) -> dict[Tensor,
     else:
         arrays = dict(zip(inputs, given, strict=True))
     for tensor in inputs:
-        check_array(arrays[tensor], tensor.name, tensor.shape, tensor.dtype, where)
+        check_array(arrays[tensor], tensor.name, tensor.static_shape, tensor.dtype, where)
     return {tensor: arrays[tensor] for tensor in inputs}

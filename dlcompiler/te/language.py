@@ -19,8 +19,6 @@ from dlcompiler.ir import (
     Const,
     Expr,
     IfThenElse,
-    Reduce,
-    Reducer,
     Select,
     as_expr,
     binary,
@@ -34,17 +32,12 @@ from dlcompiler.te.definition import (
     checked_extent,
     checked_name,
     checked_shape,
-    define_tensor,
+    define_tensors,
 )
 from dlcompiler.te.tensor import PlaceholderOp, Tensor
 
 _placeholder_names = (f"placeholder{n or ''}" for n in itertools.count())
 _axis_names = (f"rv{n or ''}" for n in itertools.count())
-
-SUM = Reducer("sum", "add")
-MIN = Reducer("min", "min")
-MAX = Reducer("max", "max")
-
 
 # -- tensors and axes ---------------------------------------------------------------------------
 
@@ -75,8 +68,8 @@ def compute(
     name: str = "compute",
     tag: str = "",
     attrs: object = None,
-) -> Tensor:
-    """Define a tensor element by element.
+) -> Any:
+    """Define a tensor, or several computed together, element by element.
 
     Parameters
     ----------
@@ -84,11 +77,17 @@ def compute(
         Extent of each dimension of the result; a 0-d tensor has the shape ``()``.
     fcompute : callable
         Gets one axis for each dimension and returns the element's expression; a reduction
-        (`te.sum` …) stands at its top. Its parameter names become the axes' names.
+        (`te.sum` …) stands at its top. Its parameter names become the axes' names. A tuple of
+        expressions defines several tensors; of reductions, they are the results of one.
     name : str
         Name of the tensor and of its stage.
     tag : str
         Free text kept with the operation.
+
+    Returns
+    -------
+    Tensor or tuple of Tensor
+        A tuple if `fcompute` returns one.
 
     Raises
     ------
@@ -110,9 +109,9 @@ def compute(
     names = _parameter_names(fcompute, len(extents), where)
     axes = tuple(Axis(n, extent, "data") for n, extent in zip(names, extents, strict=True))
     result = fcompute(*axes)
-    if isinstance(result, list | tuple):
-        raise ExpressionError(where, "several outputs are not supported yet", got=repr(result))
-    return define_tensor(name, axes, result, where, tag)
+    if not isinstance(result, list | tuple):
+        return define_tensors(name, axes, (result,), where, tag)[0]
+    return define_tensors(name, axes, result, where, tag)
 
 
 def _parameter_names(fcompute: Callable[..., Any], ndim: int, where: str) -> list[str]:
@@ -182,45 +181,6 @@ def var(name: str = "n", dtype: str = "int32") -> Expr:
 def const(value: complex, dtype: Any = "int32") -> Const:
     """Make a literal of `dtype`."""
     return make_const(value, dtype)
-
-
-# -- reductions ---------------------------------------------------------------------------------
-
-
-def sum(expr: Any, axis: Any) -> Reduce:
-    """Add up `expr` over one or several reduction axes."""
-    return _reduce(SUM, expr, axis)
-
-
-def max(expr: Any, axis: Any) -> Reduce:
-    """Return the largest `expr` over reduction axes; NaN wins."""
-    return _reduce(MAX, expr, axis)
-
-
-def min(expr: Any, axis: Any) -> Reduce:
-    """Return the smallest `expr` over reduction axes; NaN wins."""
-    return _reduce(MIN, expr, axis)
-
-
-def _reduce(reducer: Reducer, expr: Any, axis: Any) -> Reduce:
-    where = f"te.{reducer.name}"
-    axes = tuple(axis) if isinstance(axis, list | tuple) else (axis,)
-    for item in axes:
-        if not isinstance(item, Axis) or item.kind != "reduce":
-            raise ExpressionError(
-                where, "can only reduce over reduction axes", got=repr(item),
-                expected="an axis made by te.reduce_axis, or a list of them",
-            )  # fmt: skip
-    if len(set(axes)) != len(axes) or not axes:
-        raise ExpressionError(where, "each axis must be given once", got=repr(axes))
-    value = as_expr(expr)
-    if value.dtype == "index":
-        value = cast(value, "int32")
-    if dtypes.is_bool(value.dtype):
-        raise ExpressionError(
-            where, "cannot reduce conditions", got=str(value), hint="use .astype('int32')"
-        )
-    return Reduce(reducer, value, axes)
 
 
 # -- choices and conditions -----------------------------------------------------------------------

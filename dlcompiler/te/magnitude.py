@@ -21,10 +21,11 @@ from dlcompiler.ir import (
     Select,
     TensorHandle,
     TensorLoad,
+    Var,
     walk,
 )
-from dlcompiler.ir.rewrite import children
-from dlcompiler.te.elements import Arrays, Elements, choose
+from dlcompiler.ir.rewrite import Node, children
+from dlcompiler.te.elements import Array, Arrays, Elements, choose
 from dlcompiler.te.tensor import ComputeOp, Tensor, post_order
 
 # How much a function stretches a small change of its argument; the value itself for those not here.
@@ -150,13 +151,16 @@ def rounding_depth(output: Tensor) -> int:
     """
     depths: dict[TensorHandle, int] = {}
     for op in post_order([output]):
-        depths[op.output(0)] = _depth(op.body, depths, {}) if isinstance(op, ComputeOp) else 0
+        bodies = op.bodies if isinstance(op, ComputeOp) else ()
+        depths.update(dict.fromkeys(op.outputs, 0))
+        depths.update((t, _depth(b, depths, {})) for t, b in zip(op.outputs, bodies, strict=False))
     return depths[output]
 
 
 def coarsest_rounding(output: Tensor) -> tuple[float, float]:
     """Return unit roundoff and smallest number of the coarsest float that anything rounds to."""
-    bodies = [op.body for op in post_order([output]) if isinstance(op, ComputeOp)]
+    computed = (op for op in post_order([output]) if isinstance(op, ComputeOp))
+    bodies = [body for op in computed for body in (*op.bodies, *_combinations(op.body))]
     nodes = [node for body in bodies for node in walk(body) if isinstance(node, Expr)]
     return max(
         (_ROUNDING[dtypes.element(node.dtype)] for node in nodes if _own_roundings(node)),
@@ -164,12 +168,45 @@ def coarsest_rounding(output: Tensor) -> tuple[float, float]:
     )
 
 
-def _own_roundings(node: Expr) -> int:
+def combined_magnitudes(reducer: Reducer, a: list[Array], b: list[Array]) -> list[Array]:
+    """Return the magnitudes of a combination, whatever it chooses, from its parts' alone."""
+    known = dict(zip((*reducer.lhs, *reducer.rhs), (*a, *b), strict=True))
+
+    def of(expr: Expr) -> Any:
+        match expr:
+            case Var():
+                return known[expr]
+            case Const(value):
+                return abs(float(value))
+            case Binary("add" | "sub", x, y):
+                return of(x) + of(y)
+            case Binary("mul", x, y):
+                return of(x) * of(y)
+            case Binary("min" | "max", x, y) | Select(_, x, y) | IfThenElse(_, x, y):
+                return np.maximum(of(x), of(y))
+            case Cast(value, _):
+                return of(value)
+        return math.inf  # no bound without the values
+
+    return [np.broadcast_to(of(result), a[0].shape) for result in reducer.results]
+
+
+def _combinations(body: Expr) -> tuple[Expr, ...]:
+    """Return the expressions by which a reduction of one's own combines values."""
+    return body.reducer.results if isinstance(body, Reduce) else ()
+
+
+def _own_roundings(node: Node) -> int:
+    if not isinstance(node, Expr):
+        return 0
     if not dtypes.is_float(node.dtype):
         return 0
     match node:
-        case Reduce(Reducer(op="add"), _, axes):
-            return math.prod(axis.extent for axis in axes)
+        case Reduce(Reducer(op="add" | "mul"), _, axes):
+            return math.prod(axis.static_extent for axis in axes)
+        case Reduce(Reducer(op=None), _, axes):
+            count = sum(_own_roundings(part) for r in _combinations(node) for part in walk(r))
+            return count * math.prod(axis.static_extent for axis in axes)
         case Binary(op, _, _):
             return int(op not in ("min", "max"))
         case Cast(value, dtype):

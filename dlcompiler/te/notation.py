@@ -17,8 +17,8 @@ from dlcompiler.ir import Axis, Expr, Not, const, logical
 from dlcompiler.ir import cast as convert
 from dlcompiler.ir import compare as compare_exprs
 from dlcompiler.ir.expr import LogicalOp, condition
-from dlcompiler.te import language
-from dlcompiler.te.definition import checked_extent, checked_shape, define_tensor
+from dlcompiler.te import language, reductions
+from dlcompiler.te.definition import checked_extent, checked_shape, define_tensors
 from dlcompiler.te.notation_printer import (
     notation_arguments,
     notation_python,
@@ -267,9 +267,9 @@ def _inferred_extent(
             hint=f"give it: te.notation(…, {node.id}=n)",
         )  # fmt: skip
     first, *others = certain
-    extent = tensors[first.tensor].shape[first.dimension]
+    extent = tensors[first.tensor].static_shape[first.dimension]
     for use in others:
-        other = tensors[use.tensor].shape[use.dimension]
+        other = tensors[use.tensor].static_shape[use.dimension]
         if other != extent:
             statement.source.fail(
                 use.node, f"the extents of the axis {node.id} disagree",
@@ -299,9 +299,9 @@ def _define(
     value = _Builder(source, tensors, {**axes, **reduced}).build(statement.value)
     with source.pointing_at(None):
         if statement.reducer:
-            reduce = {"sum": language.sum, "max": language.max, "min": language.min}
+            reduce = {"sum": reductions.sum, "max": reductions.max, "min": reductions.min}
             value = reduce[statement.reducer](value, axis=list(reduced.values()))
-        tensor = define_tensor(name, tuple(axes.values()), value, WHERE)
+        (tensor,) = define_tensors(name, tuple(axes.values()), (value,), WHERE)
     if dtype is not None and tensor.dtype != dtype:
         source.fail(
             statement.target, f"{name} is declared as another dtype than it has",

@@ -179,6 +179,10 @@ class _Line:
         target = f"{name}[{', '.join(self.axes[axis] for axis in self.op.axis) or '()'}]"
         if not isinstance(body, Reduce):
             return f"{target} = {self.value(body)}"
+        if len(body.values) > 1 or body.condition is not None or body.init:
+            raise ExpressionError(
+                f"write {self.op.name} as notation", "this kind of reduction has no notation yet"
+            )
         value = self.value(body.value)
         added = f"{target} += {value}"
         names = [self.axes[axis] for axis in body.axes]
@@ -209,7 +213,7 @@ class _Line:
             certain = [use for use in uses if not use.is_guarded] or uses
             extents = {shapes[use.tensor][use.dimension] for use in certain}
             if axis.start or extents != {axis.extent}:
-                untold[name] = (axis.start, axis.start + axis.extent)
+                untold[name] = (axis.start, axis.start + axis.static_extent)
         return untold
 
     # -- expressions ------------------------------------------------------------------------------

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dlcompiler.ir import Const, Expr, Reduce, TensorLoad, Var, numeric, walk
 from dlcompiler.ir.rewrite import Node, children
+from dlcompiler.ir.stmt import static
 from dlcompiler.te.tensor import ComputeOp
 
 
@@ -21,20 +22,32 @@ class Plan:
     """Never outside a tensor, whatever is chosen: evaluated for all points, without a mask."""
 
 
+NO_PLAN = Plan(frozenset(), frozenset())
+
+
 def plan_of(op: ComputeOp) -> Plan:
     """Return the plan for the body of an operation."""
     axes = (*op.axis, *op.reduce_axis)
-    extents = {axis.var: axis.extent for axis in axes}
-    body = op.body.value if isinstance(op.body, Reduce) else op.body
+    extents = {axis.var: axis.static_extent for axis in axes}
     inside: dict[int, bool] = {}
-    _mark_inside(body, extents, inside)
-    return Plan(_shared(body), frozenset(key for key, value in inside.items() if value))
+    parts = [part for body in op.bodies for part in _parts(body)]
+    for part in parts:
+        _mark_inside(part, extents, inside)
+    return Plan(_shared(parts), frozenset(key for key, value in inside.items() if value))
 
 
-def _shared(expr: Expr) -> frozenset[int]:
+def _parts(body: Expr) -> tuple[Expr, ...]:
+    """Return the expressions of a body that are evaluated element by element."""
+    if not isinstance(body, Reduce):
+        return (body,)
+    return (*body.values, *body.init, *(() if body.condition is None else (body.condition,)))
+
+
+def _shared(parts: Sequence[Expr]) -> frozenset[int]:
+    nodes = {id(node): node for part in parts for node in walk(part)}
     uses = Counter(
         id(child)
-        for node in walk(expr)
+        for node in nodes.values()
         for child in children(node)
         if not isinstance(child, Var | Const)
     )
@@ -51,7 +64,9 @@ def _mark_inside(node: Node, extents: Mapping[Var, int], known: dict[int, bool])
 
 
 def _reads_inside(load: TensorLoad, extents: Mapping[Var, int]) -> bool:
-    for index, extent in zip(load.indices, load.tensor.shape, strict=True):
+    for index, extent in zip(
+        load.indices, static(load.tensor.shape, load.tensor.name), strict=True
+    ):
         form = numeric.linear_form(index)
         if form is None:
             return False

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from dlcompiler.ir import Binary, Expr, Reduce, Reducer
+from dlcompiler.ir import Binary, Expr, IfThenElse, Reduce, Reducer
 from dlcompiler.te.elements import Array, Block, blocks, used_dimensions
-from dlcompiler.te.tensor import ComputeOp
+from dlcompiler.te.tensor import ComputeOp, Tensor
 
 BLOCK_POINTS = 2**19
 """Points computed at a time: a few arrays of this size stay in a second-level cache."""
@@ -21,6 +21,8 @@ FACTOR_ELEMENTS = 2**26
 
 EXACT_FLOAT64 = 2**53
 
+Arrays: TypeAlias = list[Array]
+
 
 @dataclass(frozen=True)
 class Domain:
@@ -28,46 +30,98 @@ class Domain:
 
     element: Callable[[Expr, Block], Any]
     """Values of an expression over a block of the iteration space."""
+    start: Callable[[Expr, Block], Any]
+    """Values of what a reduction starts from."""
     storage: Callable[[str], np.dtype[np.generic]]
     """NumPy dtype of the results for elements of a dtype."""
     ufunc: Callable[[Reducer], np.ufunc]
-    """How two elements of a reduction are combined."""
-    identity: Callable[[Reducer, str], Any]
-    """The result of a reduction over nothing."""
+    """How two elements of a reduction by one operation are combined."""
+    combine: Callable[[Reducer, Arrays, Arrays], Arrays]
+    """How the values of two partial results of any other reduction are combined."""
 
 
-def compute_stage(op: ComputeOp, domain: Domain) -> Array:
-    """Compute all elements of the output of an operation.
+def compute_stage(op: ComputeOp, domain: Domain) -> dict[Tensor, Array]:
+    """Compute all elements of the outputs of an operation.
 
     Returns
     -------
-    ndarray
+    dict of Tensor to ndarray
         Of the output's shape; contiguous.
     """
+    return dict(zip(op.outputs, _results(op, domain), strict=True))
+
+
+def _results(op: ComputeOp, domain: Domain) -> Arrays:
     body = op.body
     if not isinstance(body, Reduce):
-        result: Array = np.empty([axis.extent for axis in op.axis], domain.storage(body.dtype))
-        for block in blocks(op.axis, BLOCK_POINTS):
-            result[block.place] = domain.element(body, block)
-    else:
-        product = _matrix_product(op, body, domain)
-        result = _reduction(op, body, domain) if product is None else product
+        return [_plain(op, each, domain.element, domain) for each in op.bodies]
+    if body.reducer.op is None:
+        return _fold(op, body, domain)
+    product = _matrix_product(op, body, domain)
+    return [_reduction(op, body, domain) if product is None else product]
+
+
+def _plain(
+    op: ComputeOp, body: Expr, element: Callable[[Expr, Block], Any], domain: Domain
+) -> Array:
+    result: Array = np.empty([axis.static_extent for axis in op.axis], domain.storage(body.dtype))
+    for block in blocks(op.axis, BLOCK_POINTS):
+        result[block.place] = element(body, block)
     return result
 
 
 def _reduction(op: ComputeOp, body: Reduce, domain: Domain) -> Array:
     """Combine the elements block by block, over the reduction axes of each at once."""
     ufunc, dtype = domain.ufunc(body.reducer), domain.storage(body.dtype)
-    identity = domain.identity(body.reducer, body.dtype)
     rank = len(op.axis)
-    result: Array = np.full([axis.extent for axis in op.axis], identity, dtype)
+    result = _plain(op, body.start[0], domain.start, domain)
     inner = tuple(range(rank, rank + len(body.axes)))
+    (value,) = _counted_values(body)
     for block in blocks((*op.axis, *body.axes), BLOCK_POINTS):
-        elements = np.broadcast_to(domain.element(body.value, block), block.extents)
+        elements = np.broadcast_to(domain.element(value, block), block.extents)
         place = block.place[:rank]
-        partial = ufunc.reduce(elements, axis=inner, dtype=dtype, initial=identity)
-        result[place] = ufunc(result[place], partial)
+        if elements.size:
+            result[place] = ufunc(result[place], ufunc.reduce(elements, axis=inner, dtype=dtype))
     return result
+
+
+def _fold(op: ComputeOp, body: Reduce, domain: Domain) -> Arrays:
+    """Combine neighbours until one is left: in order, as an associative reduction allows."""
+    rank = len(op.axis)
+    results = [_plain(op, start, domain.start, domain) for start in body.start]
+    counted = _counted_values(body)
+    for block in blocks((*op.axis, *body.axes), BLOCK_POINTS):
+        if 0 in block.extents:
+            continue
+        points = (*block.extents[:rank], -1)
+        values: Arrays = [
+            np.broadcast_to(domain.element(value, block), block.extents).reshape(points)
+            for value in counted
+        ]
+        while (count := values[0].shape[-1]) > 1:
+            even, odd = slice(0, count - count % 2, 2), slice(1, count, 2)
+            merged = domain.combine(
+                body.reducer, [v[..., even] for v in values], [v[..., odd] for v in values]
+            )
+            rest = [v[..., count - count % 2 :] for v in values]
+            values = [np.concatenate(pair, axis=-1) for pair in zip(merged, rest, strict=True)]
+        place = block.place[:rank]
+        partial = [value[..., 0] for value in values]
+        merged = domain.combine(body.reducer, [result[place] for result in results], partial)
+        for result, value in zip(results, merged, strict=True):
+            result[place] = value
+    return results
+
+
+def _counted_values(body: Reduce) -> tuple[Expr, ...]:
+    """Return what is combined: the identity where the condition does not hold."""
+    if body.condition is None:
+        return body.values
+    identities = body.reducer.identity_of(body.values)
+    return tuple(
+        IfThenElse(body.condition, value, identity)
+        for value, identity in zip(body.values, identities, strict=True)
+    )
 
 
 def _matrix_product(op: ComputeOp, body: Reduce, domain: Domain) -> Array | None:
@@ -78,7 +132,7 @@ def _matrix_product(op: ComputeOp, body: Reduce, domain: Domain) -> Array | None
     the products must be rounded one by one.
     """
     match body:
-        case Reduce(Reducer(op="add"), Binary("mul", x, y), _) if body.dtype not in (
+        case Reduce(Reducer(op="add"), (Binary("mul", x, y),), _, None, ()) if body.dtype not in (
             "float16",
             "bfloat16",
         ):

@@ -11,9 +11,10 @@ import numpy as np
 from dlcompiler import dtypes
 from dlcompiler.display import render
 from dlcompiler.errors import ExpressionError
-from dlcompiler.ir import Axis, Cast, Expr, Reduce, TensorLoad, as_expr, walk
+from dlcompiler.ir import Axis, Cast, Expr, Extent, Reduce, TensorLoad, as_expr, walk
+from dlcompiler.ir.stmt import static
 
-Shape: TypeAlias = tuple[int, ...]
+Shape: TypeAlias = tuple[Extent, ...]
 
 
 class Tensor:
@@ -38,9 +39,19 @@ class Tensor:
         return len(self.shape)
 
     @property
+    def static_shape(self) -> tuple[int, ...]:
+        """The shape, where it is known before the program runs."""
+        return static(self.shape, self.name)
+
+    @property
     def axis(self) -> tuple[Axis, ...]:
         """The data axes of the operation (none for a placeholder)."""
         return self.op.axis
+
+    @property
+    def value_index(self) -> int:
+        """Which output of its operation it is."""
+        return next(n for n, output in enumerate(self.op.outputs) if output is self)
 
     def __getitem__(self, indices: Any) -> Expr:
         items = indices if isinstance(indices, tuple) else (indices,)
@@ -87,18 +98,19 @@ class Tensor:
 class PlaceholderOp:
     """An input: its values come from the caller."""
 
-    __slots__ = ("_output", "name")
+    __slots__ = ("name", "outputs")
 
     axis: tuple[Axis, ...] = ()
     reduce_axis: tuple[Axis, ...] = ()
 
     def __init__(self, name: str, shape: Shape, dtype: str) -> None:
         self.name = name
-        self._output = Tensor(name, shape, dtype, self)
+        self.outputs: tuple[Tensor, ...] = (Tensor(name, shape, dtype, self),)
+        """The one tensor that it makes."""
 
     def output(self, index: int) -> Tensor:
         """Return the tensor that the operation makes; `index` must be 0."""
-        return _only_output(self, self._output, index)
+        return _output(self, index)
 
     @property
     def input_tensors(self) -> tuple[Tensor, ...]:
@@ -110,30 +122,45 @@ class PlaceholderOp:
 
 
 class ComputeOp:
-    """A tensor computed element by element: ``body`` for each point of ``axis``.
+    """Tensors computed together, element by element: the ``bodies`` for each point of ``axis``.
 
-    The body is an expression over the axes' variables; a reduction stands only at its top.
+    A body is an expression over the axes' variables. A reduction stands only at its top; then all
+    bodies are results of one reduction.
     """
 
-    __slots__ = ("_output", "axis", "body", "name", "reduce_axis", "tag")
+    __slots__ = ("axis", "bodies", "name", "outputs", "reduce_axis", "tag")
 
-    def __init__(self, name: str, axis: tuple[Axis, ...], body: Expr, tag: str = "") -> None:
+    def __init__(
+        self, name: str, axis: tuple[Axis, ...], bodies: tuple[Expr, ...], tag: str = ""
+    ) -> None:
         self.name = name
         self.axis = axis
-        """The data axes, one for each dimension of the result."""
-        self.body = body
-        self.reduce_axis: tuple[Axis, ...] = body.axes if isinstance(body, Reduce) else ()
+        """The data axes, one for each dimension of the results."""
+        self.bodies = bodies
+        """The expression of an element of each output."""
+        head = bodies[0]
+        self.reduce_axis: tuple[Axis, ...] = head.axes if isinstance(head, Reduce) else ()
         self.tag = tag
-        self._output = Tensor(name, tuple(a.extent for a in axis), body.dtype, self)
+        shape = tuple(a.extent for a in axis)
+        names = [name] if len(bodies) == 1 else [f"{name}.v{n}" for n in range(len(bodies))]
+        self.outputs: tuple[Tensor, ...] = tuple(
+            Tensor(n, shape, body.dtype, self) for n, body in zip(names, bodies, strict=True)
+        )
+        """The tensors that it makes."""
+
+    @property
+    def body(self) -> Expr:
+        """The expression of its first output."""
+        return self.bodies[0]
 
     def output(self, index: int) -> Tensor:
-        """Return the tensor that the operation makes; `index` must be 0."""
-        return _only_output(self, self._output, index)
+        """Return one of the tensors that the operation makes."""
+        return _output(self, index)
 
     @property
     def input_tensors(self) -> tuple[Tensor, ...]:
-        """The tensors that the body reads, in order of first use."""
-        return tensors_of(self.body)
+        """The tensors that the bodies read, in order of first use."""
+        return tensors_of(self.bodies)
 
     def __repr__(self) -> str:
         return f"compute({self.name})"
@@ -142,18 +169,22 @@ class ComputeOp:
 Operation: TypeAlias = PlaceholderOp | ComputeOp
 
 
-def _only_output(op: Operation, tensor: Tensor, index: int) -> Tensor:
-    if index != 0:
-        raise ExpressionError(f"output {index} of {op.name}", "the operation has one output, 0")
-    return tensor
+def _output(op: Operation, index: int) -> Tensor:
+    if not 0 <= index < len(op.outputs):
+        expected = "0" if len(op.outputs) == 1 else f"0 to {len(op.outputs) - 1}"
+        raise ExpressionError(
+            f"output {index} of {op.name}", "no such output", got=index, expected=expected
+        )
+    return op.outputs[index]
 
 
-def tensors_of(body: Expr) -> tuple[Tensor, ...]:
-    """Return the tensors that an expression reads, in order of first use."""
+def tensors_of(bodies: Iterable[Expr]) -> tuple[Tensor, ...]:
+    """Return the tensors that expressions read, in order of first use."""
     found: dict[Tensor, None] = {}
-    for item in walk(body):
-        if isinstance(item, TensorLoad) and isinstance(item.tensor, Tensor):
-            found[item.tensor] = None
+    for body in bodies:
+        for item in walk(body):
+            if isinstance(item, TensorLoad) and isinstance(item.tensor, Tensor):
+                found[item.tensor] = None
     return tuple(found)
 
 

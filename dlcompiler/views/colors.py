@@ -58,7 +58,7 @@ class _Hues:
         for consumer in consumers(self.state, stage):
             axes = {axis.var: axis for axis in (*consumer.op.axis, *consumer.op.reduce_axis)}
             for load in loads_of(bodies(self.state)[consumer.name]):
-                index = load.indices[dimension] if load.tensor is stage.tensor else None
+                index = load.indices[dimension] if load.tensor in stage.tensors else None
                 if isinstance(index, Var) and index in axes:
                     return self.of.get(axes[index])
         return None

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dlcompiler.ir import PrimFunc, Reduce, format_expr
+from dlcompiler.ir import PrimFunc
 from dlcompiler.schedule import HistoryView, Schedule
 from dlcompiler.te import PlaceholderOp, Tensor
 from dlcompiler.views.history_tree import HistoryRow, history_tree
-from dlcompiler.views.loop_tree import LoopTree, loop_tree
+from dlcompiler.views.loop_tree import LoopTree, element_text, loop_tree
 from dlcompiler.views.markup import Markup, join, tag
 from dlcompiler.views.nest_picture import HOW_TO_READ, MONO, nest_picture
 from dlcompiler.views.program import Line, Program, program
@@ -244,7 +244,4 @@ def _text(tensor: Tensor) -> str:
     assert not isinstance(op, PlaceholderOp)
     target = f"{tensor.name}[{', '.join(axis.name for axis in op.axis)}]"
     axes = [f"{axis.name} < {axis.extent}" for axis in (*op.axis, *op.reduce_axis)]
-    if isinstance(op.body, Reduce):
-        symbol = {"add": "+", "mul": "*"}.get(op.body.reducer.op, op.body.reducer.op)
-        return f"{target} {symbol}= {format_expr(op.body.value)}\nfor {', '.join(axes)}"
-    return f"{target} = {format_expr(op.body)}\nfor {', '.join(axes)}"
+    return f"{element_text(target, op.bodies)}\nfor {', '.join(axes)}"

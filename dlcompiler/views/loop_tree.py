@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
-from dlcompiler.ir import Axis, LoopKind, Reduce, format_expr
+from dlcompiler.ir import Axis, Expr, LoopKind, Reduce, format_expr
 from dlcompiler.schedule import AttachedAt, Schedule, StageState, State, infer_bounds, obligations
 from dlcompiler.schedule.inlining import bodies
 from dlcompiler.views.colors import axis_colors
@@ -132,12 +132,12 @@ class _Tree:
         self.loops(stage, _Place(key, outside.depth + 1, outside.runs))
 
     def loops(self, stage: StageState, place: _Place) -> None:
-        body = self.bodies[stage.name]
+        body = self.bodies[stage.name][0]
         first_reduce = next((leaf for leaf in stage.leaves if leaf.kind == "reduce"), None)
         for leaf in stage.leaves:
             if leaf is first_reduce and isinstance(body, Reduce):
-                identity = format_expr(body.reducer.identity(body.dtype))
-                self.statement(stage, place, "init", f"init {stage.name}[…] = {identity}")
+                start = ", ".join(format_expr(expr) for expr in body.start)
+                self.statement(stage, place, "init", f"init {stage.name}[…] = {start}")
             place = self.loop(stage, leaf, place)
             for other in self.state.stages:
                 if _is_attached(other, stage, leaf):
@@ -171,7 +171,7 @@ class _Tree:
 
     def declaration(self, stage: StageState) -> str:
         """Return what a stage stores; an attached one holds what one iteration needs."""
-        shape = stage.tensor.shape
+        shape = stage.tensor.static_shape
         if isinstance(stage.attachment, AttachedAt) and not self.owed:
             shape = tuple(
                 span.extent for span in infer_bounds(self.state).stages[stage.name].region
@@ -181,12 +181,8 @@ class _Tree:
 
     def text(self, stage: StageState) -> str:
         """Return the statement of a stage over its original axes."""
-        body = self.bodies[stage.name]
         target = f"{stage.name}[{', '.join(stage.paths[axis] for axis in stage.op.axis)}]"
-        if isinstance(body, Reduce):
-            symbol = {"add": "+", "mul": "*"}.get(body.reducer.op, body.reducer.op)
-            return _short(f"{target} {symbol}= {format_expr(body.value)}")
-        return _short(f"{target} = {format_expr(body)}")
+        return _short(element_text(target, self.bodies[stage.name]))
 
     def summary(self) -> str:
         loops = [row for row in self.rows if row["type"] == "loop"]
@@ -214,13 +210,24 @@ def _row(
 
 def _extents(state: State) -> dict[str, Mapping[Axis, int]]:
     if obligations(state):  # bounds are not defined then: show the extents of the whole axes
-        return {s.name: {leaf: leaf.extent for leaf in s.leaves} for s in state.stages}
+        return {s.name: {leaf: leaf.static_extent for leaf in s.leaves} for s in state.stages}
     return {name: bounds.extents for name, bounds in infer_bounds(state).stages.items()}
 
 
 def _is_attached(stage: StageState, parent: StageState, leaf: Axis) -> bool:
     at = stage.attachment
     return isinstance(at, AttachedAt) and at.stage == parent.name and at.axis is leaf
+
+
+def element_text(target: str, bodies: Sequence[Expr]) -> str:
+    """Return what makes an element of a stage: an assignment, or one step of a reduction."""
+    head = bodies[0]
+    if not isinstance(head, Reduce):
+        return f"{target} = {', '.join(format_expr(body) for body in bodies)}"
+    values = ", ".join(format_expr(value) for value in head.values)
+    op = head.reducer.op or f"{head.reducer.name} "
+    text = f"{target} { {'add': '+', 'mul': '*'}.get(op, op) }= {values}"
+    return text if head.condition is None else f"{text} where {format_expr(head.condition)}"
 
 
 def _short(text: str) -> str:

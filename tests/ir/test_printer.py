@@ -103,7 +103,7 @@ def test_expressions(golden):
         "ramp": Ramp(i * 8, index_const(1), 8),
         "strided ramp": Load(A, (i, Ramp(j, index_const(4), 8))),
         "broadcast": Broadcast(x, 8),
-        "reduce": Reduce(Reducer("sum", "add"), x, (r,)),
+        "reduce": Reduce(Reducer("sum", "add"), (x,), (r,)),
         "bool": Const(True, "bool"),
         "scalar tensor": Load(Buffer("s", (), "float32"), ()),
     }

@@ -75,7 +75,7 @@ def test_literals_differ_by_type_dtype_and_sign_of_zero():
 def test_reductions_differ_by_reducer_extent_and_start():
     def total(reducer=SUM, extent=8, start=0):
         k = Axis("k", extent, "reduce", start=start)
-        return Reduce(reducer, Load(_buffer(), (k.var,)), (k,))
+        return Reduce(reducer, (Load(_buffer(), (k.var,)),), (k,))
 
     assert structural_equal(total(), total())
     assert not structural_equal(total(), total(reducer=MAX))

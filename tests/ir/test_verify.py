@@ -120,7 +120,7 @@ FAILURES = {
     "int32(0 : +8) changes the lanes of indexx8": _of(Cast(ramp, "int32")),
     "A[i] is left over from the tensor expression": _of(TensorLoad(A, (i,))),
     "sum(A[i], axis=[k]) is left over from the tensor expression": _of(
-        Reduce(Reducer("sum", "add"), a, (Axis("k", 8, "reduce"),))
+        Reduce(Reducer("sum", "add"), (a,), (Axis("k", 8, "reduce"),))
     ),
     "unknown statement Unknown": Unknown(),
 }

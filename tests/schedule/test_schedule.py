@@ -103,7 +103,7 @@ def test_a_refusal_moves_nothing(matmul, refusal):
     assert (heard, len(matmul.s.trace), repr(matmul.s.history)) == (
         [],
         0,
-        "◉ create   e3e89672   ← here",
+        "◉ create   17f9014b   ← here",
     )
 
 

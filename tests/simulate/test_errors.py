@@ -243,7 +243,7 @@ READ_ONLY.flags.writeable = False
     [
         (
             [ONES],
-            "interpret f: wrong number of arrays\n  got       1\n  expected  2: A, B",
+            "interpret f: wrong number of arguments\n  got       1\n  expected  2: A, B",
         ),
         (
             [[1.0] * 4, ONES],

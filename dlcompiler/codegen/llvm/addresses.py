@@ -10,7 +10,7 @@ from dlcompiler.codegen.llvm import arithmetic
 from dlcompiler.codegen.llvm.lanes import progression
 from dlcompiler.codegen.llvm.types import constant, memory_type, value_type
 from dlcompiler.codegen.llvm.writer import Function
-from dlcompiler.ir import Binary, Buffer, Const, Expr
+from dlcompiler.ir import Binary, Buffer, Const, Expr, extent_expr
 
 
 class Offset(NamedTuple):
@@ -68,13 +68,18 @@ class Addresses:
         total: str | None = None
         known = 0
         for index, stride in zip(indices, buffer.strides, strict=True):
-            variable, distance = _without_constant(index)
-            known += distance * stride
-            if variable is None:
+            if isinstance(stride, int):
+                variable, distance = _without_constant(index)
+                known += distance * stride
+                if variable is None:
+                    continue
+                term = self.evaluate(variable)
+                if stride != 1:
+                    term = w.pure(f"mul nsw i64 {term}, {stride}")
+            elif isinstance(index, Const) and index.value == 0:
                 continue
-            term = self.evaluate(variable)
-            if stride != 1:
-                term = w.pure(f"mul nsw i64 {term}, {stride}")
+            else:
+                term = w.pure(f"mul nsw i64 {self.evaluate(index)}, {self.evaluate(stride)}")
             total = term if total is None else w.pure(f"add nsw i64 {total}, {term}")
         return Offset(total, known)
 
@@ -90,7 +95,9 @@ class Addresses:
             if found is None:
                 return None
             bases.append(found[0])
-            step += found[1] * stride
+            if found[1] and not isinstance(stride, int):
+                return None
+            step += found[1] * stride if isinstance(stride, int) else 0
         return self.offset(buffer, bases), step
 
     def scattered(self, buffer: Buffer, indices: Sequence[Expr], lanes: int) -> list[Offset]:
@@ -100,7 +107,8 @@ class Addresses:
         total = constant(0, dtype)
         for index, stride in zip(indices, buffer.strides, strict=True):
             operand = splat(w, self.evaluate(index), index.dtype, lanes)
-            term = arithmetic.binary(w, "mul", dtype, operand, constant(stride, dtype))
+            factor = splat(w, self.evaluate(extent_expr(stride)), "index", lanes)
+            term = arithmetic.binary(w, "mul", dtype, operand, factor)
             total = arithmetic.binary(w, "add", dtype, total, term)
         return [
             Offset(w.pure(f"extractelement {type_} {total}, i64 {lane}"), 0)
@@ -109,10 +117,10 @@ class Addresses:
 
 
 def span(buffer: Buffer) -> int:
-    """Return how many elements of memory a buffer reaches over."""
+    """Return how many elements of memory a buffer of known shape reaches over."""
     if buffer.size == 0:
         return 0
-    steps = zip(buffer.shape, buffer.strides, strict=True)
+    steps = zip(buffer.static_shape, buffer.static_strides, strict=True)
     return 1 + sum((extent - 1) * stride for extent, stride in steps)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dlcompiler.codegen.llvm.types import identifier
 from dlcompiler.errors import InternalError
-from dlcompiler.ir import Allocate, For, If, PrimFunc, Seq, Stmt, Store
+from dlcompiler.ir import Allocate, Assert, For, If, Let, Prefetch, PrimFunc, Seq, Stmt, Store
 
 
 class DebugInfo:
@@ -77,9 +77,9 @@ def _printed_lines(stmt: Stmt) -> Iterator[Stmt | None]:
         case Seq(statements) if statements:
             for statement in statements:
                 yield from _printed_lines(statement)
-        case Store() | Seq():
+        case Store() | Seq() | Prefetch() | Assert():
             yield stmt
-        case For(_, _, _, body) | Allocate(_, body):
+        case For(_, _, _, body) | Allocate(_, body) | Let(_, _, body):
             yield stmt
             yield from _printed_lines(body)
         case If(_, then, otherwise):

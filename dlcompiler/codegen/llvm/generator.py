@@ -7,10 +7,11 @@ from dlcompiler.codegen.llvm.calls import LIBM
 from dlcompiler.codegen.llvm.debug import DebugInfo, statement_lines
 from dlcompiler.codegen.llvm.parallel import buffer_parameter
 from dlcompiler.codegen.llvm.statements import Statements
+from dlcompiler.codegen.llvm.types import value_type
 from dlcompiler.codegen.llvm.writer import Function, Module
 from dlcompiler.codegen.source import Source
 from dlcompiler.errors import TargetError
-from dlcompiler.ir import Expr, PrimFunc, walk
+from dlcompiler.ir import Buffer, Expr, PrimFunc, walk
 from dlcompiler.target import Target
 
 _MATH = (*LIBM, "sqrt", "floor", "ceil", "trunc", "roundeven", "fabs", "fma")
@@ -34,9 +35,9 @@ def emit(func: PrimFunc, target: Target) -> Source:
     Returns
     -------
     Source
-        A module with ``void @name(ptr, ptr, …)``: one pointer per parameter, in order, none of
-        which may overlap one that is written. Parallel loops call
-        ``void dlc_parallel_for(ptr body, ptr env, i64 begin, i64 end)``, which the runtime
+        A module with ``void @name(ptr, …, i64, …)``: the pointers of the arrays, in order, none of
+        which may overlap one that is written, then those in ``func.variables``. Parallel loops
+        call ``void dlc_parallel_for(ptr body, ptr env, i64 begin, i64 end)``, which the runtime
         provides and which calls ``void body(i64 begin, i64 end, ptr env)`` for parts of the range.
 
     Raises
@@ -56,9 +57,13 @@ def emit(func: PrimFunc, target: Target) -> Source:
     module = Module(DebugInfo(func.name), target.triple)
     w = Function(module, func.name, line=1)
     statements = Statements(w, statement_lines(func), is_outlined=False)
-    for buffer in func.params:
-        pointer = w.parameter(buffer.name, buffer_parameter(buffer))
-        statements.expressions.addresses.pointers[buffer] = pointer
+    for param in func.params:
+        if isinstance(param, Buffer):
+            pointer = w.parameter(param.name, buffer_parameter(param))
+            statements.expressions.addresses.pointers[param] = pointer
+    for variable in func.variables:
+        operand = w.parameter(variable.name, value_type(variable.dtype))
+        statements.expressions.variables[variable] = operand
     statements.write(func.body)
     module.functions.insert(0, w.finished())
     text, lines = module.finished()

@@ -16,7 +16,7 @@ from dlcompiler.codegen.llvm.types import (
 )
 from dlcompiler.codegen.llvm.writer import Function
 from dlcompiler.errors import InternalError
-from dlcompiler.ir import Buffer, Load, Store
+from dlcompiler.ir import Buffer, Load, Prefetch, Store
 from dlcompiler.ir.expr import lanes_of
 
 
@@ -160,6 +160,15 @@ def _write(addresses: Addresses, buffer: Buffer, offset: Offset, dtype: str, val
     address = addresses.pointer(buffer, offset)
     stored = _to_memory(w, value, dtype)
     w.effect(f"store {memory_type(dtype)} {stored}, ptr {address}{_align(buffer)}")
+
+
+def prefetch(addresses: Addresses, node: Prefetch) -> None:
+    """Write the hint that an element will be read soon."""
+    w = addresses.w
+    offset = addresses.offset(node.buffer, node.indices)
+    address = addresses.pointer(node.buffer, offset, in_bounds=False)
+    symbol = w.module.declare("llvm.prefetch.p0", "void", "ptr, i32, i32, i32")
+    w.effect(f"call void {symbol}(ptr {address}, i32 0, i32 3, i32 1)")
 
 
 # -- what memory holds ----------------------------------------------------------------------------

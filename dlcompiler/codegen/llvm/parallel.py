@@ -17,7 +17,19 @@ from dlcompiler import dtypes
 from dlcompiler.codegen.llvm.addresses import span
 from dlcompiler.codegen.llvm.types import identifier
 from dlcompiler.codegen.llvm.writer import Function, Module
-from dlcompiler.ir import Allocate, Buffer, For, Load, Store, Var, walk
+from dlcompiler.ir import (
+    Allocate,
+    Buffer,
+    Expr,
+    For,
+    Let,
+    Load,
+    Prefetch,
+    Store,
+    Var,
+    free_vars,
+    walk,
+)
 
 
 @dataclass(frozen=True)
@@ -35,15 +47,20 @@ def captures(loop: For) -> Captures:
     own: set[Buffer | Var] = set()
     for node in walk(loop.body):
         match node:
-            case Load(buffer, _) | Store(buffer, _, _):
+            case Load(buffer) | Store(buffer) | Prefetch(buffer):
                 buffers.setdefault(buffer)
             case Var():
                 variables.setdefault(node)
             case Allocate(buffer, _):
                 own.add(buffer)
-            case For(var, _, _, _):
+                buffers.setdefault(buffer)
+            case For(var) | Let(var):
                 own.add(var)
     own.add(loop.var)
+    for buffer in buffers:
+        for extent in (*buffer.shape, *buffer.strides):
+            if isinstance(extent, Expr):
+                variables.update(dict.fromkeys(free_vars(extent)))
     return Captures(
         tuple(buffer for buffer in buffers if buffer not in own),
         tuple(variable for variable in variables if variable not in own),
@@ -53,7 +70,7 @@ def captures(loop: For) -> Captures:
 def buffer_parameter(buffer: Buffer) -> str:
     """Return type and attributes of a parameter that points to a buffer."""
     element_bytes = dtypes.bytes_of(buffer.dtype)
-    size = span(buffer) * element_bytes
+    size = span(buffer) * element_bytes if buffer.is_static else 0
     readable = f" dereferenceable({size})" if size else ""
     return f"ptr noalias align {element_bytes}{readable}"
 

@@ -8,10 +8,23 @@ from dlcompiler import dtypes
 from dlcompiler.codegen.llvm import memory, parallel
 from dlcompiler.codegen.llvm.addresses import span
 from dlcompiler.codegen.llvm.expressions import Expressions
-from dlcompiler.codegen.llvm.types import memory_type
+from dlcompiler.codegen.llvm.types import memory_type, value_type
 from dlcompiler.codegen.llvm.writer import Function
 from dlcompiler.errors import InternalError
-from dlcompiler.ir import Allocate, Buffer, Const, For, If, Seq, Stmt, Store
+from dlcompiler.ir import (
+    Allocate,
+    Buffer,
+    Const,
+    For,
+    If,
+    Let,
+    Prefetch,
+    Seq,
+    Stmt,
+    Store,
+    extent_expr,
+    extent_product,
+)
 
 STACK_BYTES = 16 * 1024
 """What the buffers of one function may take of the stack; the others are on the heap."""
@@ -56,8 +69,18 @@ class Statements:
                 self._if(stmt)
             case Allocate(buffer, body):
                 self._start(stmt)
-                self._allocate(buffer)
+                if buffer.is_static:
+                    self._allocate(buffer)
+                    self.write(body)
+                else:
+                    self._allocate_here(stmt)
+            case Let(var, value, body):
+                self._start(stmt)
+                self.expressions.variables[var] = self.expressions.value(value)
                 self.write(body)
+            case Prefetch():
+                self._start(stmt)
+                memory.prefetch(self.expressions.addresses, stmt)
             case _:
                 raise InternalError(
                     "generate LLVM code", f"unknown statement {type(stmt).__name__}"
@@ -131,8 +154,9 @@ class Statements:
             types.append("ptr")
             operands.append(scope.addresses.pointers[buffer])
         for variable in captured.variables:
-            inner.expressions.variables[variable] = inner.w.parameter(variable.name, "i64")
-            types.append("i64")
+            type_ = value_type(variable.dtype)
+            inner.expressions.variables[variable] = inner.w.parameter(variable.name, type_)
+            types.append(type_)
             operands.append(scope.variables[variable])
 
         inner.loop(stmt, begin, end, runs_once=False)
@@ -168,11 +192,31 @@ class Statements:
             array = f"[{elements} x {memory_type(buffer.dtype)}]"
             w.prologue(f"{pointer} = alloca {array}, align {ALIGNMENT}")
         else:
-            allocate = w.module.declare("aligned_alloc", "noalias ptr", "i64, i64", "nounwind")
-            free = w.module.declare("free", "void", "ptr", "nounwind")
             rounded = -(-size // ALIGNMENT) * ALIGNMENT
-            w.prologue(
-                f"{pointer} = call align {ALIGNMENT} ptr {allocate}(i64 {ALIGNMENT}, i64 {rounded})"
-            )
-            w.epilogue(f"call void {free}(ptr {pointer})")
+            w.prologue(f"{pointer} = {self._heap_block(str(rounded))}")
+            w.epilogue(self._release(pointer))
         self.expressions.addresses.pointers[buffer] = pointer
+
+    def _allocate_here(self, stmt: Allocate) -> None:
+        """Provide memory around the body only: its size is known when the program gets there."""
+        w, buffer = self.w, stmt.buffer
+        count = extent_product((*buffer.shape[:1], *buffer.strides[:1]))
+        elements = self.expressions.value(extent_expr(count))
+        size = w.pure(f"mul nsw i64 {elements}, {dtypes.bytes_of(buffer.dtype)}")
+        padded = w.pure(f"add nsw i64 {size}, {2 * ALIGNMENT - 1}")  # never 0 bytes
+        rounded = w.pure(f"and i64 {padded}, {-ALIGNMENT}")
+        pointer = w.value(self._heap_block(rounded))
+        self.expressions.addresses.pointers[buffer] = pointer
+        self.write(stmt.body)
+        self._start(stmt)
+        w.effect(self._release(pointer))
+
+    def _heap_block(self, size: str) -> str:
+        """Return the call that allocates `size` bytes."""
+        allocate = self.w.module.declare("aligned_alloc", "noalias ptr", "i64, i64", "nounwind")
+        return f"call align {ALIGNMENT} ptr {allocate}(i64 {ALIGNMENT}, i64 {size})"
+
+    def _release(self, pointer: str) -> str:
+        """Return the call that frees a block."""
+        free = self.w.module.declare("free", "void", "ptr", "nounwind")
+        return f"call void {free}(ptr {pointer})"

@@ -55,15 +55,16 @@ def apply(state: State, stage: StageState, making: Making, *, scope: str) -> tup
     op = stage.op
     assert isinstance(op, ComputeOp)
     name = unique_name(f"{stage.name}.{scope}", (s.name for s in state.stages))
-    fresh = tuple(making.axis(f"{a.name}.c", a.extent, "data") for a in op.axis)
+    fresh = tuple(making.axis(f"{a.name}.c", a.static_extent, "data") for a in op.axis)
     values = {old.var: new.var for old, new in zip(op.axis, fresh, strict=True)}
-    cached = ComputeOp(name, fresh, substitute(op.body, values), op.tag)
+    cached = ComputeOp(name, fresh, tuple(substitute(b, values) for b in op.bodies), op.tag)
     tensor = cached.output(0)
-    copy = ComputeOp(op.name, op.axis, TensorLoad(tensor, tuple(a.var for a in op.axis)), op.tag)
+    place = tuple(axis.var for axis in op.axis)
+    copy = ComputeOp(op.name, op.axis, tuple(TensorLoad(t, place) for t in cached.outputs), op.tag)
     cache_stage = new_stage(cached, name, scope=scope)
     writer = StageState(
         stage.name,
-        stage.tensor,
+        stage.tensors,
         copy,
         leaves=op.axis,
         paths={axis: stage.paths[axis] for axis in op.axis},

@@ -41,7 +41,7 @@ def check(state: State, stage: StageState) -> Verdict:
         return Illegal(
             "semantic",
             "a reduction cannot be inlined",
-            got=f"{stage.name} = {stage.op.body}",  # type: ignore[union-attr]
+            got=f"{stage.name} = {stage.op.bodies[0]}",  # type: ignore[union-attr]
             because="its value is complete only after the last iteration of its loops",
             hint=f"use s[{stage.name}].compute_at(…) to compute it where it is read",
         )
@@ -53,13 +53,14 @@ def require_small(state: State, stage: StageState) -> None:
     """Refuse what would make a reader's expression too large to compile."""
     if stage.is_inlined:
         return
-    body = bodies(state)[stage.name]
-    size = sum(1 for _ in walk(body))
+    own = bodies(state)[stage.name]
+    size = sum(1 for body in own for _ in walk(body))
+    levels_below = max(depth(body) for body in own)
     for reader in consumers(state, stage):
         outer = bodies(state)[reader.name]
-        copies = sum(load.tensor is stage.tensor for load in loads_of(outer))
-        nodes = sum(1 for _ in walk(outer)) + copies * size
-        levels = depth(outer) + depth(body)
+        copies = sum(load.tensor in stage.tensors for load in loads_of(outer))
+        nodes = sum(1 for body in outer for _ in walk(body)) + copies * size
+        levels = max(depth(body) for body in outer) + levels_below
         if nodes <= MAX_NODES and levels <= MAX_DEPTH:
             continue
         raise Refused(

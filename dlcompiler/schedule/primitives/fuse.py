@@ -70,7 +70,7 @@ def apply(
         if len(path) > MAX_NAME:  # names of fused halves would double with each split and fuse
             path = "fused"
         path = unique_name(path, stage.paths.values())
-        axis = making.axis(path, fused.extent * inner.extent, inner.kind)
+        axis = making.axis(path, fused.static_extent * inner.static_extent, inner.kind)
         stage = replace(
             stage,
             leaves=replace_leaves(stage, (fused, inner), (axis,)),

@@ -1,0 +1,241 @@
+"""Reductions: how the values over some axes become one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dlcompiler import dtypes
+from dlcompiler.errors import ExpressionError
+from dlcompiler.ir import (
+    Axis,
+    Expr,
+    Logical,
+    Reduce,
+    Reducer,
+    Select,
+    Var,
+    as_expr,
+    cast,
+    compare,
+    free_vars,
+)
+from dlcompiler.ir import const as make_const
+from dlcompiler.ir.expr import condition as as_condition
+
+SUM = Reducer("sum", "add")
+MIN = Reducer("min", "min")
+MAX = Reducer("max", "max")
+PROD = Reducer("prod", "mul")
+
+
+def sum(expr: Any, axis: Any, where: Any = None, init: Any = None) -> Reduce:
+    """Add up `expr` over one or several reduction axes.
+
+    Parameters
+    ----------
+    expr : expression
+        The value at each point.
+    axis : Axis or sequence of Axis
+        The reduction axes.
+    where : condition, optional
+        Only points where it holds count; elsewhere `expr` is not evaluated.
+    init : number or element of a tensor, optional
+        What to start from, in place of 0.
+    """
+    return _single(SUM, expr, axis, where, init)
+
+
+def prod(expr: Any, axis: Any, where: Any = None, init: Any = None) -> Reduce:
+    """Multiply `expr` over reduction axes; see `sum`."""
+    return _single(PROD, expr, axis, where, init)
+
+
+def max(expr: Any, axis: Any, where: Any = None, init: Any = None) -> Reduce:
+    """Return the largest `expr` over reduction axes; NaN wins. See `sum`."""
+    return _single(MAX, expr, axis, where, init)
+
+
+def min(expr: Any, axis: Any, where: Any = None, init: Any = None) -> Reduce:
+    """Return the smallest `expr` over reduction axes; NaN wins. See `sum`."""
+    return _single(MIN, expr, axis, where, init)
+
+
+def argmax(expr: Any, axis: Axis) -> tuple[Reduce, Reduce]:
+    """Return the first position of the largest `expr` along a reduction axis, and that value.
+
+    Returns
+    -------
+    tuple of Reduce
+        The position (int32), and the value. For the body of a `te.compute` of two outputs. Of
+        nothing, -1 and the smallest value; NaN never wins.
+    """
+    return _arg("argmax", "gt", expr, axis)
+
+
+def argmin(expr: Any, axis: Axis) -> tuple[Reduce, Reduce]:
+    """Return the first position of the smallest `expr` along a reduction axis, and that value.
+
+    See `argmax`.
+    """
+    return _arg("argmin", "lt", expr, axis)
+
+
+def comm_reducer(
+    fcombine: Callable[[Any, Any], Any], fidentity: Callable[..., Any], name: str = "reduce"
+) -> Callable[..., Any]:
+    """Make a reduction of one's own.
+
+    Parameters
+    ----------
+    fcombine : callable
+        Merges two partial results: ``f(x, y)``, where both are values or, for a reduction of
+        several values together, tuples. It must be associative and commutative, as the schedule
+        decides the order.
+    fidentity : callable
+        Gets the dtype of each value and returns what changes nothing when merged: the result over
+        no points.
+    name : str
+        Name in printed programs.
+
+    Returns
+    -------
+    callable
+        ``r(expr, axis, where=None, init=None)``; `expr` and `init` are tuples for several values,
+        and so is the result.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((4, 8), "int32", name="A")
+    >>> k = te.reduce_axis((0, 8), name="k")
+    >>> xor = te.comm_reducer(lambda x, y: x * y, lambda dtype: te.const(1, dtype), name="product")
+    >>> te.compute((4,), lambda i: xor(A[i, k], axis=k), name="P")
+    Tensor(P: int32[4])
+    """
+    known: dict[tuple[str, ...], Reducer] = {}
+
+    def reduce(expr: Any, axis: Any, where: Any = None, init: Any = None) -> Any:
+        is_single = not isinstance(expr, list | tuple)
+        values = _values((expr,) if is_single else expr, name)
+        key = tuple(value.dtype for value in values)
+        if key not in known:
+            known[key] = _reducer(fcombine, fidentity, name, key, is_single=is_single)
+        results = _reductions(known[key], values, axis, where, init)
+        return results[0] if is_single else results
+
+    return reduce
+
+
+def _arg(name: str, better: Any, expr: Any, axis: Axis) -> tuple[Reduce, Reduce]:
+    (value,) = _values((expr,), name)
+    axes = _checked_axes(axis, name)
+    if len(axes) != 1:
+        raise ExpressionError(f"te.{name}", "takes one axis", got=f"{len(axes)} axes")
+    dtype = value.dtype
+    i, x = Var("i", "int32"), Var("x", dtype)
+    j, y = Var("j", "int32"), Var("y", dtype)
+    # The first of equals, in whatever order they come: -1 stands for nothing.
+    first = Logical("and", compare("ge", i, 0), Logical("or", compare("lt", i, j), j < 0))
+    wins = Logical(
+        "or", compare(better, x, y), Logical("and", Logical("and", x <= y, x >= y), first)
+    )
+    if dtypes.is_float(dtype):
+        wins = Logical("or", wins, compare("ne", y, y))  # NaN loses, to NaN too
+    start = dtypes.min_value(dtype) if name == "argmax" else dtypes.max_value(dtype)
+    reducer = Reducer(
+        name,
+        lhs=(i, x),
+        rhs=(j, y),
+        results=(Select(wins, i, j), Select(wins, x, y)),
+        identities=(make_const(-1, "int32"), make_const(start, dtype)),
+    )
+    position = cast(as_expr(axes[0]), "int32")
+    a, b = _reductions(reducer, (position, value), axes, None, None)
+    return a, b
+
+
+def _reducer(
+    fcombine: Callable[[Any, Any], Any],
+    fidentity: Callable[..., Any],
+    name: str,
+    dtypes_: tuple[str, ...],
+    *,
+    is_single: bool,
+) -> Reducer:
+    """Call the user's functions on variables of the values' dtypes."""
+    where = f"te.comm_reducer {name}"
+    lhs = tuple(Var(f"x{n}", dtype) for n, dtype in enumerate(dtypes_))
+    rhs = tuple(Var(f"y{n}", dtype) for n, dtype in enumerate(dtypes_))
+    combined = fcombine(lhs[0], rhs[0]) if is_single else fcombine(lhs, rhs)
+    identity = fidentity(*dtypes_)
+    results = _tuple(combined, dtypes_, f"{where}: the function that combines")
+    identities = _tuple(identity, dtypes_, f"{where}: the function of the identity")
+    for result in results:
+        if strange := free_vars(result) - {*lhs, *rhs}:
+            names = ", ".join(sorted(var.name for var in strange))
+            raise ExpressionError(
+                where, "the combination depends on more than the two partial results",
+                got=f"{result}, with {names}",
+            )  # fmt: skip
+    for expr in identities:
+        if free_vars(expr):
+            raise ExpressionError(where, "the identity is not a constant", got=str(expr))
+    return Reducer(name, lhs=lhs, rhs=rhs, results=results, identities=identities)
+
+
+def _tuple(value: Any, dtypes_: tuple[str, ...], where: str) -> tuple[Expr, ...]:
+    """Return what a user's function returned as expressions of the values' dtypes."""
+    items = tuple(value) if isinstance(value, list | tuple) else (value,)
+    if len(items) != len(dtypes_):
+        raise ExpressionError(
+            where, "another number of values", got=len(items), expected=len(dtypes_)
+        )
+    return tuple(cast(as_expr(x, dtype), dtype) for x, dtype in zip(items, dtypes_, strict=True))
+
+
+def _single(reducer: Reducer, expr: Any, axis: Any, where: Any, init: Any) -> Reduce:
+    (value,) = _values((expr,), reducer.name)
+    return _reductions(reducer, (value,), axis, where, init)[0]
+
+
+def _values(exprs: Sequence[Any], name: str) -> tuple[Expr, ...]:
+    """Return what is reduced as data: an index becomes ``int32``."""
+    values = tuple(as_expr(expr) for expr in exprs)
+    for value in values:
+        if dtypes.is_bool(value.dtype):
+            raise ExpressionError(
+                f"te.{name}", "cannot reduce conditions", got=str(value),
+                hint="use .astype('int32')",
+            )  # fmt: skip
+    return tuple(cast(value, "int32") if value.dtype == "index" else value for value in values)
+
+
+def _reductions(
+    reducer: Reducer, values: tuple[Expr, ...], axis: Any, where: Any, init: Any
+) -> tuple[Reduce, ...]:
+    """Return every result of a reduction."""
+    operation = f"te.{reducer.name}"
+    axes = _checked_axes(axis, reducer.name)
+    condition = None if where is None else as_condition(where, f"{operation}: where")
+    start: tuple[Expr, ...] = ()
+    if init is not None:
+        kinds = tuple(value.dtype for value in values)
+        start = _tuple(init, kinds, f"{operation}: init")
+    return tuple(
+        Reduce(reducer, values, axes, condition, start, index) for index in range(len(values))
+    )
+
+
+def _checked_axes(axis: Any, name: str) -> tuple[Axis, ...]:
+    where = f"te.{name}"
+    axes = tuple(axis) if isinstance(axis, list | tuple) else (axis,)
+    for item in axes:
+        if not isinstance(item, Axis) or item.kind != "reduce":
+            raise ExpressionError(
+                where, "can only reduce over reduction axes", got=repr(item),
+                expected="an axis made by te.reduce_axis, or a list of them",
+            )  # fmt: skip
+    if len(set(axes)) != len(axes) or not axes:
+        raise ExpressionError(where, "each axis must be given once", got=repr(axes))
+    return axes
