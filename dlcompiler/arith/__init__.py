@@ -1,7 +1,8 @@
 """Facts about expressions: simplification, intervals, affine forms, the range an index sweeps."""
 
 from dlcompiler.arith.affine import Affine
-from dlcompiler.arith.analyzer import Analyzer, Interval
+from dlcompiler.arith.analyzer import Analyzer
+from dlcompiler.arith.interval import Interval
 from dlcompiler.arith.region import Span, relax, union
 
 __all__ = ["Affine", "Analyzer", "Interval", "Span", "relax", "union"]

@@ -1,12 +1,15 @@
-"""Index expressions as sums of integer multiples of atoms: ``i*32 + j - 1``.
+"""Index expressions as sums of integer multiples of atoms: ``i*32 + j*m - 1``.
 
-An atom is a variable or an index expression that is not a sum (``i // 3``, ``min(i, j)``, a load).
+An atom is a variable, an index expression that is not a sum (``i // 3``, ``min(i, j)``, a load), or
+a product of these (``j*m``).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from functools import reduce
 from typing import TypeAlias
 
 from dlcompiler.ir import Binary, Expr, Var, binary, index_const, structural_key
@@ -14,13 +17,26 @@ from dlcompiler.ir import Binary, Expr, Var, binary, index_const, structural_key
 AtomKey: TypeAlias = Hashable
 ZERO = index_const(0)
 
+# A product is multiplied out unless that makes more terms, or a term of more parts, than these.
+MAX_TERMS, MAX_PARTS = 16, 6
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """An atom times a factor that is not zero."""
+    """An atom, as the product of its parts, times a factor that is not zero."""
 
-    atom: Expr
+    parts: tuple[Expr, ...]
     factor: int
+
+    @property
+    def atom(self) -> Expr:
+        """The product of the parts."""
+        return self.parts[0] if len(self.parts) == 1 else reduce(_times, self.parts)
+
+    def without(self, part: Expr) -> Affine:
+        """Return what `part`, taken out once, is multiplied by."""
+        position = next(n for n, other in enumerate(self.parts) if other is part)
+        return Affine.of_product((*self.parts[:position], *self.parts[position + 1 :]), self.factor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +54,14 @@ class Affine:
     @staticmethod
     def of_atom(atom: Expr) -> Affine:
         """Return one atom."""
-        return Affine({atom_key(atom): Term(atom, 1)})
+        return Affine({atom_key(atom): Term((atom,), 1)})
+
+    @staticmethod
+    def of_product(parts: tuple[Expr, ...], factor: int) -> Affine:
+        """Return `factor` times the product of `parts`, which are no products themselves."""
+        if not parts:
+            return Affine.of_constant(factor)
+        return Affine({_product_key(parts): Term(parts, factor)})
 
     @property
     def is_constant(self) -> bool:
@@ -52,7 +75,7 @@ class Affine:
             old = terms.get(key)
             total = term.factor * factor + (old.factor if old else 0)
             if total:
-                terms[key] = Term(term.atom, total)
+                terms[key] = Term(term.parts, total)
             else:
                 terms.pop(key, None)
         return Affine(terms, self.constant + factor * other.constant)
@@ -61,8 +84,55 @@ class Affine:
         """Return ``factor * self``."""
         if factor == 0:
             return Affine.of_constant(0)
-        terms = {key: Term(t.atom, t.factor * factor) for key, t in self.terms.items()}
+        terms = {key: Term(t.parts, t.factor * factor) for key, t in self.terms.items()}
         return Affine(terms, self.constant * factor)
+
+    def product(self, other: Affine) -> Affine:
+        """Return ``self * other``, multiplied out unless that grows too long."""
+        if other.is_constant:
+            return self.times(other.constant)
+        if self.is_constant:
+            return other.times(self.constant)
+        if self._is_long_with(other):
+            return Affine.of_atom(_times(self.to_expr(), other.to_expr()))
+        result = self.times(other.constant).plus(other.times(self.constant))
+        result = Affine(result.terms, self.constant * other.constant)
+        for a in self.terms.values():
+            for b in other.terms.values():
+                result = result.plus(Affine.of_product(a.parts + b.parts, a.factor * b.factor))
+        return result
+
+    def _is_long_with(self, other: Affine) -> bool:
+        """Tell whether the product has too many terms, or copies one that was too long already."""
+        if len(self.terms) * len(other.terms) > MAX_TERMS or self.degree + other.degree > MAX_PARTS:
+            return True
+        if max(len(form.terms) + bool(form.constant) for form in (self, other)) == 1:
+            return False
+        parts = (p for form in (self, other) for t in form.terms.values() for p in t.parts)
+        return any(isinstance(part, Binary) and part.op == "mul" for part in parts)
+
+    @property
+    def degree(self) -> int:
+        """The parts of the longest term."""
+        return max((len(term.parts) for term in self.terms.values()), default=0)
+
+    def divide(self, divisor: Affine) -> tuple[Affine, Affine]:
+        """Return (quotient, rest) with ``self == divisor * quotient + rest``.
+
+        Takes out every multiple of the longest term of `divisor`, which is no constant.
+        """
+        lead = max(divisor.terms.values(), key=lambda term: len(term.parts))
+        wanted = Counter(map(atom_key, lead.parts))
+        quotient, rest = Affine.of_constant(0), self
+        for _ in range(MAX_TERMS):
+            piece = next(
+                filter(None, (_quotient(t, lead, wanted) for t in rest.terms.values())), None
+            )
+            if piece is None:
+                break
+            quotient = quotient.plus(piece)
+            rest = rest.plus(piece.product(divisor), -1)
+        return quotient, rest
 
     def split_by(self, divisor: int) -> tuple[Affine, Affine]:
         """Return (quotient, rest) with ``self == divisor * quotient + rest``.
@@ -73,7 +143,7 @@ class Affine:
         quotient, rest = {}, {}
         for key, term in self.terms.items():
             if term.factor % divisor == 0:
-                quotient[key] = Term(term.atom, term.factor // divisor)
+                quotient[key] = Term(term.parts, term.factor // divisor)
             else:
                 rest[key] = term
         return (
@@ -92,6 +162,34 @@ class Affine:
         if self.constant < 0:
             return binary("sub", result, index_const(-self.constant))
         return result
+
+
+def _times(a: Expr, b: Expr) -> Expr:
+    return Binary("mul", a, b)
+
+
+def _quotient(term: Term, lead: Term, wanted: Counter[AtomKey]) -> Affine | None:
+    """Return ``term / lead`` where that is a product; `wanted` holds the keys of lead's parts."""
+    if term.factor % lead.factor or len(term.parts) < len(lead.parts):
+        return None
+    missing = wanted.copy()
+    kept = []
+    for part in term.parts:
+        key = atom_key(part)
+        if missing[key]:
+            missing[key] -= 1
+        else:
+            kept.append(part)
+    if missing.total():
+        return None
+    return Affine.of_product(tuple(kept), term.factor // lead.factor)
+
+
+def _product_key(parts: tuple[Expr, ...]) -> AtomKey:
+    """Return a value that is equal for equal products, whatever their order."""
+    if len(parts) == 1:
+        return atom_key(parts[0])
+    return frozenset(Counter(map(atom_key, parts)).items())
 
 
 def atom_key(atom: Expr) -> AtomKey:

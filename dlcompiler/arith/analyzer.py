@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import ChainMap
+from collections.abc import Collection, Iterator, Mapping
+from typing import cast
 
-from dlcompiler import dtypes
-from dlcompiler.arith.affine import Affine, Term, atom_key
+from dlcompiler.arith.affine import Affine, Term
+from dlcompiler.arith.data import simplify_data
+from dlcompiler.arith.elimination import bound, is_negative
+from dlcompiler.arith.interval import EVERYTHING, Interval
 from dlcompiler.ir import (
     Binary,
     Compare,
@@ -19,29 +22,16 @@ from dlcompiler.ir import (
     Select,
     Stmt,
     Var,
+    index_const,
     structural_key,
+    substitute,
+    walk,
 )
 from dlcompiler.ir.expr import BinaryOp, CompareOp, fold_index
 from dlcompiler.ir.rewrite import Node, map_children
 
-INFINITY = math.inf
 TRUE, FALSE = Const(True, "bool"), Const(False, "bool")
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """All integers from `low` to `high`, both included; infinite ends are floats."""
-
-    low: float
-    high: float
-
-    @property
-    def is_bounded(self) -> bool:
-        """Tell whether both ends are numbers."""
-        return self.low > -INFINITY and self.high < INFINITY
-
-
-EVERYTHING = Interval(-INFINITY, INFINITY)
+ONE = Affine.of_constant(1)
 
 
 class Analyzer:
@@ -52,12 +42,31 @@ class Analyzer:
     ranges
         For a variable, the values it takes. Variables without a range may take any value. The
         mapping may grow while the analyzer is in use, but a range must not change.
+    extents
+        For the variable of a loop whose extent is an expression, that extent: the variable is in
+        [0, extent), and what mentions it is evaluated only where the extent is 1 or more. It may
+        grow in the same way; an extent may mention other variables, but none in a circle.
+
+    Examples
+    --------
+    >>> from dlcompiler.ir import Var
+    >>> n, i, j = Var("n"), Var("i.outer"), Var("i.inner")
+    >>> analyzer = Analyzer({n: Interval(0, math.inf), j: Interval(0, 31)}, {i: n // 32})
+    >>> analyzer.can_prove(i * 32 + j < n)
+    True
+    >>> analyzer.upper_bound(i * 32 + j, {i, j}).to_expr()
+    Binary(n // 32*32 - 1)
     """
 
-    def __init__(self, ranges: Mapping[Var, Interval]) -> None:
+    def __init__(
+        self, ranges: Mapping[Var, Interval], extents: Mapping[Var, Expr] | None = None
+    ) -> None:
         self.ranges = ranges
+        self.extents: Mapping[Var, Expr] = {} if extents is None else extents
         self._memo: dict[int, tuple[Expr, Expr]] = {}
         self._affine_memo: dict[int, tuple[Expr, Affine]] = {}
+        self._vars_memo: dict[int, tuple[Expr, tuple[Var, ...]]] = {}
+        self._running: dict[frozenset[Var], Analyzer] = {}
 
     # -- public ------------------------------------------------------------------------------
 
@@ -78,7 +87,19 @@ class Analyzer:
 
     def interval(self, expr: Expr) -> Interval:
         """Return bounds of an index expression."""
-        return self._bounds(self.affine(expr))
+        return self.bounds(self.affine(expr))
+
+    def upper_bound(self, expr: Expr, over: Collection[Var]) -> Affine | None:
+        """Return the greatest value of an index expression while the variables `over` run.
+
+        The result has none of them. None when one has no end, or when `expr` neither only grows
+        nor only falls with it.
+        """
+        return bound(self.affine(expr), over, self, 1)
+
+    def lower_bound(self, expr: Expr, over: Collection[Var]) -> Affine | None:
+        """Return the least value of an index expression while `over` run; see `upper_bound`."""
+        return bound(self.affine(expr), over, self, -1)
 
     def can_prove(self, condition: Expr) -> bool:
         """Tell whether `condition` holds for all values in the ranges."""
@@ -120,9 +141,34 @@ class Analyzer:
         return self.simplify(node)
 
     def _compare(self, expr: Compare, op: CompareOp, a: Expr, b: Expr) -> Expr:
-        bounds = self._bounds(self.affine(a).plus(self.affine(b), -1))
-        verdict = _decide(op, bounds)
+        verdict = self.decide(op, self.affine(a).plus(self.affine(b), -1))
         return expr if verdict is None else TRUE if verdict else FALSE
+
+    def decide(self, op: CompareOp, difference: Affine) -> bool | None:
+        """Decide ``a op b`` from the form ``a - b``; None when the ranges do not tell."""
+        bounds = self.bounds(difference)
+        verdict = bounds.decide(op)
+        if verdict is not None or not self._is_symbolic(difference, bounds):
+            return verdict
+        known = self.where_running(difference)
+        below = is_negative(difference, known)
+        above = not below and is_negative(difference.times(-1), known)
+        if below or above:
+            return Interval(-1, -1).decide(op) if below else Interval(1, 1).decide(op)
+        if op in ("lt", "ge"):
+            return (op == "ge") if is_negative(difference.times(-1).plus(ONE, -1), known) else None
+        if op in ("gt", "le"):
+            return (op == "le") if is_negative(difference.plus(ONE, -1), known) else None
+        return None
+
+    def _is_symbolic(self, form: Affine, bounds: Interval) -> bool:
+        """Tell whether ends that are expressions may say more than the bounds."""
+        return not bounds.is_bounded or any(
+            var in self.extents
+            for t in form.terms.values()
+            for p in t.parts
+            for var in self.vars_of(p)
+        )
 
     # -- affine forms --------------------------------------------------------------------------
 
@@ -131,14 +177,14 @@ class Analyzer:
             case Const(value, _):
                 return Affine.of_constant(int(value))
             case Var():
-                bounds = self.ranges.get(expr, EVERYTHING)
+                bounds = self.bounds_of(expr)
                 if bounds.low == bounds.high:
                     return Affine.of_constant(int(bounds.low))
                 return Affine.of_atom(expr)
             case Binary("add" | "sub" as op, a, b):
                 return self._join(self.affine(a).plus(self.affine(b), 1 if op == "add" else -1))
             case Binary("mul", a, b):
-                return self._product(self.affine(a), self.affine(b))
+                return self.affine(a).product(self.affine(b))
             case Binary("floordiv" | "floormod" as op, a, b):
                 return self._division(op, self.affine(a), self.affine(b))
             case Binary("min" | "max" as op, a, b):
@@ -151,30 +197,25 @@ class Analyzer:
             case atom:
                 return Affine.of_atom(atom)
 
-    def _product(self, a: Affine, b: Affine) -> Affine:
-        if b.is_constant:
-            return a.times(b.constant)
-        if a.is_constant:
-            return b.times(a.constant)
-        return Affine.of_atom(Binary("mul", a.to_expr(), b.to_expr()))
-
     def _other(self, op: BinaryOp, a: Affine, b: Affine) -> Affine:
         if a.is_constant and b.is_constant:
             return Affine.of_constant(fold_index(op, a.constant, b.constant))
-        if b.is_constant and b.constant > 0 and self._bounds(a).low >= 0:
+        if self.bounds(b).low >= 0 and self.bounds(a).low >= 0:
             # Nothing is negative: truncation and floor agree.
             return self._division("floordiv" if op == "truncdiv" else "floormod", a, b)
         return Affine.of_atom(Binary(op, a.to_expr(), b.to_expr()))
 
     def _division(self, op: BinaryOp, a: Affine, b: Affine) -> Affine:
         """Divide by a positive constant: pull out what it divides, drop what stays below it."""
-        if b.is_constant and (a.is_constant or b.constant == 0):
+        if not b.is_constant:
+            return self._symbolic_division(op, a, b)
+        if a.is_constant or b.constant == 0:
             return Affine.of_constant(fold_index(op, a.constant, b.constant))
-        if not b.is_constant or b.constant < 0:
+        if b.constant < 0:
             return Affine.of_atom(Binary(op, a.to_expr(), b.to_expr()))
         divisor = b.constant
         quotient, rest = a.split_by(divisor)
-        bounds = self._bounds(rest)
+        bounds = self.bounds(rest)
         if bounds.low >= 0 and bounds.high < divisor:
             return quotient if op == "floordiv" else rest
         group, whole, part = self._grouped(rest, divisor)
@@ -185,6 +226,24 @@ class Analyzer:
             return Affine.of_atom(Binary("floormod", rest.to_expr(), b.to_expr()))
         return quotient.plus(self._floordiv_atom(rest, divisor))
 
+    def _symbolic_division(self, op: BinaryOp, a: Affine, b: Affine) -> Affine:
+        """Divide by an expression: as by a constant where it is known to be positive."""
+        if a.is_constant and a.constant == 0:
+            return a
+        known = self.where_running(a, b)
+        if known.bounds(b).low < 1:
+            return Affine.of_atom(Binary(op, a.to_expr(), b.to_expr()))
+        quotient, rest = a.divide(b)
+        for _ in range(2):
+            if known.decide("ge", rest):
+                if known.decide("lt", rest.plus(b, -1)):
+                    return quotient if op == "floordiv" else rest
+                break
+            quotient, rest = quotient.plus(ONE, -1), rest.plus(b)
+        quotient, rest = a.divide(b)
+        atom = Affine.of_atom(Binary(op, rest.to_expr(), b.to_expr()))
+        return quotient.plus(atom) if op == "floordiv" else atom
+
     def _grouped(self, rest: Affine, divisor: int) -> tuple[int, Affine, Affine]:
         """Return (g, x, r) with ``rest == g*x + r``, r in [0, g), and g the largest possible.
 
@@ -193,7 +252,7 @@ class Analyzer:
         groups = {math.gcd(divisor, term.factor) for term in rest.terms.values()}
         for group in sorted(groups, reverse=True):
             whole, part = rest.split_by(group)
-            bounds = self._bounds(part)
+            bounds = self.bounds(part)
             if bounds.low >= 0 and bounds.high < group:
                 return group, whole, part
         return 1, rest, Affine.of_constant(0)
@@ -208,10 +267,10 @@ class Analyzer:
                 return Affine.of_atom(Binary("floordiv", expr, Const(divisor, "index")))
 
     def _extremum(self, op: BinaryOp, a: Affine, b: Affine) -> Affine:
-        bounds = self._bounds(a.plus(b, -1))
-        if bounds.high <= 0:
+        difference = a.plus(b, -1)
+        if self.decide("le", difference):
             return a if op == "min" else b
-        if bounds.low >= 0:
+        if self.decide("ge", difference):
             return b if op == "min" else a
         return Affine.of_atom(Binary(op, a.to_expr(), b.to_expr()))
 
@@ -222,45 +281,66 @@ class Analyzer:
         ``x % (c*d) * k``.
         """
         for term in affine.terms.values():
-            match term.atom:
-                case Binary("floormod", x, Const(c, _) as divisor):
-                    inner = self.affine(x)
-                    partner = self._division("floordiv", inner, self.affine(divisor))
-                    rest = affine.plus(Affine({atom_key(term.atom): term}), -1)
-                    wanted = partner.times(int(c) * term.factor)
-                    if _contains(affine, wanted):
-                        return self._join(rest.plus(wanted, -1).plus(inner, term.factor))
-                    for other in rest.terms.values():
-                        if other.factor == int(c) * term.factor and (d := _modulus(other, partner)):
-                            joined = self._division(
-                                "floormod", inner, Affine.of_constant(int(c) * d)
-                            )
-                            rest = rest.plus(Affine({atom_key(other.atom): other}), -1)
-                            return self._join(rest.plus(joined, term.factor))
+            match term.parts:
+                case (Binary("floormod", x, c),):
+                    joined = self._joined(affine, term, self.affine(x), self.affine(c))
+                    if joined is not None:
+                        return self._join(joined)
         return affine
+
+    def _joined(self, affine: Affine, term: Term, x: Affine, c: Affine) -> Affine | None:
+        """Return `affine` with the term ``k * (x % c)`` and its partner as one."""
+        if not c.is_constant and self.where_running(x, c).bounds(c).low < 1:
+            return None
+        partner = self._division("floordiv", x, c)
+        rest = affine.plus(Affine.of_product(term.parts, term.factor), -1)
+        wanted = partner.product(c).times(term.factor)
+        if _contains(affine, wanted):
+            return rest.plus(wanted, -1).plus(x, term.factor)
+        if not c.is_constant:
+            return None
+        for other in rest.terms.values():
+            if other.factor == c.constant * term.factor and (d := _modulus(other, partner)):
+                joined = self._division("floormod", x, c.times(d))
+                rest = rest.plus(Affine.of_product(other.parts, other.factor), -1)
+                return rest.plus(joined, term.factor)
+        return None
 
     # -- bounds --------------------------------------------------------------------------------
 
-    def _bounds(self, affine: Affine) -> Interval:
+    def bounds(self, affine: Affine) -> Interval:
+        """Return bounds of a sum of atoms."""
         low: float = affine.constant
         high: float = affine.constant
         for term in affine.terms.values():
-            atom = self._atom_bounds(term.atom)
+            atom = self._part_bounds(term.parts[0])
+            for part in term.parts[1:]:
+                atom = atom.times(self._part_bounds(part))
             ends = (atom.low * term.factor, atom.high * term.factor)
             low += min(ends)
             high += max(ends)
         return Interval(low, high)
 
-    def _atom_bounds(self, atom: Expr) -> Interval:
-        match atom:
+    def bounds_of(self, var: Var) -> Interval:
+        """Return bounds of a variable."""
+        known = self.ranges.get(var)
+        if known is not None:
+            return known
+        extent = self.extents.get(var)
+        return EVERYTHING if extent is None else Interval(0, max(self.interval(extent).high - 1, 0))
+
+    def _part_bounds(self, part: Expr) -> Interval:
+        match part:
             case Var():
-                return self.ranges.get(atom, EVERYTHING)
+                return self.bounds_of(part)
             case Binary("floordiv", a, Const(c, _)) if c > 0:
-                inner = self.interval(a)
-                return Interval(_floor(inner.low, c), _floor(inner.high, c))
-            case Binary("floormod", a, Const(c, _)) if c > 0:
-                inner = self.interval(a)
-                return Interval(0, min(c - 1, inner.high) if inner.low >= 0 else c - 1)
+                return self.interval(a).floordiv(int(c))
+            case Binary("floordiv", a, b) if (x := self.interval(a)).low >= 0:
+                # Not beyond the dividend, nor 0 where the divisor is positive.
+                return Interval(0, x.high) if self.interval(b).low >= 0 else EVERYTHING
+            case Binary("floormod", a, b) if (y := self.interval(b)).low >= 0:
+                x, most = self.interval(a), max(y.high - 1, 0)
+                return Interval(0, min(most, x.high) if x.low >= 0 else most)
             case Binary("min", a, b):
                 x, y = self.interval(a), self.interval(b)
                 return Interval(min(x.low, y.low), min(x.high, y.high))
@@ -268,11 +348,46 @@ class Analyzer:
                 x, y = self.interval(a), self.interval(b)
                 return Interval(max(x.low, y.low), max(x.high, y.high))
             case Binary("mul", a, b):
-                return _product_bounds(self.interval(a), self.interval(b))
+                return self.interval(a).times(self.interval(b))
             case Select(_, a, b) | IfThenElse(_, a, b):
-                x, y = self.interval(a), self.interval(b)
-                return Interval(min(x.low, y.low), max(x.high, y.high))
+                return self.interval(a).hull(self.interval(b))
         return EVERYTHING
+
+    # -- variables -----------------------------------------------------------------------------
+
+    def vars_of(self, expr: Expr) -> tuple[Var, ...]:
+        """Return the variables of an expression."""
+        known = self._vars_memo.get(id(expr))
+        if known is None:
+            found = tuple(node for node in walk(expr) if isinstance(node, Var))
+            known = self._vars_memo[id(expr)] = (expr, found)
+        return known[1]
+
+    def where_running(self, *forms: Affine) -> Analyzer:
+        """Return an analyzer that knows that the loops over the variables of `forms` run.
+
+        A loop over [0, n*m) runs only where n and m are not 0.
+        """
+        if not self.extents:
+            return self
+        loops = {var for form in forms for var in _index_vars(form) if var in self.extents}
+        positive = frozenset(
+            symbol
+            for loop in loops
+            for symbol in self.vars_of(self.extents[loop])
+            if self.bounds_of(symbol).low == 0 and self._is_needed(symbol, self.extents[loop])
+        )
+        if not positive:
+            return self
+        if positive not in self._running:
+            ranges = {symbol: Interval(1, self.bounds_of(symbol).high) for symbol in positive}
+            self._running[positive] = Analyzer(
+                ChainMap(ranges, cast(dict[Var, Interval], self.ranges)), self.extents
+            )
+        return self._running[positive]
+
+    def _is_needed(self, symbol: Var, extent: Expr) -> bool:
+        return self.interval(substitute(extent, {symbol: index_const(0)})).high <= 0
 
 
 def is_same_sum(a: Expr, b: Expr) -> bool:
@@ -280,14 +395,21 @@ def is_same_sum(a: Expr, b: Expr) -> bool:
 
     The affine form is built anew each time; all else is the same object when it did not change.
     """
-    if a is b:
-        return True
-    match a, b:
-        case Binary(op, x, y), Binary(other, u, v) if a.dtype == "index":
-            return op == other and is_same_sum(x, u) and is_same_sum(y, v)
-        case Const(value, dtype), Const(other_value, other_dtype):
-            return dtype == other_dtype == "index" and value == other_value
-    return False
+    pairs = [(a, b)]
+    seen = set()
+    while pairs:
+        a, b = pairs.pop()
+        if a is b or (id(a), id(b)) in seen:
+            continue
+        match a, b:
+            case Binary(op, x, y), Binary(other, u, v) if op == other and a.dtype == "index":
+                seen.add((id(a), id(b)))
+                pairs += ((x, u), (y, v))
+            case Const(x, "index"), Const(y, "index") if x == y:
+                pass
+            case _:
+                return False
+    return True
 
 
 def _contains(affine: Affine, part: Affine) -> bool:
@@ -302,36 +424,11 @@ def _contains(affine: Affine, part: Affine) -> bool:
 
 def _modulus(term: Term, dividend: Affine) -> int:
     """Return d when the term's atom is ``dividend % d``; 0 when it is not."""
-    match term.atom:
-        case Binary("floormod", x, Const(d, _)) if d > 0:
+    match term.parts:
+        case (Binary("floormod", x, Const(d, _)),) if d > 0:
             if structural_key(x) == structural_key(dividend.to_expr()):
                 return int(d)
     return 0
-
-
-def _floor(value: float, divisor: float) -> float:
-    return value if math.isinf(value) else value // divisor
-
-
-def _product_bounds(x: Interval, y: Interval) -> Interval:
-    if not (x.is_bounded and y.is_bounded):
-        return EVERYTHING
-    ends = [a * b for a in (x.low, x.high) for b in (y.low, y.high)]
-    return Interval(min(ends), max(ends))
-
-
-def _decide(op: CompareOp, difference: Interval) -> bool | None:
-    """Decide ``a op b`` from the bounds of ``a - b``; None when they do not tell."""
-    low, high = difference.low, difference.high
-    yes, no = {
-        "lt": (high < 0, low >= 0),
-        "le": (high <= 0, low > 0),
-        "gt": (low > 0, high <= 0),
-        "ge": (low >= 0, high < 0),
-        "eq": (low == high == 0, low > 0 or high < 0),
-        "ne": (low > 0 or high < 0, low == high == 0),
-    }[op]
-    return True if yes else False if no else None
 
 
 def _fold_logical(expr: Logical, absorbing: bool, a: Expr, b: Expr) -> Expr:
@@ -343,17 +440,12 @@ def _fold_logical(expr: Logical, absorbing: bool, a: Expr, b: Expr) -> Expr:
     return expr
 
 
-def simplify_data(expr: Binary, op: BinaryOp, a: Expr, b: Expr) -> Expr:
-    """Apply the identities that hold for wrapping integers and IEEE floats alike."""
-    is_integer = not dtypes.is_float(dtypes.element(expr.dtype))
-    if isinstance(b, Const):
-        if b.value == 1 and op in ("mul", "div", "floordiv", "truncdiv"):
-            return a
-        if b.value == 0 and is_integer and op in ("add", "sub"):
-            return a
-    if isinstance(a, Const):
-        if a.value == 1 and op == "mul":
-            return b
-        if a.value == 0 and is_integer and op == "add":
-            return b
-    return expr
+def _index_vars(form: Affine) -> Iterator[Var]:
+    """Yield the variables of the arithmetic; reductions and loads are not looked into."""
+    parts = [part for term in form.terms.values() for part in term.parts]
+    while parts:
+        match parts.pop():
+            case Var() as var:
+                yield var
+            case Binary(_, a, b):
+                parts += (a, b)

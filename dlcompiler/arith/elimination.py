@@ -1,0 +1,245 @@
+"""Symbolic bounds: variables give way to the ends of their ranges, which may be expressions.
+
+To prove ``i*m + j < n*m`` with i in [0, n) and j in [0, m), the difference ``i*m + j - n*m`` grows
+with j, so j becomes ``m - 1``; then it grows with i, which becomes ``n - 1``; -1 is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from dlcompiler.arith.affine import Affine, Term
+from dlcompiler.ir import Binary, Const, Expr, Var, index_const, substitute
+
+if TYPE_CHECKING:
+    from dlcompiler.arith.analyzer import Analyzer
+
+Sign: TypeAlias = Literal[-1, 1]
+
+# Steps of one proof. Each step takes a variable or a division out; few proofs need ten.
+MAX_STEPS = 24
+
+
+def is_negative(form: Affine, analyzer: Analyzer) -> bool:
+    """Tell whether `form` is proved to be below 0 for all values of its variables."""
+    return _Proof(analyzer).is_negative(form)
+
+
+def bound(form: Affine, over: Collection[Var], analyzer: Analyzer, sign: Sign) -> Affine | None:
+    """Return the greatest (`sign` 1) or least (-1) value while the variables `over` run.
+
+    Returns
+    -------
+    Affine or None
+        It has none of the variables. None when some variable has no end, or `form` neither only
+        grows nor only falls with it.
+    """
+    proof = _Proof(analyzer)
+    for _ in range(MAX_STEPS):
+        left = [var for var in proof.variables(form) if var in over]
+        if not left:
+            return form
+        ends = (proof.at_end(form, var, sign) for var in left)
+        smaller = next((end for end in ends if end is not None), None)
+        if smaller is None:
+            return None
+        form = smaller
+    return None
+
+
+class _Proof:
+    def __init__(self, analyzer: Analyzer) -> None:
+        self.analyzer = analyzer
+        self.steps = MAX_STEPS
+
+    def is_negative(self, form: Affine) -> bool:
+        if self.analyzer.bounds(form).high < 0:
+            return True
+        for cases in self.reductions(form):
+            self.steps -= 1
+            if self.steps < 0:
+                return False
+            if all(self.is_negative(case) for case in cases):
+                return True
+        return False
+
+    def reductions(self, form: Affine) -> Iterator[tuple[Affine, ...]]:
+        """Yield cases that are simpler; `form` is negative where all of one tuple are."""
+        for term in form.terms.values():
+            for part in term.parts:
+                if isinstance(part, Binary) and part.op in ("min", "max"):
+                    yield from self.choices(form, term, part)
+                    return
+        variables = self.variables(form)
+        for var in variables:
+            if self.is_running(var) and (end := self.at_end(form, var, 1)) is not None:
+                yield (end,)
+                return
+        yield from self.without_equal_divisors(form)
+        yield from self.without_divisions(form)
+        for var in variables:
+            if not self.is_running(var) and (end := self.at_end(form, var, 1)) is not None:
+                yield (end,)
+                return
+
+    # -- variables -----------------------------------------------------------------------------
+
+    def variables(self, form: Affine) -> list[Var]:
+        """Return the variables, those whose range another one's depends on last."""
+        found = {v: None for t in form.terms.values() for p in t.parts for v in self.vars_of(p)}
+        extents = self.analyzer.extents
+        left = list(found)
+        result: list[Var] = []
+        while left:
+            needed = {v for other in left if other in extents for v in self.vars_of(extents[other])}
+            free = [v for v in left if v not in needed] or left
+            result += free
+            left = [v for v in left if v not in free]
+        return result
+
+    def vars_of(self, expr: Expr) -> tuple[Var, ...]:
+        return (expr,) if isinstance(expr, Var) else self.analyzer.vars_of(expr)
+
+    def is_running(self, var: Var) -> bool:
+        """Tell whether a variable has two ends, as that of a loop has."""
+        return var in self.analyzer.extents or self.analyzer.bounds_of(var).is_bounded
+
+    def at_end(self, form: Affine, var: Var, sign: Sign) -> Affine | None:
+        """Return `form` with `var` at the end where it is greatest (`sign` 1) or least (-1)."""
+        direction = self.direction(form, var)
+        if direction is None:
+            return None
+        end = self.end(var, direction * sign > 0)
+        return None if end is None else self.with_value(form, var, end)
+
+    def end(self, var: Var, last: bool) -> Affine | None:
+        extent = self.analyzer.extents.get(var)
+        numbers = self.analyzer.bounds_of(var)
+        value = numbers.high if last else numbers.low
+        if extent is not None and last:
+            return self.analyzer.affine(extent).plus(Affine.of_constant(-1))
+        return Affine.of_constant(int(value)) if abs(value) < float("inf") else None
+
+    def with_value(self, form: Affine, var: Var, value: Affine) -> Affine:
+        result = Affine.of_constant(form.constant)
+        for term in form.terms.values():
+            product = Affine.of_constant(term.factor)
+            for part in term.parts:
+                if part is var:
+                    product = product.product(value)
+                elif var in self.vars_of(part):
+                    product = product.product(
+                        self.analyzer.affine(substitute(part, {var: value.to_expr()}))
+                    )
+                else:
+                    product = product.product(Affine.of_atom(part))
+            result = result.plus(product)
+        return result
+
+    # -- directions ----------------------------------------------------------------------------
+
+    def direction(self, form: Affine, var: Var) -> int | None:
+        """Return 1 where `form` never falls as `var` grows, -1 where it never grows, else None.
+
+        0 where it does not depend on `var`.
+        """
+        factor = Affine.of_constant(0)
+        directions: set[int | None] = set()
+        for term in form.terms.values():
+            moving = [part for part in term.parts if var in self.vars_of(part)]
+            if len(moving) > 1:
+                return None
+            if not moving:
+                continue
+            others = term.without(moving[0])
+            if moving[0] is var:
+                factor = factor.plus(others)
+            else:
+                inner = self.part_direction(moving[0], var)
+                directions.add(None if inner is None else _times(inner, self.sign(others)))
+        directions.add(self.sign(factor))
+        directions.discard(0)
+        if len(directions) > 1:
+            return None
+        return directions.pop() if directions else 0
+
+    def part_direction(self, part: Expr, var: Var) -> int | None:
+        match part:
+            case Binary("floordiv", x, y) if var not in self.vars_of(y):
+                inner = self.direction(self.analyzer.affine(x), var)
+                return None if inner is None else _times(inner, self.sign(self.analyzer.affine(y)))
+            case Binary("min" | "max", a, b):
+                both = {self.direction(self.analyzer.affine(side), var) for side in (a, b)} - {0}
+                return None if len(both) > 1 else both.pop() if both else 0
+        return None
+
+    def sign(self, form: Affine) -> int | None:
+        """Return 1 for what is never negative, -1 for what is never positive, 0 for both."""
+        bounds = self.analyzer.bounds(form)
+        if bounds.low >= 0:
+            return 0 if bounds.high <= 0 else 1
+        return -1 if bounds.high <= 0 else None
+
+    # -- atoms that are no variables -----------------------------------------------------------
+
+    def choices(self, form: Affine, term: Term, part: Binary) -> Iterator[tuple[Affine, ...]]:
+        """Take one side of a minimum or maximum: either, or both in turn."""
+        factor = term.without(part)
+        rest = form.plus(factor.product(Affine.of_atom(part)), -1)
+        cases = [rest.plus(factor.product(self.analyzer.affine(side))) for side in (part.a, part.b)]
+        sign = self.sign(factor)
+        if sign is not None and (sign > 0) == (part.op == "min"):
+            yield from ((case,) for case in cases)
+        else:
+            yield tuple(cases)
+
+    def without_equal_divisors(self, form: Affine) -> Iterator[tuple[Affine, ...]]:
+        """Use ``x // d - y // d <= ceil(k / d)`` where ``x - y <= k``."""
+        divisions = [d for d in map(_division_of, form.terms.values()) if d is not None]
+        for factor, x, d in divisions:
+            for other, y, e in divisions:
+                if factor != -other or factor < 0 or d != e:
+                    continue
+                difference = self.analyzer.affine(x).plus(self.analyzer.affine(y), -1)
+                most = bound(difference, self.variables(difference), self.analyzer, 1)
+                if most is not None and most.is_constant:
+                    pair = Affine.of_atom(Binary("floordiv", x, index_const(d)))
+                    pair = pair.plus(Affine.of_atom(Binary("floordiv", y, index_const(d))), -1)
+                    steps = Affine.of_constant(-(-most.constant // d))
+                    yield (form.plus(pair.plus(steps, -1), -factor),)
+
+    def without_divisions(self, form: Affine) -> Iterator[tuple[Affine, ...]]:
+        """Use ``x - d < x // d * d <= x`` and ``0 <= x % d <= x, d - 1``, with d positive."""
+        for term in form.terms.values():
+            for part in term.parts:
+                if not isinstance(part, Binary) or part.op not in ("floordiv", "floormod"):
+                    continue
+                x, d = self.analyzer.affine(part.a), self.analyzer.affine(part.b)
+                factor = term.without(part)
+                sign = self.sign(factor)
+                if sign is None or self.analyzer.bounds(d).low < 1:
+                    continue
+                rest = form.plus(Affine.of_product(term.parts, term.factor), -1)
+                most = d.plus(Affine.of_constant(-1))
+                if part.op == "floordiv":
+                    end = x if sign > 0 else x.plus(most, -1)
+                    yield (rest.product(d).plus(factor.product(end)),)
+                elif sign < 0:
+                    yield (rest,)
+                else:
+                    yield (rest.plus(factor.product(most)),)
+                    if self.analyzer.bounds(x).low >= 0:
+                        yield (rest.plus(factor.product(x)),)
+
+
+def _times(a: int, b: int | None) -> int | None:
+    return 0 if a == 0 else None if b is None else a * b
+
+
+def _division_of(term: Term) -> tuple[int, Expr, int] | None:
+    """Return (factor, x, d) of a term ``factor * (x // d)`` with d a positive number."""
+    match term.parts:
+        case (Binary("floordiv", x, Const(d, _)),) if d > 0:
+            return term.factor, x, int(d)
+    return None

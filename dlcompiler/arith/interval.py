@@ -1,0 +1,64 @@
+"""Intervals: all integers between two ends, either of which may be infinite."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dlcompiler.ir.expr import CompareOp
+
+INFINITY = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """All integers from `low` to `high`, both included; infinite ends are floats."""
+
+    low: float
+    high: float
+
+    @property
+    def is_bounded(self) -> bool:
+        """Tell whether both ends are numbers."""
+        return self.low > -INFINITY and self.high < INFINITY
+
+    def hull(self, other: Interval) -> Interval:
+        """Return the least interval that holds both."""
+        return Interval(min(self.low, other.low), max(self.high, other.high))
+
+    def times(self, other: Interval) -> Interval:
+        """Return the products of their values."""
+        ends = [_times(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
+        return Interval(min(ends), max(ends))
+
+    def floordiv(self, divisor: int) -> Interval:
+        """Return the quotients by a positive number."""
+        return Interval(_floordiv(self.low, divisor), _floordiv(self.high, divisor))
+
+    def decide(self, op: CompareOp) -> bool | None:
+        """Decide ``a op b`` where this interval holds ``a - b``; None when it does not tell."""
+        low, high = self.low, self.high
+        yes, no = {
+            "lt": (high < 0, low >= 0),
+            "le": (high <= 0, low > 0),
+            "gt": (low > 0, high <= 0),
+            "ge": (low >= 0, high < 0),
+            "eq": (low == high == 0, low > 0 or high < 0),
+            "ne": (low > 0 or high < 0, low == high == 0),
+        }[op]
+        return True if yes else False if no else None
+
+
+EVERYTHING = Interval(-INFINITY, INFINITY)
+
+
+def _times(a: float, b: float) -> float:
+    if a == 0 or b == 0:
+        return 0
+    if math.isinf(a) or math.isinf(b):
+        return INFINITY if (a > 0) == (b > 0) else -INFINITY
+    return a * b
+
+
+def _floordiv(value: float, divisor: int) -> float:
+    return value if math.isinf(value) else value // divisor
