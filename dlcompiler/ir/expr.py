@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -17,6 +18,7 @@ from typing import (
     TypeAlias,
     TypeVar,
     dataclass_transform,
+    get_args,
 )
 
 import numpy as np
@@ -48,60 +50,56 @@ class Operators:
     __hash__ = object.__hash__
     __array_ufunc__ = None  # so that NumPy's numbers leave ``np.float32(2) * x`` to `x`
 
-    def __add__(self, other: Any) -> Expr:
-        return binary("add", self, other)
+    def __add__(self, other: Any) -> Any:
+        return operate("add", self, other)
 
-    def __radd__(self, other: Any) -> Expr:
-        return binary("add", other, self)
+    def __radd__(self, other: Any) -> Any:
+        return operate("add", other, self)
 
-    def __sub__(self, other: Any) -> Expr:
-        return binary("sub", self, other)
+    def __sub__(self, other: Any) -> Any:
+        return operate("sub", self, other)
 
-    def __rsub__(self, other: Any) -> Expr:
-        return binary("sub", other, self)
+    def __rsub__(self, other: Any) -> Any:
+        return operate("sub", other, self)
 
-    def __mul__(self, other: Any) -> Expr:
-        return binary("mul", self, other)
+    def __mul__(self, other: Any) -> Any:
+        return operate("mul", self, other)
 
-    def __rmul__(self, other: Any) -> Expr:
-        return binary("mul", other, self)
+    def __rmul__(self, other: Any) -> Any:
+        return operate("mul", other, self)
 
-    def __truediv__(self, other: Any) -> Expr:
-        return binary("div", self, other)
+    def __truediv__(self, other: Any) -> Any:
+        return operate("div", self, other)
 
-    def __rtruediv__(self, other: Any) -> Expr:
-        return binary("div", other, self)
+    def __rtruediv__(self, other: Any) -> Any:
+        return operate("div", other, self)
 
-    def __floordiv__(self, other: Any) -> Expr:
-        return binary("floordiv", self, other)
+    def __floordiv__(self, other: Any) -> Any:
+        return operate("floordiv", self, other)
 
-    def __rfloordiv__(self, other: Any) -> Expr:
-        return binary("floordiv", other, self)
+    def __rfloordiv__(self, other: Any) -> Any:
+        return operate("floordiv", other, self)
 
-    def __mod__(self, other: Any) -> Expr:
-        return binary("floormod", self, other)
+    def __mod__(self, other: Any) -> Any:
+        return operate("floormod", self, other)
 
-    def __rmod__(self, other: Any) -> Expr:
-        return binary("floormod", other, self)
+    def __rmod__(self, other: Any) -> Any:
+        return operate("floormod", other, self)
 
-    def __neg__(self) -> Expr:
-        value = as_expr(self)
-        element = dtypes.element(value.dtype)
-        # 0.0 - 0.0 is 0.0, but -0.0 - 0.0 is -0.0: only this negates a zero too.
-        zero = const(-0.0 if dtypes.is_float(element) else 0, element)
-        return binary("sub", zero, value)
+    def __neg__(self) -> Any:
+        return operate("neg", self)
 
-    def __lt__(self, other: Any) -> Expr:
-        return compare("lt", self, other)
+    def __lt__(self, other: Any) -> Any:
+        return operate("lt", self, other)
 
-    def __le__(self, other: Any) -> Expr:
-        return compare("le", self, other)
+    def __le__(self, other: Any) -> Any:
+        return operate("le", self, other)
 
-    def __gt__(self, other: Any) -> Expr:
-        return compare("gt", self, other)
+    def __gt__(self, other: Any) -> Any:
+        return operate("gt", self, other)
 
-    def __ge__(self, other: Any) -> Expr:
-        return compare("ge", self, other)
+    def __ge__(self, other: Any) -> Any:
+        return operate("ge", self, other)
 
     def __eq__(self, other: Any) -> Any:
         if not is_operand(other):
@@ -122,9 +120,35 @@ class Operators:
             "te.if_then_else(condition, a, b)",
         )
 
-    def astype(self, dtype: Any) -> Expr:
+    def astype(self, dtype: Any) -> Any:
         """Convert to `dtype`, given by name or as a NumPy dtype."""
         return cast(self, dtype)
+
+
+class Elementwise(Operators):
+    """What operators apply to element by element, so that the result is of its kind: a tensor.
+
+    Compared by identity: a list of tensors is searched, never computed with.
+    """
+
+    __slots__ = ()
+    __eq__ = object.__eq__
+    __ne__ = object.__ne__
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        return True
+
+    def elementwise(
+        self, operation: str, operands: Sequence[Any], element: Callable[..., Expr]
+    ) -> Any:
+        """Apply `element` to the elements of `operands`, of which some are of this kind."""
+        raise NotImplementedError
+
+    def astype(self, dtype: Any) -> Any:
+        """Convert each element to `dtype`."""
+        name = dtypes.as_dtype(dtype)
+        return self.elementwise("cast", (self,), lambda value: cast(value, name))
 
 
 class Expr(Operators):
@@ -466,6 +490,8 @@ class Reduce(Expr):
 
 def is_operand(value: Any) -> bool:
     """Tell whether `value` can stand in an expression."""
+    if isinstance(value, Elementwise):
+        return False
     return isinstance(value, Operators | numbers.Real | np.generic) or hasattr(value, "__as_expr__")
 
 
@@ -583,6 +609,24 @@ def _widen(value: Expr, lanes: int) -> Expr:
     return Broadcast(value, lanes) if lanes > 1 and dtypes.lanes(value.dtype) == 1 else value
 
 
+def operate(operation: str, *operands: Any) -> Any:
+    """Apply an operator of Python: to numbers and expressions, or to whole tensors."""
+    element = _OPERATORS[operation]
+    for operand in operands:
+        if isinstance(operand, Elementwise):
+            return operand.elementwise(operation, operands, element)
+    return element(*operands)
+
+
+def negate(value: Any) -> Expr:
+    """Build the negation of a number."""
+    expr = as_expr(value)
+    element = dtypes.element(expr.dtype)
+    # 0.0 - 0.0 is 0.0, but -0.0 - 0.0 is -0.0: only this negates a zero too.
+    zero = const(-0.0 if dtypes.is_float(element) else 0, element)
+    return binary("sub", zero, expr)
+
+
 def binary(op: BinaryOp, a: Any, b: Any) -> Expr:
     """Build an arithmetic expression; operands are promoted to one dtype.
 
@@ -639,6 +683,13 @@ def compare(op: CompareOp, a: Any, b: Any) -> Expr:
     """Build a comparison; operands are promoted to one dtype."""
     a, b = _operands(a, b)
     return Compare(op, a, b)
+
+
+_OPERATORS: dict[str, Callable[..., Expr]] = {
+    **{op: partial(binary, op) for op in get_args(BinaryOp)},
+    **{op: partial(compare, op) for op in get_args(CompareOp)},
+    "neg": negate,
+}
 
 
 def condition(value: Any, operation: str) -> Expr:

@@ -45,7 +45,11 @@ def _inline(parts: Bodies, inlined: dict[Tensor, tuple[ComputeOp, Expr]]) -> Bod
     """Substitute into the bodies of a stage; results of one reduction go on sharing its values."""
 
     def rule(node: Node) -> Node:
-        if isinstance(node, TensorLoad) and node.tensor in inlined:
+        if (
+            isinstance(node, TensorLoad)
+            and isinstance(node.tensor, Tensor)
+            and node.tensor in inlined
+        ):
             op, expr = inlined[node.tensor]
             values = {axis.var: i for axis, i in zip(op.axis, node.indices, strict=True)}
             return substitute(expr, values)

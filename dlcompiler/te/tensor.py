@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,16 +11,19 @@ import numpy as np
 from dlcompiler import dtypes
 from dlcompiler.display import render
 from dlcompiler.errors import ExpressionError
-from dlcompiler.ir import Axis, Cast, Expr, Extent, Reduce, TensorLoad, as_expr, walk
+from dlcompiler.ir import Axis, Cast, Expr, Extent, Reduce, TensorLoad, as_expr, free_vars, walk
+from dlcompiler.ir.expr import Elementwise, Operators
 from dlcompiler.ir.stmt import static
+from dlcompiler.te.broadcast import NAMES, broadcast_shape, element_indices
 
 Shape: TypeAlias = tuple[Extent, ...]
 
 
-class Tensor:
+class Tensor(Elementwise):
     """A handle on the result of an operation; compared by identity.
 
-    Indexing it, ``A[i, j]``, gives an element to compute with.
+    Indexing it, ``A[i, j]``, gives an element to compute with. Operators between whole tensors,
+    ``A + 2 * B``, make new ones, with the shapes aligned as in NumPy.
     """
 
     __slots__ = ("dtype", "name", "op", "shape")
@@ -87,6 +90,16 @@ class Tensor:
         if dtypes.is_float(element) or dtypes.is_bool(element):
             raise ExpressionError(where, "an index must be an integer", got=f"{expr} ({element})")
         return Cast(expr, "index")
+
+    def elementwise(
+        self, operation: str, operands: Sequence[Any], element: Callable[..., Expr]
+    ) -> Tensor:
+        """Return the tensor of `element` applied to the elements of tensors, and to scalars."""
+        name = NAMES.get(operation, f"T_{operation}")
+        shape = broadcast_shape([x.shape for x in operands if isinstance(x, Tensor)], name)
+        axes = tuple(Axis(f"ax{n}", extent, "data") for n, extent in enumerate(shape))
+        values = [_element(operand, axes, name) for operand in operands]
+        return ComputeOp(name, axes, (element(*values),), "broadcast").output(0)
 
     def __repr__(self) -> str:
         return f"Tensor({self.name}: {self.dtype}[{', '.join(map(str, self.shape))}])"
@@ -167,6 +180,18 @@ class ComputeOp:
 
 
 Operation: TypeAlias = PlaceholderOp | ComputeOp
+
+
+def _element(operand: Any, axes: tuple[Axis, ...], name: str) -> Any:
+    """Return what stands for an operand of a whole-tensor operator at the point `axes`."""
+    if isinstance(operand, Tensor):
+        return operand[element_indices(operand.shape, axes)]
+    if isinstance(operand, Operators) and free_vars(as_expr(operand)):
+        raise ExpressionError(
+            name, "a whole tensor and an element of another computation cannot be combined",
+            got=str(operand), hint="index the tensor inside te.compute: A[i, j]",
+        )  # fmt: skip
+    return operand
 
 
 def _output(op: Operation, index: int) -> Tensor:
