@@ -219,9 +219,11 @@ class State:
 def initial_state(outputs: Iterable[Tensor]) -> State:
     """Return the state in which every stage has its plain loop nest.
 
-    Its id is a hash of the expression: the same in every process.
+    Its id is a hash of the expression: the same in every process, and in any order of the outputs
+    that says the same (one output read by another).
     """
-    results = tuple(outputs)
+    wanted = tuple(outputs)
+    results = tuple(t for op in post_order(wanted) for t in op.outputs if t in wanted)
     stages: list[StageState] = []
     for op in post_order(results):
         name = unique_name(op.name, (stage.name for stage in stages))

@@ -274,14 +274,34 @@ def _floormod(maker: Maker, a: Term, b: Term) -> Term:
     return Term(divide(a.expr, _not_zero(maker, b)), _largest(a.dtype), a.dtype)
 
 
+def _undone(maker: Maker, a: Term, b: Term) -> Term:
+    """Return what would be `a` if nothing wrapped around."""
+    number = te.const(maker.rng.choice((2, 3, 4)), a.dtype)
+    value = maker.rng.choice(
+        (
+            lambda: te.floordiv(a.expr * number, number),
+            lambda: te.select(a.expr + number > a.expr, a.expr, b.expr),
+            lambda: te.floormod(te.floormod(a.expr * number, 100) * 2, number),
+        )
+    )()
+    return Term(value, _largest(a.dtype), a.dtype)
+
+
+def _cancelled(maker: Maker, a: Term, b: Term) -> Term:
+    """Return what would be `b` if nothing was infinite."""
+    zero = te.const(0, a.dtype)
+    value = a.expr * zero if maker.rng.chance(0.5) else a.expr - a.expr
+    return Term(value + b.expr, b.bound, a.dtype)
+
+
 def _not_zero(maker: Maker, term: Term) -> Any:
     if maker.rng.chance(0.5):
         return te.select(term.expr == 0, te.const(1, term.dtype), term.expr)
     return te.const(maker.rng.choice((2, 3, 7)), term.dtype)
 
 
-FLOAT_OPERATORS = (_add, _sub, _mul, _maximum, _minimum, _select, _choose)
-INTEGER_OPERATORS = (*FLOAT_OPERATORS, _floordiv, _floormod)
+FLOAT_OPERATORS = (_add, _sub, _mul, _maximum, _minimum, _select, _choose, _cancelled)
+INTEGER_OPERATORS = (*FLOAT_OPERATORS, _floordiv, _floormod, _undone)
 
 
 # -- indices ---------------------------------------------------------------------------------------

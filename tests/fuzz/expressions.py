@@ -18,7 +18,7 @@ TEMPLATES: dict[str, Callable[[Sizes], Tensor | tuple[Tensor, ...]]] = {
     **templates.TEMPLATES,
     **chains.TEMPLATES,
 }
-WEIGHTS = {"chain": 10}
+WEIGHTS = {"chain": 12, "groups": 2}
 SPECIALS = (float("inf"), float("-inf"), float("nan"), -0.0)
 
 

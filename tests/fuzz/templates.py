@@ -293,6 +293,18 @@ def strided(z: Sizes) -> Tensor:
     return te.compute((n,), lambda i: Q[i // b] + P[i % b] + Q[n - 1 - i // a], name="C")
 
 
+def groups(z: Sizes) -> Tensor:
+    n, m, c = z.one(), z.rng.choice((2, 3, 5, 7)), z.rng.choice((2, 3, 5))
+    first, step = z.rng.randrange(4), z.rng.choice((1, 2))
+    A = te.placeholder(((n * step + first) // c + 1,), "int32", name="A")
+    B = te.placeholder((m,), "int32", name="B")
+    P = te.compute(A.shape, lambda i: A[i] * 3, name="P")
+    Q = te.compute(B.shape, lambda i: B[i] + 5, name="Q")
+    return te.compute(
+        (n,), lambda i: P[(i * step + first) // c] - Q[(i * step + first) % m], name="C"
+    )
+
+
 def upsample(z: Sizes) -> Tensor:
     h, w, factor = z.small(), z.small(), z.rng.choice((2, 3))
     A = te.placeholder((h, w, factor), name="A")
@@ -388,7 +400,7 @@ TEMPLATES: dict[str, Callable[[Sizes], Tensor | tuple[Tensor, ...]]] = {
     function.__name__.rstrip("_"): function
     for function in (
         elementwise, matmul, matmul_bias, matmul_packed, matmul_int8, conv2d, depthwise, pool_max,
-        stencils, blur, transpose, broadcast, softmax, two_sums, gather, reversed_, strided,
+        stencils, groups, blur, transpose, broadcast, softmax, two_sums, gather, reversed_, strided,
         upsample, prefix, shifted_reduction, scalar, several_readers, integers, positions,
         three_products, empty, clipped, convolutions, shuffled, lookups,
     )

@@ -13,7 +13,7 @@ from dlcompiler.schedule.moves import moves_of
 
 WEIGHTS = {
     "split": 6, "tile": 2, "fuse": 3, "reorder": 3, "vectorize": 2, "unroll": 2, "parallel": 2,
-    "compute_at": 5, "compute_inline": 1.5, "compute_root": 0.3, "cache_write": 1, "cache_read": 1,
+    "compute_at": 5, "compute_inline": 1.5, "compute_root": 0.3, "cache_write": 1,
 }  # fmt: skip
 SIZES = (1, 2, 3, 4, 5, 8, 40)
 TRIES = 4
@@ -36,18 +36,17 @@ class Walk:
                 self.schedule.undo()
             elif choice < 0.12:
                 self.permute()
+            elif choice < 0.22:
+                self.nest()
             else:
                 self.move()
         self.settle()
 
     def move(self) -> None:
         """Apply a random legal move, with random parameters."""
-        computed = [s for s in self.schedule.stages if not s.state.is_placeholder]
-        inputs = [s for s in self.schedule.stages if s.state.is_placeholder]
-        stage = self.rng.choice(inputs if self.rng.random() < 0.05 else computed).name
+        stages = [s for s in self.schedule.stages if not s.state.is_placeholder]
+        stage = self.rng.choice(stages).name
         candidates = candidates_of(self.schedule, stage)
-        if not candidates:
-            return
         names = sorted({name for name, _ in candidates})
         name = self.rng.choices(names, [WEIGHTS.get(name, 1) for name in names])[0]
         chosen = [args for primitive, args in candidates if primitive == name]
@@ -56,6 +55,27 @@ class Walk:
             if move.verdict:
                 self.apply(name, stage, {**move.args, **self.parameters(move)})
                 return
+
+    def nest(self) -> None:
+        """Split loops of a stage, and compute what it reads inside: bounds are hard there."""
+        producer = self.rng.choice([s for s in self.schedule.stages if not s.state.is_placeholder])
+        readers = {args["parent"] for args in self.attachments(producer.name)}
+        if not readers:
+            return
+        reader = self.rng.choice(sorted(readers))
+        for _ in range(self.rng.randint(1, 2)):
+            leaves = self.schedule.state.stage(reader).leaves
+            if leaves:
+                factor = self.rng.choice(SIZES[1:])
+                self.apply("split", reader, {"axis": self.rng.choice(leaves), "factor": factor})
+        places = [args for args in self.attachments(producer.name) if args["parent"] == reader]
+        if places:
+            self.apply("compute_at", producer.name, dict(self.rng.choice(places[:-1] or places)))
+
+    def attachments(self, stage: str) -> list[Mapping[str, Any]]:
+        """Return the places where a stage could be computed, legal or not."""
+        found = candidates_of(self.schedule, stage)
+        return [args for name, args in found if name == "compute_at"]
 
     def asked(self, stage: str, name: str, args: Mapping[str, Any]) -> Move:
         """Return one move, with its verdict."""

@@ -8,7 +8,6 @@ from dlcompiler import te
 from dlcompiler.ir import structural_equal
 from dlcompiler.pipeline import lower
 from dlcompiler.schedule import Trace, create_schedule
-from dlcompiler.schedule.primitives import REGISTRY
 
 
 def matmul_tensors(n=4, m=6, length=8):
@@ -140,7 +139,8 @@ def test_refuses_any_other_text(refusal, text):
     [
         (
             trace("__import__", "C"),
-            f"replay __import__ C: no such primitive\n  expected  {', '.join(sorted(REGISTRY))}",
+            "replay __import__ C: no such primitive\n  expected  cache_write, compute_at, "
+            "compute_inline, compute_root, fuse, parallel, reorder, split, tile, unroll, vectorize",
         ),
         (
             trace("split", "D", axis="i", factor=2),
@@ -299,6 +299,18 @@ def test_python_of_axes_with_one_name():
     s[cached].split(x, 2)
     s[R].split(R.op.axis[0], 2)
     check_python(s, [A, R])
+
+
+def test_python_of_outputs_given_in_the_opposite_order():
+    A, B = te.placeholder((4,), name="A"), te.placeholder((4,), name="B")
+    P = te.compute((4,), lambda i: A[i] + 1.0, name="P")
+    Q = te.compute((4,), lambda i: B[i] + 1.0, name="Q")
+    R = te.compute((4,), lambda i: P[i] + Q[i], name="R")
+    s = create_schedule([R.op, Q.op])
+    again = create_schedule([Q.op, R.op])
+    assert s.trace.to_python().endswith("create_schedule([Q.op, R.op])\n")
+    assert s.state.id == again.state.id
+    assert [stage.name for stage in s.stages] == [stage.name for stage in again.stages]
 
 
 def test_python_of_several_outputs():

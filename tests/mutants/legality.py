@@ -1,0 +1,113 @@
+"""Mistakes in what a schedule allows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dlcompiler.schedule.inlining import consumers
+from dlcompiler.schedule.verdict import LEGAL
+from tests.mutants.mutant import Family
+from tests.mutants.patching import Patch
+
+LEGALITY = Family()
+VALIDITY = "schedule/validity.py"
+
+
+@LEGALITY("schedule/primitives/parallel.py", quick=True)
+def reduction_parallelised(patch: Patch) -> None:
+    """`parallel` accepts a reduction loop."""
+    patch.function("schedule.primitives.parallel:check", lambda original, state, stage, axis: LEGAL)
+
+
+@LEGALITY("schedule/primitives/vectorize.py")
+def reduction_vectorized(patch: Patch) -> None:
+    """`vectorize` accepts a reduction loop."""
+    patch.function(
+        "schedule.primitives.vectorize:check", lambda original, state, stage, axis: LEGAL
+    )
+
+
+@LEGALITY("schedule/primitives/compute_inline.py")
+def reduction_inlined(patch: Patch) -> None:
+    """`compute_inline` accepts a reduction."""
+    patch.function("schedule.state:is_reduction", lambda original, stage: False)
+    patch.function(
+        "schedule.primitives.compute_inline:check",
+        lambda original, state, stage: _unless_stored(stage),
+    )
+
+
+def _unless_stored(stage):
+    from dlcompiler.schedule.verdict import Illegal
+
+    stored = stage.is_placeholder or stage.is_output
+    return Illegal("structural", "stored") if stored else LEGAL
+
+
+@LEGALITY("schedule/primitives/compute_inline.py")
+def output_inlined(patch: Patch) -> None:
+    """`compute_inline` accepts an output."""
+
+    def wrong(original, state, stage):
+        return original(state, replace(stage, is_output=False))
+
+    patch.function("schedule.primitives.compute_inline:check", wrong)
+
+
+@LEGALITY(VALIDITY, quick=True)
+def outside_reader_allowed(patch: Patch) -> None:
+    """`compute_at` does not look at readers outside the loop."""
+    patch.function("schedule.validity:is_inside", lambda original, *args: True)
+
+
+@LEGALITY(VALIDITY)
+def only_the_first_reader_counts(patch: Patch) -> None:
+    """`compute_at` looks at one of the readers only."""
+
+    def wrong(original, state, stage):
+        return original(state, stage)[:1]
+
+    patch.value(
+        "schedule.validity", "consumers", lambda state, stage: wrong(consumers, state, stage)
+    )
+
+
+@LEGALITY(VALIDITY)
+def obligation_not_raised(patch: Patch) -> None:
+    """An attachment to a loop that is gone owes nothing."""
+    patch.function("schedule.validity:obligations", lambda original, state: ())
+
+
+@LEGALITY(VALIDITY)
+def states_not_checked(patch: Patch) -> None:
+    """Nothing looks at the state that a step leads to."""
+    patch.function("schedule.validity:problems", lambda original, state: iter(()))
+
+
+@LEGALITY(VALIDITY)
+def two_vectorized_loops_allowed(patch: Patch) -> None:
+    """A nest may have several vectorized loops."""
+    patch.function("schedule.validity:_loop_problems", lambda original, stage: iter(()))
+
+
+@LEGALITY("schedule/primitives/fuse.py")
+def distant_loops_fused(patch: Patch) -> None:
+    """`fuse` accepts loops in any order and of any kind."""
+    patch.function("schedule.primitives.fuse:check", lambda original, state, stage, axes: LEGAL)
+
+
+@LEGALITY("schedule/primitives/base.py")
+def annotated_loops_split(patch: Patch) -> None:
+    """A loop that is parallel or vectorized may be split or fused."""
+    patch.function("schedule.primitives.base:require_plain", lambda original, stage, axis: None)
+
+
+@LEGALITY("schedule/primitives/reorder.py")
+def reorder_drops_a_loop(patch: Patch) -> None:
+    """`reorder` writes one of the loops twice and loses another."""
+
+    def wrong(original, stage, axes):
+        result = original(stage, axes)
+        return replace(result, leaves=(*result.leaves[:-1], result.leaves[0]))
+
+    patch.function("schedule.primitives.reorder:reorder_stage", wrong)

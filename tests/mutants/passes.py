@@ -1,0 +1,170 @@
+"""Mistakes in the passes."""
+
+from __future__ import annotations
+
+from dlcompiler.arith import Interval
+from dlcompiler.ir import For, If, Ramp, index_const, substitute
+from dlcompiler.passes.simplify import NOTHING
+from tests.mutants.mutant import Family
+from tests.mutants.patching import Patch
+
+PASSES = Family()
+SIMPLIFY, VECTORIZE, UNROLL = (
+    f"passes/{name}.py" for name in ("simplify", "vectorize_loops", "unroll_loops")
+)
+
+
+@PASSES(SIMPLIFY)
+def else_branch_lost(patch: Patch) -> None:
+    """A condition that is never true removes the other branch, too."""
+
+    def wrong(original, self, stmt):
+        return original(self, If(stmt.condition, stmt.then, None))
+
+    patch.method("passes.simplify:_Simplifier", "conditional", wrong)
+
+
+@PASSES(SIMPLIFY)
+def range_one_short(patch: Patch) -> None:
+    """The simplifier thinks that a loop ends one iteration earlier."""
+
+    def wrong(original, self, var, interval):
+        return original(self, var, Interval(interval.low, max(interval.high - 1, interval.low)))
+
+    patch.method("passes.simplify:_Simplifier", "declare", wrong)
+
+
+@PASSES(SIMPLIFY)
+def short_loop_removed(patch: Patch) -> None:
+    """A loop that runs once is taken for one that never runs."""
+
+    def wrong(original, self, loop):
+        from dlcompiler.passes.base import constant_extent
+
+        return NOTHING if constant_extent(loop) == 1 else original(self, loop)
+
+    patch.method("passes.simplify:_Simplifier", "loop", wrong)
+
+
+@PASSES(UNROLL)
+def unroll_off_by_one(patch: Patch) -> None:
+    """The last copy of an unrolled body is missing."""
+
+    def wrong(original, func, **options):
+        return original(_rewritten(func, _shorter), **options)
+
+    patch.function("passes.unroll_loops:unroll_loops", wrong)
+
+
+@PASSES(UNROLL)
+def unroll_from_one(patch: Patch) -> None:
+    """Unrolled copies count from 1."""
+
+    def later(loop):
+        shifted = substitute(loop.body, {loop.var: loop.var + 1})
+        return For(loop.var, loop.extent, loop.kind, shifted, loop.origin)
+
+    patch.function(
+        "passes.unroll_loops:unroll_loops",
+        lambda original, func, **options: original(_rewritten(func, later), **options),
+    )
+
+
+def _shorter(loop):
+    from dlcompiler.passes.base import constant_extent
+
+    extent = constant_extent(loop)
+    if extent is None or extent < 2:
+        return loop
+    return For(loop.var, index_const(extent - 1), loop.kind, loop.body, loop.origin)
+
+
+def _rewritten(func, change):
+    from dlcompiler.ir import rewrite
+
+    def rule(node):
+        return change(node) if isinstance(node, For) and node.kind == "unrolled" else node
+
+    return func.with_body(rewrite(func.body, rule))
+
+
+@PASSES(VECTORIZE)
+def guard_of_the_first_lane(patch: Patch) -> None:
+    """A vector runs when its guard holds in lane 0."""
+
+    def wrong(original, self, condition):
+        return substitute(condition, {self.var: index_const(0)})
+
+    patch.method("passes.vectorize_loops:_LoopVectorizer", "holds_in_all_lanes", wrong)
+
+
+@PASSES(VECTORIZE)
+def vector_tail_dropped(patch: Patch) -> None:
+    """Iterations that do not fill a vector are left out."""
+
+    def wrong(original, self, stmt):
+        result = original(self, stmt)
+        if isinstance(stmt, If) and isinstance(result, If):
+            return If(result.condition, result.then)
+        return result
+
+    patch.method("passes.vectorize_loops:_LoopVectorizer", "vector_stmt", wrong)
+
+
+@PASSES(VECTORIZE)
+def unsafe_choice_vectorized(patch: Patch) -> None:
+    """A choice that guards a load is computed for all lanes."""
+    patch.function("passes.vectorize_loops:_is_safe", lambda original, expr: True)
+
+
+@PASSES(VECTORIZE)
+def wrong_lane_stride(patch: Patch) -> None:
+    """Lanes are two elements apart."""
+
+    def wrong(original, self, expr):
+        result = original(self, expr)
+        if isinstance(result, Ramp) and expr is self.var:
+            return Ramp(result.base, index_const(2), result.lanes)
+        return result
+
+    patch.method("passes.vectorize_loops:_LoopVectorizer", "vector", wrong)
+
+
+@PASSES(VECTORIZE)
+def vector_operands_swapped(patch: Patch) -> None:
+    """A vector operation takes its operands in the opposite order."""
+    patch.method(
+        "passes.vectorize_loops:_LoopVectorizer",
+        "binary",
+        lambda original, self, expr, op, a, b: original(self, expr, op, b, a),
+    )
+
+
+@PASSES(VECTORIZE)
+def chunks_dropped(patch: Patch) -> None:
+    """Of a loop longer than the widest vector, the last vector is missing."""
+
+    def wrong(original, func, **options):
+        result = original(func, **{**options, "max_lanes": 8})
+        from dlcompiler.ir import rewrite
+
+        def rule(node):
+            if isinstance(node, For) and node.var.name.endswith(".chunk"):
+                return For(
+                    node.var,
+                    index_const(max(int(node.extent.value) - 1, 1)),
+                    node.kind,
+                    node.body,
+                    node.origin,
+                )
+            return node
+
+        return result.with_body(rewrite(result.body, rule))
+
+    patch.function("passes.vectorize_loops:vectorize_loops", wrong)
+
+
+@PASSES("passes/base.py")
+def origin_forgotten(patch: Patch) -> None:
+    """A loop that is removed does not hand on where it comes from."""
+    patch.function("passes.base:push_origin", lambda original, body, origin: body)
