@@ -15,7 +15,7 @@
 from dlcompiler import te
 from dlcompiler.errors import DLCompilerError, InternalError, UserError
 from dlcompiler.measurement import StepTable, compare, measure, verify
-from dlcompiler.pipeline import build, lower, show_changes
+from dlcompiler.pipeline import build, lower, races, show_changes
 from dlcompiler.runtime.threads import num_threads, set_num_threads
 from dlcompiler.schedule import create_schedule
 
@@ -34,6 +34,7 @@ __all__ = [
     "lower",
     "measure",
     "num_threads",
+    "races",
     "set_num_threads",
     "show_changes",
     "te",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections import ChainMap
 from collections.abc import Collection, Iterator, Mapping
 from typing import cast
 
-from dlcompiler.arith.affine import Affine, Term
+from dlcompiler.arith.affine import Affine
+from dlcompiler.arith.bounds import bounds_of_operation
 from dlcompiler.arith.data import simplify_data
+from dlcompiler.arith.division import divide, joined, truncated
 from dlcompiler.arith.elimination import bound, is_negative
 from dlcompiler.arith.interval import EVERYTHING, Interval
+from dlcompiler.arith.laws import law, x, y
 from dlcompiler.ir import (
     Binary,
     Compare,
@@ -22,12 +24,13 @@ from dlcompiler.ir import (
     Select,
     Stmt,
     Var,
+    binary,
+    compare,
     index_const,
-    structural_key,
     substitute,
     walk,
 )
-from dlcompiler.ir.expr import BinaryOp, CompareOp, fold_index
+from dlcompiler.ir.expr import BinaryOp, CompareOp
 from dlcompiler.ir.rewrite import Node, map_children
 
 TRUE, FALSE = Const(True, "bool"), Const(False, "bool")
@@ -49,9 +52,10 @@ class Analyzer:
 
     Examples
     --------
+    >>> from math import inf
     >>> from dlcompiler.ir import Var
     >>> n, i, j = Var("n"), Var("i.outer"), Var("i.inner")
-    >>> analyzer = Analyzer({n: Interval(0, math.inf), j: Interval(0, 31)}, {i: n // 32})
+    >>> analyzer = Analyzer({n: Interval(0, inf), j: Interval(0, 31)}, {i: n // 32})
     >>> analyzer.can_prove(i * 32 + j < n)
     True
     >>> analyzer.upper_bound(i * 32 + j, {i, j}).to_expr()
@@ -148,7 +152,7 @@ class Analyzer:
         """Decide ``a op b`` from the form ``a - b``; None when the ranges do not tell."""
         bounds = self.bounds(difference)
         verdict = bounds.decide(op)
-        if verdict is not None or not self._is_symbolic(difference, bounds):
+        if verdict is not None or not self.is_symbolic(difference, bounds):
             return verdict
         known = self.where_running(difference)
         below = is_negative(difference, known)
@@ -161,8 +165,10 @@ class Analyzer:
             return (op == "le") if is_negative(difference.plus(ONE, -1), known) else None
         return None
 
-    def _is_symbolic(self, form: Affine, bounds: Interval) -> bool:
+    def is_symbolic(self, form: Affine, bounds: Interval) -> bool:
         """Tell whether ends that are expressions may say more than the bounds."""
+        if not self.extents:
+            return not bounds.is_bounded
         return not bounds.is_bounded or any(
             var in self.extents
             for t in form.terms.values()
@@ -182,129 +188,20 @@ class Analyzer:
                     return Affine.of_constant(int(bounds.low))
                 return Affine.of_atom(expr)
             case Binary("add" | "sub" as op, a, b):
-                return self._join(self.affine(a).plus(self.affine(b), 1 if op == "add" else -1))
+                return joined(self.affine(a).plus(self.affine(b), 1 if op == "add" else -1), self)
             case Binary("mul", a, b):
                 return self.affine(a).product(self.affine(b))
             case Binary("floordiv" | "floormod" as op, a, b):
-                return self._division(op, self.affine(a), self.affine(b))
+                return divide(op, self.affine(a), self.affine(b), self)
             case Binary("min" | "max" as op, a, b):
-                return self._extremum(op, self.affine(a), self.affine(b))
+                return extremum(op, self.affine(a), self.affine(b), self)
             case Binary(op, a, b):
-                return self._other(op, self.affine(a), self.affine(b))
+                return truncated(op, self.affine(a), self.affine(b), self)
         match map_children(expr, self._visit):
             case Select(Const(value, _), a, b) | IfThenElse(Const(value, _), a, b):
                 return self.affine(a if value else b)
             case atom:
                 return Affine.of_atom(atom)
-
-    def _other(self, op: BinaryOp, a: Affine, b: Affine) -> Affine:
-        if a.is_constant and b.is_constant:
-            return Affine.of_constant(fold_index(op, a.constant, b.constant))
-        if self.bounds(b).low >= 0 and self.bounds(a).low >= 0:
-            # Nothing is negative: truncation and floor agree.
-            return self._division("floordiv" if op == "truncdiv" else "floormod", a, b)
-        return Affine.of_atom(Binary(op, a.to_expr(), b.to_expr()))
-
-    def _division(self, op: BinaryOp, a: Affine, b: Affine) -> Affine:
-        """Divide by a positive constant: pull out what it divides, drop what stays below it."""
-        if not b.is_constant:
-            return self._symbolic_division(op, a, b)
-        if a.is_constant or b.constant == 0:
-            return Affine.of_constant(fold_index(op, a.constant, b.constant))
-        if b.constant < 0:
-            return Affine.of_atom(Binary(op, a.to_expr(), b.to_expr()))
-        divisor = b.constant
-        quotient, rest = a.split_by(divisor)
-        bounds = self.bounds(rest)
-        if bounds.low >= 0 and bounds.high < divisor:
-            return quotient if op == "floordiv" else rest
-        group, whole, part = self._grouped(rest, divisor)
-        if group > 1:  # (g*x + r) // (g*d) == x // d, and (g*x + r) % (g*d) == g*(x % d) + r
-            inner = self._division(op, whole, Affine.of_constant(divisor // group))
-            return quotient.plus(inner) if op == "floordiv" else inner.times(group).plus(part)
-        if op == "floormod":
-            return Affine.of_atom(Binary("floormod", rest.to_expr(), b.to_expr()))
-        return quotient.plus(self._floordiv_atom(rest, divisor))
-
-    def _symbolic_division(self, op: BinaryOp, a: Affine, b: Affine) -> Affine:
-        """Divide by an expression: as by a constant where it is known to be positive."""
-        if a.is_constant and a.constant == 0:
-            return a
-        known = self.where_running(a, b)
-        if known.bounds(b).low < 1:
-            return Affine.of_atom(Binary(op, a.to_expr(), b.to_expr()))
-        quotient, rest = a.divide(b)
-        for _ in range(2):
-            if known.decide("ge", rest):
-                if known.decide("lt", rest.plus(b, -1)):
-                    return quotient if op == "floordiv" else rest
-                break
-            quotient, rest = quotient.plus(ONE, -1), rest.plus(b)
-        quotient, rest = a.divide(b)
-        atom = Affine.of_atom(Binary(op, rest.to_expr(), b.to_expr()))
-        return quotient.plus(atom) if op == "floordiv" else atom
-
-    def _grouped(self, rest: Affine, divisor: int) -> tuple[int, Affine, Affine]:
-        """Return (g, x, r) with ``rest == g*x + r``, r in [0, g), and g the largest possible.
-
-        g divides `divisor`; it is 1 when there is no such form.
-        """
-        groups = {math.gcd(divisor, term.factor) for term in rest.terms.values()}
-        for group in sorted(groups, reverse=True):
-            whole, part = rest.split_by(group)
-            bounds = self.bounds(part)
-            if bounds.low >= 0 and bounds.high < group:
-                return group, whole, part
-        return 1, rest, Affine.of_constant(0)
-
-    def _floordiv_atom(self, rest: Affine, divisor: int) -> Affine:
-        match rest.to_expr():
-            case Binary("floordiv", inner, Const(value, _)):
-                inner_affine = self.affine(inner)
-                divided = Const(int(value) * divisor, "index")
-                return self._division("floordiv", inner_affine, self.affine(divided))
-            case expr:
-                return Affine.of_atom(Binary("floordiv", expr, Const(divisor, "index")))
-
-    def _extremum(self, op: BinaryOp, a: Affine, b: Affine) -> Affine:
-        difference = a.plus(b, -1)
-        if self.decide("le", difference):
-            return a if op == "min" else b
-        if self.decide("ge", difference):
-            return b if op == "min" else a
-        return Affine.of_atom(Binary(op, a.to_expr(), b.to_expr()))
-
-    def _join(self, affine: Affine) -> Affine:
-        """Put together what divisions took apart.
-
-        ``x // c * (k*c) + x % c * k`` is ``x * k``, and ``x // c % d * (k*c) + x % c * k`` is
-        ``x % (c*d) * k``.
-        """
-        for term in affine.terms.values():
-            match term.parts:
-                case (Binary("floormod", x, c),):
-                    joined = self._joined(affine, term, self.affine(x), self.affine(c))
-                    if joined is not None:
-                        return self._join(joined)
-        return affine
-
-    def _joined(self, affine: Affine, term: Term, x: Affine, c: Affine) -> Affine | None:
-        """Return `affine` with the term ``k * (x % c)`` and its partner as one."""
-        if not c.is_constant and self.where_running(x, c).bounds(c).low < 1:
-            return None
-        partner = self._division("floordiv", x, c)
-        rest = affine.plus(Affine.of_product(term.parts, term.factor), -1)
-        wanted = partner.product(c).times(term.factor)
-        if _contains(affine, wanted):
-            return rest.plus(wanted, -1).plus(x, term.factor)
-        if not c.is_constant:
-            return None
-        for other in rest.terms.values():
-            if other.factor == c.constant * term.factor and (d := _modulus(other, partner)):
-                joined = self._division("floormod", x, c.times(d))
-                rest = rest.plus(Affine.of_product(other.parts, other.factor), -1)
-                return rest.plus(joined, term.factor)
-        return None
 
     # -- bounds --------------------------------------------------------------------------------
 
@@ -313,9 +210,9 @@ class Analyzer:
         low: float = affine.constant
         high: float = affine.constant
         for term in affine.terms.values():
-            atom = self._part_bounds(term.parts[0])
+            atom = self._bounds_of_part(term.parts[0])
             for part in term.parts[1:]:
-                atom = atom.times(self._part_bounds(part))
+                atom = atom.times(self._bounds_of_part(part))
             ends = (atom.low * term.factor, atom.high * term.factor)
             low += min(ends)
             high += max(ends)
@@ -329,26 +226,12 @@ class Analyzer:
         extent = self.extents.get(var)
         return EVERYTHING if extent is None else Interval(0, max(self.interval(extent).high - 1, 0))
 
-    def _part_bounds(self, part: Expr) -> Interval:
+    def _bounds_of_part(self, part: Expr) -> Interval:
         match part:
             case Var():
                 return self.bounds_of(part)
-            case Binary("floordiv", a, Const(c, _)) if c > 0:
-                return self.interval(a).floordiv(int(c))
-            case Binary("floordiv", a, b) if (x := self.interval(a)).low >= 0:
-                # Not beyond the dividend, nor 0 where the divisor is positive.
-                return Interval(0, x.high) if self.interval(b).low >= 0 else EVERYTHING
-            case Binary("floormod", a, b) if (y := self.interval(b)).low >= 0:
-                x, most = self.interval(a), max(y.high - 1, 0)
-                return Interval(0, min(most, x.high) if x.low >= 0 else most)
-            case Binary("min", a, b):
-                x, y = self.interval(a), self.interval(b)
-                return Interval(min(x.low, y.low), min(x.high, y.high))
-            case Binary("max", a, b):
-                x, y = self.interval(a), self.interval(b)
-                return Interval(max(x.low, y.low), max(x.high, y.high))
-            case Binary("mul", a, b):
-                return self.interval(a).times(self.interval(b))
+            case Binary(op, a, b):
+                return bounds_of_operation(op, self.interval(a), self.interval(b))
             case Select(_, a, b) | IfThenElse(_, a, b):
                 return self.interval(a).hull(self.interval(b))
         return EVERYTHING
@@ -390,6 +273,18 @@ class Analyzer:
         return self.interval(substitute(extent, {symbol: index_const(0)})).high <= 0
 
 
+@law(compare("eq", binary("min", x, y), x), compare("eq", binary("max", x, y), y), when=(x <= y,))
+@law(compare("eq", binary("min", x, y), y), compare("eq", binary("max", x, y), x), when=(x >= y,))
+def extremum(op: BinaryOp, a: Affine, b: Affine, analyzer: Analyzer) -> Affine:
+    """Return the minimum or maximum, where one operand is known to be the greater."""
+    difference = a.plus(b, -1)
+    if analyzer.decide("le", difference):
+        return a if op == "min" else b
+    if analyzer.decide("ge", difference):
+        return b if op == "min" else a
+    return Affine.of_atom(Binary(op, a.to_expr(), b.to_expr()))
+
+
 def is_same_sum(a: Expr, b: Expr) -> bool:
     """Tell whether two expressions are equal, looking only into index arithmetic.
 
@@ -410,25 +305,6 @@ def is_same_sum(a: Expr, b: Expr) -> bool:
             case _:
                 return False
     return True
-
-
-def _contains(affine: Affine, part: Affine) -> bool:
-    """Tell whether subtracting `part` removes its terms entirely."""
-    if part.is_constant:
-        return False
-    return all(
-        key in affine.terms and affine.terms[key].factor == term.factor
-        for key, term in part.terms.items()
-    )
-
-
-def _modulus(term: Term, dividend: Affine) -> int:
-    """Return d when the term's atom is ``dividend % d``; 0 when it is not."""
-    match term.parts:
-        case (Binary("floormod", x, Const(d, _)),) if d > 0:
-            if structural_key(x) == structural_key(dividend.to_expr()):
-                return int(d)
-    return 0
 
 
 def _fold_logical(expr: Logical, absorbing: bool, a: Expr, b: Expr) -> Expr:

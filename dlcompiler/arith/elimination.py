@@ -10,7 +10,18 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from dlcompiler.arith.affine import Affine, Term
-from dlcompiler.ir import Binary, Const, Expr, Var, index_const, substitute
+from dlcompiler.arith.laws import c, d, k, law, x, y
+from dlcompiler.ir import (
+    Binary,
+    Const,
+    Expr,
+    Logical,
+    Var,
+    binary,
+    compare,
+    index_const,
+    substitute,
+)
 
 if TYPE_CHECKING:
     from dlcompiler.arith.analyzer import Analyzer
@@ -49,6 +60,8 @@ def bound(form: Affine, over: Collection[Var], analyzer: Analyzer, sign: Sign) -
 
 
 class _Proof:
+    """One attempt to show that a form is negative."""
+
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
         self.steps = MAX_STEPS
@@ -121,6 +134,8 @@ class _Proof:
             return self.analyzer.affine(extent).plus(Affine.of_constant(-1))
         return Affine.of_constant(int(value)) if abs(value) < float("inf") else None
 
+    @law(c * x <= c * y, when=(c >= 0, x <= y))
+    @law(c * x >= c * y, when=(c <= 0, x <= y))
     def with_value(self, form: Affine, var: Var, value: Affine) -> Affine:
         result = Affine.of_constant(form.constant)
         for term in form.terms.values():
@@ -164,11 +179,18 @@ class _Proof:
             return None
         return directions.pop() if directions else 0
 
+    @law(x // d <= y // d, when=(x <= y, d >= 0))
+    @law(x // d >= y // d, when=(x <= y, d <= 0))
+    @law(
+        binary("min", x, c) <= binary("min", y, c),
+        binary("max", x, c) <= binary("max", y, c),
+        when=(x <= y,),
+    )
     def part_direction(self, part: Expr, var: Var) -> int | None:
         match part:
-            case Binary("floordiv", x, y) if var not in self.vars_of(y):
-                inner = self.direction(self.analyzer.affine(x), var)
-                return None if inner is None else _times(inner, self.sign(self.analyzer.affine(y)))
+            case Binary("floordiv", a, b) if var not in self.vars_of(b):
+                inner = self.direction(self.analyzer.affine(a), var)
+                return None if inner is None else _times(inner, self.sign(self.analyzer.affine(b)))
             case Binary("min" | "max", a, b):
                 both = {self.direction(self.analyzer.affine(side), var) for side in (a, b)} - {0}
                 return None if len(both) > 1 else both.pop() if both else 0
@@ -183,6 +205,12 @@ class _Proof:
 
     # -- atoms that are no variables -----------------------------------------------------------
 
+    @law(
+        Logical("or", compare("eq", binary("min", x, y), x), compare("eq", binary("min", x, y), y)),
+        Logical("or", compare("eq", binary("max", x, y), x), compare("eq", binary("max", x, y), y)),
+        binary("min", x, y) <= x,
+        binary("max", x, y) >= x,
+    )
     def choices(self, form: Affine, term: Term, part: Binary) -> Iterator[tuple[Affine, ...]]:
         """Take one side of a minimum or maximum: either, or both in turn."""
         factor = term.without(part)
@@ -194,43 +222,57 @@ class _Proof:
         else:
             yield tuple(cases)
 
+    @law(x // d - y // d <= (k + d - 1) // d, when=(x - y <= k, d > 0))
     def without_equal_divisors(self, form: Affine) -> Iterator[tuple[Affine, ...]]:
         """Use ``x // d - y // d <= ceil(k / d)`` where ``x - y <= k``."""
-        divisions = [d for d in map(_division_of, form.terms.values()) if d is not None]
-        for factor, x, d in divisions:
-            for other, y, e in divisions:
-                if factor != -other or factor < 0 or d != e:
+        divisions = [item for item in map(_division_of, form.terms.values()) if item is not None]
+        for factor, first, divisor in divisions:
+            for other, second, same in divisions:
+                if factor != -other or factor < 0 or divisor != same:
                     continue
-                difference = self.analyzer.affine(x).plus(self.analyzer.affine(y), -1)
+                difference = self.analyzer.affine(first).plus(self.analyzer.affine(second), -1)
                 most = bound(difference, self.variables(difference), self.analyzer, 1)
                 if most is not None and most.is_constant:
-                    pair = Affine.of_atom(Binary("floordiv", x, index_const(d)))
-                    pair = pair.plus(Affine.of_atom(Binary("floordiv", y, index_const(d))), -1)
-                    steps = Affine.of_constant(-(-most.constant // d))
+                    by = index_const(divisor)
+                    pair = Affine.of_atom(Binary("floordiv", first, by))
+                    pair = pair.plus(Affine.of_atom(Binary("floordiv", second, by)), -1)
+                    steps = Affine.of_constant(-(-most.constant // divisor))
                     yield (form.plus(pair.plus(steps, -1), -factor),)
 
+    @law(x // d * d <= x, x // d * d >= x - (d - 1), x % d >= 0, x % d <= d - 1, when=(d > 0,))
+    @law(x % d <= x, when=(x >= 0, d > 0))
     def without_divisions(self, form: Affine) -> Iterator[tuple[Affine, ...]]:
         """Use ``x - d < x // d * d <= x`` and ``0 <= x % d <= x, d - 1``, with d positive."""
         for term in form.terms.values():
             for part in term.parts:
                 if not isinstance(part, Binary) or part.op not in ("floordiv", "floormod"):
                     continue
-                x, d = self.analyzer.affine(part.a), self.analyzer.affine(part.b)
+                dividend, divisor = self.analyzer.affine(part.a), self.analyzer.affine(part.b)
                 factor = term.without(part)
                 sign = self.sign(factor)
-                if sign is None or self.analyzer.bounds(d).low < 1:
+                if sign is None or self.analyzer.bounds(divisor).low < 1:
                     continue
                 rest = form.plus(Affine.of_product(term.parts, term.factor), -1)
-                most = d.plus(Affine.of_constant(-1))
+                most = divisor.plus(Affine.of_constant(-1))
                 if part.op == "floordiv":
-                    end = x if sign > 0 else x.plus(most, -1)
-                    yield (rest.product(d).plus(factor.product(end)),)
+                    end = dividend if sign > 0 else dividend.plus(most, -1)
+                    yield (rest.product(divisor).plus(factor.product(end)),)
                 elif sign < 0:
                     yield (rest,)
                 else:
                     yield (rest.plus(factor.product(most)),)
-                    if self.analyzer.bounds(x).low >= 0:
-                        yield (rest.plus(factor.product(x)),)
+                    if self.analyzer.bounds(dividend).low >= 0:
+                        yield (rest.plus(factor.product(dividend)),)
+
+
+#: The methods that change a form, each with a law.
+RULES = (
+    _Proof.with_value,
+    _Proof.part_direction,
+    _Proof.choices,
+    _Proof.without_equal_divisors,
+    _Proof.without_divisions,
+)
 
 
 def _times(a: int, b: int | None) -> int | None:
@@ -240,6 +282,6 @@ def _times(a: int, b: int | None) -> int | None:
 def _division_of(term: Term) -> tuple[int, Expr, int] | None:
     """Return (factor, x, d) of a term ``factor * (x // d)`` with d a positive number."""
     match term.parts:
-        case (Binary("floordiv", x, Const(d, _)),) if d > 0:
-            return term.factor, x, int(d)
+        case (Binary("floordiv", a, Const(value, _)),) if value > 0:
+            return term.factor, a, int(value)
     return None

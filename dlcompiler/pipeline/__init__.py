@@ -9,6 +9,7 @@ from __future__ import annotations
 from dlcompiler.pipeline.build import Kernel, build, emit_source
 from dlcompiler.pipeline.lower import PASSES, check_args, lower
 from dlcompiler.pipeline.observers import Change, Observer, show_changes
+from dlcompiler.pipeline.races import races
 
 __all__ = [
     "PASSES",
@@ -19,5 +20,6 @@ __all__ = [
     "check_args",
     "emit_source",
     "lower",
+    "races",
     "show_changes",
 ]

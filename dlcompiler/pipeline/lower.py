@@ -10,6 +10,7 @@ from dlcompiler.ir import PrimFunc, verify_func
 from dlcompiler.lowering import build_nests
 from dlcompiler.passes import Pass, simplify, unroll_loops, vectorize_loops
 from dlcompiler.pipeline.observers import Change, Observer
+from dlcompiler.pipeline.races import NESTS, check_races
 from dlcompiler.schedule import Schedule, State, obligations
 from dlcompiler.te import PlaceholderOp, Tensor
 
@@ -71,7 +72,10 @@ def lower(
     Raises
     ------
     ScheduleError
-        If an obligation is open, or the arguments do not fit the schedule.
+        If an obligation is open, the arguments do not fit the schedule, or concurrent iterations
+        could not be shown to be independent.
+    InternalError
+        If they are not independent, although each step was allowed.
     TargetError
         If there are no passes for the kind.
     """
@@ -84,8 +88,9 @@ def lower(
     start = time.perf_counter()
     func = build_nests(state, args, name)
     seconds = time.perf_counter() - start
-    verify_func(func, "loop nests")
-    _report(observers, Change(1, "loop nests", None, func, seconds))
+    verify_func(func, NESTS)
+    check_races(func, schedule, NESTS)
+    _report(observers, Change(1, NESTS, None, func, seconds))
     done: set[str] = set()
     for number, item in enumerate(chosen, 2):
         if missing := item.requires - done:
@@ -98,6 +103,8 @@ def lower(
             verify_func(after, item.name)
         _report(observers, Change(number, item.name, func, after, seconds))
         func = after
+    if chosen:
+        check_races(func, schedule, chosen[-1].name)
     return func
 
 

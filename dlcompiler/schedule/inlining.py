@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import TypeAlias
@@ -42,7 +43,7 @@ def _inline_all(state: State) -> dict[str, Bodies]:
 
 
 def _inline(parts: Bodies, inlined: dict[Tensor, tuple[ComputeOp, Expr]]) -> Bodies:
-    """Substitute into the bodies of a stage; results of one reduction go on sharing its values."""
+    """Substitute inlined stages into the bodies of a stage."""
 
     def rule(node: Node) -> Node:
         if (
@@ -55,10 +56,31 @@ def _inline(parts: Bodies, inlined: dict[Tensor, tuple[ComputeOp, Expr]]) -> Bod
             return substitute(expr, values)
         return node
 
+    return rewrite_bodies(parts, rule)
+
+
+def rewrite_bodies(parts: Bodies, rule: Callable[[Node], Node]) -> Bodies:
+    """Rewrite the bodies of a stage; results of one reduction go on sharing its values."""
     head = rewrite(parts[0], rule)
     if not isinstance(head, Reduce):
         return (head, *(rewrite(body, rule) for body in parts[1:]))
-    return tuple(replace(head, index=n) if n else head for n in range(len(parts)))
+    return results_of(head, len(parts))
+
+
+def results_of(head: Reduce, count: int) -> Bodies:
+    """Return all results of a reduction, given its first."""
+    return tuple(replace(head, index=n) if n else head for n in range(count))
+
+
+def read_from(op: ComputeOp, renamed: Mapping[Tensor, Tensor]) -> ComputeOp:
+    """Return an operation that reads other tensors in the place of some."""
+
+    def rule(node: Node) -> Node:
+        if isinstance(node, TensorLoad) and node.tensor in renamed:
+            return TensorLoad(renamed[node.tensor], node.indices)  # type: ignore[index]
+        return node
+
+    return ComputeOp(op.name, op.axis, rewrite_bodies(op.bodies, rule), op.tag)
 
 
 @lru_cache(maxsize=1024)  # most steps leave the bodies alone, and each one asks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.inlining import consumers
-from dlcompiler.schedule.primitives.cache_write import SCOPES
+from dlcompiler.schedule.primitives.base import SCOPES
 from dlcompiler.schedule.state import StageState, State
 from dlcompiler.schedule.validity import obligations
 from dlcompiler.schedule.verdict import Verdict
@@ -68,8 +69,6 @@ def moves_of(schedule: Schedule, name: str, wanted: Wanted | None = None) -> Ite
     """
     state = schedule.state
     stage = state.stage(name)
-    if stage.is_placeholder:
-        return
     for primitive, args, targets, domains in _candidates(state, stage):
         if wanted is not None and not wanted(primitive, args):
             continue
@@ -82,6 +81,9 @@ _Candidate = tuple[str, dict[str, Any], tuple[str, ...], tuple[Domain, ...]]
 
 
 def _candidates(state: State, stage: StageState) -> Iterator[_Candidate]:
+    yield from _cache_read_candidates(state, stage)
+    if stage.is_placeholder:
+        return
     if not stage.is_inlined:
         yield from _loop_candidates(stage, _extents(state, stage))
     for consumer in consumers(state, stage):
@@ -92,6 +94,16 @@ def _candidates(state: State, stage: StageState) -> Iterator[_Candidate]:
     yield "compute_root", {}, (stage.name,), ()
     for scope in SCOPES:
         yield "cache_write", {"scope": scope}, (stage.name, scope), ()
+
+
+def _cache_read_candidates(state: State, stage: StageState) -> Iterator[_Candidate]:
+    for number, tensor in enumerate(stage.tensors):
+        readers = tuple(s.name for s in state.stages if tensor in s.op.input_tensors)
+        choices = [(name,) for name in readers] + ([readers] if len(readers) > 1 else [])
+        which = {"output": number} if number else {}
+        for scope, chosen in itertools.product(SCOPES, choices):
+            args = {"scope": scope, "readers": chosen, **which}
+            yield "cache_read", args, (tensor.name, scope, *chosen), ()
 
 
 def _extents(state: State, stage: StageState) -> Mapping[Axis, int]:

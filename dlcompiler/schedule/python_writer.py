@@ -32,11 +32,11 @@ class _Writer:
         self.schedule = schedule
         self.used = {"te", schedule}
         self.axes: dict[Axis, str] = {}
-        self.tensors = {
-            tensor: self.variable(f"{stage.name}_{n}" if n else stage.name)
-            for stage in root.stages
-            for n, tensor in enumerate(stage.tensors)
-        }
+        self.tensors: dict[Tensor, str] = {}
+        for stage in root.stages:
+            variable = self.variable(stage.name)
+            for n, tensor in enumerate(stage.tensors):
+                self.tensors[tensor] = f"{variable}.op.output({n})" if n else variable
         self.lines: list[str] = []
 
     def write(self, nodes: Sequence[Node]) -> str:
@@ -82,9 +82,8 @@ class _Writer:
                 self.lines.append(f"{names} = {call}")
 
     def call(self, state: State, step: Step) -> str:
-        if step.primitive == "cache_write":
-            tensor = self.tensors[state.stage(step.stage).tensor]
-            return f"{self.schedule}.cache_write({tensor}, {_quoted(step.args['scope'])})"
+        if step.primitive in ("cache_read", "cache_write"):
+            return self.cache(state, step)
         parts: list[str] = []
         for name, kind in primitive(step.primitive).parameters.items():
             value = step.args.get(name)
@@ -102,6 +101,15 @@ class _Writer:
                 case "int" | "text":
                     parts.append(f"{name}={value}" if step.primitive == "split" else f"{value}")
         return f"{self.at(state.stage(step.stage))}.{step.primitive}({', '.join(parts)})"
+
+    def cache(self, state: State, step: Step) -> str:
+        """Return the call of a method of the schedule that takes a tensor and a scope."""
+        tensors = state.stage(step.stage).tensors
+        parts = [self.tensors[tensors[step.args.get("output", 0)]], _quoted(step.args["scope"])]
+        if "readers" in step.args:
+            readers = [self.tensors[state.stage(name).tensor] for name in step.args["readers"]]
+            parts.append(f"[{', '.join(readers)}]")
+        return f"{self.schedule}.{step.primitive}({', '.join(parts)})"
 
     def at(self, stage: StageState) -> str:
         return f"{self.schedule}[{self.tensors[stage.tensor]}]"

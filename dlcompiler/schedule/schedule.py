@@ -323,6 +323,27 @@ class Schedule:
 
     # -- primitives of the schedule ----------------------------------------------------------------
 
+    def cache_read(self, tensor: Tensor, scope: str, readers: Any) -> Tensor:
+        """Let readers of a tensor read a copy of it; see `primitives.cache_read`.
+
+        Parameters
+        ----------
+        tensor
+            The tensor to copy: an input, or one that a stage computes.
+        scope
+            Memory of the copy: ``local`` or ``global``.
+        readers
+            The tensors or operations (or one of them) that are to read the copy.
+
+        Returns
+        -------
+        Tensor
+            The copy.
+        """
+        stage, args = self.bind("cache_read", (tensor, scope, readers), {})
+        result: Tensor = self.apply("cache_read", stage, args)
+        return result
+
     def cache_write(self, tensor: Tensor, scope: str) -> Tensor:
         """Compute a tensor in a buffer of its own; see `primitives.cache_write`.
 
@@ -371,7 +392,13 @@ class Schedule:
             raise ScheduleError(
                 f"can {name!r}", "too many arguments", got=f"{args}", expected=", ".join(parameters)
             )
-        return stage, {**dict(zip(parameters, values, strict=False)), **kwargs}
+        named = {**dict(zip(parameters, values, strict=False)), **kwargs}
+        for parameter, kind in parameters.items():
+            if kind == "stages" and not isinstance(named.get(parameter, ()), tuple):
+                named[parameter] = (named[parameter],)
+        if "output" in parameters and isinstance(args[0], Tensor) and args[0].value_index:
+            named["output"] = args[0].value_index
+        return stage, named
 
     def _subject(self, name: str, args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
         """Return the stage that a call is about: given first, or the owner of the first axis."""
@@ -395,9 +422,12 @@ class Schedule:
         return (owners[0] if owners else self.state.stages[-1]).name, args
 
     def _argument(self, value: Any) -> Any:
+        """Return an argument of a call as `apply` takes it: stages by name."""
         if isinstance(value, Stage):
             return value.name
-        return self[value].name if isinstance(value, Tensor) else value
+        if isinstance(value, list | tuple):
+            return tuple(self._argument(item) for item in value)
+        return self[value].name if isinstance(value, Tensor | Operation) else value
 
     def moves(self, stage: Stage | Tensor | Operation | None = None) -> tuple[Move, ...]:
         """Return every move on a stage (or on all), legal or not, each with its verdict."""
@@ -430,6 +460,10 @@ def wrong_arguments(item: Primitive, state: State, args: Mapping[str, Any]) -> I
         return Illegal("structural", f"no argument is called {unknown[0]}", hint=hint)
     for name, value in args.items():
         kind = item.parameters[name]
+        if kind == "stages":
+            if refused := _wrong_stages(state, name, value):
+                return refused[0]  # `Illegal` is falsy
+            continue
         if kind == "axes" and not isinstance(value, tuple):
             return Illegal("structural", f"{name} must be a tuple of axes", got=repr(value))
         if kind == "stage" and not (isinstance(value, str) and state.has_stage(value)):
@@ -438,6 +472,16 @@ def wrong_arguments(item: Primitive, state: State, args: Mapping[str, Any]) -> I
                 "structural", "no such stage", got=repr(value), hint=f"there are {known}"
             )
     return None
+
+
+def _wrong_stages(state: State, name: str, value: object) -> tuple[Illegal, ...]:
+    """Refuse what is not a tuple of the names of stages; () when it is."""
+    known = [stage.name for stage in state.stages]
+    if not isinstance(value, tuple) or not all(isinstance(item, str) for item in value):
+        return (Illegal("structural", f"{name} must be a tuple of stages", got=repr(value)),)
+    unknown = [item for item in value if item not in known]
+    hint = f"there are {', '.join(known)}"
+    return tuple(Illegal("structural", "no such stage", hint, repr(item)) for item in unknown)
 
 
 def has_axis(state: State, axis: Axis) -> bool:

@@ -39,6 +39,8 @@ def encode(item: Primitive, state: State, stage: StageState, args: Mapping[str, 
                 encoded[name] = int(value)
             case "text" | "stage":
                 encoded[name] = str(value)
+            case "stages":
+                encoded[name] = list(value)
     return Step(item.name, stage.name, encoded)
 
 
@@ -75,6 +77,8 @@ def _argument(state: State, stage: StageState, step: Step, kind: ParameterKind, 
             return tuple(_axis(stage, step, item) for item in items)
         case "parent_axis":
             return _axis(_stage(state, step, step.args.get("parent")), step, value)
+        case "stages":
+            return tuple(value) if isinstance(value, list) else value
         case "int":
             return value
     if not isinstance(value, str):

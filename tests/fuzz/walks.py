@@ -13,7 +13,7 @@ from dlcompiler.schedule.moves import moves_of
 
 WEIGHTS = {
     "split": 6, "tile": 2, "fuse": 3, "reorder": 3, "vectorize": 2, "unroll": 2, "parallel": 2,
-    "compute_at": 5, "compute_inline": 1.5, "compute_root": 0.3, "cache_write": 1,
+    "compute_at": 5, "compute_inline": 1.5, "compute_root": 0.3, "cache_write": 1, "cache_read": 1,
 }  # fmt: skip
 SIZES = (1, 2, 3, 4, 5, 8, 40)
 TRIES = 4
@@ -44,9 +44,12 @@ class Walk:
 
     def move(self) -> None:
         """Apply a random legal move, with random parameters."""
-        stages = [s for s in self.schedule.stages if not s.state.is_placeholder]
-        stage = self.rng.choice(stages).name
+        computed = [s for s in self.schedule.stages if not s.state.is_placeholder]
+        inputs = [s for s in self.schedule.stages if s.state.is_placeholder]
+        stage = self.rng.choice(inputs if self.rng.random() < 0.05 else computed).name
         candidates = candidates_of(self.schedule, stage)
+        if not candidates:
+            return
         names = sorted({name for name, _ in candidates})
         name = self.rng.choices(names, [WEIGHTS.get(name, 1) for name in names])[0]
         chosen = [args for primitive, args in candidates if primitive == name]

@@ -10,6 +10,8 @@ from dlcompiler import te
 from dlcompiler.errors import ScheduleError
 from dlcompiler.pipeline import lower
 from dlcompiler.schedule import create_schedule
+from tests.fuzz.checks import Case, check
+from tests.fuzz.expressions import Expression
 
 
 @pytest.fixture
@@ -56,3 +58,14 @@ def refusal():
         return str(error.value)
 
     return text
+
+
+@pytest.fixture
+def computes():
+    """Check that a schedule's program has the values of its expression, and its trace replays."""
+
+    def judge(schedule) -> None:
+        expression = Expression("exact", schedule.outputs)
+        assert check(Case(expression, schedule.trace.steps)) == "built"
+
+    return judge

@@ -19,8 +19,8 @@ def test_the_moves_of_a_stage(matmul, golden):
 
 
 def test_every_stage_by_default(chain):
-    assert {move.stage for move in chain.s.moves()} == {"P", "Q", "D"}
-    assert chain.s.moves(chain.A) == ()
+    assert {move.stage for move in chain.s.moves()} == {"A", "P", "Q", "D"}
+    assert {move.primitive for move in chain.s.moves(chain.A)} == {"cache_read"}
 
 
 @pytest.mark.parametrize("key", ["stage", "tensor", "operation"])
@@ -67,7 +67,7 @@ def test_no_stage_is_left_out_while_an_obligation_is_open(chain):
     d = chain.D.op.axis[0]
     chain.s[chain.Q].compute_at(chain.s[chain.D], d)
     chain.s[chain.D].split(d, 4)
-    assert {move.stage for move in chain.s.moves()} == {"P", "Q", "D"}
+    assert {move.stage for move in chain.s.moves()} == {"A", "P", "Q", "D"}
 
 
 @pytest.mark.parametrize(

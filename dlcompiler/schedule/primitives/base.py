@@ -11,13 +11,14 @@ from typing import Any, Literal, ParamSpec, TypeAlias
 
 import numpy as np
 
-from dlcompiler.ir import Axis, LoopKind
+from dlcompiler.ir import Axis, Extent, LoopKind
 from dlcompiler.ir.expr import AxisKind
 from dlcompiler.schedule.state import Fuse, Split, StageState, State
 from dlcompiler.schedule.verdict import Illegal, Verdict
 
 P = ParamSpec("P")
-ParameterKind: TypeAlias = Literal["axis", "axes", "int", "text", "stage", "parent_axis"]
+ParameterKind: TypeAlias = Literal["axis", "axes", "int", "text", "stage", "stages", "parent_axis"]
+SCOPES = ("global", "local")
 
 
 @dataclass(slots=True)
@@ -29,7 +30,7 @@ class Making:
     step: str
     made: list[Axis] = field(default_factory=list)
 
-    def axis(self, name: str, extent: int, kind: AxisKind) -> Axis:
+    def axis(self, name: str, extent: Extent, kind: AxisKind) -> Axis:
         """Make an axis; its id derives from the state and its position."""
         axis = Axis(
             name, extent, kind, id=f"{self.state_id}/{len(self.made)}", lineage=self.lineage
@@ -183,6 +184,33 @@ def require_kind(stage: StageState, axis: Axis, kind: LoopKind) -> None:
                 hint="undo that step, or choose another loop",
             )
         )
+
+
+def require_scope(scope: object) -> None:
+    """Refuse a memory that a CPU does not have."""
+    if not isinstance(scope, str) or scope not in SCOPES:
+        raise Refused(
+            Illegal(
+                "limit",
+                "no such memory scope on a CPU",
+                got=repr(scope),
+                hint=f"known scopes: {', '.join(SCOPES)}",
+            )
+        )
+
+
+def require_output(stage: StageState, output: object) -> None:
+    """Refuse what does not count the outputs of a stage."""
+    if output is None or (isinstance(output, int) and 0 <= output < len(stage.tensors)):
+        return
+    raise Refused(
+        Illegal(
+            "structural",
+            f"{stage.name} has no such output",
+            got=repr(output),
+            hint=f"its outputs are 0 to {len(stage.tensors) - 1}",
+        )
+    )
 
 
 def require_positive(value: Any, name: str) -> None:

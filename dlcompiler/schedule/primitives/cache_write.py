@@ -18,12 +18,10 @@ from __future__ import annotations
 from typing import Any
 
 from dlcompiler.ir import TensorLoad, substitute
-from dlcompiler.schedule.primitives.base import Making, Primitive, answering
+from dlcompiler.schedule.primitives.base import Making, Primitive, answering, require_scope
 from dlcompiler.schedule.state import StageState, State, new_stage, same_axes, unique_name
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 from dlcompiler.te import ComputeOp, Tensor
-
-SCOPES = ("global", "local")
 
 
 @answering
@@ -31,13 +29,7 @@ def check(state: State, stage: StageState, *, scope: Any) -> Verdict:
     """Refuse inputs, inlined stages, stages whose loops were changed, and unknown scopes."""
     if stage.is_placeholder:
         return Illegal("structural", f"{stage.name} is an input: it is not computed")
-    if scope not in SCOPES:
-        return Illegal(
-            "limit",
-            "no such memory scope on a CPU",
-            got=repr(scope),
-            hint=f"known scopes: {', '.join(SCOPES)}",
-        )
+    require_scope(scope)
     if stage.is_inlined:
         return Illegal("structural", f"{stage.name} is inlined: it is not stored")
     loops = (*stage.op.axis, *stage.op.reduce_axis)

@@ -1,0 +1,316 @@
+"""Every load and store of a program, with the loops, lanes and conditions around it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from dlcompiler import dtypes
+from dlcompiler.arith import Analyzer, Interval
+from dlcompiler.errors import InternalError
+from dlcompiler.ir import (
+    Allocate,
+    Assert,
+    Broadcast,
+    Buffer,
+    Cast,
+    Const,
+    Expr,
+    For,
+    If,
+    IfThenElse,
+    Let,
+    Load,
+    Logical,
+    LoopKind,
+    Not,
+    Prefetch,
+    PrimFunc,
+    Ramp,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    binary,
+    index_const,
+    rewrite,
+    substitute,
+)
+from dlcompiler.ir.expr import lanes_of
+from dlcompiler.ir.rewrite import Node, children
+
+Kind: TypeAlias = LoopKind | Literal["lanes"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loop:
+    """A loop of the program, or the lanes of a vector statement, which count as one."""
+
+    var: Var
+    extent: Expr
+    kind: Kind
+    statement: Stmt
+
+    @property
+    def is_concurrent(self) -> bool:
+        """Tell whether its iterations may run in any order, or at once."""
+        return self.kind in ("parallel", "vectorized", "lanes")
+
+    @property
+    def size(self) -> int | None:
+        """Number of iterations, where it is a number; [1]."""
+        return int(self.extent.value) if isinstance(self.extent, Const) else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Access:
+    """A load or a store of one element in each iteration of `loops` in which `conditions` hold."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    is_write: bool
+    loops: tuple[Loop, ...]
+    """Outermost first."""
+    conditions: tuple[Expr, ...]
+    statement: Stmt
+    shared_from: int
+    """Number of loops around the buffer's allocation: these have a buffer for each iteration."""
+
+    @property
+    def operation(self) -> str:
+        """What it does, as a verb."""
+        return "writes" if self.is_write else "reads"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Accesses:
+    """The accesses of a function to the buffers that it writes, in the order of its text."""
+
+    func: PrimFunc
+    loops: tuple[Loop, ...]
+    """Without the lanes of stores that plainly store to an element each."""
+    items: tuple[Access, ...]
+    ranges: Mapping[Var, Interval]
+    """What each variable stays in: a variable of two loops has what covers both."""
+    extents: Mapping[Var, Expr]
+    """The extent of the loops' variables where it is no number."""
+
+    def analyzer(self) -> Analyzer:
+        """Return what knows the loops' ranges."""
+        return Analyzer(self.ranges, self.extents)
+
+    def shared_in(self, loop: Loop) -> Mapping[Buffer, list[Access]]:
+        """Return the accesses inside `loop` to buffers that its iterations share."""
+        groups: dict[Buffer, list[Access]] = {}
+        for access in self.items:
+            for depth, around in enumerate(access.loops):
+                if around is loop and access.shared_from <= depth:
+                    groups.setdefault(access.buffer, []).append(access)
+        return groups
+
+
+def collect_accesses(func: PrimFunc) -> Accesses:
+    """Return the accesses of a lowered function to the buffers that it writes.
+
+    Buffers that are only read cannot take part in a dependence and are left out.
+    """
+    return _Collector(func).run()
+
+
+def has_concurrent_loops(func: PrimFunc) -> bool:
+    """Tell whether any iterations, or lanes of a store, may run in any order."""
+    return any(
+        (isinstance(node, For) and node.kind in ("parallel", "vectorized"))
+        or (isinstance(node, Store) and lanes_of(node.indices) > 1)
+        for node in _statements(func.body)
+    )
+
+
+def _statements(body: Stmt) -> Iterator[Stmt]:
+    stack = [body]
+    while stack:
+        stmt = stack.pop()
+        yield stmt
+        stack.extend(child for child in children(stmt) if isinstance(child, Stmt))
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where a statement stands."""
+
+    loops: tuple[Loop, ...] = ()
+    conditions: tuple[Expr, ...] = ()
+    values: Mapping[Var, Expr] = field(default_factory=dict)
+
+    def inside(self, loop: Loop) -> _Place:
+        return _Place((*self.loops, loop), self.conditions, self.values)
+
+    def where(self, var: Var, value: Expr) -> _Place:
+        values = {**self.values, var: substitute(value, self.values)}
+        return _Place(self.loops, self.conditions, values)
+
+    def under(self, condition: Expr) -> _Place:
+        added = tuple(_conjuncts(substitute(condition, self.values)))
+        return _Place(self.loops, (*self.conditions, *added), self.values)
+
+
+def _conjuncts(condition: Expr) -> Iterator[Expr]:
+    match condition:
+        case Logical("and", a, b) | Not(Logical("or", Not(a), Not(b))):
+            yield from _conjuncts(a)
+            yield from _conjuncts(b)
+        case Not(Logical("or", a, b)):
+            yield from _conjuncts(Not(a))
+            yield from _conjuncts(Not(b))
+        case _:
+            yield condition
+
+
+class _Collector:
+    def __init__(self, func: PrimFunc) -> None:
+        self.func = func
+        self.written = {n.buffer for n in _statements(func.body) if isinstance(n, Store)}
+        self.depths: dict[Buffer, int] = {}
+        self.loops: list[Loop] = []
+        self.items: list[Access] = []
+        self.ranges = {symbol: Interval(0, math.inf) for symbol in func.symbols}
+        self.extents: dict[Var, Expr] = {}
+
+    def run(self) -> Accesses:
+        self.stmt(self.func.body, _Place())
+        return Accesses(self.func, tuple(self.loops), tuple(self.items), self.ranges, self.extents)
+
+    def stmt(self, stmt: Stmt, place: _Place) -> None:  # noqa: C901 - one case per node
+        match stmt:
+            case For(var, extent, kind, body):
+                self.reads(extent, stmt, place)
+                loop = Loop(var, substitute(extent, place.values), kind, stmt)
+                self.stmt(body, self.enter(loop, place))
+            case Store():
+                self.store(stmt, place)
+            case If(condition, then, otherwise):
+                self.reads(condition, stmt, place)
+                self.stmt(then, place.under(condition))
+                if otherwise is not None:
+                    self.stmt(otherwise, place.under(Not(condition)))
+            case Seq(statements):
+                for statement in statements:
+                    self.stmt(statement, place)
+            case Allocate(buffer, body):
+                self.depths[buffer] = len(place.loops)
+                self.stmt(body, place)
+            case Let(var, value, body):
+                self.reads(value, stmt, place)
+                self.stmt(body, place.where(var, value))
+            case Assert(condition, _):
+                self.reads(condition, stmt, place)
+            case Prefetch():
+                pass  # it reads nothing
+            case _:
+                raise InternalError(
+                    f"accesses of {self.func.name}", f"no meaning for {type(stmt).__name__}"
+                )
+
+    def enter(self, loop: Loop, place: _Place) -> _Place:
+        self.loops.append(loop)
+        old = self.ranges.get(loop.var)
+        if loop.size is not None:
+            last = max(loop.size - 1, 0, old.high if old else 0)
+            self.ranges[loop.var] = Interval(0, last)
+            if self.extents.pop(loop.var, None) is not None:
+                self.ranges[loop.var] = Interval(0, math.inf)
+        elif old is not None or loop.var in self.extents:
+            self.extents.pop(loop.var, None)
+            self.ranges[loop.var] = Interval(0, math.inf)
+        else:
+            self.extents[loop.var] = loop.extent
+        return place.inside(loop)
+
+    def store(self, store: Store, place: _Place) -> None:
+        lanes = lanes_of(store.indices)
+        if lanes > 1:
+            loop = Loop(Var("lane"), index_const(lanes), "lanes", store)
+            self.ranges[loop.var] = Interval(0, lanes - 1)
+            if not any(_differs_by_lane(index) for index in store.indices):
+                self.loops.append(loop)
+            place = place.inside(loop)
+        for expr in (*store.indices, store.value):
+            self.reads(expr, store, place)
+        if store.predicate is not None:
+            self.reads(store.predicate, store, place)
+            place = place.under(_in_lane(store.predicate, place))
+        self.add(store.buffer, store.indices, True, store, place)
+
+    def add(
+        self,
+        buffer: Buffer,
+        indices: tuple[Expr, ...],
+        is_write: bool,
+        statement: Stmt,
+        place: _Place,
+    ) -> None:
+        plain = tuple(substitute(_in_lane(index, place), place.values) for index in indices)
+        depth = self.depths.get(buffer, 0)
+        self.items.append(
+            Access(buffer, plain, is_write, place.loops, place.conditions, statement, depth)
+        )
+
+    def reads(self, expr: Expr, statement: Stmt, place: _Place) -> None:
+        """Add the loads below an expression; a choice is a condition on what it guards."""
+        stack = [(expr, place)]
+        seen: dict[tuple[int, int], _Place] = {}
+        while stack:
+            current, here = stack.pop()
+            if isinstance(current, Const | Var) or (id(current), id(here)) in seen:
+                continue
+            seen[id(current), id(here)] = here
+            match current:
+                case Load(buffer, indices, predicate):
+                    stack.extend((child, here) for child in _operands(current))
+                    if buffer in self.written:
+                        if predicate is not None:
+                            here = here.under(_in_lane(predicate, here))
+                        self.add(buffer, indices, False, statement, here)
+                case IfThenElse(condition, a, b) if dtypes.lanes(condition.dtype) == 1:
+                    stack.append((condition, here))
+                    stack.append((a, here.under(condition)))
+                    stack.append((b, here.under(Not(condition))))
+                case Logical(op, a, b) if dtypes.lanes(a.dtype) == 1:
+                    stack.append((a, here))
+                    stack.append((b, here.under(a if op == "and" else Not(a))))
+                case _:
+                    stack.extend((child, here) for child in _operands(current))
+
+
+def _differs_by_lane(index: Expr) -> bool:
+    match index:
+        case Ramp(_, Const(stride, _), _):
+            return bool(stride)
+    return False
+
+
+def _operands(expr: Expr) -> Iterator[Expr]:
+    for child in children(expr):
+        assert isinstance(child, Expr)
+        yield child
+
+
+def _in_lane(expr: Expr, place: _Place) -> Expr:
+    """Return what a vector expression is in the lane that is the innermost of the loops."""
+    if dtypes.lanes(expr.dtype) == 1:
+        return expr
+    lane = place.loops[-1].var
+
+    def rule(node: Node) -> Node:
+        match node:
+            case Ramp(base, stride, _):
+                return binary("add", base, binary("mul", stride, lane))
+            case Broadcast(value, _):
+                return value
+            case Cast(value, dtype) if dtypes.lanes(dtype) > dtypes.lanes(value.dtype):
+                return Cast(value, dtypes.element(dtype))
+        return node
+
+    return rewrite(expr, rule)

@@ -1,0 +1,284 @@
+"""Small systems of integer constraints, and a search for a solution.
+
+Bounds are propagated through the linear constraints until nothing changes; what is left open is
+split and searched depth first. An equation without a solution by its bounds is the test of
+Banerjee, one whose coefficients' divisor does not divide its constant the GCD test; both are made
+anew at every node. The search ends because every variable is bounded, and is cut off by a budget.
+
+**Source:** U. Banerjee, *Dependence Analysis for Supercomputing*, 1988, chapters 4 and 5; W. Pugh,
+"The Omega test: a fast and practical integer programming algorithm for dependence analysis",
+Supercomputing 1991, whose exact elimination the search replaces: our systems are tiny, and a
+witness is wanted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+LIMIT = 2**60
+"""No index is beyond: extents stay below 2**48."""
+MAX_NODES = 3000
+MAX_SWEEPS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """``sum(factor * variable) + constant``; variables are numbers of a `System`."""
+
+    terms: dict[int, int]
+    constant: int = 0
+
+    def plus(self, other: Linear, factor: int = 1) -> Linear:
+        """Return ``self + factor * other``."""
+        terms = dict(self.terms)
+        for variable, own in other.terms.items():
+            total = terms.get(variable, 0) + factor * own
+            if total:
+                terms[variable] = total
+            else:
+                terms.pop(variable, None)
+        return Linear(terms, self.constant + factor * other.constant)
+
+    def bounds(self, low: Sequence[int], high: Sequence[int]) -> tuple[int, int]:
+        """Return the least and the greatest value in a box."""
+        least = most = self.constant
+        for variable, factor in self.terms.items():
+            if factor > 0:
+                least += factor * low[variable]
+                most += factor * high[variable]
+            else:
+                least += factor * high[variable]
+                most += factor * low[variable]
+        return least, most
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """``linear >= 0``."""
+
+    linear: Linear
+
+
+@dataclass(frozen=True, slots=True)
+class Zero:
+    """``linear == 0``."""
+
+    linear: Linear
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """All of `parts` hold; without parts, true."""
+
+    parts: tuple[Formula, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Any:
+    """One of `parts` holds; without parts, false."""
+
+    parts: tuple[Formula, ...] = ()
+
+
+Box: TypeAlias = tuple[list[int], list[int]]
+"""The least and the greatest value of each variable."""
+Formula: TypeAlias = AtLeast | Zero | All | Any
+TRUE, FALSE = All(), Any()
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """``result == apply(*arguments)``, known once the arguments are numbers."""
+
+    result: int
+    arguments: tuple[Linear, ...]
+    apply: Callable[..., int]
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfBudget:
+    """The search was cut off: there may be a solution or none."""
+
+
+class _ContradictionError(Exception):
+    """No point of the box is a solution."""
+
+
+class System:
+    """Bounded integer variables and what they must satisfy."""
+
+    def __init__(self) -> None:
+        self.low: list[int] = []
+        self.high: list[int] = []
+        self.linears: list[AtLeast | Zero] = []
+        self.clauses: list[All | Any] = []
+        self.functions: list[Function] = []
+
+    def variable(self, low: float, high: float) -> Linear:
+        """Add a variable with its bounds, both included."""
+        self.low.append(int(max(low, -LIMIT)))
+        self.high.append(int(min(high, LIMIT)))
+        return Linear({len(self.low) - 1: 1})
+
+    def require(self, formula: Formula) -> None:
+        """Add a constraint."""
+        match formula:
+            case AtLeast() | Zero():
+                self.linears.append(formula)
+            case All(parts):
+                for part in parts:
+                    self.require(part)
+            case Any():
+                self.clauses.append(formula)
+
+    def solve(self, max_nodes: int = MAX_NODES) -> list[int] | OutOfBudget | None:
+        """Return the values of a solution; None when there is provably none."""
+        stack = [(list(self.low), list(self.high))]
+        for _ in range(max_nodes):
+            if not stack:
+                return None
+            low, high = stack.pop()
+            try:
+                self._propagate(low, high)
+                variable = self._open_variable(low, high)
+            except _ContradictionError:
+                continue
+            if variable is None:
+                return low
+            below, above = _halves(low, high, variable)
+            is_negative = high[variable] <= 0  # smaller numbers first: they make a better example
+            stack += [below, above] if is_negative else [above, below]
+        return OutOfBudget()
+
+    def _propagate(self, low: list[int], high: list[int]) -> None:
+        if any(a > b for a, b in zip(low, high, strict=True)):
+            raise _ContradictionError
+        for _ in range(MAX_SWEEPS):
+            changed = False
+            for constraint in self.linears:
+                changed |= _tighten(constraint, low, high)
+            for function in self.functions:
+                changed |= _apply(function, low, high)
+            if not changed:
+                return
+
+    def _open_variable(self, low: list[int], high: list[int]) -> int | None:
+        """Return the variable to split next; None when every point of the box is a solution."""
+        open_: set[int] = set()
+        for constraint in self.linears:
+            if _truth(constraint, low, high) is None:
+                open_.update(constraint.linear.terms)
+        for clause in self.clauses:
+            match _truth(clause, low, high):
+                case False:
+                    raise _ContradictionError
+                case None:
+                    open_.update(_variables(clause))
+        for function in self.functions:
+            for argument in function.arguments:
+                open_.update(argument.terms)
+        candidates = [v for v in open_ if low[v] < high[v]]
+        return min(candidates, key=lambda v: (high[v] - low[v], v), default=None)
+
+
+def _halves(low: list[int], high: list[int], variable: int) -> tuple[Box, Box]:
+    """Split a box; where a range is huge, its numbers near 0 from the others."""
+    least, most = low[variable], high[variable]
+    middle = least + (most - least) // 2
+    if most - least >= 2**16:
+        if least >= 0:
+            middle = min(max(2 * least, 15), middle)
+        elif most > 0:
+            middle = -1
+        else:
+            middle = max(min(2 * most, -15), middle)
+    below, above = list(high), list(low)
+    below[variable], above[variable] = middle, middle + 1
+    return (list(low), below), (above, high)
+
+
+def _tighten(constraint: AtLeast | Zero, low: list[int], high: list[int]) -> bool:
+    """Narrow the bounds of the variables of a constraint; tell whether any changed."""
+    linear = constraint.linear
+    least, most = linear.bounds(low, high)
+    if most < 0 or (least > 0 and isinstance(constraint, Zero)):
+        raise _ContradictionError
+    changed = _raise_bounds(linear, 1, most, low, high)
+    if isinstance(constraint, Zero):
+        least, _ = linear.bounds(low, high)
+        if least > 0:
+            raise _ContradictionError
+        changed |= _raise_bounds(linear, -1, -least, low, high)
+        _check_divisor(linear, low, high)
+    return changed
+
+
+def _raise_bounds(linear: Linear, sign: int, most: int, low: list[int], high: list[int]) -> bool:
+    """Use ``sign * linear >= 0``, of which `most` is the greatest value."""
+    changed = False
+    for variable, own in linear.terms.items():
+        factor = sign * own
+        width = high[variable] - low[variable]
+        if abs(factor) * width <= most:
+            continue
+        slack = most // abs(factor)
+        if factor > 0:
+            low[variable] = high[variable] - slack
+        else:
+            high[variable] = low[variable] + slack
+        changed = True
+    return changed
+
+
+def _check_divisor(linear: Linear, low: list[int], high: list[int]) -> None:
+    rest, divisor = linear.constant, 0
+    for variable, factor in linear.terms.items():
+        if low[variable] == high[variable]:
+            rest += factor * low[variable]
+        else:
+            divisor = math.gcd(divisor, factor)
+    if rest % divisor if divisor else rest:
+        raise _ContradictionError
+
+
+def _apply(function: Function, low: list[int], high: list[int]) -> bool:
+    values = []
+    for argument in function.arguments:
+        least, most = argument.bounds(low, high)
+        if least != most:
+            return False
+        values.append(least)
+    value, result = function.apply(*values), function.result
+    if not low[result] <= value <= high[result]:
+        raise _ContradictionError
+    changed = low[result] < high[result]
+    low[result] = high[result] = value
+    return changed
+
+
+def _truth(formula: Formula, low: list[int], high: list[int]) -> bool | None:
+    """Tell whether a formula holds in all of a box, in none of it, or (None) it depends."""
+    match formula:
+        case AtLeast(linear):
+            least, most = linear.bounds(low, high)
+            return True if least >= 0 else False if most < 0 else None
+        case Zero(linear):
+            least, most = linear.bounds(low, high)
+            return True if least == most == 0 else False if least > 0 or most < 0 else None
+        case All(parts):
+            truths = [_truth(part, low, high) for part in parts]
+            return False if False in truths else None if None in truths else True
+        case Any(parts):
+            truths = [_truth(part, low, high) for part in parts]
+            return True if True in truths else None if None in truths else False
+
+
+def _variables(formula: Formula) -> set[int]:
+    match formula:
+        case AtLeast(linear) | Zero(linear):
+            return set(linear.terms)
+        case All(parts) | Any(parts):
+            return set().union(*(_variables(part) for part in parts))

@@ -1,0 +1,369 @@
+"""Which iteration an element belongs to, when the index tells: the cheap proof of independence.
+
+If the iteration can be computed from the element alone, and in the same way for all accesses, then
+no two iterations touch one element. An index is read as a number in a mixed radix: in
+``64*o + 8*p + v`` with v in [0, 8) and p in [0, 8), p is the digit ``index % 64 // 8``. Quotients
+and remainders of one value (what `fuse` leaves: ``f // 5`` and ``f % 5``) are joined again to that
+value, which may itself be such a number (``f = 32*o + p``).
+
+A recipe is how to compute a value from an element, as a hashable tuple; a window is what lies below
+the digit that it takes, and must not reach the digit. The cost grows with the number of accesses,
+not of their pairs.
+
+**Source:** V. Maslov, "Delinearization: an efficient way to break multiloop dependence equations",
+PLDI 1992; the owner of an element is that of C. Koelbel and P. Mehrotra's owner-computes rule.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from dlcompiler.analysis.accesses import Access, Loop
+from dlcompiler.arith import Affine, Analyzer, Interval
+from dlcompiler.arith.affine import AtomKey, Term, atom_key
+from dlcompiler.ir import Binary, Compare, Expr, Load, Var, free_vars, walk
+
+Recipe: TypeAlias = tuple[Hashable, ...]
+ZERO, ONE = Affine.of_constant(0), Affine.of_constant(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What a digit is read through: ``number = larger * modulus + digit * weight + rest``.
+
+    Ends are numbers, or expressions of what stands still.
+    """
+
+    rest: tuple[Affine, Affine]
+    """Least and greatest value."""
+    total: tuple[Affine, Affine]
+    """Of ``digit * weight + rest``."""
+    size: Affine
+    """Absolute value of the weight."""
+    modulus: Affine | None
+    """None if nothing is larger."""
+
+    def is_clear(self, analyzer: Analyzer) -> bool:
+        """Tell whether the digit can be told from the rest, and from what is larger."""
+        return _is_within(self.rest, self.size, analyzer) and (
+            self.modulus is None or _is_within(self.total, self.modulus, analyzer)
+        )
+
+    def union(self, other: Window) -> Window | None:
+        """Return the window of two accesses read by one recipe; None if they are not comparable."""
+        rest, total = _hull(self.rest, other.rest), _hull(self.total, other.total)
+        if rest is None or total is None:
+            return None
+        return Window(rest, total, self.size, self.modulus)
+
+
+Ends: TypeAlias = tuple[Affine, Affine]
+
+
+def _is_within(ends: Ends, width: Affine, analyzer: Analyzer) -> bool:
+    """Tell whether all values between `ends` differ by less than `width`."""
+    return analyzer.decide("lt", ends[1].plus(ends[0], -1).plus(width, -1)) is True
+
+
+def _hull(a: Ends, b: Ends) -> Ends | None:
+    low, high = b[0].plus(a[0], -1), b[1].plus(a[1], -1)
+    if not (low.is_constant and high.is_constant):
+        return None
+    return (b[0] if low.constant < 0 else a[0], b[1] if high.constant > 0 else a[1])
+
+
+def has_owner(loop: Loop, accesses: Sequence[Access], analyzer: Analyzer) -> bool:
+    """Tell whether each element is touched in one iteration of a loop only, if that is plain.
+
+    Parameters
+    ----------
+    loop
+        A loop around all the accesses.
+    accesses
+        All accesses of the loop to one buffer.
+    analyzer
+        Knows the range of each variable.
+
+    Returns
+    -------
+    bool
+        False says nothing.
+    """
+    depth = accesses[0].loops.index(loop)
+    moving = frozenset(inner.var for access in accesses for inner in access.loops[depth:])
+    return _Owners(loop, moving, analyzer).is_unique(accesses)
+
+
+class _Owners:
+    """The recipes for the iteration of a loop."""
+
+    def __init__(self, loop: Loop, moving: frozenset[Var], analyzer: Analyzer) -> None:
+        self.loop = loop
+        self.moving = moving
+        """Variables of the loop and of those inside it."""
+        self.analyzer = analyzer
+        self.fixed: dict[AtomKey, bool] = {}
+
+    def is_unique(self, accesses: Sequence[Access]) -> bool:
+        """Tell whether one recipe gives the iteration from the element for all accesses."""
+        windows: dict[Recipe, Window | None] = {}
+        common: set[Recipe] | None = None
+        for access in accesses:
+            reader = _Reader(self, access)
+            found = reader.read()
+            for recipe, window in reader.windows.items():
+                old = windows.get(recipe, window)
+                windows[recipe] = old and old.union(window)
+            common = found if common is None else common & found
+            if not common:
+                return False
+        return any(
+            all(self.is_clear(windows[part]) for part in _parts(recipe, windows))
+            for recipe in common or ()
+        )
+
+    def is_clear(self, window: Window | None) -> bool:
+        return window is not None and window.is_clear(self.analyzer)
+
+    def is_fixed(self, atom: Expr) -> bool:
+        """Tell whether an atom has one value in all iterations of the loop."""
+        if isinstance(atom, Var):
+            return atom not in self.moving
+        key = atom_key(atom)
+        known = self.fixed.get(key)
+        if known is None:
+            known = not (free_vars(atom) & self.moving or has_load(atom))
+            self.fixed[key] = known
+        return known
+
+
+def has_load(expr: Expr) -> bool:
+    """Tell whether an expression depends on the elements of a buffer."""
+    return not isinstance(expr, Var) and any(isinstance(node, Load) for node in walk(expr))
+
+
+def _parts(recipe: Recipe, windows: Collection[Recipe]) -> Iterator[Recipe]:
+    stack: list[Hashable] = [recipe]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, tuple):
+            if item in windows:
+                yield item
+            stack.extend(item)
+
+
+@dataclass(frozen=True, slots=True)
+class _Digit:
+    """A part of a value x: ``x % high // low``; without `high`, ``x // low``."""
+
+    low: Hashable
+    high: Affine | None
+    recipe: Recipe
+
+
+class _Reader:
+    """Reads the indices of one access."""
+
+    def __init__(self, owners: _Owners, access: Access) -> None:
+        self.owners = owners
+        self.access = access
+        self.analyzer = owners.analyzer
+        self.windows: dict[Recipe, Window] = {}
+        self.found: set[Recipe] = set()
+        self.digits: dict[AtomKey, tuple[Expr, list[_Digit]]] = {}
+        self.joined: set[AtomKey] = set()
+        self.bounds: list[tuple[Affine, Interval]] | None = None
+
+    def read(self) -> set[Recipe]:
+        """Return the recipes for the iteration."""
+        for number, index in enumerate(self.access.indices):
+            self.number(self.analyzer.affine(index), ("index", number))
+        return self.found
+
+    def number(self, number: Affine, recipe: Recipe) -> None:
+        """Take a number apart whose value is known by a recipe."""
+        fixed, moving = self.sorted_terms(number)
+        base = (*recipe, fixed)
+        analyzer = self.analyzer.where_running(number)
+        modulus: Affine | None = None
+        for place, digit in enumerate(moving):
+            terms = {key: term for other in moving[place + 1 :] for key, term in other.terms}
+            size = digit.size(analyzer)
+            rest = size and self.ends(Affine(terms, number.constant), size, analyzer)
+            if size and rest:
+                whole = Affine({**terms, **dict(digit.terms)}, number.constant)
+                total = rest if modulus is None else self.ends(whole, None, analyzer)
+                window = Window(rest, total or rest, size, modulus if total else ZERO)
+                if window.is_clear(analyzer):
+                    own = ("digit", *base, _key(modulus), _key(digit.weight))
+                    self.windows[own] = window
+                    self.known(digit.key, digit.atom, own)
+            modulus = _divisor(modulus, digit.weight)
+
+    def sorted_terms(self, number: Affine) -> tuple[Hashable, list[_Place]]:
+        """Return the part of a number that stands still, and its digits, largest first."""
+        fixed, moving = [], dict[AtomKey, _Place]()
+        for key, term in number.terms.items():
+            parts = [part for part in term.parts if not self.owners.is_fixed(part)]
+            if not parts:
+                fixed.append((key, term.factor))
+                continue
+            atom, others = term.atom, tuple[Expr, ...]()
+            if len(parts) == 1:
+                atom = parts[0]
+                others = tuple(part for part in term.parts if part is not atom)
+            weight = Affine.of_product(others, term.factor)
+            own = moving.setdefault(atom_key(atom), _Place(atom_key(atom), atom, Affine({}), ()))
+            moving[own.key] = own.plus(weight, (key, term))
+        return frozenset(fixed), sorted(moving.values(), key=_Place.rank, reverse=True)
+
+    def ends(self, part: Affine, below: Affine | None, analyzer: Analyzer) -> Ends | None:
+        """Return the ends of a sum, by the conditions of the access where they are needed."""
+        if not part.terms:
+            return (part, part)
+        bounds = self.analyzer.bounds(part)
+        if below is not None and below.is_constant and bounds.high - bounds.low >= below.constant:
+            bounds = self.guarded(part, bounds)
+        if bounds.is_bounded:
+            low, high = int(bounds.low), int(bounds.high)
+            return Affine.of_constant(low), Affine.of_constant(high)
+        over, expr = self.owners.moving, part.to_expr()
+        least, most = analyzer.lower_bound(expr, over), analyzer.upper_bound(expr, over)
+        return None if least is None or most is None else (least, most)
+
+    def guarded(self, part: Affine, plain: Interval) -> Interval:
+        """Return bounds of a sum of which some terms are bounded by a condition."""
+        if self.bounds is None:
+            self.bounds = list(_bounds(self.access.conditions, self.analyzer))
+        best = plain
+        for known, interval in self.bounds:
+            key, first = next(iter(known.terms.items()))
+            if key not in part.terms or part.terms[key].factor % first.factor:
+                continue
+            scale = part.terms[key].factor // first.factor
+            rest = part.plus(known, -scale)
+            if len(rest.terms) != len(part.terms) - len(known.terms):
+                continue
+            other, own = self.analyzer.bounds(rest), self.analyzer.bounds(known)
+            ends = (
+                max(own.low, interval.low) * scale,
+                min(own.high, interval.high) * scale,
+            )
+            low, high = min(ends) + other.low, max(ends) + other.high
+            best = Interval(max(best.low, low), min(best.high, high))
+        return best
+
+    def known(self, key: AtomKey, atom: Expr, recipe: Recipe) -> None:
+        """Note that an atom can be computed, and what follows from that."""
+        if atom is self.owners.loop.var:
+            self.found.add(recipe)
+            return
+        for value, low, high in self.digit_of(atom):
+            whole = atom_key(value)
+            _, digits = self.digits.setdefault(whole, (value, []))
+            digits.append(_Digit(_key(low), high, recipe))
+            if whole not in self.joined and (join := self.join(value, digits)):
+                self.joined.add(whole)
+                self.number(self.analyzer.affine(value), join)
+
+    def join(self, value: Expr, digits: list[_Digit]) -> Recipe | None:
+        """Return the recipe of a value all of whose digits are known."""
+        by_low = {digit.low: digit for digit in digits}
+        chain: list[_Digit] = []
+        low = _key(ONE)
+        while low in by_low and len(chain) < len(digits):
+            digit = by_low[low]
+            chain.append(digit)
+            if digit.high is None or self.is_whole(value, digit.high):
+                return ("join", tuple((digit.low, digit.recipe) for digit in chain))
+            low = _key(digit.high)
+        return None
+
+    def is_whole(self, value: Expr, high: Affine) -> bool:
+        form = self.analyzer.affine(value)
+        decide = self.analyzer.decide
+        return decide("ge", form) is True and decide("lt", form.plus(high, -1)) is True
+
+    def digit_of(self, atom: Expr) -> Iterator[tuple[Expr, Affine, Affine | None]]:
+        """Yield (x, low, high) when an atom is ``x % high // low``."""
+        match atom:
+            case Binary("floormod", Binary("floordiv", x, inner), outer):
+                b, a = self.radix(inner, x), self.radix(outer, x)
+                if a and b:
+                    yield x, b, a.product(b)
+            case Binary("floordiv", Binary("floormod", x, inner), outer):
+                a, b = self.radix(inner, x), self.radix(outer, x)
+                if a and b and a.is_constant and b.is_constant and not a.constant % b.constant:
+                    yield x, b, a
+        match atom:
+            case Binary("floordiv", x, divisor) if a := self.radix(divisor, x):
+                yield x, a, None
+            case Binary("floormod", x, divisor) if a := self.radix(divisor, x):
+                yield x, ONE, a
+
+    def radix(self, divisor: Expr, dividend: Expr) -> Affine | None:
+        """Return a divisor that stands still and is positive wherever the dividend is computed."""
+        affine = self.analyzer.affine(divisor)
+        if not affine.is_constant and not self.owners.is_fixed(divisor):
+            return None
+        running = self.analyzer.where_running(self.analyzer.affine(dividend), affine)
+        return affine if running.bounds(affine).low >= 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A digit of a number: an atom that moves, times a weight that stands still."""
+
+    key: AtomKey
+    atom: Expr
+    weight: Affine
+    terms: tuple[tuple[AtomKey, Term], ...]
+
+    def plus(self, weight: Affine, item: tuple[AtomKey, Term]) -> _Place:
+        return _Place(self.key, self.atom, self.weight.plus(weight), (*self.terms, item))
+
+    def rank(self) -> tuple[int, int]:
+        """Return what orders weights: the degree, then the size."""
+        sizes = (abs(term.factor) for term in self.weight.terms.values())
+        return self.weight.degree, max(sizes, default=abs(self.weight.constant))
+
+    def size(self, analyzer: Analyzer) -> Affine | None:
+        """Return the absolute value of the weight; None if its sign is not known."""
+        if analyzer.decide("gt", self.weight):
+            return self.weight
+        return self.weight.times(-1) if analyzer.decide("lt", self.weight) else None
+
+
+def _divisor(modulus: Affine | None, weight: Affine) -> Affine:
+    """Return what divides all weights so far; 1 when nothing better is known."""
+    if modulus is None:
+        return weight if not weight.is_constant else Affine.of_constant(abs(weight.constant))
+    if modulus.is_constant and weight.is_constant:
+        return Affine.of_constant(math.gcd(modulus.constant, weight.constant))
+    if weight.is_constant:
+        return ONE
+    return weight if modulus.divide(weight)[1] == ZERO else ONE
+
+
+def _key(affine: Affine | None) -> Hashable:
+    """Return a value that is equal for equal sums."""
+    if affine is None or affine.is_constant:
+        return affine and affine.constant
+    return frozenset((k, term.factor) for k, term in affine.terms.items()), affine.constant
+
+
+def _bounds(conditions: Iterable[Expr], analyzer: Analyzer) -> Iterator[tuple[Affine, Interval]]:
+    """Yield the sums that conditions bound, without their constants."""
+    for condition in conditions:
+        match condition:
+            case Compare("lt" | "le" | "gt" | "ge" as op, a, b) if a.dtype == "index":
+                sum_ = analyzer.affine(a).plus(analyzer.affine(b), -1)
+                if not sum_.terms:
+                    continue
+                edge = -sum_.constant
+                below = Interval(-math.inf, edge - (op == "lt"))
+                above = Interval(edge + (op == "gt"), math.inf)
+                yield Affine(sum_.terms), below if op in ("lt", "le") else above

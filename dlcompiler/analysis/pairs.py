@@ -1,0 +1,361 @@
+"""Two accesses in two iterations of one loop, as a system of integer constraints.
+
+The question of a dependence: is there a point of the iteration space for each access such that the
+loops outside agree, the second runs a later iteration of the loop than the first, all conditions
+hold, and both touch the same element? The system has, for each loop inside, a variable for its
+value in the first iteration and one for the *difference* in the second: equal terms of two indices
+then cancel, and what remains is decided by the bounds of the differences, whatever the sizes.
+
+**Source:** P. Feautrier, "Dataflow analysis of array and scalar references", IJPP 20 (1991),
+section 2, for the formulation; A. Bernstein, "Analysis of programs for parallel processing", IEEE
+EC-15 (1966), for the conditions under which iterations may run in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from dlcompiler.analysis.accesses import Access, Loop
+from dlcompiler.analysis.integers import (
+    FALSE,
+    LIMIT,
+    TRUE,
+    All,
+    Any,
+    AtLeast,
+    Formula,
+    Function,
+    Linear,
+    OutOfBudget,
+    System,
+    Zero,
+)
+from dlcompiler.analysis.owners import has_load
+from dlcompiler.analysis.values import DataDependent, evaluate
+from dlcompiler.arith import Affine, Analyzer
+from dlcompiler.arith.affine import AtomKey, atom_key
+from dlcompiler.ir import (
+    Binary,
+    Compare,
+    Const,
+    Expr,
+    IfThenElse,
+    Logical,
+    Not,
+    Select,
+    Var,
+    free_vars,
+)
+from dlcompiler.ir.expr import CompareOp, fold_index
+
+ONE = Linear({}, 1)
+FIRST, SECOND = 0, 1
+NEGATION: dict[CompareOp, CompareOp] = {
+    "eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """Two points of the program at which two accesses touch one element."""
+
+    first: Mapping[Loop, int]
+    """The value of each loop around the first access; outermost first."""
+    second: Mapping[Loop, int]
+    element: tuple[int, ...]
+    symbols: Mapping[Var, int]
+    """Values of the function's symbols, where it has any."""
+    distance: int | None = None
+    """Iterations between the two, where it was asked for and is the same for all that meet; [1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """It could neither be shown nor excluded that two accesses meet."""
+
+    reason: str
+
+
+def find_meeting(
+    loop: Loop,
+    first: Access,
+    second: Access,
+    analyzer: Analyzer,
+    *,
+    with_distance: bool = False,
+) -> Witness | Doubt | None:
+    """Find two points at which accesses touch one element, the second in a later iteration.
+
+    Parameters
+    ----------
+    loop
+        A loop around both accesses.
+    first, second
+        The accesses, which may be one and the same.
+    analyzer
+        Knows the range of each variable.
+    with_distance
+        Find out, too, whether all such points are equally far apart.
+
+    Returns
+    -------
+    Witness, Doubt or None
+        None if there are provably none.
+    """
+    pair = _Pair(loop, first, second, analyzer)
+    pair.state()
+    found = pair.solve()
+    if not with_distance or not isinstance(found, Witness):
+        return found
+    return replace(found, distance=pair.constant_distance(found))
+
+
+class _Pair:
+    """Two accesses, the second in a later iteration of `loop` than the first."""
+
+    def __init__(self, loop: Loop, first: Access, second: Access, analyzer: Analyzer) -> None:
+        self.loop = loop
+        self.accesses = (first, second)
+        self.analyzer = analyzer
+        self.depth = first.loops.index(loop)
+        self.loops = tuple({x.var: x for x in access.loops} for access in self.accesses)
+        outside = {x.var for x in first.loops[: self.depth]}
+        self.moving = {x.var for access in self.accesses for x in access.loops} - outside
+        self.system = System()
+        self.variables: dict[tuple[Var, int], Linear] = {}
+        self.atoms: dict[tuple[AtomKey, int], Linear] = {}
+        self.distance = ONE
+
+    def state(self) -> None:
+        """Write down the system."""
+        self.distance = self.variable(self.loop.var, SECOND).plus(
+            self.variable(self.loop.var, FIRST), -1
+        )
+        first, second = self.accesses
+        for a, b in zip(first.indices, second.indices, strict=True):
+            difference = self.value(b, SECOND).plus(self.value(a, FIRST), -1)
+            self.system.require(Zero(difference))
+        for side, access in enumerate(self.accesses):
+            for loop in access.loops:
+                if loop.size is None or loop.size < 1:
+                    self.variable(loop.var, side)
+            for condition in access.conditions:
+                self.system.require(self.condition(condition, side))
+
+    def constant_distance(self, witness: Witness) -> int | None:
+        """Return the distance of all solutions; None if they differ, or it is not known."""
+        first, second = witness.first[self.loop], witness.second[self.loop]
+        rest = self.distance.plus(Linear({}, second - first), -1)
+        self.system.require(_comparison("ne", rest))
+        return second - first if self.system.solve() is None else None
+
+    def solve(self) -> Witness | Doubt | None:
+        """Return a solution of the system as it is now."""
+        solution = self.system.solve()
+        if solution is None:
+            return None
+        if isinstance(solution, OutOfBudget):
+            return Doubt("the search for two such iterations was cut off")
+        return self.checked(solution)
+
+    def checked(self, solution: list[int]) -> Witness | Doubt:
+        """Return the witness that a solution says, once the program itself has confirmed it."""
+        values = [
+            {var: self.at(var, side, solution) for var in (*self.symbols(), *self.loops[side])}
+            for side in (FIRST, SECOND)
+        ]
+        elements = []
+        try:
+            for access, at in zip(self.accesses, values, strict=True):
+                for condition in access.conditions:
+                    if not evaluate(condition, at):
+                        return Doubt(f"the solution found does not satisfy {condition}")
+                elements.append(tuple(evaluate(index, at) for index in access.indices))
+        except DataDependent as doubt:
+            return Doubt(f"it depends on {doubt}")
+        if elements[0] != elements[1]:
+            return Doubt(f"the solution found touches {elements[0]} and {elements[1]}")
+        first, second = (
+            {loop: at[loop.var] for loop in access.loops}
+            for access, at in zip(self.accesses, values, strict=True)
+        )
+        return Witness(first, second, elements[0], {var: values[0][var] for var in self.symbols()})
+
+    def at(self, var: Var, side: int, solution: list[int]) -> int:
+        """Return the value of a variable; any will do for one that the system does not know."""
+        known = self.variables.get((var, side if var in self.moving else FIRST))
+        return known.bounds(solution, solution)[0] if known else 0
+
+    def symbols(self) -> list[Var]:
+        """Return the variables that no loop binds."""
+        return [var for var, side in self.variables if side == FIRST and var not in self.loops[0]]
+
+    # -- variables -------------------------------------------------------------------------------
+
+    def variable(self, var: Var, side: int) -> Linear:
+        """Return the value of a variable on one side."""
+        if side == SECOND and var not in self.moving:
+            side = FIRST
+        known = self.variables.get((var, side))
+        if known is None:
+            known = self.new_variable(var, side)
+            self.variables[var, side] = known
+        return known
+
+    def new_variable(self, var: Var, side: int) -> Linear:
+        loop = self.loops[side].get(var)
+        if loop is None:
+            bounds = self.analyzer.interval(var)
+            return self.system.variable(bounds.low, bounds.high)
+        last = self.last(loop)
+        if side == FIRST or self.loops[FIRST].get(var) is not loop:
+            result = self.system.variable(0, last)
+        else:
+            least = 1 if loop is self.loop else -last
+            result = self.variable(var, FIRST).plus(self.system.variable(least, last))
+            self.system.require(AtLeast(result))
+            if loop.size is not None:
+                self.system.require(AtLeast(Linear({}, last).plus(result, -1)))
+        if loop.size is None:
+            extent = self.value(loop.extent, side)
+            self.system.require(AtLeast(extent.plus(result, -1).plus(ONE, -1)))
+        return result
+
+    def last(self, loop: Loop) -> int:
+        """Return the greatest value of a loop's variable."""
+        if loop.size is not None:
+            return loop.size - 1
+        return int(min(self.analyzer.interval(loop.var).high, LIMIT))
+
+    # -- expressions -----------------------------------------------------------------------------
+
+    def value(self, expr: Expr, side: int) -> Linear:
+        """Return an index expression on one side."""
+        return self.affine(self.analyzer.affine(expr), side)
+
+    def affine(self, affine: Affine, side: int) -> Linear:
+        result = Linear({}, affine.constant)
+        for term in affine.terms.values():
+            result = result.plus(self.product(term.parts, side), term.factor)
+        return result
+
+    def product(self, parts: tuple[Expr, ...], side: int) -> Linear:
+        """Return the product of atoms."""
+        if len(parts) == 1:
+            return self.atom(parts[0], side)
+        return self.atom(reduce(lambda a, b: Binary("mul", a, b), parts), side)
+
+    def atom(self, atom: Expr, side: int) -> Linear:
+        if isinstance(atom, Var):
+            return self.variable(atom, side)
+        if side == SECOND and not (free_vars(atom) & self.moving or has_load(atom)):
+            side = FIRST
+        key = atom_key(atom), side
+        known = self.atoms.get(key)
+        if known is None:
+            known = self.new_atom(atom, side)
+            self.atoms[key] = known
+        return known
+
+    def new_atom(self, atom: Expr, side: int) -> Linear:
+        match atom:
+            case Binary("floordiv", a, Const(c, _)) if c > 0:
+                return self.quotient(atom, a, int(c), side)
+            case Binary("floormod", a, Const(c, _) as divisor) if c > 0:
+                quotient = self.atom(Binary("floordiv", a, divisor), side)
+                return self.value(a, side).plus(quotient, -int(c))
+            case Binary("min" | "max" as op, a, b):
+                return self.extremum(atom, 1 if op == "min" else -1, a, b, side)
+            case Binary(op, a, b):
+                arguments = (self.value(a, side), self.value(b, side))
+                return self.function(atom, arguments, lambda x, y: fold_index(op, x, y))
+            case Select(condition, a, b) | IfThenElse(condition, a, b):
+                return self.choice(atom, condition, a, b, side)
+        return self.unknown(atom)
+
+    def unknown(self, atom: Expr) -> Linear:
+        bounds = self.analyzer.interval(atom)
+        return self.system.variable(bounds.low, bounds.high)
+
+    def quotient(self, atom: Expr, dividend: Expr, divisor: int, side: int) -> Linear:
+        """Return a variable q with ``0 <= dividend - divisor * q < divisor``."""
+        value = self.value(dividend, side)
+        bounds = self.analyzer.interval(atom)
+        first = self.atoms.get((atom_key(atom), FIRST))
+        if side == FIRST or first is None:
+            result = self.system.variable(bounds.low, bounds.high)
+        else:
+            width = bounds.high - bounds.low
+            step = self.system.variable(-width, width)
+            result = first.plus(step)
+            moved = value.plus(self.value(dividend, FIRST), -1).plus(step, -divisor)
+            for sign in (1, -1):
+                self.system.require(AtLeast(Linear({}, divisor - 1).plus(moved, sign)))
+        rest = value.plus(result, -divisor)
+        self.system.require(AtLeast(rest))
+        self.system.require(AtLeast(Linear({}, divisor - 1).plus(rest, -1)))
+        return result
+
+    def extremum(self, atom: Expr, sign: int, a: Expr, b: Expr, side: int) -> Linear:
+        """Return the lesser of two values; with `sign` -1 the greater."""
+        result = self.unknown(atom)
+        rests = [self.value(x, side).plus(result, -1) for x in (a, b)]
+        for rest in rests:
+            self.system.require(AtLeast(Linear({}).plus(rest, sign)))
+        self.system.require(Any(tuple(Zero(rest) for rest in rests)))
+        return result
+
+    def function(
+        self, atom: Expr, arguments: tuple[Linear, ...], apply: Callable[..., int]
+    ) -> Linear:
+        result = self.unknown(atom)
+        (variable,) = result.terms
+        self.system.functions.append(Function(variable, arguments, apply))
+        return result
+
+    def choice(self, atom: Expr, condition: Expr, a: Expr, b: Expr, side: int) -> Linear:
+        result = self.unknown(atom)
+        parts = [
+            All((self.condition(test, side), Zero(self.value(x, side).plus(result, -1))))
+            for test, x in ((condition, a), (Not(condition), b))
+        ]
+        self.system.require(Any(tuple(parts)))
+        return result
+
+    # -- conditions ------------------------------------------------------------------------------
+
+    def condition(self, expr: Expr, side: int, *, negated: bool = False) -> Formula:
+        """Return a condition on one side; one that depends on data counts as true."""
+        match expr:
+            case Const(value, _):
+                return TRUE if bool(value) != negated else FALSE
+            case Not(value):
+                return self.condition(value, side, negated=not negated)
+            case Logical(op, a, b):
+                parts = tuple(self.condition(x, side, negated=negated) for x in (a, b))
+                return All(parts) if (op == "and") != negated else Any(parts)
+            case Compare(op, a, b) if a.dtype == "index":
+                difference = self.value(a, side).plus(self.value(b, side), -1)
+                return _comparison(NEGATION[op] if negated else op, difference)
+        return TRUE
+
+
+def _comparison(op: CompareOp, difference: Linear) -> Formula:
+    """Return ``difference op 0``."""
+    opposite = Linear({}).plus(difference, -1)
+    match op:
+        case "eq":
+            return Zero(difference)
+        case "ne":
+            above, below = difference.plus(ONE, -1), opposite.plus(ONE, -1)
+            return Any((AtLeast(above), AtLeast(below)))
+        case "ge":
+            return AtLeast(difference)
+        case "le":
+            return AtLeast(opposite)
+        case "gt":
+            return AtLeast(difference.plus(ONE, -1))
+        case "lt":
+            return AtLeast(opposite.plus(ONE, -1))

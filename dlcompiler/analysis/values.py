@@ -1,0 +1,70 @@
+"""The value of an index expression at a point: what confirms a witness."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from dlcompiler import dtypes
+from dlcompiler.ir import (
+    Binary,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    IfThenElse,
+    Logical,
+    Not,
+    Select,
+    Var,
+)
+from dlcompiler.ir.expr import fold_index
+
+COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+}
+
+
+class DataDependent(Exception):  # noqa: N818 - a property of the program, not a mistake
+    """The value depends on the elements of a buffer, or on data arithmetic."""
+
+
+def evaluate(expr: Expr, values: Mapping[Var, int]) -> int:
+    """Return what an index expression or a condition is where the variables have `values`.
+
+    Raises
+    ------
+    DataDependent
+        If that depends on more than indices; the text is the part that does.
+    """
+    match expr:
+        case Const(int(value), _):
+            return int(value)
+        case Var() if expr in values:
+            return values[expr]
+        case Binary(op, a, b) if expr.dtype == "index":
+            return fold_index(op, evaluate(a, values), evaluate(b, values))
+        case Compare(op, a, b):
+            return COMPARISONS[op](evaluate(a, values), evaluate(b, values))
+        case Logical(op, a, b):
+            decided = evaluate(a, values)
+            return decided if bool(decided) == (op == "or") else evaluate(b, values)
+        case Not(value):
+            return not evaluate(value, values)
+        case Select(condition, a, b) | IfThenElse(condition, a, b):
+            return evaluate(a if evaluate(condition, values) else b, values)
+        case Cast(value, dtype) if not (dtypes.is_float(dtype) or dtypes.is_bool(dtype)):
+            return _cast(expr, evaluate(value, values))
+    raise DataDependent(str(expr))
+
+
+def _cast(expr: Cast, value: int) -> int:
+    if expr.dtype != "index" and not (
+        dtypes.min_value(expr.dtype) <= value <= dtypes.max_value(expr.dtype)
+    ):
+        raise DataDependent(str(expr))
+    return value

@@ -1,0 +1,88 @@
+"""Bounds of an operation on indices from those of its operands: one rule, and law, for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from dlcompiler.arith.interval import EVERYTHING, Interval
+from dlcompiler.arith.laws import c, d, law, x, y, z
+from dlcompiler.ir import Logical, binary
+from dlcompiler.ir.expr import BinaryOp
+
+Rule: TypeAlias = Callable[[Interval, Interval], Interval]
+
+
+def bounds_of_operation(op: BinaryOp, a: Interval, b: Interval) -> Interval:
+    """Return an interval that holds ``a op b`` for all values of the operands."""
+    rule = BOUNDS.get(op)
+    return EVERYTHING if rule is None else rule(a, b)
+
+
+@law(
+    Logical("and", binary("min", x * c, y * c) <= z * c, z * c <= binary("max", x * c, y * c)),
+    when=(x <= z, z <= y),
+)
+def product(a: Interval, b: Interval) -> Interval:
+    """Take the ends of the four products: between two ends a product lies between theirs."""
+    return a.times(b)
+
+
+@law(x // d <= y // d, when=(x <= y, d > 0))
+@law(x // d >= 0, x // d <= x, when=(x >= 0, d >= 0))
+def quotient(a: Interval, b: Interval) -> Interval:
+    """Divide the ends; by any divisor that is not negative, nothing grows."""
+    if b.low == b.high > 0:
+        return a.floordiv(int(b.low))
+    return Interval(0, a.high) if a.low >= 0 and b.low >= 0 else EVERYTHING
+
+
+@law(x % d >= 0, x % d <= binary("max", d - 1, 0), when=(d >= 0,))
+@law(x % d <= x, when=(d >= 0, x >= 0))
+def remainder(a: Interval, b: Interval) -> Interval:
+    """Stay below the divisor and, where nothing is negative, not above the dividend."""
+    if b.low < 0:
+        return EVERYTHING
+    most = max(b.high - 1, 0)
+    return Interval(0, min(most, a.high) if a.low >= 0 else most)
+
+
+@law(binary("min", x, y) <= binary("min", z, c), when=(x <= z, y <= c))
+def minimum(a: Interval, b: Interval) -> Interval:
+    """Take the smaller ends."""
+    return Interval(min(a.low, b.low), min(a.high, b.high))
+
+
+@law(binary("max", x, y) <= binary("max", z, c), when=(x <= z, y <= c))
+def maximum(a: Interval, b: Interval) -> Interval:
+    """Take the greater ends."""
+    return Interval(max(a.low, b.low), max(a.high, b.high))
+
+
+@law(
+    binary("truncdiv", x, d) <= binary("max", x, 0 - x),
+    binary("truncdiv", x, d) >= binary("min", x, 0 - x),
+)
+def truncated_quotient(a: Interval, b: Interval) -> Interval:
+    """Not grow, whatever the divisor."""
+    size = max(abs(a.low), abs(a.high))
+    return Interval(-size, size)
+
+
+@law(
+    binary("truncmod", x, d) <= binary("max", x, 0), binary("truncmod", x, d) >= binary("min", x, 0)
+)
+def truncated_remainder(a: Interval, b: Interval) -> Interval:
+    """Keep the dividend's sign, and not grow."""
+    return Interval(min(a.low, 0), max(a.high, 0))
+
+
+BOUNDS: dict[BinaryOp, Rule] = {
+    "mul": product,
+    "floordiv": quotient,
+    "floormod": remainder,
+    "min": minimum,
+    "max": maximum,
+    "truncdiv": truncated_quotient,
+    "truncmod": truncated_remainder,
+}

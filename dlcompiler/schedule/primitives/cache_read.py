@@ -1,0 +1,92 @@
+"""Copy a tensor into a buffer of its own, and let some readers read the copy.
+
+*Before*, then *after* ``AA = s.cache_read(A, "local", [C])``::
+
+    for i in range(8):                  for ax0 in range(8):
+        C[i] = A[i] * 2.0                   A.local[ax0] = A[ax0]
+                                        for i in range(8):
+                                            C[i] = A.local[i] * 2.0
+
+The copy is a stage of its own, ``A.local``, to be attached where it pays: then it holds just the
+part that is read there. Other readers go on reading the tensor itself. Legal at any time, for
+inlined readers too: what a stage reads has no part in its loops.
+In TVM ``cache_read``, in Halide ``Func.in(consumer)``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dlcompiler.ir import TensorLoad
+from dlcompiler.schedule.inlining import read_from
+from dlcompiler.schedule.primitives.base import (
+    Making,
+    Primitive,
+    Refused,
+    answering,
+    require_output,
+    require_scope,
+)
+from dlcompiler.schedule.state import StageState, State, new_stage, unique_name
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.te import ComputeOp, Tensor
+
+
+@answering
+def check(
+    state: State, stage: StageState, *, scope: Any, readers: Any, output: Any = None
+) -> Verdict:
+    """Refuse readers that do not read the tensor, and unknown scopes."""
+    require_output(stage, output)
+    require_scope(scope)
+    require_readers(state, stage, stage.tensors[output or 0], readers)
+    return LEGAL
+
+
+def require_readers(
+    state: State, stage: StageState, tensor: Tensor, readers: tuple[str, ...]
+) -> None:
+    """Refuse no reader, one given twice, and one that does not read the tensor."""
+    known = [s.name for s in state.stages if tensor in s.op.input_tensors]
+    hint = f"the readers are: {', '.join(known)}" if known else f"no stage reads {stage.name}"
+    if not readers:
+        raise Refused(Illegal("structural", "no reader is given", hint=hint))
+    for name in readers:
+        if name not in known:
+            raise Refused(Illegal("structural", f"{name} does not read {tensor.name}", hint=hint))
+    if len(set(readers)) < len(readers):
+        got = ", ".join(readers)
+        raise Refused(Illegal("structural", "each reader may be given once", got=got))
+
+
+def apply(
+    state: State,
+    stage: StageState,
+    making: Making,
+    *,
+    scope: str,
+    readers: tuple[str, ...],
+    output: int | None = None,
+) -> tuple[State, Tensor]:
+    """Return the next state and the tensor that the readers read now."""
+    tensor = stage.tensors[output or 0]
+    base = stage.name if len(stage.tensors) == 1 else f"{stage.name}.v{output or 0}"
+    name = unique_name(f"{base}.{scope}", (s.name for s in state.stages))
+    axes = tuple(making.axis(f"ax{n}", extent, "data") for n, extent in enumerate(tensor.shape))
+    copy = ComputeOp(name, axes, (TensorLoad(tensor, tuple(axis.var for axis in axes)),))
+    cache = copy.output(0)
+    stages: list[StageState] = []
+    for item in state.stages:
+        if item.name in readers:
+            assert isinstance(item.op, ComputeOp)
+            item = replace(item, op=read_from(item.op, {tensor: cache}))
+        stages.append(item)
+        if item is stage:
+            stages.append(new_stage(copy, name, scope=scope))
+    return State(making.state_id, tuple(stages)), cache
+
+
+CACHE_READ = Primitive(
+    "cache_read", {"scope": "text", "readers": "stages", "output": "int"}, check, apply
+)

@@ -1,0 +1,184 @@
+"""Exact dependences of small programs, by isl: an independent answer to compare with.
+
+Nothing of the analysis is used, not even what collects the accesses. Only programs whose indices
+and conditions are quasi-affine in the loop variables can be asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import islpy as isl
+
+from dlcompiler.ir import (
+    Allocate,
+    Binary,
+    Buffer,
+    Compare,
+    Const,
+    Expr,
+    For,
+    If,
+    IfThenElse,
+    Load,
+    Logical,
+    Not,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+)
+from dlcompiler.ir.rewrite import children
+
+INFIX = {"add": "+", "sub": "-"}
+COMPARISON = {"eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """An access: under which loops and conditions it touches which element."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    is_write: bool
+    loops: tuple[For, ...]
+    conditions: tuple[Expr, ...]
+    allocated_in: int
+
+    def relation(self, depth: int) -> isl.Map:
+        """Return {values of the first `depth` loops -> elements touched}."""
+        names = {loop.var: f"x{n}" for n, loop in enumerate(self.loops)}
+        inside = [names[loop.var] for loop in self.loops[depth:]]
+        domain = [f"0 <= {names[loop.var]} < {text(loop.extent, names)}" for loop in self.loops] + [
+            text(condition, names) for condition in self.conditions
+        ]
+        elements = [f"e{n}" for n in range(len(self.indices))]
+        domain += [f"{e} = {text(i, names)}" for e, i in zip(elements, self.indices, strict=True)]
+        exists = f"exists {', '.join(inside)}: " if inside else ""
+        outside = ", ".join(names[loop.var] for loop in self.loops[:depth])
+        body = " and ".join(f"({part})" for part in domain)
+        return isl.Map(f"{{ [{outside}] -> [{', '.join(elements)}] : {exists}{body} }}")
+
+
+def text(expr: Expr, names: dict[Var, str]) -> str:
+    """Return an expression in isl's notation."""
+    match expr:
+        case Const(bool(value), _):
+            return "1 = 1" if value else "1 = 0"
+        case Const(value, _):
+            return f"({value})"
+        case Var():
+            return names[expr]
+        case Binary("add" | "sub" as op, a, b):
+            return f"({text(a, names)} {INFIX[op]} {text(b, names)})"
+        case Binary("mul", Const() as a, b) | Binary("mul", b, Const() as a):
+            return f"({a.value} * {text(b, names)})"
+        case Binary("floordiv", a, Const(c, _)):
+            return f"floor({text(a, names)} / {c})"
+        case Binary("floormod", a, Const(c, _)):
+            return f"({text(a, names)} mod {c})"
+        case Binary("min" | "max" as op, a, b):
+            return f"{op}({text(a, names)}, {text(b, names)})"
+        case Compare(op, a, b):
+            return f"{text(a, names)} {COMPARISON[op]} {text(b, names)}"
+        case Logical(op, a, b):
+            return f"(({text(a, names)}) {op} ({text(b, names)}))"
+        case Not(value):
+            return f"not ({text(value, names)})"
+    raise NotImplementedError(str(expr))
+
+
+@dataclass
+class Points:
+    """The accesses of a program."""
+
+    found: list[Point] = field(default_factory=list)
+    loops: list[tuple[For, ...]] = field(default_factory=list)
+    depths: dict[Buffer, int] = field(default_factory=dict)
+
+    def stmt(self, stmt: Stmt, loops: tuple[For, ...], conditions: tuple[Expr, ...]) -> None:
+        match stmt:
+            case For():
+                self.loops.append((*loops, stmt))
+                self.stmt(stmt.body, (*loops, stmt), conditions)
+            case Store(buffer, indices, value, _):
+                for expr in (*indices, value):
+                    self.expr(expr, loops, conditions)
+                self.add(buffer, indices, True, loops, conditions)
+            case If(condition, then, otherwise):
+                self.expr(condition, loops, conditions)
+                self.stmt(then, loops, (*conditions, condition))
+                if otherwise is not None:
+                    self.stmt(otherwise, loops, (*conditions, Not(condition)))
+            case Seq(statements):
+                for item in statements:
+                    self.stmt(item, loops, conditions)
+            case Allocate(buffer, body, _):
+                self.depths[buffer] = len(loops)
+                self.stmt(body, loops, conditions)
+            case _:
+                raise NotImplementedError(type(stmt).__name__)
+
+    def expr(self, expr: Expr, loops: tuple[For, ...], conditions: tuple[Expr, ...]) -> None:
+        match expr:
+            case IfThenElse(condition, a, b):
+                self.expr(condition, loops, conditions)
+                self.expr(a, loops, (*conditions, condition))
+                self.expr(b, loops, (*conditions, Not(condition)))
+                return
+            case Logical(op, a, b):
+                self.expr(a, loops, conditions)
+                self.expr(b, loops, (*conditions, a if op == "and" else Not(a)))
+                return
+            case Load(buffer, indices):
+                self.add(buffer, indices, False, loops, conditions)
+        for child in children(expr):
+            self.expr(child, loops, conditions)
+
+    def add(self, buffer, indices, is_write, loops, conditions) -> None:
+        depth = self.depths.get(buffer, 0)
+        self.found.append(Point(buffer, indices, is_write, loops, conditions, depth))
+
+
+def points(func: PrimFunc) -> Points:
+    """Return the accesses of a program."""
+    result = Points()
+    result.stmt(func.body, (), ())
+    return result
+
+
+def conflicts(
+    program: Points, loop: For, *, ordered: bool = False
+) -> Iterator[tuple[Point, Point, isl.Map]]:
+    """Yield the pairs of accesses that meet in two iterations of a loop, with all these.
+
+    The map goes from the values of the loops up to this one, in the iteration of the first access,
+    to those of the second. With `ordered` the second is in a later iteration.
+    """
+    around = next(loops for loops in program.loops if loops[-1] is loop)
+    depth = len(around)
+    inside = [
+        point
+        for point in program.found
+        if point.loops[:depth] == around and point.allocated_in < depth
+    ]
+    written = {point.buffer for point in inside if point.is_write}
+    inside = [point for point in inside if point.buffer in written]
+    relations = {id(point): point.relation(depth) for point in inside}
+    for a in inside:
+        for b in inside:
+            if a.buffer is not b.buffer or not (a.is_write or b.is_write):
+                continue
+            meet = relations[id(a)].apply_range(relations[id(b)].reverse())
+            meet = meet.intersect(_same_outside(depth, "<" if ordered else "!="))
+            if not meet.is_empty():
+                yield a, b, meet
+
+
+def _same_outside(depth: int, relation: str) -> isl.Map:
+    first, second = ([f"{name}{n}" for n in range(depth)] for name in "ab")
+    same = " and ".join(f"{a} = {b}" for a, b in zip(first[:-1], second[:-1], strict=True))
+    condition = f"{first[-1]} {relation} {second[-1]}" + (f" and {same}" if same else "")
+    return isl.Map(f"{{ [{', '.join(first)}] -> [{', '.join(second)}] : {condition} }}")
