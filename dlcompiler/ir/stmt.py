@@ -94,9 +94,9 @@ def extent_binary(op: BinaryOp, a: Extent, b: Extent) -> Extent:
     """Compute with extents: numbers give a number, symbols an expression."""
     if isinstance(a, int) and isinstance(b, int):
         return fold_index(op, a, b)
-    if op == "mul" and a in (0, 1) and isinstance(a, int):
+    if op == "mul" and isinstance(a, int) and a in (0, 1):
         return b if a else 0
-    if op == "mul" and b in (0, 1) and isinstance(b, int):
+    if op == "mul" and isinstance(b, int) and b in (0, 1):
         return a if b else 0
     if op == "floordiv" and isinstance(b, int) and b == 1:
         return a

@@ -1,8 +1,18 @@
 """Passes: loop IR to loop IR, one file each, pure. What a pass does not change, it returns."""
 
 from dlcompiler.passes.base import Pass
+from dlcompiler.passes.flatten_storage import flatten_storage
 from dlcompiler.passes.simplify import simplify
+from dlcompiler.passes.storage_rewrite import storage_bytes, storage_rewrite
 from dlcompiler.passes.unroll_loops import unroll_loops
 from dlcompiler.passes.vectorize_loops import vectorize_loops
 
-__all__ = ["Pass", "simplify", "unroll_loops", "vectorize_loops"]
+__all__ = [
+    "Pass",
+    "flatten_storage",
+    "simplify",
+    "storage_bytes",
+    "storage_rewrite",
+    "unroll_loops",
+    "vectorize_loops",
+]

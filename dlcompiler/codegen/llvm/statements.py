@@ -183,7 +183,12 @@ class Statements:
     # -- buffers ------------------------------------------------------------------------------
 
     def _allocate(self, buffer: Buffer) -> None:
-        """Provide memory in the prologue: its size is fixed, so one block serves all iterations."""
+        """Provide memory in the prologue: its size is fixed, so one block serves all iterations.
+
+        It serves the copies of an unrolled or partitioned loop, too.
+        """
+        if buffer in self.expressions.addresses.pointers:
+            return
         w, elements = self.w, max(span(buffer), 1)
         size = elements * dtypes.bytes_of(buffer.dtype)
         pointer = f"%{w.name(buffer.name)}"

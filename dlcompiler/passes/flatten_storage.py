@@ -1,0 +1,144 @@
+"""Give internal buffers one dimension, strides and padding included.
+
+*Before*::
+
+    def main(A: float32[4, 16], C: float32[4, 16]):
+        allocate B: float32[4, 16]
+        for i in range(4):
+            for j in range(16):
+                B[i, j] = A[i, j] + 1.0
+        for i in range(4):
+            for j in vectorized(16):
+                C[i, j] = B[i, j]*2.0
+
+*After*::
+
+    def main(A: float32[4, 16], C: float32[4, 16]):
+        allocate B: float32[64]
+        for i in range(4):
+            for j in range(16):
+                B[i*16 + j] = A[i, j] + 1.0
+        for i in range(4):
+            for j in vectorized(16):
+                C[i, j] = B[i*16 + j]*2.0
+
+Rows that `storage_align` keeps 20 elements apart become ``B[i*20 + j]`` of 76 elements.
+
+Code generators of this project take strides, and a reader prefers the dimensions, so this is no
+pass of a pipeline. `storage_rewrite` flattens the buffers that share memory but not a shape; a
+generator for a language without strides runs it on all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from dlcompiler import dtypes
+from dlcompiler.ir import (
+    Allocate,
+    Broadcast,
+    Buffer,
+    Expr,
+    Extent,
+    Load,
+    Prefetch,
+    PrimFunc,
+    Ramp,
+    Stmt,
+    Store,
+    binary,
+    extent_binary,
+    extent_expr,
+    index_const,
+    rewrite,
+    walk,
+)
+from dlcompiler.ir.expr import BinaryOp
+from dlcompiler.ir.rewrite import Node
+
+
+def flatten_storage(func: PrimFunc, *, only: Collection[Buffer] | None = None) -> PrimFunc:
+    """Give the buffers that a function allocates one dimension.
+
+    Parameters
+    ----------
+    func
+        Any function; its parameters keep their shapes.
+    only
+        The buffers to flatten; all by default.
+    """
+    own = [node.buffer for node in walk(func.body) if isinstance(node, Allocate)]
+    chosen = [buffer for buffer in own if only is None or buffer in only]
+    flat = {buffer: flat_buffer(buffer) for buffer in chosen if not is_flat(buffer)}
+    return func.with_body(with_flat_accesses(func.body, flat)) if flat else func
+
+
+def is_flat(buffer: Buffer) -> bool:
+    """Tell whether a buffer has one dimension without gaps."""
+    return len(buffer.shape) == 1 and buffer.strides == (1,)
+
+
+def flat_buffer(buffer: Buffer) -> Buffer:
+    """Return the one-dimensional buffer that a buffer lies in."""
+    return replace(buffer, shape=(elements_spanned(buffer),), strides=(1,))
+
+
+def elements_spanned(buffer: Buffer) -> Extent:
+    """Return how many elements a buffer reaches over, gaps included."""
+    if buffer.is_static:
+        if 0 in buffer.shape:
+            return 0
+        steps = zip(buffer.static_shape, buffer.static_strides, strict=True)
+        return 1 + sum((extent - 1) * stride for extent, stride in steps)
+    if not buffer.shape:
+        return 1
+    return extent_binary("mul", buffer.shape[0], buffer.strides[0])
+
+
+def with_flat_accesses(stmt: Stmt, flat: Mapping[Buffer, Buffer]) -> Stmt:
+    """Replace buffers, all accesses and allocations of them, by one-dimensional ones."""
+
+    def rule(node: Node) -> Node:
+        match node:
+            case Load() | Store() | Prefetch() if node.buffer in flat:
+                index = flat_index(node.buffer, node.indices)
+                return replace(node, buffer=flat[node.buffer], indices=(index,))
+            case Allocate() if node.buffer in flat:
+                return replace(node, buffer=flat[node.buffer])
+        return node
+
+    return rewrite(stmt, rule)
+
+
+def flat_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
+    """Return the distance of an element from the first, in elements; a vector for vectors."""
+    total: Expr | None = None
+    for index, stride in zip(indices, buffer.strides, strict=True):
+        term = index if stride == 1 and isinstance(stride, int) else _times(index, stride)
+        total = term if total is None else _plus(total, term)
+    return index_const(0) if total is None else total
+
+
+def _times(index: Expr, stride: Extent) -> Expr:
+    factor = extent_expr(stride)
+    match index:
+        case Ramp(base, step, lanes):
+            return Ramp(binary("mul", base, factor), binary("mul", step, factor), lanes)
+        case Broadcast(value, lanes):
+            return Broadcast(binary("mul", value, factor), lanes)
+    return binary("mul", index, factor)
+
+
+def _plus(a: Expr, b: Expr) -> Expr:
+    op: BinaryOp = "add"
+    match a, b:
+        case Ramp(base, step, lanes), Ramp(other, by, _):
+            return Ramp(binary(op, base, other), binary(op, step, by), lanes)
+        case Ramp(base, step, lanes), Broadcast(value, _):
+            return Ramp(binary(op, base, value), step, lanes)
+        case Ramp(base, step, lanes), _ if dtypes.lanes(b.dtype) == 1:
+            return Ramp(binary(op, base, b), step, lanes)
+        case Broadcast() | _, Ramp() if not isinstance(a, Ramp):
+            return _plus(b, a)
+    return binary(op, a, b)
