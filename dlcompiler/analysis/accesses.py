@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -13,9 +13,11 @@ from dlcompiler.errors import InternalError
 from dlcompiler.ir import (
     Allocate,
     Assert,
+    Binary,
     Broadcast,
     Buffer,
     Cast,
+    Compare,
     Const,
     Expr,
     For,
@@ -122,9 +124,10 @@ def collect_accesses(func: PrimFunc) -> Accesses:
 def has_concurrent_loops(func: PrimFunc) -> bool:
     """Tell whether any iterations, or lanes of a store, may run in any order."""
     return any(
-        (isinstance(node, For) and node.kind in ("parallel", "vectorized"))
-        or (isinstance(node, Store) and lanes_of(node.indices) > 1)
-        for node in _statements(func.body)
+        stmt.kind in ("parallel", "vectorized")
+        if isinstance(stmt, For)
+        else isinstance(stmt, Store) and lanes_of(stmt.indices) > 1
+        for stmt in _statements(func.body)
     )
 
 
@@ -133,7 +136,13 @@ def _statements(body: Stmt) -> Iterator[Stmt]:
     while stack:
         stmt = stack.pop()
         yield stmt
-        stack.extend(child for child in children(stmt) if isinstance(child, Stmt))
+        match stmt:
+            case For() | Allocate() | Let():
+                stack.append(stmt.body)
+            case If(_, then, otherwise):
+                stack += [then] if otherwise is None else [then, otherwise]
+            case Seq(statements):
+                stack += statements
 
 
 @dataclass(slots=True)
@@ -291,10 +300,15 @@ def _differs_by_lane(index: Expr) -> bool:
     return False
 
 
-def _operands(expr: Expr) -> Iterator[Expr]:
-    for child in children(expr):
-        assert isinstance(child, Expr)
-        yield child
+def _operands(expr: Expr) -> Iterable[Expr]:
+    match expr:
+        case Binary() | Compare() | Logical():
+            return (expr.a, expr.b)
+        case Load(_, indices, None):
+            return indices
+        case Cast(value) | Not(value) | Broadcast(value):
+            return (value,)
+    return (child for child in children(expr) if isinstance(child, Expr))
 
 
 def _in_lane(expr: Expr, place: _Place) -> Expr:

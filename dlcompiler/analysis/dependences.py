@@ -94,11 +94,11 @@ def carried(
     """
     if loop.size is not None and loop.size < 2:
         return
+    if not any(access.is_write for access in group):
+        return
+    if has_owner(loop, group, analyzer):
+        return
     distinct = _distinct(group, keep_reads=with_distance)
-    if not any(access.is_write for access in distinct):
-        return
-    if has_owner(loop, distinct, analyzer):
-        return
     pairs = [(a, b) for a in distinct for b in distinct if a.is_write or b.is_write]
     for source, sink in pairs[:MAX_PAIRS]:
         found = find_meeting(loop, source, sink, analyzer, with_distance=with_distance)

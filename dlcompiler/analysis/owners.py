@@ -24,7 +24,7 @@ from typing import TypeAlias
 from dlcompiler.analysis.accesses import Access, Loop
 from dlcompiler.arith import Affine, Analyzer, Interval
 from dlcompiler.arith.affine import AtomKey, Term, atom_key
-from dlcompiler.ir import Binary, Compare, Expr, Load, Var, free_vars, walk
+from dlcompiler.ir import Binary, Compare, Expr, Load, Var, walk
 
 Recipe: TypeAlias = tuple[Hashable, ...]
 ZERO, ONE = Affine.of_constant(0), Affine.of_constant(1)
@@ -105,7 +105,6 @@ class _Owners:
         self.moving = moving
         """Variables of the loop and of those inside it."""
         self.analyzer = analyzer
-        self.fixed: dict[AtomKey, bool] = {}
 
     def is_unique(self, accesses: Sequence[Access]) -> bool:
         """Tell whether one recipe gives the iteration from the element for all accesses."""
@@ -132,12 +131,7 @@ class _Owners:
         """Tell whether an atom has one value in all iterations of the loop."""
         if isinstance(atom, Var):
             return atom not in self.moving
-        key = atom_key(atom)
-        known = self.fixed.get(key)
-        if known is None:
-            known = not (free_vars(atom) & self.moving or has_load(atom))
-            self.fixed[key] = known
-        return known
+        return self.moving.isdisjoint(self.analyzer.vars_of(atom)) and not has_load(atom)
 
 
 def has_load(expr: Expr) -> bool:
@@ -180,7 +174,8 @@ class _Reader:
     def read(self) -> set[Recipe]:
         """Return the recipes for the iteration."""
         for number, index in enumerate(self.access.indices):
-            self.number(self.analyzer.affine(index), ("index", number))
+            if self.owners.loop.var in self.analyzer.vars_of(index):
+                self.number(self.analyzer.affine(index), ("index", number))
         return self.found
 
     def number(self, number: Affine, recipe: Recipe) -> None:
@@ -200,7 +195,7 @@ class _Reader:
                 if window.is_clear(analyzer):
                     own = ("digit", *base, _key(modulus), _key(digit.weight))
                     self.windows[own] = window
-                    self.known(digit.key, digit.atom, own)
+                    self.known(digit.atom, own)
             modulus = _divisor(modulus, digit.weight)
 
     def sorted_terms(self, number: Affine) -> tuple[Hashable, list[_Place]]:
@@ -211,13 +206,16 @@ class _Reader:
             if not parts:
                 fixed.append((key, term.factor))
                 continue
-            atom, others = term.atom, tuple[Expr, ...]()
-            if len(parts) == 1:
-                atom = parts[0]
+            atom, own_key, others = term.atom, key, tuple[Expr, ...]()
+            if len(parts) == 1 < len(term.parts):
+                atom, own_key = parts[0], atom_key(parts[0])
                 others = tuple(part for part in term.parts if part is not atom)
             weight = Affine.of_product(others, term.factor)
-            own = moving.setdefault(atom_key(atom), _Place(atom_key(atom), atom, Affine({}), ()))
-            moving[own.key] = own.plus(weight, (key, term))
+            own = moving.get(own_key)
+            if own is None:
+                moving[own_key] = _Place(own_key, atom, weight, ((key, term),))
+            else:
+                moving[own_key] = own.plus(weight, (key, term))
         return frozenset(fixed), sorted(moving.values(), key=_Place.rank, reverse=True)
 
     def ends(self, part: Affine, below: Affine | None, analyzer: Analyzer) -> Ends | None:
@@ -256,7 +254,7 @@ class _Reader:
             best = Interval(max(best.low, low), min(best.high, high))
         return best
 
-    def known(self, key: AtomKey, atom: Expr, recipe: Recipe) -> None:
+    def known(self, atom: Expr, recipe: Recipe) -> None:
         """Note that an atom can be computed, and what follows from that."""
         if atom is self.owners.loop.var:
             self.found.add(recipe)
