@@ -46,7 +46,7 @@ class Walk:
         """Apply a random legal move, with random parameters."""
         computed = [s for s in self.schedule.stages if not s.state.is_placeholder]
         inputs = [s for s in self.schedule.stages if s.state.is_placeholder]
-        stage = self.rng.choice(inputs if self.rng.random() < 0.05 else computed).name
+        stage = self.rng.choice(inputs if inputs and self.rng.random() < 0.05 else computed).name
         candidates = candidates_of(self.schedule, stage)
         if not candidates:
             return
