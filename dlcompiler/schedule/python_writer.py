@@ -75,6 +75,13 @@ class _Writer:
                 self.tensors[node.result] = self.variable(stage.name)
                 self.lines.append(f"{self.tensors[node.result]} = {call}")
                 self.stage_axes(stage)
+            case (Tensor(), *_) as tensors:
+                stage = node.state.producer_of(tensors[0])
+                for tensor in tensors:
+                    self.tensors[tensor] = self.variable(tensor.name)
+                names = ", ".join(self.tensors[tensor] for tensor in tensors)
+                self.lines.append(f"{names} = {call}")
+                self.stage_axes(stage)
             case Axis():
                 self.lines.append(f"{self.bind(node.result, node.step.stage)} = {call}")
             case axes:
@@ -105,7 +112,10 @@ class _Writer:
     def cache(self, state: State, step: Step) -> str:
         """Return the call of a method of the schedule that takes a tensor and a scope."""
         tensors = state.stage(step.stage).tensors
-        parts = [self.tensors[tensors[step.args.get("output", 0)]], _quoted(step.args["scope"])]
+        subject = self.tensors[tensors[step.args.get("output", 0)]]
+        if step.primitive == "cache_write" and len(tensors) > 1:
+            subject = f"[{', '.join(self.tensors[tensor] for tensor in tensors)}]"
+        parts = [subject, _quoted(step.args["scope"])]
         if "readers" in step.args:
             readers = [self.tensors[state.stage(name).tensor] for name in step.args["readers"]]
             parts.append(f"[{', '.join(readers)}]")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +17,11 @@ from dlcompiler.schedule.primitives import REGISTRY, Making, Primitive, primitiv
 from dlcompiler.schedule.stage import Stage
 from dlcompiler.schedule.state import State, Step, child_id, initial_state
 from dlcompiler.schedule.trace import Trace, encode, trace_of
-from dlcompiler.schedule.validity import Obligation, obligations, problems
+from dlcompiler.schedule.validity import MAX_STAGES, Obligation, obligations, problems
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Pending, Verdict
 from dlcompiler.te import Operation, Tensor, post_order
 
 Listener = Callable[["Schedule"], None]
-MAX_STAGES = 200  # passes recurse into the allocations: Python stops them at about 1000 frames
 
 
 def create_schedule(ops: Operation | Tensor | Iterable[Operation | Tensor]) -> Schedule:
@@ -297,15 +296,29 @@ class Schedule:
                         got=f"axis {axis.name}",
                         hint="take the axes from this schedule's own stages and steps",
                     )
-                if not has_axis(self.state, axis):
-                    made, hint = self.undone_step(functools.partial(has_axis, axis=axis))
+                if has_axis(self.state, axis):
+                    continue
+                if replaced := self._replaced(axis):
                     return Illegal(
                         "structural",
-                        "the axis was made by an undone step",
-                        got=f"axis {axis.name}, made by: {made}",
-                        hint=hint,
+                        "the axis is gone: its stage has other loops now",
+                        got=f"axis {axis.name}, gone since: {replaced}",
+                        hint="take the loops that the stages have now: s[C].leaf_iter_vars",
                     )
+                made, hint = self.undone_step(functools.partial(has_axis, axis=axis))
+                return Illegal(
+                    "structural",
+                    "the axis was made by an undone step",
+                    got=f"axis {axis.name}, made by: {made}",
+                    hint=hint,
+                )
         return None
+
+    def _replaced(self, axis: Axis) -> str | None:
+        """Return the step on the way to the cursor that took an axis away, if one did."""
+        path = self._node.path()
+        had = [has_axis(node.state, axis) for node in path]
+        return path[had.index(False, had.index(True))].title() if True in had else None
 
     def _operation(self, name: str, stage: str, args: Mapping[str, Any]) -> str:
         values = [v if isinstance(v, tuple) else (v,) for v in args.values()]
@@ -344,23 +357,43 @@ class Schedule:
         result: Tensor = self.apply("cache_read", stage, args)
         return result
 
-    def cache_write(self, tensor: Tensor, scope: str) -> Tensor:
+    def cache_write(self, tensor: Tensor | Sequence[Tensor], scope: str) -> Any:
         """Compute a tensor in a buffer of its own; see `primitives.cache_write`.
 
         Parameters
         ----------
         tensor
-            The tensor to cache.
+            The tensor to cache; of an operation of several outputs, the list of all of them.
         scope
             Memory of the new buffer: ``local`` or ``global``.
 
         Returns
         -------
-        Tensor
-            The tensor of the new stage.
+        Tensor or list of Tensor
+            The tensors of the new stage: as many as were given.
         """
-        result: Tensor = self.apply("cache_write", self[tensor].name, {"scope": scope})
-        return result
+        items = tuple(tensor) if isinstance(tensor, list | tuple) else (tensor,)
+        stage = self._stage_of_all("cache_write", items)
+        result = self.apply("cache_write", stage, {"scope": scope})
+        made = result if isinstance(result, tuple) else (result,)
+        return list(made) if isinstance(tensor, list | tuple) else made[0]
+
+    def _stage_of_all(self, name: str, tensors: tuple[Tensor, ...]) -> str:
+        """Return the stage whose outputs are `tensors`, all of them."""
+        stages = [self[tensor] for tensor in tensors]
+        if not all(isinstance(tensor, Tensor) for tensor in tensors):
+            raise ScheduleError(f"{name} {stages[0].name}", "not a tensor", got=repr(tensors[0]))
+        count = len(stages[0].state.tensors) if stages else 0
+        given = {(tensor.op, tensor.value_index) for tensor in tensors}
+        if len({stage.name for stage in stages}) == 1 and len(given) == len(tensors) == count:
+            return stages[0].name
+        outputs = ", ".join(tensor.name for tensor in stages[0].state.tensors) if stages else ""
+        raise ScheduleError(
+            f"{name} {stages[0].name if stages else ''}".rstrip(),
+            "takes all outputs of one operation",
+            got=", ".join(tensor.name for tensor in tensors) or "no tensor",
+            hint=f"s.{name}([{outputs}], …)" if count > 1 else None,
+        )
 
     # -- asking ------------------------------------------------------------------------------------
 
@@ -407,6 +440,8 @@ class Schedule:
         head = args[0]
         if isinstance(head, Stage):
             return head.name, args[1:]
+        if isinstance(head, list | tuple):
+            return self._stage_of_all(name, tuple(head)), args[1:]
         if isinstance(head, Tensor | Operation):
             return self[head].name, args[1:]
         if not isinstance(head, Axis):

@@ -7,15 +7,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dlcompiler.ir import Axis
+from dlcompiler.ir.stmt import extent_product
 from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.inlining import consumers
 from dlcompiler.schedule.state import AttachedAt, StageState, State
 from dlcompiler.schedule.verdict import Illegal
+from dlcompiler.te.definition import MAX_ELEMENTS
 
 MAX_LOOPS = 100
 """Passes recurse into loops, and Python stops them at about 1,000 frames."""
 MAX_EXTENT = 2**48
 """Index arithmetic on 64 bits cannot overflow then."""
+MAX_STAGES = 200
+"""Passes recurse into the allocations."""
 MAX_COPIES = 1024
 """Compile time grows faster than the copies: 1,024 vector statements take about a second."""
 
@@ -57,6 +61,7 @@ def problems(state: State) -> Iterator[Illegal]:
         yield from _depth_problems(state, stage)
         if isinstance(stage.attachment, AttachedAt):
             yield from _attachment_problems(state, stage, stage.attachment)
+    yield from _size_problems(state)
     yield from _unrolling_problems(state)
 
 
@@ -88,6 +93,26 @@ def _extent_problems(stage: StageState) -> Iterator[Illegal]:
                 "the loop would be too long",
                 got=f"{stage.label(leaf)}, extent {leaf.extent}",
                 hint=f"split by factors that divide the extent; at most {MAX_EXTENT} iterations",
+            )
+
+
+def _size_problems(state: State) -> Iterator[Illegal]:
+    """Yield what caches, and layouts padded for splits that do not divide, let grow too far."""
+    if len(state.stages) > MAX_STAGES:
+        yield Illegal(
+            "limit",
+            "the schedule would have too many stages",
+            got=f"{len(state.stages)}",
+            hint=f"cache fewer tensors: at most {MAX_STAGES} stages",
+        )
+    for stage in state.stages:
+        size = extent_product(stage.tensor.shape)
+        if isinstance(size, int) and size > MAX_ELEMENTS:
+            yield Illegal(
+                "limit",
+                f"{stage.name} would be too large",
+                got=f"{size} elements",
+                hint=f"split by factors that divide the extents; at most {MAX_ELEMENTS} elements",
             )
 
 

@@ -19,12 +19,8 @@ def test_every_move_is_judged_after_a_reorder(shifted):
     s, C, k, r = shifted
     s[C].reorder(r, k)
     assert [repr(move) for move in s.moves(C) if move.primitive == "cache_write"] == [
-        "Move(cache_write, C, global: Illegal(kind='structural', reason='the loops of C have been "
-        "changed already', hint='call cache_write first, then schedule both stages', got=None, "
-        "because=None))",
-        "Move(cache_write, C, local: Illegal(kind='structural', reason='the loops of C have been "
-        "changed already', hint='call cache_write first, then schedule both stages', got=None, "
-        "because=None))",
+        "Move(cache_write, C, global)",
+        "Move(cache_write, C, local)",
     ]
 
 

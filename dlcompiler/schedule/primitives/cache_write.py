@@ -9,65 +9,168 @@
                                             C[i] = C.local[i]
 
 The computation moves to the new stage ``C.local`` with fresh data axes and the same reduction
-axes; C keeps its data axes and becomes the copy. Legal before C's loops are changed.
+loops; C becomes the copy, and has plain loops over its axes again.
+
+The data loops are the dimensions of the new buffer. After splits, fuses and reorders the buffer
+has that layout, padded where a split does not divide; ``compute_inline`` of C then lets its
+readers read the buffer itself. *Before*, then *after* ``split(j, 4)``, ``reorder(jo, i, ji)``
+and ``s.cache_write(C, "global")``::
+
+    for i in range(8):                  for j.outer.c in range(2):
+        for j in range(8):                  for i.c in range(8):
+            C[i, j] = A[i, j]                   for j.inner.c in range(4):
+                                                    C.global[j.outer.c, i.c, j.inner.c] = …
+                                        for i in range(8):
+                                            for j in range(8):
+                                                C[i, j] = C.global[j // 4, i, j % 4]
+
+Several outputs of one operation are cached together: ``s.cache_write([C, D], "local")``. Legal
+unless an annotation of a data loop would be lost.
 In TVM ``cache_write``, in Halide ``Func.in`` of the result.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
-from dlcompiler.ir import TensorLoad, substitute
-from dlcompiler.schedule.primitives.base import Making, Primitive, answering, require_scope
-from dlcompiler.schedule.state import StageState, State, new_stage, same_axes, unique_name
+from dlcompiler.ir import (
+    Axis,
+    Const,
+    Expr,
+    IfThenElse,
+    Reduce,
+    TensorLoad,
+    const,
+    logical,
+    substitute,
+)
+from dlcompiler.schedule.inlining import Bodies, results_of
+from dlcompiler.schedule.primitives.base import (
+    Making,
+    Primitive,
+    answering,
+    require_plain,
+    require_scope,
+)
+from dlcompiler.schedule.relations import axes_of, guards, inward, outward, ranged
+from dlcompiler.schedule.state import StageState, State, new_stage, unique_name
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 from dlcompiler.te import ComputeOp, Tensor
 
 
 @answering
 def check(state: State, stage: StageState, *, scope: Any) -> Verdict:
-    """Refuse inputs, inlined stages, stages whose loops were changed, and unknown scopes."""
+    """Refuse inputs, inlined stages, stages with annotated data loops, and unknown scopes."""
     if stage.is_placeholder:
         return Illegal("structural", f"{stage.name} is an input: it is not computed")
     require_scope(scope)
     if stage.is_inlined:
         return Illegal("structural", f"{stage.name} is inlined: it is not stored")
-    loops = (*stage.op.axis, *stage.op.reduce_axis)
-    if stage.relations or stage.kinds or not same_axes(stage.leaves, loops):
-        return Illegal(
-            "structural",
-            f"the loops of {stage.name} have been changed already",
-            hint="call cache_write first, then schedule both stages",
-        )
+    for leaf in stage.leaves:
+        if leaf.kind == "data":
+            require_plain(stage, leaf)
     return LEGAL
 
 
-def apply(state: State, stage: StageState, making: Making, *, scope: str) -> tuple[State, Tensor]:
-    """Return the next state and the tensor that is computed in `scope`."""
+def apply(
+    state: State, stage: StageState, making: Making, *, scope: str
+) -> tuple[State, Tensor | tuple[Tensor, ...]]:
+    """Return the next state and the tensors that are computed in `scope`."""
     op = stage.op
     assert isinstance(op, ComputeOp)
+    layout = _Layout.of(stage, making)
     name = unique_name(f"{stage.name}.{scope}", (s.name for s in state.stages))
-    fresh = tuple(making.axis(f"{a.name}.c", a.static_extent, "data") for a in op.axis)
-    values = {old.var: new.var for old, new in zip(op.axis, fresh, strict=True)}
-    cached = ComputeOp(name, fresh, tuple(substitute(b, values) for b in op.bodies), op.tag)
-    tensor = cached.output(0)
-    place = tuple(axis.var for axis in op.axis)
-    copy = ComputeOp(op.name, op.axis, tuple(TensorLoad(t, place) for t in cached.outputs), op.tag)
-    cache_stage = new_stage(cached, name, scope=scope)
-    writer = StageState(
-        stage.name,
-        stage.tensors,
-        copy,
+    cached = ComputeOp(name, layout.axes, layout.bodies(op), op.tag)
+    copies = tuple(TensorLoad(tensor, layout.place) for tensor in cached.outputs)
+    writer = replace(
+        stage,
+        op=ComputeOp(op.name, op.axis, copies, op.tag),
         leaves=op.axis,
+        relations=(),
+        kinds={},
         paths={axis: stage.paths[axis] for axis in op.axis},
-        attachment=stage.attachment,
-        scope=stage.scope,
-        is_output=stage.is_output,
     )
     stages: list[StageState] = []
     for item in state.stages:
-        stages.extend((cache_stage, writer) if item is stage else (item,))
-    return State(making.state_id, tuple(stages)), tensor
+        stages.extend(
+            (_cache_stage(stage, cached, layout, scope), writer) if item is stage else (item,)
+        )
+    outputs = cached.outputs
+    return State(making.state_id, tuple(stages)), outputs if len(outputs) > 1 else outputs[0]
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The dimensions of the cache, one for each data loop of the stage."""
+
+    fresh: dict[Axis, Axis]
+    """For each data loop, outermost first, the axis that takes its place."""
+    values: dict[Axis, Expr]
+    """The stage's own data axes, in terms of the fresh ones."""
+    condition: Expr | None
+    """Where a point of the cache is one of the stage; None when everywhere."""
+    place: tuple[Expr, ...]
+    """Where the cache holds a point of the stage's own axes."""
+
+    @staticmethod
+    def of(stage: StageState, making: Making) -> _Layout:
+        loops = [leaf for leaf in stage.leaves if leaf.kind == "data"]
+        fresh = {a: making.axis(f"{stage.paths[a]}.c", a.extent, "data") for a in loops}
+        known: dict[Axis, Expr] = {old: new.var for old, new in fresh.items()}
+        analyzer = ranged({axis.var: axis.extent for axis in (*fresh.values(), *stage.op.axis)})
+        values = outward(stage.relations, known)
+        conditions = guards(stage.relations, values)
+        points = inward(stage.relations, {axis: axis.var for axis in stage.op.axis})
+        return _Layout(
+            fresh,
+            {axis: analyzer.simplify(values[axis]) for axis in stage.op.axis},
+            analyzer.simplify(logical("and", *conditions)) if conditions else None,
+            tuple(analyzer.simplify(points[leaf]) for leaf in loops),
+        )
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        return tuple(self.fresh.values())
+
+    def bodies(self, op: ComputeOp) -> Bodies:
+        """Return the bodies over the fresh axes; what is only padding has some value, too."""
+        values = {axis.var: value for axis, value in self.values.items()}
+        head = substitute(op.bodies[0], values)
+        if isinstance(head, Reduce):
+            return results_of(self.guarded(head), len(op.bodies))
+        bodies = (head, *(substitute(body, values) for body in op.bodies[1:]))
+        if self.condition is None:
+            return bodies
+        zeros = [const(0, body.dtype) for body in bodies]
+        pairs = zip(bodies, zeros, strict=True)
+        return tuple(IfThenElse(self.condition, body, zero) for body, zero in pairs)
+
+    def guarded(self, body: Reduce) -> Reduce:
+        if self.condition is None:
+            return body
+        both = [self.condition] if body.condition is None else [self.condition, body.condition]
+        identities = body.reducer.identity_of(body.values)
+        init = tuple(
+            start if isinstance(start, Const) else IfThenElse(self.condition, start, identity)
+            for start, identity in zip(body.init, identities, strict=False)
+        )
+        return replace(body, condition=logical("and", *both), init=init)
+
+
+def _cache_stage(stage: StageState, cached: ComputeOp, layout: _Layout, scope: str) -> StageState:
+    """Return the new stage: its loops stand in the old order, and reductions stay as they were."""
+    reduced = {axis: path for axis, path in stage.paths.items() if axis.kind == "reduce"}
+    names: dict[Axis, str] = {}
+    for axis in cached.axis:
+        names[axis] = unique_name(axis.name, (*names.values(), *reduced.values()))
+    return replace(
+        new_stage(cached, cached.name, scope=scope),
+        leaves=tuple(layout.fresh.get(leaf, leaf) for leaf in stage.leaves),
+        relations=tuple(r for r in stage.relations if axes_of(r)[0].kind == "reduce"),
+        kinds=stage.kinds,
+        paths={**names, **reduced},
+    )
 
 
 CACHE_WRITE = Primitive("cache_write", {"scope": "text"}, check, apply)

@@ -1,0 +1,94 @@
+"""How the axes of a stage follow from each other through its splits and fuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from dlcompiler.arith import Analyzer, Interval
+from dlcompiler.ir import Axis, Expr, Extent, Var, binary, compare
+from dlcompiler.ir.stmt import extent_binary, extent_expr
+from dlcompiler.schedule.state import Fuse, Relation, Split
+
+
+def outward(relations: Sequence[Relation], values: Mapping[Axis, Expr]) -> dict[Axis, Expr]:
+    """Return `values`, of some leaves, with those of the axes that the leaves come from.
+
+    All axes count from 0, and have the extents that they were created with.
+    """
+    result = dict(values)
+    for relation in reversed(relations):
+        match relation:
+            case Split(parent, outer, inner, _, _) if outer in result and inner in result:
+                step = binary("mul", result[outer], extent_expr(inner.extent))
+                result[parent] = binary("add", step, result[inner])
+            case Fuse(outer, inner, fused) if fused in result:
+                count = extent_expr(_at_least_one(inner.extent))
+                result[outer] = binary("floordiv", result[fused], count)
+                result[inner] = binary("floormod", result[fused], count)
+    return result
+
+
+def inward(relations: Sequence[Relation], values: Mapping[Axis, Expr]) -> dict[Axis, Expr]:
+    """Return `values`, of some axes, with those of the leaves that come from them."""
+    result = dict(values)
+    for relation in relations:
+        match relation:
+            case Split(parent, outer, inner, _, _) if parent in result:
+                count = extent_expr(_at_least_one(inner.extent))
+                result[outer] = binary("floordiv", result[parent], count)
+                result[inner] = binary("floormod", result[parent], count)
+            case Fuse(outer, inner, fused) if outer in result and inner in result:
+                step = binary("mul", result[outer], extent_expr(inner.extent))
+                result[fused] = binary("add", step, result[inner])
+    return result
+
+
+def guards(relations: Sequence[Relation], values: Mapping[Axis, Expr]) -> list[Expr]:
+    """Return the conditions that keep splits which do not divide inside their axes.
+
+    Under them each point of the axes is reached by exactly one point of the leaves.
+    """
+    result = []
+    for relation in relations:
+        if not isinstance(relation, Split) or relation.parent not in values:
+            continue
+        parent, product = relation.parent, _product(relation)
+        if not (isinstance(product, int) and product == parent.extent):
+            result.append(compare("lt", values[parent], extent_expr(parent.extent)))
+    return result
+
+
+def related(relations: Sequence[Relation], axes: Iterable[Axis]) -> set[Axis]:
+    """Return `axes` and all that relations tie to them, in either direction."""
+    found = set(axes)
+    size = -1
+    while size != len(found):
+        size = len(found)
+        for relation in relations:
+            if found.intersection(axes_of(relation)):
+                found.update(axes_of(relation))
+    return found
+
+
+def axes_of(relation: Relation) -> tuple[Axis, Axis, Axis]:
+    """Return the three axes of a relation."""
+    match relation:
+        case Split(parent, outer, inner, _, _):
+            return parent, outer, inner
+        case Fuse(outer, inner, fused):
+            return outer, inner, fused
+
+
+def ranged(extents: Mapping[Var, Extent]) -> Analyzer:
+    """Return an analyzer that knows variables which run from 0 to below an extent."""
+    known = {v: Interval(0, max(e - 1, 0)) for v, e in extents.items() if isinstance(e, int)}
+    symbolic = {v: e for v, e in extents.items() if isinstance(e, Expr)}
+    return Analyzer(known, symbolic)
+
+
+def _product(relation: Split) -> Extent:
+    return extent_binary("mul", relation.outer.extent, relation.inner.extent)
+
+
+def _at_least_one(extent: Extent) -> Extent:
+    return max(extent, 1) if isinstance(extent, int) else extent
