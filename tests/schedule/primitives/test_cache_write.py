@@ -257,7 +257,7 @@ def test_refuses_more_stages_than_passes_can_walk(refusal):
         T = increased(T)
     s = create_schedule(T.op)
     assert refusal(s.cache_write, T, "local") == (
-        f"cache_write {T.name}: the schedule would have too many stages\n"
+        f"cache_write {s[T].name}: the schedule would have too many stages\n"
         "  got       201\n"
         "  hint      cache fewer tensors: at most 200 stages"
     )
