@@ -1,0 +1,80 @@
+"""The arguments of steps: which ones a primitive takes, and how a refusal names them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dlcompiler.errors import ScheduleError
+from dlcompiler.ir import Axis
+from dlcompiler.schedule.primitives import REGISTRY, Primitive, primitive
+from dlcompiler.schedule.state import State
+from dlcompiler.schedule.verdict import Illegal
+
+
+def operation_title(state: State, name: str, stage: str, args: Mapping[str, Any]) -> str:
+    """Return what a step would be, in words: the head of its refusal."""
+    values = [v if isinstance(v, tuple) else (v,) for v in args.values()]
+    axes = [axis for value in values for axis in value if isinstance(axis, Axis)]
+    parent = args.get("parent", stage)
+    paths = state.stage(parent if state.has_stage(parent) else stage).paths
+    names = [paths.get(axis, axis.name) for axis in axes]
+    if not names:
+        return f"{name} {stage}"
+    if name == "compute_at":
+        return f"{name} {stage} at {args['parent']}.{names[0]}"
+    if len(names) == 1:
+        return f"{name} {stage}.{names[0]}"
+    return f"{name} {stage} ({', '.join(names)})"
+
+
+def known_primitive(operation: str, name: str) -> Primitive:
+    """Return a primitive by its name, or say which ones there are."""
+    if name in REGISTRY:
+        return primitive(name)
+    raise ScheduleError(operation, "no such primitive", expected=", ".join(sorted(REGISTRY)))
+
+
+def wrong_arguments(item: Primitive, state: State, args: Mapping[str, Any]) -> Illegal | None:
+    """Refuse arguments that are missing, that the primitive does not have, or of a wrong type."""
+    if missing := item.missing(args):
+        return Illegal("structural", f"{' and '.join(missing)} must be given")
+    if unknown := [name for name in args if name not in item.parameters]:
+        hint = f"the arguments are: {', '.join(item.parameters)}"
+        return Illegal("structural", f"no argument is called {unknown[0]}", hint=hint)
+    for name, value in args.items():
+        kind = item.parameters[name]
+        if kind == "stages":
+            if refused := _wrong_stages(state, name, value):
+                return refused[0]  # `Illegal` is falsy
+            continue
+        if kind == "axes" and not isinstance(value, tuple):
+            return Illegal("structural", f"{name} must be a tuple of axes", got=repr(value))
+        if kind == "stage" and not (isinstance(value, str) and state.has_stage(value)):
+            known = ", ".join(stage.name for stage in state.stages)
+            return Illegal(
+                "structural", "no such stage", got=repr(value), hint=f"there are {known}"
+            )
+    return None
+
+
+def _wrong_stages(state: State, name: str, value: object) -> tuple[Illegal, ...]:
+    """Refuse what is not a tuple of the names of stages; () when it is."""
+    known = [stage.name for stage in state.stages]
+    if not isinstance(value, tuple) or not all(isinstance(item, str) for item in value):
+        return (Illegal("structural", f"{name} must be a tuple of stages", got=repr(value)),)
+    unknown = [item for item in value if item not in known]
+    hint = f"there are {', '.join(known)}"
+    return tuple(Illegal("structural", "no such stage", hint, repr(item)) for item in unknown)
+
+
+def has_axis(state: State, axis: Axis) -> bool:
+    """Tell whether some stage has, or once had, an axis."""
+    return any(axis in stage.paths for stage in state.stages)
+
+
+def refusal(operation: str, verdict: Illegal) -> ScheduleError:
+    """Return the error that says why a step is illegal."""
+    return ScheduleError(
+        operation, verdict.reason, got=verdict.got, because=verdict.because, hint=verdict.hint
+    )
