@@ -30,7 +30,7 @@ from dlcompiler.ir import (
     substitute,
     walk,
 )
-from dlcompiler.ir.expr import BinaryOp, CompareOp
+from dlcompiler.ir.expr import BinaryOp, CompareOp, fold_index
 from dlcompiler.ir.rewrite import Node, map_children
 
 TRUE, FALSE = Const(True, "bool"), Const(False, "bool")
@@ -178,7 +178,7 @@ class Analyzer:
 
     # -- affine forms --------------------------------------------------------------------------
 
-    def _affine(self, expr: Expr) -> Affine:
+    def _affine(self, expr: Expr) -> Affine:  # noqa: C901 - one case per node
         match expr:
             case Const(value, _):
                 return Affine.of_constant(int(value))
@@ -195,8 +195,10 @@ class Analyzer:
                 return divide(op, self.affine(a), self.affine(b), self)
             case Binary("min" | "max" as op, a, b):
                 return extremum(op, self.affine(a), self.affine(b), self)
-            case Binary(op, a, b):
+            case Binary("truncdiv" | "truncmod" as op, a, b):
                 return truncated(op, self.affine(a), self.affine(b), self)
+            case Binary(op, a, b):
+                return bitwise(op, self.affine(a), self.affine(b))
         match map_children(expr, self._visit):
             case Select(Const(value, _), a, b) | IfThenElse(Const(value, _), a, b):
                 return self.affine(a if value else b)
@@ -282,6 +284,13 @@ def extremum(op: BinaryOp, a: Affine, b: Affine, analyzer: Analyzer) -> Affine:
         return a if op == "min" else b
     if analyzer.decide("ge", difference):
         return b if op == "min" else a
+    return Affine.of_atom(Binary(op, a.to_expr(), b.to_expr()))
+
+
+def bitwise(op: BinaryOp, a: Affine, b: Affine) -> Affine:
+    """Return ``&``, ``|`` or ``^``: a number of two numbers."""
+    if a.is_constant and b.is_constant:
+        return Affine.of_constant(fold_index(op, a.constant, b.constant))
     return Affine.of_atom(Binary(op, a.to_expr(), b.to_expr()))
 
 

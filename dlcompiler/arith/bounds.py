@@ -8,13 +8,15 @@ from typing import TypeAlias
 from dlcompiler.arith.interval import EVERYTHING, Interval
 from dlcompiler.arith.laws import c, d, law, x, y, z
 from dlcompiler.ir import Logical, binary
-from dlcompiler.ir.expr import BinaryOp
+from dlcompiler.ir.expr import BITWISE, BinaryOp
 
 Rule: TypeAlias = Callable[[Interval, Interval], Interval]
 
 
 def bounds_of_operation(op: BinaryOp, a: Interval, b: Interval) -> Interval:
     """Return an interval that holds ``a op b`` for all values of the operands."""
+    if op in BITWISE:
+        return a.bitwise(op, b)
     rule = BOUNDS.get(op)
     return EVERYTHING if rule is None else rule(a, b)
 

@@ -14,6 +14,7 @@ The whole grammar::
               | Assert(condition, message)
     Expr      = Const(value, dtype) | Var(name, dtype)
               | Binary(op, a, b)    op: add sub mul div floordiv floormod truncdiv truncmod min max
+                                        bitand bitor bitxor shl shr
               | Compare(op, a, b)   op: eq ne lt le gt ge
               | Logical(op, a, b)   op: and or                | Not(value)
               | Cast(value, dtype)  | Call(name, args, dtype)
@@ -36,6 +37,12 @@ Semantics that every consumer (interpreter, code generator, simplifier) keeps:
   Integer division by zero gives 0 and its remainder 0; ``INT_MIN // -1`` wraps to ``INT_MIN``.
 - ``min`` and ``max`` of floats propagate NaN. Float arithmetic is IEEE; only the contraction of a
   multiply and an add into one FMA is allowed.
+- Bit operations are on two's complement, of an index on as many bits as it needs. A shift by the
+  width or more, or by less than 0, shifts everything out: 0, and -1 for ``shr`` of a negative
+  number. ``shr`` of a signed integer keeps the sign. Shifts of an index, and its lowest bits, are
+  built as the product, floor division or ``floormod`` that they are.
+- Operations on float16 and bfloat16 round each time; those of bfloat16 are done in float32. The
+  functions of a `Call` are listed in `dlcompiler.ir.functions`.
 - A float is converted to an integer by truncation that saturates; NaN becomes 0.
 - A vector dtype is written ``float32x8``. The lanes of a vectorized loop run in any order.
 """
@@ -54,7 +61,6 @@ from dlcompiler.ir.expr import (
     Load,
     Logical,
     Not,
-    Operators,
     Ramp,
     Reduce,
     Reducer,
@@ -71,6 +77,7 @@ from dlcompiler.ir.expr import (
     logical,
 )
 from dlcompiler.ir.func import PrimFunc
+from dlcompiler.ir.operators import Operators
 from dlcompiler.ir.printer import Printed, format_expr, print_func
 from dlcompiler.ir.rewrite import (
     combine,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,6 +17,7 @@ from typing import (
     Literal,
     Protocol,
     TypeAlias,
+    TypeGuard,
     TypeVar,
     dataclass_transform,
     get_args,
@@ -26,13 +28,15 @@ import numpy as np
 from dlcompiler import dtypes
 from dlcompiler.display import render
 from dlcompiler.errors import ExpressionError
+from dlcompiler.ir.operators import OPERATIONS, Operators
 
 if TYPE_CHECKING:
     from dlcompiler.ir.stmt import Buffer
 
 BinaryOp: TypeAlias = Literal[
-    "add", "sub", "mul", "div", "floordiv", "floormod", "truncdiv", "truncmod", "min", "max"
-]
+    "add", "sub", "mul", "div", "floordiv", "floormod", "truncdiv", "truncmod", "min", "max",
+    "bitand", "bitor", "bitxor", "shl", "shr",
+]  # fmt: skip
 CompareOp: TypeAlias = Literal["eq", "ne", "lt", "le", "gt", "ge"]
 LogicalOp: TypeAlias = Literal["and", "or"]
 AxisKind: TypeAlias = Literal["data", "reduce"]
@@ -40,115 +44,11 @@ Extent: TypeAlias = "int | Expr"
 """A number of iterations or elements: a number where it is known, else an index expression."""
 T = TypeVar("T")
 
-INTEGER_ONLY = frozenset({"floordiv", "floormod", "truncdiv", "truncmod"})
-
-
-class Operators:
-    """Python operators for everything that stands for an expression: nodes, axes, tensors."""
-
-    __slots__ = ()
-    __hash__ = object.__hash__
-    __array_ufunc__ = None  # so that NumPy's numbers leave ``np.float32(2) * x`` to `x`
-
-    def __add__(self, other: Any) -> Any:
-        return operate("add", self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return operate("add", other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return operate("sub", self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return operate("sub", other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return operate("mul", self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return operate("mul", other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return operate("div", self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return operate("div", other, self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return operate("floordiv", self, other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return operate("floordiv", other, self)
-
-    def __mod__(self, other: Any) -> Any:
-        return operate("floormod", self, other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return operate("floormod", other, self)
-
-    def __neg__(self) -> Any:
-        return operate("neg", self)
-
-    def __lt__(self, other: Any) -> Any:
-        return operate("lt", self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return operate("le", self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return operate("gt", self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return operate("ge", self, other)
-
-    def __eq__(self, other: Any) -> Any:
-        if not is_operand(other):
-            return NotImplemented
-        return compare("eq", self, other)
-
-    def __ne__(self, other: Any) -> Any:
-        if not is_operand(other):
-            return NotImplemented
-        return compare("ne", self, other)
-
-    def __bool__(self) -> bool:
-        raise ExpressionError(
-            "truth value of an expression",
-            "it is known only when the program runs",
-            got=str(self),
-            hint="combine conditions with te.all(a, b) or te.any(a, b), choose with "
-            "te.if_then_else(condition, a, b)",
-        )
-
-    def astype(self, dtype: Any) -> Any:
-        """Convert to `dtype`, given by name or as a NumPy dtype."""
-        return cast(self, dtype)
-
-
-class Elementwise(Operators):
-    """What operators apply to element by element, so that the result is of its kind: a tensor.
-
-    Compared by identity: a list of tensors is searched, never computed with.
-    """
-
-    __slots__ = ()
-    __eq__ = object.__eq__
-    __ne__ = object.__ne__
-    __hash__ = object.__hash__
-
-    def __bool__(self) -> bool:
-        return True
-
-    def elementwise(
-        self, operation: str, operands: Sequence[Any], element: Callable[..., Expr]
-    ) -> Any:
-        """Apply `element` to the elements of `operands`, of which some are of this kind."""
-        raise NotImplementedError
-
-    def astype(self, dtype: Any) -> Any:
-        """Convert each element to `dtype`."""
-        name = dtypes.as_dtype(dtype)
-        return self.elementwise("cast", (self,), lambda value: cast(value, name))
+DIVISIONS = frozenset({"floordiv", "floormod", "truncdiv", "truncmod"})
+BITWISE = frozenset({"bitand", "bitor", "bitxor", "shl", "shr"})
+INTEGER_ONLY = DIVISIONS | BITWISE
+MAX_POWER = 64
+MAX_INDEX_SHIFT = 62
 
 
 class Expr(Operators):
@@ -488,13 +388,6 @@ class Reduce(Expr):
 # -- building ---------------------------------------------------------------------------------
 
 
-def is_operand(value: Any) -> bool:
-    """Tell whether `value` can stand in an expression."""
-    if isinstance(value, Elementwise):
-        return False
-    return isinstance(value, Operators | numbers.Real | np.generic) or hasattr(value, "__as_expr__")
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real)
 
@@ -590,7 +483,7 @@ def as_expr(value: Any, like: str | None = None) -> Expr:
     )
 
 
-def _operands(a: Any, b: Any) -> tuple[Expr, Expr]:
+def promoted(a: Any, b: Any) -> tuple[Expr, Expr]:
     """Convert both operands to one dtype and one number of lanes."""
     if isinstance(a, Operators):
         a = as_expr(a)
@@ -609,15 +502,6 @@ def _widen(value: Expr, lanes: int) -> Expr:
     return Broadcast(value, lanes) if lanes > 1 and dtypes.lanes(value.dtype) == 1 else value
 
 
-def operate(operation: str, *operands: Any) -> Any:
-    """Apply an operator of Python: to numbers and expressions, or to whole tensors."""
-    element = _OPERATORS[operation]
-    for operand in operands:
-        if isinstance(operand, Elementwise):
-            return operand.elementwise(operation, operands, element)
-    return element(*operands)
-
-
 def negate(value: Any) -> Expr:
     """Build the negation of a number."""
     expr = as_expr(value)
@@ -630,14 +514,20 @@ def negate(value: Any) -> Expr:
 def binary(op: BinaryOp, a: Any, b: Any) -> Expr:
     """Build an arithmetic expression; operands are promoted to one dtype.
 
+    On conditions ``&`` and ``|`` are ``and`` and ``or``, and ``^`` is ``!=``.
+
     Raises
     ------
     ExpressionError
         If the operands are conditions, or floats where integers are needed.
     """
-    a, b = _operands(a, b)
+    a, b = promoted(a, b)
     element = dtypes.element(a.dtype)
     if dtypes.is_bool(element):
+        if op == "bitxor":
+            return Compare("ne", a, b)
+        if op in ("bitand", "bitor"):
+            return Logical("and" if op == "bitand" else "or", a, b)
         raise ExpressionError(
             f"{op} of conditions",
             "arithmetic on bool is not defined",
@@ -650,46 +540,120 @@ def binary(op: BinaryOp, a: Any, b: Any) -> Expr:
         raise ExpressionError(
             f"{op} of floats", "defined for integers only", got=f"{a} and {b} ({element})"
         )
+    if element == "index" and op in ("shl", "shr"):
+        return _index_shift(op, a, b)
     if element == "index" and isinstance(a, Const) and isinstance(b, Const):
         return index_const(fold_index(op, int(a.value), int(b.value)))
+    if element == "index" and op == "bitand" and _is_mask(b):
+        return Binary("floormod", a, index_const(int(b.value) + 1))
     return Binary(op, a, b)
+
+
+def _is_mask(value: Expr) -> TypeGuard[Const]:
+    """Tell whether this is a number of which the lowest bits are set, and no others."""
+    if not isinstance(value, Const) or value.value < 0:
+        return False
+    return int(value.value) & int(value.value) + 1 == 0
+
+
+def _index_shift(op: BinaryOp, a: Expr, b: Expr) -> Expr:
+    """Shift an index by a number: the product or the floor division that it is."""
+    if not isinstance(b, Const) or not 0 <= b.value <= MAX_INDEX_SHIFT:
+        raise ExpressionError(
+            "shift of an index",
+            "by what is not a small number",
+            got=f"{a} and {b}",
+            expected=f"0 to {MAX_INDEX_SHIFT}",
+            hint="convert it: i.astype('int64')",
+        )
+    return binary("mul" if op == "shl" else "floordiv", a, 2 ** int(b.value))
+
+
+def power(a: Any, b: Any) -> Expr:
+    """Build ``a**b``.
+
+    An integer to a power that is a Python int from 0 to 64 is the product of integers, which wraps;
+    a float to the power 2 the product of floats. Else integers are converted to ``float32``.
+    """
+    if isinstance(b, int) and not isinstance(b, bool):
+        base = as_expr(a)
+        is_integer = dtypes.is_int(base.dtype) or dtypes.is_index(base.dtype)
+        if (is_integer and 0 <= b <= MAX_POWER) or (b == 2 and dtypes.is_float(base.dtype)):
+            return _integer_power(base, b)
+    a, b = promoted(a, b)
+    if dtypes.is_bool(a.dtype):
+        raise ExpressionError("pow of conditions", "takes numbers", got=f"{a} and {b}")
+    if not dtypes.is_float(a.dtype):
+        a, b = cast(a, "float32"), cast(b, "float32")
+    return Call("pow", (a, b), a.dtype)
+
+
+def _integer_power(base: Expr, exponent: int) -> Expr:
+    """Multiply by squaring; the squares are shared nodes."""
+    result: Expr | None = None
+    while exponent:
+        if exponent & 1:
+            result = base if result is None else binary("mul", result, base)
+        exponent >>= 1
+        base = binary("mul", base, base) if exponent else base
+    return const(1, base.dtype) if result is None else result
+
+
+def invert(value: Any) -> Expr:
+    """Build ``~value``: all bits turned; of a condition, its negation."""
+    expr = as_expr(value)
+    element = dtypes.element(expr.dtype)
+    if dtypes.is_bool(element):
+        return Not(expr)
+    if element == "index":
+        return binary("sub", -1, expr)
+    if dtypes.is_float(element):
+        raise ExpressionError(
+            "~ of a float", "defined for integers only", got=f"{expr} ({element})"
+        )
+    ones = dtypes.max_value(element) if dtypes.is_unsigned(element) else -1
+    return binary("bitxor", expr, const(ones, element))
+
+
+def absolute(value: Any) -> Expr:
+    """Build the absolute value; the smallest signed integer wraps to itself."""
+    expr = as_expr(value)
+    if dtypes.is_bool(expr.dtype):
+        raise ExpressionError("abs of a condition", "takes a number", got=str(expr))
+    if dtypes.is_float(expr.dtype):
+        return Call("abs", (expr,), expr.dtype)
+    return expr if dtypes.is_unsigned(expr.dtype) else binary("max", expr, -expr)
 
 
 def fold_index(op: BinaryOp, a: int, b: int) -> int:
     """Compute an index operation on two numbers; division by zero gives 0."""
-    match op:
-        case "add":
-            return a + b
-        case "sub":
-            return a - b
-        case "mul":
-            return a * b
-        case "floordiv":
-            return a // b if b else 0
-        case "floormod":
-            return a % b if b else 0
-        case "truncdiv":
-            return (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1) if b else 0
-        case "truncmod":
-            return a - b * fold_index("truncdiv", a, b) if b else 0
-        case "min":
-            return min(a, b)
-        case "max":
-            return max(a, b)
-    raise AssertionError(op)
+    return 0 if op in DIVISIONS and b == 0 else _FOLDS[op](a, b)
+
+
+def _truncdiv(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+_FOLDS: dict[str, Callable[[int, int], int]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "floordiv": operator.floordiv,
+    "floormod": operator.mod,
+    "truncdiv": _truncdiv,
+    "truncmod": lambda a, b: a - b * _truncdiv(a, b),
+    "min": min,
+    "max": max,
+    "bitand": operator.and_,
+    "bitor": operator.or_,
+    "bitxor": operator.xor,
+}
 
 
 def compare(op: CompareOp, a: Any, b: Any) -> Expr:
     """Build a comparison; operands are promoted to one dtype."""
-    a, b = _operands(a, b)
+    a, b = promoted(a, b)
     return Compare(op, a, b)
-
-
-_OPERATORS: dict[str, Callable[..., Expr]] = {
-    **{op: partial(binary, op) for op in get_args(BinaryOp)},
-    **{op: partial(compare, op) for op in get_args(CompareOp)},
-    "neg": negate,
-}
 
 
 def condition(value: Any, operation: str) -> Expr:
@@ -738,3 +702,17 @@ def cast(value: Any, dtype: Any) -> Expr:
     if isinstance(expr, Const) and isinstance(expr.value, int) and expr.dtype == "index":
         return const(expr.value, target)
     return Cast(expr, target)
+
+
+OPERATIONS.update(
+    {
+        **{op: partial(binary, op) for op in get_args(BinaryOp)},
+        **{op: partial(compare, op) for op in get_args(CompareOp)},
+        "neg": negate,
+        "pos": as_expr,
+        "abs": absolute,
+        "invert": invert,
+        "pow": power,
+        "cast": cast,
+    }
+)

@@ -4,13 +4,14 @@ The interpreter and ``te.evaluate`` take their operations from here, so that the
 docstring of `dlcompiler.ir` are written down once as code. A value of a dtype is a NumPy scalar or
 array of `storage(dtype)`, but for one case: an index scalar is a Python int, which never overflows.
 
-The functions say which of the two they take by `vector`: scalar arithmetic on NumPy scalars avoids
-ufuncs, which are ten times slower there. Callers run them inside ``with quiet():``.
+The functions of a `Call` are in `dlcompiler.ir.function_values`.
+
+The functions here say which of the two they take by `vector`: scalar arithmetic on NumPy scalars
+avoids ufuncs, which are ten times slower there. Callers run them inside ``with quiet():``.
 """
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable
 from functools import partial
@@ -19,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dlcompiler import dtypes
-from dlcompiler.errors import CallError, InternalError
+from dlcompiler.errors import CallError
 from dlcompiler.ir.expr import Binary, BinaryOp, CompareOp, Const, Expr, Var, fold_index
 
 Value: TypeAlias = Any  # a NumPy scalar, an array, or a Python int for an index
@@ -104,6 +105,12 @@ _PLAIN: dict[str, Function] = {
     "div": operator.truediv,
     "floordiv": operator.floordiv,
     "floormod": operator.mod,
+    "bitand": operator.and_,
+    "bitor": operator.or_,
+    "bitxor": operator.xor,
+    # NumPy's shifts by the width or more (or less than 0) shift everything out, as ours.
+    "shl": operator.lshift,
+    "shr": operator.rshift,
 }
 
 REDUCTIONS: dict[str, np.ufunc] = {
@@ -215,41 +222,6 @@ def _saturate(value: Value, *, target: str) -> Value:
     result = np.where(inside, wide, 0).astype(storage(target))
     kind = result.dtype.type
     return np.where(wide >= high, kind(high), np.where(wide <= low, kind(low), result))
-
-
-# -- functions ------------------------------------------------------------------------------------
-
-_FUNCTIONS: dict[str, Function] = {
-    "abs": np.abs,
-    "ceil": np.ceil,
-    "cos": np.cos,
-    "exp": np.exp,
-    "floor": np.floor,
-    "log": np.log,
-    "pow": np.power,
-    "round": np.rint,
-    "sin": np.sin,
-    "sqrt": np.sqrt,
-    "tan": np.tan,
-    "tanh": np.tanh,
-    "trunc": np.trunc,
-}
-_erf_elements = np.frompyfunc(math.erf, 1, 1)
-
-
-def call_function(name: str, dtype: str) -> Function:
-    """Return the function of floats that a call by `name` computes, on scalars and arrays."""
-    if dtypes.element(dtype) == "bfloat16":
-        return _in_float32(call_function(name, "float32"))
-    if name == "erf":
-        return partial(_erf, kind=storage(dtype))
-    if name not in _FUNCTIONS:
-        raise InternalError(f"call {name}", "the language has no such function")
-    return _FUNCTIONS[name]
-
-
-def _erf(value: Value, *, kind: np.dtype[np.generic]) -> Value:
-    return np.asarray(_erf_elements(value), np.float64).astype(kind)[()]
 
 
 # -- index expressions and arguments --------------------------------------------------------------

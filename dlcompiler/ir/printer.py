@@ -37,11 +37,15 @@ from dlcompiler.ir.stmt import Allocate, Assert, Buffer, For, If, Let, Prefetch,
 if TYPE_CHECKING:
     from dlcompiler.ir.func import PrimFunc
 
-INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "floormod": "%"}
+INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "floormod": "%",
+    "bitand": "&", "bitor": "|", "bitxor": "^", "shl": "<<", "shr": ">>",
+}  # fmt: skip
 COMPARISON = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 PRECEDENCE = {
-    "or": 1, "and": 2, "not": 3, "compare": 4,
-    "add": 5, "sub": 5, "mul": 6, "div": 6, "floordiv": 6, "floormod": 6, "unary": 7, "atom": 9,
+    "or": 1, "and": 2, "not": 3, "compare": 4, "bitor": 5, "bitxor": 6, "bitand": 7,
+    "shl": 8, "shr": 8, "add": 9, "sub": 9,
+    "mul": 10, "div": 10, "floordiv": 10, "floormod": 10, "unary": 11, "atom": 13,
 }  # fmt: skip
 
 
@@ -84,6 +88,12 @@ def is_negation(value: bool | int | float, dtype: str) -> bool:
     return value == 0 and (not dtypes.is_float(dtype) or math.copysign(1, value) < 0)
 
 
+def is_all_ones(value: bool | int | float, dtype: str) -> bool:
+    """Tell whether all bits of this integer literal are set: exclusive or with it is ``~``."""
+    ones = dtypes.max_value(dtype) if dtypes.is_unsigned(dtype) else -1
+    return dtypes.is_int(dtype) and value == ones
+
+
 def _wrap(expr: Expr, level: int) -> str:
     text, own = _expr(expr)
     return f"({text})" if own < level else text
@@ -99,6 +109,8 @@ def _expr(expr: Expr) -> tuple[str, int]:  # noqa: C901 - one case per node
             return name, PRECEDENCE["atom"]
         case Binary("sub", Const(value, dtype), b) if is_negation(value, dtype):
             return f"-{_wrap(b, PRECEDENCE['unary'])}", PRECEDENCE["unary"]
+        case Binary("bitxor", a, Const(value, dtype)) if is_all_ones(value, dtype):
+            return f"~{_wrap(a, PRECEDENCE['unary'])}", PRECEDENCE["unary"]
         case Binary(op, a, b) if op in INFIX:
             level = PRECEDENCE[op]
             # "i*32 + j": products bind visibly tighter.

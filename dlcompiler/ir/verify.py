@@ -11,6 +11,7 @@ from dlcompiler.ir.expr import (
     INTEGER_ONLY,
     Binary,
     Broadcast,
+    Call,
     Cast,
     Compare,
     Expr,
@@ -26,6 +27,7 @@ from dlcompiler.ir.expr import (
     lanes_of,
 )
 from dlcompiler.ir.func import PrimFunc
+from dlcompiler.ir.functions import FUNCTIONS
 from dlcompiler.ir.printer import format_store
 from dlcompiler.ir.rewrite import walk
 from dlcompiler.ir.stmt import (
@@ -217,6 +219,10 @@ def _vector_problem(item: Expr) -> str | None:
             return f"{item} is a ramp of {base.dtype} and {stride.dtype}"
         case Broadcast(value, _) if dtypes.lanes(value.dtype) > 1:
             return f"{item} broadcasts {value.dtype}"
+        case Call(name, args, dtype) if name in FUNCTIONS:
+            signature, given = FUNCTIONS[name], [arg.dtype for arg in args]
+            if not signature.takes(*given) or signature.result_dtype(given[0]) != dtype:
+                return f"{item} makes {dtype} of {', '.join(given) or 'nothing'}"
         case Cast(value, dtype) if dtypes.lanes(value.dtype) != dtypes.lanes(dtype):
             return f"{item} changes the lanes of {value.dtype}"
     return None

@@ -30,6 +30,7 @@ from dlcompiler.ir import (
     numeric,
     walk,
 )
+from dlcompiler.ir.function_values import call_function
 from dlcompiler.ir.rewrite import children
 from dlcompiler.simulate.access import Access, scalar_load, vector_load
 from dlcompiler.simulate.memory import Cell, Memory, Site, State, Thunk
@@ -107,8 +108,8 @@ class _Compiler:
             case Cast(value, dtype):
                 function = numeric.cast_function(value.dtype, dtype, vector=_is_vector(expr))
                 return _apply1(function, self.compile(value))
-            case Call(name, args, dtype):
-                function = numeric.call_function(name, dtype)
+            case Call(name, args, _):
+                function = call_function(name, args[0].dtype)
                 thunks = [self.compile(arg) for arg in args]
                 return lambda: function(*(thunk() for thunk in thunks))
             case Select(condition, a, b):

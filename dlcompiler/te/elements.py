@@ -31,6 +31,7 @@ from dlcompiler.ir import (
     numeric,
     walk,
 )
+from dlcompiler.ir.function_values import call_function
 from dlcompiler.ir.numeric import Linear
 from dlcompiler.te.plan import Plan
 from dlcompiler.te.tensor import ComputeOp
@@ -165,8 +166,8 @@ class Elements:
             case Cast(value, dtype):
                 source, target = self.dtype(value.dtype), self.dtype(dtype)
                 return numeric.cast_function(source, target, vector=True)(self.of(value, mask))
-            case Call(name, args, dtype):
-                function = numeric.call_function(name, self.dtype(dtype))
+            case Call(name, args, _):
+                function = call_function(name, self.dtype(args[0].dtype))
                 return function(*(self.of(arg, mask) for arg in args))
             case Select(condition, a, b):
                 return np.where(self.of(condition, mask), self.of(a, mask), self.of(b, mask))

@@ -17,7 +17,7 @@ from dlcompiler.ir import Axis, Expr, Not, const, logical
 from dlcompiler.ir import cast as convert
 from dlcompiler.ir import compare as compare_exprs
 from dlcompiler.ir.expr import LogicalOp, condition
-from dlcompiler.te import language, reductions
+from dlcompiler.te import arithmetic, language, reductions
 from dlcompiler.te.definition import checked_extent, checked_shape, define_tensors
 from dlcompiler.te.notation_printer import (
     notation_arguments,
@@ -50,7 +50,14 @@ _FOLD: dict[str, Callable[[Any, Any], Any]] = {
     "div": operator.truediv,
     "floordiv": operator.floordiv,
     "floormod": operator.mod,
+    "pow": operator.pow,
+    "bitand": operator.and_,
+    "bitor": operator.or_,
+    "bitxor": operator.xor,
+    "shl": operator.lshift,
+    "shr": operator.rshift,
 }
+MAX_SHIFT = 64
 
 
 def notation(text: str, /, **declarations: Any) -> Tensor:
@@ -77,11 +84,11 @@ def notation(text: str, /, **declarations: Any) -> Tensor:
 
     Notes
     -----
-    Understood are ``+ - * / // %``, comparisons (chains too), ``and``, ``or``, ``not``,
-    ``a if c else b``, numbers, ``inf``, ``nan``, ``True``, ``False``, the functions of the language
-    by their names, ``max(a, b)`` and ``min(a, b)`` of two values, and dtypes as conversions:
-    ``float32(x)``; with a number, ``int8(3)`` is a literal of that dtype. Numbers adapt to the
-    other operand as in Python code.
+    Understood are ``+ - * / // % ** & | ^ ~ << >>``, comparisons (chains too), ``and``, ``or``,
+    ``not``, ``a if c else b``, numbers, ``inf``, ``nan``, ``True``, ``False``, the functions of the
+    language by their names, ``max(a, b)`` and ``min(a, b)`` of two values, and dtypes as
+    conversions: ``float32(x)``; with a number, ``int8(3)`` is a literal of that dtype. Numbers
+    adapt to the other operand as in Python code.
 
     Examples
     --------
@@ -337,6 +344,11 @@ class _Builder:
                 return Not(condition(self.build(operand), WHERE))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return -self.build(operand)
+            case ast.UnaryOp(op=ast.Invert(), operand=operand):
+                value = self.build(operand)
+                if isinstance(value, float):
+                    self.source.fail(node, "'~' takes an integer or a condition")
+                return ~value
             case ast.UnaryOp(operand=operand):
                 return self.build(operand)
             case ast.BinOp(left=left, op=op, right=right):
@@ -347,7 +359,7 @@ class _Builder:
                 joined: LogicalOp = "and" if isinstance(op, ast.And) else "or"
                 return logical(joined, *map(self.build, values))
             case ast.IfExp(test=test, body=body, orelse=otherwise):
-                return language.if_then_else(*map(self.build, (test, body, otherwise)))
+                return arithmetic.if_then_else(*map(self.build, (test, body, otherwise)))
             case ast.Call(func=ast.Name(id=name), args=args):
                 return self.call(name, [self.build(arg) for arg in args])
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Tuple(elts=indices)):
@@ -359,8 +371,8 @@ class _Builder:
     def binary(self, node: ast.BinOp, op: str, a: Any, b: Any) -> Any:
         if not (_is_bare(a) and _is_bare(b)):
             return _FOLD[op](a, b)
-        if b == 0 and op in ("div", "floordiv", "floormod"):
-            self.source.fail(node, "division by zero")
+        if problem := _folding_problem(op, a, b):
+            self.source.fail(node, problem)
         value = _FOLD[op](a, b)
         if isinstance(value, int) and abs(value) >= MAX_INTEGER:
             self.source.fail(node, "the number does not fit 64 bits")
@@ -382,6 +394,31 @@ class _Builder:
             return FUNCTIONS[name][0](*args)
         (value,) = args
         return const(value, name) if _is_bare(value) else convert(value, name)
+
+
+def _folding_problem(op: str, a: Number, b: Number) -> str | None:
+    """Say why an operation on two bare numbers has no number for a result; None if it has one."""
+    is_integral = isinstance(a, int) and isinstance(b, int)
+    match op:
+        case "div" | "floordiv" | "floormod" if b == 0:
+            return "division by zero"
+        case "bitand" | "bitor" | "bitxor" | "shl" | "shr" if not is_integral:
+            return "bit operations take integers"
+        case "shl" | "shr" if not 0 <= b <= MAX_SHIFT:
+            return f"a shift by a number that is not from 0 to {MAX_SHIFT}"
+        case "pow":
+            return _power_problem(a, b, is_integral)
+    return None
+
+
+def _power_problem(a: Number, b: Number, is_integral: bool) -> str | None:
+    if a == 0 and b < 0:
+        return "division by zero"
+    if a < 0 and not float(b).is_integer():
+        return "a power that is no real number"
+    if abs(a) > 1 and b * math.log2(abs(a)) > (64 if is_integral else 1023):
+        return "the number is too large"
+    return None
 
 
 def _is_bare(value: Any) -> bool:

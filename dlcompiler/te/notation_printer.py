@@ -29,7 +29,14 @@ from dlcompiler.ir import (
     structural_equal,
     tree_size,
 )
-from dlcompiler.ir.printer import COMPARISON, INFIX, PRECEDENCE, format_number, is_negation
+from dlcompiler.ir.printer import (
+    COMPARISON,
+    INFIX,
+    PRECEDENCE,
+    format_number,
+    is_all_ones,
+    is_negation,
+)
 from dlcompiler.te.notation_scan import FUNCTIONS, NUMBERS, REDUCTIONS, read_statement
 from dlcompiler.te.notation_source import Source
 from dlcompiler.te.tensor import ComputeOp, PlaceholderOp, Tensor, post_order
@@ -237,6 +244,8 @@ class _Line:
                 return self.axes[self.of_var[var]], PRECEDENCE["atom"]
             case Binary("sub", Const(zero, dtype), b) if is_negation(zero, dtype):
                 return f"-{self.operand(b, PRECEDENCE['unary'])}", PRECEDENCE["unary"]
+            case Binary("bitxor", a, Const(ones, dtype)) if is_all_ones(ones, dtype):
+                return f"~{self.operand(a, PRECEDENCE['unary'])}", PRECEDENCE["unary"]
             case Binary(op, a, b) if op in INFIX:
                 level = PRECEDENCE[op]
                 joint = "*" if op == "mul" else f" {INFIX[op]} "
@@ -261,8 +270,8 @@ class _Line:
             case IfThenElse(condition, a, b):
                 first, second = self.pair(a, b, _CHOICE + 1, _CHOICE + 1)
                 return f"{first} if {self.wrap(condition, 1)} else {second}", _CHOICE
-            case Call("pow", (a, b)):
-                return self.function("pow", *self.pair(a, b))
+            case Call(name, (a, b)) if name != "ldexp":
+                return self.function(name, *self.pair(a, b))
             case Call(name, args):
                 return self.function(name, *(self.value(arg) for arg in args))
             case TensorLoad(tensor, indices):

@@ -7,13 +7,13 @@ what it knows.
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 from dlcompiler import dtypes
-from dlcompiler.te import language
+from dlcompiler.ir.functions import FUNCTIONS as SIGNATURES
+from dlcompiler.te import arithmetic, math
 from dlcompiler.te.notation_source import Source
 
 MAX_INTEGER = 2**64
@@ -25,6 +25,12 @@ OPERATORS: dict[type[ast.operator], str] = {
     ast.Div: "div",
     ast.FloorDiv: "floordiv",
     ast.Mod: "floormod",
+    ast.Pow: "pow",
+    ast.BitAnd: "bitand",
+    ast.BitOr: "bitor",
+    ast.BitXor: "bitxor",
+    ast.LShift: "shl",
+    ast.RShift: "shr",
 }
 COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq",
@@ -34,42 +40,36 @@ COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Gt: "gt",
     ast.GtE: "ge",
 }
-NUMBERS = {"inf": math.inf, "nan": math.nan}
+NUMBERS = {"inf": float("inf"), "nan": float("nan")}
 REDUCTIONS = ("sum", "max", "min")
 
 Function: TypeAlias = Callable[..., Any]
 # Name -> (function, number of arguments); `max` and `min` of two values choose, as in the loop IR.
 FUNCTIONS: dict[str, tuple[Function, int | None]] = {
-    "abs": (language.abs, 1),
-    "all": (language.all, None),
-    "any": (language.any, None),
-    "ceil": (language.ceil, 1),
-    "cos": (language.cos, 1),
-    "div": (language.div, 2),
-    "erf": (language.erf, 1),
-    "exp": (language.exp, 1),
-    "floor": (language.floor, 1),
-    "floordiv": (language.floordiv, 2),
-    "floormod": (language.floormod, 2),
-    "if_then_else": (language.if_then_else, 3),
-    "log": (language.log, 1),
-    "max": (language.maximum, 2),
-    "maximum": (language.maximum, 2),
-    "min": (language.minimum, 2),
-    "minimum": (language.minimum, 2),
-    "pow": (language.power, 2),
-    "power": (language.power, 2),
-    "round": (language.round, 1),
-    "rsqrt": (language.rsqrt, 1),
-    "select": (language.select, 3),
-    "sigmoid": (language.sigmoid, 1),
-    "sin": (language.sin, 1),
-    "sqrt": (language.sqrt, 1),
-    "tan": (language.tan, 1),
-    "tanh": (language.tanh, 1),
-    "trunc": (language.trunc, 1),
-    "truncdiv": (language.truncdiv, 2),
-    "truncmod": (language.truncmod, 2),
+    **{
+        name: (getattr(math, name), signature.arity)
+        for name, signature in SIGNATURES.items()
+        if hasattr(math, name)
+    },
+    "abs": (arithmetic.abs, 1),
+    "all": (arithmetic.all, None),
+    "any": (arithmetic.any, None),
+    "ceildiv": (arithmetic.ceildiv, 2),
+    "div": (arithmetic.div, 2),
+    "floordiv": (arithmetic.floordiv, 2),
+    "floormod": (arithmetic.floormod, 2),
+    "if_then_else": (arithmetic.if_then_else, 3),
+    "likely": (arithmetic.likely, 1),
+    "max": (arithmetic.maximum, 2),
+    "maximum": (arithmetic.maximum, 2),
+    "min": (arithmetic.minimum, 2),
+    "minimum": (arithmetic.minimum, 2),
+    "nearbyint": (math.nearbyint, 1),
+    "pow": (arithmetic.power, 2),
+    "power": (arithmetic.power, 2),
+    "select": (arithmetic.select, 3),
+    "truncdiv": (arithmetic.truncdiv, 2),
+    "truncmod": (arithmetic.truncmod, 2),
 }
 
 _WORDS: dict[type[ast.AST], str] = {
@@ -259,12 +259,14 @@ class _Scanner:
             case ast.Name(id=name):
                 if name not in NUMBERS:
                     self.statement.right.setdefault(name, node)
-            case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Not(), operand=operand):
+            case ast.UnaryOp(operand=operand):
                 self.visit(operand, is_guarded)
             case ast.BinOp(left=left, op=op, right=right):
                 if type(op) not in OPERATORS:
                     self.source.fail(
-                        node, "not an operator of the notation", expected="+ - * / // %"
+                        node,
+                        "not an operator of the notation",
+                        expected="+ - * / // % ** & | ^ << >>",
                     )
                 self.visit_all([left, right], is_guarded)
             case ast.Compare(left=left, ops=ops, comparators=others):
@@ -297,7 +299,7 @@ class _Scanner:
             self.source.fail(node, "a string is not part of the notation")
         if not isinstance(value, bool | int | float):
             self.source.fail(node, f"{value!r} is not a number")
-        if isinstance(value, float) and math.isinf(value):
+        if isinstance(value, float) and value == NUMBERS["inf"]:
             self.source.fail(node, "the number is too large", hint="write inf for infinity")
         if value >= MAX_INTEGER and isinstance(value, int):
             self.source.fail(node, "the number does not fit 64 bits")

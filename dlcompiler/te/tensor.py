@@ -12,7 +12,7 @@ from dlcompiler import dtypes
 from dlcompiler.display import render
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Axis, Cast, Expr, Extent, Reduce, TensorLoad, as_expr, free_vars, walk
-from dlcompiler.ir.expr import Elementwise, Operators
+from dlcompiler.ir.operators import Elementwise, Operators
 from dlcompiler.ir.stmt import static
 from dlcompiler.te.broadcast import NAMES, broadcast_shape, element_indices
 

@@ -83,7 +83,7 @@ def test_float16_where_the_machine_cannot_convert_it():
 def test_an_unknown_function_is_a_bug(target):
     a = Buffer("A", (), "float32")
     call = Call("gamma", (const(1.0, "float32"),), "float32")
-    with pytest.raises(InternalError, match=r"unknown function gamma of 1 arguments"):
+    with pytest.raises(InternalError, match=r"unknown function gamma"):
         emit(PrimFunc("f", (a,), (a,), Store(a, (), call)), target)
 
 

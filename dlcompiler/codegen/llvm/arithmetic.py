@@ -14,6 +14,7 @@ from dlcompiler.errors import InternalError
 from dlcompiler.ir.expr import BinaryOp, CompareOp
 
 _PLAIN = {"add": "add", "sub": "sub", "mul": "mul"}
+_BITWISE = {"bitand": "and", "bitor": "or", "bitxor": "xor"}
 _COMPARE = {"lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
 
 
@@ -30,6 +31,10 @@ def binary(w: Function, op: BinaryOp, dtype: str, a: str, b: str) -> str:
         # Index arithmetic never overflows; data integers wrap.
         flags = " nsw" if dtypes.is_index(dtype) else ""
         return w.pure(f"{_PLAIN[op]}{flags} {value_type(dtype)} {a}, {b}")
+    if op in _BITWISE:
+        return w.pure(f"{_BITWISE[op]} {value_type(dtype)} {a}, {b}")
+    if op in ("shl", "shr"):
+        return _shift(w, op, dtype, a, b)
     raise InternalError("generate LLVM code", f"{op} of {dtype}")
 
 
@@ -60,6 +65,17 @@ def _float_operation(w: Function, op: BinaryOp, dtype: str, a: str, b: str) -> s
     # round each time: machines widen them, and contracted ones would round once.
     contract = "" if dtypes.element(dtype) == "float16" else " contract"
     return w.pure(f"f{op}{contract} {value_type(dtype)} {a}, {b}")
+
+
+def _shift(w: Function, op: BinaryOp, dtype: str, a: str, b: str) -> str:
+    """Write a shift; LLVM leaves one by the width or more (or less than 0) undefined."""
+    type_, condition = value_type(dtype), _bool_like(dtype)
+    last = constant(dtypes.bits(dtype) - 1, dtype)
+    if op == "shr" and not dtypes.is_unsigned(dtype):
+        return w.pure(f"ashr {type_} {a}, {intrinsic(w, 'umin', dtype, b, last)}")
+    is_inside = w.pure(f"icmp ule {type_} {b}, {last}")
+    shifted = w.pure(f"{'shl' if op == 'shl' else 'lshr'} {type_} {a}, {b}")
+    return select(w, dtype, condition, is_inside, shifted, constant(0, dtype))
 
 
 def _extremum(w: Function, op: BinaryOp, dtype: str, a: str, b: str) -> str:

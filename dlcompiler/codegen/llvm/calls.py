@@ -1,13 +1,18 @@
-"""Mathematical functions: LLVM intrinsics where machines have an instruction, libm elsewhere."""
+"""Functions: LLVM intrinsics where machines have an instruction, the C library elsewhere."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from dlcompiler import dtypes
-from dlcompiler.codegen.llvm import arithmetic
+from dlcompiler.codegen.llvm import arithmetic, bit_patterns
 from dlcompiler.codegen.llvm.conversions import convert
-from dlcompiler.codegen.llvm.types import value_type
+from dlcompiler.codegen.llvm.types import constant, value_type
 from dlcompiler.codegen.llvm.writer import Function
 from dlcompiler.errors import InternalError
+
+Operands: TypeAlias = tuple[str, ...]
 
 INTRINSICS = {
     "sqrt": "sqrt",
@@ -16,34 +21,44 @@ INTRINSICS = {
     "trunc": "trunc",
     "round": "roundeven",
     "abs": "fabs",
+    "copysign": "copysign",
 }
 """Functions of floats with vector instructions -> the LLVM intrinsic."""
 
-LIBM = {
-    "exp": 1, "log": 1, "sin": 1, "cos": 1, "tan": 1, "tanh": 1, "erf": 1, "pow": 2,
-}  # fmt: skip
-"""Functions computed lane by lane by the C library -> number of arguments."""
+LIBM = (
+    *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "erf", "exp"),
+    *("exp2", "fmod", "hypot", "ldexp", "log", "log10", "log1p", "log2", "pow", "sin", "sinh"),
+    *("tan", "tanh"),
+)
+"""Functions computed lane by lane by the C library, under these names."""
 
 
-def call(w: Function, name: str, dtype: str, arguments: tuple[str, ...]) -> str:
-    """Write the function `name` of operands of `dtype`."""
+def call(w: Function, name: str, argument_dtypes: tuple[str, ...], arguments: Operands) -> str:
+    """Write the function `name` of operands of these dtypes."""
+    dtype = argument_dtypes[0]
+    if dtypes.element(dtype) in ("float16", "bfloat16") and name not in _PATTERNS:
+        return _in_float32(w, name, argument_dtypes, arguments)
     if name == "abs" and not dtypes.is_float(dtype):
         return _integer_abs(w, dtype, arguments[0])
-    if not dtypes.is_float(dtype):
-        raise InternalError("generate LLVM code", f"{name} of {dtype}")
-    if dtypes.element(dtype) in ("float16", "bfloat16"):
-        wide = dtypes.with_lanes("float32", dtypes.lanes(dtype))
-        widened = tuple(convert(w, argument, dtype, wide) for argument in arguments)
-        return convert(w, call(w, name, wide, widened), wide, dtype)
-    if name in INTRINSICS and len(arguments) == 1:
+    if name in INTRINSICS:
         return arithmetic.intrinsic(w, INTRINSICS[name], dtype, *arguments)
-    if LIBM.get(name) != len(arguments):
-        raise InternalError(
-            "generate LLVM code",
-            f"unknown function {name} of {len(arguments)} arguments",
-            expected=", ".join([*INTRINSICS, *LIBM]),
-        )
-    return _by_lanes(w, name, dtype, arguments)
+    if name in LIBM:
+        return _by_lanes(w, name, argument_dtypes, arguments)
+    writer = {**_PATTERNS, **_OWN}.get(name)
+    if writer is None:
+        raise InternalError("generate LLVM code", f"unknown function {name}")
+    return writer(w, dtype, *arguments)
+
+
+def _in_float32(
+    w: Function, name: str, argument_dtypes: tuple[str, ...], arguments: Operands
+) -> str:
+    dtype = argument_dtypes[0]
+    wide = dtypes.with_lanes("float32", dtypes.lanes(dtype))
+    pairs = list(zip(arguments, argument_dtypes, strict=True))
+    widened = tuple(convert(w, x, d, wide) if d == dtype else x for x, d in pairs)
+    result = call(w, name, tuple(wide if d == dtype else d for d in argument_dtypes), widened)
+    return convert(w, result, wide, dtype)
 
 
 def _integer_abs(w: Function, dtype: str, value: str) -> str:
@@ -53,24 +68,78 @@ def _integer_abs(w: Function, dtype: str, value: str) -> str:
     return arithmetic.binary(w, "max", dtype, value, negated)
 
 
-def _by_lanes(w: Function, name: str, dtype: str, arguments: tuple[str, ...]) -> str:
-    element, lanes = dtypes.element(dtype), dtypes.lanes(dtype)
+def _by_lanes(w: Function, name: str, argument_dtypes: tuple[str, ...], arguments: Operands) -> str:
+    element, lanes = dtypes.element(argument_dtypes[0]), dtypes.lanes(argument_dtypes[0])
     type_ = value_type(element)
+    types = [value_type(dtypes.element(dtype)) for dtype in argument_dtypes]
+    # `nobuiltin`, or LLVM would put in other functions, that nobody has looked up: pow(10, x) is
+    # exp10(x), which not every C library has.
     symbol = w.module.declare(
         name if element == "float64" else f"{name}f",
         type_,
-        ", ".join([type_] * len(arguments)),
-        "nounwind willreturn memory(none)",
+        ", ".join(types),
+        "nobuiltin nounwind willreturn memory(none)",
     )
 
     def scalar(operands: list[str]) -> str:
-        return w.pure(f"call {type_} {symbol}({', '.join(f'{type_} {o}' for o in operands)})")
+        typed = (f"{t} {operand}" for t, operand in zip(types, operands, strict=True))
+        return w.pure(f"call {type_} {symbol}({', '.join(typed)})")
 
     if lanes == 1:
         return scalar(list(arguments))
-    vector = value_type(dtype)
+    vectors = [value_type(dtype) for dtype in argument_dtypes]
+    pairs = list(zip(vectors, arguments, strict=True))
     result = "poison"
     for lane in range(lanes):
-        operands = [w.pure(f"extractelement {vector} {a}, i64 {lane}") for a in arguments]
-        result = w.pure(f"insertelement {vector} {result}, {type_} {scalar(operands)}, i64 {lane}")
+        operands = [w.pure(f"extractelement {v} {a}, i64 {lane}") for v, a in pairs]
+        result = w.pure(
+            f"insertelement {vectors[0]} {result}, {type_} {scalar(operands)}, i64 {lane}"
+        )
     return result
+
+
+# -- functions put together from others -----------------------------------------------------------
+
+
+def _exp10(w: Function, dtype: str, x: str) -> str:
+    return call(w, "pow", (dtype, dtype), (constant(10.0, dtype), x))
+
+
+def _rsqrt(w: Function, dtype: str, x: str) -> str:
+    root = arithmetic.intrinsic(w, "sqrt", dtype, x)
+    return arithmetic.binary(w, "div", dtype, constant(1.0, dtype), root)
+
+
+def _sigmoid(w: Function, dtype: str, x: str) -> str:
+    """Write ``1 / (1 + exp(-x))`` without the power that overflows."""
+    one, condition = constant(1.0, dtype), dtypes.with_lanes("bool", dtypes.lanes(dtype))
+    size = arithmetic.intrinsic(w, "fabs", dtype, x)
+    negated = w.pure(f"fneg {value_type(dtype)} {size}")
+    small = call(w, "exp", (dtype,), (negated,))
+    is_negative = arithmetic.compare(w, "lt", dtype, x, constant(0.0, dtype))
+    above = arithmetic.select(w, dtype, condition, is_negative, small, one)
+    return arithmetic.binary(w, "div", dtype, above, arithmetic.binary(w, "add", dtype, one, small))
+
+
+def _likely(w: Function, dtype: str, condition: str) -> str:
+    if dtypes.lanes(dtype) > 1:
+        return condition
+    symbol = w.module.declare("llvm.expect.i1", "i1", "i1, i1")
+    return w.pure(f"call i1 {symbol}(i1 {condition}, i1 true)")
+
+
+_OWN: dict[str, Callable[..., str]] = {
+    "exp10": _exp10,
+    "likely": _likely,
+    "rsqrt": _rsqrt,
+    "sigmoid": _sigmoid,
+}
+_PATTERNS: dict[str, Callable[..., str]] = {
+    "clz": bit_patterns.leading_zeros,
+    "isfinite": bit_patterns.is_finite,
+    "isinf": bit_patterns.is_infinite,
+    "isnan": bit_patterns.is_nan,
+    "nextafter": bit_patterns.next_after,
+    "popcount": bit_patterns.count_ones,
+}
+"""Functions that look at the bits of their argument, also of floats of 16 bits."""

@@ -34,7 +34,7 @@ from dlcompiler.ir import (
     Var,
     walk,
 )
-from dlcompiler.ir.expr import INTEGER_ONLY
+from dlcompiler.ir.expr import DIVISIONS
 
 MAX_RECURSION = 50
 """Depth of an expression from which on its operands are written without recursion."""
@@ -105,7 +105,7 @@ class Expressions:
         w, write = self.w, self.value
         match node:
             case Binary(op, a, b):
-                if op in INTEGER_ONLY:
+                if op in DIVISIONS:
                     divisor = _integer_constant(b)
                     return arithmetic.divide(w, op, a.dtype, write(a), write(b), divisor)
                 return arithmetic.binary(w, op, a.dtype, write(a), write(b))
@@ -130,8 +130,9 @@ class Expressions:
             case Not(value):
                 type_ = value_type(value.dtype)
                 return w.pure(f"xor {type_} {write(value)}, {constant(True, value.dtype)}")
-            case Call(name, arguments, dtype):
-                return calls.call(w, name, dtype, tuple(write(a) for a in arguments))
+            case Call(name, arguments, _):
+                dtypes_ = tuple(argument.dtype for argument in arguments)
+                return calls.call(w, name, dtypes_, tuple(map(write, arguments)))
         raise InternalError("generate LLVM code", f"unknown expression {type(node).__name__}")
 
     def _ramp(self, node: Ramp) -> str:

@@ -1,0 +1,156 @@
+"""What each function of the language computes, on NumPy scalars and arrays.
+
+A part of `dlcompiler.ir.numeric`, which says what values are; names and meaning are in
+`dlcompiler.ir.functions`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dlcompiler import dtypes
+from dlcompiler.errors import InternalError
+from dlcompiler.ir.functions import FUNCTIONS
+from dlcompiler.ir.numeric import Function, Value, to_bfloat16
+
+_UFUNCS: dict[str, Function] = {
+    "abs": np.abs,
+    "acos": np.arccos,
+    "acosh": np.arccosh,
+    "asin": np.arcsin,
+    "asinh": np.arcsinh,
+    "atan": np.arctan,
+    "atan2": np.arctan2,
+    "atanh": np.arctanh,
+    "ceil": np.ceil,
+    "copysign": np.copysign,
+    "cos": np.cos,
+    "cosh": np.cosh,
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "floor": np.floor,
+    "fmod": np.fmod,
+    "hypot": np.hypot,
+    "isfinite": np.isfinite,
+    "isinf": np.isinf,
+    "isnan": np.isnan,
+    "ldexp": np.ldexp,
+    "log": np.log,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "log2": np.log2,
+    "round": np.rint,
+    "sin": np.sin,
+    "sinh": np.sinh,
+    "sqrt": np.sqrt,
+    "tan": np.tan,
+    "tanh": np.tanh,
+    "trunc": np.trunc,
+}
+_IN_THEIR_DTYPE = ("abs", "isfinite", "isinf", "isnan", "nextafter")
+_erf_elements = np.frompyfunc(math.erf, 1, 1)
+
+
+def call_function(name: str, dtype: str) -> Function:
+    """Return the function that a call by `name` computes of a first argument of `dtype`."""
+    element = dtypes.element(dtype)
+    if element in ("float16", "bfloat16") and name not in _IN_THEIR_DTYPE:
+        return _in_float32(_function(name, "float32"), element)
+    return _function(name, element)
+
+
+def _function(name: str, element: str) -> Function:
+    if name in _UFUNCS:
+        return _UFUNCS[name]
+    if name in _OWN:
+        return partial(_OWN[name], element=element)
+    raise InternalError(
+        f"call {name}", "the language has no such function", expected=", ".join(FUNCTIONS)
+    )
+
+
+def _in_float32(function: Function, element: str) -> Function:
+    """Return a function of float32 as one of 16 bits, which rounds its result."""
+    kind = dtypes.to_numpy(element)
+    back = to_bfloat16 if element == "bfloat16" else kind.type
+
+    def rounded(*args: Value) -> Value:
+        arrays = map(np.asarray, args)
+        wide = (a.astype(np.float32)[()] if a.dtype == kind else a[()] for a in arrays)
+        return back(function(*wide))
+
+    return rounded
+
+
+# -- functions that NumPy does not have -----------------------------------------------------------
+
+
+def _erf(value: Value, *, element: str) -> Value:
+    kind = dtypes.to_numpy(element)
+    return np.asarray(_erf_elements(value), np.float64).astype(kind)[()]
+
+
+def _exp10(value: Value, *, element: str) -> Value:
+    return np.power(dtypes.to_numpy(element).type(10), value)
+
+
+def _nextafter(value: Value, toward: Value, *, element: str) -> Value:
+    result = np.where(value == toward, toward, np.nextafter(value, toward))  # 0 and -0 are equal
+    return np.asarray(result)[()]
+
+
+def _pow(value: Value, exponent: Value, *, element: str) -> Value:
+    """Compute powers; of an exponent that is one number for all, NumPy takes 0.5 as the root."""
+    a, b = np.broadcast_arrays(value, exponent)
+    return np.power(a.reshape(-1), b.reshape(-1).copy()).reshape(a.shape)[()]
+
+
+def _rsqrt(value: Value, *, element: str) -> Value:
+    return dtypes.to_numpy(element).type(1) / np.sqrt(value)
+
+
+def _sigmoid(value: Value, *, element: str) -> Value:
+    """Compute ``1 / (1 + exp(-x))`` without the power that overflows."""
+    one = dtypes.to_numpy(element).type(1)
+    small = np.exp(-np.abs(value))
+    return np.where(value < 0, small, one)[()] / (one + small)
+
+
+def _popcount(value: Value, *, element: str) -> Value:
+    array = np.asarray(value)
+    bits = array.view(f"u{array.dtype.itemsize}")  # of negative numbers NumPy counts the positive's
+    return np.bitwise_count(bits).astype(array.dtype)[()]
+
+
+def _clz(value: Value, *, element: str) -> Value:
+    array = np.asarray(value)
+    rest = array.view(f"u{array.dtype.itemsize}").astype(np.uint64)
+    length = np.zeros(rest.shape, np.int32)
+    for bits in (32, 16, 8, 4, 2, 1):
+        upper = rest >> np.uint64(bits)
+        is_longer = upper != 0
+        length = length + is_longer * np.int32(bits)
+        rest = np.where(is_longer, upper, rest)
+    return (np.int32(dtypes.bits(element)) - length - rest.astype(np.int32))[()]
+
+
+def _likely(value: Value, *, element: str) -> Value:
+    return value
+
+
+_OWN: dict[str, Callable[..., Any]] = {
+    "clz": _clz,
+    "erf": _erf,
+    "exp10": _exp10,
+    "likely": _likely,
+    "nextafter": _nextafter,
+    "popcount": _popcount,
+    "pow": _pow,
+    "rsqrt": _rsqrt,
+    "sigmoid": _sigmoid,
+}

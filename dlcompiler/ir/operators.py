@@ -1,0 +1,191 @@
+"""Python's operators for what stands for an expression: nodes, axes, tensors."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dlcompiler import dtypes
+from dlcompiler.errors import ExpressionError
+
+if TYPE_CHECKING:
+    from dlcompiler.ir.expr import Expr
+
+OPERATIONS: dict[str, Callable[..., Any]] = {}
+"""What each operator builds: filled by `dlcompiler.ir.expr`, whose nodes have these operators."""
+
+
+def operate(operation: str, *operands: Any) -> Any:
+    """Apply an operator of Python: to numbers and expressions, or to whole tensors."""
+    return apply(operation, OPERATIONS[operation], *operands)
+
+
+def apply(operation: str, element: Callable[..., Any], *operands: Any) -> Any:
+    """Apply a function of numbers and expressions to these, or to whole tensors."""
+    for operand in operands:
+        if isinstance(operand, Elementwise):
+            return operand.elementwise(operation, operands, element)
+    return element(*operands)
+
+
+def is_operand(value: Any) -> bool:
+    """Tell whether `value` can stand in an expression."""
+    if isinstance(value, Elementwise):
+        return False
+    return isinstance(value, Operators | numbers.Real | np.generic) or hasattr(value, "__as_expr__")
+
+
+class Operators:
+    """Python operators for everything that stands for an expression: nodes, axes, tensors."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+    __array_ufunc__ = None  # so that NumPy's numbers leave ``np.float32(2) * x`` to `x`
+
+    def __add__(self, other: Any) -> Any:
+        return operate("add", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return operate("add", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return operate("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return operate("sub", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return operate("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return operate("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return operate("div", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return operate("div", other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return operate("floordiv", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return operate("floordiv", other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return operate("floormod", self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return operate("floormod", other, self)
+
+    def __and__(self, other: Any) -> Any:
+        return operate("bitand", self, other)
+
+    def __rand__(self, other: Any) -> Any:
+        return operate("bitand", other, self)
+
+    def __or__(self, other: Any) -> Any:
+        return operate("bitor", self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        return operate("bitor", other, self)
+
+    def __xor__(self, other: Any) -> Any:
+        return operate("bitxor", self, other)
+
+    def __rxor__(self, other: Any) -> Any:
+        return operate("bitxor", other, self)
+
+    def __lshift__(self, other: Any) -> Any:
+        return operate("shl", self, other)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return operate("shl", other, self)
+
+    def __rshift__(self, other: Any) -> Any:
+        return operate("shr", self, other)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return operate("shr", other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return operate("pow", self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return operate("pow", other, self)
+
+    def __invert__(self) -> Any:
+        return operate("invert", self)
+
+    def __abs__(self) -> Any:
+        return operate("abs", self)
+
+    def __pos__(self) -> Any:
+        return operate("pos", self)
+
+    def __neg__(self) -> Any:
+        return operate("neg", self)
+
+    def __lt__(self, other: Any) -> Any:
+        return operate("lt", self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return operate("le", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return operate("gt", self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return operate("ge", self, other)
+
+    def __eq__(self, other: Any) -> Any:
+        if not is_operand(other):
+            return NotImplemented
+        return operate("eq", self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        if not is_operand(other):
+            return NotImplemented
+        return operate("ne", self, other)
+
+    def __bool__(self) -> bool:
+        raise ExpressionError(
+            "truth value of an expression",
+            "it is known only when the program runs",
+            got=str(self),
+            hint="combine conditions with te.all(a, b) or te.any(a, b), choose with "
+            "te.if_then_else(condition, a, b)",
+        )
+
+    def astype(self, dtype: Any) -> Any:
+        """Convert to `dtype`, given by name or as a NumPy dtype."""
+        return operate("cast", self, dtype)
+
+
+class Elementwise(Operators):
+    """What operators apply to element by element, so that the result is of its kind: a tensor.
+
+    Compared by identity: a list of tensors is searched, never computed with.
+    """
+
+    __slots__ = ()
+    __eq__ = object.__eq__
+    __ne__ = object.__ne__
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        return True
+
+    def elementwise(
+        self, operation: str, operands: Sequence[Any], element: Callable[..., Expr]
+    ) -> Any:
+        """Apply `element` to the elements of `operands`, of which some are of this kind."""
+        raise NotImplementedError
+
+    def astype(self, dtype: Any) -> Any:
+        """Convert each element to `dtype`."""
+        name = dtypes.as_dtype(dtype)
+        return self.elementwise("cast", (self,), lambda value: OPERATIONS["cast"](value, name))

@@ -1,0 +1,267 @@
+"""Functions of numbers; `dlcompiler.ir.functions` says what each gives.
+
+A function of floats takes integers too, converted to ``float32``. All take expressions, axes and
+numbers, and whole tensors, to which they apply element by element.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from dlcompiler import dtypes
+from dlcompiler.errors import ExpressionError
+from dlcompiler.ir import Call, Expr, as_expr, cast, const
+from dlcompiler.ir.expr import promoted
+from dlcompiler.ir.functions import FUNCTIONS
+from dlcompiler.ir.operators import apply
+
+
+def _call(name: str, *arguments: Any) -> Any:
+    return apply(name, partial(_call_of_numbers, name), *arguments)
+
+
+def _call_of_numbers(name: str, *arguments: Any) -> Expr:
+    signature = FUNCTIONS[name]
+    last = signature.last
+    first = arguments if last is None else arguments[:-1]
+    exprs = promoted(*first) if len(first) == 2 else tuple(map(as_expr, first))
+    exprs = tuple(_in_domain(name, expr) for expr in exprs)
+    if last is not None:
+        exprs = (*exprs, _as_integer(name, arguments[-1], last))
+    return Call(name, exprs, signature.result_dtype(exprs[0].dtype))
+
+
+def _in_domain(name: str, expr: Expr) -> Expr:
+    """Convert an argument to what the function takes, or refuse it."""
+    if dtypes.is_bool(expr.dtype):
+        raise ExpressionError(f"te.{name}", "takes a number", got=f"{expr} (bool)")
+    if FUNCTIONS[name].domain == "float":
+        return expr if dtypes.is_float(expr.dtype) else cast(expr, "float32")
+    return _as_integer(name, expr, None)
+
+
+def _as_integer(name: str, value: Any, dtype: str | None) -> Expr:
+    expr = as_expr(value)
+    if dtypes.is_float(expr.dtype) or dtypes.is_bool(expr.dtype):
+        raise ExpressionError(f"te.{name}", "takes an integer", got=f"{expr} ({expr.dtype})")
+    if dtype is None:
+        dtype = "int32" if dtypes.is_index(expr.dtype) else expr.dtype
+    return cast(expr, dtype)
+
+
+def _of_floats_only(name: str, x: Any, otherwise: Any = None) -> Any:
+    """Call a function of floats; of an integer it is the integer, or `otherwise`."""
+
+    def element(value: Any) -> Expr:
+        expr = as_expr(value)
+        if dtypes.is_float(expr.dtype) or dtypes.is_bool(expr.dtype):
+            return _call_of_numbers(name, expr)
+        return expr if otherwise is None else otherwise
+
+    return apply(name, element, x)
+
+
+# -- powers, logarithms, angles -------------------------------------------------------------------
+
+
+def acos(x: Any) -> Any:
+    """Return the angle [rad] from 0 to pi with this cosine."""
+    return _call("acos", x)
+
+
+def acosh(x: Any) -> Any:
+    """Return the inverse of `cosh`, from 0."""
+    return _call("acosh", x)
+
+
+def asin(x: Any) -> Any:
+    """Return the angle [rad] from -pi/2 to pi/2 with this sine."""
+    return _call("asin", x)
+
+
+def asinh(x: Any) -> Any:
+    """Return the inverse of `sinh`."""
+    return _call("asinh", x)
+
+
+def atan(x: Any) -> Any:
+    """Return the angle [rad] from -pi/2 to pi/2 with this tangent."""
+    return _call("atan", x)
+
+
+def atanh(x: Any) -> Any:
+    """Return the inverse of `tanh`."""
+    return _call("atanh", x)
+
+
+def cos(x: Any) -> Any:
+    """Return the cosine of `x` [rad]."""
+    return _call("cos", x)
+
+
+def cosh(x: Any) -> Any:
+    """Return the hyperbolic cosine."""
+    return _call("cosh", x)
+
+
+def erf(x: Any) -> Any:
+    """Return the error function."""
+    return _call("erf", x)
+
+
+def exp(x: Any) -> Any:
+    """Return e**x."""
+    return _call("exp", x)
+
+
+def exp10(x: Any) -> Any:
+    """Return 10**x."""
+    return _call("exp10", x)
+
+
+def exp2(x: Any) -> Any:
+    """Return 2**x."""
+    return _call("exp2", x)
+
+
+def log(x: Any) -> Any:
+    """Return the natural logarithm."""
+    return _call("log", x)
+
+
+def log10(x: Any) -> Any:
+    """Return the logarithm to the base 10."""
+    return _call("log10", x)
+
+
+def log1p(x: Any) -> Any:
+    """Return ``log(1 + x)``, exact for small x."""
+    return _call("log1p", x)
+
+
+def log2(x: Any) -> Any:
+    """Return the logarithm to the base 2."""
+    return _call("log2", x)
+
+
+def rsqrt(x: Any) -> Any:
+    """Return ``1 / sqrt(x)``."""
+    return _call("rsqrt", x)
+
+
+def sigmoid(x: Any) -> Any:
+    """Return ``1 / (1 + exp(-x))``."""
+    return _call("sigmoid", x)
+
+
+def sin(x: Any) -> Any:
+    """Return the sine of `x` [rad]."""
+    return _call("sin", x)
+
+
+def sinh(x: Any) -> Any:
+    """Return the hyperbolic sine."""
+    return _call("sinh", x)
+
+
+def sqrt(x: Any) -> Any:
+    """Return the square root."""
+    return _call("sqrt", x)
+
+
+def tan(x: Any) -> Any:
+    """Return the tangent of `x` [rad]."""
+    return _call("tan", x)
+
+
+def tanh(x: Any) -> Any:
+    """Return the hyperbolic tangent."""
+    return _call("tanh", x)
+
+
+def atan2(y: Any, x: Any) -> Any:
+    """Return the angle [rad] from -pi to pi of the point (x, y)."""
+    return _call("atan2", y, x)
+
+
+def hypot(x: Any, y: Any) -> Any:
+    """Return ``sqrt(x**2 + y**2)``, which does not overflow on the way."""
+    return _call("hypot", x, y)
+
+
+# -- rounding and parts of floats -----------------------------------------------------------------
+
+
+def ceil(x: Any) -> Any:
+    """Round toward infinity, as a float; an integer stays as it is."""
+    return _of_floats_only("ceil", x)
+
+
+def floor(x: Any) -> Any:
+    """Round toward minus infinity, as a float; an integer stays as it is."""
+    return _of_floats_only("floor", x)
+
+
+def trunc(x: Any) -> Any:
+    """Round toward zero, as a float; an integer stays as it is."""
+    return _of_floats_only("trunc", x)
+
+
+def round(x: Any) -> Any:
+    """Round to the nearest whole number, halves to the even one, as a float.
+
+    An integer stays as it is. `nearbyint` is the same function.
+    """
+    return _of_floats_only("round", x)
+
+
+nearbyint = round
+
+
+def copysign(x: Any, y: Any) -> Any:
+    """Return `x` with the sign of `y`."""
+    return _call("copysign", x, y)
+
+
+def fmod(x: Any, y: Any) -> Any:
+    """Return the remainder of `x` divided by `y` toward zero; exact, with the sign of `x`."""
+    return _call("fmod", x, y)
+
+
+def ldexp(x: Any, n: Any) -> Any:
+    """Return ``x * 2**n`` for an integer `n`."""
+    return _call("ldexp", x, n)
+
+
+def nextafter(x: Any, y: Any) -> Any:
+    """Return the number of the dtype that follows `x` in the direction of `y`."""
+    return _call("nextafter", x, y)
+
+
+def isnan(x: Any) -> Any:
+    """Tell whether a float is not a number; no integer is."""
+    return _of_floats_only("isnan", x, const(False, "bool"))
+
+
+def isinf(x: Any) -> Any:
+    """Tell whether a float is infinite; no integer is."""
+    return _of_floats_only("isinf", x, const(False, "bool"))
+
+
+def isfinite(x: Any) -> Any:
+    """Tell whether a float is a number and not infinite; every integer is."""
+    return _of_floats_only("isfinite", x, const(True, "bool"))
+
+
+# -- bits of integers -----------------------------------------------------------------------------
+
+
+def popcount(x: Any) -> Any:
+    """Return how many bits of an integer are 1, in its dtype."""
+    return _call("popcount", x)
+
+
+def clz(x: Any) -> Any:
+    """Return how many bits of an integer, from the highest, are 0: all of them for 0; an int32."""
+    return _call("clz", x)
