@@ -18,7 +18,7 @@ from tests.fuzz.templates import Sizes
 
 DTYPES = (
     "float32", "float32", "float64", "float16", "int32", "int8", "uint8", "int16", "int64",
-    "uint16", "uint32", "uint64",
+    "uint16", "uint32", "uint64", "bfloat16",
 )  # fmt: skip
 EXACT_BELOW = {"float16": 2**11, "bfloat16": 2**8, "float32": 2**23, "float64": 2**50}
 MAX_ELEMENTS = 400
@@ -103,7 +103,7 @@ class Maker:
             loops += [Loop(axis - axis.start if axis.start else axis, axis.extent) for axis in axes]
             term = self.value(loops, dtype)
             if axes:
-                term = self.reduced(term, axes)
+                term = self.reduced(term, axes, loops)
             bounds.append(term.bound)
             return term.expr
 
@@ -196,16 +196,31 @@ class Maker:
         low, high = te.const(-3, term.dtype), te.const(3, term.dtype)
         return Term(te.maximum(te.minimum(term.expr, high), low), 3, term.dtype)
 
-    def reduced(self, term: Term, axes: Sequence[Any]) -> Term:
-        count = math.prod(axis.extent for axis in axes)
-        reduce = self.rng.choice((te.sum, te.sum, te.max, te.min))
+    def reduced(self, term: Term, axes: Sequence[Any], loops: Sequence[Loop]) -> Term:
+        """Reduce a value over axes: of all points or some, from the identity or a number."""
+        count = max(math.prod(axis.extent for axis in axes), 1)
+        options: dict[str, Any] = {}
+        if self.rng.chance(0.15):
+            options["where"] = self.rng.choice(loops).var >= 1
+        start = 0
+        if self.rng.chance(0.15):
+            start = self.rng.choice((1, 2))
+            options["init"] = te.const(start, term.dtype)
+        reduce = self.rng.choice((te.sum, te.sum, te.max, te.min, te.prod))
+        if reduce is te.prod and term.is_float and 3**count * 2 >= EXACT_BELOW[term.dtype]:
+            reduce = te.sum
         if reduce is te.sum:
             if term.is_float:
-                term = self.clamped(term, EXACT_BELOW[term.dtype] // max(count, 1))
-            total = Term(te.sum(term.expr, axis=axes), term.bound * max(count, 1), term.dtype)
-            return total if term.is_float else self.fitted(total)
-        bound = term.bound if term.is_float else _largest(term.dtype)
-        return Term(reduce(term.expr, axis=axes), bound, term.dtype)
+                term = self.clamped(term, EXACT_BELOW[term.dtype] // (2 * count))
+            bound = term.bound * count + start
+        elif reduce is te.prod:
+            term = self.clamped(term, 3)
+            bound = max(term.bound, 1) ** min(count, 64) * max(start, 1)
+        else:
+            # Over no points they are infinite, and stay so until they are clamped.
+            bound = max(term.bound, start) if term.is_float else _largest(term.dtype)
+        total = Term(reduce(term.expr, axis=list(axes), **options), bound, term.dtype)
+        return total if term.is_float else Term(total.expr, _largest(term.dtype), term.dtype)
 
 
 def _largest(dtype: str) -> int:

@@ -20,7 +20,7 @@ from dlcompiler.schedule.state import AtRoot
 from dlcompiler.simulate import interpret
 from dlcompiler.target import resolve
 from dlcompiler.te import Tensor, evaluate, tolerance
-from tests.fuzz.expressions import Expression, random_expression
+from tests.fuzz.expressions import Expression, numpy_dtype, random_expression
 from tests.fuzz.walks import Walk
 
 MAX_STEPS = 300_000
@@ -117,12 +117,11 @@ def stored(case: Case, schedule: Schedule) -> list[Tensor]:
     """Return the outputs, and sometimes other tensors that are stored as a whole."""
     rng = random.Random(case.seed)
     inner = [
-        stage.tensor
+        tensor
         for stage in schedule.stages
-        if not stage.state.is_placeholder
-        and not stage.state.is_output
-        and isinstance(stage.state.attachment, AtRoot)
-        and rng.random() < 0.15
+        if not stage.state.is_placeholder and isinstance(stage.state.attachment, AtRoot)
+        for tensor in stage.state.tensors
+        if tensor not in case.expression.outputs and rng.random() < 0.15
     ]
     outputs = [t for t in case.expression.outputs if t not in case.expression.inputs]
     results = list(dict.fromkeys(outputs)) + inner
@@ -151,7 +150,7 @@ def check_trace(case: Case, schedule: Schedule) -> None:
 
 def poisoned(tensors: Sequence[Tensor]) -> list[np.ndarray]:
     """Return arrays full of a value that no result has."""
-    return [np.full(t.shape, 77, t.dtype) for t in tensors]
+    return [np.full(t.shape, 77, numpy_dtype(t.dtype)) for t in tensors]
 
 
 class Oracle:

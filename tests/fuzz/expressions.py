@@ -10,12 +10,13 @@ import numpy as np
 
 from dlcompiler import dtypes
 from dlcompiler.te import PlaceholderOp, Tensor, post_order
-from tests.fuzz import chains, templates
+from tests.fuzz import chains, several, templates
 from tests.fuzz.choices import Choices
 from tests.fuzz.templates import Sizes
 
 TEMPLATES: dict[str, Callable[[Sizes], Tensor | tuple[Tensor, ...]]] = {
     **templates.TEMPLATES,
+    **several.TEMPLATES,
     **chains.TEMPLATES,
 }
 WEIGHTS = {"chain": 12, "groups": 2}
@@ -60,17 +61,20 @@ class Expression:
     def __str__(self) -> str:
         lines = []
         for op in post_order(self.outputs):
-            tensor = op.output(0)
+            tensors = ", ".join(map(repr, op.outputs))
+            if isinstance(op, PlaceholderOp):
+                lines.append(f"{tensors} input")
+                continue
             axes = ", ".join(f"{a.name}:{a.extent}" for a in op.axis)
-            body = "input" if isinstance(op, PlaceholderOp) else f"[{axes}] = {op.body}"
+            bodies = ", ".join(map(str, op.bodies))
             starts = [f"{a.name} in {a.dom}" for a in op.reduce_axis]
-            lines.append(f"{tensor!r} {body} {' '.join(starts)}".rstrip())
+            lines.append(f"{tensors} [{axes}] = {bodies} {' '.join(starts)}".rstrip())
         return "\n".join(lines)
 
 
 def numpy_dtype(dtype: str) -> np.dtype:
     """Return the NumPy type of a placeholder's arrays."""
-    return np.dtype(dtype)
+    return dtypes.to_numpy(dtype)
 
 
 def random_expression(
@@ -85,5 +89,10 @@ def random_expression(
     name = template or drawn
     source = Choices(rng, choices)
     outputs = TEMPLATES[name](Sizes(source))
-    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-    return Expression(name, outputs, tuple(source.made))
+    return Expression(name, all_of(outputs), tuple(source.made))
+
+
+def all_of(outputs: Tensor | tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Return tensors with the others that are computed together with them: all are stored."""
+    given = outputs if isinstance(outputs, tuple) else (outputs,)
+    return tuple(dict.fromkeys(t for tensor in given for t in tensor.op.outputs))

@@ -12,7 +12,7 @@ from dlcompiler.schedule.moves import moves_of
 from dlcompiler.schedule.verdict import Illegal
 from tests.fuzz.checks import Case
 from tests.fuzz.choices import Choices
-from tests.fuzz.expressions import TEMPLATES, Expression
+from tests.fuzz.expressions import TEMPLATES, Expression, all_of
 from tests.fuzz.templates import Sizes
 from tests.fuzz.walks import Walk
 from tests.refusals.evidence import evidence
@@ -66,7 +66,7 @@ def refusals_of(seed: int) -> Iterator[Refusal]:
 def _expression(rng: random.Random) -> Expression:
     template = rng.choice(sorted(set(TEMPLATES) - {"empty"}))
     outputs = TEMPLATES[template](Several(Choices(rng)))
-    return Expression(template, outputs if isinstance(outputs, tuple) else (outputs,))
+    return Expression(template, all_of(outputs))
 
 
 def _at_this_state(
