@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from dlcompiler.runtime.arguments import (
     check_count,
     refuse_overlap,
 )
-from dlcompiler.runtime.llvm import LoadedModule
+from dlcompiler.runtime.llvm import Options
 from dlcompiler.runtime.threads import PARALLEL_FOR
 
 _C_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400  # NumPy's C API, numpy/ndarraytypes.h
@@ -57,12 +58,39 @@ def _pairs_to_keep_apart(params: Sequence[Param]) -> Iterator[tuple[int, int, in
                 yield output, other, written.nbytes, param.nbytes
 
 
+class Code(Protocol):
+    """Loaded machine code, wherever it came from."""
+
+    @property
+    def text(self) -> str:
+        """LLVM IR before LLVM's passes."""
+
+    @property
+    def options(self) -> Options:
+        """How it was compiled."""
+
+    @property
+    def imports(self) -> frozenset[str]:
+        """Functions outside that it calls."""
+
+    @property
+    def optimized_ir(self) -> str:
+        """LLVM IR after LLVM's passes."""
+
+    @property
+    def assembly(self) -> str:
+        """Assembly text."""
+
+    def address(self, symbol: str) -> int:
+        """Return the address of a function."""
+
+
 class Function:
     """A kernel that takes NumPy arrays, outputs last.
 
     Parameters
     ----------
-    module : LoadedModule
+    module : Code
         Where the code is; it stays loaded as long as this object or a call of it lives.
     symbol : str
         Name of the code: ``void symbol(ptr, ptr, …)``, one pointer for each of ``params``.
@@ -80,7 +108,7 @@ class Function:
 
     def __init__(
         self,
-        module: LoadedModule,
+        module: Code,
         symbol: str,
         params: Sequence[Param],
         name: str | None = None,

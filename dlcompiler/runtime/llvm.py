@@ -146,6 +146,20 @@ def compile_ir(text: str, options: Options) -> LoadedModule:
     return LoadedModule(text, options, frozenset(imports), _link(image, imports, symbols))
 
 
+def emit_object(text: str, options: Options) -> bytes:
+    """Return an object for the system's linker.
+
+    Raises
+    ------
+    TargetError
+        The options do not fit this machine.
+    InternalError
+        The text is not valid.
+    """
+    image: bytes = _machine(options).emit_object(_optimized(text, options))
+    return image
+
+
 def optimize(text: str, options: Options) -> str:
     """Return the LLVM IR text after LLVM's passes."""
     return str(_optimized(text, options))

@@ -1,0 +1,131 @@
+"""`lower` and `build` with classic TVM's arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dlcompiler import pipeline
+from dlcompiler.compat.contexts import PassContext
+from dlcompiler.compat.missing import Named
+from dlcompiler.compat.modules import Module
+from dlcompiler.compat.targets import resolve
+from dlcompiler.errors import ScheduleError
+from dlcompiler.ir import PrimFunc
+from dlcompiler.schedule import Schedule
+
+
+class IRModule(Named):
+    """A lowered schedule: prints as its loop nest, and can be built."""
+
+    classic = "tvm.IRModule"
+
+    def __init__(self, func: PrimFunc, schedule: Schedule, args: Sequence[Any]) -> None:
+        self.func = func
+        """The loop IR."""
+        self.schedule = schedule
+        """The schedule as it was lowered."""
+        self.args = tuple(args)
+        """Its parameters."""
+
+    @property
+    def functions(self) -> dict[str, PrimFunc]:
+        """Its one function, by name."""
+        return {self.func.name: self.func}
+
+    def __getitem__(self, name: str) -> PrimFunc:
+        if name not in self.functions:
+            raise ScheduleError(
+                f"lowered[{name!r}]", "no such function", expected=repr(self.func.name)
+            )
+        return self.func
+
+    def astext(self, show_meta_data: bool = False) -> str:
+        """Return its text."""
+        del show_meta_data
+        return str(self.func)
+
+    def script(self) -> str:
+        """Return its text."""
+        return str(self.func)
+
+    def __str__(self) -> str:
+        return str(self.func)
+
+    def __repr__(self) -> str:
+        return str(self.func)
+
+
+def lower(
+    inp: Any,
+    args: Sequence[Any] | None = None,
+    name: str = "main",
+    binds: object = None,
+    simple_mode: bool = False,
+) -> IRModule:
+    """Lower a schedule to its loop nest.
+
+    Parameters
+    ----------
+    inp : Schedule
+        What to lower.
+    args : sequence
+        Parameters of the function, inputs before outputs.
+    name : str
+        Name of the function.
+    binds : None
+        Buffers given by the caller are not part of dlcompiler yet.
+    simple_mode : bool
+        Stop while loops are as the schedule names them.
+    """
+    if isinstance(inp, IRModule):
+        return inp
+    if binds is not None:
+        raise ScheduleError(f"lower {name}", "binds= is not part of dlcompiler yet")
+    arguments = _arguments(args, f"lower {name}")
+    PassContext.check_current()
+    func = pipeline.lower(inp, arguments, name=name, simple_mode=simple_mode)
+    return IRModule(func, inp.fork(f"lowered {name}"), arguments)
+
+
+def build(
+    inputs: Any,
+    args: Sequence[Any] | None = None,
+    target: Any = None,
+    target_host: Any = None,
+    runtime: object = None,
+    name: str = "default_function",
+    binds: object = None,
+) -> Module:
+    """Build a function from a schedule, or from what `lower` returned.
+
+    Parameters
+    ----------
+    inputs : Schedule or IRModule
+        What to build.
+    args : sequence
+        Parameters of the function, inputs before outputs.
+    target : str or Target, optional
+        What to build for; the current target by default, else this CPU.
+    target_host, runtime
+        Accepted; nothing here depends on them.
+    name : str
+        Name of the function.
+    binds : None
+        Buffers given by the caller are not part of dlcompiler yet.
+    """
+    del target_host, runtime
+    if binds is not None:
+        raise ScheduleError(f"build {name}", "binds= is not part of dlcompiler yet")
+    if isinstance(inputs, IRModule):
+        name = inputs.func.name if name == "default_function" else name
+        inputs, args = inputs.schedule, inputs.args
+    machine = resolve(target)
+    PassContext.check_current()
+    return Module(pipeline.build(inputs, _arguments(args, f"build {name}"), machine, name))
+
+
+def _arguments(args: Any, operation: str) -> tuple[Any, ...]:
+    if isinstance(args, list | tuple):
+        return tuple(args)
+    raise ScheduleError(operation, "no list of arguments", got=repr(args), expected="[A, B, C]")

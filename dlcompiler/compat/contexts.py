@@ -1,0 +1,120 @@
+"""`PassContext`: options of the passes, as classic code gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+from dlcompiler.compat.missing import Named
+from dlcompiler.compat.notes import note
+from dlcompiler.errors import UserError
+
+UNUSED = frozenset(
+    (
+        *("tir.UnrollLoop", "tir.LoopPartition", "tir.InjectDoubleBuffer", "tir.HoistIfThenElse"),
+        *("tir.Simplify", "tir.disable_vectorize", "tir.disable_storage_rewrite"),
+        *("tir.disable_cse_tir", "tir.disable_assert", "tir.noalias"),
+        *("tir.instrument_bound_checkers", "tir.detect_global_barrier"),
+        *("tir.debug_keep_trivial_loop", "tir.instrument_lwp", "tir.is_entry_func"),
+        *("tir.use_async_copy", "tir.merge_static_smem", "tir.enable_equiv_terms_in_cse_tir"),
+    )
+)
+"""Known options, none of which changes what a program computes; they have no effect here."""
+
+REFUSED = {"tir.add_lower_pass": "passes of one's own come in a later version"}
+"""Options that would change the program in a way that is not here."""
+
+_stack: ContextVar[tuple[PassContext, ...]] = ContextVar("pass_contexts", default=())
+
+
+class PassContext(Named):
+    """Options for the passes of what is lowered inside a ``with``.
+
+    Parameters
+    ----------
+    opt_level : int
+        Accepted; every pass runs.
+    required_pass, disabled_pass : sequence of str, optional
+        Accepted, with a note.
+    instruments : sequence, optional
+        Not part of dlcompiler yet: ``dlc.lower(…, observers=[…])`` sees every pass.
+    config : mapping, optional
+        Options by name: known ones are accepted, with a note where they have no effect.
+    """
+
+    classic = "tvm.transform.PassContext"
+
+    def __init__(
+        self,
+        opt_level: int = 2,
+        required_pass: Sequence[str] | None = None,
+        disabled_pass: Sequence[str] | None = None,
+        instruments: Sequence[Any] | None = None,
+        config: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.opt_level = opt_level
+        self.config = dict(config or {})
+        self.disabled_pass = tuple(disabled_pass or ())
+        self.required_pass = tuple(required_pass or ())
+        if instruments:
+            raise UserError(
+                "PassContext", "instruments are not part of dlcompiler yet",
+                got=repr(list(instruments)), hint="dlc.lower(s, args, observers=[…])",
+            )  # fmt: skip
+        for key in self.config:
+            _check_option(key)
+
+    @staticmethod
+    def current() -> PassContext:
+        """Return the innermost context."""
+        stack = _stack.get()
+        return stack[-1] if stack else PassContext()
+
+    @staticmethod
+    def check_current() -> None:
+        """Say what of the innermost context has no effect."""
+        context = PassContext.current()
+        unused = [key for key in context.config if key in UNUSED]
+        unused += [*context.disabled_pass, *context.required_pass]
+        if unused:
+            note(f"PassContext: {', '.join(unused)} has no effect here", 5)
+
+    def __enter__(self) -> PassContext:
+        _stack.set((*_stack.get(), self))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _stack.set(_stack.get()[:-1])
+
+
+def build_config(**options: Any) -> PassContext:
+    """Return a context, by the older name; its options have no effect."""
+    if unknown := sorted(set(options) - OLD_OPTIONS):
+        raise UserError(
+            "build_config", "unknown option", got=unknown[0],
+            expected=", ".join(sorted(OLD_OPTIONS)),
+        )  # fmt: skip
+    return PassContext()
+
+
+OLD_OPTIONS = frozenset(
+    (
+        *("auto_unroll_max_step", "auto_unroll_max_depth", "auto_unroll_max_extent"),
+        *("unroll_explicit", "detect_global_barrier", "partition_const_loop", "data_alignment"),
+        *("offset_factor", "double_buffer_split_loop", "dump_pass_ir", "restricted_func"),
+        *("instrument_bound_checkers", "disable_select_rewriting", "disable_vectorize"),
+        *("disable_assert",),
+    )
+)
+
+
+def _check_option(key: str) -> None:
+    if key in UNUSED:
+        return
+    if key in REFUSED:
+        raise UserError(
+            "PassContext", f"{key} is not part of dlcompiler yet", because=REFUSED[key],
+            hint="dlc.lower(s, args, observers=[…]) sees every pass",
+        )  # fmt: skip
+    raise UserError("PassContext", "unknown option", got=key, expected=", ".join(sorted(UNUSED)))

@@ -1,0 +1,51 @@
+"""Classic module names for one process: ``import tvm`` finds the modules of this package."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from types import ModuleType
+
+from dlcompiler.compat.missing import PACKAGES
+from dlcompiler.errors import UserError
+
+
+def install() -> None:
+    """Make ``import tvm``, ``import d2ltvm`` and ``import topi`` find the modules here.
+
+    For this process only: nothing is written. Calling it again changes nothing.
+
+    Raises
+    ------
+    UserError
+        Another package called ``tvm`` or ``d2ltvm`` has been imported already.
+
+    Examples
+    --------
+    >>> import dlcompiler.compat
+    >>> dlcompiler.compat.install()                                            # doctest: +SKIP
+    >>> from tvm import te                                                     # doctest: +SKIP
+    """
+    for classic, ours in PACKAGES.items():
+        package = importlib.import_module(ours)
+        _refuse_other(classic, package)
+        for name in (ours, *_below(package)):
+            sys.modules[classic + name.removeprefix(ours)] = importlib.import_module(name)
+    sys.modules.setdefault("topi", sys.modules["tvm.topi"])
+
+
+def _below(package: ModuleType) -> list[str]:
+    """Return the names of all modules below a package."""
+    return [m.name for m in pkgutil.walk_packages(package.__path__, package.__name__ + ".")]
+
+
+def _refuse_other(classic: str, package: ModuleType) -> None:
+    other = sys.modules.get(classic)
+    if other is not None and other is not package:
+        raise UserError(
+            "install the classic names",
+            f"another package called {classic} is imported already",
+            got=getattr(other, "__file__", None) or repr(other),
+            hint="install before it is imported, or use: from dlcompiler.compat import tvm",
+        )

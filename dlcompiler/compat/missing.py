@@ -1,0 +1,169 @@
+"""Names of classic TVM that are not here: asking for one says so, by name."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.abc
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, NoReturn
+
+from dlcompiler.errors import UserError
+
+PACKAGES = {"tvm": "dlcompiler.compat.tvm", "d2ltvm": "dlcompiler.compat.d2ltvm"}
+"""Classic package -> where its names are here."""
+
+GPU = "GPUs come in a later version"
+GRAPHS = "graphs of operators and the import of models come in a later version"
+TUNING = "the classic tuners' interface comes in a later version; dlcompiler.autotune tunes now"
+OPAQUE = "calls of code from outside come in a later version"
+TENSORIZE = "tensor intrinsics come in a later version"
+REMOTE = "other machines come in a later version"
+NOT_PLANNED = "it belongs to what followed classic TE, and is not planned"
+
+LATER: dict[str, str] = {
+    **dict.fromkeys(
+        ("tvm.cl", "tvm.cuda", "tvm.gpu", "tvm.metal", "tvm.opencl", "tvm.rocm", "tvm.vulkan"), GPU
+    ),
+    **dict.fromkeys(("tvm.te.thread_axis", "tvm.thread_axis", "tvm.contrib.nvcc"), GPU),
+    **dict.fromkeys(("tvm.topi.cuda", "tvm.contrib.cudnn", "tvm.contrib.cublas"), GPU),
+    **dict.fromkeys(("tvm.target.cuda", "tvm.target.rocm", "tvm.target.opencl"), GPU),
+    **dict.fromkeys(
+        ("tvm.relay", "tvm.contrib.graph_executor", "tvm.contrib.graph_runtime"), GRAPHS
+    ),
+    **dict.fromkeys(("tvm.contrib.download", "tvm.contrib.relay_viz"), GRAPHS),
+    **dict.fromkeys(("tvm.autotvm", "tvm.auto_scheduler"), TUNING),
+    **dict.fromkeys(("tvm.te.extern", "tvm.tir.call_packed", "tvm.tir.call_extern"), OPAQUE),
+    **dict.fromkeys(
+        ("tvm.tir.call_pure_extern", "tvm.tir.call_intrin", "tvm.register_func"), OPAQUE
+    ),
+    **dict.fromkeys(("tvm.get_global_func", "tvm.tir.ir_builder", "tvm.contrib.cblas"), OPAQUE),
+    **dict.fromkeys(("tvm.te.decl_tensor_intrin", "tvm.tir.decl_buffer"), TENSORIZE),
+    **dict.fromkeys(("tvm.contrib.clang", "tvm.te.hybrid"), TENSORIZE),
+    "tvm.te.scan": "recurrences come in a later version",
+    "tvm.te.gradient": "gradients come in a later version",
+    "tvm.contrib.tedd": "dlcompiler.views and the Explorer draw schedules",
+    **dict.fromkeys(("tvm.rpc", "tvm.micro"), REMOTE),
+    **dict.fromkeys(("tvm.relax", "tvm.script", "tvm.meta_schedule", "tvm.s_tir"), NOT_PLANNED),
+}
+"""Name -> why it is not here; what stands below it is not here either."""
+
+
+class MissingName(UserError, AttributeError):  # noqa: N818 - a state of this project
+    """A name of classic TVM that is not here; also an AttributeError, so that ``hasattr`` works."""
+
+
+class MissingModule(UserError, ImportError):  # noqa: N818 - a state of this project
+    """A module of classic TVM that is not here; also an ImportError."""
+
+
+def _parts(name: str, known: Iterable[str]) -> tuple[tuple[str, str], dict[str, str]]:
+    """Return the text of the error about a name: operation and problem, and the lines below."""
+    head = (f"use {name}", f"{name} is not part of dlcompiler yet")
+    planned = next((LATER[prefix] for prefix in _prefixes(name) if prefix in LATER), None)
+    if planned is not None:
+        return head, {"because": planned}
+    parts = {"hint": "docs/COMPAT.md lists the names that are here"}
+    close = difflib.get_close_matches(name.rpartition(".")[2], sorted(known), n=1)
+    if close:
+        parts["hint"] = f"did you mean {name.rpartition('.')[0]}.{close[0]}?"
+    return head, parts
+
+
+def _prefixes(name: str) -> list[str]:
+    words = name.split(".")
+    return [".".join(words[:count]) for count in range(len(words), 0, -1)]
+
+
+def refuse_name(name: str, known: Iterable[str] = ()) -> NoReturn:
+    """Raise what says that a name is not here.
+
+    Parameters
+    ----------
+    name : str
+        With the classic module in front: ``"tvm.te.scan"``.
+    known : iterable of str
+        Names beside it, for a suggestion.
+
+    Raises
+    ------
+    MissingName
+        Always.
+    """
+    head, parts = _parts(name, known)
+    raise MissingName(*head, **parts)
+
+
+def reporter(
+    module: str, fallback: ModuleType | None = None, renamed: dict[str, Any] | None = None
+) -> Callable[[str], Any]:
+    """Return a module's ``__getattr__``: other places to look in, then the error.
+
+    Parameters
+    ----------
+    module : str
+        ``__name__`` of the module.
+    fallback : module, optional
+        Whose public names are names of this module too.
+    renamed : dict, optional
+        More names, with what they stand for.
+    """
+    classic = classic_name(module)
+
+    def find(name: str) -> Any:
+        if name.startswith("__"):  # Python's own questions
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        if renamed is not None and name in renamed:
+            return renamed[name]
+        if fallback is not None and name in fallback.__all__:
+            return getattr(fallback, name)
+        refuse_name(f"{classic}.{name}", vars(sys.modules[module]))
+
+    return find
+
+
+def classic_name(module: str) -> str:
+    """Return the name that classic code has for a module of this package.
+
+    Examples
+    --------
+    >>> classic_name("dlcompiler.compat.tvm.te")
+    'tvm.te'
+    """
+    return module.removeprefix("dlcompiler.compat.")
+
+
+class Named:
+    """A class whose missing attributes say their names."""
+
+    classic: str = ""
+    """Name of the class in classic TVM."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"{self.classic or type(self).__name__} has no attribute {name!r}")
+        refuse_name(f"{self.classic}.{name}", dir(type(self)))
+
+
+class MissingModules(importlib.abc.MetaPathFinder):
+    """The last finder of modules: refuses, by name, what no other found below our packages."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Raise for a module of ours that is not there; leave all others alone."""
+        for classic, ours in PACKAGES.items():
+            for prefix in (ours, classic):
+                is_ours = sys.modules.get(prefix) is sys.modules.get(ours, self)
+                if fullname.startswith(prefix + ".") and is_ours:
+                    head, parts = _parts(classic + fullname.removeprefix(prefix), ())
+                    raise MissingModule(*head, **parts)
+        return None
+
+
+def watch_imports() -> None:
+    """Let an import of a module that is not here say so."""
+    if not any(isinstance(finder, MissingModules) for finder in sys.meta_path):
+        sys.meta_path.append(MissingModules())

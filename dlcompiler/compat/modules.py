@@ -1,0 +1,269 @@
+"""`Module`: a built function as classic code holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, median, pstdev
+from typing import Any
+
+from dlcompiler.compat.arrays import unwrapped
+from dlcompiler.compat.devices import Device, checked_device
+from dlcompiler.compat.missing import GPU, Named
+from dlcompiler.compat.notes import note
+from dlcompiler.errors import DeviceUnavailable, MeasurementError, UserError
+from dlcompiler.runtime.function import Function
+from dlcompiler.runtime.libraries import Written, load_library, save_library, save_object
+from dlcompiler.runtime.timing import time_call
+
+ENTRY = "__tvm_main__"
+"""Another name of a module's function."""
+
+
+class Module(Named):
+    """A built function: call it with arrays, outputs last."""
+
+    classic = "tvm.runtime.Module"
+    entry_name = ENTRY
+    type_key = "llvm"
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        """The function as this project builds it."""
+
+    @property
+    def name(self) -> str:
+        """Name of its function."""
+        return self.function.name
+
+    @property
+    def entry_func(self) -> Callable[..., None]:
+        """Its function."""
+        return self.__call__
+
+    @property
+    def imported_modules(self) -> NoModules:
+        """Code for devices: none, this is the CPU's."""
+        return NoModules()
+
+    def __call__(self, *args: Any) -> None:
+        """Run it on arrays of NumPy or of `nd.array`, and on numbers where it takes numbers."""
+        self.function(*[unwrapped(arg) for arg in args])
+
+    def __getitem__(self, name: str) -> Callable[..., None]:
+        return self.get_function(name)
+
+    def get_function(self, name: str, query_imports: bool = False) -> Callable[..., None]:
+        """Return its function, by its name or by `entry_name`."""
+        del query_imports
+        self._check_name(name)
+        return self.__call__
+
+    def get_source(self, fmt: str = "") -> str:
+        """Return its code.
+
+        Parameters
+        ----------
+        fmt : str
+            ``"ll"`` is LLVM's text, also the default, ``"asm"`` is assembly.
+        """
+        if fmt in ("", "ll", "llvm"):
+            return self.function.llvm_ir
+        if fmt in ("asm", "s"):
+            return self.function.assembly
+        raise UserError(
+            f"source of {self.name}", "unknown format", got=repr(fmt), expected="'ll' or 'asm'"
+        )
+
+    def time_evaluator(
+        self,
+        func_name: str,
+        ctx: Device | None = None,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: int = 0,
+        limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+        f_preproc: str = "",
+        *,
+        dev: Device | None = None,
+    ) -> Callable[..., BenchmarkResult]:
+        """Return a function of the arguments that measures calls of this one.
+
+        Parameters
+        ----------
+        func_name : str
+            `entry_name`, or the function's name.
+        ctx, dev : Device, optional
+            Where it runs; two names of one argument.
+        number : int
+            Calls in a row; their mean is one result.
+        repeat : int
+            Number of results.
+        min_repeat_ms : int
+            Least duration of each row of calls [ms]; `number` grows until it is reached.
+        limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown, f_preproc
+            Accepted, without effect.
+        """
+        del limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown, f_preproc
+        checked_device(ctx, dev, "time_evaluator")
+        self._check_name(func_name)
+        if number < 1 or repeat < 1 or min_repeat_ms < 0:
+            raise MeasurementError(
+                f"time {self.name}", "limits that give no measurement",
+                got=f"number={number}, repeat={repeat}, min_repeat_ms={min_repeat_ms}",
+                expected="number >= 1, repeat >= 1, min_repeat_ms >= 0",
+            )  # fmt: skip
+
+        def evaluate(*args: Any) -> BenchmarkResult:
+            arrays = [unwrapped(arg) for arg in args]
+            return _timed(lambda: self.function(*arrays), number, repeat, min_repeat_ms / 1000)
+
+        return evaluate
+
+    def export_library(self, file_name: Any, fcompile: Any = None, **options: Any) -> Written:
+        """Write it to a file, which `load_module` reads.
+
+        Parameters
+        ----------
+        file_name : path
+            A suffix of shared objects (``.so``, ``.dylib``, ``.dll``) asks for one: it is written
+            where there is a C compiler. All else is a container of this project: the code as LLVM's
+            text, compiled when it is loaded.
+        fcompile, **options
+            Accepted, with a note.
+
+        Returns
+        -------
+        Written
+            The path, and which of the two it is.
+        """
+        if fcompile is not None or options:
+            note("export_library: the code is linked in dlcompiler's own way")
+        written = save_library(self.function, Path(file_name))
+        if written.surprise:
+            note(f"export_library: {written}")
+        return written
+
+    def save(self, file_name: Any, fmt: str = "") -> None:
+        """Write its code: ``.o`` is an object for `contrib.cc.create_shared`, ``.ll``, ``.s`` text.
+
+        Parameters
+        ----------
+        file_name : path
+            Where.
+        fmt : str
+            The suffix to go by in place of the file's own.
+        """
+        path = Path(file_name)
+        match fmt or path.suffix.lstrip("."):
+            case "o" | "obj":
+                save_object(self.function, path)
+            case "ll":
+                path.write_text(self.get_source("ll"), encoding="utf-8")
+            case "s" | "asm":
+                path.write_text(self.get_source("asm"), encoding="utf-8")
+            case other:
+                raise UserError(
+                    f"save {path}", "unknown format", got=repr(other), expected="'o', 'll' or 's'",
+                    hint="export_library writes a library",
+                )  # fmt: skip
+
+    def _check_name(self, name: str) -> None:
+        if name not in (ENTRY, self.name):
+            raise UserError(
+                f"function {name!r} of a module", "there is no such function",
+                expected=f"{self.name!r}, or module.entry_name",
+            )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"Module({self.function!r})"
+
+
+class NoModules(tuple[Module, ...]):
+    """The modules of devices that a module for the CPU has: none, and it says why."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return ()
+        raise DeviceUnavailable(
+            f"imported_modules[{index!r}]", "a module for the CPU holds no code for devices",
+            because=GPU, hint="module.get_source() is the CPU's code",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class BenchmarkResult:
+    """Times of repeated calls [s], each the mean of a row of calls."""
+
+    results: tuple[float, ...]
+    """In the order measured [s]."""
+
+    @property
+    def mean(self) -> float:
+        """Mean [s]."""
+        return fmean(self.results)
+
+    @property
+    def median(self) -> float:
+        """Median [s]."""
+        return median(self.results)
+
+    @property
+    def std(self) -> float:
+        """Standard deviation of the results [s]."""
+        return pstdev(self.results)
+
+    @property
+    def min(self) -> float:
+        """Shortest [s]."""
+        return min(self.results)
+
+    @property
+    def max(self) -> float:
+        """Longest [s]."""
+        return max(self.results)
+
+    def __iter__(self) -> Iterable[float]:
+        return iter(self.results)
+
+    def __str__(self) -> str:
+        names = ("mean", "median", "max", "min", "std")
+        head = " ".join(f"{name + ' (ms)':^12}" for name in names)
+        row = " ".join(f"{getattr(self, name) * 1e3:^12.4f}" for name in names)
+        return f"Execution time summary:\n{head}\n{row}"
+
+
+def _timed(
+    call: Callable[[], None], number: int, repeat: int, shortest_s: float
+) -> BenchmarkResult:
+    """Measure `repeat` rows of `number` calls, or of as many as make a row long enough."""
+    if shortest_s:
+        row = time_call(call, warmup=1, min_repeats=1, max_repeats=1, min_seconds=0, batch=number)
+        while (seconds := row.samples_s[0] * number) < shortest_s:
+            number = max(int(number * min(shortest_s / seconds, 10.0)) + 1, number + 1)
+            row = time_call(
+                call, warmup=0, min_repeats=1, max_repeats=1, min_seconds=0, batch=number
+            )
+    timing = time_call(
+        call, warmup=1, min_repeats=repeat, max_repeats=repeat, min_seconds=0, batch=number
+    )
+    return BenchmarkResult(timing.samples_s)
+
+
+def load_module(path: Any, fmt: str = "") -> Module:
+    """Load what `Module.export_library` wrote.
+
+    Parameters
+    ----------
+    path : path
+        The file; one that others may write is refused.
+    fmt : str
+        Accepted: the file says itself what it is.
+    """
+    del fmt
+    return Module(load_library(Path(path)))

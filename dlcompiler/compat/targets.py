@@ -1,0 +1,222 @@
+"""Targets as classic code writes them: ``"llvm -mcpu=skylake-avx512"``."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from dlcompiler import target as targets
+from dlcompiler.compat.devices import OTHERS
+from dlcompiler.compat.missing import GPU, Named
+from dlcompiler.compat.notes import note
+from dlcompiler.errors import TargetError
+from dlcompiler.target.detect import host
+from dlcompiler.target.presets import X86_64_LEVELS
+
+HERE = ("llvm", "cpu")
+"""Kinds that mean machine code for this CPU."""
+
+LEVELS: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(("core2", "nehalem", "penryn", "westmere", "x86-64-v2"), "x86-64-v2"),
+        **dict.fromkeys(("core-avx2", "haswell", "broadwell", "skylake", "x86-64-v3"), "x86-64-v3"),
+        **dict.fromkeys(("alderlake", "znver1", "znver2", "znver3"), "x86-64-v3"),
+        **dict.fromkeys(("skylake-avx512", "cascadelake", "cooperlake", "cannonlake"), "x86-64-v4"),
+        **dict.fromkeys(("icelake-client", "icelake-server", "tigerlake"), "x86-64-v4"),
+        **dict.fromkeys(("rocketlake", "sapphirerapids", "znver4", "znver5"), "x86-64-v4"),
+        **dict.fromkeys(("x86-64-v4",), "x86-64-v4"),
+        "x86-64": "x86-64",
+    }
+)
+"""LLVM's name of a processor -> the level of x86-64 that it has at least."""
+
+_stack: ContextVar[tuple[Target, ...]] = ContextVar("classic_targets", default=())
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The kind of a target."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Target(Named):
+    """A target of classic code; a context manager makes it the current one.
+
+    Parameters
+    ----------
+    target : str, dict or Target
+        A kind with flags, or a mapping with the key ``kind``.
+    host : str or Target, optional
+        What runs beside a device; nothing here does.
+    """
+
+    classic = "tvm.target.Target"
+
+    def __init__(self, target: Any, host: Any = None) -> None:
+        kind, attrs = _parse(target)
+        self.kind = Kind(kind)
+        """Its kind."""
+        self.attrs = MappingProxyType(attrs)
+        """Its flags, without the dash."""
+        self.host = None if host is None else Target(host)
+        """What runs beside a device."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Names under which classic code registers schedules for it."""
+        return ("cpu",) if self.kind.name in HERE else (self.kind.name,)
+
+    @property
+    def mcpu(self) -> str:
+        """The processor asked for, or nothing."""
+        return str(self.attrs.get("mcpu", ""))
+
+    @property
+    def device_name(self) -> str:
+        """The flag ``-device``, or nothing."""
+        return str(self.attrs.get("device", ""))
+
+    def __enter__(self) -> Target:
+        _stack.set((*_stack.get(), self))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _stack.set(_stack.get()[:-1])
+
+    @staticmethod
+    def current(allow_none: bool = True) -> Target | None:
+        """Return the target of the innermost ``with``.
+
+        Raises
+        ------
+        TargetError
+            There is none, and `allow_none` is false.
+        """
+        stack = _stack.get()
+        if stack:
+            return stack[-1]
+        if allow_none:
+            return None
+        raise TargetError("current target", "no target is set", hint="with tvm.target.Target(…):")
+
+    def __str__(self) -> str:
+        return " ".join(
+            (self.kind.name, *(f"-{name}={value}" for name, value in self.attrs.items()))
+        )
+
+    def __repr__(self) -> str:
+        return f"Target({str(self)!r})"
+
+
+def create(target: Any) -> Target:
+    """Return a target, by the older name of the constructor."""
+    return Target(target)
+
+
+def _parse(target: Any) -> tuple[str, dict[str, Any]]:
+    """Return kind and flags."""
+    if isinstance(target, Target):
+        return target.kind.name, dict(target.attrs)
+    if isinstance(target, Mapping):
+        attrs = {str(key): value for key, value in target.items() if key != "kind"}
+        return str(target.get("kind", "")), attrs
+    if not isinstance(target, str) or not target.strip():
+        raise TargetError(
+            "read a target", "not a target", got=repr(target), expected="'llvm -mcpu=…'"
+        )
+    kind, *words = shlex.split(target)
+    flags: dict[str, Any] = {}
+    for word in words:
+        name, _, value = word.lstrip("-").partition("=")
+        if not word.startswith("-") or not name:
+            raise TargetError(
+                "read a target", "not a flag", got=word, expected="-name=value", excerpt=target
+            )
+        flags[name] = value
+    return kind, flags
+
+
+def resolve(target: Any) -> targets.Target:
+    """Return the machine that a classic target means here.
+
+    A CPU that this machine cannot be is replaced by this machine, with a note: the result of a
+    program is the same.
+
+    Parameters
+    ----------
+    target : str, dict, Target or None
+        None stands for the current target, or for ``llvm``.
+
+    Raises
+    ------
+    TargetError
+        The kind is unknown or not part of dlcompiler yet, or another family of processors.
+    """
+    if isinstance(target, targets.Target):
+        return target
+    if target is None:
+        target = Target.current() or "llvm"
+    wanted = Target(target)
+    kind = wanted.kind.name
+    if kind in targets.names():
+        return targets.resolve(kind)
+    if kind not in HERE:
+        raise _refused(kind, str(wanted))
+    triple = str(wanted.attrs.get("mtriple", wanted.attrs.get("target", "")))
+    _check_triple(triple, str(wanted))
+    for text in _degradations(wanted):
+        note(f"target {str(wanted)!r}: {text}; built for this machine ({host().llvm_cpu})", 4)
+    return targets.resolve("cpu")
+
+
+def _refused(kind: str, text: str) -> TargetError:
+    if kind in OTHERS:
+        return TargetError(
+            f"build for {text}", f"the target {kind} is not part of dlcompiler yet", because=GPU
+        )
+    if kind in ("c", "stackvm", "hybrid", "vta"):
+        return TargetError(
+            f"build for {text}", f"the target {kind} is not part of dlcompiler yet",
+            because="it comes in a later version", hint="target='llvm'",
+        )  # fmt: skip
+    return TargetError(
+        f"build for {text}", "unknown kind of target", got=kind, expected="llvm",
+        hint="'llvm' is this machine",
+    )  # fmt: skip
+
+
+def _check_triple(triple: str, text: str) -> None:
+    """Refuse code that this machine could not load."""
+    family, here = triple.partition("-")[0], host().triple.partition("-")[0]
+    if family and family not in (here, {"x86_64": "x86-64"}.get(here)):
+        raise TargetError(
+            f"build for {text}",
+            "code for another family of processors is not part of dlcompiler yet",
+            got=family, expected=here, hint="target='llvm' is this machine",
+        )  # fmt: skip
+
+
+def _degradations(wanted: Target) -> list[str]:
+    """Return what of a target's flags is not done as asked for, and why."""
+    here = {feature[1:] for feature in host().features if feature.startswith("+")}
+    found = []
+    if wanted.mcpu not in ("", "native", host().llvm_cpu):
+        level = LEVELS.get(wanted.mcpu)
+        if level is None:
+            found.append(f"the processor {wanted.mcpu} is not known here")
+        elif lacking := sorted(set(X86_64_LEVELS[level]) - here):
+            found.append(f"this machine lacks {', '.join(lacking)}")
+    features = [word for word in str(wanted.attrs.get("mattr", "")).split(",") if word]
+    if unmet := [word for word in features if word[1:] not in here and word.startswith("+")]:
+        found.append(f"this machine lacks {', '.join(word[1:] for word in unmet)}")
+    if libraries := wanted.attrs.get("libs"):
+        found.append(f"the libraries {libraries} are not used")
+    return found

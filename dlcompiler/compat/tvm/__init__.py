@@ -1,0 +1,81 @@
+"""Classic TVM's module ``tvm``: ``from dlcompiler.compat import tvm``."""
+
+from dlcompiler.compat.building import IRModule, build, lower
+from dlcompiler.compat.contexts import build_config
+from dlcompiler.compat.devices import cpu, device
+from dlcompiler.compat.missing import reporter, watch_imports
+from dlcompiler.compat.modules import Module
+from dlcompiler.compat.tvm import (
+    contrib,
+    driver,
+    error,
+    ir,
+    nd,
+    runtime,
+    target,
+    te,
+    testing,
+    tir,
+    topi,
+    transform,
+)
+from dlcompiler.errors import DLCompilerError as TVMError
+
+watch_imports()
+
+__version__ = "0.8.0"
+"""Classic version whose names are followed; scripts compare it."""
+
+context = device
+"""The older name of `device`."""
+ndarray = nd
+module = runtime
+"""The older place of `load`."""
+expr = tir
+schedule = te.schedule
+
+_FROM_TE = (
+    *("abs", "all", "any", "ceil", "comm_reducer", "compute", "const", "create_schedule", "exp"),
+    *("floor", "floordiv", "floormod", "if_then_else", "indexdiv", "indexmod", "log", "max"),
+    *("max_value", "min", "min_value", "placeholder", "power", "reduce_axis", "round", "select"),
+    *("sigmoid", "size_var", "sqrt", "sum", "tanh", "trunc", "truncdiv", "truncmod", "var"),
+)
+"""Names that version 0.6 had here, and later versions have in `te`."""
+
+
+def _from_te(name: str) -> object:
+    return getattr(te, name)
+
+
+_report = reporter(__name__)
+
+
+def __getattr__(name: str) -> object:
+    return _from_te(name) if name in _FROM_TE else _report(name)
+
+
+__all__ = [
+    "IRModule",
+    "Module",
+    "TVMError",
+    "build",
+    "build_config",
+    "context",
+    "contrib",
+    "cpu",
+    "device",
+    "driver",
+    "error",
+    "ir",
+    "lower",
+    "module",
+    "nd",
+    "ndarray",
+    "runtime",
+    "target",
+    "te",
+    "testing",
+    "tir",
+    "topi",
+    "transform",
+]

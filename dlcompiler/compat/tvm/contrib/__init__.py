@@ -1,0 +1,10 @@
+"""Classic TVM's ``tvm.contrib``."""
+
+from dlcompiler.compat.missing import reporter
+from dlcompiler.compat.tvm.contrib import cc, utils
+
+util = utils
+"""The older name."""
+
+__getattr__ = reporter(__name__)
+__all__ = ["cc", "util", "utils"]

@@ -1,0 +1,46 @@
+"""Classic TVM's ``tvm.runtime``."""
+
+from typing import Any
+
+from dlcompiler.compat.arrays import NDArray
+from dlcompiler.compat.devices import Device, cpu, device
+from dlcompiler.compat.missing import reporter
+from dlcompiler.compat.modules import Module, load_module
+from dlcompiler.compat.tvm import nd
+from dlcompiler.ir import as_expr
+
+context = device
+ndarray = nd
+load = load_module
+"""The name in version 0.6."""
+
+
+def convert(value: Any) -> Any:
+    """Return a Python value as classic code passes it on: numbers become literals."""
+    if isinstance(value, list | tuple):
+        return tuple(convert(item) for item in value)
+    if isinstance(value, dict):
+        return {key: convert(item) for key, item in value.items()}
+    return as_expr(value) if isinstance(value, bool | int | float) else value
+
+
+def enabled(target: str) -> bool:
+    """Tell whether code can be built for a kind of target."""
+    return target.split()[0] in ("llvm", "cpu")
+
+
+__getattr__ = reporter(__name__)
+__all__ = [
+    "Device",
+    "Module",
+    "NDArray",
+    "context",
+    "convert",
+    "cpu",
+    "device",
+    "enabled",
+    "load",
+    "load_module",
+    "nd",
+    "ndarray",
+]

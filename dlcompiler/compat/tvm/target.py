@@ -1,0 +1,7 @@
+"""Classic TVM's ``tvm.target``."""
+
+from dlcompiler.compat.missing import reporter
+from dlcompiler.compat.targets import Target, create
+
+__getattr__ = reporter(__name__)
+__all__ = ["Target", "create"]

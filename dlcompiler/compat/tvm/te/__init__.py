@@ -1,0 +1,83 @@
+"""Classic TVM's ``tvm.te``: the names of `dlcompiler.te`, with classic arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dlcompiler import te
+from dlcompiler.compat.missing import reporter
+from dlcompiler.compat.tvm.te import schedule
+from dlcompiler.compat.tvm.te.schedule import Schedule, Stage, create_schedule
+from dlcompiler.ir import Axis
+
+IterVar = Axis
+"""The classic name of an axis."""
+
+
+def placeholder(shape: Any, dtype: Any = None, name: str | None = None) -> te.Tensor:
+    """Declare an input tensor; see `dlcompiler.te.placeholder`."""
+    return te.placeholder(shape, "float32" if dtype is None else dtype, name)
+
+
+def compute(
+    shape: Any,
+    fcompute: Callable[..., Any],
+    name: str = "compute",
+    tag: str = "",
+    attrs: object = None,
+    varargs_names: object = None,
+) -> Any:
+    """Define a tensor, or several, element by element; see `dlcompiler.te.compute`."""
+    del varargs_names
+    return te.compute(shape, fcompute, name, tag, attrs)
+
+
+def reduce_axis(dom: Any, name: str | None = None, thread_tag: str = "") -> Axis:
+    """Declare an axis to reduce over; see `dlcompiler.te.reduce_axis`."""
+    del thread_tag
+    return te.reduce_axis(dom, name)
+
+
+def _reducer(
+    over_axes: Callable[..., Any], of_two: Callable[[Any, Any], Any]
+) -> Callable[..., Any]:
+    """Return a reduction that, given no axis, combines its operands, as classic reducers do."""
+
+    def reduce(expr: Any, axis: Any, where: Any = None, init: Any = None, *more: Any) -> Any:
+        if isinstance(axis, Axis | list | tuple):
+            return over_axes(expr, axis, where=where, init=init)
+        result = of_two(expr, axis)
+        for operand in (where, init, *more):
+            if operand is not None:
+                result = of_two(result, operand)
+        return result
+
+    reduce.__doc__ = f"{over_axes.__doc__}\n\nWithout an axis: combine the operands."
+    return reduce
+
+
+sum = _reducer(te.sum, lambda a, b: a + b)
+max = _reducer(te.max, te.maximum)
+min = _reducer(te.min, te.minimum)
+
+_report = reporter(__name__, fallback=te)
+
+
+def __getattr__(name: str) -> Any:
+    return _report(name)
+
+
+__all__ = [
+    "IterVar",
+    "Schedule",
+    "Stage",
+    "compute",
+    "create_schedule",
+    "max",
+    "min",
+    "placeholder",
+    "reduce_axis",
+    "schedule",
+    "sum",
+]

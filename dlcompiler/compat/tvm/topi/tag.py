@@ -1,0 +1,31 @@
+"""Classic TVM's ``tvm.topi.tag``: words that tell what kind of operator made a tensor."""
+
+from dlcompiler.compat.missing import reporter
+
+ELEMWISE = "elemwise"
+BROADCAST = "broadcast"
+INJECTIVE = "injective"
+COMM_REDUCE = "comm_reduce"
+COMM_REDUCE_IDX = "comm_reduce_idx"
+
+
+def is_broadcast(tag: str) -> bool:
+    """Tell whether a tag means a broadcast, or simpler."""
+    return tag == ELEMWISE or tag.startswith(BROADCAST)
+
+
+def is_injective(tag: str) -> bool:
+    """Tell whether a tag means an injective operator, or simpler."""
+    return is_broadcast(tag) or tag.startswith(INJECTIVE)
+
+
+__getattr__ = reporter(__name__)
+__all__ = [
+    "BROADCAST",
+    "COMM_REDUCE",
+    "COMM_REDUCE_IDX",
+    "ELEMWISE",
+    "INJECTIVE",
+    "is_broadcast",
+    "is_injective",
+]

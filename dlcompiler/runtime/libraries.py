@@ -1,0 +1,365 @@
+"""Built functions in files: saved, and loaded again in another process.
+
+Two kinds of file. A *container* is this project's own: the function's description and its LLVM
+text, compiled when it is loaded. A *shared object* is machine code that any program can load; it
+takes a C compiler to link, and carries the same description. Both are code that runs with the
+rights of who loads it: a file that others may write is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from dlcompiler.errors import DLCompilerError, UserError
+from dlcompiler.runtime import threads
+from dlcompiler.runtime.arguments import Param
+from dlcompiler.runtime.function import Function
+from dlcompiler.runtime.llvm import Options, assembly, compile_ir, emit_object, optimize
+from dlcompiler.target.detect import host
+
+SCHEMA = 1
+MAGIC = b"#dlcompiler library "
+SHARED_SUFFIXES = (".so", ".dylib", ".dll")
+SYMBOL = "dlc_library"
+"""Name of the description in an object."""
+HOOK = "dlc_library_parallel_for"
+"""Where the loader of an object puts what runs parallel loops; else they run serially."""
+_MARK = b'{"dlcompiler_library":'
+
+_SERIAL = f"""
+@{HOOK} = global ptr null
+define internal void @{threads.PARALLEL_FOR}(ptr %body, ptr %env, i64 %begin, i64 %end) {{
+  %hook = load ptr, ptr @{HOOK}
+  %none = icmp eq ptr %hook, null
+  br i1 %none, label %serial, label %parallel
+parallel:
+  call void %hook(ptr %body, ptr %env, i64 %begin, i64 %end)
+  ret void
+serial:
+  %empty = icmp sge i64 %begin, %end
+  br i1 %empty, label %done, label %run
+run:
+  call void %body(i64 %begin, i64 %end, ptr %env)
+  ret void
+done:
+  ret void
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file that was written, and what it is."""
+
+    path: Path
+    kind: str
+    """``"shared object"`` or ``"container"``."""
+    because: str = ""
+    """Why it is not what its suffix says."""
+
+    @property
+    def surprise(self) -> bool:
+        """Whether the suffix says something else."""
+        return bool(self.because)
+
+    def __str__(self) -> str:
+        reason = f": {self.because}" if self.because else ""
+        return f"{self.path.name} is a {self.kind} of dlcompiler{reason}"
+
+
+def save_library(function: Function, path: Path) -> Written:
+    """Write a function to a file.
+
+    Parameters
+    ----------
+    function : Function
+        What to save.
+    path : Path
+        A suffix of `SHARED_SUFFIXES` gives a shared object where a C compiler is found; all else
+        a container.
+
+    Raises
+    ------
+    UserError
+        It cannot be written.
+    """
+    if path.suffix in SHARED_SUFFIXES and c_compiler() is not None:
+        with tempfile.TemporaryDirectory() as folder:
+            image = Path(folder) / "code.o"
+            image.write_bytes(object_image(function))
+            link_shared(path, [image])
+        return Written(path, "shared object")
+    _write(path, _container(_description(function)))
+    return Written(path, "container", _surprise(path.suffix))
+
+
+def _surprise(suffix: str) -> str:
+    if suffix in SHARED_SUFFIXES:
+        return "no C compiler (cc, gcc or clang) is there to link a shared object"
+    if suffix in (".tar", ".zip", ".o", ".a"):
+        return f"a {suffix[1:]} file is not written here; runtime.load_module reads it all the same"
+    return ""
+
+
+def save_object(function: Function, path: Path) -> None:
+    """Write a function as an object for the system's linker."""
+    _write(path, object_image(function))
+
+
+def object_image(function: Function) -> bytes:
+    """Return a function as an object: its code, and its description for `load_library`."""
+    description = _description(function)
+    declaration = rf"^declare[^\n]*@{threads.PARALLEL_FOR}\([^\n]*\n"
+    text, count = re.subn(declaration, "", description["text"], flags=re.MULTILINE)
+    if count:
+        text += _SERIAL
+    data = json.dumps(description).encode() + b"\0"
+    escaped = "".join(chr(b) if 32 <= b < 127 and b not in (34, 92) else f"\\{b:02X}" for b in data)
+    text += f'\n@{SYMBOL} = constant [{len(data)} x i8] c"{escaped}"\n'
+    return emit_object(text, _options(description))
+
+
+def link_shared(path: Path, objects: Sequence[Path]) -> Written:
+    """Link objects to a shared object; without a C compiler, put the first into a container.
+
+    Raises
+    ------
+    UserError
+        The linker refuses them, or there is none and the objects are not of `save_object`.
+    """
+    compiler = c_compiler()
+    if compiler is None:
+        if len(objects) != 1:
+            raise UserError(f"link {path}", "there is no C compiler (cc, gcc or clang)")
+        _write(path, _container(_embedded(objects[0].read_bytes(), objects[0])))
+        return Written(path, "container", _surprise(path.suffix))
+    with _replacing(path) as new:
+        command = [compiler, "-shared", "-fPIC", "-o", str(new), *map(str, objects), "-lm"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise UserError(f"link {path}", f"{compiler} failed", got=done.stderr.strip())
+    return Written(path, "shared object")
+
+
+def c_compiler() -> str | None:
+    """Return the path of a C compiler, or None."""
+    return next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
+
+
+def load_library(path: Path) -> Function:
+    """Load a function from what `save_library`, `save_object` or `link_shared` wrote.
+
+    Raises
+    ------
+    UserError
+        Others may write the file, it is damaged, or it is not of this project.
+    TargetError
+        This machine cannot run its code.
+    """
+    refuse_untrusted(path)
+    data = path.read_bytes()
+    if data.startswith(MAGIC):
+        return _compiled(_checked(data, path), path)
+    if _MARK not in data:
+        raise _not_ours(path)
+    if path.suffix in (".o", ".obj"):
+        return _compiled(_embedded(data, path), path)
+    return _linked(path)
+
+
+def refuse_untrusted(path: Path) -> None:
+    """Refuse a file that others may write, before anything of it runs.
+
+    Raises
+    ------
+    UserError
+        It belongs to another user, or its permissions let others write it.
+    """
+    try:
+        facts = path.stat()
+    except OSError as error:
+        raise UserError(f"load {path}", "cannot be read", got=error.strerror) from error
+    if not stat.S_ISREG(facts.st_mode):
+        raise UserError(f"load {path}", "not a file")
+    if os.name != "posix":
+        return
+    if facts.st_uid not in (os.getuid(), 0):
+        raise UserError(
+            f"load {path}", "it belongs to another user", because="loading it runs its code",
+            hint="copy it, if you trust it",
+        )  # fmt: skip
+    if facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise UserError(
+            f"load {path}", "others may write it", because="loading it runs its code",
+            got=stat.filemode(facts.st_mode), hint=f"chmod go-w {path}",
+        )  # fmt: skip
+
+
+class SharedObject:
+    """Machine code in a shared object: what a `Function` needs to know of it."""
+
+    def __init__(self, library: ctypes.CDLL, description: Mapping[str, Any]) -> None:
+        self._library = library
+        self.text: str = description["text"]
+        """LLVM IR before LLVM's passes."""
+        self.options = _options(description)
+        """How it was compiled."""
+        used = threads.PARALLEL_FOR in self.text
+        self.imports = frozenset({threads.PARALLEL_FOR} if used else ())
+        """What it calls outside itself."""
+        if used:
+            hook = ctypes.c_void_p.in_dll(library, HOOK)
+            hook.value = threads.parallel_for_address()
+
+    def address(self, symbol: str) -> int:
+        """Return the address of a function."""
+        value = ctypes.cast(getattr(self._library, symbol), ctypes.c_void_p).value
+        assert value is not None
+        return value
+
+    @cached_property
+    def optimized_ir(self) -> str:
+        """LLVM IR text after LLVM's passes."""
+        return optimize(self.text, self.options)
+
+    @cached_property
+    def assembly(self) -> str:
+        """Assembly text."""
+        return assembly(self.text, self.options)
+
+
+def _linked(path: Path) -> Function:
+    try:
+        library = ctypes.CDLL(str(path.resolve()))
+        data = ctypes.cast(getattr(library, SYMBOL), ctypes.c_char_p).value or b""
+    except (OSError, AttributeError) as error:
+        raise UserError(f"load {path}", "not a shared object", got=str(error)) from error
+    description = _parsed(data, path)
+    _options(description).check()
+    module = SharedObject(library, description)
+    return Function(module, description["symbol"], _params(description), description["name"])
+
+
+def _compiled(description: Mapping[str, Any], path: Path) -> Function:
+    try:
+        module = compile_ir(description["text"], _here(description))
+    except DLCompilerError as error:
+        raise UserError(f"load {path}", "its code does not compile here", got=str(error)) from error
+    return Function(module, description["symbol"], _params(description), description["name"])
+
+
+def _description(function: Function) -> dict[str, Any]:
+    options = function.module.options
+    return {
+        "dlcompiler_library": SCHEMA,
+        "name": function.name,
+        "symbol": function.symbol,
+        "params": [
+            [param.name, list(param.shape), param.dtype, param.is_output]
+            for param in function.params
+        ],
+        "triple": options.triple,
+        "cpu": options.cpu,
+        "features": list(options.features),
+        "text": function.module.text,
+    }
+
+
+def _params(description: Mapping[str, Any]) -> tuple[Param, ...]:
+    return tuple(
+        Param(name, tuple(shape), dtype, is_output)
+        for name, shape, dtype, is_output in description["params"]
+    )
+
+
+def _options(description: Mapping[str, Any]) -> Options:
+    return Options(description["triple"], description["cpu"], tuple(description["features"]))
+
+
+def _here(description: Mapping[str, Any]) -> Options:
+    """Return options for the text on this machine, which may be another than it was made on."""
+    here = host()
+    family = str(description["triple"]).partition("-")[0]
+    if family != here.triple.partition("-")[0]:
+        return _options(description)  # `compile_ir` refuses it
+    return Options(here.triple, here.llvm_cpu, here.features)
+
+
+def _container(description: Mapping[str, Any]) -> bytes:
+    body = json.dumps(description).encode()
+    return MAGIC + f"{SCHEMA} {hashlib.sha256(body).hexdigest()}\n".encode() + body
+
+
+def _checked(data: bytes, path: Path) -> dict[str, Any]:
+    """Return the description in a container whose checksum holds."""
+    head, _, body = data.partition(b"\n")
+    words = head[len(MAGIC) :].decode("ascii", "replace").split()
+    if len(words) != 2 or hashlib.sha256(body).hexdigest() != words[1]:
+        raise UserError(f"load {path}", "the file is damaged", because="its checksum differs")
+    return _parsed(body, path)
+
+
+def _embedded(data: bytes, path: Path) -> dict[str, Any]:
+    """Return the description in an object."""
+    start = data.find(_MARK)
+    if start < 0:
+        raise _not_ours(path)
+    return _parsed(data[start : data.index(b"\0", start)], path)
+
+
+def _parsed(data: bytes, path: Path) -> dict[str, Any]:
+    try:
+        description: dict[str, Any] = json.loads(data)
+        schema = description["dlcompiler_library"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"load {path}", "the file is damaged", got=str(error)) from error
+    if schema != SCHEMA:
+        raise UserError(
+            f"load {path}", "written by another version", got=f"schema {schema}", expected=SCHEMA
+        )
+    return description
+
+
+def _not_ours(path: Path) -> UserError:
+    return UserError(
+        f"load {path}", "not a library that dlcompiler wrote",
+        hint="write it with export_library",
+    )  # fmt: skip
+
+
+def _write(path: Path, data: bytes) -> None:
+    with _replacing(path) as new:
+        new.write_bytes(data)
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """Give a new file's path, then put it in the place of `path`, not writable for others.
+
+    A library that is in use is never written over: the process that uses it would crash.
+    """
+    if not path.parent.is_dir():
+        raise UserError(f"write {path}", "no such folder", got=str(path.parent))
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield new
+        new.chmod(0o755 if path.suffix in SHARED_SUFFIXES else 0o644)
+        new.replace(path)
+    except OSError as error:
+        raise UserError(f"write {path}", "cannot be written", got=error.strerror) from error
+    finally:
+        new.unlink(missing_ok=True)

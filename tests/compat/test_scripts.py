@@ -1,0 +1,71 @@
+"""Scripts in the shape of classic material, run unchanged by ``python -m dlcompiler.compat``."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent / "scripts"
+WAITING = {
+    "batch_norm": "the auto-inline helpers",
+    "pooling": "the auto-inline helpers",
+    "vector_add": "symbolic shapes",
+}
+"""Script -> the feature of the core that it waits for."""
+
+
+def _scripts():
+    for path in sorted(FOLDER.glob("*.py")):
+        waits = WAITING.get(path.stem)
+        marks = [pytest.mark.xfail(strict=True, reason=f"waits for {waits}")] if waits else []
+        yield pytest.param(path, id=path.stem, marks=marks)
+
+
+def _run(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "dlcompiler.compat", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env={**os.environ, "MPLBACKEND": "agg"},
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("script", list(_scripts()))
+def test_script(script):
+    done = _run(script)
+    assert done.returncode == 0, done.stderr
+
+
+def test_scripts_see_their_arguments_and_their_folder(tmp_path):
+    (tmp_path / "beside.py").write_text("WORD = 'found'\n", encoding="utf-8")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, beside, tvm\nprint(sys.argv[1:], beside.WORD, __name__, tvm.__name__)\n",
+        encoding="utf-8",
+    )
+    done = _run(script, "--size", "3")
+    assert done.stdout == "['--size', '3'] found __main__ dlcompiler.compat.tvm\n", done.stderr
+
+
+def test_a_script_that_is_not_there(tmp_path):
+    done = _run(tmp_path / "none.py")
+    assert done.returncode == 2
+    assert "no such script" in done.stderr
+
+
+def test_a_script_that_fails_shows_its_own_error(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("from tvm import relay\n", encoding="utf-8")
+    done = _run(script)
+    assert done.returncode == 1
+    assert "tvm.relay is not part of dlcompiler yet" in done.stderr
+
+
+def test_without_a_script_the_usage_is_shown():
+    done = _run()
+    assert done.returncode == 2
+    assert "SCRIPT" in done.stderr

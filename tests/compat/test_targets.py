@@ -1,0 +1,89 @@
+"""Targets and devices as classic code writes them."""
+
+import warnings
+
+import pytest
+
+from dlcompiler.compat import CompatNote, targets, tvm
+from dlcompiler.errors import DeviceUnavailable, TargetError, UserError
+
+
+def _notes(text):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        machine = targets.resolve(text)
+    assert machine.name == "cpu"
+    return [str(item.message) for item in found]
+
+
+@pytest.mark.parametrize("text", ["llvm", "llvm -mcpu=native", "llvm -num-cores=4", None])
+def test_this_machine_needs_no_note(text):
+    assert _notes(text) == []
+
+
+def test_another_processor_is_replaced_aloud(monkeypatch):
+    host = targets.host()
+    poor = type(host)(**{name: getattr(host, name) for name in host.__slots__} | {"features": ()})
+    monkeypatch.setattr(targets, "host", lambda: poor)
+    (note,) = _notes("llvm -mcpu=skylake-avx512")
+    assert note.startswith("target 'llvm -mcpu=skylake-avx512': this machine lacks avx, avx2")
+    assert "built for this machine" in note
+    (note,) = _notes("llvm -mcpu=quux-9000")
+    assert "the processor quux-9000 is not known here" in note
+
+
+def test_a_target_is_parsed():
+    target = tvm.target.Target("llvm -mcpu=core-avx2 -libs=cblas", host="llvm")
+    assert (target.kind.name, target.mcpu, target.host.kind.name) == ("llvm", "core-avx2", "llvm")
+    assert str(target) == "llvm -mcpu=core-avx2 -libs=cblas"
+    assert tvm.target.Target({"kind": "llvm", "mcpu": "core-avx2"}).mcpu == "core-avx2"
+
+
+def test_the_current_target():
+    assert tvm.target.Target.current() is None
+    with tvm.target.create("llvm") as target:
+        assert tvm.target.Target.current(allow_none=False) is target
+    with pytest.raises(TargetError, match="no target is set"):
+        tvm.target.Target.current(allow_none=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("cuda", "the target cuda is not part of dlcompiler yet"),
+        ("c", "the target c is not part of dlcompiler yet"),
+        ("lvm", "unknown kind of target"),
+        ("llvm -mtriple=armv7l-linux-gnueabihf", "another family of processors"),
+        ("llvm mcpu", "not a flag"),
+        ("", "not a target"),
+    ],
+)
+def test_targets_that_are_refused(text, problem):
+    with pytest.raises(TargetError, match=problem):
+        targets.resolve(text)
+
+
+def test_devices():
+    assert tvm.context("llvm -mcpu=core-avx2", 0) == tvm.cpu() == tvm.device("cpu")
+    assert tvm.cpu().exist
+    assert not tvm.cpu(3).exist
+    with pytest.raises(DeviceUnavailable, match="cuda is not part of dlcompiler yet"):
+        tvm.device("cuda")
+    with pytest.raises(DeviceUnavailable, match="unknown kind of device"):
+        tvm.device("quux")
+
+
+def test_options_of_passes():
+    context = tvm.transform.PassContext(opt_level=3, config={"tir.disable_vectorize": True})
+    with pytest.warns(CompatNote, match="has no effect here"), context:
+        _lower()
+    with pytest.raises(UserError, match="unknown option"):
+        tvm.transform.PassContext(config={"tir.quux": 1})
+    with pytest.raises(UserError, match=r"tir.add_lower_pass is not part of dlcompiler yet"):
+        tvm.transform.PassContext(config={"tir.add_lower_pass": []})
+
+
+def _lower():
+    A = tvm.te.placeholder((4,), name="A")
+    B = tvm.te.compute((4,), lambda i: A[i] + 1, name="B")
+    return tvm.lower(tvm.te.create_schedule(B.op), [A, B])

@@ -1,0 +1,140 @@
+"""Functions in files: written, linked, loaded, and refused where others may write."""
+
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from dlcompiler import te
+from dlcompiler.errors import TargetError, UserError
+from dlcompiler.pipeline import build
+from dlcompiler.runtime import libraries
+from dlcompiler.runtime.libraries import link_shared, load_library, save_library, save_object
+from dlcompiler.schedule import create_schedule
+
+needs_compiler = pytest.mark.skipif(
+    libraries.c_compiler() is None, reason="no C compiler on this machine"
+)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["serial", "parallel"])
+def kernel(request):
+    A = te.placeholder((64,), name="A")
+    B = te.compute((64,), lambda i: te.exp(A[i]), name="B")
+    s = create_schedule(B.op)
+    if request.param:
+        s[B].parallel(B.op.axis[0])
+    return build(s, [A, B], name="powers")
+
+
+def _check(function):
+    a, b = np.linspace(0, 1, 64, dtype="float32"), np.empty(64, "float32")
+    function(a, b)
+    np.testing.assert_allclose(b, np.exp(a), rtol=1e-6)
+
+
+@needs_compiler
+def test_a_shared_object(kernel, tmp_path):
+    written = save_library(kernel, tmp_path / "lib.so")
+    assert (written.kind, written.surprise) == ("shared object", False)
+    assert (tmp_path / "lib.so").read_bytes()[:4] == b"\x7fELF"
+    loaded = load_library(tmp_path / "lib.so")
+    _check(loaded)
+    assert loaded.uses_threads == kernel.uses_threads
+    assert loaded.source == kernel.source
+    assert "powers" in loaded.assembly
+    save_library(loaded, tmp_path / "again.so")
+    _check(load_library(tmp_path / "again.so"))
+
+
+@needs_compiler
+def test_a_shared_object_without_this_package(kernel, tmp_path):
+    save_library(kernel, tmp_path / "lib.so")
+    script = (
+        "import ctypes, sys\n"
+        "lib = ctypes.CDLL(sys.argv[1])\n"
+        "a, b = (ctypes.c_float * 64)(), (ctypes.c_float * 64)()\n"
+        "lib.powers(a, b)\n"
+        "assert list(b) == [1.0] * 64\n"
+    )
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "lib.so")], check=True)
+
+
+def test_a_container(kernel, tmp_path):
+    written = save_library(kernel, tmp_path / "lib.bin")
+    assert str(written) == "lib.bin is a container of dlcompiler"
+    _check(load_library(tmp_path / "lib.bin"))
+
+
+def test_without_a_compiler(kernel, tmp_path, monkeypatch):
+    monkeypatch.setattr(libraries, "c_compiler", lambda: None)
+    written = save_library(kernel, tmp_path / "lib.so")
+    assert written.kind == "container"
+    assert "no C compiler" in str(written)
+    _check(load_library(tmp_path / "lib.so"))
+    save_object(kernel, tmp_path / "code.o")
+    _check(load_library(tmp_path / "code.o"))
+    assert link_shared(tmp_path / "linked.so", [tmp_path / "code.o"]).kind == "container"
+    _check(load_library(tmp_path / "linked.so"))
+    with pytest.raises(UserError, match="no C compiler"):
+        link_shared(tmp_path / "two.so", [tmp_path / "code.o", tmp_path / "code.o"])
+
+
+@needs_compiler
+def test_a_library_in_use_is_replaced_not_overwritten(kernel, tmp_path):
+    path = tmp_path / "lib.so"
+    save_library(kernel, path)
+    first = load_library(path)
+    save_library(kernel, path)
+    second = load_library(path)
+    for function in (first, second):
+        _check(function)
+
+
+@pytest.mark.parametrize("mode", [0o664, 0o646])
+def test_files_that_others_may_write_are_refused(kernel, tmp_path, mode):
+    path = tmp_path / "lib.bin"
+    save_library(kernel, path)
+    assert path.stat().st_mode & 0o022 == 0
+    path.chmod(mode)
+    with pytest.raises(UserError, match="others may write it"):
+        load_library(path)
+
+
+def test_files_that_are_no_libraries_are_refused(kernel, tmp_path):
+    path = tmp_path / "lib.bin"
+    save_library(kernel, path)
+    data = path.read_bytes()
+    for wrong, problem in (
+        (data[:-1], "the file is damaged"),
+        (data.replace(b"powers", b"flowers"), "the file is damaged"),
+        (b"\x7fELF" + b"\0" * 100, "not a library that dlcompiler wrote"),
+    ):
+        path.write_bytes(wrong)
+        with pytest.raises(UserError, match=problem):
+            load_library(path)
+    with pytest.raises(UserError, match="cannot be read"):
+        load_library(tmp_path / "nothing.so")
+    with pytest.raises(UserError, match="not a file"):
+        load_library(tmp_path)
+    with pytest.raises(UserError, match="no such folder"):
+        save_library(kernel, tmp_path / "nowhere" / "lib.bin")
+
+
+def test_code_of_another_machine_is_refused(kernel, tmp_path, monkeypatch):
+    description = {**libraries._description(kernel), "triple": "sparc-unknown-linux-gnu"}
+    path = tmp_path / "lib.bin"
+    path.write_bytes(libraries._container(description))
+    with pytest.raises(UserError, match="another family of processors"):
+        load_library(path)
+    if shutil.which("cc"):
+        save_library(kernel, tmp_path / "lib.so")
+        monkeypatch.setattr(libraries.Options, "check", _lacking)
+        with pytest.raises(TargetError, match="lacks"):
+            load_library(tmp_path / "lib.so")
+
+
+def _lacking(self):
+    raise TargetError("compile", "this machine lacks avx2")
