@@ -119,6 +119,8 @@ def _loop_candidates(stage: StageState, extents: Mapping[Axis, int]) -> Iterator
         yield "split", {"axis": leaf}, (label(leaf),), (factors,)
         for primitive in ("vectorize", "unroll", "parallel"):
             yield primitive, {"axis": leaf}, (label(leaf),), ()
+        if leaf.kind == "reduce":
+            yield "rfactor", {"axis": leaf}, (label(leaf),), ()
     for pair in zip(stage.leaves, stage.leaves[1:], strict=False):
         outer, inner = pair
         yield "fuse", {"axes": pair}, (label(outer), label(inner)), ()

@@ -67,6 +67,13 @@ class _Writer:
         assert node.parent is not None
         assert node.step is not None
         call = self.call(node.parent.state, node.step)
+        self.result(node, call)
+        if node.step.primitive in ("cache_write", "rfactor"):
+            self.stage_axes(node.state.stage(node.step.stage))
+
+    def result(self, node: Node, call: str) -> None:
+        """Write a call, with variables for what it returns."""
+        assert node.step is not None
         match node.result:
             case None:
                 self.lines.append(call)
@@ -91,6 +98,11 @@ class _Writer:
     def call(self, state: State, step: Step) -> str:
         if step.primitive in ("cache_read", "cache_write"):
             return self.cache(state, step)
+        if step.primitive == "rfactor":
+            tensor = self.tensors[state.stage(step.stage).tensor]
+            place = f", {n}" if (n := step.args.get("factor_axis")) else ""
+            axis = self.axis(state, step.stage, step.args["axis"])
+            return f"{self.schedule}.rfactor({tensor}, {axis}{place})"
         parts: list[str] = []
         for name, kind in primitive(step.primitive).parameters.items():
             value = step.args.get(name)

@@ -371,6 +371,27 @@ class Schedule:
         made = result if isinstance(result, tuple) else (result,)
         return list(made) if isinstance(tensor, list | tuple) else made[0]
 
+    def rfactor(self, tensor: Tensor, axis: Axis, factor_axis: int = 0) -> Any:
+        """Reduce in two stages; see `primitives.rfactor`.
+
+        Parameters
+        ----------
+        tensor
+            The reduction, or one of its results.
+        axis
+            The reduction loop whose iterations get partial results of their own.
+        factor_axis
+            Which dimension of the partial results it becomes; -1 for the last.
+
+        Returns
+        -------
+        Tensor or list of Tensor
+            The partial results: a list when the reduction has several results.
+        """
+        args = {"axis": axis} | ({"factor_axis": factor_axis} if factor_axis else {})
+        result = self.apply("rfactor", self[tensor].name, args)
+        return list(result) if isinstance(result, tuple) else result
+
     def _stage_of_all(self, name: str, tensors: tuple[Tensor, ...]) -> str:
         """Return the stage whose outputs are `tensors`, all of them."""
         stages = [self[tensor] for tensor in tensors]

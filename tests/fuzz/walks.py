@@ -13,7 +13,8 @@ from dlcompiler.schedule.moves import moves_of
 
 WEIGHTS = {
     "split": 6, "tile": 2, "fuse": 3, "reorder": 3, "vectorize": 2, "unroll": 2, "parallel": 2,
-    "compute_at": 5, "compute_inline": 1.5, "compute_root": 0.3, "cache_write": 1, "cache_read": 1,
+    "compute_at": 5, "compute_inline": 1.5, "compute_root": 0.3, "cache_write": 1,
+    "cache_read": 1, "rfactor": 1.5,
 }  # fmt: skip
 SIZES = (1, 2, 3, 4, 5, 8, 40)
 TRIES = 4

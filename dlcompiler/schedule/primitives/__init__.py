@@ -24,6 +24,7 @@ REGISTRY: dict[str, str] = {
     "compute_inline": "dlcompiler.schedule.primitives.compute_inline:COMPUTE_INLINE",
     "compute_root": "dlcompiler.schedule.primitives.compute_root:COMPUTE_ROOT",
     "cache_read": "dlcompiler.schedule.primitives.cache_read:CACHE_READ",
+    "rfactor": "dlcompiler.schedule.primitives.rfactor:RFACTOR",
     "cache_write": "dlcompiler.schedule.primitives.cache_write:CACHE_WRITE",
 }
 

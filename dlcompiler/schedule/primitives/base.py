@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, ParamSpec, TypeAlias
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from dlcompiler.ir import Axis, Extent, LoopKind
 from dlcompiler.ir.expr import AxisKind
-from dlcompiler.schedule.state import Fuse, Split, StageState, State
+from dlcompiler.schedule.state import AttachedAt, Fuse, Split, StageState, State
 from dlcompiler.schedule.verdict import Illegal, Verdict
 
 P = ParamSpec("P")
@@ -235,6 +235,19 @@ def replace_leaves(
     """Return the leaves with the adjacent axes `old` replaced by `new`."""
     at = stage.position(old[0])
     return (*stage.leaves[:at], *new, *stage.leaves[at + len(old) :])
+
+
+def moved_attachments(
+    stages: Iterable[StageState], old: str, new: str, moved: Mapping[Axis, Axis]
+) -> list[StageState]:
+    """Return stages of which those attached at moved loops of `old` follow them to `new`."""
+    result = []
+    for stage in stages:
+        at = stage.attachment
+        if isinstance(at, AttachedAt) and at.stage == old and at.axis in moved:
+            stage = replace(stage, attachment=AttachedAt(new, moved[at.axis], at.step))
+        result.append(stage)
+    return result
 
 
 def set_kind(stage: StageState, axis: Axis, kind: LoopKind) -> StageState:

@@ -9,7 +9,8 @@
                                             C[i] = C.local[i]
 
 The computation moves to the new stage ``C.local`` with fresh data axes and the same reduction
-loops; C becomes the copy, and has plain loops over its axes again.
+loops; C becomes the copy, and has plain loops over its axes again. What was attached
+inside C's loops follows the computation.
 
 The data loops are the dimensions of the new buffer. After splits, fuses and reorders the buffer
 has that layout, padded where a split does not divide; ``compute_inline`` of C then lets its
@@ -50,6 +51,7 @@ from dlcompiler.schedule.primitives.base import (
     Making,
     Primitive,
     answering,
+    moved_attachments,
     require_plain,
     require_scope,
 )
@@ -96,6 +98,8 @@ def apply(
         stages.extend(
             (_cache_stage(stage, cached, layout, scope), writer) if item is stage else (item,)
         )
+    moved = layout.fresh | {axis: axis for axis in stage.paths if axis.kind == "reduce"}
+    stages = moved_attachments(stages, stage.name, name, moved)
     outputs = cached.outputs
     return State(making.state_id, tuple(stages)), outputs if len(outputs) > 1 else outputs[0]
 

@@ -7,7 +7,8 @@
             C[j] += A[j, k]                     C[j] += A[j, k]
 
 The loops given take each other's places; all others stay. Legal for any loops of one stage: data
-iterations are independent, and reductions are commutative. In TVM and Halide ``reorder``.
+iterations are independent, and reductions are commutative; a reducer of one's own for which
+that is found to be wrong keeps the order of its loops. In TVM and Halide ``reorder``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dlcompiler.ir import Axis
+from dlcompiler.ir import Axis, Reduce
 from dlcompiler.schedule.primitives.base import (
     Making,
     Primitive,
@@ -24,8 +25,10 @@ from dlcompiler.schedule.primitives.base import (
     require_leaf,
     require_loops,
 )
-from dlcompiler.schedule.state import StageState, State
+from dlcompiler.schedule.reducers import require_any_order
+from dlcompiler.schedule.state import StageState, State, same_axes
 from dlcompiler.schedule.verdict import LEGAL, Verdict
+from dlcompiler.te import ComputeOp
 
 
 @answering
@@ -35,7 +38,21 @@ def check(state: State, stage: StageState, *, axes: Any) -> Verdict:
     for axis in axes:
         require_leaf(state, stage, axis)
     require_distinct(stage, axes)
+    require_reduction_order(stage, axes)
     return LEGAL
+
+
+def require_reduction_order(stage: StageState, axes: tuple[Axis, ...]) -> None:
+    """Refuse to swap reduction loops when the reducer is not commutative."""
+    head = stage.op.bodies[0] if isinstance(stage.op, ComputeOp) else None
+    if not isinstance(head, Reduce):
+        return
+    before, after = (
+        [leaf for leaf in leaves if leaf.kind == "reduce"]
+        for leaves in (stage.leaves, reorder_stage(stage, axes).leaves)
+    )
+    if not same_axes(before, after):
+        require_any_order(stage, head.reducer, is_moved=True)
 
 
 def apply(

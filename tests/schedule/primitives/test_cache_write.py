@@ -201,17 +201,17 @@ def test_refuses_an_inlined_stage(chain, refusal):
     )
 
 
-def test_refuses_what_takes_the_loops_away_from_an_attached_stage(refusal):
+def test_what_is_attached_follows_the_computation(packed, nest, golden, computes):
     A = te.placeholder((8,), name="A")
     P = te.compute((8,), lambda i: A[i] * 2.0, name="P")
     D = te.compute((8,), lambda i: P[i] + 1.0, name="D")
     s = create_schedule(D.op)
-    s[P].compute_at(s[D], D.op.axis[0])
-    assert refusal(s.cache_write, D, "local") == (
-        "cache_write D: D.local reads P outside the loop D.i, where P is computed\n"
-        "  because   P exists only during one iteration of D.i\n"
-        "  hint      attach P further out, or D.local inside D.i"
-    )
+    outer, _ = s[D].split(D.op.axis[0], 3)
+    s[P].compute_at(s[D], outer)
+    s.cache_write(D, "local")
+    packed.s, packed.args = s, [A, D]
+    golden("attached_inside", nest(packed))
+    computes(s)
 
 
 def test_refuses_what_is_no_tensor(matmul, refusal):
