@@ -4,18 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from dlcompiler.arith.affine import Affine
 from dlcompiler.arith.analyzer import Analyzer
-from dlcompiler.ir import Binary, Const, Expr, Load, TensorLoad, Var, free_vars, walk
+from dlcompiler.ir import (
+    Binary,
+    Const,
+    Expr,
+    Extent,
+    Load,
+    TensorLoad,
+    Var,
+    binary,
+    extent_expr,
+    free_vars,
+    index_const,
+    walk,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """`extent` consecutive indices from `first` on, which depends on the variables that stand."""
+    """`extent` consecutive indices from `first` on, which depends on the variables that stand.
+
+    The extent is a number where it is known, else a formula of symbols.
+    """
 
     first: Affine
-    extent: int
+    extent: Extent
 
 
 def relax(expr: Expr, moving: Collection[Var], analyzer: Analyzer) -> Span | None:
@@ -26,27 +43,51 @@ def relax(expr: Expr, moving: Collection[Var], analyzer: Analyzer) -> Span | Non
     Span or None
         None when no finite extent is known, and when the index is read from a tensor.
     """
-    return _relax_affine(analyzer.affine(expr), moving, analyzer)
+    affine = analyzer.affine(expr)
+    static = _relax_affine(affine, moving, analyzer)
+    if static is not None:
+        return Span(*static)
+    return _relax_symbolic(expr, moving, analyzer)
 
 
-def _relax_affine(affine: Affine, moving: Collection[Var], analyzer: Analyzer) -> Span | None:
+def _relax_symbolic(expr: Expr, moving: Collection[Var], analyzer: Analyzer) -> Span | None:
+    """Return the span between the symbolic ends of an index that only grows or only falls."""
+    if _reads_data(expr):
+        return None
+    low, high = analyzer.lower_bound(expr, moving), analyzer.upper_bound(expr, moving)
+    if low is None or high is None:
+        return None
+    extent = high.plus(low, -1).plus(Affine.of_constant(1))
+    if extent.is_constant:
+        return Span(low, max(extent.constant, 0))
+    formula = extent.to_expr()
+    if analyzer.interval(formula).low < 0:  # of a loop that does not run
+        formula = Binary("max", formula, index_const(0))
+    return Span(low, formula)
+
+
+_Static: TypeAlias = tuple[Affine, int]
+"""A span of known extent."""
+
+
+def _relax_affine(affine: Affine, moving: Collection[Var], analyzer: Analyzer) -> _Static | None:
     first = Affine.of_constant(affine.constant)
     steps = 0
     for term in affine.terms.values():
         span = _relax_atom(term.atom, moving, analyzer)
         if span is None:
             return None
-        reach = (span.extent - 1) * abs(term.factor)
-        first = first.plus(span.first, term.factor)
+        reach = (span[1] - 1) * abs(term.factor)
+        first = first.plus(span[0], term.factor)
         if term.factor < 0:
             first = first.plus(Affine.of_constant(reach), -1)
         steps += reach
-    return Span(first, steps + 1)
+    return first, steps + 1
 
 
-def _relax_atom(atom: Expr, moving: Collection[Var], analyzer: Analyzer) -> Span | None:
+def _relax_atom(atom: Expr, moving: Collection[Var], analyzer: Analyzer) -> _Static | None:
     if not any(var in moving for var in free_vars(atom)):
-        return None if _reads_data(atom) else Span(Affine.of_atom(atom), 1)
+        return None if _reads_data(atom) else (Affine.of_atom(atom), 1)
     match atom:
         case Binary("floordiv", inner, Const(c, _)) if c > 0:
             span = _relax_affine(analyzer.affine(inner), moving, analyzer)
@@ -55,11 +96,11 @@ def _relax_atom(atom: Expr, moving: Collection[Var], analyzer: Analyzer) -> Span
         case Binary("floormod", inner, Const(c, _)) if c > 0:
             span = _relax_affine(analyzer.affine(inner), moving, analyzer)
             if span is not None:
-                return _remainder(span, int(c), analyzer)
+                return _remainder(span, int(c))
     bounds = analyzer.interval(atom)
     if not bounds.is_bounded:
         return None
-    return Span(Affine.of_constant(int(bounds.low)), int(bounds.high - bounds.low) + 1)
+    return Affine.of_constant(int(bounds.low)), int(bounds.high - bounds.low) + 1
 
 
 def _reads_data(atom: Expr) -> bool:
@@ -67,20 +108,22 @@ def _reads_data(atom: Expr) -> bool:
     return any(isinstance(node, TensorLoad | Load) for node in walk(atom))
 
 
-def _divide(span: Span, divisor: int, analyzer: Analyzer) -> Span:
-    quotient, rest = span.first.split_by(divisor)
+def _divide(span: _Static, divisor: int, analyzer: Analyzer) -> _Static:
+    start, extent = span
+    quotient, rest = start.split_by(divisor)
     if rest.is_constant:
-        return Span(quotient, (rest.constant + span.extent - 1) // divisor + 1)
-    first = analyzer.affine(Binary("floordiv", span.first.to_expr(), Const(divisor, "index")))
+        return quotient, (rest.constant + extent - 1) // divisor + 1
+    first = analyzer.affine(Binary("floordiv", start.to_expr(), Const(divisor, "index")))
     # The start may lie anywhere in its group of `divisor`, at worst at its end.
-    return Span(first, (span.extent + divisor - 2) // divisor + 1)
+    return first, (extent + divisor - 2) // divisor + 1
 
 
-def _remainder(span: Span, divisor: int, analyzer: Analyzer) -> Span:
-    _, rest = span.first.split_by(divisor)
-    if rest.is_constant and rest.constant + span.extent <= divisor:
-        return Span(rest, span.extent)
-    return Span(Affine.of_constant(0), divisor)
+def _remainder(span: _Static, divisor: int) -> _Static:
+    start, extent = span
+    _, rest = start.split_by(divisor)
+    if rest.is_constant and rest.constant + extent <= divisor:
+        return rest, extent
+    return Affine.of_constant(0), divisor
 
 
 def union(a: Span, b: Span, analyzer: Analyzer) -> Span | None:
@@ -89,6 +132,10 @@ def union(a: Span, b: Span, analyzer: Analyzer) -> Span | None:
     bounds = analyzer.interval(distance.to_expr())
     if not bounds.is_bounded:
         return None
-    low = min(0, int(bounds.low))
-    high = max(a.extent, int(bounds.high) + b.extent)
-    return Span(a.first.plus(Affine.of_constant(low)), high - low)
+    low, reach = min(0, int(bounds.low)), int(bounds.high)
+    first = a.first.plus(Affine.of_constant(low))
+    if isinstance(a.extent, int) and isinstance(b.extent, int):
+        return Span(first, max(a.extent, reach + b.extent) - low)
+    end_a = extent_expr(a.extent)
+    end_b = binary("add", extent_expr(b.extent), reach)
+    return Span(first, analyzer.simplify(binary("sub", binary("max", end_a, end_b), low)))

@@ -70,7 +70,10 @@ def _beside_numpy(schedule: Schedule, args: list[Tensor], rounds: int) -> tuple[
     kernel = build(schedule, args, name="matmul")
     remote = RemoteKernel.of(kernel, threads=1)
     pair = remote.pair(
-        "numpy.matmul", limits={"rounds": rounds}, timeout_s=300, flops=kernel.work.flops
+        "numpy.matmul",
+        limits={"rounds": rounds},
+        timeout_s=300,
+        flops=kernel.work.flops if kernel.work else None,
     )
     return pair, verified
 

@@ -88,7 +88,7 @@ from dlcompiler.ir.rewrite import (
     tree_size,
     walk,
 )
-from dlcompiler.ir.specialize import extent_value, specialize
+from dlcompiler.ir.specialize import condition_value, extent_value, specialize
 from dlcompiler.ir.stmt import (
     Allocate,
     Assert,
@@ -153,6 +153,7 @@ __all__ = [
     "cast",
     "combine",
     "compare",
+    "condition_value",
     "const",
     "depth",
     "extent_binary",

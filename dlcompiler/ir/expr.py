@@ -86,10 +86,14 @@ class Const(Expr):
 
 @node
 class Var(Expr):
-    """A scalar variable; loop variables have the dtype ``index``."""
+    """A scalar variable; loop variables have the dtype ``index``.
+
+    A symbol (`is_symbol`) is given by the caller: by the shapes of arrays, or as an argument.
+    """
 
     name: str
     dtype: str = "index"
+    is_symbol: bool = False
 
     def __bool__(self) -> bool:
         return True

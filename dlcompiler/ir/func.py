@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from dlcompiler.display import render
-from dlcompiler.ir.expr import Var
+from dlcompiler.ir.expr import Expr, Var
 from dlcompiler.ir.printer import print_func
 from dlcompiler.ir.stmt import Buffer, StepRef, Stmt
 
@@ -27,6 +27,8 @@ class PrimFunc:
     body: Stmt
     axes: Mapping[StepRef, frozenset[StepRef]] = field(default_factory=dict)
     symbols: tuple[Var, ...] = ()
+    checks: tuple[tuple[Expr, str], ...] = ()
+    """What must hold of the symbols in a call, each with what is wrong where it does not."""
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:
@@ -36,8 +38,8 @@ class PrimFunc:
     @property
     def variables(self) -> tuple[Var, ...]:
         """The numbers that the body may use: parameters, and extents from the arrays' shapes."""
-        given = tuple(param for param in self.params if isinstance(param, Var))
-        return (*given, *(symbol for symbol in self.symbols if symbol not in given))
+        given = (param for param in self.params if isinstance(param, Var))
+        return tuple(dict.fromkeys((*given, *self.symbols)))
 
     def with_body(self, body: Stmt) -> PrimFunc:
         """Return the same function with another body; itself when nothing changed."""

@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
 from dlcompiler.errors import InternalError
-from dlcompiler.ir.expr import Binary, Const, Expr, Extent, Load, Var, const, fold_index
+from dlcompiler.ir.expr import (
+    Binary,
+    Compare,
+    Const,
+    Expr,
+    Extent,
+    Load,
+    Logical,
+    Not,
+    Var,
+    const,
+    fold_index,
+)
 from dlcompiler.ir.func import PrimFunc
 from dlcompiler.ir.rewrite import Node, rewrite
 from dlcompiler.ir.stmt import Allocate, Buffer, Prefetch, Store
 
 Number: TypeAlias = bool | int | float
+
+COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+}
 
 
 def specialize(func: PrimFunc, values: Mapping[Var, Number]) -> PrimFunc:
@@ -62,6 +84,21 @@ def specialize(func: PrimFunc, values: Mapping[Var, Number]) -> PrimFunc:
 def extent_value(extent: Extent, values: Mapping[Var, Number]) -> int:
     """Return the number that an extent is when its symbols have values."""
     return extent if isinstance(extent, int) else _value(extent, values)
+
+
+def condition_value(condition: Expr, values: Mapping[Var, Number]) -> bool:
+    """Tell whether a condition on symbols holds when they have values."""
+    match condition:
+        case Const(value):
+            return bool(value)
+        case Compare(op, a, b):
+            return COMPARISONS[op](_value(a, values), _value(b, values))
+        case Logical(op, a, b):
+            parts = (condition_value(a, values), condition_value(b, values))
+            return all(parts) if op == "and" else any(parts)
+        case Not(value):
+            return not condition_value(value, values)
+    raise InternalError("value of a condition", "not a formula of symbols", got=str(condition))
 
 
 def _value(expr: Expr, values: Mapping[Var, Number]) -> int:

@@ -61,7 +61,7 @@ class _Table:
 
     def row(self, node: Expr | Stmt) -> Key:
         match node:
-            case Var(_, dtype):
+            case Var(_, dtype, _):
                 return ("Var", self.identity(node), dtype)
             case Const(value, dtype):  # 1 == 1.0 == True, but they are different literals
                 return ("Const", type(value).__name__, repr(value), dtype)

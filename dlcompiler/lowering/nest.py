@@ -24,8 +24,8 @@ from dlcompiler.ir import (
     Var,
     binary,
     combine,
+    extent_expr,
     free_vars,
-    index_const,
     logical,
     rewrite,
     seq,
@@ -33,14 +33,16 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.schedule import AttachedAt, StageBounds, StageState, State, infer_bounds
+from dlcompiler.schedule.bounds import size_symbols
 from dlcompiler.schedule.inlining import bodies
 from dlcompiler.schedule.state import step_ref
-from dlcompiler.te import Tensor
+from dlcompiler.te import ComputeOp, Tensor, symbols_of
+from dlcompiler.te.access import requirements
 
 INIT = "(init)"
 
 
-def build_nests(state: State, args: Sequence[Tensor], name: str) -> PrimFunc:
+def build_nests(state: State, args: Sequence[Tensor | Var], name: str) -> PrimFunc:
     """Build the program of a schedule state.
 
     Parameters
@@ -48,7 +50,7 @@ def build_nests(state: State, args: Sequence[Tensor], name: str) -> PrimFunc:
     state
         A state without obligations.
     args
-        The tensors that become parameters: all inputs and outputs.
+        The tensors that become parameters: all inputs and outputs; symbols passed as numbers.
     name
         Name of the function.
 
@@ -69,13 +71,14 @@ class _Inside:
 
 
 class _Builder:
-    def __init__(self, state: State, args: Sequence[Tensor], name: str) -> None:
+    def __init__(self, state: State, args: Sequence[Tensor | Var], name: str) -> None:
         self.state = state
         self.name = name
         self.bounds = infer_bounds(state)
         self.bodies = bodies(state)
-        self.params = tuple(self.param(tensor) for tensor in args)
-        self.buffers: dict[Tensor, Buffer] = dict(zip(args, self.params, strict=True))
+        tensors = [arg for arg in args if isinstance(arg, Tensor)]
+        self.buffers = {tensor: self.param(tensor) for tensor in tensors}
+        self.params = tuple(arg if isinstance(arg, Var) else self.buffers[arg] for arg in args)
         self.axes: dict[StepRef, frozenset[StepRef]] = {}
 
     def build(self) -> PrimFunc:
@@ -94,7 +97,15 @@ class _Builder:
             for tensor, buffer in self.buffers.items()
             if buffer in self.params and not self.state.producer_of(tensor).is_placeholder
         )
-        return PrimFunc(self.name, self.params, outputs, body, self.axes)
+        symbols = symbols_of(tensor for stage in self.state.stages for tensor in stage.tensors)
+        sizes = frozenset(size_symbols(self.state))
+        checks = tuple(
+            check
+            for stage in self.state.stages
+            if isinstance(stage.op, ComputeOp)
+            for check in requirements(stage.op, sizes)
+        )
+        return PrimFunc(self.name, self.params, outputs, body, self.axes, symbols, checks)
 
     def param(self, tensor: Tensor) -> Buffer:
         stage = self.state.producer_of(tensor)
@@ -233,7 +244,7 @@ class _Builder:
         guards = [
             guard
             for guard in bounds.guards
-            if free_vars(guard) & kept and not free_vars(guard) & reduced
+            if loop_vars_of(guard) & kept and not loop_vars_of(guard) & reduced
         ]
         body = If(logical("and", *guards), body) if guards else body
         for leaf in reversed(inner):
@@ -244,7 +255,7 @@ class _Builder:
     def loop(self, stage: StageState, bounds: StageBounds, leaf: Axis, body: Stmt) -> For:
         return For(
             bounds.loop_vars[leaf],
-            index_const(bounds.extents[leaf]),
+            extent_expr(bounds.extents[leaf]),
             stage.kind(leaf),
             body,
             (step_ref(self.state, stage, leaf),),
@@ -267,7 +278,9 @@ class _Builder:
         known = set(opened) | set(bounds.enclosing)
         body = inside.update if inside.init is None else seq((inside.init, inside.update))
         if not outside:
-            loose = [guard for guard in bounds.guards if free_vars(guard) <= set(bounds.enclosing)]
+            loose = [
+                guard for guard in bounds.guards if loop_vars_of(guard) <= set(bounds.enclosing)
+            ]
         else:
             loose = []
         for n in reversed(range(len(leaves))):
@@ -278,7 +291,7 @@ class _Builder:
             ready = [
                 guard
                 for guard in bounds.guards
-                if var in free_vars(guard) and free_vars(guard) <= before | {var}
+                if var in loop_vars_of(guard) and loop_vars_of(guard) <= before | {var}
             ]
             if ready:
                 body = If(logical("and", *ready), body)
@@ -297,6 +310,11 @@ class _Builder:
             return body
         nests = [self.nest(other) for other in attached]
         return self.with_allocations(attached, seq((*nests, body)))
+
+
+def loop_vars_of(guard: Expr) -> set[Var]:
+    """Return the loop variables that a guard depends on: symbols are known everywhere."""
+    return {var for var in free_vars(guard) if not var.is_symbol}
 
 
 def buffer_name(stage: StageState, tensor: Tensor) -> str:

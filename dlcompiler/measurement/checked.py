@@ -14,6 +14,7 @@ from dlcompiler.runtime import llvm, threads
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.serve import Handler, Request
+from dlcompiler.runtime.symbols import Check, Variable
 from dlcompiler.runtime.timing import time_call
 
 Array = npt.NDArray[Any]
@@ -28,15 +29,20 @@ def load_function(request: Request) -> Function:
     """Compile the kernel of a request.
 
     ``data`` is LLVM IR text. Parameters: ``symbol``; ``params``, a list of the fields of `Param`;
-    ``options``, the fields of `dlcompiler.runtime.llvm.Options`; optionally ``name``, and
-    ``threads``, the number for parallel loops.
+    ``options``, the fields of `dlcompiler.runtime.llvm.Options`; optionally ``name``,
+    ``variables`` and ``checks``, lists of the fields of `Variable` and `Check`, and ``threads``,
+    the number for parallel loops.
     """
     given = request.params
     options = llvm.Options(**{**given["options"], "features": tuple(given["options"]["features"])})
     params = [Param(**{**fields, "shape": tuple(fields["shape"])}) for fields in given["params"]]
     threads.set_num_threads(given.get("threads"))
     module = llvm.compile_ir(request.data.decode(), options)
-    return Function(module, given["symbol"], params, given.get("name"))
+    variables = [Variable(**fields) for fields in given.get("variables", ())]
+    checks = [Check(**fields) for fields in given.get("checks", ())]
+    return Function(
+        module, given["symbol"], params, given.get("name"), variables=variables, checks=checks
+    )
 
 
 class CheckedKernels:
@@ -90,7 +96,7 @@ class CheckedKernels:
         """Return an input, or a poisoned output."""
         if not param.is_output:
             return self._arrays[INPUT + param.name]
-        array = np.empty(param.shape, dtypes.to_numpy(param.dtype))
+        array = np.empty(param.static_shape, dtypes.to_numpy(param.dtype))
         array.reshape(-1).view(np.uint8)[:] = _POISON
         return array
 

@@ -57,7 +57,8 @@ def compare(
     chosen = default_args(a) if args is None else list(args)
     kernels = [build(s, chosen, target, name) for s, name in ((a, "first"), (b, "second"))]
     remote = [RemoteKernel.of(kernel) for kernel in kernels]
-    flops = kernels[0].work.flops or None
+    work = kernels[0].work
+    flops = (work.flops or None) if work else None
     timing = remote[1].pair(remote[0], limits={"rounds": rounds}, timeout_s=timeout_s, flops=flops)
     old, new = (str(lower(s, chosen, simple_mode=True)).splitlines() for s in (a, b))
     names = (a.name, b.name) if a.name != b.name else ("first", "second")

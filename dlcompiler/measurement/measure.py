@@ -77,5 +77,5 @@ def measure(
         named,
         limits={"min_seconds": seconds},
         timeout_s=timeout_s,
-        flops=kernel.work.flops or None,
+        flops=kernel.work.flops or None if kernel.work else None,
     )

@@ -11,9 +11,12 @@ import numpy.typing as npt
 
 from dlcompiler.codegen import Source
 from dlcompiler.errors import MeasurementError
+from dlcompiler.ir import PrimFunc
 from dlcompiler.pipeline import Kernel
+from dlcompiler.pipeline.build import checks, parameters, variables
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.llvm import Options
+from dlcompiler.runtime.symbols import Check, Variable
 from dlcompiler.runtime.timing import Paired, Timing
 from dlcompiler.runtime.workers import Outcome, Worker
 from dlcompiler.target import Target
@@ -39,6 +42,10 @@ class RemoteKernel:
         Its parameters.
     target : Target
         What it was generated for.
+    variables : tuple of Variable
+        The numbers that its code takes after the arrays.
+    checks : tuple of Check
+        What must hold of them.
     threads : int, optional
         Number of threads of its parallel loops; by default, the cores allowed.
     worker : Worker, optional
@@ -51,9 +58,13 @@ class RemoteKernel:
         params: tuple[Param, ...],
         target: Target,
         *,
+        variables: tuple[Variable, ...] = (),
+        checks: tuple[Check, ...] = (),
         threads: int | None = None,
         worker: Worker | None = None,
     ) -> None:
+        self.variables = variables
+        self.checks = checks
         self.source = source
         self.params = params
         self.target = target
@@ -68,7 +79,35 @@ class RemoteKernel:
     ) -> RemoteKernel:
         """Return a kernel that was built here as one that runs in a worker."""
         source = Source(kernel.source, "llvm", kernel.symbol, kernel.uses_threads, ())
-        return RemoteKernel(source, kernel.params, kernel.target, threads=threads, worker=worker)
+        return RemoteKernel(
+            source,
+            kernel.params,
+            kernel.target,
+            variables=kernel.variables,
+            checks=kernel.checks,
+            threads=threads,
+            worker=worker,
+        )
+
+    @staticmethod
+    def of_source(
+        source: Source,
+        func: PrimFunc,
+        target: Target,
+        *,
+        threads: int | None = None,
+        worker: Worker | None = None,
+    ) -> RemoteKernel:
+        """Return the kernel of generated code and the function it was generated from."""
+        return RemoteKernel(
+            source,
+            parameters(func),
+            target,
+            variables=variables(func),
+            checks=checks(func),
+            threads=threads,
+            worker=worker,
+        )
 
     @property
     def name(self) -> str:
@@ -84,6 +123,8 @@ class RemoteKernel:
             {
                 "symbol": self.source.symbol,
                 "params": [dataclasses.asdict(param) for param in self.params],
+                "variables": [dataclasses.asdict(variable) for variable in self.variables],
+                "checks": [dataclasses.asdict(check) for check in self.checks],
                 "options": dataclasses.asdict(Options.for_target(self.target)),
                 "threads": self.threads,
             },

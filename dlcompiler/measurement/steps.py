@@ -13,7 +13,6 @@ from dlcompiler.ir import PrimFunc
 from dlcompiler.measurement.remote import RemoteKernel
 from dlcompiler.measurement.verify import Verified, oracle_of, verify_kernel
 from dlcompiler.pipeline import emit_source, lower
-from dlcompiler.pipeline.build import parameters
 from dlcompiler.runtime.timing import Paired, Timing, format_seconds
 from dlcompiler.schedule import Schedule
 from dlcompiler.target import Target, resolve
@@ -124,7 +123,7 @@ class StepTable:
         """
         count = self.threads if threads is None else threads
         source, func = emit_source(schedule, args, self.target)
-        kernel = RemoteKernel(source, parameters(func), resolve(self.target), threads=count)
+        kernel = RemoteKernel.of_source(source, func, resolve(self.target), threads=count)
         worst, seconds = verify_kernel(kernel, args, oracle_of(schedule, 0), timeout_s=timeout_s)
         flops = work_of(schedule.outputs).flops or None
         is_slow = seconds > SLOW_S  # then the verified run was warm-up enough

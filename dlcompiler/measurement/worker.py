@@ -158,13 +158,13 @@ def random_array(param: Param, seed: int, kind: str) -> Array:
     generator = np.random.default_rng(seed)
     dtype = dtypes.to_numpy(param.dtype)
     if dtypes.is_bool(param.dtype):
-        return generator.integers(0, 2, param.shape).astype(dtype)
+        return generator.integers(0, 2, param.static_shape).astype(dtype)
     if kind == "uniform" and dtypes.is_float(param.dtype):
-        return generator.uniform(-1, 1, param.shape).astype(dtype)
+        return generator.uniform(-1, 1, param.static_shape).astype(dtype)
     low, high = {"uniform": (-64, 64), "exact": (-4, 5)}[kind]
     if dtypes.is_unsigned(param.dtype):
         low = 0
-    return generator.integers(low, high, param.shape).astype(dtype)
+    return generator.integers(low, high, param.static_shape).astype(dtype)
 
 
 def _with_random(function: Function, request: Request) -> dict[str, Array]:

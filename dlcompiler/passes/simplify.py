@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from dlcompiler.arith import Analyzer, Interval
@@ -40,6 +41,7 @@ from dlcompiler.ir.rewrite import Node, map_children
 from dlcompiler.passes.base import push_origin
 
 NOTHING = Seq(())
+NATURAL = Interval(0, math.inf)
 
 
 def simplify(func: PrimFunc) -> PrimFunc:
@@ -55,13 +57,16 @@ def simplify(func: PrimFunc) -> PrimFunc:
     PrimFunc
         An equal function; the same object if nothing got simpler.
     """
-    return func.with_body(_Simplifier().stmt(func.body))
+    return func.with_body(_Simplifier(func).stmt(func.body))
 
 
 class _Simplifier:
-    def __init__(self) -> None:
-        self.ranges: dict[Var, Interval] = {}
-        self.analyzer = Analyzer(self.ranges)
+    def __init__(self, func: PrimFunc) -> None:
+        sizes = (extent for buffer in func.buffers for extent in buffer.shape)
+        symbols = (extent for extent in sizes if isinstance(extent, Var))
+        self.ranges: dict[Var, Interval] = dict.fromkeys(symbols, NATURAL)
+        self.extents: dict[Var, Expr] = {}
+        self.analyzer = Analyzer(self.ranges, self.extents)
 
     def expr(self, expr: Expr) -> Expr:
         return self.analyzer.simplify(expr)
@@ -116,6 +121,8 @@ class _Simplifier:
             return self.stmt(push_origin(body, loop.origin))
         if extent is not None:
             self.declare(loop.var, Interval(0, extent - 1))
+        else:
+            self.declare(loop.var, NATURAL, extent_expr)
         body = self.stmt(loop.body)
         if is_nothing(body):
             return NOTHING
@@ -123,11 +130,15 @@ class _Simplifier:
             return loop
         return replace(loop, extent=extent_expr, body=body)
 
-    def declare(self, var: Var, interval: Interval) -> None:
-        """Set the range of a variable; a variable of two loops keeps what holds in both."""
-        if self.ranges.get(var, interval) != interval:
-            self.analyzer = Analyzer(self.ranges)
+    def declare(self, var: Var, interval: Interval, extent: Expr | None = None) -> None:
+        """Set the range of a variable; one that had another range starts a new analysis."""
+        if self.ranges.get(var, interval) != interval or self.extents.get(var) is not extent:
+            self.analyzer = Analyzer(self.ranges, self.extents)
         self.ranges[var] = interval
+        if extent is None:
+            self.extents.pop(var, None)
+        else:
+            self.extents[var] = extent
 
     def conditional(self, stmt: If) -> Stmt:
         condition = self.expr(stmt.condition)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dlcompiler.analysis import Work, work_of
 from dlcompiler.codegen import Source, emit
-from dlcompiler.errors import ScheduleError
-from dlcompiler.ir import PrimFunc
-from dlcompiler.pipeline.lower import lower
+from dlcompiler.errors import InternalError, ScheduleError
+from dlcompiler.ir import Binary, Compare, Const, Extent, Logical, PrimFunc, Var
+from dlcompiler.pipeline.lower import Argument, lower
 from dlcompiler.pipeline.observers import Observer
 from dlcompiler.runtime.arguments import Param
+from dlcompiler.runtime.formulas import Formula
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.llvm import LoadedModule, Options, compile_ir
+from dlcompiler.runtime.symbols import Check, Variable
 from dlcompiler.schedule import Schedule
+from dlcompiler.schedule.state import unique_name
 from dlcompiler.target import Target, resolve
-from dlcompiler.te import Tensor
+from dlcompiler.te import symbols_of
 
 # Names that machine code may not take: they are, or may become, functions of the C library.
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
@@ -26,20 +29,32 @@ class Kernel(Function):
     """A built function: call it with NumPy arrays, outputs last."""
 
     def __init__(
-        self, module: LoadedModule, source: Source, func: PrimFunc, target: Target, work: Work
+        self,
+        module: LoadedModule,
+        source: Source,
+        func: PrimFunc,
+        target: Target,
+        work: Work | None,
     ) -> None:
-        super().__init__(module, source.symbol, parameters(func), func.name)
+        super().__init__(
+            module,
+            source.symbol,
+            parameters(func),
+            func.name,
+            variables=variables(func),
+            checks=checks(func),
+        )
         self.func = func
         """The loop IR that was handed to the code generator."""
         self.target = target
         """What it was built for."""
         self.work = work
-        """The work that its expression asks for."""
+        """The work that its expression asks for; None where symbols decide."""
 
 
 def build(
     schedule: Schedule,
-    args: Sequence[Tensor],
+    args: Sequence[Argument],
     target: str | Target = "cpu",
     name: str = "main",
     *,
@@ -52,7 +67,8 @@ def build(
     schedule
         The schedule, at the state to build.
     args
-        Parameters of the kernel: inputs first, outputs last.
+        Parameters of the kernel: inputs first, outputs last. A symbol (`te.var`) among them is
+        passed as a number.
     target
         A target or its name; ``cpu`` is this machine.
     name
@@ -76,11 +92,12 @@ def build(
     func = lower(schedule, args, name=checked_name(name), kind=machine.kind, observers=observers)
     source = emit(func, machine)
     module = compile_ir(source.text, Options.for_target(machine))
-    return Kernel(module, source, func, machine, work_of(schedule.outputs))
+    work = None if symbols_of(schedule.outputs) else work_of(schedule.outputs)
+    return Kernel(module, source, func, machine, work)
 
 
 def emit_source(
-    schedule: Schedule, args: Sequence[Tensor], target: str | Target = "cpu", name: str = "main"
+    schedule: Schedule, args: Sequence[Argument], target: str | Target = "cpu", name: str = "main"
 ) -> tuple[Source, PrimFunc]:
     """Return the generated code of a schedule without compiling it, and its loop IR.
 
@@ -93,10 +110,52 @@ def emit_source(
 
 def parameters(func: PrimFunc) -> tuple[Param, ...]:
     """Return what the runtime needs to know of a function's parameters."""
+    names = _symbol_names(func)
     return tuple(
-        Param(buffer.name, buffer.static_shape, buffer.dtype, buffer in func.outputs)
-        for buffer in func.buffers
+        Param(names[param], (), param.dtype, is_number=True)
+        if isinstance(param, Var)
+        else Param(
+            param.name,
+            tuple(formula(extent, names) for extent in param.shape),
+            param.dtype,
+            param in func.outputs,
+        )
+        for param in func.params
     )
+
+
+def variables(func: PrimFunc) -> tuple[Variable, ...]:
+    """Return the numbers that the code of a function takes after the arrays."""
+    names = _symbol_names(func)
+    return tuple(Variable(names[variable], variable.dtype) for variable in func.variables)
+
+
+def checks(func: PrimFunc) -> tuple[Check, ...]:
+    """Return what a call must check of the symbols."""
+    names = _symbol_names(func)
+    return tuple(Check(formula(condition, names), problem) for condition, problem in func.checks)
+
+
+def _symbol_names(func: PrimFunc) -> dict[Var, str]:
+    """Return a name for each symbol, unique among them."""
+    names: dict[Var, str] = {}
+    for variable in func.variables:
+        names[variable] = unique_name(variable.name, names.values())
+    return names
+
+
+def formula(expr: Extent, names: Mapping[Var, str]) -> Formula:
+    """Return an expression of symbols as the runtime takes it: as data."""
+    match expr:
+        case int():
+            return expr
+        case Const(value):
+            return int(value)
+        case Var():
+            return names[expr]
+        case Binary(op, a, b) | Compare(op, a, b) | Logical(op, a, b):
+            return (op, formula(a, names), formula(b, names))
+    raise InternalError("formula of symbols", "not a formula", got=str(expr))
 
 
 def checked_name(name: str) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 from dlcompiler.errors import InternalError, ScheduleError, TargetError
-from dlcompiler.ir import PrimFunc, verify_func
+from dlcompiler.ir import PrimFunc, Var, verify_func
 from dlcompiler.lowering import build_nests
 from dlcompiler.passes import Pass, simplify, storage_rewrite, unroll_loops, vectorize_loops
 from dlcompiler.pipeline.observers import Change, Observer
@@ -39,12 +40,14 @@ CPU_PASSES = (
     ),
     Pass("simplify unrolled", simplify, requires=frozenset({"no unrolled loops"})),
 )
+Argument: TypeAlias = Tensor | Var
+"""A parameter of a function: a tensor, or a symbol that is passed as a number."""
 PASSES: dict[str, tuple[Pass, ...]] = {"cpu": CPU_PASSES}
 
 
 def lower(
     schedule: Schedule,
-    args: Sequence[Tensor],
+    args: Sequence[Argument],
     *,
     name: str = "main",
     kind: str = "cpu",
@@ -59,7 +62,7 @@ def lower(
     schedule
         The schedule, at the state to lower.
     args
-        The parameters of the function: inputs first, outputs last.
+        The parameters of the function: inputs first, outputs last; symbols to be passed as numbers.
     name
         Name of the function.
     kind
@@ -94,6 +97,7 @@ def lower(
     start = time.perf_counter()
     func = build_nests(state, args, name)
     seconds = time.perf_counter() - start
+    check_symbols(func)
     verify_func(func, NESTS)
     check_races(func, schedule, NESTS)
     _report(observers, Change(1, NESTS, None, func, seconds))
@@ -149,15 +153,19 @@ def check_obligations(state: State, name: str) -> None:
         )
 
 
-def check_args(state: State, args: Sequence[Tensor], name: str) -> None:
+def check_args(state: State, args: Sequence[Argument], name: str) -> None:
     """Refuse arguments that are not the inputs and outputs of the schedule."""
     if not isinstance(args, Iterable):
         raise ScheduleError(
             f"lower {name}", "no list of arguments", got=repr(args), expected="[A, B, C]"
         )
     for arg in args:
+        if isinstance(arg, Var) and arg.is_symbol:
+            continue
         if not isinstance(arg, Tensor):
-            raise ScheduleError(f"lower {name}", "an argument is not a tensor", got=repr(arg))
+            raise ScheduleError(
+                f"lower {name}", "an argument is neither a tensor nor a symbol", got=repr(arg)
+            )
         if not any(arg in stage.tensors for stage in state.stages):
             raise ScheduleError(
                 f"lower {name}", "an argument is not part of the schedule", got=repr(arg)
@@ -176,5 +184,19 @@ def check_args(state: State, args: Sequence[Tensor], name: str) -> None:
         )
 
 
-def _names(tensors: Sequence[Tensor]) -> str:
+def check_symbols(func: PrimFunc) -> None:
+    """Refuse a symbol that no argument of the function would tell."""
+    told = {extent for buffer in func.buffers for extent in buffer.shape if isinstance(extent, Var)}
+    given = set(func.params)
+    for symbol in func.symbols:
+        if symbol not in told and symbol not in given:
+            raise ScheduleError(
+                f"lower {func.name}",
+                f"nothing would tell what {symbol.name} is",
+                because="it is no extent of an argument by itself",
+                hint=f"make it an argument: [{symbol.name}, …], and pass a number",
+            )
+
+
+def _names(tensors: Sequence[Argument]) -> str:
     return ", ".join(tensor.name for tensor in tensors)

@@ -2,49 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+import numbers
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dlcompiler import dtypes
 from dlcompiler.errors import CallError
+from dlcompiler.runtime.formulas import Formula, compiled, text
 
 Array = npt.NDArray[np.generic]
 
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """One array that a kernel takes.
+    """One array, or number, that a kernel takes.
 
     Examples
     --------
     >>> print(Param("C", (4, 8), "float32", is_output=True))
     C: float32[4, 8]
+    >>> print(Param("D", ("n", ("add", "n", 1)), "float32"))
+    D: float32[n, n + 1]
     """
 
     name: str
-    """Name of the tensor."""
-    shape: tuple[int, ...]
-    """Extents; () is a single number."""
+    """Name of the tensor, or of the number."""
+    shape: tuple[Formula, ...]
+    """Extents: numbers, symbols by name, or formulas of them; () holds one element."""
     dtype: str
     """Scalar dtype."""
     is_output: bool = False
     """Whether the kernel writes it; outputs come last."""
+    is_number: bool = False
+    """Whether it is passed as a number, not as an array."""
+
+    @property
+    def is_static(self) -> bool:
+        """Tell whether the shape is known before a call."""
+        return all(isinstance(extent, int) for extent in self.shape)
+
+    @property
+    def static_shape(self) -> tuple[int, ...]:
+        """The shape, where it is known before a call."""
+        return tuple(extent for extent in self.shape if isinstance(extent, int))
+
+    def at(self, values: Mapping[str, Any]) -> Param:
+        """Return the parameter with the shape that symbols of these values give."""
+        if self.is_static:
+            return self
+        return replace(self, shape=tuple(compiled(extent)(values) for extent in self.shape))
 
     @property
     def nbytes(self) -> int:
-        """Size [byte]."""
-        count = dtypes.bytes_of(self.dtype)
-        for extent in self.shape:
-            count *= extent
-        return count
+        """Size, of a known shape [byte]."""
+        return math.prod(self.static_shape) * dtypes.bytes_of(self.dtype)
 
     @property
     def kind(self) -> str:
         """Dtype and shape, as notation: ``float32[4, 8]``."""
-        return f"{self.dtype}[{', '.join(str(extent) for extent in self.shape)}]"
+        if self.is_number:
+            return self.dtype
+        return f"{self.dtype}[{', '.join(text(extent) for extent in self.shape)}]"
 
     def __str__(self) -> str:
         return f"{self.name}: {self.kind}"
@@ -85,7 +108,7 @@ def as_checked_array(operation: str, param: Param, argument: object) -> Array:
     CallError
         Its type, dtype, byte order, shape, layout, alignment or writability does not fit.
     """
-    array = _as_array(operation, param, argument)
+    array = as_array(operation, param, argument)
     _check_dtype(operation, param, array)
     _check_shape(operation, param, array)
     _check_layout(operation, param, array)
@@ -111,7 +134,41 @@ def refuse_overlap(name: str, params: Sequence[Param], output: int, other: int) 
     )
 
 
-def _as_array(operation: str, param: Param, argument: object) -> Array:
+def as_checked_number(operation: str, param: Param, argument: object) -> Any:
+    """Return the argument as a Python number, or refuse it; an array of one element is one."""
+    if isinstance(argument, np.ndarray) and argument.ndim == 0:
+        argument = argument.item()
+    if param.dtype == "index" and isinstance(argument, numbers.Integral):
+        if -(2**48) <= int(argument) <= 2**48:
+            return int(argument)
+        raise CallError(
+            operation, "the number is too large", got=argument, expected="at most 2**48"
+        )
+    if param.dtype == "bool" and isinstance(argument, bool | np.bool_):
+        return bool(argument)
+    if dtypes.is_float(param.dtype) and isinstance(argument, numbers.Real):
+        return float(argument)
+    raise CallError(
+        operation,
+        "not a number of its kind",
+        got=f"{argument!r} ({type(argument).__name__})",
+        expected={"index": "an integer", "bool": "True or False"}.get(param.dtype, "a number"),
+    )
+
+
+def check_rank(operation: str, param: Param, array: Array) -> None:
+    """Refuse an array of another number of dimensions."""
+    if array.ndim != len(param.shape):
+        raise CallError(
+            operation,
+            "wrong number of dimensions",
+            got=array.shape,
+            expected=f"{len(param.shape)}: {param.kind}",
+        )
+
+
+def as_array(operation: str, param: Param, argument: object) -> Array:
+    """Return the argument as an array of whatever shape and dtype, or refuse it."""
     if isinstance(argument, np.ma.MaskedArray):
         raise CallError(
             operation,
@@ -201,7 +258,7 @@ def _check_layout(operation: str, param: Param, array: Array) -> None:
 
 def _c_strides(param: Param) -> tuple[int, ...]:
     strides, step = [], dtypes.bytes_of(param.dtype)
-    for extent in reversed(param.shape):
+    for extent in reversed(param.static_shape):
         strides.append(step)
         step *= extent
     return tuple(reversed(strides))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,9 +18,15 @@ from dlcompiler.runtime.arguments import (
     refuse_overlap,
 )
 from dlcompiler.runtime.llvm import Options
+from dlcompiler.runtime.symbols import (
+    ALIGNED,
+    C_CONTIGUOUS,
+    WRITEABLE,
+    Check,
+    Symbols,
+    Variable,
+)
 from dlcompiler.runtime.threads import PARALLEL_FOR
-
-_C_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400  # NumPy's C API, numpy/ndarraytypes.h
 
 # Where an array's data is, the fastest way that holds: NumPy's C API documents the struct
 # PyArrayObject_fields, whose first field after the object's head is the data pointer. Measured per
@@ -30,6 +36,14 @@ _C_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400  # NumPy's C API, numpy/
 # struct. `_reads_data_pointer` tries this at import; where it fails, all calls go by `_check`.
 _DATA_OFFSET = object.__basicsize__
 _read_pointer = ctypes.c_ssize_t.from_address
+
+
+_C_TYPES: dict[str, Any] = {
+    "index": ctypes.c_int64,
+    "bool": ctypes.c_bool,
+    "float32": ctypes.c_float,
+    "float64": ctypes.c_double,
+}
 
 
 def _reads_data_pointer() -> bool:
@@ -45,8 +59,8 @@ _READS_DATA_POINTER = _reads_data_pointer()
 
 def _expectation(param: Param) -> tuple[tuple[int, ...], np.dtype[np.generic], int]:
     """Return shape, dtype and flags of an array that needs no closer look."""
-    flags = _C_CONTIGUOUS | _ALIGNED | (_WRITEABLE if param.is_output else 0)
-    return param.shape, dtypes.to_numpy(param.dtype), flags
+    flags = C_CONTIGUOUS | ALIGNED | (WRITEABLE if param.is_output else 0)
+    return param.static_shape, dtypes.to_numpy(param.dtype), flags
 
 
 def _pairs_to_keep_apart(params: Sequence[Param]) -> Iterator[tuple[int, int, int, int]]:
@@ -54,6 +68,8 @@ def _pairs_to_keep_apart(params: Sequence[Param]) -> Iterator[tuple[int, int, in
     for output, written in enumerate(params):
         for other, param in enumerate(params):
             is_new = other < output or not param.is_output
+            if not (written.is_static and param.is_static):
+                continue
             if written.is_output and other != output and is_new and written.nbytes and param.nbytes:
                 yield output, other, written.nbytes, param.nbytes
 
@@ -93,11 +109,16 @@ class Function:
     module : Code
         Where the code is; it stays loaded as long as this object or a call of it lives.
     symbol : str
-        Name of the code: ``void symbol(ptr, ptr, …)``, one pointer for each of ``params``.
+        Name of the code: ``void symbol(ptr, …, i64, …)``: one pointer for each array of
+        ``params``, then the variables.
     params : sequence of Param
-        The arrays, inputs before outputs.
+        The arrays and numbers, inputs before outputs.
     name : str, optional
         Name to show; the symbol by default.
+    variables : sequence of Variable
+        The numbers that the code takes: of ``params``, and symbols that the shapes tell.
+    checks : sequence of Check
+        What must hold of them.
 
     Notes
     -----
@@ -112,6 +133,9 @@ class Function:
         symbol: str,
         params: Sequence[Param],
         name: str | None = None,
+        *,
+        variables: Sequence[Variable] = (),
+        checks: Sequence[Check] = (),
     ) -> None:
         self.module = module
         """The loaded code."""
@@ -121,12 +145,19 @@ class Function:
         """The arrays that a call takes."""
         self.name = name or symbol
         """Name in messages."""
-        self._kernel = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(self.params))(
-            module.address(symbol)
-        )
+        self.variables = tuple(variables)
+        """The numbers that its code takes after the arrays."""
+        self.checks = tuple(checks)
+        """What must hold of them."""
+        arrays = [param for param in self.params if not param.is_number]
+        types = [ctypes.c_void_p] * len(arrays) + [_C_TYPES[v.dtype] for v in self.variables]
+        self._kernel = ctypes.CFUNCTYPE(None, *types)(module.address(symbol))
         self._uses_threads = PARALLEL_FOR in module.imports
         self._usual = [_expectation(param) for param in self.params if _READS_DATA_POINTER]
         self._apart = list(_pairs_to_keep_apart(self.params))
+        has_symbols = bool(self.variables) or not all(param.is_static for param in self.params)
+        self._symbols = Symbols(self.params, variables, checks) if has_symbols else None
+        self._written = [n for n, param in enumerate(arrays) if param.is_output]
 
     @property
     def uses_threads(self) -> bool:
@@ -158,6 +189,9 @@ class Function:
         DeviceUnavailable
             It has parallel loops and this process is a forked child.
         """
+        if self._symbols is not None:
+            self._call_with_symbols(self._symbols, arguments)
+            return
         addresses = []
         for array, (shape, dtype, flags) in zip(arguments, self._usual, strict=False):
             if (
@@ -175,11 +209,31 @@ class Function:
         for output, other, below, above in self._apart:
             if -below < addresses[output] - addresses[other] < above:
                 raise refuse_overlap(self.name, self.params, output, other)
+        self._run(addresses, keep)
+
+    def _run(self, operands: list[Any], keep: Sequence[object]) -> None:
         if self._uses_threads:
             threads.refuse_after_fork(f"call {self.name}")
-            threads.run(self._kernel, addresses, keep=(self, keep))
+            threads.run(self._kernel, operands, keep=(self, keep))
         else:
-            self._kernel(*addresses)
+            self._kernel(*operands)
+
+    def _call_with_symbols(self, symbols: Symbols, arguments: Sequence[object]) -> None:
+        arrays, values = symbols.bind(self.name, arguments)
+        if _READS_DATA_POINTER:
+            addresses = [_read_pointer(id(array) + _DATA_OFFSET).value for array in arrays]
+        else:
+            addresses = [array.ctypes.data for array in arrays]
+        sizes = [array.nbytes for array in arrays]
+        for output in self._written:
+            for other, size in enumerate(sizes):
+                distance = addresses[output] - addresses[other]
+                if other != output and size and -sizes[output] < distance < size:
+                    positions = [n for n, param in enumerate(self.params) if not param.is_number]
+                    raise refuse_overlap(
+                        self.name, self.params, positions[output], positions[other]
+                    )
+        self._run([*addresses, *values], arrays)
 
     def _check(self, arguments: Sequence[object]) -> list[Array]:
         check_count(self.name, self.params, arguments)

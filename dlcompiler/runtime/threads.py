@@ -20,6 +20,7 @@ import queue
 import threading
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 from dlcompiler.errors import CallError, DeviceUnavailable
 from dlcompiler.target.detect import available_cores
@@ -115,7 +116,7 @@ class _Pool:
 class _Call:
     """A kernel that runs in the pool while the main thread waits."""
 
-    def __init__(self, kernel: Callable[..., object], addresses: list[int], keep: object) -> None:
+    def __init__(self, kernel: Callable[..., object], addresses: list[Any], keep: object) -> None:
         self._kernel, self._addresses, self._keep = kernel, addresses, keep
         self._finished = threading.Event()
         self._error: BaseException | None = None
@@ -182,14 +183,14 @@ def set_num_threads(count: int | None) -> None:
     _count = count
 
 
-def run(kernel: Callable[..., object], addresses: list[int], keep: object) -> None:
+def run(kernel: Callable[..., object], addresses: list[Any], keep: object) -> None:
     """Run a kernel that has parallel loops.
 
     Parameters
     ----------
     kernel : callable
         Machine code.
-    addresses : list of int
+    addresses : list
         Its arguments.
     keep : object
         What must live until the kernel has returned.
@@ -226,7 +227,7 @@ def parallel_for_address() -> int:
     return address
 
 
-def _run_here(kernel: Callable[..., object], addresses: list[int]) -> None:
+def _run_here(kernel: Callable[..., object], addresses: list[Any]) -> None:
     _state.error = None
     kernel(*addresses)
     error, _state.error = _state.error, None

@@ -7,11 +7,25 @@ inside run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from dlcompiler.arith import Affine, Analyzer, Interval, Span, relax, union
-from dlcompiler.ir import Axis, Binary, Expr, Var, compare, index_const, substitute
+from dlcompiler.ir import (
+    Axis,
+    Binary,
+    Const,
+    Expr,
+    Extent,
+    Var,
+    binary,
+    compare,
+    extent_binary,
+    extent_expr,
+    index_const,
+    substitute,
+)
 from dlcompiler.schedule.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.state import (
     AttachedAt,
@@ -22,6 +36,9 @@ from dlcompiler.schedule.state import (
     unique_name,
 )
 
+SIZE = Interval(0, math.inf)
+"""The range of an extent that is not known."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StageBounds:
@@ -29,7 +46,7 @@ class StageBounds:
 
     region: tuple[Span, ...]
     """For each dimension, the part computed: an output or a root stage computes all of it."""
-    extents: Mapping[Axis, int]
+    extents: Mapping[Axis, Extent]
     """Iterations of every axis, root to leaf; [1]."""
     loop_vars: Mapping[Axis, Var]
     """The variable of each leaf."""
@@ -47,6 +64,7 @@ class Bounds:
 
     stages: Mapping[str, StageBounds]
     ranges: Mapping[Var, Interval]
+    """Of symbols, too."""
 
 
 def infer_bounds(state: State) -> Bounds:
@@ -62,8 +80,9 @@ def infer_bounds(state: State) -> Bounds:
 class _Inference:
     def __init__(self, state: State) -> None:
         self.state = state
-        self.ranges: dict[Var, Interval] = {}
-        self.analyzer = Analyzer(self.ranges)
+        self.ranges: dict[Var, Interval] = dict.fromkeys(size_symbols(state), SIZE)
+        self.symbolic: dict[Var, Expr] = {}
+        self.analyzer = Analyzer(self.ranges, self.symbolic)
         self.done: dict[str, StageBounds] = {}
         self.names: set[str] = set()
 
@@ -96,7 +115,7 @@ class _Inference:
         return (*outer.enclosing, *(outer.loop_vars[leaf] for leaf in inside))
 
     def region(self, stage: StageState, enclosing: tuple[Var, ...]) -> tuple[Span, ...]:
-        shape = stage.tensor.static_shape
+        shape = stage.tensor.shape
         full = tuple(Span(Affine.of_constant(0), extent) for extent in shape)
         if not isinstance(stage.attachment, AttachedAt):
             return full
@@ -118,23 +137,37 @@ class _Inference:
                     known[n] = known[n] and joined is not None
                     spans[n] = joined
         return tuple(
-            span if ok and span is not None and span.extent < extent else whole
+            span if ok and span is not None and self.is_part(span.extent, extent) else whole
             for span, ok, extent, whole in zip(spans, known, shape, full, strict=True)
         )
 
-    def extents(self, stage: StageState, region: tuple[Span, ...]) -> dict[Axis, int]:
+    def is_part(self, part: Extent, whole: Extent) -> bool:
+        """Tell whether computing a part is worth it: a formula for it may exceed the whole."""
+        if isinstance(part, int):
+            return not isinstance(whole, int) or part < whole
+        less = compare("lt", part, extent_expr(whole))
+        return self.analyzer.can_prove(less)
+
+    def extents(self, stage: StageState, region: tuple[Span, ...]) -> dict[Axis, Extent]:
         extents = {axis: span.extent for axis, span in zip(stage.op.axis, region, strict=True)}
-        extents.update((axis, axis.static_extent) for axis in stage.op.reduce_axis)
+        extents.update((axis, axis.extent) for axis in stage.op.reduce_axis)
         for relation in stage.relations:
             match relation:
                 case Split(parent, outer, inner, factor, nparts):
-                    outer_extent, inner_extent = split_extents(extents[parent], factor, nparts)
-                    extents[outer], extents[inner] = outer_extent, inner_extent
+                    pair = split_extents(extents[parent], factor, nparts)
+                    extents[outer], extents[inner] = map(self.simple, pair)
                 case Fuse(outer, inner, fused):
-                    extents[fused] = extents[outer] * extents[inner]
+                    product = extent_binary("mul", extents[outer], extents[inner])
+                    extents[fused] = self.simple(product)
         return extents
 
-    def loop_vars(self, stage: StageState, extents: Mapping[Axis, int]) -> dict[Axis, Var]:
+    def simple(self, extent: Extent) -> Extent:
+        if isinstance(extent, int):
+            return extent
+        result = self.analyzer.simplify(extent)
+        return int(result.value) if isinstance(result, Const) else result
+
+    def loop_vars(self, stage: StageState, extents: Mapping[Axis, Extent]) -> dict[Axis, Var]:
         result = {}
         for leaf in stage.leaves:
             name = stage.paths[leaf]
@@ -142,23 +175,28 @@ class _Inference:
                 name = unique_name(f"{stage.name}.{name}", self.names)
             self.names.add(name)
             result[leaf] = Var(name)
-            self.ranges[result[leaf]] = Interval(0, max(extents[leaf] - 1, 0))
+            extent = extents[leaf]
+            if isinstance(extent, int):
+                self.ranges[result[leaf]] = Interval(0, max(extent - 1, 0))
+            else:
+                self.ranges[result[leaf]] = SIZE
+                self.symbolic[result[leaf]] = extent
         return result
 
     def relative_values(
-        self, stage: StageState, extents: Mapping[Axis, int], loop_vars: Mapping[Axis, Var]
+        self, stage: StageState, extents: Mapping[Axis, Extent], loop_vars: Mapping[Axis, Var]
     ) -> dict[Axis, Expr]:
         """Return every axis, counted from 0, in terms of the loop variables."""
         values: dict[Axis, Expr] = dict(loop_vars)
         for relation in reversed(stage.relations):
             match relation:
                 case Split(parent, outer, inner, _, _):
-                    step = index_const(extents[inner])
+                    step = extent_expr(extents[inner])
                     values[parent] = Binary(
                         "add", Binary("mul", values[outer], step), values[inner]
                     )
                 case Fuse(outer, inner, fused):
-                    count = index_const(max(extents[inner], 1))
+                    count = extent_expr(1 if is_zero(extents[inner]) else extents[inner])
                     values[outer] = Binary("floordiv", values[fused], count)
                     values[inner] = Binary("floormod", values[fused], count)
         return {axis: self.analyzer.simplify(value) for axis, value in values.items()}
@@ -166,7 +204,7 @@ class _Inference:
     def guards(
         self,
         stage: StageState,
-        extents: Mapping[Axis, int],
+        extents: Mapping[Axis, Extent],
         relative: Mapping[Axis, Expr],
         values: Mapping[Axis, Expr],
     ) -> tuple[Expr, ...]:
@@ -177,25 +215,51 @@ class _Inference:
         """
         conditions: list[Expr] = []
         for relation in stage.relations:
-            if isinstance(relation, Split) and extents[relation.parent] > 0:
+            if isinstance(relation, Split) and not is_zero(extents[relation.parent]):
                 # A loop over nothing does not run, and must not forbid what stands beside it.
                 parent = relation.parent
-                if self.analyzer.interval(relative[parent]).high >= extents[parent]:
-                    conditions.append(compare("lt", relative[parent], index_const(extents[parent])))
+                if not self.is_below(relative[parent], extents[parent]):
+                    conditions.append(compare("lt", relative[parent], extent_expr(extents[parent])))
         for axis in stage.op.axis:
-            reach = self.analyzer.interval(values[axis])
-            if reach.low < 0:
+            if not self.is_natural(values[axis]):
                 conditions.append(compare("ge", values[axis], index_const(0)))
-            if reach.high >= axis.static_extent:
-                conditions.append(compare("lt", values[axis], index_const(axis.static_extent)))
+            if not self.is_below(values[axis], axis.extent):
+                conditions.append(compare("lt", values[axis], extent_expr(axis.extent)))
         unique: dict[str, Expr] = {}
         for condition in conditions:
             unique.setdefault(str(condition), condition)
         return tuple(unique.values())
 
+    def is_below(self, value: Expr, extent: Extent) -> bool:
+        if isinstance(extent, int) and self.analyzer.interval(value).high < extent:
+            return True
+        return self.analyzer.can_prove(compare("lt", value, extent_expr(extent)))
 
-def split_extents(extent: int, factor: int | None, nparts: int | None) -> tuple[int, int]:
-    """Return (outer, inner) extents of a split; a factor beyond the extent is clipped to it."""
+    def is_natural(self, value: Expr) -> bool:
+        if self.analyzer.interval(value).low >= 0:
+            return True
+        return self.analyzer.can_prove(compare("ge", value, index_const(0)))
+
+
+def is_zero(extent: Extent) -> bool:
+    """Tell whether an extent is known to be 0."""
+    return isinstance(extent, int) and extent == 0
+
+
+def size_symbols(state: State) -> Iterator[Var]:
+    """Yield the symbols that are extents of a tensor by themselves, and so are not negative."""
+    for stage in state.stages:
+        for tensor in stage.tensors:
+            yield from (extent for extent in tensor.shape if isinstance(extent, Var))
+
+
+def split_extents(extent: Extent, factor: int | None, nparts: int | None) -> tuple[Extent, Extent]:
+    """Return (outer, inner) extents of a split; a factor beyond a known extent is clipped to it."""
+    if not isinstance(extent, int):
+        parts = factor if factor is not None else nparts
+        assert parts is not None
+        quotient = binary("floordiv", binary("add", extent, parts - 1), parts)
+        return (quotient, factor) if factor is not None else (parts, quotient)
     if factor is not None:
         inner = max(min(factor, extent), 1)
         return -(-extent // inner), inner

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import TypeAlias
 
-from dlcompiler.ir import Expr, Reduce, TensorLoad, rewrite, substitute, walk
+from dlcompiler.ir import Expr, Reduce, TensorLoad, substitute, walk
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.schedule.state import StageState, State
 from dlcompiler.te import ComputeOp, Tensor
+from dlcompiler.te.tensor import rewrite_bodies
 
 Bodies: TypeAlias = tuple[Expr, ...]
 """The expression of each output of one operation."""
@@ -57,14 +58,6 @@ def _inline(parts: Bodies, inlined: dict[Tensor, tuple[ComputeOp, Expr]]) -> Bod
         return node
 
     return rewrite_bodies(parts, rule)
-
-
-def rewrite_bodies(parts: Bodies, rule: Callable[[Node], Node]) -> Bodies:
-    """Rewrite the bodies of a stage; results of one reduction go on sharing its values."""
-    head = rewrite(parts[0], rule)
-    if not isinstance(head, Reduce):
-        return (head, *(rewrite(body, rule) for body in parts[1:]))
-    return results_of(head, len(parts))
 
 
 def results_of(head: Reduce, count: int) -> Bodies:

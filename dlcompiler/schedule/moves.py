@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dlcompiler.ir import Axis
+from dlcompiler.ir import Axis, Extent
 from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.inlining import consumers
 from dlcompiler.schedule.primitives.base import SCOPES
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dlcompiler.schedule.schedule import Schedule
 
 MAX_DIVISOR = 4096
+SYMBOLIC_FACTORS = (4, 8, 16, 32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +107,16 @@ def _cache_read_candidates(state: State, stage: StageState) -> Iterator[_Candida
             yield "cache_read", args, (tensor.name, scope, *chosen), ()
 
 
-def _extents(state: State, stage: StageState) -> Mapping[Axis, int]:
+def _extents(state: State, stage: StageState) -> Mapping[Axis, Extent]:
     if obligations(state):  # bounds are not defined then
-        return {leaf: leaf.static_extent for leaf in stage.leaves}
+        return {leaf: leaf.extent for leaf in stage.leaves}
     return infer_bounds(state).stages[stage.name].extents
 
 
-def _loop_candidates(stage: StageState, extents: Mapping[Axis, int]) -> Iterator[_Candidate]:
+def _loop_candidates(stage: StageState, extents: Mapping[Axis, Extent]) -> Iterator[_Candidate]:
     label = stage.label
     for leaf in stage.leaves:
-        factors = Domain("factor", divisors(extents[leaf]))
+        factors = Domain("factor", factors_of(extents[leaf]))
         yield "split", {"axis": leaf}, (label(leaf),), (factors,)
         for primitive in ("vectorize", "unroll", "parallel"):
             yield primitive, {"axis": leaf}, (label(leaf),), ()
@@ -127,10 +128,15 @@ def _loop_candidates(stage: StageState, extents: Mapping[Axis, int]) -> Iterator
         yield "reorder", {"axes": (inner, outer)}, (label(inner), label(outer)), ()
         if outer.kind == inner.kind == "data":
             domains = (
-                Domain("x_factor", divisors(extents[outer])),
-                Domain("y_factor", divisors(extents[inner])),
+                Domain("x_factor", factors_of(extents[outer])),
+                Domain("y_factor", factors_of(extents[inner])),
             )
             yield "tile", {"x": outer, "y": inner}, (label(outer), label(inner)), domains
+
+
+def factors_of(extent: Extent) -> tuple[int, ...]:
+    """Return the factors to offer for a loop; of an unknown extent, powers of two."""
+    return divisors(extent) if isinstance(extent, int) else SYMBOLIC_FACTORS
 
 
 @cache

@@ -255,7 +255,7 @@ def _content(stage: StageState, names: Mapping[Any, str]) -> str:
     # As arguments of one call, the axes are numbered in their order.
     arguments = (*(axis.var for axis in axes), *(rewrite(body, rule) for body in stage.op.bodies))
     key = structural_key(Call("", arguments, stage.tensor.dtype), rename=True)
-    loops = [(axis.name, axis.start, axis.extent) for axis in axes]
+    loops = [(axis.name, axis.start, str(axis.extent)) for axis in axes]
     return f"{head} {loops} {[names[t] for t in reads]} {key}"
 
 

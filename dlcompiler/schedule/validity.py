@@ -87,7 +87,7 @@ def _loop_problems(stage: StageState) -> Iterator[Illegal]:
 def _extent_problems(stage: StageState) -> Iterator[Illegal]:
     """Yield the loops that splits which do not divide made too long for an index."""
     for leaf in stage.leaves:
-        if leaf.extent > MAX_EXTENT:
+        if isinstance(leaf.extent, int) and leaf.extent > MAX_EXTENT:
             yield Illegal(
                 "limit",
                 "the loop would be too long",
@@ -137,10 +137,20 @@ def _unrolling_problems(state: State) -> Iterator[Illegal]:
     """
     for stage in state.stages:
         leaves = [leaf for leaf in stage.leaves if stage.kind(leaf) == "unrolled"]
-        if math.prod(leaf.extent for leaf in leaves) <= MAX_COPIES or obligations(state):
+        known = [leaf.extent for leaf in leaves if isinstance(leaf.extent, int)]
+        is_small = len(known) == len(leaves) and math.prod(known) <= MAX_COPIES
+        if is_small or obligations(state):
             continue
         extents = infer_bounds(state).stages[stage.name].extents
-        copies = math.prod(extents[leaf] for leaf in leaves)
+        sizes = [extents[leaf] for leaf in leaves]
+        if unknown := [size for size in sizes if not isinstance(size, int)]:
+            yield Illegal(
+                "limit",
+                f"the body of {stage.name} would be repeated {unknown[0]} times, an unknown number",
+                hint="split the loop by a number and unroll the inner one",
+            )
+            continue
+        copies = math.prod(size for size in sizes if isinstance(size, int))
         if copies > MAX_COPIES:
             loops = ", ".join(f"{stage.paths[leaf]} (extent {extents[leaf]})" for leaf in leaves)
             yield Illegal(

@@ -43,7 +43,7 @@ from dlcompiler.te.arithmetic import (
     truncmod,
 )
 from dlcompiler.te.evaluate import absolute_bound, evaluate, tolerance
-from dlcompiler.te.language import compute, const, placeholder, reduce_axis, var
+from dlcompiler.te.language import compute, const, placeholder, reduce_axis
 from dlcompiler.te.magnitude import rounding_depth
 from dlcompiler.te.math import (
     acos,
@@ -94,6 +94,7 @@ from dlcompiler.te.notation import (
     signature_text,
 )
 from dlcompiler.te.reductions import argmax, argmin, comm_reducer, max, min, prod, sum
+from dlcompiler.te.symbols import bind_symbols, size_var, specialize, symbols_of, var
 from dlcompiler.te.tensor import ComputeOp, Operation, PlaceholderOp, Tensor, post_order
 
 __all__ = [
@@ -114,6 +115,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "bind_symbols",
     "bitwise_and",
     "bitwise_not",
     "bitwise_or",
@@ -181,8 +183,11 @@ __all__ = [
     "signature_text",
     "sin",
     "sinh",
+    "size_var",
+    "specialize",
     "sqrt",
     "sum",
+    "symbols_of",
     "tan",
     "tanh",
     "tolerance",

@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
-from dlcompiler.arith import Analyzer
+from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import (
     Axis,
+    Binary,
     Const,
     Expr,
+    Extent,
     IfThenElse,
     Logical,
     Reduce,
+    Select,
     TensorLoad,
     Var,
+    binary,
+    compare,
+    extent_expr,
     free_vars,
     index_const,
     substitute,
 )
+from dlcompiler.ir.expr import BinaryOp
 from dlcompiler.ir.rewrite import children
+from dlcompiler.te.tensor import ComputeOp
 
 MAX_CORNER_AXES = 8
+
+Requirement: TypeAlias = tuple[Expr, str]
+"""A condition on symbols, and what is wrong where it does not hold."""
 
 
 def check_accesses(body: Expr, axes: Sequence[Axis], where: str) -> None:
@@ -56,6 +69,106 @@ def check_accesses(body: Expr, axes: Sequence[Axis], where: str) -> None:
                         f"{load.tensor.shape}",
                         hint="guard it: te.if_then_else(condition, element, other)",
                     )
+
+
+def requirements(op: ComputeOp, sizes: Collection[Var]) -> tuple[Requirement, ...]:
+    """Return what symbols must satisfy so that an operation reads inside its tensors.
+
+    Parameters
+    ----------
+    op
+        The operation.
+    sizes
+        Symbols that are not negative.
+
+    Returns
+    -------
+    tuple of (condition, problem)
+        What is proved for all sizes is left out, and so is what stands under a guard. An index is
+        taken between the ends that its parts have: more than it reaches where one axis occurs in
+        several parts that do not cancel.
+    """
+    axes = (*op.axis, *op.reduce_axis)
+    if all(isinstance(e, int) for t in (*op.input_tensors, *op.outputs) for e in t.shape) and all(
+        isinstance(axis.extent, int) for axis in axes
+    ):
+        return ()
+    ranges = dict.fromkeys(sizes, Interval(0, math.inf))
+    extents = {axis.var: extent_expr(axis.extent) for axis in axes}
+    analyzer = Analyzer(ranges, extents)
+    found: dict[str, Requirement] = {}
+    for load in (load for body in op.bodies for load in _unguarded_loads(body)):
+        for dimension, index in enumerate(load.indices):
+            for condition in _conditions(index, load.tensor.shape[dimension], extents, analyzer):
+                problem = f"{op.name} would read {load} outside dimension {dimension}"
+                found.setdefault(str(condition), (condition, problem))
+    return tuple(found.values())
+
+
+def _conditions(
+    index: Expr, extent: Extent, extents: Mapping[Var, Expr], analyzer: Analyzer
+) -> Iterator[Expr]:
+    """Yield the conditions under which an index is inside, where a proof fails."""
+    simple = analyzer.simplify(index)
+    ends = _ends(simple, extents)
+    if ends is None:
+        return
+    low, high = ends
+    used = [extents[var] for var in sorted(free_vars(index) & set(extents), key=lambda v: v.name)]
+    inside = (
+        (compare("ge", simple, 0), compare("ge", low, 0)),
+        (compare("lt", simple, extent_expr(extent)), compare("lt", high, extent_expr(extent))),
+    )
+    for proof, condition in inside:
+        if analyzer.can_prove(proof):
+            continue
+        wanted: Expr = analyzer.simplify(condition)
+        for count in used:  # a loop that does not run reads nothing
+            if not isinstance(count, Const):
+                wanted = Logical("or", compare("le", count, 0), wanted)
+        if not (isinstance(wanted, Const) and wanted.value):
+            yield wanted
+
+
+def _ends(index: Expr, extents: Mapping[Var, Expr]) -> tuple[Expr, Expr] | None:
+    """Return the least and the greatest value of an index, as formulas of symbols."""
+    match index:
+        case Const():
+            return index, index
+        case Var():
+            if index not in extents:
+                return index, index
+            return index_const(0), binary("sub", extents[index], 1)
+        case Binary(op, a, b):
+            left, right = _ends(a, extents), _ends(b, extents)
+            return None if left is None or right is None else _binary_ends(op, left, right)
+        case Select(_, a, b) | IfThenElse(_, a, b):
+            left, right = _ends(a, extents), _ends(b, extents)
+            if left is None or right is None:
+                return None
+            return binary("min", left[0], right[0]), binary("max", left[1], right[1])
+    return None
+
+
+def _binary_ends(
+    op: BinaryOp, a: tuple[Expr, Expr], b: tuple[Expr, Expr]
+) -> tuple[Expr, Expr] | None:
+    match op:
+        case "add" | "min" | "max":
+            return binary(op, a[0], b[0]), binary(op, a[1], b[1])
+        case "sub":
+            return binary(op, a[0], b[1]), binary(op, a[1], b[0])
+        case "mul":
+            corners = [binary("mul", x, y) for x in dict.fromkeys(a) for y in dict.fromkeys(b)]
+            low = high = corners[0]
+            for corner in corners[1:]:
+                low, high = binary("min", low, corner), binary("max", high, corner)
+            return low, high
+        case "floordiv" if isinstance(b[0], Const) and b[0] is b[1] and b[0].value > 0:
+            return binary(op, a[0], b[0]), binary(op, a[1], b[0])
+        case "floormod" if isinstance(b[0], Const) and b[0] is b[1] and b[0].value > 0:
+            return index_const(0), binary("sub", b[0], 1)
+    return None
 
 
 def _unguarded_loads(body: Expr) -> Iterator[TensorLoad]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Sequence
 from typing import Any
@@ -9,12 +10,15 @@ from typing import Any
 import numpy as np
 
 from dlcompiler import dtypes
+from dlcompiler.arith import Analyzer
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import (
     Axis,
+    Binary,
     Cast,
     Const,
     Expr,
+    Extent,
     Reduce,
     TensorLoad,
     Var,
@@ -91,10 +95,15 @@ def checked_data_dtype(dtype: Any, where: str) -> str:
     return name
 
 
-def checked_extent(value: Any, where: str) -> int:
-    """Return an extent as a Python int; a float with an integral value is accepted."""
+def checked_extent(value: Any, where: str) -> Extent:
+    """Return an extent: an int where it is known, else a formula of symbols.
+
+    A float with an integral value is accepted.
+    """
     if isinstance(value, Const):
         value = value.value
+    if isinstance(value, Expr):
+        return _symbolic_extent(value, where)
     if not isinstance(value, bool) and isinstance(value, numbers.Integral):
         return int(value)
     if isinstance(value, float | np.floating) and float(value).is_integer():
@@ -102,15 +111,26 @@ def checked_extent(value: Any, where: str) -> int:
     raise ExpressionError(where, "an extent must be an integer", got=repr(value))
 
 
-def checked_shape(shape: Any, where: str) -> tuple[int, ...]:
-    """Return `shape` as a tuple of ints, or say which extent is wrong."""
+def _symbolic_extent(value: Expr, where: str) -> Extent:
+    strange = [node for node in walk(value) if not isinstance(node, Const | Var | Binary)]
+    strange += [var for var in free_vars(value) if not var.is_symbol]
+    if value.dtype != "index" or strange:
+        raise ExpressionError(
+            where, "an extent must be an integer", got=f"{value} ({value.dtype})",
+            expected="a number, or a formula of te.var symbols: n + 1, n // 2",
+        )  # fmt: skip
+    simple = Analyzer({}).simplify(value)
+    return int(simple.value) if isinstance(simple, Const) else simple
+
+
+def checked_shape(shape: Any, where: str) -> tuple[Extent, ...]:
+    """Return `shape` as a tuple of extents, or say which one is wrong."""
     extents = tuple(shape) if isinstance(shape, Sequence) else (shape,)
     result = tuple(checked_extent(extent, where) for extent in extents)
-    if any(extent < 0 for extent in result):
+    numbers_ = [extent for extent in result if isinstance(extent, int)]
+    if any(extent < 0 for extent in numbers_):
         raise ExpressionError(where, "an extent must not be negative", got=repr(shape))
-    size = 1
-    for extent in result:
-        size *= extent
+    size = math.prod(numbers_)
     if size > MAX_ELEMENTS:
         raise ExpressionError(
             where, "the tensor is too large", got=f"{size} elements", expected=f"≤ {MAX_ELEMENTS}"
@@ -142,7 +162,7 @@ def check_body(body: Expr, axes: Sequence[Axis], where: str) -> None:
                 got=str(item),
                 hint="give the reduction its own te.compute and use its elements",
             )
-        if isinstance(item, Var) and item not in known:
+        if isinstance(item, Var) and not item.is_symbol and item not in known:
             raise ExpressionError(
                 where,
                 f"the axis {item} does not belong to this computation",
@@ -153,12 +173,12 @@ def check_body(body: Expr, axes: Sequence[Axis], where: str) -> None:
 
 def _check_init(body: Reduce, known: set[Var], where: str) -> None:
     for start in body.init:
-        if strange := [var for var in free_vars(start) if var not in known]:
+        if strange := [v for v in free_vars(start) if v not in known and not v.is_symbol]:
             raise ExpressionError(
                 where, "a reduction starts from a value that depends on the axis reduced over",
                 got=f"{start}, with {strange[0]}",
             )  # fmt: skip
-        if not isinstance(start, Const | TensorLoad | Cast):
+        if not isinstance(start, Const | Var | TensorLoad | Cast):
             raise ExpressionError(
                 where, "a reduction can start from a number or an element of a tensor",
                 got=str(start), hint="compute the start in its own te.compute",

@@ -9,7 +9,7 @@ import numpy as np
 
 from dlcompiler import dtypes
 from dlcompiler.errors import CallError, ExpressionError
-from dlcompiler.ir import Expr, Reducer, numeric
+from dlcompiler.ir import Expr, Reducer, Var, numeric
 from dlcompiler.ir.numeric import REDUCTIONS, check_array, quiet
 from dlcompiler.te.elements import NOWHERE, Array, Arrays, Block, Elements
 from dlcompiler.te.magnitude import (
@@ -20,9 +20,10 @@ from dlcompiler.te.magnitude import (
 )
 from dlcompiler.te.plan import NO_PLAN, plan_of
 from dlcompiler.te.stages import Domain, compute_stage
+from dlcompiler.te.symbols import bind_symbols, specialize, symbols_of
 from dlcompiler.te.tensor import ComputeOp, Operation, PlaceholderOp, Tensor, post_order
 
-Given: TypeAlias = Mapping[Tensor, Array] | Sequence[Array]
+Given: TypeAlias = Mapping[Any, Any] | Sequence[Array]
 Accumulate: TypeAlias = Literal["declared", "float64"]
 
 
@@ -43,7 +44,8 @@ def evaluate(
         What to compute.
     arrays : mapping of Tensor to ndarray, or sequence of ndarray
         The values of all placeholders that the outputs depend on; a sequence gives them in the
-        order in which the expression first uses them.
+        order in which the expression first uses them. A mapping may give numbers for symbols
+        (`te.var`); those that are extents of an input follow from its shape.
     accumulate : {"declared", "float64"}
         ``"float64"`` computes all floats in float64, through all stages, and returns float64: the
         reference for error bounds. Literals and inputs keep the values that they have in their
@@ -77,7 +79,7 @@ def evaluate(
     >>> te.evaluate(S, {A: np.ones((2, 3), "float32")})
     array([3., 3.], dtype=float32)
     """
-    targets = _targets(outputs, "evaluate")
+    targets, arrays = _static(_targets(outputs, "evaluate"), arrays)
     if accumulate not in ("declared", "float64"):
         raise CallError(
             "evaluate", "unknown way to accumulate", got=repr(accumulate),
@@ -132,7 +134,7 @@ def absolute_bound(output: Tensor, arrays: Given) -> Array:
     **Source:** N. J. Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., §3.1 and
     §3.3 (running error analysis).
     """
-    (target,) = _targets(output, "absolute_bound")
+    (target,), arrays = _static(_targets(output, "absolute_bound"), arrays)
     values = _compute([target], arrays, is_wide=True, keep_all=True)
     magnitudes: dict[Any, Array] = {}
     with quiet():
@@ -163,10 +165,10 @@ def tolerance(output: Tensor, arrays: Given) -> Array:
     First order in ``u``. It cannot bound what rounding may decide: a float that is compared, or
     converted to an integer.
     """
-    (target,) = _targets(output, "tolerance")
+    (target,), arrays = _static(_targets(output, "tolerance"), arrays)
     depth = rounding_depth(target)
     if depth == 0:
-        return np.zeros(target.shape)
+        return np.zeros(target.static_shape)
     unit, tiny = coarsest_rounding(target)
     bound: Array = depth * (unit * absolute_bound(target, arrays) + tiny)
     return bound
@@ -252,6 +254,26 @@ def _targets(outputs: Tensor | Sequence[Tensor], where: str) -> tuple[Tensor, ..
             where, "not a tensor", got=repr(outputs), expected="a tensor, or a sequence of tensors"
         )
     return targets
+
+
+def _static(targets: tuple[Tensor, ...], given: Given) -> tuple[tuple[Tensor, ...], Given]:
+    """Return the expression for the shapes given, and the arrays of its inputs."""
+    symbols = symbols_of(targets)
+    if not symbols:
+        return targets, given
+    where = f"evaluate {targets[0].name}"
+    inputs = [op.output(0) for op in post_order(targets) if isinstance(op, PlaceholderOp)]
+    numbers: dict[Var, Any] = {}
+    if isinstance(given, Mapping):
+        numbers = {key: value for key, value in given.items() if isinstance(key, Var)}
+        arrays = {key: value for key, value in given.items() if isinstance(key, Tensor)}
+    else:
+        arrays = dict(zip(inputs, given, strict=False))
+    shapes = {tensor: np.shape(array) for tensor, array in arrays.items()}
+    values = bind_symbols(shapes, numbers, where)
+    known = specialize(targets, {symbol: values[symbol] for symbol in symbols if symbol in values})
+    result = {known.get(tensor, tensor): array for tensor, array in arrays.items()}
+    return tuple(known[target] for target in targets), result
 
 
 def _inputs(order: Sequence[Operation], given: Given, name: str) -> dict[Tensor, Array]:

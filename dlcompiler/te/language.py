@@ -14,7 +14,8 @@ from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import (
     Axis,
     Const,
-    Expr,
+    Extent,
+    extent_binary,
 )
 from dlcompiler.ir import const as make_const
 from dlcompiler.te.definition import (
@@ -33,7 +34,7 @@ _axis_names = (f"rv{n or ''}" for n in itertools.count())
 
 
 def placeholder(
-    shape: Sequence[int] | int, dtype: Any = "float32", name: str | None = None
+    shape: Sequence[Extent] | Extent, dtype: Any = "float32", name: str | None = None
 ) -> Tensor:
     """Declare an input tensor.
 
@@ -53,7 +54,7 @@ def placeholder(
 
 
 def compute(
-    shape: Sequence[int] | int,
+    shape: Sequence[Extent] | Extent,
     fcompute: Callable[..., Any],
     name: str = "compute",
     tag: str = "",
@@ -140,32 +141,21 @@ def reduce_axis(dom: Sequence[int], name: str | None = None) -> Axis:
     name = checked_name(name, "te.reduce_axis") if name is not None else next(_axis_names)
     where = f"te.reduce_axis {name}"
     first, end = _pair(dom, where)
-    if end < first:
+    if not isinstance(first, int):
+        raise ExpressionError(
+            where, "the domain starts at a symbol", got=repr(dom), expected="(0, n)",
+            hint="start at a number, and add the symbol where the axis is used",
+        )  # fmt: skip
+    extent = extent_binary("sub", end, first)
+    if isinstance(extent, int) and extent < 0:
         raise ExpressionError(where, "the domain is empty", got=repr(dom), expected="(0, n)")
-    return Axis(name, end - first, "reduce", start=first)
+    return Axis(name, checked_extent(extent, where), "reduce", start=first)
 
 
-def _pair(dom: Any, where: str) -> tuple[int, int]:
+def _pair(dom: Any, where: str) -> tuple[Extent, Extent]:
     if not isinstance(dom, Sequence) or len(dom) != 2:
         raise ExpressionError(where, "the domain is not a pair", got=repr(dom), expected="(0, n)")
     return checked_extent(dom[0], where), checked_extent(dom[1], where)
-
-
-def var(name: str = "n", dtype: str = "int32") -> Expr:
-    """Declare a symbolic extent: not supported yet, shapes are numbers.
-
-    Raises
-    ------
-    ExpressionError
-        Always.
-    """
-    raise ExpressionError(
-        f"te.var {name}",
-        "symbolic shapes come in a later version",
-        got=f"a variable of {dtype}",
-        expected="numbers as extents",
-        hint="write a Python function that builds the expression for given extents",
-    )
 
 
 def const(value: complex, dtype: Any = "int32") -> Const:

@@ -13,7 +13,7 @@ import numpy as np
 
 from dlcompiler import dtypes
 from dlcompiler.errors import ExpressionError
-from dlcompiler.ir import Axis, Expr, Not, const, logical
+from dlcompiler.ir import Axis, Expr, Extent, Not, const, logical
 from dlcompiler.ir import cast as convert
 from dlcompiler.ir import compare as compare_exprs
 from dlcompiler.ir.expr import LogicalOp, condition
@@ -160,7 +160,7 @@ def _tensor(statement: Statement, name: str, declarations: Mapping[str, Any]) ->
     return tensor
 
 
-def _shape_and_dtype(declared: Any, name: str) -> tuple[tuple[int, ...], str]:
+def _shape_and_dtype(declared: Any, name: str) -> tuple[tuple[Extent, ...], str]:
     where = f"{WHERE}, {name}"
     match declared:
         case [shape, str() | np.dtype() | type() as dtype]:
@@ -178,7 +178,7 @@ def _sequence(shape: Any, where: str) -> Any:
 
 def _output(
     statement: Statement, declarations: Mapping[str, Any]
-) -> tuple[tuple[int, ...], str | None] | None:
+) -> tuple[tuple[Extent, ...], str | None] | None:
     """Return the shape that the result is declared to have, and its dtype."""
     target = statement.target
     if target.id not in declarations:
@@ -201,13 +201,13 @@ def _output(
 def _domains(
     statement: Statement,
     tensors: Mapping[str, Tensor],
-    shape: tuple[int, ...] | None,
+    shape: tuple[Extent, ...] | None,
     declarations: Mapping[str, Any],
 ) -> dict[str, Domain]:
     """Return the first value and the end of each axis: as declared, else as it indexes."""
     domains: dict[str, Domain] = {}
     for n, node in enumerate(statement.left):
-        declared = None if shape is None else (0, shape[n])
+        declared = None if shape is None else (0, _number(shape[n], WHERE))
         domains[node.id] = _domain(statement, node, tensors, declarations, declared)
         if domains[node.id][0] != 0:
             statement.source.fail(
@@ -252,9 +252,9 @@ def _given_domain(declared: Any, name: str) -> Domain:
     where = f"{WHERE}, {name}"
     match declared:
         case tuple() | list() if len(declared) == 2:
-            first, end = (checked_extent(value, where) for value in declared)
+            first, end = (_number(checked_extent(value, where), where) for value in declared)
         case numbers.Real():
-            first, end = 0, checked_extent(declared, where)
+            first, end = 0, _number(checked_extent(declared, where), where)
         case _:
             raise ExpressionError(
                 where, "not the domain of an axis", got=repr(declared), expected="n or (first, end)"
@@ -262,6 +262,12 @@ def _given_domain(declared: Any, name: str) -> Domain:
     if end < first:
         raise ExpressionError(where, "the domain is empty", got=repr(declared))
     return first, end
+
+
+def _number(extent: Extent, where: str) -> int:
+    if isinstance(extent, int):
+        return extent
+    raise ExpressionError(where, "the extent of an axis is not a number", got=str(extent))
 
 
 def _inferred_extent(

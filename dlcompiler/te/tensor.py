@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,8 +12,20 @@ import numpy as np
 from dlcompiler import dtypes
 from dlcompiler.display import render
 from dlcompiler.errors import ExpressionError
-from dlcompiler.ir import Axis, Cast, Expr, Extent, Reduce, TensorLoad, as_expr, free_vars, walk
+from dlcompiler.ir import (
+    Axis,
+    Cast,
+    Expr,
+    Extent,
+    Reduce,
+    TensorLoad,
+    as_expr,
+    free_vars,
+    rewrite,
+    walk,
+)
 from dlcompiler.ir.operators import Elementwise, Operators
+from dlcompiler.ir.rewrite import Node
 from dlcompiler.ir.stmt import static
 from dlcompiler.te.broadcast import NAMES, broadcast_shape, element_indices
 
@@ -227,3 +240,11 @@ def post_order(outputs: Iterable[Tensor]) -> tuple[Operation, ...]:
         visiting.append((op, True))
         visiting.extend((t.op, False) for t in reversed(op.input_tensors))
     return tuple(order)
+
+
+def rewrite_bodies(bodies: tuple[Expr, ...], rule: Callable[[Node], Node]) -> tuple[Expr, ...]:
+    """Apply `rule` to the bodies of one operation; results of one reduction go on sharing it."""
+    head = rewrite(bodies[0], rule)
+    if not isinstance(head, Reduce):
+        return (head, *(rewrite(body, rule) for body in bodies[1:]))
+    return tuple(replace(head, index=n) if n else head for n in range(len(bodies)))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
-from dlcompiler.ir import Axis, Expr, LoopKind, Reduce, format_expr
+from dlcompiler.ir import Axis, Expr, Extent, LoopKind, Reduce, format_expr
 from dlcompiler.schedule import AttachedAt, Schedule, StageState, State, infer_bounds, obligations
 from dlcompiler.schedule.inlining import bodies
 from dlcompiler.views.colors import axis_colors
@@ -29,10 +29,10 @@ class Row(TypedDict):
     """Of a stage; of a loop its path, such as ``i.outer``; the text of a statement."""
     detail: str
     """Of a stage what it stores, and where; otherwise ''."""
-    extent: int | None
-    """Iterations of a loop; [1]."""
-    runs: int
-    """How often the inside of a loop, or a stage, is run in all; [1]."""
+    extent: int | str | None
+    """Iterations of a loop; [1]. A formula where symbols decide."""
+    runs: int | None
+    """How often the inside of a loop, or a stage, is run in all; [1]. None where symbols decide."""
     kind: LoopKind
     axis: Literal["data", "reduce", ""]
     colors: list[str]
@@ -83,7 +83,7 @@ class _Place:
 
     parent: str | None
     depth: int
-    runs: int
+    runs: int | None
 
 
 class _Tree:
@@ -117,7 +117,7 @@ class _Tree:
         label = f"stage {stage.name}, {detail}"
         if outside.parent:
             label += f", inside loop {outside.parent.replace('/', '.')}"
-        if outside.runs > 1:
+        if outside.runs is not None and outside.runs > 1:
             label += f", computed {outside.runs:,} times"
         label += f": {self.text(stage)}"
         key = loop_key(stage.name)
@@ -148,12 +148,12 @@ class _Tree:
         path, kind = stage.paths[leaf], stage.kind(leaf)
         extent = self.extents[stage.name][leaf]
         axis = "reduction" if leaf.kind == "reduce" else "data"
-        key, runs = loop_key(stage.name, path), outside.runs * extent
+        key, runs = loop_key(stage.name, path), _times(outside.runs, extent)
         self.rows.append(
             {
                 **_row(stage, outside, key, "loop"),
                 "name": path,
-                "extent": extent,
+                "extent": extent if isinstance(extent, int) else str(extent),
                 "runs": runs,
                 "kind": kind,
                 "axis": leaf.kind,
@@ -171,7 +171,7 @@ class _Tree:
 
     def declaration(self, stage: StageState) -> str:
         """Return what a stage stores; an attached one holds what one iteration needs."""
-        shape = stage.tensor.static_shape
+        shape = stage.tensor.shape
         if isinstance(stage.attachment, AttachedAt) and not self.owed:
             shape = tuple(
                 span.extent for span in infer_bounds(self.state).stages[stage.name].region
@@ -208,9 +208,13 @@ def _row(
     }  # fmt: skip
 
 
-def _extents(state: State) -> dict[str, Mapping[Axis, int]]:
+def _times(runs: int | None, extent: Extent) -> int | None:
+    return runs * extent if runs is not None and isinstance(extent, int) else None
+
+
+def _extents(state: State) -> dict[str, Mapping[Axis, Extent]]:
     if obligations(state):  # bounds are not defined then: show the extents of the whole axes
-        return {s.name: {leaf: leaf.static_extent for leaf in s.leaves} for s in state.stages}
+        return {s.name: {leaf: leaf.extent for leaf in s.leaves} for s in state.stages}
     return {name: bounds.extents for name, bounds in infer_bounds(state).stages.items()}
 
 

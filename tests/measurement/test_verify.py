@@ -110,5 +110,5 @@ def test_zero_size():
 
 def test_outputs_are_poisoned():
     tensor = te.placeholder((2,), "int8", "a")
-    assert (poisoned(tensor) == 127).all()
-    assert np.isnan(poisoned(te.placeholder((2,), name="b"))).all()
+    assert (poisoned(tensor, (2,)) == 127).all()
+    assert np.isnan(poisoned(te.placeholder((2,), name="b"), (2,))).all()

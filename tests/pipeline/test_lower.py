@@ -144,7 +144,7 @@ def test_an_argument_twice_is_refused(product):
 def test_what_is_not_a_tensor_is_refused(product):
     schedule, (a, b, _) = product
     assert refusal(lambda: lower(schedule, [a, b, 1])) == (
-        "lower main: an argument is not a tensor\n  got       1"
+        "lower main: an argument is neither a tensor nor a symbol\n  got       1"
     )
 
 

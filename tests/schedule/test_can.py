@@ -12,7 +12,7 @@ def test_legal_is_true_and_illegal_is_false(matmul):
 
 def test_asking_changes_nothing(matmul):
     matmul.s.can("split", matmul.i, 2)
-    assert repr(matmul.s.history) == "◉ create   17f9014b   ← here"
+    assert len(matmul.s.trace) == 0
 
 
 def test_takes_the_arguments_of_the_call(chain):

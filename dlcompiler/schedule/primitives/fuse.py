@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dlcompiler.ir import Axis
+from dlcompiler.ir import Axis, extent_binary
 from dlcompiler.schedule.primitives.base import (
     Making,
     Primitive,
@@ -70,7 +70,7 @@ def apply(
         if len(path) > MAX_NAME:  # names of fused halves would double with each split and fuse
             path = "fused"
         path = unique_name(path, stage.paths.values())
-        axis = making.axis(path, fused.static_extent * inner.static_extent, inner.kind)
+        axis = making.axis(path, extent_binary("mul", fused.extent, inner.extent), inner.kind)
         stage = replace(
             stage,
             leaves=replace_leaves(stage, (fused, inner), (axis,)),

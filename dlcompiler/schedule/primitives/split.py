@@ -72,7 +72,7 @@ def split_stage(
     """Return the stage with `axis` split, and (outer, inner)."""
     factor = None if factor is None else int(factor)
     nparts = None if nparts is None else int(nparts)
-    outer_extent, inner_extent = split_extents(axis.static_extent, factor, nparts)
+    outer_extent, inner_extent = split_extents(axis.extent, factor, nparts)
     path = stage.paths[axis]
     outer_path = unique_name(f"{path}.outer", stage.paths.values())
     inner_path = unique_name(f"{path}.inner", stage.paths.values())

@@ -9,7 +9,6 @@ from typing import Literal, Protocol
 from dlcompiler.analysis import work_of
 from dlcompiler.measurement import RemoteKernel
 from dlcompiler.pipeline import emit_source
-from dlcompiler.pipeline.build import parameters
 from dlcompiler.runtime.timing import Timing, format_seconds
 from dlcompiler.runtime.workers import Worker
 from dlcompiler.schedule import Node, Schedule
@@ -44,7 +43,7 @@ class WorkerStopwatch:
     ) -> Timing:
         """Generate code here; compile, run and time it in the worker."""
         source, func = emit_source(schedule, args, target, name)
-        kernel = RemoteKernel(source, parameters(func), target, worker=self._worker)
+        kernel = RemoteKernel.of_source(source, func, target, worker=self._worker)
         flops = work_of(schedule.outputs).flops
         return kernel.time(timeout_s=TIME_LIMIT_S, flops=flops or None)
 

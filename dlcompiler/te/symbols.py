@@ -1,0 +1,207 @@
+"""Symbols: extents and numbers that are known only when the program runs."""
+
+from __future__ import annotations
+
+import itertools
+import numbers
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dlcompiler import dtypes
+from dlcompiler.errors import CallError, ExpressionError
+from dlcompiler.ir import Axis, Expr, Reduce, TensorLoad, Var, const, extent_value, free_vars
+from dlcompiler.ir.rewrite import Node
+from dlcompiler.te.definition import checked_name
+from dlcompiler.te.tensor import (
+    ComputeOp,
+    Operation,
+    PlaceholderOp,
+    Tensor,
+    post_order,
+    rewrite_bodies,
+)
+
+_names = (f"n{number or ''}" for number in itertools.count())
+
+
+def var(name: str | None = None, dtype: Any = "int32") -> Var:
+    """Declare a number that the caller of the kernel gives.
+
+    Parameters
+    ----------
+    name : str, optional
+        Unique names are made up for unnamed symbols.
+    dtype : str
+        An integer type makes an index: it can be an extent, and then the arrays' shapes tell it.
+        ``float32``, ``float64`` and ``bool`` make a number to compute with.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> n = te.var("n")
+    >>> A = te.placeholder((n,), name="A")
+    >>> te.compute((n,), lambda i: A[i] + 1.0, name="B")
+    Tensor(B: float32[n])
+    """
+    where = f"te.var {name or ''}".rstrip()
+    name = checked_name(name, where) if name is not None else next(_names)
+    kind = dtypes.as_dtype(dtype)
+    if dtypes.is_index(kind) or (dtypes.is_int(kind) and dtypes.lanes(kind) == 1):
+        return Var(name, "index", is_symbol=True)
+    if kind not in ("bool", "float32", "float64"):
+        raise ExpressionError(
+            where, "not the dtype of a number that can be passed", got=kind,
+            expected="an integer type, bool, float32 or float64",
+        )  # fmt: skip
+    return Var(name, kind, is_symbol=True)
+
+
+def size_var(name: str | None = None, dtype: Any = "int32") -> Var:
+    """Declare an extent that the caller's arrays give; it is not negative."""
+    if not dtypes.is_int(kind := dtypes.as_dtype(dtype)):
+        raise ExpressionError(f"te.size_var {name or ''}", "an extent is an integer", got=kind)
+    return var(name, dtype)
+
+
+def symbols_of(outputs: Iterable[Tensor]) -> tuple[Var, ...]:
+    """Return the symbols that tensors and what they depend on use, in order of appearance."""
+    found: dict[Var, None] = {}
+    for op in post_order(outputs):
+        for expr in _expressions(op):
+            found.update(dict.fromkeys(sorted(_symbols_in(expr), key=lambda var: var.name)))
+    return tuple(found)
+
+
+def _symbols_in(expr: Expr) -> list[Var]:
+    return [var for var in free_vars(expr) if var.is_symbol]
+
+
+def _expressions(op: Operation) -> list[Expr]:
+    """Return every expression in the shape, the axes and the bodies of an operation."""
+    extents = [*op.outputs[0].shape, *(axis.extent for axis in op.reduce_axis)]
+    bodies = op.bodies if isinstance(op, ComputeOp) else ()
+    return [*(extent for extent in extents if isinstance(extent, Expr)), *bodies]
+
+
+def bind_symbols(
+    shapes: Mapping[Tensor, Sequence[int]], numbers_given: Mapping[Var, Any], where: str
+) -> dict[Var, Any]:
+    """Return the value of each symbol that arrays' shapes or the caller tell.
+
+    Raises
+    ------
+    CallError
+        If two dimensions disagree about a symbol, or a shape is not what its symbols say.
+    """
+    values = {symbol: _number(symbol, value, where) for symbol, value in numbers_given.items()}
+    told = dict.fromkeys(values, "the number given")
+    for tensor, shape in shapes.items():
+        for n, (extent, size) in enumerate(zip(tensor.shape, shape, strict=False)):
+            if not isinstance(extent, Var):
+                continue
+            if values.setdefault(extent, size) != size:
+                raise CallError(
+                    where, f"{extent.name} is both {values[extent]} and {size}",
+                    got=f"{size} in dimension {n} of {tensor.name}",
+                    expected=f"{values[extent]}, as {told[extent]} says",
+                )  # fmt: skip
+            told.setdefault(extent, f"dimension {n} of {tensor.name}")
+    return values
+
+
+def _number(symbol: Var, value: Any, where: str) -> Any:
+    is_index = symbol.dtype == "index"
+    kind = numbers.Integral if is_index else numbers.Real
+    if not isinstance(value, kind) and not (isinstance(value, np.bool_) and not is_index):
+        raise CallError(
+            where, f"{symbol.name} is not a number of its kind", got=repr(value),
+            expected="an integer" if is_index else symbol.dtype,
+        )  # fmt: skip
+    convert: Callable[[Any], Any] = {"index": int, "bool": bool}.get(symbol.dtype, float)
+    return convert(value)
+
+
+def specialize(outputs: Sequence[Tensor], values: Mapping[Var, Any]) -> dict[Tensor, Tensor]:
+    """Build the expression of tensors anew, with numbers in place of symbols.
+
+    Parameters
+    ----------
+    outputs
+        Tensors.
+    values
+        A number for each of their symbols.
+
+    Returns
+    -------
+    dict of Tensor to Tensor
+        For every tensor that the outputs depend on, the one of known shape.
+
+    Raises
+    ------
+    CallError
+        If a symbol has no value, or an extent becomes negative or too large.
+    """
+    missing = [symbol.name for symbol in symbols_of(outputs) if symbol not in values]
+    if missing:
+        raise CallError(
+            "specialize", f"nothing tells what {missing[0]} is",
+            hint=f"it is no extent of an input by itself: give it a number, {{{missing[0]}: …}}",
+        )  # fmt: skip
+    known: dict[Tensor, Tensor] = {}
+    for op in post_order(outputs):
+        new = _specialized(op, values, known)
+        known.update(zip(op.outputs, new.outputs, strict=True))
+    return known
+
+
+def _specialized(
+    op: Operation, values: Mapping[Var, Any], known: Mapping[Tensor, Tensor]
+) -> Operation:
+    if isinstance(op, PlaceholderOp):
+        return _placeholder(op, values)
+    return _compute(op, values, known)
+
+
+def _placeholder(op: PlaceholderOp, values: Mapping[Var, Any]) -> PlaceholderOp:
+    tensor = op.output(0)
+    shape = tuple(_extent(extent, values, tensor.name) for extent in tensor.shape)
+    return PlaceholderOp(op.name, shape, tensor.dtype)
+
+
+def _compute(op: ComputeOp, values: Mapping[Var, Any], known: Mapping[Tensor, Tensor]) -> ComputeOp:
+    def static(axis: Axis) -> Axis:
+        extent = _extent(axis.extent, values, f"axis {axis.name} of {op.name}")
+        return Axis(axis.name, extent, axis.kind, start=axis.start)
+
+    axes = {axis: static(axis) for axis in (*op.axis, *op.reduce_axis)}
+    replaced: dict[Var, Expr] = {axis.var: new.var for axis, new in axes.items()}
+    replaced.update((symbol, const(value, symbol.dtype)) for symbol, value in values.items())
+
+    def rule(node: Node) -> Node:
+        match node:
+            case Var():
+                return replaced.get(node, node)
+            case TensorLoad(tensor, indices) if isinstance(tensor, Tensor):
+                return TensorLoad(known[tensor], indices)
+            case Reduce():
+                return replace(node, axes=tuple(axes[axis] for axis in node.axes))
+        return node
+
+    return ComputeOp(
+        op.name, tuple(axes[axis] for axis in op.axis), rewrite_bodies(op.bodies, rule), op.tag
+    )
+
+
+def _extent(extent: int | Expr, values: Mapping[Var, Any], name: str) -> int:
+    value = extent_value(extent, values)
+    if value < 0:
+        raise CallError(
+            "specialize", f"an extent of {name} is negative", got=f"{extent} = {value}",
+            expected="at least 0",
+        )  # fmt: skip
+    if value > 2**48:
+        raise CallError("specialize", f"an extent of {name} is too large", got=value)
+    return value

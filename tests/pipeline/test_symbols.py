@@ -1,0 +1,238 @@
+"""Symbolic shapes, from te.var to a kernel that binds them when it is called."""
+
+import numpy as np
+import pytest
+
+import dlcompiler as dlc
+from dlcompiler import te
+from dlcompiler.errors import CallError, ExpressionError, ScheduleError
+from dlcompiler.simulate import interpret
+
+SIZES = [(0, 0), (0, 3), (3, 0), (1, 1), (5, 7), (8, 12), (13, 4)]
+
+
+def _matmul():
+    n, m, r = te.var("n"), te.var("m"), te.var("r")
+    X = te.placeholder((n, m), name="X")
+    Y = te.placeholder((m, r), name="Y")
+    k = te.reduce_axis((0, m), name="k")
+    return X, Y, te.compute((n, r), lambda i, j: te.sum(X[i, k] * Y[k, j], axis=k), name="Z")
+
+
+def _schedules(X, Y, Z):
+    """Yield schedules of a matrix product that have tails, attached stages and fused loops."""
+    (k,) = Z.op.reduce_axis
+    yield "plain", te.create_schedule(Z.op)
+
+    s = te.create_schedule(Z.op)
+    io, jo, ii, ji = s[Z].tile(*Z.op.axis, 4, 8)
+    ko, ki = s[Z].split(k, 3)
+    s[Z].reorder(io, jo, ko, ii, ki, ji)
+    s[Z].vectorize(ji)
+    s[Z].unroll(ii)
+    s[Z].parallel(io)
+    yield "tiled", s
+
+    s = te.create_schedule(Z.op)
+    ZC = s.cache_write(Z, "local")
+    fused = s[Z].fuse(*s[Z].op.axis)
+    outer, inner = s[Z].split(fused, nparts=3)
+    s[ZC].compute_at(s[Z], outer)
+    s[Z].vectorize(inner)
+    yield "fused", s
+
+    s = te.create_schedule(Z.op)
+    ZC = s.cache_write(Z, "local")
+    io, jo, ii, ji = s[Z].tile(*s[Z].op.axis, 4, 4)
+    s[ZC].compute_at(s[Z], jo)
+    s[Z].vectorize(ji)
+    yield "cached", s
+
+
+@pytest.mark.parametrize("name", ["plain", "tiled", "fused", "cached"])
+def test_any_size_runs_under_any_schedule(name):
+    X, Y, Z = _matmul()
+    s = dict(_schedules(X, Y, Z))[name]
+    kernel, func = dlc.build(s, [X, Y, Z]), dlc.lower(s, [X, Y, Z])
+    rng = np.random.default_rng(0)
+    for n, m in SIZES:
+        x = rng.integers(-4, 5, (n, m)).astype("float32")
+        y = rng.integers(-4, 5, (m, n + 1)).astype("float32")
+        results = [np.full((n, n + 1), np.nan, "float32") for _ in range(2)]
+        kernel(x, y, results[0])
+        interpret(func, [x, y, results[1]])
+        for z in results:
+            np.testing.assert_array_equal(z, x @ y)
+
+
+def test_the_nest_of_a_symbolic_split(golden):
+    X, Y, Z = _matmul()
+    s = dict(_schedules(X, Y, Z))["tiled"]
+    golden("tiled", str(dlc.lower(s, [X, Y, Z], simple_mode=True)))
+
+
+def test_an_attached_window_has_a_known_size(golden):
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    P = te.compute(
+        (n + 2,), lambda i: te.if_then_else(te.all(i >= 1, i < n + 1), A[i - 1], 0.0), name="P"
+    )
+    Q = te.compute((n,), lambda i: P[i] + P[i + 1] + P[i + 2], name="Q")
+    s = te.create_schedule(Q.op)
+    outer, _ = s[Q].split(Q.op.axis[0], 4)
+    s[P].compute_at(s[Q], outer)
+    golden("window", str(dlc.lower(s, [A, Q])))
+    kernel = dlc.build(s, [A, Q])
+    for size in (0, 1, 4, 9):
+        a, q = np.arange(size, dtype="float32"), np.empty(size, "float32")
+        kernel(a, q)
+        p = np.pad(a, 1)
+        np.testing.assert_array_equal(q, p[:-2] + p[1:-1] + p[2:])
+
+
+def test_a_split_that_divides_needs_no_guard():
+    n = te.var("n")
+    A = te.placeholder((n * 8,), name="A")
+    B = te.compute((n * 8,), lambda i: A[i] + 1.0, name="B")
+    s = te.create_schedule(B.op)
+    s[B].split(B.op.axis[0], 8)
+    assert "if" not in str(dlc.lower(s, [n, A, B]))
+
+
+def test_numbers_are_arguments_too():
+    n, shift, scale = te.var("n"), te.var("shift"), te.var("scale", "float32")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] * scale + shift, name="B")
+    kernel = dlc.build(te.create_schedule(B.op), [A, shift, scale, B])
+    a, b = np.arange(4, dtype="float32"), np.empty(4, "float32")
+    kernel(a, -3, 0.5, b)
+    np.testing.assert_array_equal(b, a * 0.5 - 3)
+    np.testing.assert_array_equal(te.evaluate(B, {A: a, shift: -3, scale: 0.5}), b)
+
+
+def test_verify_tries_several_sizes():
+    X, Y, Z = _matmul()
+    verified = dlc.verify(dict(_schedules(X, Y, Z))["tiled"], [X, Y, Z])
+    assert verified.oracles == ("numpy", "interpreter")
+
+
+def test_two_symbols_of_one_name_are_two():
+    n, other = te.var("n"), te.var("n")
+    A, B = te.placeholder((n,), name="A"), te.placeholder((other,), name="B")
+    C = te.compute((n,), lambda i: A[i] + B[0], name="C")
+    kernel = dlc.build(te.create_schedule(C.op), [A, B, C])
+    c = np.empty(3, "float32")
+    kernel(np.ones(3, "float32"), np.ones(1, "float32"), c)
+    np.testing.assert_array_equal(c, 2)
+
+
+def _call(kernel, *shapes):
+    with pytest.raises(CallError) as error:
+        kernel(
+            *(np.zeros(shape, "float32") if isinstance(shape, tuple) else shape for shape in shapes)
+        )
+    return str(error.value)
+
+
+def test_calls_that_do_not_fit():
+    X, Y, Z = _matmul()
+    kernel = dlc.build(te.create_schedule(Z.op), [X, Y, Z])
+    assert _call(kernel, (3, 4), (5, 2), (3, 2)) == (
+        "call main: argument 2 (Y): m is both 4 and 5\n"
+        "  got       5 in dimension 0\n"
+        "  expected  4, as dimension 1 of X says"
+    )
+    assert _call(kernel, (3, 4), (4,), (3, 2)) == (
+        "call main: argument 2 (Y): wrong number of dimensions\n"
+        "  got       (4,)\n"
+        "  expected  2: float32[m, r]"
+    )
+
+
+def test_derived_extents_are_checked():
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    B = te.placeholder((n * 2 + 1,), name="B")
+    C = te.compute((n,), lambda i: A[i] + B[i * 2 + 1], name="C")
+    kernel = dlc.build(te.create_schedule(C.op), [A, B, C])
+    assert _call(kernel, (3,), (6,), (3,)).startswith(
+        "call main: argument 2 (B): wrong shape\n  got       (6,)\n  expected  (7,)"
+    )
+
+
+def test_a_read_outside_is_refused_at_the_call():
+    n, m = te.var("n"), te.var("m")
+    A = te.placeholder((n, m), name="A")
+    B = te.compute((n,), lambda i: A[i, i + 2], name="B")
+    kernel = dlc.build(te.create_schedule(B.op), [A, B])
+    kernel(np.zeros((3, 5), "float32"), np.empty(3, "float32"))
+    kernel(np.zeros((0, 1), "float32"), np.empty(0, "float32"))
+    assert _call(kernel, (3, 4), (3,)) == (
+        "call main: B would read A[i, i + 2] outside dimension 1\n"
+        "  got       n = 3, m = 4\n"
+        "  expected  (n <= 0) or ((n + 1) < m)"
+    )
+
+
+def test_an_index_that_is_inside_for_all_sizes_is_not_checked():
+    n = te.var("n")
+    A = te.placeholder((n + 3,), name="A")
+    k = te.reduce_axis((0, 3), name="k")
+    B = te.compute((n + 1,), lambda i: te.sum(A[i + k], axis=k), name="B")
+    assert dlc.lower(te.create_schedule(B.op), [n, A, B]).checks == ()
+
+
+@pytest.mark.parametrize("value", [1.5, "3", None])
+def test_a_number_of_the_wrong_kind(value):
+    n, shift = te.var("n"), te.var("shift")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] + shift, name="B")
+    kernel = dlc.build(te.create_schedule(B.op), [A, shift, B])
+    assert _call(kernel, (3,), value, (3,)) == (
+        "call main: argument 2 (shift): not a number of its kind\n"
+        f"  got       {value!r} ({type(value).__name__})\n"
+        "  expected  an integer"
+    )
+
+
+def test_a_symbol_that_nothing_tells():
+    n = te.var("n")
+    A = te.placeholder((n + 1,), name="A")
+    B = te.compute((n,), lambda i: A[i], name="B")
+    dlc.lower(te.create_schedule(B.op), [A, B])
+    C = te.compute((n + 2,), lambda i: A[0], name="C")
+    with pytest.raises(ScheduleError, match="nothing would tell what n is"):
+        dlc.lower(te.create_schedule(C.op), [A, C])
+
+
+def test_an_unrolled_loop_has_a_known_length():
+    _, _, Z = _matmul()
+    s = te.create_schedule(Z.op)
+    assert str(s.can("unroll", s[Z].op.axis[0]).reason) == (
+        "the body of Z would be repeated n times, an unknown number"
+    )
+
+
+REFUSALS = {
+    "te.var n: not the dtype of a number that can be passed\n"
+    "  got       float16\n"
+    "  expected  an integer type, bool, float32 or float64": lambda: te.var("n", "float16"),
+    "te.placeholder A: an extent must be an integer\n"
+    "  got       n (float32)\n"
+    "  expected  a number, or a formula of te.var symbols: n + 1, n // 2": lambda: te.placeholder(
+        (te.var("n", "float32"),), name="A"
+    ),
+    "te.reduce_axis k: the domain starts at a symbol\n"
+    "  got       (Var(n), 4)\n"
+    "  expected  (0, n)\n"
+    "  hint      start at a number, and add the symbol where the axis is used": lambda: (
+        te.reduce_axis((te.var("n"), 4), name="k")
+    ),
+}
+
+
+@pytest.mark.parametrize("text", REFUSALS)
+def test_refusals(text):
+    with pytest.raises(ExpressionError) as error:
+        REFUSALS[text]()
+    assert str(error.value) == text
