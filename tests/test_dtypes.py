@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dlcompiler import dtypes
 from dlcompiler.errors import ExpressionError
+from dlcompiler.ir import Var, compare
 
 INTEGERS = [name for name in dtypes.SCALARS if dtypes.is_int(name)]
 FLOATS = [name for name in dtypes.SCALARS if dtypes.is_float(name)]
@@ -160,3 +161,52 @@ def test_a_foreign_byte_order_is_refused():
 def test_other_dtypes_of_numpy_are_refused(dtype):
     with pytest.raises(ExpressionError, match="no such data type here"):
         dtypes.from_numpy(dtype)
+
+
+PROMOTIONS = """
+         bool     index    int8     int16    int32    int64    uint8    uint16   uint32   uint64   float16  bfloat16 float32  float64
+bool     bool     index    int8     int16    int32    int64    uint8    uint16   uint32   uint64   float16  bfloat16 float32  float64
+index    index    index    int8     int16    int32    int64    uint8    uint16   uint32   uint64   float16  bfloat16 float32  float64
+int8     int8     int8     int8     int16    int32    int64    int16    int32    int64    -        float16  bfloat16 float32  float64
+int16    int16    int16    int16    int16    int32    int64    int16    int32    int64    -        float16  bfloat16 float32  float64
+int32    int32    int32    int32    int32    int32    int64    int32    int32    int64    -        float16  bfloat16 float32  float64
+int64    int64    int64    int64    int64    int64    int64    int64    int64    int64    -        float16  bfloat16 float32  float64
+uint8    uint8    uint8    int16    int16    int32    int64    uint8    uint16   uint32   uint64   float16  bfloat16 float32  float64
+uint16   uint16   uint16   int32    int32    int32    int64    uint16   uint16   uint32   uint64   float16  bfloat16 float32  float64
+uint32   uint32   uint32   int64    int64    int64    int64    uint32   uint32   uint32   uint64   float16  bfloat16 float32  float64
+uint64   uint64   uint64   -        -        -        -        uint64   uint64   uint64   uint64   float16  bfloat16 float32  float64
+float16  float16  float16  float16  float16  float16  float16  float16  float16  float16  float16  float16  float32  float32  float64
+bfloat16 bfloat16 bfloat16 bfloat16 bfloat16 bfloat16 bfloat16 bfloat16 bfloat16 bfloat16 bfloat16 float32  bfloat16 float32  float64
+float32  float32  float32  float32  float32  float32  float32  float32  float32  float32  float32  float32  float32  float32  float64
+float64  float64  float64  float64  float64  float64  float64  float64  float64  float64  float64  float64  float64  float64  float64
+"""  # noqa: E501 - a table
+
+
+def test_promotion_of_all_pairs():
+    header, *rows = (line.split() for line in PROMOTIONS.strip("\n").splitlines())
+    assert sorted(header) == sorted(dtypes.SCALARS)
+    for a, *results in rows:
+        for b, expected in zip(header, results, strict=True):
+            if expected == "-":
+                with pytest.raises(ExpressionError):
+                    dtypes.promote(a, b)
+            else:
+                assert dtypes.promote(a, b) == expected, (a, b)
+
+
+# What a Python number becomes beside each dtype, and what the operation is done in.
+LITERALS = {
+    True: {"bool": "bool", "index": "index"},
+    2: {"bool": "int32", "index": "index"},
+    0.5: dict.fromkeys(("bool", "index", *INTEGERS), "float32"),
+}
+
+
+@pytest.mark.parametrize("number", LITERALS)
+@pytest.mark.parametrize("dtype", dtypes.SCALARS)
+def test_promotion_of_numbers(number, dtype):
+    x = Var("x", dtype)
+    expected = LITERALS[number].get(dtype, dtype)
+    for kind in (type(number), np.dtype(type(number)).type):
+        assert compare("lt", x, kind(number)).a.dtype == expected
+        assert compare("lt", kind(number), x).b.dtype == expected

@@ -125,9 +125,8 @@ def absolute_bound(output: Tensor, arrays: Given) -> Array:
     sum over axes          the sum of the terms' magnitudes
     product over axes      the product of the factors' magnitudes
     min, max over axes     the largest of the terms' magnitudes
-    exp, sin, tanh, …      value + slope · \|x\|, the slope at x or at most 1.13
-    pow(x, y)              value · (1 + \|y/x\| \|x\| + \|ln x\| \|y\|)
-    floor, ceil, …         the larger of value and \|x\|: an error in x may move these by 1
+    exp, sin, pow(x, y), … value + slope · \|x\| (+ slope · \|y\|), the slopes at x and y
+    floor, ceil, …         the larger of value and \|x\|
     ====================== ========================================================================
 
     Here \|a\| is the magnitude of ``a``, never smaller than its absolute value.
@@ -162,8 +161,9 @@ def tolerance(output: Tensor, arrays: Given) -> Array:
 
     Notes
     -----
-    First order in ``u``. It cannot bound what rounding may decide: a float that is compared, or
-    converted to an integer.
+    First order in ``u``. It cannot bound what rounding may decide: a float that is compared,
+    rounded to a whole number (`floor`, `fmod`) or converted to an integer, a sign that is copied;
+    nor what leaves the range of its dtype.
     """
     (target,), arrays = _static(_targets(output, "tolerance"), arrays)
     depth = rounding_depth(target)

@@ -24,21 +24,59 @@ from dlcompiler.ir import (
     Var,
     walk,
 )
+from dlcompiler.ir.functions import FUNCTIONS
 from dlcompiler.ir.rewrite import Node, children
 from dlcompiler.te.elements import Array, Arrays, Elements, choose
 from dlcompiler.te.tensor import ComputeOp, Tensor, post_order
 
-# How much a function stretches a small change of its argument; the value itself for those not here.
+# How much a function of one float stretches a small change of its argument.
 _SLOPES: dict[str, Callable[[Any], Any]] = {
     "abs": lambda x: 1.0,
+    "acos": lambda x: 1 / np.sqrt(1 - x * x),
+    "acosh": lambda x: 1 / np.sqrt(x * x - 1),
+    "asin": lambda x: 1 / np.sqrt(1 - x * x),
+    "asinh": lambda x: 1 / np.hypot(1, x),
+    "atan": lambda x: 1 / (1 + x * x),
+    "atanh": lambda x: 1 / np.abs(1 - x * x),
     "cos": lambda x: 1.0,
+    "cosh": lambda x: np.abs(np.sinh(x)),
     "erf": lambda x: 2 / math.sqrt(math.pi),
     "exp": np.exp,
+    "exp10": lambda x: math.log(10) * 10.0**x,
+    "exp2": lambda x: math.log(2) * 2.0**x,
     "log": lambda x: 1 / np.abs(x),
+    "log10": lambda x: 1 / np.abs(math.log(10) * x),
+    "log1p": lambda x: 1 / np.abs(1 + x),
+    "log2": lambda x: 1 / np.abs(math.log(2) * x),
+    "rsqrt": lambda x: 0.5 / (x * np.sqrt(x)),
+    "sigmoid": lambda x: 0.25 / np.square(np.cosh(x / 2)),
     "sin": lambda x: 1.0,
+    "sinh": np.cosh,
     "sqrt": lambda x: 0.5 / np.sqrt(x),
     "tan": lambda x: 1 + np.tan(x) ** 2,
     "tanh": lambda x: 1.0,
+}
+_STEPS = frozenset({"ceil", "floor", "round", "trunc"})
+"""Functions whose value jumps: between the jumps it does not change."""
+
+
+def _power_slopes(x: Any, y: Any) -> tuple[Any, Any]:
+    value = np.abs(np.power(x, y))
+    relative = np.abs(y / x), np.abs(np.log(np.abs(x)))
+    return np.where(value == 0, 0, value * relative[0]), np.where(
+        value == 0, 0, value * relative[1]
+    )
+
+
+# The same for each argument of a function of two.
+_SLOPES_OF_TWO: dict[str, Callable[[Any, Any], tuple[Any, Any]]] = {
+    "atan2": lambda y, x: (np.abs(x) / (x * x + y * y), np.abs(y) / (x * x + y * y)),
+    "copysign": lambda x, y: (1.0, 0.0),
+    "fmod": lambda x, y: (1.0, np.abs(np.trunc(x / y))),
+    "hypot": lambda x, y: (1.0, 1.0),
+    "ldexp": lambda x, n: (np.ldexp(1.0, n), 0.0),
+    "nextafter": lambda x, y: (1.0, 0.0),
+    "pow": _power_slopes,
 }
 
 
@@ -109,22 +147,20 @@ class Magnitudes:
 
     def call(self, expr: Expr, name: str, args: tuple[Expr, ...], mask: Any) -> Any:
         """Return the magnitudes of a function: its value, and its arguments' times its slope."""
-        value = self.size(expr, mask)
-        x = self.elements.of(args[0], mask)
-        size = self.of(args[0], mask)
-        if name == "pow":
-            y = self.elements.of(args[1], mask)
-            logarithm = np.abs(np.log(np.abs(x)))
-            relative = np.abs(y / x) * size + logarithm * self.of(args[1], mask)
-            return value * (1 + np.where(value == 0, 0, relative))
-        if name not in _SLOPES:  # a step: floor, ceil, trunc, round
-            return np.maximum(value, size)
-        return value + _SLOPES[name](x) * size
+        result = self.size(expr, mask)
+        values = [self.elements.of(arg, mask) for arg in args]
+        sizes = [self.of(arg, mask) for arg in args]
+        if name in _STEPS:
+            return np.maximum(result, sizes[0])
+        one = len(args) == 1
+        slopes = (_SLOPES[name](*values),) if one else _SLOPES_OF_TWO[name](*values)
+        for slope, size in zip(slopes, sizes, strict=True):
+            result = result + np.where(size == 0, 0.0, slope * size)  # what is 0 is exactly 0
+        return result
 
 
 # -- counting roundings ---------------------------------------------------------------------------
 
-_EXACT_FUNCTIONS = frozenset({"abs", "ceil", "floor", "round", "trunc"})
 _FUNCTION_ROUNDINGS = 8  # 4 units in the last place, each up to two unit roundoffs
 
 # Unit roundoff [1] and smallest positive number of each float dtype.
@@ -215,7 +251,7 @@ def _own_roundings(node: Node) -> int:
             )
             return int(not is_wider)
         case Call(name, _, _):
-            return 0 if name in _EXACT_FUNCTIONS else _FUNCTION_ROUNDINGS
+            return 0 if FUNCTIONS[name].is_exact else _FUNCTION_ROUNDINGS
     return 0
 
 
