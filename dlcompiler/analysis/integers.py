@@ -14,13 +14,14 @@ witness is wanted.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 LIMIT = 2**60
 """No index is beyond: extents stay below 2**48."""
-MAX_NODES = 3000
+HUGE = 2**16
+MAX_NODES = 600
 MAX_SWEEPS = 60
 
 
@@ -136,13 +137,14 @@ class System:
 
     def solve(self, max_nodes: int = MAX_NODES) -> list[int] | OutOfBudget | None:
         """Return the values of a solution; None when there is provably none."""
+        linears = (*self.linears, *self._consequences())
         stack = [(list(self.low), list(self.high))]
         for _ in range(max_nodes):
             if not stack:
                 return None
             low, high = stack.pop()
             try:
-                self._propagate(low, high)
+                self._propagate(linears, low, high)
                 variable = self._open_variable(low, high)
             except _ContradictionError:
                 continue
@@ -153,12 +155,31 @@ class System:
             stack += [below, above] if is_negative else [above, below]
         return OutOfBudget()
 
-    def _propagate(self, low: list[int], high: list[int]) -> None:
+    def _consequences(self) -> Iterator[AtLeast | Zero]:
+        """Yield constraints without the variables of huge ranges that equations determine.
+
+        Bounds alone would creep: of ``x == n`` and ``x < n`` they only learn that n is one more.
+        """
+        for equation in self.linears:
+            if not isinstance(equation, Zero):
+                continue
+            terms = equation.linear.terms
+            for variable, unit in terms.items():
+                if abs(unit) != 1 or self.high[variable] - self.low[variable] < HUGE:
+                    continue
+                for other in self.linears:
+                    factor = other.linear.terms.get(variable)
+                    if factor and other is not equation:
+                        yield type(other)(other.linear.plus(equation.linear, -factor * unit))
+
+    def _propagate(
+        self, linears: Sequence[AtLeast | Zero], low: list[int], high: list[int]
+    ) -> None:
         if any(a > b for a, b in zip(low, high, strict=True)):
             raise _ContradictionError
         for _ in range(MAX_SWEEPS):
             changed = False
-            for constraint in self.linears:
+            for constraint in linears:
                 changed |= _tighten(constraint, low, high)
             for function in self.functions:
                 changed |= _apply(function, low, high)
@@ -188,7 +209,7 @@ def _halves(low: list[int], high: list[int], variable: int) -> tuple[Box, Box]:
     """Split a box; where a range is huge, its numbers near 0 from the others."""
     least, most = low[variable], high[variable]
     middle = least + (most - least) // 2
-    if most - least >= 2**16:
+    if most - least >= HUGE:
         if least >= 0:
             middle = min(max(2 * least, 15), middle)
         elif most > 0:

@@ -21,6 +21,7 @@ from dlcompiler.ir import (
     For,
     If,
     IfThenElse,
+    Let,
     Load,
     Logical,
     Not,
@@ -117,6 +118,9 @@ class Points:
                     self.stmt(item, loops, conditions)
             case Allocate(buffer, body, _):
                 self.depths[buffer] = len(loops)
+                self.stmt(body, loops, conditions)
+            case Let(var, value, body) if var.dtype != "index":
+                self.expr(value, loops, conditions)
                 self.stmt(body, loops, conditions)
             case _:
                 raise NotImplementedError(type(stmt).__name__)

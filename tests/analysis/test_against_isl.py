@@ -10,7 +10,7 @@ from tests.analysis.exact import conflicts, points
 from tests.analysis.mutants import lowered, mutant
 from tests.analysis.programs import Programs
 
-CASES = 250
+CASES = 200
 
 
 def compare(name: str, func: PrimFunc) -> None:

@@ -9,7 +9,7 @@ from tests.analysis.programs import Programs
 
 i, j = Var("i"), Var("j")
 A = Buffer("A", (20, 20), "float32")
-CASES = 80
+CASES = 50
 
 
 def of(body):

@@ -163,6 +163,12 @@ def test_lanes_of_a_vector_store():
 
 def test_symbolic_extents():
     n, m, f = Var("n"), Var("m"), Var("f")
+    tail = loop(i, (n + 7) // 8, loop(j, 8, If(i * 8 + j < n, Store(C, (i * 8 + j,), ONE))))
+    assert status(tail, (n,)) == "safe"
+    part = (n + 3) // 4
+    assert status(loop(i, 4, loop(j, part, Store(C, (i * part + j,), ONE))), (n,)) == "safe"
+    assert status(loop(i, n, Store(C, (i,), Load(C, (i + n,)))), (n,)) == "safe"
+    assert status(loop(i, n, Store(C, (i,), Load(C, (i + 1,)))), (n,)) == "violated"
     flat = loop(i, n, loop(j, m, Store(C, (i * m + j,), ONE), "serial"))
     assert status(flat, (n, m)) == "safe"
     assert status(loop(f, n * m, Store(A, (f // m, f % m), ONE)), (n, m)) == "safe"
