@@ -13,7 +13,7 @@ from dlcompiler import dtypes
 from dlcompiler.codegen.llvm import arithmetic, calls, memory
 from dlcompiler.codegen.llvm.addresses import Addresses, splat
 from dlcompiler.codegen.llvm.conversions import convert
-from dlcompiler.codegen.llvm.lanes import first_lane, is_uniform
+from dlcompiler.codegen.llvm.lanes import first_lane, is_uniform, progression
 from dlcompiler.codegen.llvm.types import constant, value_type
 from dlcompiler.codegen.llvm.writer import Function
 from dlcompiler.errors import InternalError
@@ -31,6 +31,7 @@ from dlcompiler.ir import (
     Not,
     Ramp,
     Select,
+    Store,
     Var,
     walk,
 )
@@ -109,14 +110,18 @@ class Expressions:
                     divisor = _integer_constant(b)
                     return arithmetic.divide(w, op, a.dtype, write(a), write(b), divisor)
                 return arithmetic.binary(w, op, a.dtype, write(a), write(b))
-            case Load():
+            case Load(_, _, None):
                 return memory.load(self.addresses, node, self._mask)
+            case Load():
+                return self._predicated(node)
             case Broadcast(Const(value, _), _):
                 return constant(value, node.dtype)
             case Broadcast(value, lanes):
                 return splat(w, write(value), value.dtype, lanes)
             case Compare(op, a, b):
-                return arithmetic.compare(w, op, a.dtype, write(a), write(b))
+                return self._compare_lanes(node) or arithmetic.compare(
+                    w, op, a.dtype, write(a), write(b)
+                )
             case Cast(value, dtype):
                 return convert(w, write(value), value.dtype, dtype)
             case Ramp():
@@ -144,6 +149,62 @@ class Expressions:
             steps = arithmetic.binary(w, "mul", node.dtype, _multiples(1, node.dtype), stride)
         base = splat(w, self.value(node.base), element, node.lanes)
         return arithmetic.binary(w, "add", node.dtype, base, steps)
+
+    def _compare_lanes(self, node: Compare) -> str | None:
+        """Write a comparison of indices whose lanes differ by a constant step, if it is one.
+
+        One subtraction of scalars decides how many lanes pass, and 32 bits a lane can tell them.
+        """
+        w, lanes = self.w, dtypes.lanes(node.dtype)
+        if lanes == 1 or dtypes.element(node.a.dtype) != "index":
+            return None
+        left, right = progression(node.a), progression(node.b)
+        if left is None or right is None or left[1] == right[1]:
+            return None
+        step = left[1] - right[1]
+        if abs(step) * lanes >= 2**31:
+            return None
+        low, high = sorted((0, step * (lanes - 1)))
+        distance = w.pure(f"sub nsw i64 {self.value(right[0])}, {self.value(left[0])}")
+        at_most = arithmetic.binary(w, "min", "index", distance, str(high + 1))
+        limit = arithmetic.binary(w, "max", "index", at_most, str(low - 1))
+        narrow = w.pure(f"trunc i64 {limit} to i32")
+        dtype = f"int32x{lanes}"
+        limits = splat(w, narrow, "int32", lanes)
+        return arithmetic.compare(w, node.op, dtype, _multiples(step, dtype), limits)
+
+    # -- conditions on memory -----------------------------------------------------------------
+
+    def _predicated(self, node: Load) -> str:
+        """Write a load under a predicate; where that fails, its indices are not computed either."""
+        assert node.predicate is not None
+        load = Load(node.buffer, node.indices)
+        mask = self.value(node.predicate)
+        if dtypes.lanes(node.dtype) == 1:
+            return self._branch(mask, node.dtype, load, constant(0, node.dtype))
+        return self._value_under(load, mask)
+
+    def store(self, node: Store) -> None:
+        """Write an assignment."""
+        value = self.value(node.value)
+        if node.predicate is None:
+            memory.store(self.addresses, node, value, None)
+            return
+        mask = self.value(node.predicate)
+        lanes = dtypes.lanes(node.predicate.dtype)
+        if lanes > 1:
+            active = memory.Mask(mask, lanes)
+            with self._scope(active):
+                memory.store(self.addresses, node, value, active)
+            return
+        w = self.w
+        then, end = w.name("then"), w.name("endif")
+        w.branch(mask, then, end)
+        w.open(then)
+        with self._scope(self._mask):
+            memory.store(self.addresses, node, value, None)
+        w.jump(end)
+        w.open(end)
 
     # -- choices ------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from dlcompiler import dtypes
-from dlcompiler.ir import Binary, Broadcast, Call, Cast, Const, Expr, Ramp, rewrite
+from dlcompiler.ir import Binary, Broadcast, Call, Cast, Const, Expr, Ramp, Var, rewrite
 from dlcompiler.ir.rewrite import Node, children
 
 Progression: TypeAlias = tuple[Expr, int]
@@ -20,7 +20,7 @@ def is_uniform(expr: Expr) -> bool:
         if dtypes.lanes(current.dtype) == 1 or id(current) in seen:
             continue
         seen.add(id(current))
-        if isinstance(current, Ramp):
+        if isinstance(current, Ramp | Var):
             return False
         if not isinstance(current, Broadcast):
             pending.extend(child for child in children(current) if isinstance(child, Expr))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dlcompiler import dtypes
+from dlcompiler.codegen.llvm import arithmetic
 from dlcompiler.codegen.llvm.addresses import Addresses, Offset, splat
 from dlcompiler.codegen.llvm.types import (
     constant,
@@ -68,7 +69,11 @@ def load(addresses: Addresses, node: Load, mask: Mask | None) -> str:
         return _load_lanes(addresses, buffer, offsets, mask)
     base, step = found
     if step == 0:
-        return splat(w, _load_any(addresses, buffer, base, mask), buffer.dtype, lanes)
+        value = splat(w, _load_any(addresses, buffer, base, mask), buffer.dtype, lanes)
+        if mask is None:
+            return value
+        zero = constant(0, dtype)
+        return arithmetic.select(w, dtype, f"boolx{lanes}", mask.operand, value, zero)
     if step == 1:
         return _load_neighbours(addresses, buffer, base, dtype, mask)
     offsets = [base.plus(lane * step) for lane in range(lanes)]
@@ -81,17 +86,14 @@ def _load_any(addresses: Addresses, buffer: Buffer, offset: Offset, mask: Mask |
 
 
 def _load_one(addresses: Addresses, buffer: Buffer, offset: Offset, condition: str | None) -> str:
-    """Load one element, if a condition holds."""
+    """Load one element, if a condition holds; else load a 0 of the stack: no jump is needed."""
     w = addresses.w
     if condition is None:
         return _from_memory(w, _read(addresses, buffer, offset, buffer.dtype), buffer.dtype)
-    before, active, end = w.block, w.name("active"), w.name("active.end")
-    w.branch(condition, active, end)
-    w.open(active)
-    value = _read(addresses, buffer, offset, buffer.dtype)
-    w.jump(end)
-    incoming = [(value, active), ("zeroinitializer", before)]
-    return _from_memory(w, w.join(end, memory_type(buffer.dtype), incoming), buffer.dtype)
+    address = addresses.pointer(buffer, offset, in_bounds=False)
+    chosen = w.pure(f"select i1 {condition}, ptr {address}, ptr {w.zero()}")
+    value = w.value(f"load {memory_type(buffer.dtype)}, ptr {chosen}{_align(buffer)}")
+    return _from_memory(w, value, buffer.dtype)
 
 
 def _read(addresses: Addresses, buffer: Buffer, offset: Offset, dtype: str) -> str:
@@ -132,8 +134,8 @@ def _load_lanes(
 # -- stores ---------------------------------------------------------------------------------------
 
 
-def store(addresses: Addresses, node: Store, value: str) -> None:
-    """Write a store of the operand `value`."""
+def store(addresses: Addresses, node: Store, value: str, mask: Mask | None) -> None:
+    """Write a store of the operand `value`, of the lanes of `mask`; None stands for all."""
     w, buffer = addresses.w, node.buffer
     lanes = lanes_of(node.indices)
     if dtypes.lanes(node.value.dtype) != lanes:
@@ -144,7 +146,10 @@ def store(addresses: Addresses, node: Store, value: str) -> None:
     vector_dtype = dtypes.with_lanes(buffer.dtype, lanes)
     found = addresses.progression(buffer, node.indices)
     if found is not None and found[1] == 1:
-        _write(addresses, buffer, found[0], vector_dtype, value)
+        if mask is None:
+            _write(addresses, buffer, found[0], vector_dtype, value)
+        else:
+            _write_neighbours(addresses, buffer, found[0], value, mask)
         return
     if found is not None:
         offsets = [found[0].plus(lane * found[1]) for lane in range(lanes)]
@@ -152,7 +157,36 @@ def store(addresses: Addresses, node: Store, value: str) -> None:
         offsets = addresses.scattered(buffer, node.indices, lanes)
     for lane, offset in enumerate(offsets):
         item = w.pure(f"extractelement {value_type(vector_dtype)} {value}, i64 {lane}")
-        _write(addresses, buffer, offset, buffer.dtype, item)
+        if mask is None:
+            _write(addresses, buffer, offset, buffer.dtype, item)
+        else:
+            _write_one(addresses, buffer, offset, item, mask.lane(w, lane))
+
+
+def _write_neighbours(
+    addresses: Addresses, buffer: Buffer, base: Offset, value: str, mask: Mask
+) -> None:
+    w, dtype = addresses.w, dtypes.with_lanes(buffer.dtype, mask.lanes)
+    type_, suffix = memory_type(dtype), intrinsic_suffix(_as_stored(dtype))
+    symbol = w.module.declare(
+        f"llvm.masked.store.{suffix}.p0", "void", f"{type_}, ptr, {mask.type}"
+    )
+    address = addresses.pointer(buffer, base, in_bounds=False)
+    w.effect(
+        f"call void {symbol}({type_} {_to_memory(w, value, dtype)}, "
+        f"ptr align {dtypes.bytes_of(buffer.dtype)} {address}, {mask.type} {mask.operand})"
+    )
+
+
+def _write_one(
+    addresses: Addresses, buffer: Buffer, offset: Offset, value: str, condition: str
+) -> None:
+    """Store one element, if a condition holds; else store it where nobody reads it."""
+    w = addresses.w
+    address = addresses.pointer(buffer, offset, in_bounds=False)
+    chosen = w.pure(f"select i1 {condition}, ptr {address}, ptr {w.waste()}")
+    stored = _to_memory(w, value, buffer.dtype)
+    w.effect(f"store {memory_type(buffer.dtype)} {stored}, ptr {chosen}{_align(buffer)}")
 
 
 def _write(addresses: Addresses, buffer: Buffer, offset: Offset, dtype: str, value: str) -> None:

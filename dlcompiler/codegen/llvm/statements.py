@@ -61,8 +61,7 @@ class Statements:
                     self.write(statement)
             case Store():
                 self._start(stmt)
-                value = self.expressions.value(stmt.value)
-                memory.store(self.expressions.addresses, stmt, value)
+                self.expressions.store(stmt)
             case For():
                 self._for(stmt)
             case If():

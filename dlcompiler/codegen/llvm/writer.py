@@ -39,6 +39,8 @@ class Function:
         self._names: dict[str, int] = {"entry": 1}
         self._count = 0
         self._known: dict[str, str] = {}
+        self._zero: str | None = None
+        self._waste: str | None = None
         self.at(line)
 
     # -- names and places ---------------------------------------------------------------------
@@ -90,6 +92,21 @@ class Function:
     def prologue(self, instruction: str) -> None:
         """Add an instruction to the start of the function, where it runs once a call."""
         self._prologue.append((f"  {instruction}{self._suffix}", self._line))
+
+    def zero(self) -> str:
+        """Return the address of a 0 of any type: what a load reads that may not touch memory."""
+        if self._zero is None:
+            self._zero = f"%{self.name('zero')}"
+            self.prologue(f"{self._zero} = alloca i64, align 8")
+            self.prologue(f"store i64 0, ptr {self._zero}, align 8")
+        return self._zero
+
+    def waste(self) -> str:
+        """Return an address that nothing reads: where a store goes that may not touch memory."""
+        if self._waste is None:
+            self._waste = f"%{self.name('waste')}"
+            self.prologue(f"{self._waste} = alloca i64, align 8")
+        return self._waste
 
     def epilogue(self, instruction: str) -> None:
         """Add an instruction to the end of the function."""
