@@ -227,7 +227,8 @@ class _Parts:
             plain,
             leaves=(*partial.axis, *self.reduced),
             relations=kept,
-            kinds={leaf: kind for leaf, kind in old.kinds.items() if leaf in self.reduced},
+            # Of two axes that begin elsewhere, `==` is no truth value: a set asks for identity.
+            kinds={a: kind for a, kind in old.kinds.items() if a in frozenset(self.reduced)},
             paths=paths,
         )
 

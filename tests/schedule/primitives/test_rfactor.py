@@ -222,3 +222,14 @@ def test_refuses_a_place_out_of_range(matmul, refusal, place):
         f"  got       {place!r}\n"
         "  hint      -3 to 2: they have one dimension more than C"
     )
+
+
+def test_axes_that_begin_elsewhere(computes):
+    A = te.placeholder((7, 9), "int32", name="A")
+    k, q = te.reduce_axis((2, 7), name="k"), te.reduce_axis((1, 9), name="q")
+    C = te.compute((3,), lambda i: te.sum(A[k, q] + i.astype("int32"), axis=[k, q]), name="C")
+    s = create_schedule(C.op)
+    s[C].unroll(C.op.axis[0])
+    s[C].unroll(k)
+    s.rfactor(C, q)
+    computes(s)
