@@ -8,7 +8,7 @@ from typing import cast
 
 from dlcompiler.arith.affine import Affine
 from dlcompiler.arith.bounds import bounds_of_operation
-from dlcompiler.arith.data import simplify_data
+from dlcompiler.arith.data import FALSE, TRUE, rewritten
 from dlcompiler.arith.division import divide, joined, truncated
 from dlcompiler.arith.elimination import bound, is_negative
 from dlcompiler.arith.interval import EVERYTHING, Interval
@@ -19,8 +19,6 @@ from dlcompiler.ir import (
     Const,
     Expr,
     IfThenElse,
-    Logical,
-    Not,
     Select,
     Stmt,
     Var,
@@ -33,7 +31,6 @@ from dlcompiler.ir import (
 from dlcompiler.ir.expr import BinaryOp, CompareOp, fold_index
 from dlcompiler.ir.rewrite import Node, map_children
 
-TRUE, FALSE = Const(True, "bool"), Const(False, "bool")
 ONE = Affine.of_constant(1)
 
 
@@ -126,19 +123,11 @@ class Analyzer:
                 return self.affine(expr).to_expr() if isinstance(expr, Var) else expr
             case Binary() if expr.dtype == "index":
                 return self.affine(expr).to_expr()
-        expr = map_children(expr, self._visit)
-        match expr:
-            case Binary(op, a, b):
-                return simplify_data(expr, op, a, b)
-            case Compare(op, a, b) if a.dtype == "index":
-                return self._compare(expr, op, a, b)
-            case Logical(op, a, b):
-                return _fold_logical(expr, op == "or", a, b)
-            case Not(Const(value, "bool")):
-                return FALSE if value else TRUE
-            case Select(Const(value, _), a, b) | IfThenElse(Const(value, _), a, b):
-                return a if value else b
-        return expr
+        result = map_children(expr, self._visit)
+        if isinstance(result, Compare) and result.a.dtype == "index":
+            return self._compare(result, result.op, result.a, result.b)
+        changed = rewritten(result)
+        return result if changed is None else self.simplify(changed)
 
     def _visit(self, node: Node) -> Node:
         assert not isinstance(node, Stmt)
@@ -178,7 +167,7 @@ class Analyzer:
 
     # -- affine forms --------------------------------------------------------------------------
 
-    def _affine(self, expr: Expr) -> Affine:  # noqa: C901 - one case per node
+    def _affine(self, expr: Expr) -> Affine:
         match expr:
             case Const(value, _):
                 return Affine.of_constant(int(value))
@@ -199,11 +188,9 @@ class Analyzer:
                 return truncated(op, self.affine(a), self.affine(b), self)
             case Binary(op, a, b):
                 return bitwise(op, self.affine(a), self.affine(b))
-        match map_children(expr, self._visit):
-            case Select(Const(value, _), a, b) | IfThenElse(Const(value, _), a, b):
-                return self.affine(a if value else b)
-            case atom:
-                return Affine.of_atom(atom)
+        atom = map_children(expr, self._visit)
+        changed = rewritten(atom)
+        return Affine.of_atom(atom) if changed is None else self.affine(changed)
 
     # -- bounds --------------------------------------------------------------------------------
 
@@ -314,15 +301,6 @@ def is_same_sum(a: Expr, b: Expr) -> bool:
             case _:
                 return False
     return True
-
-
-def _fold_logical(expr: Logical, absorbing: bool, a: Expr, b: Expr) -> Expr:
-    """Fold ``and`` (`absorbing` False) or ``or`` (`absorbing` True) with a known operand."""
-    if isinstance(a, Const):
-        return (TRUE if absorbing else FALSE) if bool(a.value) == absorbing else b
-    if isinstance(b, Const):
-        return (TRUE if absorbing else FALSE) if bool(b.value) == absorbing else a
-    return expr
 
 
 def _index_vars(form: Affine) -> Iterator[Var]:

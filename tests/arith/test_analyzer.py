@@ -6,6 +6,7 @@ from hypothesis import given
 from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.ir import (
     Binary,
+    Broadcast,
     Cast,
     Compare,
     Const,
@@ -178,20 +179,25 @@ def test_a_variable_of_one_value_is_that_value():
 
 X = Var("x", "int8")
 F = Var("f", "float32")
+FOURS = Broadcast(Const(4, "int8"), 4)
 
 
 @pytest.mark.parametrize(
     "expr",
     [
         Binary("floordiv", Binary("mul", X, Const(4, "int8")), Const(4, "int8")),  # may wrap
-        Binary("sub", Binary("add", X, Const(1, "int8")), Const(1, "int8")),
+        Binary("floordiv", X, X),  # 0 // 0 is 0
+        Binary("floormod", Binary("mul", X, Const(4, "int8")), Const(4, "int8")) < Const(1, "int8"),
+        Compare("lt", Binary("add", X, Const(1, "int8")), Const(9, "int8")),
         Binary("sub", F, F),  # NaN, infinities
         Binary("mul", F, const(0, "float32")),
         Binary("add", F, const(0, "float32")),  # -0.0 + 0.0 is 0.0
         Binary("div", F, F),
         Compare("eq", F, F),
         Cast(Cast(F, "int8"), "float32"),
-        Binary("mul", X, Const(0, "int8")),
+        Not(Compare("lt", F, const(0, "float32"))),  # true for a NaN
+        Cast(Cast(X, "float32"), "uint8"),  # saturates, where a direct conversion wraps
+        Cast(Cast(X, "uint8"), "int32"),
     ],
 )
 def test_data_is_left_alone_where_wrapping_or_rounding_counts(expr):
@@ -207,6 +213,27 @@ def test_data_is_left_alone_where_wrapping_or_rounding_counts(expr):
         (Binary("add", X, Const(0, "int8")), "x"),
         (Binary("sub", X, Const(0, "int8")), "x"),
         (Binary("floordiv", X, Const(1, "int8")), "x"),
+        (Binary("sub", Binary("add", X, Const(1, "int8")), Const(1, "int8")), "x"),
+        (Binary("add", Binary("add", X, Const(100, "int8")), Const(100, "int8")), "x + -56"),
+        (Binary("mul", X, Const(0, "int8")), "0"),
+        (Binary("sub", X, X), "0"),
+        (Binary("min", X, Const(127, "int8")), "x"),
+        (Compare("lt", X, Const(-128, "int8")), "False"),
+        (Compare("gt", Const(3, "int8"), X), "x < 3"),
+        (Compare("eq", Binary("add", X, Const(100, "int8")), Const(-100, "int8")), "x == 56"),
+        (Not(Compare("lt", X, Const(3, "int8"))), "x >= 3"),
+        (Not(Compare("eq", F, F)), "f != f"),
+        (Cast(Cast(X, "int32"), "int8"), "x"),
+        (Cast(Cast(X, "int32"), "uint8"), "uint8(x)"),
+        (Cast(Const(300, "int32"), "uint8"), "44"),
+        (Cast(const(-1.5, "float32"), "uint8"), "0"),
+        (Binary("add", const(0.5, "float32"), const(0.25, "float32")), "0.75"),
+        (Binary("truncdiv", Const(-128, "int8"), Const(-1, "int8")), "-128"),
+        (Binary("floormod", Const(5, "uint8"), Const(0, "uint8")), "0"),
+        (
+            Binary("sub", Broadcast(Const(3, "int8"), 4), Broadcast(Const(3, "int8"), 4)),
+            "broadcast(0, 4)",
+        ),
     ],
 )
 def test_data_identities_that_always_hold(expr, expected):

@@ -1,0 +1,134 @@
+"""Patterns: expressions whose variables stand for others.
+
+A pattern is written with the variables of `dlcompiler.arith.laws`. Its numbers are of the dtype
+that the operands of the matched expression have.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+from dlcompiler import dtypes
+from dlcompiler.arith.laws import c, d
+from dlcompiler.ir import (
+    Binary,
+    Broadcast,
+    Compare,
+    Const,
+    Expr,
+    IfThenElse,
+    Logical,
+    Not,
+    Select,
+    Var,
+    structural_key,
+)
+from dlcompiler.ir.rewrite import Node, map_children
+
+Head: TypeAlias = tuple[str, str]
+
+#: The ends of the dtype, and the number of which all bits are set.
+LOWEST, HIGHEST, ALL_BITS = Var("LOWEST"), Var("HIGHEST"), Var("ALL_BITS")
+LITERALS = frozenset((c, d))
+
+
+def head_of(expr: Expr) -> Head:
+    """Return the kind of a node and what it computes: what a pattern for it must share."""
+    match expr:
+        case Binary(op, _, _) | Compare(op, _, _) | Logical(op, _, _):
+            return type(expr).__name__, op
+    return type(expr).__name__, ""
+
+
+def literal(expr: Expr) -> Const | None:
+    """Return the number that an expression, or each of its lanes, is written as."""
+    match expr:
+        case Const(_, dtype) if dtypes.lanes(dtype) == 1:
+            return expr
+        case Broadcast(Const() as value, _):
+            return value
+    return None
+
+
+def match(pattern: Expr, expr: Expr, dtype: str, found: dict[Var, Expr]) -> bool:
+    """Tell whether an expression with operands of `dtype` fits; enter what the variables are."""
+    match pattern, expr:
+        case Const(), _:
+            return _is_number(pattern, expr)
+        case Var(), _:
+            return _bind(pattern, expr, dtype, found)
+        case (
+            (Binary(op, p, q), Binary(other, a, b))
+            | (Compare(op, p, q), Compare(other, a, b))
+            | (Logical(op, p, q), Logical(other, a, b))
+        ):
+            return op == other and match(p, a, dtype, found) and match(q, b, dtype, found)
+        case Not(p), Not(a):
+            return match(p, a, dtype, found)
+        case (Select(r, p, q), Select(s, a, b)) | (IfThenElse(r, p, q), IfThenElse(s, a, b)):
+            return (
+                match(r, s, dtype, found)
+                and match(p, a, dtype, found)
+                and match(q, b, dtype, found)
+            )
+    return False
+
+
+def _is_number(pattern: Const, expr: Expr) -> bool:
+    number = literal(expr)
+    if number is None or number.value != pattern.value:
+        return False
+    return math.copysign(1, number.value) == math.copysign(1, pattern.value)
+
+
+def _bind(pattern: Var, expr: Expr, dtype: str, found: dict[Var, Expr]) -> bool:
+    special = _special(pattern, dtype)
+    if special is not None:
+        number = literal(expr)
+        return number is not None and number.value == special
+    if pattern in LITERALS and literal(expr) is None:
+        return False
+    known = found.setdefault(pattern, expr)
+    return known is expr or is_same(known, expr)
+
+
+def _special(pattern: Var, dtype: str) -> int | float | None:
+    if pattern is LOWEST:
+        return dtypes.min_value(dtype)
+    if pattern is HIGHEST:
+        return dtypes.max_value(dtype)
+    if pattern is ALL_BITS:
+        return dtypes.max_value(dtype) if dtypes.is_unsigned(dtype) else -1
+    return None
+
+
+def is_same(a: Expr, b: Expr) -> bool:
+    """Tell whether two expressions are built alike from the same variables."""
+    if type(a) is not type(b) or a.dtype != b.dtype or isinstance(a, Var):
+        return a is b
+    return head_of(a) == head_of(b) and structural_key(a) == structural_key(b)
+
+
+def build(pattern: Expr, found: dict[Var, Expr], dtype: str) -> Expr:
+    """Return what `pattern` is with its variables replaced and its numbers of `dtype`."""
+
+    def visit(child: Node) -> Node:
+        assert isinstance(child, Expr)
+        return build(child, found, dtype)
+
+    match pattern:
+        case Var():
+            special = _special(pattern, dtype)
+            return found[pattern] if special is None else _number(special, dtype)
+        case Const(value, "bool"):
+            return _number(value, dtypes.with_lanes("bool", dtypes.lanes(dtype)))
+        case Const(value, _):
+            return _number(value, dtype)
+    return map_children(pattern, visit)
+
+
+def _number(value: bool | int | float, dtype: str) -> Expr:
+    number = Const(value, dtypes.element(dtype))
+    lanes = dtypes.lanes(dtype)
+    return Broadcast(number, lanes) if lanes > 1 else number
