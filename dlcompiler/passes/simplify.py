@@ -84,9 +84,8 @@ class _Simplifier:
                 if all(a is b for a, b in zip(changed, statements, strict=True)):
                     return stmt
                 return seq(item for item in changed if not is_nothing(item))
-            case Allocate(_, body):
-                new = self.stmt(body)
-                return stmt if new is body else replace(stmt, body=new)
+            case Allocate():
+                return self.allocate(stmt)
             case Let():
                 return self.let(stmt)
             case Assert():
@@ -99,6 +98,12 @@ class _Simplifier:
     def operand(self, node: Node) -> Node:
         assert isinstance(node, Expr)
         return self.expr(node)
+
+    def allocate(self, stmt: Allocate) -> Stmt:
+        body = self.stmt(stmt.body)
+        if is_nothing(body):
+            return NOTHING
+        return stmt if body is stmt.body else replace(stmt, body=body)
 
     def let(self, stmt: Let) -> Stmt:
         value = self.expr(stmt.value)

@@ -9,23 +9,27 @@ from typing import TypeAlias
 from dlcompiler.errors import InternalError, ScheduleError, TargetError
 from dlcompiler.ir import PrimFunc, Var, verify_func
 from dlcompiler.lowering import build_nests
-from dlcompiler.passes import Pass, simplify, storage_rewrite, unroll_loops, vectorize_loops
+from dlcompiler.passes import (
+    Pass,
+    partition_loops,
+    simplify,
+    storage_rewrite,
+    unroll_loops,
+    vectorize_loops,
+)
 from dlcompiler.pipeline.observers import Change, Observer
 from dlcompiler.pipeline.races import NESTS, check_races
 from dlcompiler.schedule import Schedule, State, obligations
 from dlcompiler.te import PlaceholderOp, Tensor
 
 # Why this order: index arithmetic is simplified while loops still stand for ranges; buffers share
-# memory before copies of loops blur when each is needed; vectorizing wants simple indices;
-# unrolling comes late, since every later pass pays for the copies, and the last simplification
-# folds the numbers that unrolling put in.
+# memory before copies of loops blur when each is needed; loops are partitioned before vectorizing,
+# which then meets few guards and wants simple indices; unrolling comes late, since every later pass
+# pays for the copies, and the last simplification folds the numbers that unrolling put in.
 CPU_PASSES = (
     Pass("simplify", simplify, establishes=frozenset({"affine indices"})),
-    Pass(
-        "storage rewrite",
-        storage_rewrite,
-        requires=frozenset({"affine indices"}),
-    ),
+    Pass("storage rewrite", storage_rewrite, requires=frozenset({"affine indices"})),
+    Pass("partition", partition_loops, requires=frozenset({"affine indices"})),
     Pass(
         "vectorize",
         vectorize_loops,

@@ -1,0 +1,404 @@
+"""Split loops whose guards hold for nearly all iterations: a main part without them, and a rest.
+
+*Before*::
+
+    def main(A: float32[100, 64], C: float32[100, 64]):
+        for i.outer in range(4):
+            for j in range(64):
+                for i.inner in range(32):
+                    if i.outer*32 + i.inner < 100:
+                        C[i.outer*32 + i.inner, j] = A[i.outer*32 + i.inner, j]
+
+*After*::
+
+    def main(A: float32[100, 64], C: float32[100, 64]):
+        for i.outer in range(3):
+            for j in range(64):
+                for i.inner in range(32):
+                    C[i.outer*32 + i.inner, j] = A[i.outer*32 + i.inner, j]
+        for j in range(64):
+            for i.inner in range(4):
+                C[i.inner + 96, j] = A[i.inner + 96, j]
+
+A guard is cut at the outermost loop whose variable it has, for the worst values of the loops inside
+it. A guard around a whole body shortens the loop instead. The iterations of a parallel loop stay
+together: it gets a condition around its body. With symbolic extents the ends are formulas.
+
+Guards are the conditions of statements. In a loop with the pragma ``loop_partition_hint`` the
+conditions of choices (`if_then_else`, `select`) count too: padding becomes a rim of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from dlcompiler.arith import Affine, Analyzer, Interval
+from dlcompiler.arith.affine import atom_key
+from dlcompiler.arith.interval import INFINITY
+from dlcompiler.ir import (
+    Allocate,
+    Compare,
+    Const,
+    Expr,
+    For,
+    If,
+    IfThenElse,
+    Let,
+    Load,
+    Logical,
+    PrimFunc,
+    Select,
+    Seq,
+    Stmt,
+    Var,
+    binary,
+    compare,
+    free_vars,
+    index_const,
+    logical,
+    rewrite,
+    seq,
+    substitute,
+    tree_size,
+    walk,
+)
+from dlcompiler.ir.rewrite import Node, children
+from dlcompiler.passes.base import push_origin
+from dlcompiler.passes.simplify import simplify
+
+MAX_GROWTH = 8
+"""How many times as large as before a program may become; [1]."""
+
+HINT = "loop_partition_hint"
+TRUE = Const(True, "bool")
+ZERO = index_const(0)
+
+
+def partition_loops(func: PrimFunc, *, max_growth: float = MAX_GROWTH) -> PrimFunc:
+    """Split loops with guards into a main part without them, and the rest.
+
+    Parameters
+    ----------
+    func
+        A function of simplified indices.
+    max_growth
+        How many times as large the copies may make it; [1]. Outer loops are split first.
+
+    Returns
+    -------
+    PrimFunc
+        A simplified function; the same object if no loop was split.
+    """
+    if not any(_conditions(node) for node in _statements(func.body)):
+        return func
+    body = _Partitioner(func, max_growth).stmt(func.body)
+    return simplify(func.with_body(body)) if body is not func.body else func
+
+
+def _statements(stmt: Stmt) -> Iterator[Stmt]:
+    """Yield a statement and those in it, without a look at expressions."""
+    yield stmt
+    for child in children(stmt):
+        if isinstance(child, Stmt):
+            yield from _statements(child)
+
+
+def _conditions(stmt: Stmt) -> bool:
+    """Tell whether a statement may bring guards."""
+    return isinstance(stmt, If) or (isinstance(stmt, For) and _has_hint(stmt))
+
+
+def _has_hint(loop: For) -> bool:
+    return any(name == HINT and value for name, value in loop.annotations)
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """What a guard asks of the loop variable: ``low <= v`` or ``v < high``.
+
+    `loss` is the number of iterations in which the guard may hold for some inner iterations only.
+    """
+
+    guard: Compare
+    low: Expr | None
+    high: Expr | None
+    loss: int
+
+
+class _Partitioner:
+    def __init__(self, func: PrimFunc, max_growth: float) -> None:
+        sizes = (extent for buffer in func.buffers for extent in buffer.shape)
+        self.ranges = {size: Interval(0, INFINITY) for size in sizes if isinstance(size, Var)}
+        self.variables = set(func.variables)
+        self.loops: list[For] = []
+        self.max_growth = max_growth
+        self.body = func.body
+        self.room: float | None = None
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        match stmt:
+            case For():
+                return self.loop(stmt)
+            case Seq(statements):
+                items = [self.stmt(item) for item in statements]
+                is_same = all(a is b for a, b in zip(items, statements, strict=True))
+                return stmt if is_same else seq(items)
+            case If(condition, then, otherwise):
+                rest = None if otherwise is None else self.stmt(otherwise)
+                branch = self.stmt(then)
+                is_same = branch is then and rest is otherwise
+                return stmt if is_same else If(condition, branch, rest)
+            case Allocate() | Let():
+                body = self.stmt(stmt.body)
+                return stmt if body is stmt.body else replace(stmt, body=body)
+        return stmt
+
+    def loop(self, loop: For) -> Stmt:
+        """Split a loop if that is of use, then those in its parts."""
+        if any(isinstance(item, If) or _has_hint(loop) for item in _statements(loop.body)):
+            bounds = list(self.bounds(loop))
+            if shorter := self.shortened(loop, bounds):
+                return self.stmt(shorter)
+            if parts := self.parts(loop, bounds):
+                return parts
+        return self.inside(loop)
+
+    def inside(self, loop: For) -> Stmt:
+        """Split the loops inside a loop."""
+        self.loops.append(loop)
+        body = self.stmt(loop.body)
+        self.loops.pop()
+        return loop if body is loop.body else replace(loop, body=body)
+
+    # -- what the guards ask -----------------------------------------------------------------------
+
+    def analyzer(self, loops: Sequence[For]) -> Analyzer:
+        """Return what is known inside some loops."""
+        ranges, extents = dict(self.ranges), {}
+        for loop in loops:
+            if isinstance(loop.extent, Const):
+                ranges[loop.var] = Interval(0, max(int(loop.extent.value) - 1, 0))
+            else:
+                extents[loop.var] = loop.extent
+        return Analyzer(ranges, extents)
+
+    def bounds(self, loop: For) -> Iterator[_Bound]:
+        """Yield what each guard in a loop asks of its variable, where that can be told."""
+        found: dict[int, list[_Bound | None]] = {}
+        for guard, inner in _guards(loop.body, (), with_choices=_has_hint(loop)):
+            if loop.var in free_vars(guard) and not _reads_memory(guard):
+                found.setdefault(id(guard), []).append(self.solve(guard, loop, inner))
+        for several in found.values():
+            if all(several):  # a guard of shared statements must hold at each of its places
+                yield from (bound for bound in several if bound is not None)
+
+    def solve(self, guard: Compare, loop: For, inner: tuple[For, ...]) -> _Bound | None:
+        analyzer = self.analyzer((*self.loops, loop, *inner))
+        form = _not_negative(guard, analyzer)
+        own = None if form is None else form.terms.get(atom_key(loop.var))
+        if form is None or own is None:
+            return None
+        running = {item.var for item in inner}
+        rest = form.plus(Affine({atom_key(loop.var): own}), -1).to_expr()
+        least = analyzer.lower_bound(rest, running)
+        most = analyzer.upper_bound(rest, running)
+        if least is None or most is None:
+            return None
+        spread = analyzer.interval(most.plus(least, -1).to_expr()).high
+        known = {item.var for item in self.loops} | self.variables
+        if not free_vars(least.to_expr()) <= known or spread == INFINITY:
+            return None
+        loss = -(-int(spread) // abs(own.factor))
+        if (loss or abs(own.factor) > 1) and not free_vars(least.to_expr()) <= self.variables:
+            return None  # a division in every iteration of an outer loop costs what a guard does
+        factor = index_const(abs(own.factor))
+        end = binary("floordiv", least.to_expr(), factor)
+        outside = self.analyzer(self.loops)
+        if own.factor < 0:
+            return _Bound(guard, None, outside.simplify(binary("add", end, 1)), loss)
+        return _Bound(guard, outside.simplify(binary("sub", 0, end)), None, loss)
+
+    # -- new loops ---------------------------------------------------------------------------------
+
+    def shortened(self, loop: For, bounds: list[_Bound]) -> For | None:
+        """Return a loop over the iterations in which the guard of its whole body holds."""
+        around = {id(guard) for guard in _outermost_guards(loop.body)}
+        exact = [bound for bound in bounds if bound.loss == 0 and id(bound.guard) in around]
+        if not exact:
+            return None
+        start, stop = self.ends(loop, exact)
+        extent = self.analyzer(self.loops).simplify(binary("sub", stop, start))
+        if not isinstance(extent, Const) and loop.kind in ("vectorized", "unrolled"):
+            return None
+        body = _without(loop.body, exact)
+        return replace(loop, extent=extent, body=_shifted(body, loop.var, start))
+
+    def parts(self, loop: For, bounds: list[_Bound]) -> Stmt | None:
+        """Return the main part of a loop, with what comes before and after it."""
+        bounds = [bound for bound in bounds if self.is_useful(loop, bound)]
+        if not bounds or loop.kind == "vectorized":
+            return None
+        start, stop = self.ends(loop, bounds)
+        if not self.is_worth(loop, start, stop, bounds):
+            return None
+        main = _without(loop.body, bounds)
+        if loop.kind == "parallel":
+            return self.by_condition(loop, start, stop, main)
+        analyzer = self.analyzer(self.loops)
+        pieces = []
+        for first, last, body in (
+            (ZERO, start, loop.body), (start, stop, main), (stop, loop.extent, loop.body)
+        ):  # fmt: skip
+            extent = analyzer.simplify(binary("sub", last, first))
+            if isinstance(extent, Const) and extent.value <= 0:
+                continue
+            if isinstance(extent, Const) and extent.value == 1:
+                whole = push_origin(substitute(body, {loop.var: first}), loop.origin)
+                pieces.append(self.stmt(whole))
+                continue
+            var = Var(loop.var.name)
+            shifted = _shifted(substitute(body, {loop.var: var}), var, first)
+            pieces.append(self.inside(replace(loop, var=var, extent=extent, body=shifted)))
+        return seq(pieces)
+
+    def by_condition(self, loop: For, start: Expr, stop: Expr, main: Stmt) -> Stmt:
+        """Return a loop that decides in each iteration whether it is of the main part."""
+        tests = [compare("ge", loop.var, start), compare("lt", loop.var, stop)]
+        tests = [test for test in tests if not self.analyzer((*self.loops, loop)).can_prove(test)]
+        rest = loop.body
+        if _is_number(start, 0) and _difference(loop.extent, stop) == 1:
+            rest = substitute(rest, {loop.var: stop})
+        self.loops.append(loop)
+        chosen = self.stmt(main)
+        body = If(logical("and", *tests), chosen, self.stmt(rest)) if tests else chosen
+        self.loops.pop()
+        return replace(loop, body=body)
+
+    def ends(self, loop: For, bounds: list[_Bound]) -> tuple[Expr, Expr]:
+        """Return the first iteration in which all bounds hold, and the first after those."""
+        start: Expr = ZERO
+        stop = loop.extent
+        for bound in bounds:
+            if bound.low is not None:
+                start = binary("max", start, bound.low)
+            if bound.high is not None:
+                stop = binary("min", stop, bound.high)
+        analyzer = self.analyzer(self.loops)
+        start = analyzer.simplify(binary("min", start, loop.extent))
+        return start, analyzer.simplify(binary("max", stop, start))
+
+    def is_useful(self, loop: For, bound: _Bound) -> bool:
+        """Tell whether a bound holds anywhere, and elsewhere only in few iterations or never."""
+        if loop.kind == "parallel" and bound.loss == 0:
+            return False  # its own condition is as good
+        start, stop = self.ends(loop, [bound])
+        count = _difference(stop, start)
+        extent = _difference(loop.extent, ZERO)
+        if count is None or extent is None:
+            return bound.loss <= 1
+        return count > 0 and (bound.loss == 0 or 2 * count >= extent)
+
+    def is_worth(self, loop: For, start: Expr, stop: Expr, bounds: list[_Bound]) -> bool:
+        """Tell whether there is a main part, and room for the copies of the others."""
+        count = _difference(stop, start)
+        if (count is not None and count <= 0) or (count is None and loop.kind == "unrolled"):
+            return False
+        if count is not None and count == _difference(loop.extent, ZERO):
+            return False
+        if self.room is None:
+            self.room = (self.max_growth - 1) * tree_size(self.body)
+        copies = (not _is_number(start, 0)) + (_difference(loop.extent, stop) != 0)
+        cost = copies * tree_size(loop.body)
+        if cost > self.room:
+            return False
+        self.room -= cost
+        return True
+
+
+def _reads_memory(guard: Compare) -> bool:
+    """Tell whether a guard may change while its loops run."""
+    return any(isinstance(node, Load) for node in walk(guard))
+
+
+def _is_number(expr: Expr, value: int) -> bool:
+    return isinstance(expr, Const) and expr.value == value
+
+
+def _difference(a: Expr, b: Expr) -> int | None:
+    """Return ``a - b`` where both are numbers."""
+    if isinstance(a, Const) and isinstance(b, Const):
+        return int(a.value) - int(b.value)
+    return None
+
+
+def _not_negative(guard: Compare, analyzer: Analyzer) -> Affine | None:
+    """Return a form that is 0 or more exactly where a guard holds."""
+    a, b = analyzer.affine(guard.a), analyzer.affine(guard.b)
+    match guard.op:
+        case "lt" | "le":
+            form = b.plus(a, -1)
+        case "gt" | "ge":
+            form = a.plus(b, -1)
+        case _:
+            return None
+    return form.plus(Affine.of_constant(-1)) if guard.op in ("lt", "gt") else form
+
+
+def _conjuncts(condition: Expr) -> Iterator[Compare]:
+    """Yield the comparisons of indices that all hold where `condition` does."""
+    match condition:
+        case Logical("and", a, b):
+            yield from _conjuncts(a)
+            yield from _conjuncts(b)
+        case Compare() if condition.a.dtype == "index":
+            yield condition
+
+
+def _guards(
+    stmt: Stmt, inner: tuple[For, ...], *, with_choices: bool
+) -> Iterator[tuple[Compare, tuple[For, ...]]]:
+    """Yield the guards in a statement, with the loops around each."""
+    match stmt:
+        case If(condition, _, _):
+            yield from ((guard, inner) for guard in _conjuncts(condition))
+        case For():
+            inner = (*inner, stmt)
+    for child in children(stmt):
+        if isinstance(child, Stmt):
+            yield from _guards(child, inner, with_choices=with_choices)
+        elif with_choices:
+            for node in walk(child):
+                if isinstance(node, IfThenElse | Select):
+                    yield from ((guard, inner) for guard in _conjuncts(node.condition))
+
+
+def _outermost_guards(body: Stmt) -> Iterator[Compare]:
+    """Yield the guards without which nothing of a body happens."""
+    while isinstance(body, If) and body.otherwise is None:
+        yield from _conjuncts(body.condition)
+        body = body.then
+
+
+def _without(body: Stmt, bounds: list[_Bound]) -> Stmt:
+    """Return a body in which the guards of `bounds` hold."""
+    gone = {id(bound.guard) for bound in bounds}
+
+    def rule(node: Node) -> Node:
+        match node:
+            case Compare() if id(node) in gone:
+                return TRUE
+            case Logical("and", a, b) if a is TRUE or b is TRUE:
+                return b if a is TRUE else a
+            case If(condition, then, _) if condition is TRUE:
+                return then
+            case IfThenElse(condition, a, _) | Select(condition, a, _) if condition is TRUE:
+                return a
+        return node
+
+    return rewrite(body, rule)
+
+
+def _shifted(body: Stmt, var: Var, start: Expr) -> Stmt:
+    """Return a body for iterations that count from `start`."""
+    return body if _is_number(start, 0) else substitute(body, {var: binary("add", var, start)})

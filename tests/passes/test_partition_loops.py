@@ -1,0 +1,126 @@
+"""`partition_loops`: guards cut at the outermost loop that decides them."""
+
+from functools import partial
+
+import pytest
+
+from dlcompiler.passes import partition_loops
+from tests.passes.examples import after, keeps_results, shows
+
+TILED = """\
+def main(A: float32[{n}], C: float32[{n}]):
+    for i.outer in {outer}({outer_extent}):
+        for i.inner in {inner}(32):
+            if i.outer*32 + i.inner < {n}:
+                C[i.outer*32 + i.inner] = A[i.outer*32 + i.inner]
+"""
+
+
+def tiled(outer="range", inner="range", n=100, outer_extent=4):
+    return TILED.format(outer=outer, inner=inner, n=n, outer_extent=outer_extent)
+
+
+def test_the_example_of_its_docstring():
+    shows(partition_loops)
+
+
+def test_the_rest_of_a_vectorized_loop_is_a_shorter_vector():
+    text = after(partition_loops, tiled(inner="vectorized"))
+    assert "for i.inner in vectorized(32):" in text
+    assert "for i.inner in vectorized(4):" in text
+    assert "if " not in text
+
+
+def test_a_parallel_loop_stays_whole():
+    text = after(partition_loops, tiled("parallel"))
+    assert "for i.outer in parallel(4):\n        if i.outer < 3:" in text
+    assert "for i.inner in range(4):" in text
+
+
+def test_a_symbolic_extent_has_symbolic_ends():
+    text = after(partition_loops, tiled(n="n", outer_extent="(n + 31) // 32"))
+    assert (
+        "for i.outer in range(n // 32):\n        for i.inner in range(32):\n            C" in text
+    )
+    assert "if " not in text
+
+
+def test_a_symbolic_vectorized_rest_keeps_its_guard():
+    text = after(partition_loops, tiled("range", "vectorized", "n", "(n + 31) // 32"))
+    assert text.count("vectorized(32)") == 2
+    assert text.count("if ") == 1
+
+
+def test_a_guard_at_both_ends_leaves_two_rims():
+    text = after(partition_loops, """\
+def main(A: float32[64], C: float32[66]):
+    for i in range(66):
+        C[i] = 0.0
+        if i >= 1 and i < 65:
+            C[i] = A[i - 1]
+""")  # fmt: skip
+    assert "if " not in text
+    assert "for i in range(64):\n        C[i + 1] = 0.0\n        C[i + 1] = A[i]" in text
+
+
+def test_a_triangular_loop_gets_its_bound():
+    assert after(partition_loops, """\
+def main(A: float32[64, 64], C: float32[64]):
+    for i in range(64):
+        for k in range(64):
+            if k <= i:
+                C[i] += A[i, k]
+""").endswith("        for k in range(i + 1):\n            C[i] += A[i, k]\n")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "guard", ["i.inner*i.inner < 100", "A[i.outer] < 0.5", "i.outer % 2 < 1", "i.outer == 2"]
+)
+def test_other_conditions_stay(guard):
+    text = tiled().replace("i.outer*32 + i.inner < 100", guard)
+    assert after(partition_loops, text) == text
+
+
+def test_a_condition_that_a_loop_changes_stays():
+    text = """\
+def main(A: int32[4], C: int32[64]):
+    for i in range(64):
+        if int32(i) < C[0]:
+            C[0] = A[0]
+"""
+    assert after(partition_loops, text) == text
+
+
+def test_a_guard_that_rarely_holds_is_not_worth_a_copy():
+    text = """\
+def main(A: float32[64], C: float32[64]):
+    for i in range(64):
+        C[i] = 0.0
+        for k in range(32):
+            if i + k < 40:
+                C[i] += A[i + k]
+"""
+    assert "for k in range(max(min(32, -i + 40), 0)):" in after(partition_loops, text)
+
+
+def test_copies_stop_where_the_program_would_grow_too_much():
+    text = after(partial(partition_loops, max_growth=1.2), tiled())
+    assert "for i.outer in range(4):\n        for i.inner in range(min(32, " in text
+
+
+def test_padding_is_split_on_request():
+    text = """\
+def main(A: float32[64], C: float32[66]):
+    for i in range(66):
+        C[i] = if_then_else(i >= 1 and i < 65, A[i - 1], 0.0)
+"""
+    assert after(partition_loops, text) == text
+    hinted = after(
+        partition_loops, text.replace("range(66):", "range(66):  # loop_partition_hint = 1")
+    )
+    assert hinted.endswith("C[i + 1] = A[i]\n    C[65] = 0.0\n")
+    assert "if_then_else" not in hinted
+
+
+def test_results_stay_on_random_schedules():
+    assert keeps_results(partition_loops, range(400, 500), is_idempotent=False) > 20
