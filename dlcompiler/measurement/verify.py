@@ -11,16 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from dlcompiler import dtypes
-from dlcompiler.errors import CallError, MeasurementError, VerificationError
-from dlcompiler.ir import For, PrimFunc, Stmt, Var, condition_value
+from dlcompiler.errors import CallError, MeasurementError, ProgramError, VerificationError
+from dlcompiler.ir import PrimFunc, Var, condition_value
 from dlcompiler.ir import specialize as specialize_func
-from dlcompiler.ir.rewrite import children
 from dlcompiler.measurement.remote import RemoteKernel
+from dlcompiler.measurement.shrunk import shrunk_schedules
 from dlcompiler.pipeline import emit_source, lower
 from dlcompiler.pipeline.lower import Argument
 from dlcompiler.runtime.workers import Worker
 from dlcompiler.schedule import Schedule
 from dlcompiler.simulate import interpret
+from dlcompiler.simulate.steps import count_steps
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import Tensor, evaluate, specialize, symbols_of, tolerance
 from dlcompiler.te.tensor import PlaceholderOp
@@ -36,7 +37,7 @@ class Verified:
     """The result was right, by the oracles named."""
 
     oracles: tuple[str, ...]
-    """What it was compared with: ``numpy``, ``interpreter``."""
+    """What it was compared with: ``numpy``, ``interpreter``, or the latter on a smaller shape."""
     shape: tuple[int, ...]
     """Shape of the (first) output."""
     seed: int
@@ -74,7 +75,8 @@ def verify(
 
     The kernel runs in a worker process on random inputs, its outputs poisoned. The oracle is
     `te.evaluate` (NumPy, accumulating in float64); programs of few steps also run in the
-    interpreter, which finds reads out of bounds, uninitialised elements and races.
+    interpreter, which finds reads out of bounds, uninitialised elements and races. For longer ones
+    the steps of the schedule are replayed on a smaller shape, where the expression has one.
 
     Parameters
     ----------
@@ -113,6 +115,10 @@ def verify(
         if count_steps(specialize_func(func, values)) <= MAX_INTERPRETED_STEPS:
             worst = max(worst, _interpret(schedule, args, oracle, seed))
             oracles.append("interpreter")
+        elif not values:
+            fraction, small = _interpret_smaller(schedule, args, seed)
+            worst = max(worst, fraction)
+            oracles.extend(f"interpreter on {size}" for size in small)
     if shape is None:
         raise MeasurementError(
             f"verify {func.name}", "none of the sizes tried satisfies what the expression asks for",
@@ -232,6 +238,19 @@ def _interpret(schedule: Schedule, args: Sequence[Argument], oracle: Oracle, see
     return worst
 
 
+def _interpret_smaller(
+    schedule: Schedule, args: Sequence[Argument], seed: int
+) -> tuple[float, list[tuple[int, ...]]]:
+    """Interpret the schedule on a smaller shape; returns the shape, or none if none suits."""
+    for small, chosen in shrunk_schedules(schedule, args, MAX_INTERPRETED_STEPS):
+        try:
+            oracle = oracle_of(small, seed)
+        except ProgramError:  # a condition in the expression does not suit the smaller shape
+            continue
+        return _interpret(small, chosen, oracle, seed), [small.outputs[0].static_shape]
+    return 0.0, []
+
+
 def _arguments(args: Sequence[Argument], oracle: Oracle) -> list[Array]:
     """Return inputs, poisoned outputs, and numbers as arrays without dimensions."""
     return [
@@ -265,15 +284,3 @@ def _compare(name: str, tensor: Tensor, got: Array, oracle: Oracle, seed: int) -
             bound=float(bound[index]),
         )
     return float(fraction.max(initial=0.0))
-
-
-def count_steps(func: PrimFunc) -> int:
-    """Count the statements that a run executes, guards taken as true."""
-
-    def count(stmt: Stmt) -> int:
-        inner = sum(count(child) for child in children(stmt) if isinstance(child, Stmt))
-        if isinstance(stmt, For):
-            return int(getattr(stmt.extent, "value", 1)) * (inner + 1)
-        return inner + 1
-
-    return count(func.body)

@@ -6,13 +6,26 @@ import itertools
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from dlcompiler import dtypes
 from dlcompiler.errors import CallError, ExpressionError
-from dlcompiler.ir import Axis, Expr, Reduce, TensorLoad, Var, const, extent_value, free_vars
+from dlcompiler.ir import (
+    Axis,
+    Compare,
+    Const,
+    Expr,
+    Extent,
+    Reduce,
+    TensorLoad,
+    Var,
+    const,
+    extent_value,
+    free_vars,
+    index_const,
+)
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.te.definition import checked_name
 from dlcompiler.te.tensor import (
@@ -24,6 +37,7 @@ from dlcompiler.te.tensor import (
     rewrite_bodies,
 )
 
+Resize: TypeAlias = Callable[[Extent, str], int]
 _names = (f"n{number or ''}" for number in itertools.count())
 
 
@@ -150,35 +164,70 @@ def specialize(outputs: Sequence[Tensor], values: Mapping[Var, Any]) -> dict[Ten
             "specialize", f"nothing tells what {missing[0]} is",
             hint=f"it is no extent of an input by itself: give it a number, {{{missing[0]}: …}}",
         )  # fmt: skip
+    literals = {symbol: const(value, symbol.dtype) for symbol, value in values.items()}
+    return rebuild(outputs, lambda extent, name: _extent(extent, values, name), literals)
+
+
+def rebuild(
+    outputs: Sequence[Tensor],
+    resize: Resize,
+    literals: Mapping[Var, Expr] | None = None,
+    boundary: Callable[[int], int] | None = None,
+) -> dict[Tensor, Tensor]:
+    """Build the expression of tensors anew, with other extents.
+
+    Parameters
+    ----------
+    outputs
+        Tensors.
+    resize
+        Gets an extent and whose it is, and returns the new one.
+    literals
+        What stands in the place of symbols.
+    boundary
+        Gets a number that an index is compared with, and returns the new one.
+
+    Returns
+    -------
+    dict of Tensor to Tensor
+        For every tensor that the outputs depend on, the new one. Its elements may lie outside
+        others where `resize` does not suit the expression.
+    """
     known: dict[Tensor, Tensor] = {}
     for op in post_order(outputs):
-        new = _specialized(op, values, known)
+        new = _rebuilt(op, resize, literals or {}, boundary, known)
         known.update(zip(op.outputs, new.outputs, strict=True))
     return known
 
 
-def _specialized(
-    op: Operation, values: Mapping[Var, Any], known: Mapping[Tensor, Tensor]
+def _rebuilt(
+    op: Operation,
+    resize: Resize,
+    literals: Mapping[Var, Expr],
+    boundary: Callable[[int], int] | None,
+    known: Mapping[Tensor, Tensor],
 ) -> Operation:
     if isinstance(op, PlaceholderOp):
-        return _placeholder(op, values)
-    return _compute(op, values, known)
+        tensor = op.output(0)
+        shape = tuple(resize(extent, tensor.name) for extent in tensor.shape)
+        return PlaceholderOp(op.name, shape, tensor.dtype)
+    return _compute(op, resize, literals, boundary, known)
 
 
-def _placeholder(op: PlaceholderOp, values: Mapping[Var, Any]) -> PlaceholderOp:
-    tensor = op.output(0)
-    shape = tuple(_extent(extent, values, tensor.name) for extent in tensor.shape)
-    return PlaceholderOp(op.name, shape, tensor.dtype)
-
-
-def _compute(op: ComputeOp, values: Mapping[Var, Any], known: Mapping[Tensor, Tensor]) -> ComputeOp:
-    def static(axis: Axis) -> Axis:
-        extent = _extent(axis.extent, values, f"axis {axis.name} of {op.name}")
+def _compute(
+    op: ComputeOp,
+    resize: Resize,
+    literals: Mapping[Var, Expr],
+    boundary: Callable[[int], int] | None,
+    known: Mapping[Tensor, Tensor],
+) -> ComputeOp:
+    def resized(axis: Axis) -> Axis:
+        extent = resize(axis.extent, f"axis {axis.name} of {op.name}")
         return Axis(axis.name, extent, axis.kind, start=axis.start)
 
-    axes = {axis: static(axis) for axis in (*op.axis, *op.reduce_axis)}
+    axes = {axis: resized(axis) for axis in (*op.axis, *op.reduce_axis)}
     replaced: dict[Var, Expr] = {axis.var: new.var for axis, new in axes.items()}
-    replaced.update((symbol, const(value, symbol.dtype)) for symbol, value in values.items())
+    replaced.update(literals)
 
     def rule(node: Node) -> Node:
         match node:
@@ -186,6 +235,8 @@ def _compute(op: ComputeOp, values: Mapping[Var, Any], known: Mapping[Tensor, Te
                 return replaced.get(node, node)
             case TensorLoad(tensor, indices) if isinstance(tensor, Tensor):
                 return TensorLoad(known[tensor], indices)
+            case Compare(compare, a, b) if boundary is not None and a.dtype == "index":
+                return Compare(compare, _moved(a, boundary), _moved(b, boundary))
             case Reduce():
                 return replace(node, axes=tuple(axes[axis] for axis in node.axes))
         return node
@@ -193,6 +244,10 @@ def _compute(op: ComputeOp, values: Mapping[Var, Any], known: Mapping[Tensor, Te
     return ComputeOp(
         op.name, tuple(axes[axis] for axis in op.axis), rewrite_bodies(op.bodies, rule), op.tag
     )
+
+
+def _moved(expr: Expr, boundary: Callable[[int], int]) -> Expr:
+    return index_const(boundary(int(expr.value))) if isinstance(expr, Const) else expr
 
 
 def _extent(extent: int | Expr, values: Mapping[Var, Any], name: str) -> int:

@@ -1,0 +1,94 @@
+"""The same expression on a smaller shape, small enough for a slow oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+from dlcompiler.errors import ExpressionError
+from dlcompiler.ir import Extent
+from dlcompiler.te.access import check_accesses
+from dlcompiler.te.symbols import rebuild
+from dlcompiler.te.tensor import ComputeOp, Tensor, post_order
+
+Change: TypeAlias = Callable[[int], int]
+
+SMALL = 4
+"""Extents up to this stay as they are: windows, strides, channels of a pixel."""
+NEAR = 16
+"""Extents that differ by at most this are taken to differ by a window or a padding, and shrink by
+the same number."""
+
+
+def shrunk(outputs: Sequence[Tensor]) -> Iterator[dict[Tensor, Tensor]]:
+    """Yield smaller expressions of the same form, the largest first.
+
+    Parameters
+    ----------
+    outputs
+        Tensors of known shape.
+
+    Yields
+    ------
+    dict of Tensor to Tensor
+        For every tensor that the outputs depend on, the one of smaller shape. Equal extents stay
+        equal, and no element is read outside its tensor, as far as `te.compute` would see.
+    """
+    extents = sorted({extent for extent in _extents(outputs) if extent > SMALL})
+    for size in (16, 8, 5):
+        for change in (_moved(extents, size), _divided(extents, size)):
+            if all(change(extent) == extent for extent in extents):
+                continue
+            known = _resized(outputs, change)
+            if known is not None:
+                yield known
+
+
+def _extents(outputs: Sequence[Tensor]) -> Iterator[int]:
+    for op in post_order(outputs):
+        yield from op.outputs[0].static_shape
+        yield from (axis.static_extent for axis in op.reduce_axis)
+
+
+def _moved(extents: Sequence[int], size: int) -> Change:
+    """Shrink numbers that are near each other by one number, so that windows still fit."""
+    clusters: list[tuple[int, int]] = []
+    for extent in extents:
+        if clusters and extent - clusters[-1][1] <= NEAR:
+            clusters[-1] = (clusters[-1][0], extent)
+        else:
+            clusters.append((extent, extent))
+
+    def change(number: int) -> int:
+        for first, last in clusters:
+            if first - NEAR // 2 <= number <= last + NEAR // 2:
+                # The remainder by 4 stays, and with it whether small splits divide.
+                return number - max(first - size - first % 4, 0)
+        return number
+
+    return change
+
+
+def _divided(extents: Sequence[int], size: int) -> Change:
+    """Shrink all extents by one factor, so that strides and packed blocks still fit."""
+    factor = 1
+    while extents and -(-extents[-1] // factor) > size:
+        factor *= 2
+    return lambda number: -(-number // factor) if number > SMALL else number
+
+
+def _resized(outputs: Sequence[Tensor], change: Change) -> dict[Tensor, Tensor] | None:
+    """Return the expression with other extents; None where it would read outside a tensor."""
+
+    def resize(extent: Extent, name: str) -> int:
+        assert isinstance(extent, int), name
+        return change(extent) if extent > SMALL else extent
+
+    known = rebuild(outputs, resize, boundary=change)
+    try:
+        for op in post_order([known[output] for output in outputs]):
+            for body in op.bodies if isinstance(op, ComputeOp) else ():
+                check_accesses(body, (*op.axis, *op.reduce_axis), f"shrink {op.name}")
+    except ExpressionError:
+        return None
+    return known
