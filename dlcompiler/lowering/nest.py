@@ -11,6 +11,7 @@ from dlcompiler.ir import (
     Axis,
     Buffer,
     Expr,
+    Extent,
     For,
     If,
     Let,
@@ -24,6 +25,7 @@ from dlcompiler.ir import (
     Var,
     binary,
     combine,
+    extent_binary,
     extent_expr,
     free_vars,
     logical,
@@ -120,14 +122,16 @@ class _Builder:
     def internal_buffer(self, stage: StageState, tensor: Tensor) -> Buffer:
         region = self.bounds.stages[stage.name].region
         shape = tuple(span.extent for span in region)
-        return Buffer(buffer_name(stage, tensor), shape, tensor.dtype, stage.scope)
+        strides = aligned_strides(stage, shape) if stage.alignments else ()
+        return Buffer(buffer_name(stage, tensor), shape, tensor.dtype, stage.scope, strides)
 
     def with_allocations(self, stages: Sequence[StageState], body: Stmt) -> Stmt:
         for stage in reversed(stages):
             for tensor in reversed(stage.tensors):
                 buffer = self.buffers[tensor]
                 if buffer not in self.params:
-                    body = Allocate(buffer, body, (StepRef("", stage.name),))
+                    origin = (StepRef("", stage.name),)
+                    body = Allocate(buffer, body, origin, bool(stage.double_buffered_by))
         return body
 
     # -- one stage -----------------------------------------------------------------------------
@@ -259,6 +263,7 @@ class _Builder:
             stage.kind(leaf),
             body,
             (step_ref(self.state, stage, leaf),),
+            tuple(stage.pragmas.get(leaf, {}).items()),
         )
 
     def loops(
@@ -315,6 +320,20 @@ class _Builder:
 def loop_vars_of(guard: Expr) -> set[Var]:
     """Return the loop variables that a guard depends on: symbols are known everywhere."""
     return {var for var in free_vars(guard) if not var.is_symbol}
+
+
+def aligned_strides(stage: StageState, shape: Sequence[Extent]) -> tuple[Extent, ...]:
+    """Return the strides of a buffer of which some dimensions are padded."""
+    strides: list[Extent] = []
+    step: Extent = 1
+    for axis, extent in reversed(list(zip(stage.op.axis, shape, strict=True))):
+        if axis in stage.alignments:
+            factor, offset = stage.alignments[axis]
+            missing = extent_binary("sub", offset, step)
+            step = extent_binary("add", step, extent_binary("floormod", missing, factor))
+        strides.append(step)
+        step = extent_binary("mul", step, extent)
+    return tuple(reversed(strides))
 
 
 def buffer_name(stage: StageState, tensor: Tensor) -> str:

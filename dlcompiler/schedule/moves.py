@@ -93,8 +93,20 @@ def _candidates(state: State, stage: StageState) -> Iterator[_Candidate]:
             yield "compute_at", args, (stage.name, consumer.label(leaf)), ()
     yield "compute_inline", {}, (stage.name,), ()
     yield "compute_root", {}, (stage.name,), ()
+    yield from _storage_candidates(stage)
     for scope in SCOPES:
         yield "cache_write", {"scope": scope}, (stage.name, scope), ()
+
+
+def _storage_candidates(stage: StageState) -> Iterator[_Candidate]:
+    for scope in SCOPES:
+        yield "set_scope", {"scope": scope}, (stage.name, scope), ()
+    for axis in stage.op.axis:
+        factors = Domain("factor", (4, 8, 16))
+        for offset in (0, 1):
+            targets = (stage.label(axis), f"offset {offset}")
+            yield "storage_align", {"axis": axis, "offset": offset}, targets, (factors,)
+    yield "double_buffer", {}, (stage.name,), ()
 
 
 def _cache_read_candidates(state: State, stage: StageState) -> Iterator[_Candidate]:
@@ -120,6 +132,9 @@ def _loop_candidates(stage: StageState, extents: Mapping[Axis, Extent]) -> Itera
         yield "split", {"axis": leaf}, (label(leaf),), (factors,)
         for primitive in ("vectorize", "unroll", "parallel"):
             yield primitive, {"axis": leaf}, (label(leaf),), ()
+        copies = Domain("pragma_value", (4, 16, 64))
+        name = "auto_unroll_max_step"
+        yield "pragma", {"axis": leaf, "pragma_type": name}, (label(leaf), name), (copies,)
         if leaf.kind == "reduce":
             yield "rfactor", {"axis": leaf}, (label(leaf),), ()
     for pair in zip(stage.leaves, stage.leaves[1:], strict=False):

@@ -96,13 +96,8 @@ class _Writer:
                 self.lines.append(f"{names} = {call}")
 
     def call(self, state: State, step: Step) -> str:
-        if step.primitive in ("cache_read", "cache_write"):
-            return self.cache(state, step)
-        if step.primitive == "rfactor":
-            tensor = self.tensors[state.stage(step.stage).tensor]
-            place = f", {n}" if (n := step.args.get("factor_axis")) else ""
-            axis = self.axis(state, step.stage, step.args["axis"])
-            return f"{self.schedule}.rfactor({tensor}, {axis}{place})"
+        if step.primitive in ("cache_read", "cache_write", "rfactor"):
+            return self.dataflow(state, step)
         parts: list[str] = []
         for name, kind in primitive(step.primitive).parameters.items():
             value = step.args.get(name)
@@ -117,12 +112,19 @@ class _Writer:
                     parts.append(self.axis(state, step.args["parent"], value))
                 case "stage":
                     parts.append(self.at(state.stage(value)))
-                case "int" | "text":
+                case "int":
                     parts.append(f"{name}={value}" if step.primitive == "split" else f"{value}")
+                case "text":
+                    parts.append(_quoted(value))
         return f"{self.at(state.stage(step.stage))}.{step.primitive}({', '.join(parts)})"
 
-    def cache(self, state: State, step: Step) -> str:
-        """Return the call of a method of the schedule that takes a tensor and a scope."""
+    def dataflow(self, state: State, step: Step) -> str:
+        """Return the call of a method of the schedule, which takes a tensor."""
+        if step.primitive == "rfactor":
+            tensor = self.tensors[state.stage(step.stage).tensor]
+            place = f", {n}" if (n := step.args.get("factor_axis")) else ""
+            axis = self.axis(state, step.stage, step.args["axis"])
+            return f"{self.schedule}.rfactor({tensor}, {axis}{place})"
         tensors = state.stage(step.stage).tensors
         subject = self.tensors[tensors[step.args.get("output", 0)]]
         if step.primitive == "cache_write" and len(tensors) > 1:

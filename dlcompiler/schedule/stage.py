@@ -105,6 +105,22 @@ class Stage:
         """Run a loop on several cores. See `primitives.parallel`."""
         self._apply("parallel", axis=var)
 
+    def set_scope(self, scope: str) -> None:
+        """Choose the memory of this stage. See `primitives.set_scope`."""
+        self._apply("set_scope", scope=scope or "global")
+
+    def storage_align(self, axis: Axis, factor: int, offset: int = 0) -> None:
+        """Pad a dimension of this stage's buffer. See `primitives.storage_align`."""
+        self._apply("storage_align", axis=axis, factor=factor, offset=offset)
+
+    def double_buffer(self) -> None:
+        """Keep this stage's values twice. See `primitives.double_buffer`."""
+        self._apply("double_buffer")
+
+    def pragma(self, var: Axis, pragma_type: str, pragma_value: int | None = None) -> None:
+        """Leave a note at a loop. See `primitives.pragma`."""
+        self._apply("pragma", axis=var, pragma_type=pragma_type, pragma_value=pragma_value)
+
     def compute_at(self, parent: Stage, scope: Axis) -> None:
         """Compute this stage inside a loop of `parent`. See `primitives.compute_at`."""
         is_stage = isinstance(parent, Stage)

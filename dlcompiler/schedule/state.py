@@ -91,6 +91,12 @@ class StageState:
     attachment: Attachment = ROOT
     scope: str = "global"
     is_output: bool = False
+    alignments: Mapping[Axis, tuple[int, int]] = field(default_factory=dict)
+    """Of some dimensions, (factor, offset): the stride is offset more than a multiple of factor."""
+    pragmas: Mapping[Axis, Mapping[str, int]] = field(default_factory=dict)
+    """Notes at loops."""
+    double_buffered_by: str = ""
+    """The step that asked for two copies of the buffer; '' when none did."""
 
     @property
     def tensor(self) -> Tensor:

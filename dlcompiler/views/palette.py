@@ -24,12 +24,27 @@ GROUPS = {
     "vectorize": "annotate",
     "unroll": "annotate",
     "parallel": "annotate",
+    "pragma": "annotate",
+    "set_scope": "storage",
+    "storage_align": "storage",
+    "double_buffer": "storage",
     "compute_at": "compute",
     "compute_inline": "compute",
     "compute_root": "compute",
 }
 
-ORDER = ("split", "tile", "reorder", "fuse", "annotate", "compute", "cache_write")
+ORDER = (
+    "split",
+    "tile",
+    "reorder",
+    "fuse",
+    "annotate",
+    "rfactor",
+    "compute",
+    "cache_read",
+    "cache_write",
+    "storage",
+)
 
 Availability = Literal["legal", "pending", "illegal", "done"]
 
@@ -241,8 +256,14 @@ def _text(stage: StageState, move: Move, axis: Axis | None) -> str:
             return "inline"
         case "compute_root":
             return "on its own"
-        case "cache_write":
+        case "cache_write" | "set_scope":
             return f"in {move.args['scope']}"
+        case "cache_read":
+            return f"in {move.args['scope']}, for {', '.join(move.args['readers'])}"
+        case "storage_align":
+            return f"rows padded, offset {move.args['offset']}"
+        case "pragma":
+            return str(move.args["pragma_type"])
     return move.primitive
 
 

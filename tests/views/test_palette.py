@@ -29,12 +29,18 @@ def test_moves_of_a_loop(plain):
         ("vectorize", "vectorize"),
         ("unroll", "unroll"),
         ("parallel", "parallel"),
+        ("pragma", "auto_unroll_max_step"),
+        ("storage_align", "rows padded, offset 0"),
+        ("storage_align", "rows padded, offset 1"),
     ]
     assert list(items(view, "stage")) == [
         ("compute_inline", "inline"),
         ("compute_root", "on its own"),
         ("cache_write", "in global"),
         ("cache_write", "in local"),
+        ("set_scope", "in global"),
+        ("set_scope", "in local"),
+        ("double_buffer", "double_buffer"),
     ]
     assert json.loads(json.dumps(view)) == view
 
@@ -42,9 +48,9 @@ def test_moves_of_a_loop(plain):
 def test_groups(plain):
     view = palette(plain, "C/j")
     assert [group["name"] for group in view["loop"]] == [
-        "split", "tile", "reorder", "fuse", "annotate",
+        "split", "tile", "reorder", "fuse", "annotate", "storage",
     ]  # fmt: skip
-    assert [group["name"] for group in view["stage"]] == ["compute", "cache_write"]
+    assert [group["name"] for group in view["stage"]] == ["compute", "cache_write", "storage"]
     assert items(view)["split", "split"]["about"] == "Split a loop in two nested ones."
 
 

@@ -24,6 +24,10 @@ REGISTRY: dict[str, str] = {
     "compute_inline": "dlcompiler.schedule.primitives.compute_inline:COMPUTE_INLINE",
     "compute_root": "dlcompiler.schedule.primitives.compute_root:COMPUTE_ROOT",
     "cache_read": "dlcompiler.schedule.primitives.cache_read:CACHE_READ",
+    "set_scope": "dlcompiler.schedule.primitives.set_scope:SET_SCOPE",
+    "storage_align": "dlcompiler.schedule.primitives.storage_align:STORAGE_ALIGN",
+    "double_buffer": "dlcompiler.schedule.primitives.double_buffer:DOUBLE_BUFFER",
+    "pragma": "dlcompiler.schedule.primitives.pragma:PRAGMA",
     "rfactor": "dlcompiler.schedule.primitives.rfactor:RFACTOR",
     "cache_write": "dlcompiler.schedule.primitives.cache_write:CACHE_WRITE",
 }

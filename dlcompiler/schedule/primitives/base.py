@@ -161,8 +161,18 @@ def require_loops(stage: StageState) -> None:
 def require_plain(stage: StageState, axis: Axis) -> None:
     """Refuse to change a loop whose annotation would be lost."""
     kind = stage.kind(axis)
-    if kind == "serial":
+    if kind == "serial" and axis not in stage.pragmas:
         return
+    if kind == "serial":
+        names = ", ".join(stage.pragmas[axis])
+        raise Refused(
+            Illegal(
+                "structural",
+                "the loop has a pragma already, and would lose that",
+                got=f"{stage.label(axis)}, {names}",
+                hint="undo that step, and give the new loop the pragma afterwards",
+            )
+        )
     raise Refused(
         Illegal(
             "structural",
@@ -199,6 +209,24 @@ def require_scope(scope: object) -> None:
         )
 
 
+def require_own_storage(stage: StageState) -> None:
+    """Refuse a stage whose memory is the caller's, or that has none."""
+    if stage.is_placeholder:
+        raise Refused(
+            Illegal("structural", f"{stage.name} is an input: its memory is the caller's")
+        )
+    if stage.is_output:
+        raise Refused(
+            Illegal(
+                "limit",
+                f"{stage.name} is an output: its memory is the caller's",
+                hint="cache it first, with s.cache_write(…), and choose for the cache",
+            )
+        )
+    if stage.is_inlined:
+        raise Refused(Illegal("structural", f"{stage.name} is inlined: it is not stored"))
+
+
 def require_output(stage: StageState, output: object) -> None:
     """Refuse what does not count the outputs of a stage."""
     if output is None or (isinstance(output, int) and 0 <= output < len(stage.tensors)):
@@ -215,6 +243,19 @@ def require_output(stage: StageState, output: object) -> None:
 
 def require_positive(value: Any, name: str) -> None:
     """Refuse what is not an integral number of at least 1."""
+    _require_integer(value, name)
+    if value < 1:
+        raise Refused(Illegal("structural", f"{name} must be at least 1", got=repr(value)))
+
+
+def require_natural(value: Any, name: str) -> None:
+    """Refuse what is not an integral number of at least 0."""
+    _require_integer(value, name)
+    if value < 0:
+        raise Refused(Illegal("structural", f"{name} must not be negative", got=repr(value)))
+
+
+def _require_integer(value: Any, name: str) -> None:
     is_integral = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     is_whole = isinstance(value, float | np.floating) and float(value).is_integer()
     if not is_integral and not is_whole:
@@ -225,8 +266,6 @@ def require_positive(value: Any, name: str) -> None:
                 got=f"{value!r} ({type(value).__name__})",
             )
         )
-    if value < 1:
-        raise Refused(Illegal("structural", f"{name} must be at least 1", got=repr(value)))
 
 
 def replace_leaves(

@@ -91,6 +91,7 @@ def apply(
         leaves=op.axis,
         relations=(),
         kinds={},
+        pragmas={},
         paths={axis: stage.paths[axis] for axis in op.axis},
     )
     stages: list[StageState] = []
@@ -173,6 +174,7 @@ def _cache_stage(stage: StageState, cached: ComputeOp, layout: _Layout, scope: s
         leaves=tuple(layout.fresh.get(leaf, leaf) for leaf in stage.leaves),
         relations=tuple(r for r in stage.relations if axes_of(r)[0].kind == "reduce"),
         kinds=stage.kinds,
+        pragmas=stage.pragmas,
         paths={**names, **reduced},
     )
 

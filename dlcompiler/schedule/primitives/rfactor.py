@@ -117,6 +117,7 @@ def apply(
         leaves=(*(leaf for leaf in stage.leaves if leaf.kind == "data"), last),
         relations=tuple(r for r in stage.relations if axes_of(r)[0].kind == "data"),
         kinds={leaf: kind for leaf, kind in stage.kinds.items() if leaf.kind == "data"},
+        pragmas={leaf: notes for leaf, notes in stage.pragmas.items() if leaf.kind == "data"},
         paths={**paths, last: unique_name(last.name, paths.values())},
     )
     stages: list[StageState] = []
@@ -223,12 +224,14 @@ class _Parts:
         untouched = (a for a in old.paths if a.kind == "reduce" and a not in self.touched)
         for axis in dict.fromkeys((*untouched, *self.reduced)):
             paths[axis] = unique_name(old.paths[axis], paths.values())
+        # Of two axes that begin elsewhere, `==` is no truth value: a set asks for identity.
+        moved = frozenset(self.reduced)
         return replace(
             plain,
             leaves=(*partial.axis, *self.reduced),
             relations=kept,
-            # Of two axes that begin elsewhere, `==` is no truth value: a set asks for identity.
-            kinds={a: kind for a, kind in old.kinds.items() if a in frozenset(self.reduced)},
+            kinds={leaf: kind for leaf, kind in old.kinds.items() if leaf in moved},
+            pragmas={leaf: notes for leaf, notes in old.pragmas.items() if leaf in moved},
             paths=paths,
         )
 

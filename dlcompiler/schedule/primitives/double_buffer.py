@@ -1,0 +1,40 @@
+"""Keep a stage's values twice, so that the next ones are computed while the old ones are read.
+
+*Before*, then *after* ``s[P].double_buffer()`` and the pass that does it, for a stage that is
+attached at ``i``::
+
+    for i in range(8):                  allocate P: float32[2, 4]
+        allocate P: float32[4]          P[0, …] = … of iteration 0
+        P[…] = …                        for i in range(8):
+        C[i] = … P[…] …                     if i + 1 < 8:
+                                                P[(i + 1) % 2, …] = … of iteration i + 1
+                                            C[i] = … P[i % 2, …] …
+
+Legal for a stage between inputs and outputs. It owes that the stage is computed inside a loop in
+the end: outside there is no next iteration.
+In TVM ``double_buffer``; Halide has ``double_buffer`` beside ``async``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dlcompiler.schedule.primitives.base import Making, Primitive, answering, require_own_storage
+from dlcompiler.schedule.state import StageState, State
+from dlcompiler.schedule.verdict import LEGAL, Verdict
+
+
+@answering
+def check(state: State, stage: StageState) -> Verdict:
+    """Refuse inputs and outputs; `validity` says what is owed."""
+    require_own_storage(stage)
+    return LEGAL
+
+
+def apply(state: State, stage: StageState, making: Making) -> tuple[State, None]:
+    """Return the next state."""
+    stage = replace(stage, double_buffered_by=stage.double_buffered_by or making.step)
+    return state.with_stage(stage, making.state_id), None
+
+
+DOUBLE_BUFFER = Primitive("double_buffer", {}, check, apply)

@@ -1,0 +1,93 @@
+"""Leave a note for passes and code generators at a loop.
+
+*Before*, then *after* ``pragma(i, "auto_unroll_max_step", 16)``::
+
+    for i in range(8):                  for i in range(8) with auto_unroll_max_step=16:
+        …                                   …
+
+``"unroll"`` and ``"vectorize"`` are the primitives of these names. A note changes no value:
+unknown ones are refused, and so are those of classic TVM that leave computations out or bring
+foreign code in. In TVM ``pragma``; Halide has none.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from dlcompiler.ir import Axis
+from dlcompiler.schedule.primitives import unroll, vectorize
+from dlcompiler.schedule.primitives.base import (
+    Making,
+    Primitive,
+    answering,
+    require_leaf,
+    require_loops,
+    require_natural,
+)
+from dlcompiler.schedule.state import StageState, State
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+
+PRIMITIVES = {"unroll": unroll.UNROLL, "vectorize": vectorize.VECTORIZE}
+HINTS: Mapping[str, str] = {
+    "auto_unroll_max_step": "unroll short serial loops inside: up to this number of copies",
+    "unroll_explicit": "1: repeat the body of unrolled loops here; 0: leave that to LLVM",
+    "loop_partition_hint": "split off the iterations at the ends, where conditions fail",
+    "parallel_launch_point": "classic TVM: begin the threads here",
+    "parallel_barrier_when_finish": "classic TVM: wait for all threads behind this loop",
+    "parallel_stride_pattern": "classic TVM: give out iterations in strides",
+}
+REFUSED: Mapping[str, str] = {
+    "debug_skip_region": "it would leave the computation out",
+    "import_c": "it would bring in code that nothing checks",
+    "import_llvm": "it would bring in code that nothing checks",
+    "tensor_core": "a CPU has no tensor cores",
+}
+
+
+@answering
+def check(
+    state: State, stage: StageState, *, axis: Any, pragma_type: Any, pragma_value: Any = None
+) -> Verdict:
+    """Refuse unknown names, those that change values, and values that are no numbers."""
+    require_loops(stage)
+    require_leaf(state, stage, axis)
+    if pragma_type in PRIMITIVES:
+        return PRIMITIVES[pragma_type].check(state, stage, axis=axis)
+    if pragma_type in REFUSED:
+        return Illegal(
+            "limit", f"the pragma {pragma_type} is not available", because=REFUSED[pragma_type]
+        )
+    if pragma_type not in HINTS:
+        known = ", ".join([*PRIMITIVES, *HINTS])
+        return Illegal(
+            "structural", "no such pragma", got=repr(pragma_type), hint=f"known pragmas: {known}"
+        )
+    if pragma_value is not None and not isinstance(pragma_value, bool):
+        require_natural(pragma_value, "pragma_value")
+    return LEGAL
+
+
+def apply(
+    state: State,
+    stage: StageState,
+    making: Making,
+    *,
+    axis: Axis,
+    pragma_type: str,
+    pragma_value: numbers.Integral | None = None,
+) -> tuple[State, None]:
+    """Return the next state."""
+    if pragma_type in PRIMITIVES:
+        return PRIMITIVES[pragma_type].apply(state, stage, making, axis=axis)
+    value = 1 if pragma_value is None else int(pragma_value)
+    notes = {**stage.pragmas.get(axis, {}), pragma_type: value}
+    stage = replace(stage, pragmas={**stage.pragmas, axis: notes})
+    return state.with_stage(stage, making.state_id), None
+
+
+PRAGMA = Primitive(
+    "pragma", {"axis": "axis", "pragma_type": "text", "pragma_value": "int"}, check, apply
+)

@@ -1,0 +1,72 @@
+"""Pad a dimension of a stage's buffer, so that its rows begin where they should.
+
+*Before*, then *after* ``s[P].storage_align(i, factor=8, offset=1)``::
+
+    allocate P: float32[4, 6]           allocate P: float32[4, 6] strides [9, 1]
+    … P[i, j] …                         … P[i, j] …
+
+The stride of the dimension grows to the next number that is `offset` more than a multiple of
+`factor`. Values and loops stay as they are. Legal for a dimension of a stage between inputs and
+outputs, whose layouts are the caller's.
+In TVM ``storage_align``, in Halide ``align_storage``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dlcompiler.ir import Axis
+from dlcompiler.schedule.primitives.base import (
+    Making,
+    Primitive,
+    Refused,
+    answering,
+    require_natural,
+    require_own_storage,
+    require_positive,
+)
+from dlcompiler.schedule.state import StageState, State
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+
+MAX_ALIGNMENT = 65536
+"""Elements: a page of 4 KiB in each dimension is enough for any cache."""
+
+
+@answering
+def check(state: State, stage: StageState, *, axis: Any, factor: Any, offset: Any = 0) -> Verdict:
+    """Refuse inputs, outputs, what is no dimension, and numbers that make no sense."""
+    require_own_storage(stage)
+    if not any(axis is own for own in stage.op.axis):
+        names = ", ".join(stage.paths[own] for own in stage.op.axis) or "none"
+        raise Refused(
+            Illegal(
+                "structural",
+                f"the axis is no dimension of {stage.name}",
+                got=stage.paths.get(axis, axis.name) if isinstance(axis, Axis) else repr(axis),
+                hint=f"the dimensions are: {names}",
+            )
+        )
+    require_positive(factor, "factor")
+    require_natural(offset, "offset")
+    if max(factor, offset) > MAX_ALIGNMENT:
+        return Illegal(
+            "limit",
+            "the buffer would be mostly padding",
+            got=f"factor {factor}, offset {offset}",
+            hint=f"at most {MAX_ALIGNMENT} elements",
+        )
+    return LEGAL
+
+
+def apply(
+    state: State, stage: StageState, making: Making, *, axis: Axis, factor: int, offset: int = 0
+) -> tuple[State, None]:
+    """Return the next state."""
+    alignments = {**stage.alignments, axis: (int(factor), int(offset))}
+    return state.with_stage(replace(stage, alignments=alignments), making.state_id), None
+
+
+STORAGE_ALIGN = Primitive(
+    "storage_align", {"axis": "axis", "factor": "int", "offset": "int"}, check, apply
+)
