@@ -32,7 +32,19 @@ from dlcompiler.ir.expr import (
     Var,
 )
 from dlcompiler.ir.rewrite import tree_size
-from dlcompiler.ir.stmt import Allocate, Assert, Buffer, For, If, Let, Prefetch, Seq, Stmt, Store
+from dlcompiler.ir.stmt import (
+    Allocate,
+    Assert,
+    Buffer,
+    For,
+    If,
+    Let,
+    Prefetch,
+    Seq,
+    Stmt,
+    Store,
+    compact_strides,
+)
 
 if TYPE_CHECKING:
     from dlcompiler.ir.func import PrimFunc
@@ -169,10 +181,16 @@ def _list(*exprs: Expr) -> str:
 
 
 def format_buffer(buffer: Buffer) -> str:
-    """Return a buffer's declaration, such as ``A: float32[16, 4] in local``."""
+    """Return a buffer's declaration, such as ``A: float32[16, 4] in local``.
+
+    Strides are shown where they are padded.
+    """
     shape = ", ".join(str(extent) for extent in buffer.shape)
     scope = "" if buffer.scope == "global" else f" in {buffer.scope}"
-    return f"{buffer.name}: {buffer.dtype}[{shape}]{scope}"
+    steps = ", ".join(str(stride) for stride in buffer.strides)
+    compact = ", ".join(str(stride) for stride in compact_strides(buffer.shape))
+    strides = "" if steps == compact else f", strides ({steps})"
+    return f"{buffer.name}: {buffer.dtype}[{shape}]{scope}{strides}"
 
 
 def format_axis(axis: Axis) -> str:

@@ -34,17 +34,9 @@ GROUPS = {
 }
 
 ORDER = (
-    "split",
-    "tile",
-    "reorder",
-    "fuse",
-    "annotate",
-    "rfactor",
-    "compute",
-    "cache_read",
-    "cache_write",
-    "storage",
-)
+    "split", "tile", "reorder", "fuse", "annotate", "rfactor",
+    "compute", "cache_read", "cache_write", "storage",
+)  # fmt: skip
 
 Availability = Literal["legal", "pending", "illegal", "done"]
 
@@ -256,6 +248,13 @@ def _text(stage: StageState, move: Move, axis: Axis | None) -> str:
             return "inline"
         case "compute_root":
             return "on its own"
+        case _:
+            return _storage_text(move)
+
+
+def _storage_text(move: Move) -> str:
+    """Return what a move would do that is about memory, or leaves a note."""
+    match move.primitive:
         case "cache_write" | "set_scope":
             return f"in {move.args['scope']}"
         case "cache_read":
