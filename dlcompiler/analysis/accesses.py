@@ -16,6 +16,7 @@ from dlcompiler.ir import (
     Binary,
     Broadcast,
     Buffer,
+    Call,
     Cast,
     Compare,
     Const,
@@ -170,6 +171,8 @@ def _conjuncts(condition: Expr) -> Iterator[Expr]:
         case Logical("and", a, b) | Not(Logical("or", Not(a), Not(b))):
             yield from _conjuncts(a)
             yield from _conjuncts(b)
+        case Call("likely", (inner,), _):
+            yield from _conjuncts(inner)
         case Not(Logical("or", a, b)):
             yield from _conjuncts(Not(a))
             yield from _conjuncts(Not(b))

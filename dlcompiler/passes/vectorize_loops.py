@@ -155,6 +155,8 @@ class _LoopVectorizer:
         match condition:
             case Logical("and", a, b):
                 return Logical("and", self.holds_in_all_lanes(a), self.holds_in_all_lanes(b))
+            case Call("likely", (inner,), dtype):
+                return Call("likely", (self.holds_in_all_lanes(inner),), dtype)
             case Compare("lt" | "le" | "gt" | "ge" as op, a, b) if a.dtype == "index":
                 difference = Analyzer({}).affine(Binary("sub", a, b))
                 slope = 0

@@ -28,17 +28,21 @@ from dlcompiler.ir import (
     const,
     index_const,
 )
+from dlcompiler.ir.functions import FUNCTIONS
 from dlcompiler.simulate import interpret
 
 SIZE, ITERATIONS = 16, 6
-DATA = ("int8", "uint16", "int32", "int64", "uint64", "float32", "float64")
+DATA = tuple(name for name in dtypes.SCALARS if name not in ("bool", "index"))
 INPUTS = {
     name: Buffer(name.upper(), (SIZE,), name) for name in ("bool", "int8", "int64", "float32")
 }
 I = Var("i")  # noqa: E741
-INTEGER_OPERATIONS = (
+INDEX_OPERATIONS = (
     "add", "sub", "mul", "min", "max", "floordiv", "floormod", "truncdiv", "truncmod",
+    "bitand", "bitor", "bitxor",
 )  # fmt: skip
+INTEGER_OPERATIONS = (*INDEX_OPERATIONS, "shl", "shr")
+EXACT_FUNCTIONS = ("abs", "ceil", "floor", "round", "trunc", "fmod", "nextafter")
 FLOAT_OPERATIONS = ("add", "sub", "mul", "min", "max")
 
 
@@ -103,7 +107,13 @@ class Generator:
         return IfThenElse(Not(inside), otherwise, guarded)
 
     def condition(self, depth):
-        match self.pick("compare", "logical", "not", "load", "cast"):
+        match self.pick("compare", "logical", "not", "load", "cast", "isnan", "likely"):
+            case "isnan":
+                element = self.pick("float16", "bfloat16", "float32")
+                name = self.pick("isnan", "isinf", "isfinite")
+                return Call(name, (self.value(element, depth),), self.vector("bool"))
+            case "likely":
+                return Call("likely", (self.value("bool", depth),), self.vector("bool"))
             case "compare":
                 element = self.pick("index", "bool", *DATA)
                 op = self.pick("eq", "ne", "lt", "le", "gt", "ge")
@@ -118,12 +128,21 @@ class Generator:
         return Cast(self.value(self.pick(*DATA), depth), self.vector("bool"))
 
     def operation(self, element, depth):
-        match self.pick("binary", "binary", "cast", "load", "select", "choose", "abs", "spread"):
+        match self.pick(
+            "binary", "binary", "cast", "load", "select", "choose", "abs", "spread", "call"
+        ):
             case "binary":
-                op = self.pick(
-                    *(FLOAT_OPERATIONS if dtypes.is_float(element) else INTEGER_OPERATIONS)
-                )
+                operations = INDEX_OPERATIONS if element == "index" else INTEGER_OPERATIONS
+                op = self.pick(*(FLOAT_OPERATIONS if dtypes.is_float(element) else operations))
                 return Binary(op, self.value(element, depth), self.value(element, depth))
+            case "call" if element == "int32":
+                source = self.pick(*(name for name in DATA if dtypes.is_int(name)))
+                return Call("clz", (self.value(source, depth),), self.vector(element))
+            case "call" if element != "index":
+                name = self.pick(*EXACT_FUNCTIONS) if dtypes.is_float(element) else "popcount"
+                count = FUNCTIONS[name].arity
+                arguments = tuple(self.value(element, depth) for _ in range(count))
+                return Call(name, arguments, self.vector(element))
             case "load" if element in INPUTS:
                 return self.load(INPUTS[element], depth)
             case "abs" if element != "index" and not dtypes.is_unsigned(element):
