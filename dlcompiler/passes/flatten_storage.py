@@ -115,7 +115,7 @@ def flat_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
     """Return the distance of an element from the first, in elements; a vector for vectors."""
     total: Expr | None = None
     for index, stride in zip(indices, buffer.strides, strict=True):
-        term = index if stride == 1 and isinstance(stride, int) else _times(index, stride)
+        term = index if isinstance(stride, int) and stride == 1 else _times(index, stride)
         total = term if total is None else _plus(total, term)
     return index_const(0) if total is None else total
 
