@@ -139,7 +139,7 @@ def _unrolling_problems(state: State) -> Iterator[Illegal]:
         leaves = [leaf for leaf in stage.leaves if stage.kind(leaf) == "unrolled"]
         known = [leaf.extent for leaf in leaves if isinstance(leaf.extent, int)]
         is_small = len(known) == len(leaves) and math.prod(known) <= MAX_COPIES
-        if is_small or obligations(state):
+        if is_small or stage.is_inlined or obligations(state):
             continue
         extents = infer_bounds(state).stages[stage.name].extents
         sizes = [extents[leaf] for leaf in leaves]

@@ -213,6 +213,18 @@ def test_an_unrolled_loop_has_a_known_length():
     )
 
 
+def test_an_unrolled_stage_can_be_inlined():
+    n = te.var("n")
+    A = te.placeholder((n, 4), name="A")
+    B = te.compute((n, 4), lambda i, j: A[i, j] * 2.0, name="B")
+    C = te.compute((n, 4), lambda i, j: B[i, j] + 1.0, name="C")
+    s = te.create_schedule(C.op)
+    s[B].unroll(s[B].op.axis[1])
+    s[B].compute_inline()
+    s[C].unroll(s[C].op.axis[1])
+    assert "unrolled" in str(dlc.lower(s, [A, C], simple_mode=True))
+
+
 REFUSALS = {
     "te.var n: not the dtype of a number that can be passed\n"
     "  got       float16\n"
