@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,16 +11,20 @@ import numpy as np
 from dlcompiler.codegen import emit
 from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.ir import PrimFunc, structural_equal
-from dlcompiler.pipeline import build, lower
-from dlcompiler.pipeline.build import parameters
-from dlcompiler.runtime.function import Function
+from dlcompiler.pipeline import Kernel, build, lower
 from dlcompiler.runtime.llvm import Options, compile_ir
 from dlcompiler.schedule import Schedule, Step, Trace, create_schedule
 from dlcompiler.schedule.state import AtRoot
 from dlcompiler.simulate import interpret
 from dlcompiler.target import resolve
 from dlcompiler.te import Tensor, evaluate, tolerance
-from tests.fuzz.expressions import Expression, numpy_dtype, random_expression
+from tests.fuzz.expressions import (
+    Expression,
+    Values,
+    numpy_dtype,
+    random_expression,
+    shape_of,
+)
 from tests.fuzz.walks import Walk
 
 MAX_STEPS = 300_000
@@ -85,32 +89,43 @@ def check(case: Case) -> str:
         if any(limit in str(error) for limit in LIMITS):
             return "limit"
         raise
-    oracle = Oracle(case, results)
-    for name, program in {"nests": programs[0], "lowered": func}.items():
-        arrays = poisoned(results)
+    kernel = build(schedule, inputs + results) if is_thorough else quickly_built(func)
+    for values in case.expression.sizes(case.seed):
+        oracle = Oracle(case, results, values)
+        check_interpreted(oracle, {"nests": programs[0], "lowered": func})
+        check_kernel(oracle, kernel, func)
+    return "built"
+
+
+def check_interpreted(oracle: Oracle, programs: Mapping[str, PrimFunc]) -> None:
+    """Check that the interpreter finds the expected values, and nothing forbidden."""
+    for name, program in programs.items():
+        arrays = oracle.poisoned()
         try:
             interpret(program, [*oracle.arrays.values(), *arrays], max_steps=MAX_STEPS)
         except DLCompilerError as error:
             if getattr(error, "kind", "") != "step_budget":
-                raise Wrong(f"{name} interpreted: {error}\n{program}") from error
+                raise Wrong(f"{name} interpreted: {error}\n{oracle.sizes}\n{program}") from error
             continue
         oracle.compare(f"{name} interpreted", arrays, program)
-    kernel = build(schedule, inputs + results) if is_thorough else quickly_built(func)
-    first, again = poisoned(results), poisoned(results)
+
+
+def check_kernel(oracle: Oracle, kernel: Kernel, func: PrimFunc) -> None:
+    """Check that machine code computes the expected values, twice the same bits."""
+    first, again = oracle.poisoned(), oracle.poisoned()
     kernel(*oracle.arrays.values(), *first)
     oracle.compare("built", first, func)
     kernel(*oracle.arrays.values(), *again)
     if any(a.tobytes() != b.tobytes() for a, b in zip(first, again, strict=True)):
         raise Wrong(f"built: two calls give different bits\n{func}")
-    return "built"
 
 
-def quickly_built(func: PrimFunc) -> Function:
+def quickly_built(func: PrimFunc) -> Kernel:
     """Build a kernel with few of LLVM's passes, which take most of a small case's time."""
     machine = resolve("cpu")
     source = emit(func, machine)
     module = compile_ir(source.text, Options.for_target(machine, opt_level=1))
-    return Function(module, source.symbol, parameters(func), func.name)
+    return Kernel(module, source, func, machine, None)
 
 
 def stored(case: Case, schedule: Schedule) -> list[Tensor]:
@@ -148,23 +163,27 @@ def check_trace(case: Case, schedule: Schedule) -> None:
         raise Wrong(f"the Python of the trace makes another program:\n{code}")
 
 
-def poisoned(tensors: Sequence[Tensor]) -> list[np.ndarray]:
-    """Return arrays full of a value that no result has."""
-    return [np.full(t.shape, 77, numpy_dtype(t.dtype)) for t in tensors]
-
-
 class Oracle:
-    """The inputs of a case, and what must come out."""
+    """The inputs of a case on one size, and what must come out."""
 
-    def __init__(self, case: Case, results: Sequence[Tensor]) -> None:
+    def __init__(self, case: Case, results: Sequence[Tensor], values: Values | None = None) -> None:
+        self.values = values or {}
         self.is_exact = case.expression.is_exact
-        self.arrays = case.expression.arrays(case.seed)
+        self.arrays = case.expression.arrays(case.seed, self.values)
         self.results = results
-        given = self.arrays
+        given = {**self.arrays, **self.values}
         self.expected = evaluate(
             results, given, accumulate="declared" if self.is_exact else "float64"
         )
         self.bounds = [0.0 if self.is_exact else tolerance(t, given) for t in results]
+
+    @property
+    def sizes(self) -> str:
+        return ", ".join(f"{symbol.name} = {value}" for symbol, value in self.values.items())
+
+    def poisoned(self) -> list[np.ndarray]:
+        """Return arrays for the results, full of a value that none has."""
+        return [np.full(shape_of(t, self.values), 77, numpy_dtype(t.dtype)) for t in self.results]
 
     def compare(self, where: str, arrays: Sequence[np.ndarray], program: object) -> None:
         checks = zip(self.results, arrays, self.expected, self.bounds, strict=True)
@@ -175,5 +194,5 @@ class Oracle:
                 at = tuple(int(n) for n in np.argwhere(wrong)[0])
                 raise Wrong(
                     f"{where}: {tensor.name}{list(at)} is {got[at]}, expected {expected[at]} "
-                    f"({int(wrong.sum())} of {wrong.size} wrong)\n{program}"
+                    f"({int(wrong.sum())} of {wrong.size} wrong)\n{self.sizes}\n{program}"
                 )

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from dlcompiler import dtypes
-from dlcompiler.te import PlaceholderOp, Tensor, post_order
-from tests.fuzz import chains, several, templates
+from dlcompiler.ir import Var
+from dlcompiler.ir.specialize import extent_value
+from dlcompiler.te import PlaceholderOp, Tensor, post_order, symbols_of
+from tests.fuzz import chains, several, symbolic, templates
 from tests.fuzz.choices import Choices
 from tests.fuzz.templates import Sizes
 
 TEMPLATES: dict[str, Callable[[Sizes], Tensor | tuple[Tensor, ...]]] = {
     **templates.TEMPLATES,
     **several.TEMPLATES,
+    **symbolic.TEMPLATES,
     **chains.TEMPLATES,
 }
 WEIGHTS = {"chain": 12, "groups": 2}
+SYMBOL_SIZES = (0, 1, 2, 3, 5, 7, 8, 13)
+SIZES_TRIED = 3
 SPECIALS = (float("inf"), float("-inf"), float("nan"), -0.0)
+
+Values = Mapping[Var, int]
 
 
 @dataclass(frozen=True)
@@ -44,16 +51,24 @@ class Expression:
     def is_exact(self) -> bool:
         return self.template not in templates.INEXACT
 
-    def arrays(self, seed: int) -> dict[Tensor, np.ndarray]:
+    def sizes(self, seed: int) -> list[Values]:
+        """Return what to give the symbols of the shapes: once nothing, if there are none."""
+        symbols = symbols_of(self.outputs)
+        rng = random.Random(f"sizes {seed}")
+        count = SIZES_TRIED if symbols else 1
+        return [{symbol: rng.choice(SYMBOL_SIZES) for symbol in symbols} for _ in range(count)]
+
+    def arrays(self, seed: int, values: Values | None = None) -> dict[Tensor, np.ndarray]:
         """Return small whole numbers for the inputs; now and then a few special floats."""
         rng = np.random.default_rng(seed)
         with_specials = self.is_exact and rng.random() < 0.15
         arrays = {}
         for tensor in self.inputs:
             low, high = (0, 9) if tensor.dtype.startswith("u") else (-4, 5)
-            array = rng.integers(low, high, tensor.shape).astype(numpy_dtype(tensor.dtype))
+            shape = shape_of(tensor, values or {})
+            array = rng.integers(low, high, shape).astype(numpy_dtype(tensor.dtype))
             if with_specials and dtypes.is_float(tensor.dtype):
-                chosen = rng.random(tensor.shape) < 0.1
+                chosen = rng.random(shape) < 0.1
                 array[chosen] = rng.choice(SPECIALS, int(chosen.sum())).astype(array.dtype)
             arrays[tensor] = array
         return arrays
@@ -67,9 +82,14 @@ class Expression:
                 continue
             axes = ", ".join(f"{a.name}:{a.extent}" for a in op.axis)
             bodies = ", ".join(map(str, op.bodies))
-            starts = [f"{a.name} in {a.dom}" for a in op.reduce_axis]
+            starts = [f"{a.name}: {a.extent} from {a.start}" for a in op.reduce_axis]
             lines.append(f"{tensors} [{axes}] = {bodies} {' '.join(starts)}".rstrip())
         return "\n".join(lines)
+
+
+def shape_of(tensor: Tensor, values: Values) -> tuple[int, ...]:
+    """Return the shape of a tensor when its symbols have values."""
+    return tuple(extent_value(extent, values) for extent in tensor.shape)
 
 
 def numpy_dtype(dtype: str) -> np.dtype:

@@ -14,7 +14,7 @@ from dlcompiler.pipeline import PASSES
 from dlcompiler.schedule.state import State
 from dlcompiler.simulate import interpret
 from dlcompiler.te import Tensor
-from tests.fuzz.checks import MAX_STEPS, Case, Oracle, Wrong, poisoned
+from tests.fuzz.checks import MAX_STEPS, Case, Oracle, Wrong
 
 DATA = (1, 2)
 """Seeds of the inputs that are tried."""
@@ -58,7 +58,8 @@ def _of_program(case: Case, func: PrimFunc, results: Sequence[Tensor]) -> str:
 
 
 def _of_run(case: Case, func: PrimFunc, results: Sequence[Tensor]) -> str:
-    oracle, arrays = Oracle(case, results), poisoned(results)
+    oracle = Oracle(case, results)
+    arrays = oracle.poisoned()
     try:
         interpret(func, [*oracle.arrays.values(), *arrays], max_steps=MAX_STEPS)
         oracle.compare("forced", arrays, "")

@@ -10,6 +10,7 @@ from dlcompiler.schedule import Move, Schedule, create_schedule
 from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.moves import moves_of
 from dlcompiler.schedule.verdict import Illegal
+from tests.fuzz import symbolic
 from tests.fuzz.checks import Case
 from tests.fuzz.choices import Choices
 from tests.fuzz.expressions import TEMPLATES, Expression, all_of
@@ -64,7 +65,7 @@ def refusals_of(seed: int) -> Iterator[Refusal]:
 
 
 def _expression(rng: random.Random) -> Expression:
-    template = rng.choice(sorted(set(TEMPLATES) - {"empty"}))
+    template = rng.choice(sorted(set(TEMPLATES) - {"empty"} - set(symbolic.TEMPLATES)))
     outputs = TEMPLATES[template](Several(Choices(rng)))
     return Expression(template, all_of(outputs))
 
