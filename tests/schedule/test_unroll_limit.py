@@ -49,3 +49,14 @@ def test_moving_the_stage_outside_is_refused_then():
     verdict = s.can("compute_root", s[local])
     assert not verdict
     assert verdict.reason == "the body of C.local would be repeated 16384 times"
+
+
+def test_a_stage_whose_loop_was_unrolled_can_be_inlined():
+    A = te.placeholder((2000,), name="A")
+    P = te.compute((2000,), lambda i: A[i] + 1.0, name="P")
+    C = te.compute((2000,), lambda i: P[i] * 2.0, name="C")
+    s = create_schedule(C.op)
+    s[P].compute_at(s[C], C.op.axis[0])
+    s[P].unroll(P.op.axis[0])
+    s[P].compute_inline()
+    assert s.can("vectorize", C.op.axis[0])
