@@ -176,16 +176,16 @@ class VerificationError(UserError):
 
 
 class ProgramError(UserError):
-    """A program did what no program may, seen while an oracle ran it.
+    """A program did what no program may, seen by an oracle that ran it or by its own checks.
 
     Parameters
     ----------
     operation, problem, got, expected, because, hint, excerpt
         As in `DLCompilerError`; ``excerpt`` is the statement.
-    kind : {"out_of_bounds", "uninitialised", "race", "step_budget"}
+    kind : {"out_of_bounds", "uninitialised", "race", "step_budget", "assertion"}
         What it did: used an index outside a buffer or a tensor, read an element that nothing had
-        written, let two iterations of a parallel or vectorized loop depend on their order, or took
-        more steps than it was given.
+        written, let two iterations of a parallel or vectorized loop depend on their order, took
+        more steps than it was given, or came to an assertion that does not hold.
     buffer : str, optional
         Name of the buffer or tensor.
     index : tuple of int, optional

@@ -18,3 +18,6 @@ class Source:
     """Whether it launches parallel loops."""
     lines: tuple[int, ...]
     """For each line of `text`, the line of the printed loop IR that it carries out; 0 for none."""
+    messages: tuple[str, ...] = ()
+    """What to say when an assertion fails, by its number from 1. If there are any, the function
+    takes one more pointer: to 8 bytes, 0 before the call, that receive the number of the first."""

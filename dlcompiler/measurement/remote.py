@@ -78,6 +78,11 @@ class RemoteKernel:
         kernel: Kernel, *, threads: int | None = None, worker: Worker | None = None
     ) -> RemoteKernel:
         """Return a kernel that was built here as one that runs in a worker."""
+        if kernel.messages:
+            raise MeasurementError(
+                f"run {kernel.name} in a worker", "it was built with assertions",
+                hint="call it here, or build it without instrument=",
+            )  # fmt: skip
         source = Source(kernel.source, "llvm", kernel.symbol, kernel.uses_threads, ())
         return RemoteKernel(
             source,

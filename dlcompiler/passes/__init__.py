@@ -2,6 +2,7 @@
 
 from dlcompiler.passes.base import Pass
 from dlcompiler.passes.flatten_storage import flatten_storage
+from dlcompiler.passes.instrument_bounds import instrument_bounds
 from dlcompiler.passes.partition_loops import partition_loops
 from dlcompiler.passes.simplify import simplify
 from dlcompiler.passes.storage_rewrite import storage_bytes, storage_rewrite
@@ -11,6 +12,7 @@ from dlcompiler.passes.vectorize_loops import vectorize_loops
 __all__ = [
     "Pass",
     "flatten_storage",
+    "instrument_bounds",
     "partition_loops",
     "simplify",
     "storage_bytes",

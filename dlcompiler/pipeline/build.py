@@ -43,6 +43,7 @@ class Kernel(Function):
             func.name,
             variables=variables(func),
             checks=checks(func),
+            messages=source.messages,
         )
         self.func = func
         """The loop IR that was handed to the code generator."""
@@ -59,6 +60,7 @@ def build(
     name: str = "main",
     *,
     observers: Sequence[Observer] = (),
+    instrument: str | None = None,
 ) -> Kernel:
     """Build a kernel.
 
@@ -75,6 +77,9 @@ def build(
         Name of the kernel: letters, digits and '_'.
     observers
         Called after each pass of the lowering.
+    instrument
+        ``"bounds"``: check each access before it happens. A call then raises ProgramError where
+        one is outside its buffer, and is slow.
 
     Returns
     -------
@@ -89,7 +94,14 @@ def build(
         If the target is unknown, or cannot do what the schedule asks.
     """
     machine = resolve(target)
-    func = lower(schedule, args, name=checked_name(name), kind=machine.kind, observers=observers)
+    func = lower(
+        schedule,
+        args,
+        name=checked_name(name),
+        kind=machine.kind,
+        observers=observers,
+        instrument=instrument,
+    )
     source = emit(func, machine)
     module = compile_ir(source.text, Options.for_target(machine))
     work = None if symbols_of(schedule.outputs) else work_of(schedule.outputs)

@@ -11,6 +11,7 @@ from dlcompiler.ir import PrimFunc, Var, verify_func
 from dlcompiler.lowering import build_nests
 from dlcompiler.passes import (
     Pass,
+    instrument_bounds,
     partition_loops,
     simplify,
     storage_rewrite,
@@ -44,6 +45,14 @@ CPU_PASSES = (
     ),
     Pass("simplify unrolled", simplify, requires=frozenset({"no unrolled loops"})),
 )
+INSTRUMENTS = {
+    "bounds": Pass(
+        "instrument bounds",
+        instrument_bounds,
+        requires=frozenset({"no vectorized loops", "no unrolled loops"}),
+    )
+}
+"""What a program can be made to check while it runs: passes behind all others."""
 Argument: TypeAlias = Tensor | Var
 """A parameter of a function: a tensor, or a symbol that is passed as a number."""
 PASSES: dict[str, tuple[Pass, ...]] = {"cpu": CPU_PASSES}
@@ -58,6 +67,7 @@ def lower(
     observers: Sequence[Observer] = (),
     passes: Sequence[Pass] | None = None,
     simple_mode: bool = False,
+    instrument: str | None = None,
 ) -> PrimFunc:
     """Lower a schedule to loop IR.
 
@@ -77,6 +87,8 @@ def lower(
         Other passes than the kind's.
     simple_mode
         Stop before vector operations and unrolling: the loops as the schedule names them.
+    instrument
+        ``"bounds"``: put an assertion before each access that its indices are in the buffer.
 
     Returns
     -------
@@ -98,6 +110,8 @@ def lower(
     chosen = _passes_of(kind) if passes is None else tuple(passes)
     if simple_mode:
         chosen = chosen[:1]
+    if instrument is not None:
+        chosen = (*chosen, _instrument(instrument, name))
     start = time.perf_counter()
     func = build_nests(state, args, name)
     seconds = time.perf_counter() - start
@@ -138,6 +152,14 @@ def _passes_of(kind: str) -> tuple[Pass, ...]:
         return PASSES[kind]
     raise TargetError(
         "lower", "no passes for this kind of target", got=repr(kind), expected=", ".join(PASSES)
+    )
+
+
+def _instrument(instrument: str, name: str) -> Pass:
+    if instrument in INSTRUMENTS:
+        return INSTRUMENTS[instrument]
+    raise ScheduleError(
+        f"lower {name}", "no such instrument", got=repr(instrument), expected=", ".join(INSTRUMENTS)
     )
 
 

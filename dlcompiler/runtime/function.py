@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dlcompiler import dtypes
+from dlcompiler.errors import ProgramError
 from dlcompiler.runtime import threads
 from dlcompiler.runtime.arguments import (
     Array,
@@ -119,6 +120,9 @@ class Function:
         The numbers that the code takes: of ``params``, and symbols that the shapes tell.
     checks : sequence of Check
         What must hold of them.
+    messages : sequence of str
+        What to say when an assertion fails, by its number from 1. If there are any, the code takes
+        the address of that number behind all else.
 
     Notes
     -----
@@ -136,6 +140,7 @@ class Function:
         *,
         variables: Sequence[Variable] = (),
         checks: Sequence[Check] = (),
+        messages: Sequence[str] = (),
     ) -> None:
         self.module = module
         """The loaded code."""
@@ -151,6 +156,9 @@ class Function:
         """What must hold of them."""
         arrays = [param for param in self.params if not param.is_number]
         types = [ctypes.c_void_p] * len(arrays) + [_C_TYPES[v.dtype] for v in self.variables]
+        self.messages = tuple(messages)
+        """What its assertions say."""
+        types += [ctypes.c_void_p] if self.messages else []
         self._kernel = ctypes.CFUNCTYPE(None, *types)(module.address(symbol))
         self._uses_threads = PARALLEL_FOR in module.imports
         self._usual = [_expectation(param) for param in self.params if _READS_DATA_POINTER]
@@ -188,6 +196,8 @@ class Function:
             An argument does not fit; nothing has been written.
         DeviceUnavailable
             It has parallel loops and this process is a forked child.
+        ProgramError
+            An assertion failed; what the outputs hold is undefined.
         """
         if self._symbols is not None:
             self._call_with_symbols(self._symbols, arguments)
@@ -212,11 +222,26 @@ class Function:
         self._run(addresses, keep)
 
     def _run(self, operands: list[Any], keep: Sequence[object]) -> None:
-        if self._uses_threads:
+        if self.messages:
+            self._run_checked(operands, keep)
+        elif self._uses_threads:
             threads.refuse_after_fork(f"call {self.name}")
             threads.run(self._kernel, operands, keep=(self, keep))
         else:
             self._kernel(*operands)
+
+    def _run_checked(self, operands: list[Any], keep: Sequence[object]) -> None:
+        """Run code that has assertions."""
+        status = ctypes.c_int64(0)
+        operands = [*operands, ctypes.addressof(status)]
+        if self._uses_threads:
+            threads.refuse_after_fork(f"call {self.name}")
+            threads.run(self._kernel, operands, keep=(self, keep, status))
+        else:
+            self._kernel(*operands)
+        if status.value:
+            message = self.messages[status.value - 1]
+            raise ProgramError(f"call {self.name}", message, kind="assertion")
 
     def _call_with_symbols(self, symbols: Symbols, arguments: Sequence[object]) -> None:
         arrays, values = symbols.bind(self.name, arguments)

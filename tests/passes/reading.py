@@ -211,8 +211,10 @@ class _Reader:
     def call(self, name, args):
         if name in ("min", "max"):
             return binary(name, *args)
+        if name == "ramp":
+            return Ramp(self.as_index(args[0]), index_const(1), args[1])
         if name == "broadcast":
-            return Broadcast(as_expr(args[0]), args[1])
+            return Broadcast(self.as_index(args[0]), args[1])
         if name in ("select", "if_then_else"):
             kind = Select if name == "select" else IfThenElse
             a, b = args[1:]

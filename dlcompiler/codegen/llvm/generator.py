@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dlcompiler import dtypes
+from dlcompiler.codegen.llvm import assertions
 from dlcompiler.codegen.llvm.calls import LIBM
 from dlcompiler.codegen.llvm.debug import DebugInfo, statement_lines
 from dlcompiler.codegen.llvm.parallel import buffer_parameter
@@ -36,7 +37,8 @@ def emit(func: PrimFunc, target: Target) -> Source:
     -------
     Source
         A module with ``void @name(ptr, …, i64, …)``: the pointers of the arrays, in order, none of
-        which may overlap one that is written, then those in ``func.variables``. Parallel loops
+        which may overlap one that is written, then those in ``func.variables``, then the status if
+        there are assertions. Parallel loops
         call ``void dlc_parallel_for(ptr body, ptr env, i64 begin, i64 end)``, which the runtime
         provides and which calls ``void body(i64 begin, i64 end, ptr env)`` for parts of the range.
 
@@ -64,11 +66,13 @@ def emit(func: PrimFunc, target: Target) -> Source:
     for variable in func.variables:
         operand = w.parameter(variable.name, value_type(variable.dtype))
         statements.expressions.variables[variable] = operand
+    if assertions.are_in(func.body):
+        statements.status = w.parameter("status", "ptr noalias")
     statements.write(func.body)
     module.functions.insert(0, w.finished())
     text, lines = module.finished()
     uses_threads = "dlc_parallel_for" in module.declarations
-    return Source(text, "llvm", func.name, uses_threads, lines)
+    return Source(text, "llvm", func.name, uses_threads, lines, tuple(module.messages))
 
 
 def _check_float16(func: PrimFunc, target: Target) -> None:

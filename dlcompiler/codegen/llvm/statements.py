@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dlcompiler import dtypes
-from dlcompiler.codegen.llvm import memory, parallel
+from dlcompiler.codegen.llvm import assertions, memory, parallel
 from dlcompiler.codegen.llvm.addresses import span
 from dlcompiler.codegen.llvm.expressions import Expressions
 from dlcompiler.codegen.llvm.types import memory_type, value_type
@@ -13,6 +13,7 @@ from dlcompiler.codegen.llvm.writer import Function
 from dlcompiler.errors import InternalError
 from dlcompiler.ir import (
     Allocate,
+    Assert,
     Buffer,
     Const,
     For,
@@ -51,9 +52,12 @@ class Statements:
         self.lines = lines
         self.is_outlined = is_outlined
         self.expressions = Expressions(w)
+        self.status: str | None = None
+        """Where the number of an assertion that fails goes."""
         self._stack_bytes = 0
+        self._blocks: list[str] = []
 
-    def write(self, stmt: Stmt) -> None:
+    def write(self, stmt: Stmt) -> None:  # noqa: C901 - one case per node
         """Append a statement."""
         match stmt:
             case Seq(statements):
@@ -77,6 +81,8 @@ class Statements:
                 self._start(stmt)
                 self.expressions.variables[var] = self.expressions.value(value)
                 self.write(body)
+            case Assert():
+                self._assert(stmt)
             case Prefetch():
                 self._start(stmt)
                 memory.prefetch(self.expressions.addresses, stmt)
@@ -158,10 +164,18 @@ class Statements:
             types.append(type_)
             operands.append(scope.variables[variable])
 
+        if assertions.are_in(stmt.body):
+            assert self.status is not None
+            inner.status = inner.w.parameter("status", "ptr noalias")
+            types.append("ptr")
+            operands.append(self.status)
+            inner.leave_if_failed()
         inner.loop(stmt, begin, end, runs_once=False)
         w.module.functions.append(inner.w.finished("internal", "noinline nounwind"))
         parallel.write_entry(w.module, symbol, line, types)
         parallel.write_launch(w, symbol, extent, types, operands)
+        if inner.status is not None:
+            self.leave_if_failed()
 
     def _if(self, stmt: If) -> None:
         w = self.w
@@ -178,6 +192,29 @@ class Statements:
             self._start(stmt)
             w.jump(end)
         w.open(end)
+
+    # -- assertions ---------------------------------------------------------------------------
+
+    def _assert(self, stmt: Assert) -> None:
+        self._start(stmt)
+        assert self.status is not None
+        condition = self.expressions.value(stmt.condition)
+        holds = assertions.write(self.w, condition, self.status, stmt.message)
+        self._leave()
+        self.w.open(holds)
+
+    def leave_if_failed(self) -> None:
+        """Append a return for when an assertion has failed elsewhere."""
+        assert self.status is not None
+        holds = assertions.write_look(self.w, self.status)
+        self._leave()
+        self.w.open(holds)
+
+    def _leave(self) -> None:
+        """End the block with the end of the function, where nothing may stay allocated."""
+        for pointer in self._blocks:
+            self.w.effect(self._release(pointer))
+        self.w.leave()
 
     # -- buffers ------------------------------------------------------------------------------
 
@@ -211,7 +248,9 @@ class Statements:
         rounded = w.pure(f"and i64 {padded}, {-ALIGNMENT}")
         pointer = w.value(self._heap_block(rounded))
         self.expressions.addresses.pointers[buffer] = pointer
+        self._blocks.append(pointer)
         self.write(stmt.body)
+        self._blocks.pop()
         self._start(stmt)
         w.effect(self._release(pointer))
 

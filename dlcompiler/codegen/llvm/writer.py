@@ -38,6 +38,7 @@ class Function:
         self._epilogue: list[tuple[str, int]] = []
         self._names: dict[str, int] = {"entry": 1}
         self._count = 0
+        self._leave = ""
         self._known: dict[str, str] = {}
         self._zero: str | None = None
         self._waste: str | None = None
@@ -128,6 +129,12 @@ class Function:
         """End the block with a conditional jump."""
         self.effect(f"br i1 {condition}, label %{then}, label %{otherwise}")
 
+    def leave(self) -> None:
+        """End the block with a jump to the end of the function."""
+        if not self._leave:
+            self._leave = self.name("leave")
+        self.jump(self._leave)
+
     def join(self, label: str, type_: str, incoming: Sequence[tuple[str, str]]) -> str:
         """Begin the block `label` with the value that came with each (value, predecessor)."""
         self.open(label)
@@ -147,6 +154,9 @@ class Function:
 
     def finished(self, linkage: str = "", attributes: str = "nounwind") -> list[tuple[str, int]]:
         """Return all lines of the function's text with the loop-IR line of each."""
+        if self._leave:
+            self.jump(self._leave)
+            self.open(self._leave)
         keyword = f"define {linkage} void" if linkage else "define void"
         head = f"{keyword} @{identifier(self.symbol)}({', '.join(self._parameters)})"
         return [
@@ -169,6 +179,8 @@ class Module:
     triple: str
     declarations: dict[str, str] = field(default_factory=dict)
     functions: list[list[tuple[str, int]]] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+    """Of assertions, in the order of their numbers from 1."""
 
     def declare(self, symbol: str, result: str, arguments: str, attributes: str = "") -> str:
         """Declare a function, once, and return it as an operand."""

@@ -1,0 +1,41 @@
+"""Assertions: where one fails, its number goes to the status, and the functions return.
+
+The status is a number in memory of the caller, so that calls at the same time do not meet. The
+first assertion that fails wins, also among threads; the others return at their next look.
+"""
+
+from __future__ import annotations
+
+from dlcompiler.codegen.llvm.writer import Function
+from dlcompiler.ir import Assert, Stmt, walk
+
+
+def are_in(stmt: Stmt) -> bool:
+    """Tell whether a statement contains assertions."""
+    return any(isinstance(node, Assert) for node in walk(stmt))
+
+
+def write(w: Function, condition: str, status: str, message: str) -> str:
+    """Append a check; the block for its failure is open then, and must end with a return.
+
+    Returns
+    -------
+    str
+        The label of the block that goes on where it holds.
+    """
+    w.module.messages.append(message)
+    number = len(w.module.messages)
+    holds, fails = w.name("holds"), w.name("fails")
+    w.branch(condition, holds, fails)
+    w.open(fails)
+    w.value(f"cmpxchg ptr {status}, i64 0, i64 {number} monotonic monotonic")
+    return holds
+
+
+def write_look(w: Function, status: str) -> str:
+    """Append a look at the status, in the same way as `write`."""
+    value = w.value(f"load atomic i64, ptr {status} monotonic, align 8")
+    holds, fails = w.name("holds"), w.name("failed")
+    w.branch(w.pure(f"icmp eq i64 {value}, 0"), holds, fails)
+    w.open(fails)
+    return holds

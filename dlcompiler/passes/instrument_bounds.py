@@ -1,0 +1,243 @@
+"""Check each access before it happens: an index outside its buffer stops the program.
+
+*Before*::
+
+    def main(A: float32[10], C: float32[8]):
+        for i in range(8):
+            C[i] = if_then_else(i >= 1, A[i - 1], 0.0)
+        C[0 : +8] = A[2 : +8]
+
+*After*::
+
+    def main(A: float32[10], C: float32[8]):
+        for i in range(8):
+            assert not i >= 1 or i - 1 >= 0 and i - 1 < 10, 'A[i - 1] is outside A[10]'
+            assert i >= 0 and i < 8, 'C[i] is outside C[8]'
+            C[i] = if_then_else(i >= 1, A[i - 1], 0.0)
+        assert 2 >= 0 and 2 < 10 and 9 >= 0 and 9 < 10, 'A[2 : +8] is outside A[10]'
+        assert 0 >= 0 and 0 < 8 and 7 >= 0 and 7 < 8, 'C[0 : +8] is outside C[8]'
+        C[0 : +8] = A[2 : +8]
+
+Nothing is assumed to be right, so nothing is left out because it can be proved. A load that may not
+be chosen is checked where it is; so are the lanes of a masked access. It comes last, so that it
+checks the program that becomes machine code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from dlcompiler import dtypes
+from dlcompiler.ir import (
+    Allocate,
+    Assert,
+    Binary,
+    Broadcast,
+    Buffer,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    For,
+    If,
+    IfThenElse,
+    Let,
+    Load,
+    Logical,
+    Not,
+    Prefetch,
+    PrimFunc,
+    Ramp,
+    Seq,
+    Stmt,
+    Store,
+    compare,
+    extent_expr,
+    format_expr,
+    index_const,
+    logical,
+    seq,
+    structural_key,
+)
+from dlcompiler.ir.expr import fold_index, lanes_of
+from dlcompiler.ir.rewrite import Node, children, map_children
+
+LANES_AT_ONCE = 8
+"""Checked by one assertion: a longer condition would be too deep; [lanes]."""
+
+
+def instrument_bounds(func: PrimFunc) -> PrimFunc:
+    """Put an assertion before each statement for everything that it loads or stores.
+
+    Parameters
+    ----------
+    func
+        Any function without vectorized loops: vector operations are checked as such.
+    """
+    return func.with_body(_instrumented(func.body))
+
+
+def _instrumented(stmt: Stmt) -> Stmt:
+    match stmt:
+        case For() | Let() | Allocate():
+            stmt = _with_checks(stmt, replace(stmt, body=_instrumented(stmt.body)))
+        case If(condition, then, otherwise):
+            rest = None if otherwise is None else _instrumented(otherwise)
+            stmt = _with_checks(stmt, If(condition, _instrumented(then), rest))
+        case Seq(statements):
+            return seq(_instrumented(statement) for statement in statements)
+        case Store() | Assert():
+            return _with_checks(stmt, stmt)
+        case Prefetch():
+            return stmt  # it reads nothing
+    return stmt
+
+
+def _with_checks(old: Stmt, new: Stmt) -> Stmt:
+    checks = list(_checks(old))
+    return seq((*checks, new)) if checks else new
+
+
+def _checks(stmt: Stmt) -> Iterator[Assert]:
+    """Yield an assertion for each different access of a statement, in the order they happen."""
+    search, done = _Search(), set()
+    for child in children(stmt):
+        if isinstance(child, Expr):
+            search.visit(child, ())
+    if isinstance(stmt, Store):
+        search.found.append(_Access(stmt.buffer, stmt.indices, stmt.predicate, ()))
+    for access in search.found:
+        if not access.indices:
+            continue
+        # Indices are short; what guards them may be too deep for a key.
+        indices = tuple(structural_key(index) for index in access.indices)
+        guards = (*access.guards, access.predicate)
+        key = (access.buffer, indices, tuple(map(id, guards)))
+        if key not in done:
+            done.add(key)
+            yield from (Assert(condition, access.message()) for condition in access.conditions())
+
+
+@dataclass(frozen=True)
+class _Access:
+    """An access that happens where all `guards` hold, each looked at only if those before do."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    predicate: Expr | None
+    guards: tuple[Expr, ...]
+
+    def message(self) -> str:
+        shape = ", ".join(str(extent) for extent in self.buffer.shape)
+        indices = ", ".join(format_expr(index) for index in self.indices)
+        name = self.buffer.name
+        return f"{name}[{indices}] is outside {name}[{shape}]"
+
+    def conditions(self) -> Iterator[Expr]:
+        """Yield conditions that together say that every lane that is on is inside."""
+        lanes = lanes_of(self.indices)
+        guards = self.guards if self.predicate is None else (*self.guards, self.predicate)
+        if not guards and all(_is_monotone(index) for index in self.indices):
+            numbers: Sequence[int] = sorted({0, lanes - 1})  # the others lie between
+        else:
+            numbers = range(lanes)
+        for first in range(0, len(numbers), LANES_AT_ONCE):
+            group = numbers[first : first + LANES_AT_ONCE]
+            yield logical("and", *(c for n in group for c in self.lane_conditions(n, guards)))
+
+    def lane_conditions(self, number: int, guards: tuple[Expr, ...]) -> list[Expr]:
+        lane = _Lane(number)
+        bounds: list[Expr] = []
+        for index, extent in zip(self.indices, self.buffer.shape, strict=True):
+            value = lane.of(index)
+            bounds += [compare("ge", value, 0), compare("lt", value, extent_expr(extent))]
+        if not guards:
+            return bounds
+        inside = logical("and", *bounds)
+        for guard in reversed(guards):
+            inside = Logical("or", Not(lane.of(guard)), inside)
+        return [inside]
+
+
+def _is_monotone(index: Expr) -> bool:
+    """Tell whether the lanes of an index lie between the first and the last."""
+    return dtypes.lanes(index.dtype) == 1 or isinstance(index, Ramp | Broadcast)
+
+
+class _Search:
+    """Finds the accesses of expressions, operands first."""
+
+    def __init__(self) -> None:
+        self.found: list[_Access] = []
+        self.seen: set[tuple[int, ...]] = set()
+
+    def visit(self, root: Expr, guards: tuple[Expr, ...]) -> None:
+        """Search an expression without recursion: it may be a sum of a thousand terms."""
+        stack: list[tuple[Expr, tuple[Expr, ...], bool]] = [(root, guards, False)]
+        while stack:
+            expr, guards, is_done = stack.pop()
+            key = (id(expr), *map(id, guards))
+            if is_done:
+                if isinstance(expr, Load):
+                    access = _Access(expr.buffer, expr.indices, expr.predicate, guards)
+                    self.found.append(access)
+            elif key not in self.seen:
+                self.seen.add(key)
+                stack.append((expr, guards, True))
+                stack.extend((*item, False) for item in reversed(_operands(expr, guards)))
+
+
+def _operands(expr: Expr, guards: tuple[Expr, ...]) -> list[tuple[Expr, tuple[Expr, ...]]]:
+    """Return the operands of an expression, each with what must hold before it is looked at."""
+    match expr:
+        case IfThenElse(condition, a, b):
+            yes, no = (*guards, condition), (*guards, Not(condition))
+            return [(condition, guards), (a, yes), (b, no)]
+        case Logical(op, a, b):
+            return [(a, guards), (b, (*guards, a if op == "and" else Not(a)))]
+    return [(child, guards) for child in children(expr) if isinstance(child, Expr)]
+
+
+class _Lane:
+    """One lane of vector expressions."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.memo: dict[int, tuple[Expr, Expr]] = {}
+
+    def of(self, expr: Expr) -> Expr:
+        if dtypes.lanes(expr.dtype) == 1:
+            return expr
+        known = self.memo.get(id(expr))
+        if known is None:
+            known = self.memo[id(expr)] = (expr, self.made(expr))
+        return known[1]
+
+    def made(self, expr: Expr) -> Expr:
+        match expr:
+            case Broadcast(value, _):
+                return value
+            case Ramp(base, stride, _):
+                return _sum(base, _product(stride, self.number))
+            case Cast(value, dtype):
+                return Cast(self.of(value), dtypes.element(dtype))
+            case Call(name, args, dtype):
+                return Call(name, tuple(self.of(arg) for arg in args), dtypes.element(dtype))
+        return map_children(expr, self.visit)
+
+    def visit(self, node: Node) -> Node:
+        assert isinstance(node, Expr)
+        return self.of(node)
+
+
+def _sum(a: Expr, b: Expr) -> Expr:
+    if isinstance(a, Const) and isinstance(b, Const):
+        return index_const(fold_index("add", int(a.value), int(b.value)))
+    return a if isinstance(b, Const) and b.value == 0 else Binary("add", a, b)
+
+
+def _product(a: Expr, factor: int) -> Expr:
+    if isinstance(a, Const):
+        return index_const(int(a.value) * factor)
+    return Binary("mul", a, index_const(factor))
