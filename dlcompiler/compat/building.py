@@ -9,10 +9,13 @@ from dlcompiler import pipeline
 from dlcompiler.compat.contexts import PassContext
 from dlcompiler.compat.missing import Named
 from dlcompiler.compat.modules import Module
+from dlcompiler.compat.notes import note
 from dlcompiler.compat.targets import resolve
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import PrimFunc
 from dlcompiler.schedule import Schedule
+from dlcompiler.schedule.state import AtRoot
+from dlcompiler.te import Tensor
 
 
 class IRModule(Named):
@@ -82,7 +85,7 @@ def lower(
         return inp
     if binds is not None:
         raise ScheduleError(f"lower {name}", "binds= is not part of dlcompiler yet")
-    arguments = _arguments(args, f"lower {name}")
+    arguments = _stored(inp, _arguments(args, f"lower {name}"))
     PassContext.check_current()
     func = pipeline.lower(inp, arguments, name=name, simple_mode=simple_mode)
     return IRModule(func, inp.fork(f"lowered {name}"), arguments)
@@ -123,6 +126,27 @@ def build(
     machine = resolve(target)
     PassContext.check_current()
     return Module(pipeline.build(inputs, _arguments(args, f"build {name}"), machine, name))
+
+
+def _stored(schedule: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Leave out tensors that are not stored as a whole: to print a program, classic code lists all.
+
+    What is computed inside a loop, or inlined, has no buffer that a caller could give. `build` does
+    refuse it, as it decides what a call takes.
+    """
+    if not isinstance(schedule, Schedule):
+        return args
+    inner = [
+        arg
+        for arg in args
+        if isinstance(arg, Tensor)
+        and (stage := schedule.state.find(arg)) is not None
+        and not isinstance(stage.attachment, AtRoot)
+    ]
+    if inner:
+        names = ", ".join(tensor.name for tensor in inner)
+        note(f"lower: {names} is computed inside another stage, and is no parameter", 4)
+    return tuple(arg for arg in args if arg not in inner)
 
 
 def _arguments(args: Any, operation: str) -> tuple[Any, ...]:

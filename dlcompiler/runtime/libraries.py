@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import dataclasses
 import hashlib
 import json
 import os
@@ -27,8 +28,9 @@ from typing import Any
 from dlcompiler.errors import DLCompilerError, UserError
 from dlcompiler.runtime import threads
 from dlcompiler.runtime.arguments import Param
-from dlcompiler.runtime.function import Function
+from dlcompiler.runtime.function import Code, Function
 from dlcompiler.runtime.llvm import Options, assembly, compile_ir, emit_object, optimize
+from dlcompiler.runtime.symbols import Check, Variable
 from dlcompiler.target.detect import host
 
 SCHEMA = 1
@@ -207,6 +209,21 @@ def refuse_untrusted(path: Path) -> None:
             f"load {path}", "others may write it", because="loading it runs its code",
             got=stat.filemode(facts.st_mode), hint=f"chmod go-w {path}",
         )  # fmt: skip
+    _refuse_open_folder(path)
+
+
+def _refuse_open_folder(path: Path) -> None:
+    """Refuse a file that others may replace: a sticky folder, as /tmp is, lets them not."""
+    folder = path.resolve().parent
+    facts = folder.stat()
+    by_all = facts.st_mode & stat.S_IWOTH
+    by_group = facts.st_mode & stat.S_IWGRP and facts.st_gid not in (os.getgid(), 0)
+    is_foreign = facts.st_uid not in (os.getuid(), 0)
+    if is_foreign or ((by_all or by_group) and not facts.st_mode & stat.S_ISVTX):
+        raise UserError(
+            f"load {path}", "others may replace it", because="loading it runs its code",
+            got=f"{stat.filemode(facts.st_mode)} {folder}", hint=f"chmod go-w {folder}",
+        )  # fmt: skip
 
 
 class SharedObject:
@@ -250,8 +267,7 @@ def _linked(path: Path) -> Function:
         raise UserError(f"load {path}", "not a shared object", got=str(error)) from error
     description = _parsed(data, path)
     _options(description).check()
-    module = SharedObject(library, description)
-    return Function(module, description["symbol"], _params(description), description["name"])
+    return _function(SharedObject(library, description), description)
 
 
 def _compiled(description: Mapping[str, Any], path: Path) -> Function:
@@ -259,7 +275,7 @@ def _compiled(description: Mapping[str, Any], path: Path) -> Function:
         module = compile_ir(description["text"], _here(description))
     except DLCompilerError as error:
         raise UserError(f"load {path}", "its code does not compile here", got=str(error)) from error
-    return Function(module, description["symbol"], _params(description), description["name"])
+    return _function(module, description)
 
 
 def _description(function: Function) -> dict[str, Any]:
@@ -268,10 +284,9 @@ def _description(function: Function) -> dict[str, Any]:
         "dlcompiler_library": SCHEMA,
         "name": function.name,
         "symbol": function.symbol,
-        "params": [
-            [param.name, list(param.shape), param.dtype, param.is_output]
-            for param in function.params
-        ],
+        "params": [dataclasses.asdict(param) for param in function.params],
+        "variables": [dataclasses.asdict(variable) for variable in function.variables],
+        "checks": [dataclasses.asdict(check) for check in function.checks],
         "triple": options.triple,
         "cpu": options.cpu,
         "features": list(options.features),
@@ -279,10 +294,18 @@ def _description(function: Function) -> dict[str, Any]:
     }
 
 
-def _params(description: Mapping[str, Any]) -> tuple[Param, ...]:
-    return tuple(
-        Param(name, tuple(shape), dtype, is_output)
-        for name, shape, dtype, is_output in description["params"]
+def _function(module: Code, description: Mapping[str, Any]) -> Function:
+    """Return the function that a description tells of."""
+    params = [
+        Param(**{**fields, "shape": tuple(fields["shape"])}) for fields in description["params"]
+    ]
+    return Function(
+        module,
+        description["symbol"],
+        params,
+        description["name"],
+        variables=[Variable(**fields) for fields in description["variables"]],
+        checks=[Check(**fields) for fields in description["checks"]],
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from dlcompiler.display import render
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis
+from dlcompiler.schedule.absent import Handle
 from dlcompiler.schedule.arguments import (
     has_axis,
     known_primitive,
@@ -78,7 +79,7 @@ class Attempt:
     result: Any = None
 
 
-class Schedule:
+class Schedule(Handle):
     """How to compute a tensor expression: a cursor in a history of immutable states.
 
     ``s[C]`` gives a stage to apply primitives to. Each call moves the cursor to a new state;

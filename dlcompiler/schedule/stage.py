@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis
+from dlcompiler.schedule.absent import Handle
 from dlcompiler.schedule.state import Inlined, StageState
 from dlcompiler.te import Operation, Tensor
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from dlcompiler.schedule.schedule import Schedule
 
 
-class Stage:
+class Stage(Handle):
     """A name that acts on the schedule's current state: ``s[C]``."""
 
     __slots__ = ("name", "schedule")

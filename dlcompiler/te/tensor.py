@@ -199,7 +199,8 @@ def _element(operand: Any, axes: tuple[Axis, ...], name: str) -> Any:
     """Return what stands for an operand of a whole-tensor operator at the point `axes`."""
     if isinstance(operand, Tensor):
         return operand[element_indices(operand.shape, axes)]
-    if isinstance(operand, Operators) and free_vars(as_expr(operand)):
+    is_expr = isinstance(operand, Operators)
+    if is_expr and any(not var.is_symbol for var in free_vars(as_expr(operand))):
         raise ExpressionError(
             name, "a whole tensor and an element of another computation cannot be combined",
             got=str(operand), hint="index the tensor inside te.compute: A[i, j]",

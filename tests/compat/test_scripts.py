@@ -11,7 +11,7 @@ FOLDER = Path(__file__).parent / "scripts"
 WAITING = {
     "batch_norm": "the auto-inline helpers",
     "pooling": "the auto-inline helpers",
-    "vector_add": "symbolic shapes",
+    "schedule_primitives_static": "pragma, storage_align, double_buffer, prefetch, set_scope",
 }
 """Script -> the feature of the core that it waits for."""
 

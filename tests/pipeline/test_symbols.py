@@ -174,6 +174,20 @@ def test_a_read_outside_is_refused_at_the_call():
     )
 
 
+def test_a_read_through_a_division_by_a_symbol_is_checked():
+    n, m, p, q = (te.var(name) for name in "nmpq")
+    A = te.placeholder((n, m), name="A")
+    B = te.compute((p, q), lambda i, j: A[(i * q + j) // m, (i * q + j) % m], name="B")
+    reshape = dlc.build(te.create_schedule(B.op), [A, B])
+    a = np.arange(12, dtype="float32").reshape(3, 4)
+    for shape in ((2, 6), (12, 1), (0, 7), (1, 5)):
+        b = np.empty(shape, "float32")
+        reshape(a, b)
+        np.testing.assert_array_equal(b, a.reshape(-1)[: b.size].reshape(shape))
+    with pytest.raises(CallError, match="outside dimension 0"):
+        reshape(a, np.empty((5, 4), "float32"))
+
+
 def test_an_index_that_is_inside_for_all_sizes_is_not_checked():
     n = te.var("n")
     A = te.placeholder((n + 3,), name="A")

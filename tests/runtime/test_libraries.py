@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dlcompiler import te
-from dlcompiler.errors import TargetError, UserError
+from dlcompiler.errors import CallError, TargetError, UserError
 from dlcompiler.pipeline import build
 from dlcompiler.runtime import libraries
 from dlcompiler.runtime.libraries import link_shared, load_library, save_library, save_object
@@ -68,6 +68,21 @@ def test_a_container(kernel, tmp_path):
     _check(load_library(tmp_path / "lib.bin"))
 
 
+@pytest.mark.parametrize("name", ["lib.bin", "lib.so"])
+def test_a_function_of_any_size(tmp_path, name):
+    n, shift = te.var("n"), te.var("shift", "float32")
+    A = te.placeholder((n + 1,), name="A")
+    B = te.compute((n,), lambda i: A[i] + A[i + 1] + shift, name="B")
+    save_library(build(create_schedule(B.op), [A, shift, B], name="pairs"), tmp_path / name)
+    loaded = load_library(tmp_path / name)
+    for size in (0, 1, 5):
+        a, b = np.arange(size + 1, dtype="float32"), np.empty(size, "float32")
+        loaded(a, 2.0, b)
+        np.testing.assert_array_equal(b, a[1:] + a[:-1] + 2)
+    with pytest.raises(CallError, match="shape"):
+        loaded(a, 2.0, np.empty(6, "float32"))
+
+
 def test_without_a_compiler(kernel, tmp_path, monkeypatch):
     monkeypatch.setattr(libraries, "c_compiler", lambda: None)
     written = save_library(kernel, tmp_path / "lib.so")
@@ -101,6 +116,17 @@ def test_files_that_others_may_write_are_refused(kernel, tmp_path, mode):
     path.chmod(mode)
     with pytest.raises(UserError, match="others may write it"):
         load_library(path)
+
+
+def test_folders_that_others_may_write_are_refused(kernel, tmp_path):
+    folder = tmp_path / "open"
+    folder.mkdir()
+    save_library(kernel, folder / "lib.bin")
+    folder.chmod(0o777)
+    with pytest.raises(UserError, match="others may replace it"):
+        load_library(folder / "lib.bin")
+    folder.chmod(0o1777)
+    _check(load_library(folder / "lib.bin"))
 
 
 def test_files_that_are_no_libraries_are_refused(kernel, tmp_path):

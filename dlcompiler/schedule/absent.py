@@ -1,0 +1,64 @@
+"""Primitives that are not here: asking a stage or a schedule for one says so, by name."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, NoReturn
+
+from dlcompiler.errors import ScheduleError
+
+LATER = {
+    "bind": "GPUs come in a later version",
+    "env_threads": "recurrences come in a later version",
+    "rolling_buffer": "circular buffers come in a later version",
+    "set_store_predicate": "GPUs come in a later version",
+    "tensorize": "tensor intrinsics come in a later version",
+    "create_group": "groups of stages come in a later version",
+}
+"""Primitive of classic TE -> why it is not here."""
+
+
+class AbsentPrimitive(ScheduleError, AttributeError):  # noqa: N818 - a state of this project
+    """A primitive that is not here; also an AttributeError, so that ``hasattr`` works."""
+
+
+class Handle:
+    """A stage or a schedule: what it lacks says its name."""
+
+    __slots__ = ()
+    name: str
+
+    if not TYPE_CHECKING:  # a type checker shall go on reporting what is not here
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name.startswith("_") or name == "name":
+                raise AttributeError(name)
+            refuse_absent(f"{type(self).__name__.lower()} {self.name}", name, dir(type(self)))
+
+
+def refuse_absent(owner: str, name: str, known: list[str]) -> NoReturn:
+    """Raise what says that an object has no such primitive.
+
+    Parameters
+    ----------
+    owner : str
+        What was asked: ``"stage C"``.
+    name : str
+        The primitive.
+    known : list of str
+        The names that the object has.
+
+    Raises
+    ------
+    AbsentPrimitive
+        Always.
+    """
+    if name in LATER:
+        raise AbsentPrimitive(
+            f"{name} of {owner}", f"{name} is not part of dlcompiler yet", because=LATER[name]
+        )
+    close = difflib.get_close_matches(name, known, n=1)
+    raise AbsentPrimitive(
+        f"{name} of {owner}", f"there is no {name}",
+        hint=f"did you mean {close[0]}?" if close else None,
+    )  # fmt: skip
