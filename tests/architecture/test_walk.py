@@ -22,10 +22,10 @@ NOTES = {
     "loop nests": "`lowering/nest.py` builds a loop for each leaf, the initialisation where the "
     "first reduction loop begins, and each guard at the outermost loop that knows it. The verifier "
     "and the race analysis look at this program.",
-    "simplify": "Index arithmetic takes its affine form, conditions that the ranges decide go away.",
+    "simplify": "Index arithmetic takes its affine form; conditions that are certain go away.",
     "partition": "The loop that holds the guard is cut: in the main part it holds for certain.",
     "vectorize": "A vectorized loop becomes operations on vectors, its variable a ramp (`: +8`).",
-    "simplify unrolled": "What vectors and unrolled copies left behind is folded; these lines change:",
+    "simplify unrolled": "What the copies left behind is folded; these lines change:",
 }
 
 
@@ -72,8 +72,8 @@ def _walk() -> str:
         "**LLVM text** (`codegen/llvm`). The inner loop of the main part; each instruction carries "
         "the line of the last program above that it belongs to:",
         _block("llvm", _inner_loop(dlc.build(s, args, "x86-64-avx2", "matmul").source)),
-        "**Machine code** (`runtime/llvm.py`). LLVM optimises the text for the target and links it; "
-        "`runtime/function.py` checks the arrays of a call and enters it. `verify` compares the "
+        "**Machine code** (`runtime/llvm.py`). LLVM optimises the text for the target and links "
+        "it; `runtime/function.py` checks the arrays of a call and enters it. `verify` compares the "
         "result with `te.evaluate`, and runs the loop IR in the interpreter.",
     ]
     filled = (part if part.startswith("```") else textwrap.fill(part, 100) for part in parts)
