@@ -579,6 +579,7 @@ def power(a: Any, b: Any) -> Expr:
     An integer to a power that is a Python int from 0 to 64 is the product of integers, which wraps;
     a float to the power 2 the product of floats. Else integers are converted to ``float32``.
     """
+    b = _python_number(b)
     if isinstance(b, int) and not isinstance(b, bool):
         base = as_expr(a)
         is_integer = dtypes.is_int(base.dtype) or dtypes.is_index(base.dtype)

@@ -203,6 +203,8 @@ def _problem(item: Expr) -> str | None:
             element = dtypes.element(a.dtype)
             if dtypes.is_bool(element) or (op in INTEGER_ONLY and dtypes.is_float(element)):
                 return f"{item} computes {op} of {element}"
+            if op in ("shl", "shr") and dtypes.is_index(element):
+                return f"{item} shifts an index"
         case Logical(_, value, _) | Not(value) if not dtypes.is_bool(value.dtype):
             return f"{item} joins {value.dtype}"
         case Select(condition, _, _) | IfThenElse(condition, _, _):

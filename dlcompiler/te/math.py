@@ -1,7 +1,8 @@
 """Functions of numbers; `dlcompiler.ir.functions` says what each gives.
 
-A function of floats takes integers too, converted to ``float32``. All take expressions, axes and
-numbers, and whole tensors, to which they apply element by element.
+A function of floats takes integers too, converted to ``float32``; of integers, `fmod` and the
+functions that round to whole numbers give integers. All take expressions, axes and numbers, and
+whole tensors, to which they apply element by element.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 from dlcompiler import dtypes
 from dlcompiler.errors import ExpressionError
-from dlcompiler.ir import Call, Expr, as_expr, cast, const
+from dlcompiler.ir import Call, Expr, as_expr, binary, cast, const
 from dlcompiler.ir.expr import promoted
 from dlcompiler.ir.functions import FUNCTIONS
 from dlcompiler.ir.operators import apply
@@ -226,7 +227,14 @@ def copysign(x: Any, y: Any) -> Any:
 
 def fmod(x: Any, y: Any) -> Any:
     """Return the remainder of `x` divided by `y` toward zero; exact, with the sign of `x`."""
-    return _call("fmod", x, y)
+    return apply("fmod", _fmod, x, y)
+
+
+def _fmod(x: Any, y: Any) -> Expr:
+    a, b = promoted(x, y)
+    if dtypes.is_float(a.dtype) or dtypes.is_bool(a.dtype):
+        return _call_of_numbers("fmod", a, b)
+    return binary("truncmod", a, b)
 
 
 def ldexp(x: Any, n: Any) -> Any:

@@ -12,7 +12,7 @@ from dlcompiler import dtypes
 from dlcompiler.ir import Var
 from dlcompiler.ir.specialize import extent_value
 from dlcompiler.te import PlaceholderOp, Tensor, post_order, symbols_of
-from tests.fuzz import chains, several, symbolic, templates
+from tests.fuzz import chains, scalars, several, symbolic, templates
 from tests.fuzz.choices import Choices
 from tests.fuzz.templates import Sizes
 
@@ -20,6 +20,7 @@ TEMPLATES: dict[str, Callable[[Sizes], Tensor | tuple[Tensor, ...]]] = {
     **templates.TEMPLATES,
     **several.TEMPLATES,
     **symbolic.TEMPLATES,
+    **scalars.TEMPLATES,
     **chains.TEMPLATES,
 }
 WEIGHTS = {"chain": 12, "groups": 2}
