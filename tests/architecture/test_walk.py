@@ -73,8 +73,8 @@ def _walk() -> str:
         "the line of the last program above that it belongs to:",
         _block("llvm", _inner_loop(dlc.build(s, args, "x86-64-avx2", "matmul").source)),
         "**Machine code** (`runtime/llvm.py`). LLVM optimises the text for the target and links "
-        "it; `runtime/function.py` checks the arrays of a call and enters it. `verify` compares the "
-        "result with `te.evaluate`, and runs the loop IR in the interpreter.",
+        "it; `runtime/function.py` checks the arrays of a call and enters it. `verify` compares "
+        "the result with `te.evaluate`, and runs the loop IR in the interpreter.",
     ]
     filled = (part if part.startswith("```") else textwrap.fill(part, 100) for part in parts)
     return "\n\n".join(filled) + "\n\n"
