@@ -89,7 +89,10 @@ class Access:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Accesses:
-    """The accesses of a function to the buffers that it writes, in the order of its text."""
+    """The accesses of a function to all but its inputs, in the order of its text.
+
+    The loads of a statement come before its store.
+    """
 
     func: PrimFunc
     loops: tuple[Loop, ...]
@@ -115,9 +118,9 @@ class Accesses:
 
 
 def collect_accesses(func: PrimFunc) -> Accesses:
-    """Return the accesses of a lowered function to the buffers that it writes.
+    """Return the accesses of a lowered function to the buffers that it writes or allocates.
 
-    Buffers that are only read cannot take part in a dependence and are left out.
+    Inputs cannot take part in a dependence and are left out.
     """
     return _Collector(func).run()
 
@@ -183,7 +186,8 @@ def _conjuncts(condition: Expr) -> Iterator[Expr]:
 class _Collector:
     def __init__(self, func: PrimFunc) -> None:
         self.func = func
-        self.written = {n.buffer for n in _statements(func.body) if isinstance(n, Store)}
+        made = (n for n in _statements(func.body) if isinstance(n, Store | Allocate))
+        self.written = {stmt.buffer for stmt in made}
         self.depths: dict[Buffer, int] = {}
         self.loops: list[Loop] = []
         self.items: list[Access] = []

@@ -17,14 +17,15 @@ PLDI 1992; the owner of an element is that of C. Koelbel and P. Mehrotra's owner
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from dlcompiler.analysis.accesses import Access, Loop
-from dlcompiler.arith import Affine, Analyzer, Interval
+from dlcompiler.analysis.guards import Guards
+from dlcompiler.arith import Affine, Analyzer
 from dlcompiler.arith.affine import AtomKey, Term, atom_key
-from dlcompiler.ir import Binary, Compare, Expr, Load, Var, walk
+from dlcompiler.ir import Binary, Expr, Load, Var, walk
 
 Recipe: TypeAlias = tuple[Hashable, ...]
 ZERO, ONE = Affine.of_constant(0), Affine.of_constant(1)
@@ -169,7 +170,7 @@ class _Reader:
         self.found: set[Recipe] = set()
         self.digits: dict[AtomKey, tuple[Expr, list[_Digit]]] = {}
         self.joined: set[AtomKey] = set()
-        self.bounds: list[tuple[Affine, Interval]] | None = None
+        self.guards = Guards(access.conditions, owners.analyzer)
 
     def read(self) -> set[Recipe]:
         """Return the recipes for the iteration."""
@@ -224,35 +225,13 @@ class _Reader:
             return (part, part)
         bounds = self.analyzer.bounds(part)
         if below is not None and below.is_constant and bounds.high - bounds.low >= below.constant:
-            bounds = self.guarded(part, bounds)
+            bounds = self.guards.narrow(part, bounds)
         if bounds.is_bounded:
             low, high = int(bounds.low), int(bounds.high)
             return Affine.of_constant(low), Affine.of_constant(high)
         over, expr = self.owners.moving, part.to_expr()
         least, most = analyzer.lower_bound(expr, over), analyzer.upper_bound(expr, over)
         return None if least is None or most is None else (least, most)
-
-    def guarded(self, part: Affine, plain: Interval) -> Interval:
-        """Return bounds of a sum of which some terms are bounded by a condition."""
-        if self.bounds is None:
-            self.bounds = list(_bounds(self.access.conditions, self.analyzer))
-        best = plain
-        for known, interval in self.bounds:
-            key, first = next(iter(known.terms.items()))
-            if key not in part.terms or part.terms[key].factor % first.factor:
-                continue
-            scale = part.terms[key].factor // first.factor
-            rest = part.plus(known, -scale)
-            if len(rest.terms) != len(part.terms) - len(known.terms):
-                continue
-            other, own = self.analyzer.bounds(rest), self.analyzer.bounds(known)
-            ends = (
-                max(own.low, interval.low) * scale,
-                min(own.high, interval.high) * scale,
-            )
-            low, high = min(ends) + other.low, max(ends) + other.high
-            best = Interval(max(best.low, low), min(best.high, high))
-        return best
 
     def known(self, atom: Expr, recipe: Recipe) -> None:
         """Note that an atom can be computed, and what follows from that."""
@@ -351,17 +330,3 @@ def _key(affine: Affine | None) -> Hashable:
     if affine is None or affine.is_constant:
         return affine and affine.constant
     return frozenset((k, term.factor) for k, term in affine.terms.items()), affine.constant
-
-
-def _bounds(conditions: Iterable[Expr], analyzer: Analyzer) -> Iterator[tuple[Affine, Interval]]:
-    """Yield the sums that conditions bound, without their constants."""
-    for condition in conditions:
-        match condition:
-            case Compare("lt" | "le" | "gt" | "ge" as op, a, b) if a.dtype == "index":
-                sum_ = analyzer.affine(a).plus(analyzer.affine(b), -1)
-                if not sum_.terms:
-                    continue
-                edge = -sum_.constant
-                below = Interval(-math.inf, edge - (op == "lt"))
-                above = Interval(edge + (op == "gt"), math.inf)
-                yield Affine(sum_.terms), below if op in ("lt", "le") else above

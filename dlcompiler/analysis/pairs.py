@@ -13,7 +13,7 @@ EC-15 (1966), for the conditions under which iterations may run in any order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -104,7 +104,7 @@ def find_meeting(
     Witness, Doubt or None
         None if there are provably none.
     """
-    pair = _Pair(loop, first, second, analyzer)
+    pair = _Pair(first, second, first.loops.index(loop), analyzer)
     pair.state()
     found = pair.solve()
     if not with_distance or not isinstance(found, Witness):
@@ -112,14 +112,67 @@ def find_meeting(
     return replace(found, distance=pair.constant_distance(found))
 
 
-class _Pair:
-    """Two accesses, the second in a later iteration of `loop` than the first."""
+def may_write(
+    write: Access,
+    element: Sequence[int],
+    values: Mapping[Loop, int] | None,
+    before: bool,
+    analyzer: Analyzer,
+) -> bool:
+    """Tell whether a store may have written an element before a point of the program.
 
-    def __init__(self, loop: Loop, first: Access, second: Access, analyzer: Analyzer) -> None:
-        self.loop = loop
+    Parameters
+    ----------
+    write
+        The store.
+    element
+        The element's index.
+    values
+        The loops around the point, outermost first, with their values there; None for the end.
+    before
+        Whether the store stands before the point in the text.
+    analyzer
+        Knows the range of each variable.
+
+    Returns
+    -------
+    bool
+        False only if it provably has not.
+    """
+    pair = _Pair(write, write, len(write.loops), analyzer)
+    require = pair.system.require
+    for index, place in zip(write.indices, element, strict=True):
+        require(Zero(pair.value(index, FIRST).plus(ONE, -place)))
+    for condition in write.conditions:
+        require(pair.condition(condition, FIRST))
+    for loop in write.loops:
+        pair.variable(loop.var, FIRST)
+    if values is not None:
+        shared = [loop for own, loop in zip(write.loops, values, strict=False) if own is loop]
+        ahead = [pair.variable(loop.var, FIRST).plus(ONE, -values[loop]) for loop in shared]
+        for difference in ahead[: write.shared_from]:
+            require(Zero(difference))
+        require(_is_before(ahead[write.shared_from :], before))
+    return pair.system.solve() is not None
+
+
+def _is_before(differences: Sequence[Linear], or_equal: bool) -> Formula:
+    """Return that the first of `differences` that is not 0 is negative, or all are 0."""
+    result: Formula = TRUE if or_equal else FALSE
+    for difference in reversed(differences):
+        less = AtLeast(Linear({}, -1).plus(difference, -1))
+        result = Any((less, All((Zero(difference), result))))
+    return result
+
+
+class _Pair:
+    """Two accesses in different iterations of the loop that has `depth` others around it."""
+
+    def __init__(self, first: Access, second: Access, depth: int, analyzer: Analyzer) -> None:
         self.accesses = (first, second)
+        self.depth = depth
+        self.loop = first.loops[depth] if depth < len(first.loops) else None
         self.analyzer = analyzer
-        self.depth = first.loops.index(loop)
         self.loops = tuple({x.var: x for x in access.loops} for access in self.accesses)
         outside = {x.var for x in first.loops[: self.depth]}
         self.moving = {x.var for access in self.accesses for x in access.loops} - outside
@@ -129,7 +182,8 @@ class _Pair:
         self.distance = ONE
 
     def state(self) -> None:
-        """Write down the system."""
+        """Write down the system: the second access is in a later iteration."""
+        assert self.loop is not None
         self.distance = self.variable(self.loop.var, SECOND).plus(
             self.variable(self.loop.var, FIRST), -1
         )
@@ -146,6 +200,7 @@ class _Pair:
 
     def constant_distance(self, witness: Witness) -> int | None:
         """Return the distance of all solutions; None if they differ, or it is not known."""
+        assert self.loop is not None
         first, second = witness.first[self.loop], witness.second[self.loop]
         rest = self.distance.plus(Linear({}, second - first), -1)
         self.system.require(_comparison("ne", rest))

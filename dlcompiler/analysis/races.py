@@ -156,16 +156,17 @@ def _reason(conflict: Dependence) -> Iterator[str]:
         yield f"iterations of {var} may meet in {conflict.buffer.name}: {conflict.doubt}"
         return
     element = format_element(conflict.buffer, witness.element)
-    yield f"{element} is {_did(conflict.source)} at {_values(witness.first)}"
-    where = f", where {_values(witness.symbols)}" if witness.symbols else ""
-    yield f"and {_did(conflict.sink)} at {_values(witness.second)}{where}"
+    yield f"{element} is {_did(conflict.source)} at {format_values(witness.first)}"
+    where = f", where {format_values(witness.symbols)}" if witness.symbols else ""
+    yield f"and {_did(conflict.sink)} at {format_values(witness.second)}{where}"
 
 
 def _did(access: Access) -> str:
     return "written" if access.is_write else "read"
 
 
-def _values(values: Mapping[Loop, int] | Mapping[Var, int]) -> str:
+def format_values(values: Mapping[Loop, int] | Mapping[Var, int]) -> str:
+    """Return variables with their values, such as ``i=0, j=3``."""
     names = ((key.name if isinstance(key, Var) else key.var.name) for key in values)
     return ", ".join(f"{name}={value}" for name, value in zip(names, values.values(), strict=True))
 

@@ -98,6 +98,7 @@ class Points:
     found: list[Point] = field(default_factory=list)
     loops: list[tuple[For, ...]] = field(default_factory=list)
     depths: dict[Buffer, int] = field(default_factory=dict)
+    inputs: frozenset[Buffer] = frozenset()
 
     def stmt(self, stmt: Stmt, loops: tuple[For, ...], conditions: tuple[Expr, ...]) -> None:
         match stmt:
@@ -148,7 +149,7 @@ class Points:
 
 def points(func: PrimFunc) -> Points:
     """Return the accesses of a program."""
-    result = Points()
+    result = Points(inputs=frozenset(func.params) - frozenset(func.outputs))
     result.stmt(func.body, (), ())
     return result
 
@@ -186,3 +187,48 @@ def _same_outside(depth: int, relation: str) -> isl.Map:
     same = " and ".join(f"{a} = {b}" for a, b in zip(first[:-1], second[:-1], strict=True))
     condition = f"{first[-1]} {relation} {second[-1]}" + (f" and {same}" if same else "")
     return isl.Map(f"{{ [{', '.join(first)}] -> [{', '.join(second)}] : {condition} }}")
+
+
+def unwritten_reads(program: Points) -> Iterator[tuple[Point, isl.Set]]:
+    """Yield the loads that may come before a store to what they read, and from which points."""
+    for place, read in enumerate(program.found):
+        if read.is_write or read.buffer in program.inputs:
+            continue
+        depth = len(read.loops)
+        points = read.relation(depth)
+        missing = points.domain()
+        for other, store in enumerate(program.found):
+            if not store.is_write or store.buffer is not read.buffer:
+                continue
+            meet = points.apply_range(store.relation(len(store.loops)).reverse())
+            missing -= (meet & _after(read, store, other < place)).domain()
+        yield read, missing
+
+
+def _after(read: Point, store: Point, is_later: bool) -> isl.Map:
+    """Return {values of the load's loops -> those of the store's} where the load comes later."""
+    first, second = (
+        [f"{name}{n}" for n in range(len(point.loops))]
+        for name, point in zip("rs", (read, store), strict=True)
+    )
+    shared = 0
+    while shared < min(len(first), len(second)) and read.loops[shared] is store.loops[shared]:
+        shared += 1
+    own = store.allocated_in
+    same = [f"{a} = {b}" for a, b in zip(first, second, strict=False)]
+    cases = [" and ".join([*same[:n], f"{second[n]} < {first[n]}"]) for n in range(own, shared)]
+    if is_later:
+        cases.append(" and ".join(same[:shared]) or "1 = 1")
+    condition = " or ".join(f"({case})" for case in cases) or "1 = 0"
+    return isl.Map(f"{{ [{', '.join(first)}] -> [{', '.join(second)}] : {condition} }}")
+
+
+def unwritten_elements(program: Points, output: Buffer) -> isl.Set:
+    """Return the elements of an output that nothing writes."""
+    bounds = [f"0 <= e{n} < {extent}" for n, extent in enumerate(output.shape)]
+    names = ", ".join(f"e{n}" for n in range(len(output.shape)))
+    missing = isl.Set(f"{{ [{names}] : {' and '.join(bounds) or '1 = 1'} }}")
+    for point in program.found:
+        if point.is_write and point.buffer is output:
+            missing -= point.relation(len(point.loops)).range()
+    return missing

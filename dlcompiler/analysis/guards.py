@@ -1,0 +1,57 @@
+"""What the conditions of an access say about the sums in its indices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+
+from dlcompiler.arith import Affine, Analyzer, Interval
+from dlcompiler.ir import Compare, Expr
+
+
+class Guards:
+    """The sums that conditions bound: of ``i*4 + j < 10`` it is ``i*4 + j``."""
+
+    def __init__(self, conditions: Sequence[Expr], analyzer: Analyzer) -> None:
+        self.conditions = conditions
+        self.analyzer = analyzer
+
+    @cached_property
+    def bounds(self) -> list[tuple[Affine, Interval]]:
+        """The sums, without their constants, and what they stay in."""
+        return list(_bounds(self.conditions, self.analyzer))
+
+    def narrow(self, part: Affine, plain: Interval) -> Interval:
+        """Return what `part`, known to stay in `plain`, stays in where the conditions hold."""
+        best = plain
+        for known, interval in self.bounds if self.conditions else ():
+            key, first = next(iter(known.terms.items()))
+            if key not in part.terms or part.terms[key].factor % first.factor:
+                continue
+            scale = part.terms[key].factor // first.factor
+            rest = part.plus(known, -scale)
+            if len(rest.terms) != len(part.terms) - len(known.terms):
+                continue
+            other, own = self.analyzer.bounds(rest), self.analyzer.bounds(known)
+            ends = (
+                max(own.low, interval.low) * scale,
+                min(own.high, interval.high) * scale,
+            )
+            low, high = min(ends) + other.low, max(ends) + other.high
+            best = Interval(max(best.low, low), min(best.high, high))
+        return best
+
+
+def _bounds(conditions: Iterable[Expr], analyzer: Analyzer) -> Iterator[tuple[Affine, Interval]]:
+    """Yield the sums that conditions bound, without their constants."""
+    for condition in conditions:
+        match condition:
+            case Compare("lt" | "le" | "gt" | "ge" as op, a, b) if a.dtype == "index":
+                sum_ = analyzer.affine(a).plus(analyzer.affine(b), -1)
+                if not sum_.terms:
+                    continue
+                edge = -sum_.constant
+                below = Interval(-math.inf, edge - (op == "lt"))
+                above = Interval(edge + (op == "gt"), math.inf)
+                yield Affine(sum_.terms), below if op in ("lt", "le") else above

@@ -1,0 +1,208 @@
+"""Initialisation: elements that are read before they are written, outputs not written in full.
+
+The answer for a load is *safe*, when one store before it covers all that it reads, *violated*, with
+a point of the program and an element that no store can have written by then, or *unknown*::
+
+    def main(A: float32[8], C: float32[7]):        initialisation of main: 1 of 2 violated
+        allocate T: float32[8]                       C is written: safe
+        for i in range(7):                           T is read: violated
+            T[i] = A[i]                                T[7] is read at j=6, but not written before
+        for j in range(7):
+            C[j] = T[j + 1]
+
+Safe comes from boxes (`coverage`); violated from corners of what is read, each of which is compared
+with every store by the search of `pairs`. The iterations of a parallel loop count as in order: what
+depends on their order is a race.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dlcompiler.analysis.accesses import Access, Loop, collect_accesses
+from dlcompiler.analysis.coverage import covered_box
+from dlcompiler.analysis.guards import Guards
+from dlcompiler.analysis.pairs import may_write
+from dlcompiler.analysis.races import ORDER, Status, format_element, format_values
+from dlcompiler.analysis.values import DataDependent, evaluate
+from dlcompiler.arith import Affine
+from dlcompiler.ir import Buffer, PrimFunc
+
+MAX_POINTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Unwritten:
+    """An element that is needed but not written."""
+
+    element: tuple[int, ...]
+    point: Mapping[Loop, int]
+    """The loops around the load, with their values; empty at the end of the program."""
+
+
+@dataclass(frozen=True, slots=True)
+class BufferVerdict:
+    """Whether what a load reads is written before; without a load, whether an output is."""
+
+    buffer: Buffer
+    read: Access | None
+    status: Status
+    witness: Unwritten | None = None
+
+    def __str__(self) -> str:
+        line = f"{self.buffer.name} is {'read' if self.read else 'written'}: {self.status}"
+        if self.witness is None:
+            return line
+        element = format_element(self.buffer, self.witness.element)
+        if self.read is None:
+            return f"{line}\n  {element} is never written"
+        at = f" at {format_values(self.witness.point)}" if self.witness.point else ""
+        return f"{line}\n  {element} is read{at}, but not written before"
+
+
+@dataclass(frozen=True, slots=True)
+class InitialisationReport:
+    """The verdicts on all outputs, and on all loads of what the program itself writes."""
+
+    name: str
+    verdicts: tuple[BufferVerdict, ...]
+
+    @property
+    def status(self) -> Status:
+        """The worst of the verdicts."""
+        return max((v.status for v in self.verdicts), key=ORDER.index, default="safe")
+
+    def __str__(self) -> str:
+        count, bad = len(self.verdicts), [v for v in self.verdicts if v.status != "safe"]
+        told = f"{len(bad)} of {count} not shown" if bad else f"all {count} safe"
+        violated = sum(v.status == "violated" for v in bad)
+        told = f"{violated} of {count} violated" if violated else told
+        lines = [f"initialisation of {self.name}: {told}"]
+        for verdict in self.verdicts:
+            lines += [f"  {line}" for line in str(verdict).splitlines()]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def analyze_initialisation(func: PrimFunc) -> InitialisationReport:
+    """Tell whether a function reads only what it has written, and writes its outputs in full.
+
+    Parameters
+    ----------
+    func
+        A lowered function. Its outputs count as not written when it begins.
+
+    Returns
+    -------
+    InitialisationReport
+    """
+    return InitialisationReport(func.name, tuple(_Checker(func).verdicts()))
+
+
+class _Checker:
+    def __init__(self, func: PrimFunc) -> None:
+        self.func = func
+        accesses = collect_accesses(func)
+        self.items = list(enumerate(accesses.items))
+        self.analyzer = accesses.analyzer()
+
+    def verdicts(self) -> Iterator[BufferVerdict]:
+        for output in self.func.outputs:
+            yield self.output(output)
+        seen: set[tuple[int, ...]] = set()
+        for position, read in self.items:
+            place = _ids((read.buffer, *read.indices, *read.conditions, *read.loops))
+            if not read.is_write and place not in seen:
+                seen.add(place)
+                yield self.read(position, read)
+
+    def stores_to(self, buffer: Buffer) -> list[tuple[int, Access]]:
+        return [(n, a) for n, a in self.items if a.is_write and a.buffer is buffer]
+
+    def output(self, buffer: Buffer) -> BufferVerdict:
+        stores = self.stores_to(buffer)
+        if not all(isinstance(extent, int) for extent in buffer.shape):
+            return BufferVerdict(buffer, None, "unknown")
+        shape = buffer.static_shape
+        if 0 in shape:
+            return BufferVerdict(buffer, None, "safe")
+        nothing = Guards((), self.analyzer)
+        ends = [(Affine.of_constant(0), Affine.of_constant(n - 1)) for n in shape]
+        for _, store in stores:
+            box = covered_box(store, (), (), self.analyzer)
+            if box is not None and all(
+                sweep.has(end, nothing, self.analyzer)
+                for sweep, pair in zip(box, ends, strict=True)
+                for end in pair
+            ):
+                return BufferVerdict(buffer, None, "safe")
+        for corner in _corners(shape):
+            if not any(may_write(store, corner, None, True, self.analyzer) for _, store in stores):
+                return BufferVerdict(buffer, None, "violated", Unwritten(corner, {}))
+        return BufferVerdict(buffer, None, "unknown")
+
+    def read(self, position: int, read: Access) -> BufferVerdict:
+        stores = self.stores_to(read.buffer)
+        if any(n < position and self.covers(store, read) for n, store in stores):
+            return BufferVerdict(read.buffer, read, "safe")
+        for values in self.points(read):
+            at = {loop.var: value for loop, value in values.items()}
+            try:
+                if not all(evaluate(condition, at) for condition in read.conditions):
+                    continue
+                element = tuple(evaluate(index, at) for index in read.indices)
+            except DataDependent:
+                continue
+            if not any(
+                may_write(store, element, values, n < position, self.analyzer)
+                for n, store in stores
+            ):
+                unwritten = Unwritten(element, values)
+                return BufferVerdict(read.buffer, read, "violated", unwritten)
+        return BufferVerdict(read.buffer, read, "unknown")
+
+    def covers(self, store: Access, read: Access) -> bool:
+        pairs = zip(store.loops, read.loops, strict=False)
+        shared = [a for a, b in itertools.takewhile(lambda pair: pair[0] is pair[1], pairs)]
+        box = covered_box(store, shared, read.conditions, self.analyzer)
+        if box is None:
+            return False
+        guards = Guards(read.conditions, self.analyzer)
+        indices = (self.analyzer.affine(index) for index in read.indices)
+        return all(
+            sweep.has(index, guards, self.analyzer)
+            for sweep, index in zip(box, indices, strict=True)
+        )
+
+    def points(self, read: Access) -> Iterator[dict[Loop, int]]:
+        """Yield points of the loops around a load: all of few, else corners."""
+        sizes = [loop.size for loop in read.loops]
+        if any(size is None for size in sizes):
+            return
+        known = [size for size in sizes if size is not None]
+        for point in _corners(known):
+            yield dict(zip(read.loops, point, strict=True))
+
+
+def _corners(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Yield the points of a small box; of a large one corners, and points beside them."""
+    total = 1
+    for size in sizes:
+        total *= size
+    if total <= MAX_POINTS:
+        yield from itertools.product(*(range(size) for size in sizes))
+        return
+    first, last = tuple(0 for _ in sizes), tuple(size - 1 for size in sizes)
+    yield last
+    yield first
+    for n, size in enumerate(sizes):
+        yield (*first[:n], size - 1, *first[n + 1 :])
+        yield (*last[:n], 0, *last[n + 1 :])
+
+
+def _ids(items: Sequence[object]) -> tuple[int, ...]:
+    return tuple(id(item) for item in items)
