@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -98,23 +98,14 @@ class Accesses:
     loops: tuple[Loop, ...]
     """Without the lanes of stores that plainly store to an element each."""
     items: tuple[Access, ...]
-    ranges: Mapping[Var, Interval]
-    """What each variable stays in: a variable of two loops has what covers both."""
-    extents: Mapping[Var, Expr]
-    """The extent of the loops' variables where it is no number."""
+    shared: Mapping[Loop, Mapping[Buffer, Sequence[Access]]]
+    """For each loop, the accesses inside it to buffers that its iterations share."""
+    analyzer: Analyzer
+    """Knows the range of each variable: of one that two loops share, what covers both."""
 
-    def analyzer(self) -> Analyzer:
-        """Return what knows the loops' ranges."""
-        return Analyzer(self.ranges, self.extents)
-
-    def shared_in(self, loop: Loop) -> Mapping[Buffer, list[Access]]:
+    def shared_in(self, loop: Loop) -> Mapping[Buffer, Sequence[Access]]:
         """Return the accesses inside `loop` to buffers that its iterations share."""
-        groups: dict[Buffer, list[Access]] = {}
-        for access in self.items:
-            for depth, around in enumerate(access.loops):
-                if around is loop and access.shared_from <= depth:
-                    groups.setdefault(access.buffer, []).append(access)
-        return groups
+        return self.shared.get(loop, {})
 
 
 def collect_accesses(func: PrimFunc) -> Accesses:
@@ -176,6 +167,8 @@ def _conjuncts(condition: Expr) -> Iterator[Expr]:
             yield from _conjuncts(b)
         case Call("likely", (inner,), _):
             yield from _conjuncts(inner)
+        case Not(Call("likely", (inner,), _)):
+            yield from _conjuncts(Not(inner))
         case Not(Logical("or", a, b)):
             yield from _conjuncts(Not(a))
             yield from _conjuncts(Not(b))
@@ -196,7 +189,15 @@ class _Collector:
 
     def run(self) -> Accesses:
         self.stmt(self.func.body, _Place())
-        return Accesses(self.func, tuple(self.loops), tuple(self.items), self.ranges, self.extents)
+        analyzer = Analyzer(self.ranges, self.extents)
+        return Accesses(self.func, tuple(self.loops), tuple(self.items), self.shared(), analyzer)
+
+    def shared(self) -> dict[Loop, dict[Buffer, list[Access]]]:
+        groups: dict[Loop, dict[Buffer, list[Access]]] = {}
+        for access in self.items:
+            for loop in access.loops[access.shared_from :]:
+                groups.setdefault(loop, {}).setdefault(access.buffer, []).append(access)
+        return groups
 
     def stmt(self, stmt: Stmt, place: _Place) -> None:  # noqa: C901 - one case per node
         match stmt:

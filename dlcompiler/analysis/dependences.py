@@ -66,13 +66,12 @@ def dependences(func: PrimFunc) -> tuple[Dependence, ...]:
         For each loop, outermost first: one for each kind and pair of accesses.
     """
     accesses = collect_accesses(func)
-    analyzer = accesses.analyzer()
     return tuple(
         dependence
         for loop in accesses.loops
         if loop.kind != "lanes"
         for group in accesses.shared_in(loop).values()
-        for dependence in carried(loop, group, analyzer, with_distance=True)
+        for dependence in carried(loop, group, accesses.analyzer, with_distance=True)
     )
 
 

@@ -3,7 +3,7 @@
 The answer for a load is *safe*, when one store before it covers all that it reads, *violated*, with
 a point of the program and an element that no store can have written by then, or *unknown*::
 
-    def main(A: float32[8], C: float32[7]):        initialisation of main: 1 of 2 violated
+    def main(A: float32[8], C: float32[7]):        initialisation of main: violated
         allocate T: float32[8]                       C is written: safe
         for i in range(7):                           T is read: violated
             T[i] = A[i]                                T[7] is read at j=6, but not written before
@@ -18,10 +18,11 @@ depends on their order is a race.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dlcompiler.analysis.accesses import Access, Loop, collect_accesses
+from dlcompiler.analysis.accesses import Access, Accesses, Loop, collect_accesses
 from dlcompiler.analysis.coverage import covered_box
 from dlcompiler.analysis.guards import Guards
 from dlcompiler.analysis.pairs import may_write
@@ -30,7 +31,7 @@ from dlcompiler.analysis.values import DataDependent, evaluate
 from dlcompiler.arith import Affine
 from dlcompiler.ir import Buffer, PrimFunc
 
-MAX_POINTS = 64
+MAX_POINTS = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +52,20 @@ class BufferVerdict:
     status: Status
     witness: Unwritten | None = None
 
-    def __str__(self) -> str:
-        line = f"{self.buffer.name} is {'read' if self.read else 'written'}: {self.status}"
+    @property
+    def reason(self) -> str:
+        """Which element is not written; '' where none is known."""
         if self.witness is None:
-            return line
+            return ""
         element = format_element(self.buffer, self.witness.element)
         if self.read is None:
-            return f"{line}\n  {element} is never written"
+            return f"{element} is never written"
         at = f" at {format_values(self.witness.point)}" if self.witness.point else ""
-        return f"{line}\n  {element} is read{at}, but not written before"
+        return f"{element} is read{at}, but not written before"
+
+    def __str__(self) -> str:
+        line = f"{self.buffer.name} is {'read' if self.read else 'written'}: {self.status}"
+        return f"{line}\n  {self.reason}" if self.witness else line
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +80,13 @@ class InitialisationReport:
         """The worst of the verdicts."""
         return max((v.status for v in self.verdicts), key=ORDER.index, default="safe")
 
+    @property
+    def violations(self) -> tuple[BufferVerdict, ...]:
+        """The loads and outputs of which an element is shown not to be written."""
+        return tuple(v for v in self.verdicts if v.status == "violated")
+
     def __str__(self) -> str:
-        count, bad = len(self.verdicts), [v for v in self.verdicts if v.status != "safe"]
-        told = f"{len(bad)} of {count} not shown" if bad else f"all {count} safe"
-        violated = sum(v.status == "violated" for v in bad)
-        told = f"{violated} of {count} violated" if violated else told
-        lines = [f"initialisation of {self.name}: {told}"]
+        lines = [f"initialisation of {self.name}: {self.status}"]
         for verdict in self.verdicts:
             lines += [f"  {line}" for line in str(verdict).splitlines()]
         return "\n".join(lines)
@@ -100,15 +107,29 @@ def analyze_initialisation(func: PrimFunc) -> InitialisationReport:
     -------
     InitialisationReport
     """
-    return InitialisationReport(func.name, tuple(_Checker(func).verdicts()))
+    return initialisation_of(collect_accesses(func))
+
+
+def initialisation_of(accesses: Accesses, *, max_points: int = MAX_POINTS) -> InitialisationReport:
+    """Tell the same as `analyze_initialisation` from the accesses of a function.
+
+    What could not be shown to be safe is searched at `max_points` points at most for a proof that
+    it is not.
+    """
+    checker = _Checker(accesses, max_points)
+    return InitialisationReport(accesses.func.name, tuple(checker.verdicts()))
 
 
 class _Checker:
-    def __init__(self, func: PrimFunc) -> None:
-        self.func = func
-        accesses = collect_accesses(func)
+    def __init__(self, accesses: Accesses, max_points: int) -> None:
+        self.func = accesses.func
         self.items = list(enumerate(accesses.items))
-        self.analyzer = accesses.analyzer()
+        self.analyzer = accesses.analyzer
+        self.max_points = max_points
+        self.stores: dict[Buffer, list[tuple[int, Access]]] = {}
+        for position, access in self.items:
+            if access.is_write:
+                self.stores.setdefault(access.buffer, []).append((position, access))
 
     def verdicts(self) -> Iterator[BufferVerdict]:
         for output in self.func.outputs:
@@ -120,11 +141,8 @@ class _Checker:
                 seen.add(place)
                 yield self.read(position, read)
 
-    def stores_to(self, buffer: Buffer) -> list[tuple[int, Access]]:
-        return [(n, a) for n, a in self.items if a.is_write and a.buffer is buffer]
-
     def output(self, buffer: Buffer) -> BufferVerdict:
-        stores = self.stores_to(buffer)
+        stores = self.stores.get(buffer, [])
         if not all(isinstance(extent, int) for extent in buffer.shape):
             return BufferVerdict(buffer, None, "unknown")
         shape = buffer.static_shape
@@ -140,13 +158,13 @@ class _Checker:
                 for end in pair
             ):
                 return BufferVerdict(buffer, None, "safe")
-        for corner in _corners(shape):
+        for corner in itertools.islice(_corners(shape), self.max_points):
             if not any(may_write(store, corner, None, True, self.analyzer) for _, store in stores):
                 return BufferVerdict(buffer, None, "violated", Unwritten(corner, {}))
         return BufferVerdict(buffer, None, "unknown")
 
     def read(self, position: int, read: Access) -> BufferVerdict:
-        stores = self.stores_to(read.buffer)
+        stores = self.stores.get(read.buffer, [])
         if any(n < position and self.covers(store, read) for n, store in stores):
             return BufferVerdict(read.buffer, read, "safe")
         for values in self.points(read):
@@ -184,20 +202,19 @@ class _Checker:
         if any(size is None for size in sizes):
             return
         known = [size for size in sizes if size is not None]
-        for point in _corners(known):
+        for point in itertools.islice(_corners(known), self.max_points):
             yield dict(zip(read.loops, point, strict=True))
 
 
 def _corners(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
     """Yield the points of a small box; of a large one corners, and points beside them."""
-    total = 1
-    for size in sizes:
-        total *= size
-    if total <= MAX_POINTS:
+    last, first = tuple(size - 1 for size in sizes), tuple(0 for _ in sizes)
+    if math.prod(sizes) == 0:
+        return
+    yield last
+    if math.prod(sizes) <= MAX_POINTS:
         yield from itertools.product(*(range(size) for size in sizes))
         return
-    first, last = tuple(0 for _ in sizes), tuple(size - 1 for size in sizes)
-    yield last
     yield first
     for n, size in enumerate(sizes):
         yield (*first[:n], size - 1, *first[n + 1 :])

@@ -38,6 +38,7 @@ from dlcompiler.arith import Affine, Analyzer
 from dlcompiler.arith.affine import AtomKey, atom_key
 from dlcompiler.ir import (
     Binary,
+    Call,
     Compare,
     Const,
     Expr,
@@ -388,6 +389,8 @@ class _Pair:
                 return TRUE if bool(value) != negated else FALSE
             case Not(value):
                 return self.condition(value, side, negated=not negated)
+            case Call("likely", (value,), _):
+                return self.condition(value, side, negated=negated)
             case Logical(op, a, b):
                 parts = tuple(self.condition(x, side, negated=negated) for x in (a, b))
                 return All(parts) if (op == "and") != negated else Any(parts)

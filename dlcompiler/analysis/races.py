@@ -29,7 +29,6 @@ from dlcompiler.analysis.accesses import (
     has_concurrent_loops,
 )
 from dlcompiler.analysis.dependences import Dependence, carried
-from dlcompiler.arith import Analyzer
 from dlcompiler.ir import Buffer, For, PrimFunc, Store, Var
 from dlcompiler.ir.printer import format_store
 
@@ -127,27 +126,30 @@ def analyze_races(func: PrimFunc) -> RaceReport:
     """
     if not has_concurrent_loops(func):
         return RaceReport(func.name, ())
-    accesses = collect_accesses(func)
-    analyzer = accesses.analyzer()
-    verdicts = [_verdict(loop, accesses, analyzer) for loop in accesses.loops if loop.is_concurrent]
-    is_shown = lambda v: v.loop.kind != "lanes" or v.status != "safe"  # noqa: E731
-    return RaceReport(func.name, tuple(filter(is_shown, verdicts)))
+    return races_of(collect_accesses(func))
 
 
-def _verdict(loop: Loop, accesses: Accesses, analyzer: Analyzer) -> LoopVerdict:
+def races_of(accesses: Accesses) -> RaceReport:
+    """Tell the same as `analyze_races` from the accesses of a function."""
+    verdicts = (_verdict(loop, accesses) for loop in accesses.loops if loop.is_concurrent)
+    shown = (v for v in verdicts if v.loop.kind != "lanes" or v.status != "safe")
+    return RaceReport(accesses.func.name, tuple(shown))
+
+
+def _verdict(loop: Loop, accesses: Accesses) -> LoopVerdict:
     doubtful: Dependence | None = None
-    for conflict in _conflicts(loop, accesses, analyzer):
+    for conflict in _conflicts(loop, accesses):
         if conflict.witness is not None:
             return LoopVerdict(loop, "violated", conflict)
         doubtful = doubtful or conflict
     return LoopVerdict(loop, "unknown" if doubtful else "safe", doubtful)
 
 
-def _conflicts(loop: Loop, accesses: Accesses, analyzer: Analyzer) -> Iterator[Dependence]:
+def _conflicts(loop: Loop, accesses: Accesses) -> Iterator[Dependence]:
     for group in accesses.shared_in(loop).values():
         # A vector statement loads all its lanes before it stores any: only its stores may meet.
         chosen = [a for a in group if a.is_write] if loop.kind == "lanes" else group
-        yield from carried(loop, chosen, analyzer)
+        yield from carried(loop, chosen, accesses.analyzer)
 
 
 def _reason(conflict: Dependence) -> Iterator[str]:

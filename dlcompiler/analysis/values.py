@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dlcompiler import dtypes
 from dlcompiler.ir import (
     Binary,
+    Call,
     Cast,
     Compare,
     Const,
@@ -53,6 +54,8 @@ def evaluate(expr: Expr, values: Mapping[Var, int]) -> int:
         case Logical(op, a, b):
             decided = evaluate(a, values)
             return decided if bool(decided) == (op == "or") else evaluate(b, values)
+        case Call("likely", (value,), _):
+            return evaluate(value, values)
         case Not(value):
             return not evaluate(value, values)
         case Select(condition, a, b) | IfThenElse(condition, a, b):

@@ -7,9 +7,9 @@ adds code generation and loading. Nothing else in the project decides an order.
 from __future__ import annotations
 
 from dlcompiler.pipeline.build import Kernel, build, emit_source
+from dlcompiler.pipeline.checks import races
 from dlcompiler.pipeline.lower import PASSES, check_args, lower
 from dlcompiler.pipeline.observers import Change, Observer, show_changes
-from dlcompiler.pipeline.races import races
 
 __all__ = [
     "PASSES",

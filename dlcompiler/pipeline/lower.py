@@ -18,8 +18,8 @@ from dlcompiler.passes import (
     unroll_loops,
     vectorize_loops,
 )
+from dlcompiler.pipeline.checks import NESTS, check_program
 from dlcompiler.pipeline.observers import Change, Observer
-from dlcompiler.pipeline.races import NESTS, check_races
 from dlcompiler.schedule import Schedule, State, obligations
 from dlcompiler.te import PlaceholderOp, Tensor
 
@@ -100,7 +100,8 @@ def lower(
         If an obligation is open, the arguments do not fit the schedule, or concurrent iterations
         could not be shown to be independent.
     InternalError
-        If they are not independent, although each step was allowed.
+        If they are not independent, or something is read before it is written, although each step
+        was allowed.
     TargetError
         If there are no passes for the kind.
     """
@@ -117,9 +118,9 @@ def lower(
     seconds = time.perf_counter() - start
     check_symbols(func)
     verify_func(func, NESTS)
-    check_races(func, schedule, NESTS)
     _report(observers, Change(1, NESTS, None, func, seconds))
     done: set[str] = set()
+    checked: PrimFunc | None = None
     last, made_by = func, NESTS
     for number, item in enumerate(chosen, 2):
         if missing := item.requires - done:
@@ -134,8 +135,11 @@ def lower(
         func = after
         if "no unrolled loops" not in done:
             last, made_by = func, item.name
-    if made_by != NESTS:
-        check_races(last, schedule, made_by)  # not the unrolled copies: they tell nothing new
+        if checked is None and "affine indices" in done:  # plain indices are quick to check
+            check_program(func, schedule, item.name)
+            checked = func
+    if last is not checked:  # not the unrolled copies: they tell nothing new
+        check_program(last, schedule, made_by, is_repeated=checked is not None)
     return func
 
 

@@ -29,7 +29,7 @@ from dlcompiler.ir import (
 )
 from dlcompiler.passes import Pass
 from dlcompiler.pipeline import lower, races
-from dlcompiler.pipeline.races import NESTS, check_races
+from dlcompiler.pipeline.checks import NESTS, check_program
 from dlcompiler.schedule import create_schedule
 
 i, j, k = Var("i"), Var("j"), Var("k")
@@ -221,11 +221,27 @@ def test_a_race_that_a_pass_made_is_an_internal_error():
     assert '"primitive": "parallel"' in text
 
 
+def shortened(program):
+    """A mistake: the outermost loop ends too early."""
+    head = program.body
+    extent = index_const(head.extent.value - 1)
+    return program.with_body(For(head.var, extent, head.kind, head.body, head.origin))
+
+
+def test_an_output_that_is_not_written_in_full_is_an_internal_error():
+    s, args = row_sums()
+    with pytest.raises(InternalError) as caught:
+        lower(s, args, passes=[Pass("shorten", shortened)])
+    text = str(caught.value)
+    assert "lower main: shorten: Y is not written in full before it is needed" in text
+    assert "because   Y[3] is never written" in text
+
+
 def test_what_cannot_be_shown_is_refused():
     s, _ = row_sums()
     program = func(loop(i, 8, Store(C, (cast(Load(I, (i,)), "index"),), ONE)))
     with pytest.raises(ScheduleError) as caught:
-        check_races(program, s, NESTS)
+        check_program(program, s, NESTS)
     text = str(caught.value)
     assert "the iterations of parallel i could not be shown to be independent" in text
     assert "leave i serial" in text

@@ -1,10 +1,17 @@
-"""The race check of every build, and the race report on demand."""
+"""What every build checks of its program, and the race report on demand.
+
+Each step of a schedule was checked on axes and regions when it was made. Here the program that came
+of it is looked at anew, by its loads and stores.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from dlcompiler.analysis import LoopVerdict, RaceReport, analyze_races
+from dlcompiler.analysis.accesses import collect_accesses
+from dlcompiler.analysis.initialisation import initialisation_of
+from dlcompiler.analysis.races import races_of
 from dlcompiler.errors import InternalError, ScheduleError
 from dlcompiler.ir import PrimFunc
 from dlcompiler.lowering import build_nests
@@ -12,6 +19,8 @@ from dlcompiler.schedule import Schedule
 from dlcompiler.te import PlaceholderOp, Tensor
 
 NESTS = "loop nests"
+POINTS = 4
+"""Where a build looks for an element that is not written, when it could not be shown that it is."""
 
 
 def races(program: Schedule | PrimFunc, args: Sequence[Tensor] | None = None) -> RaceReport:
@@ -62,8 +71,10 @@ def _parameters(schedule: Schedule) -> list[Tensor]:
     return [tensor for stage in (*inputs, *outputs) for tensor in stage.tensors]
 
 
-def check_races(func: PrimFunc, schedule: Schedule, after: str) -> None:
-    """Refuse a program whose concurrent iterations are not independent.
+def check_program(
+    func: PrimFunc, schedule: Schedule, after: str, *, is_repeated: bool = False
+) -> None:
+    """Refuse a program with a race, or one that uses what it has not written.
 
     Parameters
     ----------
@@ -72,26 +83,43 @@ def check_races(func: PrimFunc, schedule: Schedule, after: str) -> None:
     schedule
         Where it comes from, to be replayed.
     after
-        What made the program: the loop nests, or the last pass.
+        What made the program: the loop nests, or a pass.
+    is_repeated
+        Whether it was checked before, and only passes were run since: they may make races, and may
+        hide what was shown then.
 
     Raises
     ------
     InternalError
-        If iterations conflict: each step was checked, so legality or lowering is wrong.
+        If iterations conflict, or an element is used that nothing has written: each step was
+        checked, so legality or lowering is wrong.
     ScheduleError
-        If independence of the loop nests could not be shown.
+        If the independence of iterations could not be shown.
     """
-    report = analyze_races(func)
+    accesses = collect_accesses(func)
+    report = races_of(accesses)
     for verdict in report.violations:
-        raise InternalError(
-            f"lower {func.name}: {after}",
-            f"iterations of {verdict.label} depend on each other, though each step was allowed",
-            because=verdict.reason,
-            excerpt=str(func),
-            replay=_replay(schedule),
-        )
-    for verdict in report.unknowns if after == NESTS else ():
+        problem = f"iterations of {verdict.label} depend on each other"
+        raise _wrong(func, schedule, after, problem, verdict.reason)
+    for verdict in () if is_repeated else report.unknowns:
         raise _not_shown(verdict, func)
+    if is_repeated:
+        return
+    for unwritten in initialisation_of(accesses, max_points=POINTS).violations:
+        problem = f"{unwritten.buffer.name} is not written in full before it is needed"
+        raise _wrong(func, schedule, after, problem, unwritten.reason)
+
+
+def _wrong(
+    func: PrimFunc, schedule: Schedule, after: str, problem: str, because: str
+) -> InternalError:
+    return InternalError(
+        f"lower {func.name}: {after}",
+        f"{problem}, though each step was allowed",
+        because=because,
+        excerpt=str(func),
+        replay=_replay(schedule),
+    )
 
 
 def _not_shown(verdict: LoopVerdict, func: PrimFunc) -> ScheduleError:
