@@ -267,6 +267,16 @@ class TensorLoad(Expr):
         _set(self, "dtype", dtypes.with_lanes(self.tensor.dtype, lanes_of(self.indices)))
 
 
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The values that an axis takes."""
+
+    min: int
+    """The first."""
+    extent: Extent
+    """How many there are; [1]."""
+
+
 class Axis(Operators):
     """A dimension that a stage iterates over: a data axis or a reduction axis.
 
@@ -317,9 +327,9 @@ class Axis(Operators):
         return self.extent
 
     @property
-    def dom(self) -> range:
-        """The values the axis takes, where its extent is a number."""
-        return range(self.start, self.start + self.static_extent)
+    def dom(self) -> Range:
+        """The values that the axis takes."""
+        return Range(self.start, self.extent)
 
 
 @dataclass(frozen=True, eq=False)

@@ -75,7 +75,7 @@ class Tensor(Elementwise):
             raise ExpressionError(
                 f"index {self.name}",
                 "wrong number of indices",
-                got=f"{len(items)}: {self.name}[{', '.join(str(item) for item in items)}]",
+                got=f"{len(items)}: {self.name}[{', '.join(map(_shown, items))}]",
                 expected=f"{len(self.shape)}, one for each dimension of {self.shape}",
             )
         return TensorLoad(self, tuple(self._index(item, n) for n, item in enumerate(items)))
@@ -193,6 +193,10 @@ class ComputeOp:
 
 
 Operation: TypeAlias = PlaceholderOp | ComputeOp
+
+
+def _shown(index: Any) -> str:
+    return str(as_expr(index)) if isinstance(index, Operators) else repr(index)
 
 
 def _element(operand: Any, axes: tuple[Axis, ...], name: str) -> Any:
