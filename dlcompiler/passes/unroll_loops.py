@@ -2,24 +2,46 @@
 
 *Before*::
 
-    for i in unrolled(2):
-        C[i] = A[i]
+    def main(A: float32[4, 2], C: float32[4, 2]):
+        for i in range(4):  # auto_unroll_max_step = 4
+            for j in unrolled(2):
+                C[i, j] = A[i, j]
 
 *After*::
 
-    C[0] = A[0]
-    C[1] = A[1]
+    def main(A: float32[4, 2], C: float32[4, 2]):
+        for i in range(4):  # auto_unroll_max_step = 4
+            C[i, 0] = A[i, 0]
+            C[i, 1] = A[i, 1]
 
 It comes late: an unrolled tile makes every later pass pay.
+
+The pragma ``auto_unroll_max_step`` unrolls serial loops too, from the innermost outwards, as long
+as the copies make no more assignments than its value: here 8 would have unrolled ``i``. With
+``unroll_explicit = 0`` loops are only marked as unrolled, for the code generator. Both hold for the
+loops inside the one that they stand at, and for itself.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from dlcompiler.errors import ScheduleError
-from dlcompiler.ir import For, PrimFunc, Stmt, Store, index_const, rewrite, seq, substitute, walk
-from dlcompiler.ir.rewrite import Node, children
+from dlcompiler.ir import (
+    Allocate,
+    For,
+    If,
+    Let,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Store,
+    index_const,
+    seq,
+    substitute,
+    walk,
+)
+from dlcompiler.ir.rewrite import children
 from dlcompiler.passes.base import constant_extent, push_origin
 
 MAX_STATEMENTS = 8192
@@ -27,7 +49,37 @@ MAX_NODES = 250_000
 """Of the copies of one loop: a few seconds of lowering and compiling."""
 
 
-def unroll_loops(func: PrimFunc, *, max_statements: int = MAX_STATEMENTS) -> PrimFunc:
+@dataclass(frozen=True)
+class AutoUnroll:
+    """Which serial loops are unrolled, too: classic TVM's ``tir.UnrollLoop``."""
+
+    max_step: int = 0
+    """Assignments that the copies of nested loops may make; the pragma ``auto_unroll_max_step``."""
+    max_depth: int = 8
+    """Loops inside each other that may be unrolled; the pragma ``auto_unroll_max_depth``."""
+    max_extent: int = 0
+    """Shorter loops are unrolled whatever they do; the pragma ``auto_unroll_max_extent``."""
+    is_explicit: bool = True
+    """Whether bodies are repeated, not only marked; the pragma ``unroll_explicit``."""
+
+    def inside(self, loop: For) -> AutoUnroll:
+        """Return what the pragmas of a loop make of it."""
+        given = dict(loop.annotations)
+        if not given.keys() & {*_PRAGMAS, "unroll_explicit"}:
+            return self
+        own = {
+            name.removeprefix("auto_unroll_"): int(given[name]) for name in _PRAGMAS & given.keys()
+        }
+        is_explicit = bool(given.get("unroll_explicit", self.is_explicit))
+        return replace(self, **own, is_explicit=is_explicit)
+
+
+_PRAGMAS = frozenset({"auto_unroll_max_step", "auto_unroll_max_depth", "auto_unroll_max_extent"})
+
+
+def unroll_loops(
+    func: PrimFunc, *, max_statements: int = MAX_STATEMENTS, auto: AutoUnroll | None = None
+) -> PrimFunc:
     """Replace each unrolled loop by copies of its body.
 
     Parameters
@@ -37,6 +89,8 @@ def unroll_loops(func: PrimFunc, *, max_statements: int = MAX_STATEMENTS) -> Pri
     max_statements
         How many assignments the copies of one loop may hold; [1]. LLVM's time grows faster than
         their number.
+    auto
+        Which serial loops are unrolled, too, where no pragma says otherwise; none by default.
 
     Raises
     ------
@@ -45,25 +99,85 @@ def unroll_loops(func: PrimFunc, *, max_statements: int = MAX_STATEMENTS) -> Pri
         schedule refuses most such loops when they are unrolled; attaching a stage elsewhere, or
         inlining one, can make a loop longer afterwards.
     """
-
-    def rule(node: Node) -> Node:
-        if not isinstance(node, For) or node.kind != "unrolled":
-            return node
-        extent = constant_extent(node)
-        if extent is None:
-            return replace(node, kind="serial")
-        _check_size(node.var.name, extent * _count_stores(node.body), "statements", max_statements)
-        _check_size(node.var.name, extent * _count_nodes(node.body), "operations", MAX_NODES)
-        body = push_origin(node.body, node.origin)
-        return seq(substitute(body, {node.var: index_const(n)}) for n in range(extent))
-
-    return func.with_body(rewrite(func.body, rule))
+    body, _ = _Unroller(max_statements).stmt(func.body, auto or AutoUnroll())
+    return func.with_body(body)
 
 
-def _check_size(loop: str, size: int, unit: str, most: int) -> None:
+@dataclass(frozen=True)
+class _Contents:
+    """What stands in a statement."""
+
+    steps: int = 0
+    """Assignments made, if each loop that is left ran once."""
+    has_loops: bool = False
+    depth: int = 0
+    """Unrolled loops inside each other."""
+
+    def beside(self, other: _Contents) -> _Contents:
+        has_loops = self.has_loops or other.has_loops
+        return _Contents(self.steps + other.steps, has_loops, max(self.depth, other.depth))
+
+
+class _Unroller:
+    def __init__(self, max_statements: int) -> None:
+        self.max_statements = max_statements
+
+    def stmt(self, stmt: Stmt, auto: AutoUnroll) -> tuple[Stmt, _Contents]:
+        match stmt:
+            case For():
+                return self.loop(stmt, auto.inside(stmt))
+            case Store():
+                return stmt, _Contents(1)
+            case Seq(statements):
+                parts = [self.stmt(item, auto) for item in statements]
+                contents = _Contents()
+                for _, inside in parts:
+                    contents = contents.beside(inside)
+                if all(new is old for (new, _), old in zip(parts, statements, strict=True)):
+                    return stmt, contents
+                return seq(new for new, _ in parts), contents
+            case If(condition, then, otherwise):
+                branch, contents = self.stmt(then, auto)
+                rest = otherwise
+                if otherwise is not None:
+                    rest, inside = self.stmt(otherwise, auto)
+                    contents = contents.beside(inside)
+                is_same = branch is then and rest is otherwise
+                return stmt if is_same else If(condition, branch, rest), contents
+            case Allocate() | Let():
+                body, contents = self.stmt(stmt.body, auto)
+                return stmt if body is stmt.body else replace(stmt, body=body), contents
+        return stmt, _Contents()
+
+    def loop(self, loop: For, auto: AutoUnroll) -> tuple[Stmt, _Contents]:
+        body, inside = self.stmt(loop.body, auto)
+        loop = loop if body is loop.body else replace(loop, body=body)
+        extent = constant_extent(loop)
+        if extent is None or not self.is_chosen(loop, extent, inside, auto):
+            kind = "serial" if loop.kind == "unrolled" else loop.kind
+            loop = loop if kind == loop.kind else replace(loop, kind="serial")
+            return loop, _Contents(inside.steps, True, inside.depth)
+        contents = _Contents(inside.steps * max(extent, 1), inside.has_loops, inside.depth + 1)
+        if not auto.is_explicit:
+            return loop if loop.kind == "unrolled" else replace(loop, kind="unrolled"), contents
+        _check_size(loop, extent * _count_stores(body), "statements", self.max_statements)
+        _check_size(loop, extent * _count_nodes(body), "operations", MAX_NODES)
+        body = push_origin(body, loop.origin)
+        return seq(substitute(body, {loop.var: index_const(n)}) for n in range(extent)), contents
+
+    def is_chosen(self, loop: For, extent: int, inside: _Contents, auto: AutoUnroll) -> bool:
+        if loop.kind != "serial":
+            return loop.kind == "unrolled"
+        if inside.has_loops or inside.depth > auto.max_depth:
+            return False
+        steps = extent * inside.steps
+        return extent <= auto.max_extent or steps <= min(auto.max_step, self.max_statements)
+
+
+def _check_size(loop: For, size: int, unit: str, most: int) -> None:
     if size > most:
         raise ScheduleError(
-            f"unroll loop {loop}",
+            f"unroll loop {loop.var.name}",
             "the copies of its body are too many",
             got=f"{size} {unit}",
             expected=f"at most {most}",
