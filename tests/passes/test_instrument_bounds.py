@@ -171,7 +171,7 @@ def test_no_assertion_fails_in_a_right_program():
 
         return instrument_bounds(unroll_loops(vectorize_loops(func)))
 
-    assert keeps_results(run, range(400, 420), is_idempotent=False) > 10
+    assert keeps_results(run, range(400, 420), is_idempotent=False)
 
 
 def test_each_access_is_checked_once():
