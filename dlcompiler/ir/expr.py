@@ -431,7 +431,7 @@ def const(value: Any, dtype: Any) -> Const:
     if dtypes.is_bool(dtype):
         return Const(bool(value), dtype)
     if dtypes.is_float(dtype):
-        high = _LARGEST[dtypes.element(dtype)]
+        high = LARGEST[dtypes.element(dtype)]
         if -high <= value <= high or value != value or value in (math.inf, -math.inf):
             return Const(float(value), dtype)
         raise _does_not_fit(value, dtype, -high, high)
@@ -445,8 +445,8 @@ def const(value: Any, dtype: Any) -> Const:
     return Const(int(value), dtype)
 
 
-# The largest number that does not round to infinity.
-_LARGEST = {
+# The largest finite number of each float.
+LARGEST = {
     "float16": 65504.0,
     "bfloat16": 3.3895313892515355e38,
     "float32": 3.4028234663852886e38,

@@ -17,6 +17,7 @@ from dlcompiler.te.magnitude import (
     coarsest_rounding,
     combined_magnitudes,
     rounding_depth,
+    within_range,
 )
 from dlcompiler.te.plan import NO_PLAN, plan_of
 from dlcompiler.te.stages import Domain, compute_stage
@@ -129,7 +130,8 @@ def absolute_bound(output: Tensor, arrays: Given) -> Array:
     floor, ceil, …         the larger of value and \|x\|
     ====================== ========================================================================
 
-    Here \|a\| is the magnitude of ``a``, never smaller than its absolute value.
+    Here \|a\| is the magnitude of ``a``, never smaller than its absolute value; infinite where its
+    dtype does not hold it, since some order of evaluation may overflow there.
     **Source:** N. J. Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., §3.1 and
     §3.3 (running error analysis).
     """
@@ -144,7 +146,7 @@ def absolute_bound(output: Tensor, arrays: Given) -> Array:
             else:
                 tensor = op.output(0)
                 magnitudes[tensor] = np.abs(values[tensor].astype(np.float64))
-    return magnitudes[target]
+    return np.asarray(within_range(magnitudes[target], target.dtype))
 
 
 def tolerance(output: Tensor, arrays: Given) -> Array:
@@ -162,8 +164,8 @@ def tolerance(output: Tensor, arrays: Given) -> Array:
     Notes
     -----
     First order in ``u``. It cannot bound what rounding may decide: a float that is compared,
-    rounded to a whole number (`floor`, `fmod`) or converted to an integer, a sign that is copied;
-    nor what leaves the range of its dtype.
+    rounded to a whole number (`floor`, `fmod`) or converted to an integer, a sign that is copied.
+    It is infinite where a number may leave the range of its dtype.
     """
     (target,), arrays = _static(_targets(output, "tolerance"), arrays)
     depth = rounding_depth(target)

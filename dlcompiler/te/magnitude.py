@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from dlcompiler.ir import (
     Var,
     walk,
 )
+from dlcompiler.ir.expr import LARGEST
 from dlcompiler.ir.functions import FUNCTIONS
 from dlcompiler.ir.rewrite import Node, children
 from dlcompiler.te.elements import Array, Arrays, Elements, choose
@@ -112,6 +113,10 @@ class Magnitudes:
         """Return the magnitudes of one node, by the table of `absolute_bound`."""
         if not dtypes.is_float(expr.dtype) or isinstance(expr, Const):
             return self.size(expr, mask)
+        return within_range(self.in_float64(expr, mask), expr.dtype)
+
+    def in_float64(self, expr: Expr, mask: Any) -> Any:
+        """Return the magnitudes of one node, whatever its dtype holds."""
         match expr:
             case TensorLoad():
                 return self.elements.load(expr, self.magnitudes, mask)
@@ -140,9 +145,9 @@ class Magnitudes:
             case "add" | "sub":
                 return x + y
             case "mul":
-                return x * y
+                return _product(x, y)
             case "div":
-                return x * y / np.square(self.elements.of(b, mask))
+                return _product(x, y) / np.square(self.elements.of(b, mask))
         return np.maximum(x, y)
 
     def call(self, expr: Expr, name: str, args: tuple[Expr, ...], mask: Any) -> Any:
@@ -157,6 +162,18 @@ class Magnitudes:
         for slope, size in zip(slopes, sizes, strict=True):
             result = result + np.where(size == 0, 0.0, slope * size)  # what is 0 is exactly 0
         return result
+
+
+def within_range(magnitudes: Any, dtype: str) -> Any:
+    """Make magnitudes infinite that the dtype does not hold: what overflows has no bound."""
+    largest = LARGEST.get(dtypes.element(dtype), math.inf)
+    return np.where(magnitudes > largest, math.inf, magnitudes)
+
+
+def _product(x: Any, y: Any) -> Any:
+    """Multiply magnitudes: of what may be infinite and what is 0, there is no bound."""
+    result = x * y
+    return np.where(np.isnan(result) & ~np.isnan(x) & ~np.isnan(y), math.inf, result)
 
 
 # -- counting roundings ---------------------------------------------------------------------------
@@ -176,8 +193,9 @@ def rounding_depth(output: Tensor) -> int:
     """Return how many roundings lie on the longest way from an input to `output`.
 
     A sum over n elements counts n, an operation or an inexact conversion to a float 1, a function
-    8 (4 units in the last place), and what only chooses (maximum, selection) none. Integers are
-    exact.
+    8 (4 units in the last place), and what only chooses (maximum, selection) none. At a product or
+    a quotient the roundings of both operands count, since their relative errors add up. Integers
+    are exact.
 
     Returns
     -------
@@ -261,8 +279,18 @@ def _depth(expr: Expr, tensors: dict[TensorHandle, int], memo: dict[int, int]) -
     if isinstance(expr, TensorLoad):
         return tensors[expr.tensor]
     if id(expr) not in memo:
-        below = (
+        below = [
             _depth(child, tensors, memo) for child in children(expr) if isinstance(child, Expr)
-        )
-        memo[id(expr)] = _own_roundings(expr) + max(below, default=0)
+        ]
+        memo[id(expr)] = _own_roundings(expr) + _joined_depth(expr, below)
     return memo[id(expr)]
+
+
+def _joined_depth(expr: Expr, below: Sequence[int]) -> int:
+    """Return how many roundings operands bring along: relative errors of factors add up."""
+    match expr:
+        case Binary("mul" | "div", _, _):
+            return sum(below)
+        case Reduce(Reducer(op="mul"), _, axes):
+            return max(below) * math.prod(axis.static_extent for axis in axes)
+    return max(below, default=0)

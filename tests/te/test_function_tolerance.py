@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import dlcompiler as dlc
 from dlcompiler import dtypes, te
 from dlcompiler.ir.functions import FUNCTIONS
 
@@ -63,3 +64,24 @@ def test_the_root_of_an_exact_zero_is_exact():
     Y = te.compute((2,), lambda i: te.sqrt(X[i]))
     bound = te.tolerance(Y, [np.array([0.0, 1.0], "float32")])
     assert bound[0] < 1e-40
+
+
+def test_roundings_of_factors_add_up():
+    X = te.placeholder((8, 100), name="X")
+    k = te.reduce_axis((0, 100), name="k")
+    S = te.compute((8,), lambda i: te.sum(X[i, k], axis=k), name="S")
+    assert te.rounding_depth(te.compute((8,), lambda i: S[i] * S[i] + S[i])) == 202
+    assert te.rounding_depth(te.compute((8,), lambda i: S[i] / S[i])) == 201
+    q = te.reduce_axis((0, 3), name="q")
+    assert te.rounding_depth(te.compute((), lambda: te.prod(S[q] + 1.0, axis=q))) == 3 * 101 + 3
+
+
+def test_what_overflows_has_no_bound():
+    X = te.placeholder((3,), "float16", name="X")
+    Y = te.compute((3,), lambda i: te.exp(X[i]) - te.exp(X[i]) * 0.5, name="Y")
+    bound = te.tolerance(Y, [np.array([1.0, 12.0, -3.0], "float16")])
+    assert np.isfinite(bound).tolist() == [True, False, True]
+    Z = te.compute((3,), lambda i: X[i] * 20000.0 * (X[i] - X[i]), name="Z")
+    assert np.isposinf(te.tolerance(Z, [np.array([9.0, 9.0, 9.0], "float16")])).all()
+    s = te.create_schedule(te.compute((3,), lambda i: te.exp(X[i] * 100.0), name="W").op)
+    assert dlc.verify(s, [X, s.outputs[0]]).worst <= 1
