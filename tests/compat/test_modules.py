@@ -119,3 +119,24 @@ def test_literals():
     assert tvm.topi.utils.get_const_tuple((te.const(3), 4)) == (3, 4)
     with pytest.raises(tvm.TVMError):
         topi.utils.get_const_int("n")
+
+
+def _inlined(helper):
+    A = te.placeholder((4, 4), name="A")
+    k = te.reduce_axis((0, 4), name="k")
+    same = te.compute((4, 4), lambda i, j: A[i, j] + 1, name="same")
+    row = te.compute((4, 4), lambda i, j: same[0, j] * 2, name="row")
+    turned = te.compute((4, 4), lambda i, j: row[j, i], name="turned")
+    total = te.compute((4,), lambda i: te.sum(turned[i, k], axis=k), name="total")
+    split = te.compute((4,), lambda i: total[i] + 1, name="split")
+    out = te.compute((4,), lambda i: split[i] + total[i], name="out")
+    s = te.create_schedule(out.op)
+    s[split].split(split.op.axis[0], 2)
+    helper(s)
+    return [stage.name for stage in s.stages if stage.is_inlined]
+
+
+def test_the_helpers_that_inline():
+    assert _inlined(te.schedule.AutoInlineElemWise) == ["same"]
+    assert _inlined(te.schedule.AutoInlineBroadcast) == ["same", "row"]
+    assert _inlined(te.schedule.AutoInlineInjective) == ["same", "row", "turned"]
