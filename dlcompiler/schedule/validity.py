@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dlcompiler.ir import Axis
+from dlcompiler.ir import Axis, Reduce
 from dlcompiler.ir.stmt import extent_product
 from dlcompiler.schedule.bounds import infer_bounds
-from dlcompiler.schedule.inlining import consumers
+from dlcompiler.schedule.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.state import AttachedAt, StageState, State
 from dlcompiler.schedule.verdict import Illegal
 from dlcompiler.te.definition import MAX_ELEMENTS
@@ -182,6 +182,14 @@ def _attachment_problems(state: State, stage: StageState, at: AttachedAt) -> Ite
                 because=f"{stage.name} exists only during one iteration of {where}",
                 hint=f"attach {stage.name} further out, or {consumer.name} inside {where}",
             )
+        elif consumer is parent and _starts_outside(state, parent, at.axis, stage):
+            yield Illegal(
+                "semantic",
+                f"{consumer.name} starts from {stage.name} outside the loop {where}, where "
+                f"{stage.name} is computed",
+                because="a reduction is initialised before its first reduction loop",
+                hint=f"attach {stage.name} at a loop outside the reduction",
+            )
     for leaf in parent.leaves[: parent.position(at.axis) + 1]:
         if parent.kind(leaf) == "vectorized":
             yield Illegal(
@@ -189,6 +197,15 @@ def _attachment_problems(state: State, stage: StageState, at: AttachedAt) -> Ite
                 f"{stage.name} would be computed inside the vectorized loop {parent.label(leaf)}",
                 hint="attach it at a loop outside the vectorized one",
             )
+
+
+def _starts_outside(state: State, parent: StageState, axis: Axis, stage: StageState) -> bool:
+    """Tell whether `parent` is initialised from `stage`, outside the loop `axis`."""
+    inside = parent.leaves[: parent.position(axis) + 1]
+    head = bodies(state)[parent.name][0]
+    if not isinstance(head, Reduce) or all(leaf.kind == "data" for leaf in inside):
+        return False
+    return any(load.tensor in stage.tensors for load in loads_of(head.init))
 
 
 def is_inside(state: State, stage: StageState, parent: StageState, axis: Axis) -> bool:

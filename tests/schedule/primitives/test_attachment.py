@@ -102,6 +102,23 @@ def test_compute_at_refuses_a_reader_outside_the_loop(refusal):
     s[P].compute_at(s[R], R.op.axis[0])
 
 
+def test_compute_at_refuses_a_reduction_loop_that_is_started_from_the_stage(refusal, computes):
+    A = te.placeholder((4, 6), "int32", name="A")
+    k = te.reduce_axis((0, 6), name="k")
+    first = te.compute((4,), lambda i: A[i, 0] * 2, name="first")
+    S = te.compute((4,), lambda i: te.sum(A[i, k], axis=k, init=first[i]), name="S")
+    s = create_schedule(S.op)
+    assert refusal(s[first].compute_at, s[S], k) == (
+        "compute_at first at S.k: S starts from first outside the loop S.k, where first is "
+        "computed\n"
+        "  because   a reduction is initialised before its first reduction loop\n"
+        "  hint      attach first at a loop outside the reduction"
+    )
+    s[first].compute_at(s[S], S.op.axis[0])
+    assert "outside the loop S.i" in str(s.can("reorder", k, S.op.axis[0]))
+    computes(s)
+
+
 def test_compute_at_refuses_an_axis_of_another_stage(chain, refusal):
     assert refusal(chain.s[chain.P].compute_at, chain.s[chain.Q], chain.D.op.axis[0]) == (
         "compute_at P at Q.i: the axis does not belong to stage Q\n"
