@@ -46,11 +46,14 @@ class Window:
     """Absolute value of the weight."""
     modulus: Affine | None
     """None if nothing is larger."""
+    analyzer: Analyzer
+    """Knows what holds where the access is made."""
 
-    def is_clear(self, analyzer: Analyzer) -> bool:
+    @property
+    def is_clear(self) -> bool:
         """Tell whether the digit can be told from the rest, and from what is larger."""
-        return _is_within(self.rest, self.size, analyzer) and (
-            self.modulus is None or _is_within(self.total, self.modulus, analyzer)
+        return _is_within(self.rest, self.size, self.analyzer) and (
+            self.modulus is None or _is_within(self.total, self.modulus, self.analyzer)
         )
 
     def union(self, other: Window) -> Window | None:
@@ -58,7 +61,7 @@ class Window:
         rest, total = _hull(self.rest, other.rest), _hull(self.total, other.total)
         if rest is None or total is None:
             return None
-        return Window(rest, total, self.size, self.modulus)
+        return Window(rest, total, self.size, self.modulus, self.analyzer)
 
 
 Ends: TypeAlias = tuple[Affine, Affine]
@@ -121,12 +124,9 @@ class _Owners:
             if not common:
                 return False
         return any(
-            all(self.is_clear(windows[part]) for part in _parts(recipe, windows))
+            all((own := windows[part]) and own.is_clear for part in _parts(recipe, windows))
             for recipe in common or ()
         )
-
-    def is_clear(self, window: Window | None) -> bool:
-        return window is not None and window.is_clear(self.analyzer)
 
     def is_fixed(self, atom: Expr) -> bool:
         """Tell whether an atom has one value in all iterations of the loop."""
@@ -192,8 +192,9 @@ class _Reader:
             if size and rest:
                 whole = Affine({**terms, **dict(digit.terms)}, number.constant)
                 total = rest if modulus is None else self.ends(whole, None, analyzer)
-                window = Window(rest, total or rest, size, modulus if total else ZERO)
-                if window.is_clear(analyzer):
+                limit = modulus if total else ZERO
+                window = Window(rest, total or rest, size, limit, analyzer)
+                if window.is_clear:
                     own = ("digit", *base, _key(modulus), _key(digit.weight))
                     self.windows[own] = window
                     self.known(digit.atom, own)

@@ -166,6 +166,8 @@ def test_symbolic_extents():
     tail = loop(i, (n + 7) // 8, loop(j, 8, If(i * 8 + j < n, Store(C, (i * 8 + j,), ONE))))
     assert status(tail, (n,)) == "safe"
     part = (n + 3) // 4
+    middle = loop(j, part, loop(i, 2, If(i * part + j < n, Store(C, (i * part + j,), ONE))))
+    assert status(middle, (n,)) == "safe"
     assert status(loop(i, 4, loop(j, part, Store(C, (i * part + j,), ONE))), (n,)) == "safe"
     assert status(loop(i, n, Store(C, (i,), Load(C, (i + n,)))), (n,)) == "safe"
     assert status(loop(i, n, Store(C, (i,), Load(C, (i + 1,)))), (n,)) == "violated"
