@@ -117,7 +117,7 @@ def comm_reducer(
 
     def reduce(expr: Any, axis: Any, where: Any = None, init: Any = None) -> Any:
         is_single = not isinstance(expr, list | tuple)
-        values = _values((expr,) if is_single else expr, name)
+        values = tuple(map(_as_data, (expr,) if is_single else expr))
         key = tuple(value.dtype for value in values)
         if key not in known:
             known[key] = _reducer(fcombine, fidentity, name, key, is_single=is_single)
@@ -200,15 +200,21 @@ def _single(reducer: Reducer, expr: Any, axis: Any, where: Any, init: Any) -> Re
 
 
 def _values(exprs: Sequence[Any], name: str) -> tuple[Expr, ...]:
-    """Return what is reduced as data: an index becomes ``int32``."""
-    values = tuple(as_expr(expr) for expr in exprs)
+    """Return what is reduced as data, or refuse conditions, which have no sum."""
+    values = tuple(map(_as_data, exprs))
     for value in values:
         if dtypes.is_bool(value.dtype):
             raise ExpressionError(
                 f"te.{name}", "cannot reduce conditions", got=str(value),
-                hint="use .astype('int32')",
+                hint="use .astype('int32'), or te.comm_reducer with te.all or te.any",
             )  # fmt: skip
-    return tuple(cast(value, "int32") if value.dtype == "index" else value for value in values)
+    return values
+
+
+def _as_data(value: Any) -> Expr:
+    """Return an expression of data: an index becomes ``int32``."""
+    expr = as_expr(value)
+    return cast(expr, "int32") if expr.dtype == "index" else expr
 
 
 def _reductions(

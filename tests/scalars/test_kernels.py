@@ -67,3 +67,22 @@ def test_a_wrong_array_for_bfloat16():
         "  expected  bfloat16\n"
         "  hint      x.astype('bfloat16')"
     )
+
+
+@pytest.mark.parametrize(("combine", "identity"), [(te.all, True), (te.any, False)])
+def test_conditions_are_reduced_by_a_reduction_of_ones_own(combine, identity):
+    reduce = te.comm_reducer(combine, lambda dtype: te.const(identity, dtype), name="joined")
+    A = te.placeholder((6, 8), "bool", name="A")
+    k = te.reduce_axis((0, 8), "k")
+    C = te.compute((6,), lambda i: reduce(A[i, k], axis=k), name="C")
+    s = te.create_schedule(C.op)
+    outer, _ = s[C].split(k, factor=4)
+    s.rfactor(C, outer)
+    values = np.random.default_rng(2).random((6, 8)) > (0.1 if identity else 0.9)
+    result = np.zeros(6, bool)
+    dlc.build(s, [A, C])(values, result)
+    expected = values.all(axis=1) if identity else values.any(axis=1)
+    assert expected.any()
+    assert not expected.all()
+    np.testing.assert_array_equal(result, expected)
+    np.testing.assert_array_equal(te.evaluate(C, [values]), expected)
