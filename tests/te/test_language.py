@@ -125,7 +125,9 @@ REFUSALS = {
     "te.max: each axis must be given once\n  got       ()": lambda: te.max(A[0, k], axis=[]),
     "te.sum: cannot reduce conditions\n"
     "  got       k < 3\n"
-    "  hint      use .astype('int32'), or te.comm_reducer with te.all or te.any": lambda: te.sum(k < 3, axis=k),
+    "  hint      use .astype('int32'), or te.comm_reducer with te.all or te.any": lambda: te.sum(
+        k < 3, axis=k
+    ),
     "te.compute C: A[i + 1, j] lies outside A at i=3\n"
     "  got       index 4 in dimension 0\n"
     "  expected  0 to 3, as A has the shape (4, 8)\n"
