@@ -140,3 +140,14 @@ def test_the_helpers_that_inline():
     assert _inlined(te.schedule.AutoInlineElemWise) == ["same"]
     assert _inlined(te.schedule.AutoInlineBroadcast) == ["same", "row"]
     assert _inlined(te.schedule.AutoInlineInjective) == ["same", "row", "turned"]
+
+
+def test_tags():
+    @te.tag_scope(tag="outer")
+    def define():
+        return te.compute((4,), lambda i: i, name="A"), te.compute((4,), lambda i: i, "B", "own")
+
+    A, B = define()
+    assert (A.op.tag, B.op.tag) == ("outer", "own")
+    with pytest.raises(tvm.TVMError, match="do not nest"), te.tag_scope("a"), te.tag_scope("b"):
+        pass

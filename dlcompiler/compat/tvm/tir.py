@@ -10,6 +10,7 @@ from dlcompiler.compat.tvm.te import max, min, sum
 from dlcompiler.ir import Const, Expr, PrimFunc, as_expr, cast
 
 Select = te.select
+pow = te.power
 PrimExpr = Expr
 
 
@@ -58,5 +59,6 @@ __all__ = [
     "const",
     "max",
     "min",
+    "pow",
     "sum",
 ]

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from dlcompiler import te
 from dlcompiler.compat.missing import reporter
 from dlcompiler.compat.tvm.te import schedule
 from dlcompiler.compat.tvm.te.schedule import Schedule, Stage, create_schedule
+from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Axis
 
 IterVar = Axis
 """The classic name of an axis."""
+
+
+_tag: ContextVar[str] = ContextVar("classic_tag", default="")
+
+
+@contextmanager
+def tag_scope(tag: str) -> Iterator[None]:
+    """Give a tag to what is computed inside a ``with``, or by a function that this decorates."""
+    if _tag.get():
+        raise ExpressionError("te.tag_scope", "scopes of tags do not nest", got=tag)
+    token = _tag.set(tag)
+    try:
+        yield
+    finally:
+        _tag.reset(token)
 
 
 def placeholder(shape: Any, dtype: Any = None, name: str | None = None) -> te.Tensor:
@@ -30,7 +48,7 @@ def compute(
 ) -> Any:
     """Define a tensor, or several, element by element; see `dlcompiler.te.compute`."""
     del varargs_names
-    return te.compute(shape, fcompute, name, tag, attrs)
+    return te.compute(shape, fcompute, name, tag or _tag.get(), attrs)
 
 
 def reduce_axis(dom: Any, name: str | None = None, thread_tag: str = "") -> Axis:
@@ -80,4 +98,5 @@ __all__ = [
     "reduce_axis",
     "schedule",
     "sum",
+    "tag_scope",
 ]
