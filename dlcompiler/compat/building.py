@@ -125,7 +125,9 @@ def build(
         inputs, args = inputs.schedule, inputs.args
     machine = resolve(target)
     PassContext.check_current()
-    return Module(pipeline.build(inputs, _arguments(args, f"build {name}"), machine, name))
+    arguments = _arguments(args, f"build {name}")
+    instrument = PassContext.current().instrument
+    return Module(pipeline.build(inputs, arguments, machine, name, instrument=instrument))
 
 
 def _stored(schedule: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -15,12 +15,15 @@ UNUSED = frozenset(
         *("tir.UnrollLoop", "tir.LoopPartition", "tir.InjectDoubleBuffer", "tir.HoistIfThenElse"),
         *("tir.Simplify", "tir.disable_vectorize", "tir.disable_storage_rewrite"),
         *("tir.disable_cse_tir", "tir.disable_assert", "tir.noalias"),
-        *("tir.instrument_bound_checkers", "tir.detect_global_barrier"),
+        *("tir.detect_global_barrier",),
         *("tir.debug_keep_trivial_loop", "tir.instrument_lwp", "tir.is_entry_func"),
         *("tir.use_async_copy", "tir.merge_static_smem", "tir.enable_equiv_terms_in_cse_tir"),
     )
 )
 """Known options, none of which changes what a program computes; they have no effect here."""
+
+BOUNDS = "tir.instrument_bound_checkers"
+"""The option that makes a function check each access; the one with an effect."""
 
 REFUSED = {"tir.add_lower_pass": "passes of one's own come in a later version"}
 """Options that would change the program in a way that is not here."""
@@ -71,6 +74,11 @@ class PassContext(Named):
         stack = _stack.get()
         return stack[-1] if stack else PassContext()
 
+    @property
+    def instrument(self) -> str | None:
+        """What a built function shall check while it runs."""
+        return "bounds" if self.config.get(BOUNDS) else None
+
     @staticmethod
     def check_current() -> None:
         """Say what of the innermost context has no effect."""
@@ -110,11 +118,13 @@ OLD_OPTIONS = frozenset(
 
 
 def _check_option(key: str) -> None:
-    if key in UNUSED:
+    if key in UNUSED or key == BOUNDS:
         return
     if key in REFUSED:
         raise UserError(
             "PassContext", f"{key} is not part of dlcompiler yet", because=REFUSED[key],
             hint="dlc.lower(s, args, observers=[…]) sees every pass",
         )  # fmt: skip
-    raise UserError("PassContext", "unknown option", got=key, expected=", ".join(sorted(UNUSED)))
+    raise UserError(
+        "PassContext", "unknown option", got=key, expected=", ".join(sorted({*UNUSED, BOUNDS}))
+    )

@@ -287,6 +287,7 @@ def _description(function: Function) -> dict[str, Any]:
         "params": [dataclasses.asdict(param) for param in function.params],
         "variables": [dataclasses.asdict(variable) for variable in function.variables],
         "checks": [dataclasses.asdict(check) for check in function.checks],
+        "messages": list(function.messages),
         "triple": options.triple,
         "cpu": options.cpu,
         "features": list(options.features),
@@ -306,6 +307,7 @@ def _function(module: Code, description: Mapping[str, Any]) -> Function:
         description["name"],
         variables=[Variable(**fields) for fields in description["variables"]],
         checks=[Check(**fields) for fields in description["checks"]],
+        messages=description["messages"],
     )
 
 

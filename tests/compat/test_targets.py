@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pytest
 
 from dlcompiler.compat import CompatNote, targets, tvm
@@ -81,6 +82,15 @@ def test_options_of_passes():
         tvm.transform.PassContext(config={"tir.quux": 1})
     with pytest.raises(UserError, match=r"tir.add_lower_pass is not part of dlcompiler yet"):
         tvm.transform.PassContext(config={"tir.add_lower_pass": []})
+
+
+def test_the_checks_of_accesses():
+    with tvm.transform.PassContext(config={"tir.instrument_bound_checkers": True}):
+        A = tvm.te.placeholder((4,), "int32", name="A")
+        B = tvm.te.compute((4,), lambda i: A[A[i]], name="B")
+        module = tvm.build(tvm.te.create_schedule(B.op), [A, B])
+    with pytest.raises(tvm.TVMError):
+        module(tvm.nd.array(np.full(4, 7, "int32")), tvm.nd.empty((4,), "int32"))
 
 
 def _lower():

@@ -1,5 +1,6 @@
 """Functions in files: written, linked, loaded, and refused where others may write."""
 
+import inspect
 import shutil
 import subprocess
 import sys
@@ -8,9 +9,10 @@ import numpy as np
 import pytest
 
 from dlcompiler import te
-from dlcompiler.errors import CallError, TargetError, UserError
+from dlcompiler.errors import CallError, ProgramError, TargetError, UserError
 from dlcompiler.pipeline import build
 from dlcompiler.runtime import libraries
+from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.libraries import link_shared, load_library, save_library, save_object
 from dlcompiler.schedule import create_schedule
 
@@ -81,6 +83,26 @@ def test_a_function_of_any_size(tmp_path, name):
         np.testing.assert_array_equal(b, a[1:] + a[:-1] + 2)
     with pytest.raises(CallError, match="shape"):
         loaded(a, 2.0, np.empty(6, "float32"))
+
+
+@pytest.mark.parametrize("name", ["lib.bin", "lib.so"])
+def test_assertions(tmp_path, name):
+    A = te.placeholder((4,), name="A")
+    ids = te.placeholder((4,), "int32", name="ids")
+    B = te.compute((4,), lambda i: A[ids[i]], name="B")
+    kernel = build(create_schedule(B.op), [A, ids, B], name="gather", instrument="bounds")
+    save_library(kernel, tmp_path / name)
+    loaded = load_library(tmp_path / name)
+    a, b = np.arange(4, dtype="float32"), np.empty(4, "float32")
+    loaded(a, np.array([3, 2, 1, 0], "int32"), b)
+    assert b.tolist() == [3, 2, 1, 0]
+    with pytest.raises(ProgramError):
+        loaded(a, np.array([0, 0, 9, 0], "int32"), b)
+
+
+def test_all_that_a_function_is_made_of_is_saved(kernel):
+    made_of = inspect.signature(Function.__init__).parameters.keys() - {"self", "module"}
+    assert made_of <= libraries._description(kernel).keys()
 
 
 def test_without_a_compiler(kernel, tmp_path, monkeypatch):
