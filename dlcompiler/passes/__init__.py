@@ -2,6 +2,7 @@
 
 from dlcompiler.passes.base import Pass
 from dlcompiler.passes.flatten_storage import flatten_storage
+from dlcompiler.passes.inject_double_buffer import inject_double_buffer
 from dlcompiler.passes.instrument_bounds import instrument_bounds
 from dlcompiler.passes.partition_loops import partition_loops
 from dlcompiler.passes.simplify import simplify
@@ -12,6 +13,7 @@ from dlcompiler.passes.vectorize_loops import vectorize_loops
 __all__ = [
     "Pass",
     "flatten_storage",
+    "inject_double_buffer",
     "instrument_bounds",
     "partition_loops",
     "simplify",

@@ -11,6 +11,7 @@ from dlcompiler.ir import PrimFunc, Var, verify_func
 from dlcompiler.lowering import build_nests
 from dlcompiler.passes import (
     Pass,
+    inject_double_buffer,
     instrument_bounds,
     partition_loops,
     simplify,
@@ -23,12 +24,14 @@ from dlcompiler.pipeline.observers import Change, Observer
 from dlcompiler.schedule import Schedule, State, obligations
 from dlcompiler.te import PlaceholderOp, Tensor
 
-# Why this order: index arithmetic is simplified while loops still stand for ranges; buffers share
-# memory before copies of loops blur when each is needed; loops are partitioned before vectorizing,
-# which then meets few guards and wants simple indices; unrolling comes late, since every later pass
-# pays for the copies, and the last simplification folds the numbers that unrolling put in.
+# Why this order: index arithmetic is simplified while loops still stand for ranges; double
+# buffering makes conditions that partitioning takes out; buffers share memory before copies of
+# loops blur when each is needed; partitioned loops leave few guards to vectorizing, which wants
+# simple indices; unrolling comes late, since every later pass pays for the copies, and the last
+# simplification folds the numbers that unrolling put in.
 CPU_PASSES = (
     Pass("simplify", simplify, establishes=frozenset({"affine indices"})),
+    Pass("double buffer", inject_double_buffer),
     Pass("storage rewrite", storage_rewrite, requires=frozenset({"affine indices"})),
     Pass("partition", partition_loops, requires=frozenset({"affine indices"})),
     Pass(

@@ -31,8 +31,8 @@ MAX_STEPS = 300_000
 MAX_MOVES = 14
 THOROUGH = 0.25
 """Share of the cases whose trace is checked, and that are compiled as users' kernels are."""
-LIMITS = ("the copies of its body are too many",)
-"""Refusals of `lower` that a legal schedule may meet: they depend on sizes, not on meaning."""
+LIMITS = ("the copies of its body are too many", "it cannot be filled one iteration ahead")
+"""Refusals of `lower` that a legal schedule may meet: they depend on sizes and on later steps."""
 
 
 class Wrong(Exception):
