@@ -37,6 +37,7 @@ from dlcompiler.ir.rewrite import Node
 from dlcompiler.schedule import AttachedAt, StageBounds, StageState, State, infer_bounds
 from dlcompiler.schedule.bounds import size_symbols
 from dlcompiler.schedule.inlining import bodies
+from dlcompiler.schedule.placement import placed
 from dlcompiler.schedule.state import step_ref
 from dlcompiler.te import ComputeOp, Tensor, symbols_of
 from dlcompiler.te.access import requirements
@@ -50,7 +51,7 @@ def build_nests(state: State, args: Sequence[Tensor | Var], name: str) -> PrimFu
     Parameters
     ----------
     state
-        A state without obligations.
+        A state that owes nothing but what is settled here.
     args
         The tensors that become parameters: all inputs and outputs; symbols passed as numbers.
     name
@@ -74,7 +75,7 @@ class _Inside:
 
 class _Builder:
     def __init__(self, state: State, args: Sequence[Tensor | Var], name: str) -> None:
-        self.state = state
+        self.state = state = placed(state)
         self.name = name
         self.bounds = infer_bounds(state)
         self.bodies = bodies(state)

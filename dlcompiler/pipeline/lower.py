@@ -21,7 +21,7 @@ from dlcompiler.passes import (
 )
 from dlcompiler.pipeline.checks import NESTS, check_program
 from dlcompiler.pipeline.observers import Change, Observer
-from dlcompiler.schedule import Schedule, State, obligations
+from dlcompiler.schedule import Schedule, State, open_obligations
 from dlcompiler.te import PlaceholderOp, Tensor
 
 # Why this order: index arithmetic is simplified while loops still stand for ranges; double
@@ -177,13 +177,8 @@ def _report(observers: Sequence[Observer], change: Change) -> None:
 
 def check_obligations(state: State, name: str) -> None:
     """Refuse to lower a state that still owes something."""
-    for obligation in obligations(state):
-        raise ScheduleError(
-            f"lower {name}",
-            str(obligation),
-            hint=f"attach it again: s[{obligation.stage}].compute_at(s[{obligation.parent}], …), "
-            "or compute_root()",
-        )
+    for owed in open_obligations(state):
+        raise ScheduleError(f"lower {name}", str(owed), hint=owed.hint)
 
 
 def check_args(state: State, args: Sequence[Argument], name: str) -> None:

@@ -3,11 +3,16 @@
 from dlcompiler.schedule.bounds import Bounds, StageBounds, infer_bounds
 from dlcompiler.schedule.history import History, HistoryView, Node
 from dlcompiler.schedule.moves import Domain, Move
+from dlcompiler.schedule.obligations import (
+    Obligation,
+    has_bounds,
+    obligations,
+    open_obligations,
+)
 from dlcompiler.schedule.schedule import Schedule, create_schedule
 from dlcompiler.schedule.stage import Stage
 from dlcompiler.schedule.state import AttachedAt, StageState, State, Step
 from dlcompiler.schedule.trace import Trace
-from dlcompiler.schedule.validity import Obligation, obligations
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Legal, Pending, Verdict
 
 __all__ = [
@@ -32,6 +37,8 @@ __all__ = [
     "Trace",
     "Verdict",
     "create_schedule",
+    "has_bounds",
     "infer_bounds",
     "obligations",
+    "open_obligations",
 ]

@@ -27,6 +27,7 @@ from dlcompiler.ir import (
     substitute,
 )
 from dlcompiler.schedule.inlining import bodies, consumers, loads_of
+from dlcompiler.schedule.placement import placed
 from dlcompiler.schedule.state import (
     AttachedAt,
     Fuse,
@@ -69,6 +70,7 @@ class Bounds:
 
 def infer_bounds(state: State) -> Bounds:
     """Infer the bounds of a state; attachments must be valid (see `validity`)."""
+    state = placed(state)
     cached = state.cache.get("bounds")
     if cached is None:
         cached = _Inference(state).run()

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from dlcompiler.ir import Axis, Extent
 from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.inlining import consumers
+from dlcompiler.schedule.obligations import has_bounds
 from dlcompiler.schedule.primitives.base import SCOPES
 from dlcompiler.schedule.state import StageState, State
-from dlcompiler.schedule.validity import obligations
 from dlcompiler.schedule.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _cache_read_candidates(state: State, stage: StageState) -> Iterator[_Candida
 
 
 def _extents(state: State, stage: StageState) -> Mapping[Axis, Extent]:
-    if obligations(state):  # bounds are not defined then
+    if not has_bounds(state):
         return {leaf: leaf.extent for leaf in stage.leaves}
     return infer_bounds(state).stages[stage.name].extents
 

@@ -21,11 +21,12 @@ from dlcompiler.schedule.arguments import (
 )
 from dlcompiler.schedule.history import History, HistoryView, Node
 from dlcompiler.schedule.moves import Move, moves_of
+from dlcompiler.schedule.obligations import Obligation, obligations
 from dlcompiler.schedule.primitives import Making
 from dlcompiler.schedule.stage import Stage
 from dlcompiler.schedule.state import State, Step, child_id, initial_state
 from dlcompiler.schedule.trace import Trace, encode, trace_of
-from dlcompiler.schedule.validity import MAX_STAGES, Obligation, obligations, problems
+from dlcompiler.schedule.validity import MAX_STAGES, problems
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Pending, Verdict
 from dlcompiler.te import Operation, Tensor, post_order
 
@@ -140,7 +141,7 @@ class Schedule(Handle):
 
     @property
     def obligations(self) -> tuple[Obligation, ...]:
-        """What must be put right before the program can be lowered."""
+        """What is owed: to be put right before lowering, unless lowering settles it."""
         return obligations(self.state)
 
     def __getitem__(self, key: Tensor | Operation) -> Stage:

@@ -1,15 +1,16 @@
-"""What must hold in every state, and what a state still owes before it can be lowered."""
+"""What must hold in every state."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dlcompiler.ir import Axis, Reduce
 from dlcompiler.ir.stmt import extent_product
 from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.inlining import bodies, consumers, loads_of
+from dlcompiler.schedule.obligations import has_bounds, is_inside, may_move_inside
+from dlcompiler.schedule.placement import placed
 from dlcompiler.schedule.state import AttachedAt, StageState, State
 from dlcompiler.schedule.verdict import Illegal
 from dlcompiler.te.definition import MAX_ELEMENTS
@@ -24,37 +25,9 @@ MAX_COPIES = 1024
 """Compile time grows faster than the copies: 1,024 vector statements take about a second."""
 
 
-@dataclass(frozen=True, slots=True)
-class Obligation:
-    """A promise that a step made and that is not kept now: the axis it attached to is gone."""
-
-    stage: str
-    parent: str
-    axis: str
-    step: str
-
-    def __str__(self) -> str:
-        return (
-            f"{self.stage} is attached at {self.parent}.{self.axis}, which is no longer a loop "
-            f"(attached by: {self.step})"
-        )
-
-
-def obligations(state: State) -> tuple[Obligation, ...]:
-    """Return what must be put right before lowering."""
-    result = []
-    for stage in state.stages:
-        at = stage.attachment
-        if isinstance(at, AttachedAt):
-            parent = state.stage(at.stage)
-            if not parent.has_leaf(at.axis):
-                path = parent.paths.get(at.axis, at.axis.name)
-                result.append(Obligation(stage.name, parent.name, path, at.step))
-    return tuple(result)
-
-
 def problems(state: State) -> Iterator[Illegal]:
     """Yield the reasons why a state cannot mean what its expression says."""
+    state = placed(state)
     for stage in state.stages:
         yield from _loop_problems(stage)
         yield from _extent_problems(stage)
@@ -139,7 +112,7 @@ def _unrolling_problems(state: State) -> Iterator[Illegal]:
         leaves = [leaf for leaf in stage.leaves if stage.kind(leaf) == "unrolled"]
         known = [leaf.extent for leaf in leaves if isinstance(leaf.extent, int)]
         is_small = len(known) == len(leaves) and math.prod(known) <= MAX_COPIES
-        if is_small or stage.is_inlined or obligations(state):
+        if is_small or stage.is_inlined or not has_bounds(state):
             continue
         extents = infer_bounds(state).stages[stage.name].extents
         sizes = [extents[leaf] for leaf in leaves]
@@ -174,7 +147,8 @@ def _attachment_problems(state: State, stage: StageState, at: AttachedAt) -> Ite
     if not parent.has_leaf(at.axis):
         return  # an obligation
     for consumer in consumers(state, stage):
-        if not is_inside(state, consumer, parent, at.axis):
+        is_there = is_inside(state, consumer, parent, at.axis)
+        if not is_there and not may_move_inside(state, consumer, parent):
             yield Illegal(
                 "semantic",
                 f"{consumer.name} reads {stage.name} outside the loop {where}, where "
@@ -190,13 +164,6 @@ def _attachment_problems(state: State, stage: StageState, at: AttachedAt) -> Ite
                 because="a reduction is initialised before its first reduction loop",
                 hint=f"attach {stage.name} at a loop outside the reduction",
             )
-    for leaf in parent.leaves[: parent.position(at.axis) + 1]:
-        if parent.kind(leaf) == "vectorized":
-            yield Illegal(
-                "limit",
-                f"{stage.name} would be computed inside the vectorized loop {parent.label(leaf)}",
-                hint="attach it at a loop outside the vectorized one",
-            )
 
 
 def _starts_outside(state: State, parent: StageState, axis: Axis, stage: StageState) -> bool:
@@ -206,15 +173,3 @@ def _starts_outside(state: State, parent: StageState, axis: Axis, stage: StageSt
     if not isinstance(head, Reduce) or all(leaf.kind == "data" for leaf in inside):
         return False
     return any(load.tensor in stage.tensors for load in loads_of(head.init))
-
-
-def is_inside(state: State, stage: StageState, parent: StageState, axis: Axis) -> bool:
-    """Tell whether all of `stage` runs inside the loop `axis` of `parent`."""
-    while stage is not parent:
-        if not isinstance(stage.attachment, AttachedAt):
-            return False
-        at = stage.attachment
-        stage = state.stage(at.stage)
-        if stage is parent:
-            return stage.has_leaf(at.axis) and stage.position(at.axis) >= stage.position(axis)
-    return True

@@ -7,8 +7,17 @@ from dataclasses import dataclass
 from typing import Literal, TypedDict
 
 from dlcompiler.ir import Axis, Expr, Extent, LoopKind, Reduce, format_expr
-from dlcompiler.schedule import AttachedAt, Schedule, StageState, State, infer_bounds, obligations
+from dlcompiler.schedule import (
+    AttachedAt,
+    Schedule,
+    StageState,
+    State,
+    has_bounds,
+    infer_bounds,
+    obligations,
+)
 from dlcompiler.schedule.inlining import bodies
+from dlcompiler.schedule.placement import placed
 from dlcompiler.views.colors import axis_colors
 
 _LONGEST_STATEMENT = 200
@@ -88,10 +97,12 @@ class _Place:
 
 class _Tree:
     def __init__(self, schedule: Schedule) -> None:
-        self.state = schedule.state
+        self.state = placed(schedule.state)
         self.history = schedule.history.history
         self.bodies = bodies(self.state)
-        self.owed = {item.stage: str(item) for item in obligations(self.state)}
+        owed = obligations(schedule.state)
+        self.owed = [str(item) for item in owed]
+        self.homeless = {item.stage for item in owed if item.kind == "place"}
         self.extents = _extents(self.state)
         self.colors = axis_colors(self.state)
         self.rows: list[Row] = []
@@ -99,7 +110,7 @@ class _Tree:
     def build(self) -> LoopTree:
         for stage in self.state.stages:
             if stage.name in self.bodies and (
-                not isinstance(stage.attachment, AttachedAt) or stage.name in self.owed
+                not isinstance(stage.attachment, AttachedAt) or stage.name in self.homeless
             ):
                 self.stage(stage, _Place(None, 0, 1))
         return {
@@ -108,7 +119,7 @@ class _Tree:
                 f"{s.name}: {self.declaration(s)}" for s in self.state.stages if s.is_placeholder
             ],
             "inlined": [s.name for s in self.state.stages if s.is_inlined],
-            "obligations": list(self.owed.values()),
+            "obligations": self.owed,
             "summary": self.summary(),
         }
 
@@ -172,7 +183,7 @@ class _Tree:
     def declaration(self, stage: StageState) -> str:
         """Return what a stage stores; an attached one holds what one iteration needs."""
         shape = stage.tensor.shape
-        if isinstance(stage.attachment, AttachedAt) and not self.owed:
+        if isinstance(stage.attachment, AttachedAt) and has_bounds(self.state):
             shape = tuple(
                 span.extent for span in infer_bounds(self.state).stages[stage.name].region
             )
@@ -213,7 +224,7 @@ def _times(runs: int | None, extent: Extent) -> int | None:
 
 
 def _extents(state: State) -> dict[str, Mapping[Axis, Extent]]:
-    if obligations(state):  # bounds are not defined then: show the extents of the whole axes
+    if not has_bounds(state):  # show the extents of the whole axes
         return {s.name: {leaf: leaf.extent for leaf in s.leaves} for s in state.stages}
     return {name: bounds.extents for name, bounds in infer_bounds(state).stages.items()}
 

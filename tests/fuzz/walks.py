@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from dlcompiler.errors import ScheduleError
-from dlcompiler.schedule import Move, Schedule
+from dlcompiler.schedule import Move, Schedule, open_obligations
 from dlcompiler.schedule.moves import moves_of
 
 WEIGHTS = {
@@ -116,9 +117,15 @@ class Walk:
             self.refused.append(str(error))
 
     def settle(self) -> None:
-        """Attach again, or move to the root, the stages whose loop is gone."""
-        while self.schedule.obligations:
-            owed = self.rng.choice(self.schedule.obligations)
+        """Attach again, or move to the root, the stages that owe something."""
+        for attempt in itertools.count():
+            open_ones = open_obligations(self.schedule.state)
+            if not open_ones:
+                return
+            if attempt >= TRIES * 3:  # keeping one promise may break another
+                self.schedule.undo()
+                continue
+            owed = self.rng.choice(open_ones)
             moves = [
                 move
                 for move in moves_of(

@@ -11,6 +11,7 @@ from tests.mutants.patching import Patch
 
 LEGALITY = Family()
 VALIDITY = "schedule/validity.py"
+OBLIGATIONS = "schedule/obligations.py"
 
 
 @LEGALITY("schedule/primitives/parallel.py", quick=True)
@@ -54,10 +55,10 @@ def output_inlined(patch: Patch) -> None:
     patch.function("schedule.primitives.compute_inline:check", wrong)
 
 
-@LEGALITY(VALIDITY, quick=True)
+@LEGALITY(OBLIGATIONS, quick=True)
 def outside_reader_allowed(patch: Patch) -> None:
     """`compute_at` does not look at readers outside the loop."""
-    patch.function("schedule.validity:is_inside", lambda original, *args: True)
+    patch.function("schedule.obligations:is_inside", lambda original, *args: True)
 
 
 @LEGALITY(VALIDITY)
@@ -67,15 +68,14 @@ def only_the_first_reader_counts(patch: Patch) -> None:
     def wrong(original, state, stage):
         return original(state, stage)[:1]
 
-    patch.value(
-        "schedule.validity", "consumers", lambda state, stage: wrong(consumers, state, stage)
-    )
+    for module in ("schedule.validity", "schedule.obligations"):
+        patch.value(module, "consumers", lambda state, stage: wrong(consumers, state, stage))
 
 
-@LEGALITY(VALIDITY)
+@LEGALITY(OBLIGATIONS)
 def obligation_not_raised(patch: Patch) -> None:
     """An attachment to a loop that is gone owes nothing."""
-    patch.function("schedule.validity:obligations", lambda original, state: ())
+    patch.function("schedule.obligations:obligations", lambda original, state: ())
 
 
 @LEGALITY(VALIDITY)

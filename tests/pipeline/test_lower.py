@@ -189,9 +189,9 @@ def test_a_kind_without_passes_is_refused(product):
 def test_an_open_obligation_names_its_step(product):
     schedule, (a, b, c) = product
     cached = schedule.cache_write(c, "local")
-    i, _ = c.op.axis
+    i, j = c.op.axis
     schedule[cached].compute_at(schedule[c], i)
-    schedule[c].split(i, 4)
+    schedule[c].fuse(i, j)
     assert refusal(lambda: lower(schedule, [a, b, c])).splitlines()[0] == (
         "lower main: C.local is attached at C.i, which is no longer a loop "
         "(attached by: compute_at C.local C i)"

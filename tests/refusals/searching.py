@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dlcompiler.schedule import Move, Schedule, create_schedule
+from dlcompiler.schedule import Move, Schedule, create_schedule, has_bounds
 from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.moves import moves_of
 from dlcompiler.schedule.verdict import Illegal
@@ -103,7 +103,7 @@ def _shown(case: Case, schedule: Schedule, move: Move) -> str | None:
 
 
 def _runs_once(schedule: Schedule, move: Move) -> bool:
-    if schedule.obligations:
+    if not has_bounds(schedule.state):
         return move.args["axis"].static_extent <= 1
     extent = infer_bounds(schedule.state).stages[move.stage].extents[move.args["axis"]]
     return isinstance(extent, int) and extent <= 1

@@ -87,7 +87,13 @@ def test_inlined_stages_are_listed():
 
 def test_an_open_obligation_is_shown_and_its_stage_is_not_lost(blocked, tensors):
     stage = blocked[tensors[2]]
-    stage.split(stage.leaf_iter_vars[1], 2)
+    outer = stage.leaf_iter_vars[1]
+    stage.split(outer, 2)
+    tree = loop_tree(blocked)
+    assert "it will be computed at C.j.outer.inner" in tree["obligations"][0]
+    assert rows_by_key(tree)["C.local"]["parent"] == "C/j.outer.inner"
+    blocked.undo()
+    stage.fuse(outer, stage.leaf_iter_vars[2])
     tree = loop_tree(blocked)
     assert "C.local is attached at C.j.outer" in tree["obligations"][0]
     assert rows_by_key(tree)["C.local"]["parent"] is None

@@ -241,8 +241,8 @@ def test_steps_and_requests_from_two_threads_do_not_block_each_other(program):
 
 def test_an_obligation_is_said_and_the_program_gives_the_reason(program):
     program.apply("cache_write", scope="local")
-    program.apply("compute_at", stage="C.local", parent="C", axis="j")
-    view = program.apply("split", axis="j", factor=4)
+    program.apply("compute_at", stage="C.local", parent="C", axis="i")
+    view = program.apply("fuse", axes=["i", "j"])
     assert view["status"]["details"][0][0] == "owed"
     assert view["program"]["lines"] == []
     assert "no longer a loop" in view["program"]["error"]["text"]

@@ -9,8 +9,11 @@
         for j in range(4):                  for j in range(4):
             C[i, j] = P[i, j] + 1.0             C[i, j] = P[0, j] + 1.0
 
-Legal when all readers of the stage run inside that loop. It owes that the loop stays a loop: if
-it is split or fused later, the stage must be attached again before lowering.
+Legal when all readers of the stage run inside that loop, or can still be moved there: then it owes
+that they are. If the loop is split later, the stage is computed in the inner half, and if it is
+fused into the loop around it, in the fused one; if it is fused with a loop inside it, the stage
+must be attached again before lowering. At a vectorized loop the stage is computed around it, once
+for all lanes.
 In TVM and Halide ``compute_at``.
 """
 
@@ -21,6 +24,7 @@ from typing import Any
 
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.inlining import consumers
+from dlcompiler.schedule.obligations import leads_to
 from dlcompiler.schedule.primitives.base import Making, Primitive, answering, require_leaf
 from dlcompiler.schedule.state import AttachedAt, StageState, State
 from dlcompiler.schedule.verdict import Illegal, Pending, Verdict
@@ -44,10 +48,10 @@ def check(state: State, stage: StageState, *, parent: str, axis: Any) -> Verdict
             hint=f"compute the consumer inside {stage.name}'s loops instead",
         )
     require_leaf(state, host, axis)
-    if not consumers(state, stage):
-        return Illegal("structural", f"no stage reads {stage.name}")
     readers = consumers(state, stage)
-    if host not in readers and not _leads_to(state, readers, host):
+    if not readers:
+        return Illegal("structural", f"no stage reads {stage.name}")
+    if host not in readers and not leads_to(state, stage, host):
         names = ", ".join(reader.name for reader in readers)
         return Illegal(
             "structural",
@@ -56,17 +60,6 @@ def check(state: State, stage: StageState, *, parent: str, axis: Any) -> Verdict
             hint=f"attach it at a loop of {names}",
         )
     return Pending(f"{host.label(axis)} must stay a loop")
-
-
-def _leads_to(state: State, readers: tuple[StageState, ...], host: StageState) -> bool:
-    """Tell whether a reader is computed inside `host`'s loops."""
-    for reader in readers:
-        stage = reader
-        while isinstance(stage.attachment, AttachedAt):
-            stage = state.stage(stage.attachment.stage)
-            if stage is host:
-                return True
-    return False
 
 
 def apply(

@@ -4,7 +4,7 @@ import pytest
 
 from dlcompiler import te
 from dlcompiler.pipeline import lower
-from dlcompiler.schedule import create_schedule
+from dlcompiler.schedule import LEGAL, create_schedule
 
 # -- compute_at -----------------------------------------------------------------------------------
 
@@ -45,19 +45,83 @@ def test_compute_at_owes_that_the_loop_stays(chain, refusal):
     chain.s[chain.Q].compute_at(chain.s[chain.D], d)
     assert chain.s.obligations == ()
 
-    verdict = chain.s.can("split", d, 4)
-    broken = "Q is attached at D.i, which is no longer a loop (attached by: compute_at Q D i)"
-    assert verdict.obligation == broken
-    outer, _ = chain.s[chain.D].split(d, 4)
-    assert [str(item) for item in chain.s.obligations] == [broken]
-    assert refusal(lower, chain.s, chain.args, name="twice") == (
-        f"lower twice: {broken}\n"
-        "  hint      attach it again: s[Q].compute_at(s[D], …), or compute_root()"
+    _, inner = chain.s[chain.D].split(d, 4)
+    text = (
+        "Q is attached at D.i, which is no longer a loop: it will be computed at D.i.inner "
+        "(attached by: compute_at Q D i)"
     )
-
-    chain.s[chain.Q].compute_at(chain.s[chain.D], outer)
-    assert chain.s.obligations == ()
+    assert [str(item) for item in chain.s.obligations] == [text]
     lower(chain.s, chain.args)
+    assert chain.s.can("unroll", inner) == LEGAL
+
+
+def test_a_loop_that_was_split_and_fused_stands_for_its_inner_half(nest, golden, computes):
+    A = te.placeholder((7, 5), name="A")
+    P = te.compute((7, 5), lambda i, j: A[i, j] * 2.0, name="P")
+    D = te.compute((7, 5), lambda i, j: P[i, j] + 1.0, name="D")
+    s = create_schedule(D.op)
+    i, j = D.op.axis
+    s[P].compute_at(s[D], j)
+    jo, _ = s[D].split(j, 3)
+    s[D].fuse(i, jo)
+    golden("settled", str(lower(s, [A, D], simple_mode=True)))
+    assert "it will be computed at D.j.inner" in str(s.obligations[0])
+    computes(s)
+
+
+def test_an_outer_loop_that_was_fused_must_be_attached_again(refusal):
+    A = te.placeholder((7, 5), name="A")
+    P = te.compute((7, 5), lambda i, j: A[i, j] * 2.0, name="P")
+    D = te.compute((7, 5), lambda i, j: P[i, j] + 1.0, name="D")
+    s = create_schedule(D.op)
+    s[P].compute_at(s[D], D.op.axis[0])
+    verdict = s.can("fuse", *D.op.axis)
+    broken = "P is attached at D.i, which is no longer a loop (attached by: compute_at P D i)"
+    assert verdict.obligation == broken
+    fused = s[D].fuse(*D.op.axis)
+    assert [str(item) for item in s.obligations] == [broken]
+    assert refusal(lower, s, [A, D], name="twice") == (
+        f"lower twice: {broken}\n"
+        "  hint      attach it again: s[P].compute_at(s[D], …), or compute_root()"
+    )
+    s[P].compute_at(s[D], fused)
+    assert s.obligations == ()
+    lower(s, [A, D])
+
+
+def test_a_reader_may_be_attached_later(refusal, computes):
+    A = te.placeholder((9,), name="A")
+    P = te.compute((9,), lambda i: A[i] * 2.0, name="P")
+    Q = te.compute((8,), lambda i: P[i] + P[i + 1], name="Q")
+    D = te.compute((8,), lambda i: Q[i] + 1.0, name="D")
+    s = create_schedule(D.op)
+    outer, _ = s[D].split(D.op.axis[0], 4)
+    text = (
+        "P is computed at D.i.outer, and its reader Q is not there yet "
+        "(attached by: compute_at P D i.outer)"
+    )
+    s[P].compute_at(s[D], outer)
+    assert [str(item) for item in s.obligations] == [text]
+    assert refusal(lower, s, [A, D]) == (
+        f"lower main: {text}\n  hint      attach Q inside D.i.outer, or P further out"
+    )
+    s[Q].compute_at(s[D], outer)
+    assert s.obligations == ()
+    computes(s)
+
+
+@pytest.mark.parametrize("dimension", [0, 1])
+def test_at_a_vectorized_loop_it_is_computed_around_it(nest, golden, computes, dimension):
+    A = te.placeholder((6, 8), name="A")
+    P = te.compute((6, 8), lambda i, j: A[i, j] * 2.0, name="P")
+    D = te.compute((6, 8), lambda i, j: P[i, j] + 1.0, name="D")
+    s = create_schedule(D.op)
+    s[D].vectorize(D.op.axis[dimension])
+    s[P].compute_at(s[D], D.op.axis[1])
+    place = "at D.i" if dimension else "in a loop nest of its own"
+    assert f"it will be computed {place}" in str(s.obligations[0])
+    golden(f"vectorized_{dimension}", str(lower(s, [A, D], simple_mode=True)))
+    computes(s)
 
 
 def test_the_same_step_owes_the_same_when_it_is_asked_again(chain):
@@ -80,10 +144,10 @@ def test_compute_at_refuses_an_axis_that_is_no_loop(chain, refusal):
 
 
 def test_compute_at_refuses_a_stage_that_does_not_read(chain, refusal):
-    assert refusal(chain.s[chain.P].compute_at, chain.s[chain.D], chain.D.op.axis[0]) == (
-        "compute_at P at D.i: D does not read P\n"
-        "  got       the readers of P are: Q\n"
-        "  hint      attach it at a loop of Q"
+    assert refusal(chain.s[chain.Q].compute_at, chain.s[chain.P], chain.P.op.axis[0]) == (
+        "compute_at Q at P.i: P does not read Q\n"
+        "  got       the readers of Q are: D\n"
+        "  hint      attach it at a loop of D"
     )
 
 
@@ -92,14 +156,12 @@ def test_compute_at_refuses_a_reader_outside_the_loop(refusal):
     P = te.compute((8,), lambda i: A[i] * 2.0, name="P")
     Q = te.compute((8,), lambda i: P[i] + 1.0, name="Q")
     R = te.compute((8,), lambda i: P[i] + Q[i], name="R")
-    s = create_schedule(R.op)
+    s = create_schedule([R.op, Q.op])
     assert refusal(s[P].compute_at, s[R], R.op.axis[0]) == (
         "compute_at P at R.i: Q reads P outside the loop R.i, where P is computed\n"
         "  because   P exists only during one iteration of R.i\n"
         "  hint      attach P further out, or Q inside R.i"
     )
-    s[Q].compute_at(s[R], R.op.axis[0])
-    s[P].compute_at(s[R], R.op.axis[0])
 
 
 def test_compute_at_refuses_a_reduction_loop_that_is_started_from_the_stage(refusal, computes):
@@ -154,14 +216,6 @@ def test_compute_at_refuses_hosts_without_loops(chain, refusal):
     chain.s[chain.Q].compute_inline()
     assert refusal(chain.s[chain.P].compute_at, chain.s[chain.Q], chain.Q.op.axis[0]) == (
         "compute_at P at Q.i: Q has no loops"
-    )
-
-
-def test_compute_at_refuses_a_vectorized_loop(chain, refusal):
-    chain.s[chain.D].vectorize(chain.D.op.axis[0])
-    assert refusal(chain.s[chain.Q].compute_at, chain.s[chain.D], chain.D.op.axis[0]) == (
-        "compute_at Q at D.i: Q would be computed inside the vectorized loop D.i\n"
-        "  hint      attach it at a loop outside the vectorized one"
     )
 
 
@@ -235,7 +289,7 @@ def test_compute_inline_refuses_a_stage_that_holds_another(chain, refusal):
     )
 
 
-def test_compute_inline_refuses_what_brings_a_reader_outside_the_loop(refusal):
+def test_a_reader_brought_outside_the_loop_is_owed():
     A = te.placeholder((8,), name="A")
     P = te.compute((8,), lambda i: A[i] * 2.0, name="P")
     Q = te.compute((8,), lambda i: P[i] + 1.0, name="Q")
@@ -246,10 +300,8 @@ def test_compute_inline_refuses_what_brings_a_reader_outside_the_loop(refusal):
     s[Q].compute_at(s[T], T.op.axis[0])
     s[P].compute_at(s[T], T.op.axis[0])
     s[Q].compute_inline()
-    assert refusal(s[R].compute_root) == (
-        "compute_root R: R reads P outside the loop T.i, where P is computed\n"
-        "  because   P exists only during one iteration of T.i\n"
-        "  hint      attach P further out, or R inside T.i"
+    assert s.can("compute_root", R).obligation == (
+        "P is computed at T.i, and its reader R is not there yet (attached by: compute_at P T i)"
     )
 
 
@@ -307,14 +359,13 @@ def test_compute_root_undoes_an_attachment_and_an_inlining(chain, nest):
     assert nest(chain) == plain
 
 
-def test_compute_root_refuses_what_breaks_an_attachment(chain, refusal):
+def test_compute_root_owes_what_it_breaks(chain):
     outer, _ = chain.s[chain.D].split(chain.D.op.axis[0], 4)
     chain.s[chain.Q].compute_at(chain.s[chain.D], outer)
     chain.s[chain.P].compute_at(chain.s[chain.D], outer)
-    assert refusal(chain.s[chain.Q].compute_root) == (
-        "compute_root Q: Q reads P outside the loop D.i.outer, where P is computed\n"
-        "  because   P exists only during one iteration of D.i.outer\n"
-        "  hint      attach P further out, or Q inside D.i.outer"
+    assert chain.s.can("compute_root", chain.Q).obligation == (
+        "P is computed at D.i.outer, and its reader Q is not there yet "
+        "(attached by: compute_at P D i.outer)"
     )
 
 

@@ -117,10 +117,12 @@ def test_refuses_what_is_no_reader(chain, refusal):
     assert verdict.reason == "A has no such output"
 
 
-def test_refuses_a_tensor_that_is_computed_inside_a_loop(chain, refusal):
-    chain.s[chain.P].compute_at(chain.s[chain.Q], chain.Q.op.axis[0])
-    assert refusal(chain.s.cache_read, chain.P, "local", [chain.Q]) == (
-        "cache_read P: P.local reads P outside the loop Q.i, where P is computed\n"
-        "  because   P exists only during one iteration of Q.i\n"
-        "  hint      attach P further out, or P.local inside Q.i"
+def test_a_copy_of_what_is_computed_inside_a_loop_must_go_there(chain, computes):
+    s, i = chain.s, chain.Q.op.axis[0]
+    s[chain.P].compute_at(s[chain.Q], i)
+    assert s.can("cache_read", chain.P, "local", [chain.Q]).obligation.startswith(
+        "P is computed at Q.i, and its reader P.local is not there yet"
     )
+    cached = s.cache_read(chain.P, "local", [chain.Q])
+    s[cached].compute_at(s[chain.Q], i)
+    computes(s)

@@ -1,0 +1,157 @@
+"""What a state still owes before it can be lowered, and what lowering will settle by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from dlcompiler.ir import Axis
+from dlcompiler.schedule.inlining import consumers
+from dlcompiler.schedule.placement import placed, standing_for
+from dlcompiler.schedule.state import AttachedAt, StageState, State
+
+Debt: TypeAlias = Literal["place", "reader", "loop", "settled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Obligation:
+    """A promise that a step made and that is not kept now.
+
+    `kind` is *place* (the axis it attached to is gone), *reader* (a reader is still outside that
+    loop), *loop* (there is no loop around it yet) or *settled*: lowering knows what to do.
+    """
+
+    stage: str
+    kind: Debt
+    text: str
+    step: str
+    hint: str = ""
+
+    @property
+    def is_settled(self) -> bool:
+        """Tell whether lowering keeps the promise by itself."""
+        return self.kind == "settled"
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def obligations(state: State) -> tuple[Obligation, ...]:
+    """Return what is owed; all but what is settled must be put right before lowering."""
+    cached = state.cache.get("obligations")
+    if cached is None:
+        cached = tuple(_all_obligations(state))
+        state.cache["obligations"] = cached
+    result: tuple[Obligation, ...] = cached
+    return result
+
+
+def open_obligations(state: State) -> tuple[Obligation, ...]:
+    """Return what must be put right before lowering."""
+    return tuple(item for item in obligations(state) if not item.is_settled)
+
+
+def has_bounds(state: State) -> bool:
+    """Tell whether bounds are defined: every stage is computed where its readers find it."""
+    return not any(item.kind in ("place", "reader") for item in obligations(state))
+
+
+def _all_obligations(state: State) -> Iterator[Obligation]:
+    final = placed(state)
+    for stage, at_last in zip(state.stages, final.stages, strict=True):
+        if isinstance(stage.attachment, AttachedAt):
+            yield from _attachment_debts(state, stage, stage.attachment)
+            if at_last is not stage:
+                yield _settled(state, stage, stage.attachment, at_last)
+        if isinstance(at_last.attachment, AttachedAt):
+            yield from _reader_debts(final, at_last, at_last.attachment)
+        elif stage.double_buffered_by:
+            yield Obligation(
+                stage.name,
+                "loop",
+                f"{stage.name} is double-buffered, but computed outside any loop "
+                f"(asked for by: {stage.double_buffered_by})",
+                stage.double_buffered_by,
+                f"compute it inside a loop: s[{stage.name}].compute_at(…)",
+            )
+
+
+def _attachment_debts(state: State, stage: StageState, at: AttachedAt) -> Iterator[Obligation]:
+    parent = state.stage(at.stage)
+    if parent.is_inlined or standing_for(parent, at.axis) is not None:
+        return
+    yield Obligation(
+        stage.name,
+        "place",
+        f"{stage.name} is attached at {_where(parent, at.axis)}, which is no longer a loop "
+        f"(attached by: {at.step})",
+        at.step,
+        f"attach it again: s[{stage.name}].compute_at(s[{parent.name}], …), or compute_root()",
+    )
+
+
+def _settled(state: State, stage: StageState, at: AttachedAt, last: StageState) -> Obligation:
+    parent = state.stage(at.stage)
+    is_loop = parent.has_leaf(at.axis)
+    why = "a vectorized loop or inside one" if is_loop else "no longer a loop"
+    place = "in a loop nest of its own"
+    if isinstance(last.attachment, AttachedAt):
+        place = f"at {_where(state.stage(last.attachment.stage), last.attachment.axis)}"
+    return Obligation(
+        stage.name,
+        "settled",
+        f"{stage.name} is attached at {_where(parent, at.axis)}, which is {why}: it will be "
+        f"computed {place} (attached by: {at.step})",
+        at.step,
+    )
+
+
+def _reader_debts(state: State, stage: StageState, at: AttachedAt) -> Iterator[Obligation]:
+    parent = state.stage(at.stage)
+    if parent.is_inlined or not parent.has_leaf(at.axis):
+        return
+    where = _where(parent, at.axis)
+    for reader in consumers(state, stage):
+        if is_inside(state, reader, parent, at.axis) or not may_move_inside(state, reader, parent):
+            continue
+        yield Obligation(
+            stage.name,
+            "reader",
+            f"{stage.name} is computed at {where}, and its reader {reader.name} is not there yet "
+            f"(attached by: {at.step})",
+            at.step,
+            f"attach {reader.name} inside {where}, or {stage.name} further out",
+        )
+
+
+def _where(stage: StageState, axis: Axis) -> str:
+    return f"{stage.name}.{stage.paths.get(axis, axis.name)}"
+
+
+def may_move_inside(state: State, reader: StageState, host: StageState) -> bool:
+    """Tell whether a stage could still be attached inside the loops of another."""
+    return not reader.is_output and leads_to(state, reader, host)
+
+
+def leads_to(state: State, stage: StageState, host: StageState) -> bool:
+    """Tell whether `host` reads `stage`, directly or through other stages."""
+    reached = set(stage.tensors)
+    for other in state.stages[state.stages.index(stage) + 1 :]:  # producers come first
+        if reached.intersection(other.op.input_tensors):
+            if other is host:
+                return True
+            reached.update(other.tensors)
+    return False
+
+
+def is_inside(state: State, stage: StageState, parent: StageState, axis: Axis) -> bool:
+    """Tell whether all of `stage` runs inside the loop `axis` of `parent`."""
+    while stage is not parent:
+        if not isinstance(stage.attachment, AttachedAt):
+            return False
+        at = stage.attachment
+        stage = state.stage(at.stage)
+        if stage is parent:
+            return stage.has_leaf(at.axis) and stage.position(at.axis) >= stage.position(axis)
+    return True
