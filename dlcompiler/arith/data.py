@@ -13,9 +13,24 @@ from functools import cache
 from dlcompiler import dtypes
 from dlcompiler.arith.fold import folded
 from dlcompiler.arith.laws import c, d, x, y
-from dlcompiler.arith.matching import ALL_BITS, HIGHEST, LOWEST, Head, build, head_of, match
+from dlcompiler.arith.matching import (
+    ALL_BITS,
+    HIGHEST,
+    LITERAL,
+    LOWEST,
+    Head,
+    Shape,
+    build,
+    head_of,
+    literal,
+    match,
+    operands,
+    pattern_shape,
+    shape_of,
+)
 from dlcompiler.ir import (
     Binary,
+    Call,
     Cast,
     Compare,
     Const,
@@ -213,12 +228,12 @@ CHOICES = _table(
 REWRITES = (*SUMS, *PRODUCTS, *BITS, *EXTREMA, *FLOATS, *COMPARISONS, *CONDITIONS, *CHOICES)
 
 
-def _by_head(rewrites: Iterable[Rewrite]) -> dict[tuple[str, Head], tuple[Rewrite, ...]]:
-    result: dict[tuple[str, Head], tuple[Rewrite, ...]] = {}
+def _by_head(rewrites: Iterable[Rewrite]) -> dict[tuple[str, Head], list[tuple[Shape, Rewrite]]]:
+    result: dict[tuple[str, Head], list[tuple[Shape, Rewrite]]] = {}
     for rewrite in rewrites:
+        shape = tuple(pattern_shape(operand) for operand in operands(rewrite.left))
         for family in rewrite.families:
-            key = (family, head_of(rewrite.left))
-            result[key] = (*result.get(key, ()), rewrite)
+            result.setdefault((family, head_of(rewrite.left)), []).append((shape, rewrite))
     return result
 
 
@@ -233,16 +248,24 @@ def rewritten(expr: Expr) -> Expr | None:
     expr
         Its operands are simple already. No scalar index arithmetic: that has affine forms.
     """
-    value = folded(expr)
-    if value is not None:
+    match expr:
+        case Cast():
+            value = folded(expr)
+            return _shorter_cast(expr) if value is None else value
+        case Call("likely", (value,)):
+            return literal(value)
+    below = operands(expr)
+    if not below:
+        return None
+    shapes = tuple(shape_of(operand) for operand in below)
+    if all(shape == LITERAL for shape in shapes) and (value := folded(expr)) is not None:
         return value
-    if isinstance(expr, Cast):
-        return _shorter_cast(expr)
     dtype = operand_dtype(expr)
-    for rewrite in _REWRITES.get((dtypes.family(dtype), head_of(expr)), ()):
-        found: dict[Var, Expr] = {}
-        if match(rewrite.left, expr, dtype, found):
-            return build(rewrite.right, found, dtype)
+    for shape, rewrite in _REWRITES.get((dtypes.family(dtype), head_of(expr)), ()):
+        if all(wanted is None or wanted == got for wanted, got in zip(shape, shapes, strict=True)):
+            found: dict[Var, Expr] = {}
+            if match(rewrite.left, expr, dtype, found):
+                return build(rewrite.right, found, dtype)
     return None
 
 

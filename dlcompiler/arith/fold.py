@@ -6,7 +6,7 @@ import math
 
 from dlcompiler import dtypes
 from dlcompiler.arith.matching import literal
-from dlcompiler.ir import Binary, Broadcast, Call, Cast, Compare, Const, Expr, Not
+from dlcompiler.ir import Binary, Broadcast, Cast, Compare, Const, Expr, Not
 from dlcompiler.ir.expr import BinaryOp, CompareOp, fold_index
 from dlcompiler.ir.numeric import (
     binary_function,
@@ -34,8 +34,6 @@ def folded(expr: Expr) -> Expr | None:
         case Not(value):
             x = literal(value)
             return None if x is None else _literal(not x.value, expr.dtype)
-        case Call("likely", (value,)):
-            return literal(value)
         case Cast(value, dtype):
             x = literal(value)
             return None if x is None else _literal(_converted(x, dtypes.element(dtype)), dtype)

@@ -27,6 +27,8 @@ from dlcompiler.ir import (
 from dlcompiler.ir.rewrite import Node, map_children
 
 Head: TypeAlias = tuple[str, str]
+Shape: TypeAlias = "tuple[Head | None, ...]"
+LITERAL: Head = ("literal", "")
 
 #: The ends of the dtype, and the number of which all bits are set.
 LOWEST, HIGHEST, ALL_BITS = Var("LOWEST"), Var("HIGHEST"), Var("ALL_BITS")
@@ -39,6 +41,33 @@ def head_of(expr: Expr) -> Head:
         case Binary(op, _, _) | Compare(op, _, _) | Logical(op, _, _):
             return type(expr).__name__, op
     return type(expr).__name__, ""
+
+
+def operands(expr: Expr) -> tuple[Expr, ...]:
+    """Return what a node that patterns are about computes from; nothing for other nodes."""
+    match expr:
+        case Binary(_, a, b) | Compare(_, a, b) | Logical(_, a, b):
+            return a, b
+        case Not(value):
+            return (value,)
+        case Select(condition, a, b) | IfThenElse(condition, a, b):
+            return condition, a, b
+    return ()
+
+
+def shape_of(expr: Expr) -> Head:
+    """Return the kind of an operand, for a quick look whether a pattern may fit."""
+    return head_of(expr) if literal(expr) is None else LITERAL
+
+
+def pattern_shape(pattern: Expr) -> Head | None:
+    """Return the kind of operand that a pattern fits; None for any."""
+    match pattern:
+        case Const():
+            return LITERAL
+        case Var():
+            return LITERAL if pattern in LITERALS or _is_special(pattern) else None
+    return head_of(pattern)
 
 
 def literal(expr: Expr) -> Const | None:
@@ -83,24 +112,25 @@ def _is_number(pattern: Const, expr: Expr) -> bool:
 
 
 def _bind(pattern: Var, expr: Expr, dtype: str, found: dict[Var, Expr]) -> bool:
-    special = _special(pattern, dtype)
-    if special is not None:
+    if _is_special(pattern):
         number = literal(expr)
-        return number is not None and number.value == special
+        return number is not None and number.value == _special(pattern, dtype)
     if pattern in LITERALS and literal(expr) is None:
         return False
     known = found.setdefault(pattern, expr)
     return known is expr or is_same(known, expr)
 
 
-def _special(pattern: Var, dtype: str) -> int | float | None:
+def _is_special(pattern: Var) -> bool:
+    return pattern is LOWEST or pattern is HIGHEST or pattern is ALL_BITS
+
+
+def _special(pattern: Var, dtype: str) -> int | float:
     if pattern is LOWEST:
         return dtypes.min_value(dtype)
-    if pattern is HIGHEST:
+    if pattern is HIGHEST or dtypes.is_unsigned(dtype):
         return dtypes.max_value(dtype)
-    if pattern is ALL_BITS:
-        return dtypes.max_value(dtype) if dtypes.is_unsigned(dtype) else -1
-    return None
+    return -1
 
 
 def is_same(a: Expr, b: Expr) -> bool:
@@ -119,8 +149,9 @@ def build(pattern: Expr, found: dict[Var, Expr], dtype: str) -> Expr:
 
     match pattern:
         case Var():
-            special = _special(pattern, dtype)
-            return found[pattern] if special is None else _number(special, dtype)
+            if _is_special(pattern):
+                return _number(_special(pattern, dtype), dtype)
+            return found[pattern]
         case Const(value, "bool"):
             return _number(value, dtypes.with_lanes("bool", dtypes.lanes(dtype)))
         case Const(value, _):
