@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Collection, Iterator, Mapping
-from typing import cast
 
 from dlcompiler.arith.affine import Affine
 from dlcompiler.arith.bounds import bounds_of_operation
@@ -68,6 +66,9 @@ class Analyzer:
         self._affine_memo: dict[int, tuple[Expr, Affine]] = {}
         self._vars_memo: dict[int, tuple[Expr, tuple[Var, ...]]] = {}
         self._running: dict[frozenset[Var], Analyzer] = {}
+        self._positive: dict[Var, Interval] = {}
+        self._loop_bounds: dict[Var, Interval] = {}
+        self._intervals: dict[int, tuple[Expr, Interval]] = {}
 
     # -- public ------------------------------------------------------------------------------
 
@@ -88,7 +89,10 @@ class Analyzer:
 
     def interval(self, expr: Expr) -> Interval:
         """Return bounds of an index expression."""
-        return self.bounds(self.affine(expr))
+        known = self._intervals.get(id(expr))
+        if known is None:
+            known = self._intervals[id(expr)] = (expr, self.bounds(self.affine(expr)))
+        return known[1]
 
     def upper_bound(self, expr: Expr, over: Collection[Var]) -> Affine | None:
         """Return the greatest value of an index expression while the variables `over` run.
@@ -144,15 +148,17 @@ class Analyzer:
         if verdict is not None or not self.is_symbolic(difference, bounds):
             return verdict
         known = self.where_running(difference)
-        below = is_negative(difference, known)
-        above = not below and is_negative(difference.times(-1), known)
-        if below or above:
-            return Interval(-1, -1).decide(op) if below else Interval(1, 1).decide(op)
-        if op in ("lt", "ge"):
-            return (op == "ge") if is_negative(difference.times(-1).plus(ONE, -1), known) else None
-        if op in ("gt", "le"):
-            return (op == "le") if is_negative(difference.plus(ONE, -1), known) else None
-        return None
+        negated = difference.times(-1)
+        match op:
+            case "lt" | "ge":  # what is not negative has a negation below 1
+                below, above = difference, negated.plus(ONE, -1)
+            case "gt" | "le":
+                below, above = difference.plus(ONE, -1), negated
+            case _:
+                below, above = difference, negated
+        if is_negative(below, known):
+            return op in ("lt", "le", "ne")
+        return op in ("gt", "ge", "ne") if is_negative(above, known) else None
 
     def is_symbolic(self, form: Affine, bounds: Interval) -> bool:
         """Tell whether ends that are expressions may say more than the bounds."""
@@ -209,11 +215,15 @@ class Analyzer:
 
     def bounds_of(self, var: Var) -> Interval:
         """Return bounds of a variable."""
-        known = self.ranges.get(var)
+        known = self._positive.get(var) or self.ranges.get(var) or self._loop_bounds.get(var)
         if known is not None:
             return known
         extent = self.extents.get(var)
-        return EVERYTHING if extent is None else Interval(0, max(self.interval(extent).high - 1, 0))
+        if extent is None:
+            return EVERYTHING
+        bounds = Interval(0, max(self.interval(extent).high - 1, 0))
+        self._loop_bounds[var] = bounds
+        return bounds
 
     def _bounds_of_part(self, part: Expr) -> Interval:
         match part:
@@ -252,10 +262,9 @@ class Analyzer:
         if not positive:
             return self
         if positive not in self._running:
-            ranges = {symbol: Interval(1, self.bounds_of(symbol).high) for symbol in positive}
-            self._running[positive] = Analyzer(
-                ChainMap(ranges, cast(dict[Var, Interval], self.ranges)), self.extents
-            )
+            known = Analyzer(self.ranges, self.extents)
+            known._positive = {s: Interval(1, self.bounds_of(s).high) for s in positive}
+            self._running[positive] = known
         return self._running[positive]
 
     def _is_needed(self, symbol: Var, extent: Expr) -> bool:
