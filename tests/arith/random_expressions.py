@@ -108,9 +108,25 @@ def _fails(case: Case) -> bool:
 
 def index_case(name: str, rng: random.Random) -> Case:
     """Make an index expression over loops of known or of symbolic extents."""
-    ranges, extents, points = symbolic(rng) if rng.random() < 0.5 else static(rng)
-    variables = tuple(points[0]) if points else (*LOOPS, *SYMBOLS)
-    return Case(name, index_expr(rng, variables, rng.randint(1, 4)), ranges, extents, points)
+    if rng.random() < 0.5:
+        ranges, extents, points = static(rng)
+    else:
+        ranges, extents, points = symbolic(rng)
+    if extents and rng.random() < 0.4:
+        whole, divisor = whole_and_divisor(rng, extents)
+        expr: Expr = Binary(rng.choice(DIVISIONS[:2]), whole, divisor)
+    else:
+        variables = tuple(points[0]) if points else (*LOOPS, *SYMBOLS)
+        expr = index_expr(rng, variables, rng.randint(1, 4))
+    return Case(name, expr, ranges, extents, points)
+
+
+def whole_and_divisor(rng: random.Random, extents: dict[Var, Expr]) -> tuple[Expr, Expr]:
+    """Make a sum of multiples of a divisor and a rest, which may stay below it, or nearly."""
+    divisor = rng.choice((n, m, index_const(4), n + 1, n * m, extents[i], extents[j]))
+    multiple = rng.choice((i, j, n, m, index_const(1), index_const(-1)))
+    rest = rng.choice((i, j, k, n, m, index_const(0), i - 1, divisor - 1, j - divisor, i + k))
+    return multiple * divisor + rest, divisor
 
 
 def static(rng: random.Random) -> tuple[dict[Var, Interval], dict[Var, Expr], list[Point]]:
@@ -238,6 +254,8 @@ def data_expr(rng: random.Random, variables: tuple[Var, ...], dtype: str, depth:
         case 7:
             same = operand()
             return Binary(rng.choice((*SUMS, *DIVISIONS, *BITS, "min", "max")), same, same)
+        case 8 if rng.random() < 0.5:
+            return Cast(Cast(rng.choice(variables), rng.choice(DATA)), dtype)
         case 8:
             return Cast(operand(rng.choice(DATA)), dtype)
     choose = rng.choice((Select, IfThenElse))
@@ -254,9 +272,35 @@ def condition_case(name: str, rng: random.Random) -> Case:
     points = [
         {**point, **more} for point, more in zip(points, data_points(rng, data), strict=False)
     ]
-    variables = (*(points[0] if points else (*LOOPS, *SYMBOLS)), *data)
-    variables = tuple(dict.fromkeys(variables))
+    if extents and rng.random() < 0.5:
+        return Case(name, tight(rng, ranges, extents), ranges, extents, points)
+    variables = tuple(dict.fromkeys((*(points[0] if points else (*LOOPS, *SYMBOLS)), *data)))
     return Case(name, condition(rng, variables, rng.randint(1, 3)), ranges, extents, points)
+
+
+def tight(rng: random.Random, ranges: dict[Var, Interval], extents: dict[Var, Expr]) -> Expr:
+    """Compare a value with the end of its range, or with what is one beside it."""
+    factors = rng.choice(((1, 1, 0), (1, 0, 0), (0, 1, 1), (4, 0, 1), (1, 2, 0), (1, -1, 0)))
+    last = {i: extents[i] - 1, j: extents[j] - 1, k: index_const(int(ranges[k].high))}
+    value, end = index_const(0), index_const(rng.choice((-1, 0, 0, 1)))
+    for var, factor in zip((i, j, k), factors, strict=True):
+        value = value + var * factor
+        end = end + (last[var] * factor if factor > 0 else 0)
+    if rng.random() < 0.2:
+        value, end = i * extents[j] + j, extents[i] * extents[j] + rng.choice((-2, -1, 0))
+    divisor = rng.choice((index_const(2), index_const(4), m, extents[j]))
+    match rng.randrange(5):
+        case 0:
+            shift = rng.choice((0, 0, 1, -1, 3))
+            value, end = value // divisor, (end + shift) // divisor
+        case 1:
+            value, end = value // divisor * divisor, value + rng.choice((0, 1, 1)) - divisor
+        case 2:
+            value, end = value % divisor, divisor + rng.choice((-2, -1, 0))
+        case 3:
+            choose = rng.choice(("min", "max"))
+            value, end = binary(choose, value, rng.choice((n, m, i))), binary(choose, end, n)
+    return Compare(rng.choice(tuple(COMPARISONS)), value, end)
 
 
 def condition(rng: random.Random, variables: tuple[Var, ...], depth: int) -> Expr:
