@@ -19,7 +19,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help tour test fuzz mutants lab bench check check-style check-types check-layers format golden clean
+.PHONY: help tour test fuzz fuzz-arith mutants lab bench check check-style check-types check-layers format golden clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | column -t -s @ 2>/dev/null \
@@ -33,6 +33,9 @@ test: $(INSTALLED) ## run all tests; ARGS="tests/ir -k split" selects some
 
 fuzz: $(INSTALLED) ## try random schedules, going on where the last run stopped (SECONDS=600; Ctrl-C is safe)
 	@$(RUN)/python -m tests.fuzz_schedules --seconds $(or $(SECONDS),600) $(ARGS)
+
+fuzz-arith: $(INSTALLED) ## simplify 100,000 random expressions of each integer family (COUNT=…, ARGS="--seed 2")
+	@$(RUN)/python -m tests.fuzz_arith --count $(or $(COUNT),100000) $(ARGS)
 
 mutants: $(INSTALLED) ## make mistakes in the compiler on purpose, and see which check notices each
 	@$(RUN)/python -m tests.mutants $(ARGS)
