@@ -219,7 +219,8 @@ class _Collector:
                 self.depths[buffer] = len(place.loops)
                 self.stmt(body, place)
             case Let(var, value, body):
-                self.reads(value, stmt, place)
+                lanes = dtypes.lanes(value.dtype)
+                self.reads(value, stmt, self.in_lanes(stmt, lanes, place)[1])
                 self.stmt(body, place.where(var, value))
             case Assert(condition, _):
                 self.reads(condition, stmt, place)
@@ -246,19 +247,23 @@ class _Collector:
         return place.inside(loop)
 
     def store(self, store: Store, place: _Place) -> None:
-        lanes = lanes_of(store.indices)
-        if lanes > 1:
-            loop = Loop(Var("lane"), index_const(lanes), "lanes", store)
-            self.ranges[loop.var] = Interval(0, lanes - 1)
-            if not any(_differs_by_lane(index) for index in store.indices):
-                self.loops.append(loop)
-            place = place.inside(loop)
+        loop, place = self.in_lanes(store, lanes_of(store.indices), place)
+        if loop is not None and not any(_differs_by_lane(index) for index in store.indices):
+            self.loops.append(loop)
         for expr in (*store.indices, store.value):
             self.reads(expr, store, place)
         if store.predicate is not None:
             self.reads(store.predicate, store, place)
             place = place.under(_in_lane(store.predicate, place))
         self.add(store.buffer, store.indices, True, store, place)
+
+    def in_lanes(self, stmt: Stmt, lanes: int, place: _Place) -> tuple[Loop | None, _Place]:
+        """Return the loop that the lanes of a statement are, and the place inside it."""
+        if lanes == 1:
+            return None, place
+        loop = Loop(Var("lane"), index_const(lanes), "lanes", stmt)
+        self.ranges[loop.var] = Interval(0, lanes - 1)
+        return loop, place.inside(loop)
 
     def add(
         self,
@@ -324,6 +329,7 @@ def _in_lane(expr: Expr, place: _Place) -> Expr:
     if dtypes.lanes(expr.dtype) == 1:
         return expr
     lane = place.loops[-1].var
+    expr = substitute(expr, place.values)
 
     def rule(node: Node) -> Node:
         match node:

@@ -25,8 +25,9 @@ checks the program that becomes machine code.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from dlcompiler import dtypes
 from dlcompiler.ir import (
@@ -52,6 +53,7 @@ from dlcompiler.ir import (
     Seq,
     Stmt,
     Store,
+    Var,
     compare,
     extent_expr,
     format_expr,
@@ -75,31 +77,47 @@ def instrument_bounds(func: PrimFunc) -> PrimFunc:
     func
         Any function without vectorized loops: vector operations are checked as such.
     """
-    return func.with_body(_instrumented(func.body))
+    return func.with_body(_instrumented(func.body, {}))
 
 
-def _instrumented(stmt: Stmt) -> Stmt:
+LaneVars: TypeAlias = Mapping[Var, Sequence[Var]]
+"""The variables that hold the lanes of variables that are vectors."""
+
+
+def _instrumented(stmt: Stmt, known: LaneVars) -> Stmt:
     match stmt:
+        case Let(var) if dtypes.lanes(var.dtype) > 1:
+            return _with_checks(stmt, _by_lanes(stmt, known), known)
         case For() | Let() | Allocate():
-            stmt = _with_checks(stmt, replace(stmt, body=_instrumented(stmt.body)))
+            stmt = _with_checks(stmt, replace(stmt, body=_instrumented(stmt.body, known)), known)
         case If(condition, then, otherwise):
-            rest = None if otherwise is None else _instrumented(otherwise)
-            stmt = _with_checks(stmt, If(condition, _instrumented(then), rest))
+            rest = None if otherwise is None else _instrumented(otherwise, known)
+            stmt = _with_checks(stmt, If(condition, _instrumented(then, known), rest), known)
         case Seq(statements):
-            return seq(_instrumented(statement) for statement in statements)
+            return seq(_instrumented(statement, known) for statement in statements)
         case Store() | Assert():
-            return _with_checks(stmt, stmt)
+            return _with_checks(stmt, stmt, known)
         case Prefetch():
             return stmt  # it reads nothing
     return stmt
 
 
-def _with_checks(old: Stmt, new: Stmt) -> Stmt:
-    checks = list(_checks(old))
+def _by_lanes(let: Let, known: LaneVars) -> Let:
+    """Compute each lane of a vector, too, for the assertions that look at one."""
+    element = dtypes.element(let.var.dtype)
+    lanes = [Var(f"{let.var.name}.{n}", element) for n in range(dtypes.lanes(let.var.dtype))]
+    body = _instrumented(let.body, {**known, let.var: lanes})
+    for number, var in reversed(list(enumerate(lanes))):
+        body = Let(var, _Lane(number, known).of(let.value), body)
+    return replace(let, body=body)
+
+
+def _with_checks(old: Stmt, new: Stmt, known: LaneVars) -> Stmt:
+    checks = list(_checks(old, known))
     return seq((*checks, new)) if checks else new
 
 
-def _checks(stmt: Stmt) -> Iterator[Assert]:
+def _checks(stmt: Stmt, known: LaneVars) -> Iterator[Assert]:
     """Yield an assertion for each different access of a statement, in the order they happen."""
     search, done = _Search(), set()
     for child in children(stmt):
@@ -116,7 +134,9 @@ def _checks(stmt: Stmt) -> Iterator[Assert]:
         key = (access.buffer, indices, tuple(map(id, guards)))
         if key not in done:
             done.add(key)
-            yield from (Assert(condition, access.message()) for condition in access.conditions())
+            yield from (
+                Assert(condition, access.message()) for condition in access.conditions(known)
+            )
 
 
 @dataclass(frozen=True)
@@ -134,7 +154,7 @@ class _Access:
         name = self.buffer.name
         return f"{name}[{indices}] is outside {name}[{shape}]"
 
-    def conditions(self) -> Iterator[Expr]:
+    def conditions(self, known: LaneVars) -> Iterator[Expr]:
         """Yield conditions that together say that every lane that is on is inside."""
         lanes = lanes_of(self.indices)
         guards = self.guards if self.predicate is None else (*self.guards, self.predicate)
@@ -144,10 +164,11 @@ class _Access:
             numbers = range(lanes)
         for first in range(0, len(numbers), LANES_AT_ONCE):
             group = numbers[first : first + LANES_AT_ONCE]
-            yield logical("and", *(c for n in group for c in self.lane_conditions(n, guards)))
+            yield logical(
+                "and", *(c for n in group for c in self.lane_conditions(_Lane(n, known), guards))
+            )
 
-    def lane_conditions(self, number: int, guards: tuple[Expr, ...]) -> list[Expr]:
-        lane = _Lane(number)
+    def lane_conditions(self, lane: _Lane, guards: tuple[Expr, ...]) -> list[Expr]:
         bounds: list[Expr] = []
         for index, extent in zip(self.indices, self.buffer.shape, strict=True):
             value = lane.of(index)
@@ -202,8 +223,9 @@ def _operands(expr: Expr, guards: tuple[Expr, ...]) -> list[tuple[Expr, tuple[Ex
 class _Lane:
     """One lane of vector expressions."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, known: LaneVars) -> None:
         self.number = number
+        self.known = known
         self.memo: dict[int, tuple[Expr, Expr]] = {}
 
     def of(self, expr: Expr) -> Expr:
@@ -216,6 +238,8 @@ class _Lane:
 
     def made(self, expr: Expr) -> Expr:
         match expr:
+            case Var():
+                return self.known[expr][self.number]
             case Broadcast(value, _):
                 return value
             case Ramp(base, stride, _):

@@ -2,58 +2,62 @@
 
 *Before*::
 
-    for i in range(4):
-        for j in vectorized(8):
-            C[i, j] = A[i, j]*s[0]
+    def main(A: float32[4, 30], s: float32[4], C: float32[4, 30]):
+        for i in range(4):
+            for j in range(4):
+                for l in vectorized(8):
+                    if j*8 + l < 30:
+                        C[i, j*8 + l] = A[i, j*8 + l]*s[i]
 
 *After*::
 
-    for i in range(4):
-        C[i, 0 : +8] = A[i, 0 : +8]*broadcast(s[0], 8)
+    def main(A: float32[4, 30], s: float32[4], C: float32[4, 30]):
+        for i in range(4):
+            for j in range(4):
+                if j*8 + 7 < 30:
+                    C[i, j*8 : +8] = A[i, j*8 : +8]*broadcast(s[i], 8)
+                else:
+                    l.on = (j*8 : +8) < broadcast(30, 8)
+                    C[i, j*8 : +8] = (A[i, j*8 : +8] where l.on)*broadcast(s[i], 8) where l.on
 
-A loop longer than the widest vector is first cut into equal pieces. Lanes are independent, so
-statements may be vectorized one by one. A guard that differs between lanes runs the vector when it
-holds for all of them, and a serial loop otherwise::
+Lanes are independent, so statements may be vectorized one by one. A statement is cut into vectors
+of 2, 4, … `max_lanes` lanes, and a loop longer than these into rounds of them; what the last round
+leaves of a loop whose extent is known when the program runs is done under a mask.
 
-    for j in vectorized(8):             if i*8 + 7 < 100:
-        if i*8 + j < 100:                   C[i*8 : +8] = A[i*8 : +8]
-            C[i*8 + j] = A[i*8 + j]     else:
-                                            for j in range(8):
-                                                if i*8 + j < 100:
-                                                    C[i*8 + j] = A[i*8 + j]
-
-A statement that has no vector form (a choice that guards a load) keeps a serial loop around it.
+A guard that differs between lanes runs the vector when it holds for all of them, and a vector under
+a mask when it holds for some, as above. A choice that guards a load becomes a load under a mask.
+A buffer allocated inside the loop gets a copy for each lane. A statement that has no vector form
+(all lanes store to one element, a loop whose extent differs between lanes, an assertion about a
+lane) keeps a serial loop around it.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from dlcompiler import dtypes
-from dlcompiler.arith import Analyzer
 from dlcompiler.ir import (
     Allocate,
-    Binary,
-    Broadcast,
-    Call,
+    Assert,
+    Buffer,
     Cast,
     Compare,
-    Const,
     Expr,
     For,
     If,
-    IfThenElse,
+    Let,
     Load,
-    Logical,
     Not,
+    Prefetch,
     PrimFunc,
-    Ramp,
-    Select,
     Seq,
     Stmt,
     Store,
     Var,
     binary,
+    extent_binary,
     free_vars,
     index_const,
     rewrite,
@@ -62,13 +66,18 @@ from dlcompiler.ir import (
     walk,
 )
 from dlcompiler.ir.rewrite import Node
-from dlcompiler.passes.base import constant_extent
+from dlcompiler.passes.base import constant_extent, push_origin
+from dlcompiler.passes.lane_guards import has_loads, lane_test
+from dlcompiler.passes.lane_vectors import LaneVectors, Mask, ScalarOnlyError
 
 MAX_LANES = 64
-
-
-class _ScalarOnlyError(Exception):
-    """The expression has no vector form."""
+VECTOR_BYTES = 256
+"""What a vector may hold: eight or sixteen registers of most machines [byte]."""
+TAIL_BYTES = 64
+"""What a vector of a loop holds whose extent is known when the program runs [byte]."""
+LANE_COPIES_BYTES = 16 * 1024
+"""What the copies of a buffer for the lanes of a loop may take [byte]."""
+NOTHING = Seq(())
 
 
 def vectorize_loops(func: PrimFunc, *, max_lanes: int = MAX_LANES) -> PrimFunc:
@@ -79,185 +88,307 @@ def vectorize_loops(func: PrimFunc, *, max_lanes: int = MAX_LANES) -> PrimFunc:
     func
         A function; its vectorized loops are independent (the schedule saw to that).
     max_lanes
-        Longer loops are cut into pieces of the largest divisor up to this; [lanes].
+        The most lanes of a vector; a power of two.
     """
 
     def rule(node: Node) -> Node:
         if isinstance(node, For) and node.kind == "vectorized":
-            return _vectorize(node, max_lanes)
+            return _vectorized(node, max_lanes)
         return node
 
     return func.with_body(rewrite(func.body, rule))
 
 
-def _vectorize(loop: For, max_lanes: int) -> Stmt:
-    extent = constant_extent(loop)
+# -- rounds ---------------------------------------------------------------------------------------
+
+
+def _vectorized(loop: For, max_lanes: int) -> Stmt:
+    extent, widest = constant_extent(loop), _widest(loop.body)
+    limit = min(max_lanes, max(VECTOR_BYTES // widest, 2))
     if extent is None:
-        return replace(loop, kind="serial")
-    lanes = max(n for n in range(1, max_lanes + 1) if extent % n == 0)
-    if lanes == 1:
-        return replace(loop, kind="serial")
-    if lanes == extent:
-        return _LoopVectorizer(loop, lanes).stmt(loop.body)
-    chunk, lane = Var(f"{loop.var.name}.chunk"), Var(f"{loop.var.name}.lane")
-    index = binary("add", binary("mul", chunk, lanes), lane)
-    body = substitute(loop.body, {loop.var: index})
-    inner = For(lane, index_const(lanes), "vectorized", body, loop.origin)
-    vector = _LoopVectorizer(inner, lanes).stmt(body)
-    return For(chunk, index_const(extent // lanes), "serial", vector, loop.origin)
+        return _rounds_and_mask(loop, min(limit, max(TAIL_BYTES // widest, 2)))
+    if extent <= max_lanes:
+        return _vectors(loop, limit)
+    lanes = next((n for n in _powers(limit) if n >= limit // 4 and extent % n == 0), limit)
+    rounds = _part(loop, "round", index_const(extent // lanes), lanes, limit)
+    rest = extent % lanes
+    if rest == 0:
+        return rounds
+    return seq((rounds, _vectors(_shifted(loop, index_const(extent - rest), rest), limit)))
+
+
+def _rounds_and_mask(loop: For, lanes: int) -> Stmt:
+    """Cut a loop of unknown extent into whole vectors and one under a mask."""
+    count = binary("floordiv", loop.extent, lanes)
+    rounds = _part(loop, "round", count, lanes, lanes)
+    start = binary("mul", count, lanes)
+    tail = _shifted(loop, start, lanes)
+    inside = Compare("lt", binary("add", start, tail.var), loop.extent)
+    return seq((rounds, _LoopVectorizer(tail, lanes).in_some(If(inside, tail.body))))
+
+
+def _part(loop: For, name: str, count: Expr, lanes: int, limit: int) -> For:
+    """Return the loop over `count` rounds of `lanes` iterations each."""
+    outer = Var(f"{loop.var.name}.{name}")
+    inner = _shifted(loop, binary("mul", outer, lanes), lanes)
+    return For(outer, count, "serial", _vectors(inner, limit), loop.origin, loop.annotations)
+
+
+def _shifted(loop: For, start: Expr, extent: int) -> For:
+    """Return `extent` iterations of a loop, beginning at `start`, as a loop from 0."""
+    lane = Var(f"{loop.var.name}.lane")
+    body = substitute(loop.body, {loop.var: binary("add", start, lane)})
+    return replace(loop, var=lane, extent=index_const(extent), body=body)
+
+
+def _vectors(loop: For, limit: int) -> Stmt:
+    return _LoopVectorizer(loop, limit).stmt(loop.body)
+
+
+def _widest(body: Stmt) -> int:
+    """Return the size of the largest lane that `body` computes with [byte]."""
+    sizes = [1]
+    for node in walk(body):
+        match node:
+            case Load(buffer) | Store(buffer):
+                sizes.append(dtypes.bytes_of(buffer.dtype))
+            case Cast(_, dtype) if dtypes.element(dtype) != "index":
+                sizes.append(dtypes.bytes_of(dtypes.element(dtype)))
+    return max(sizes)
+
+
+def _powers(limit: int) -> Iterator[int]:
+    """Yield the powers of two from `limit` downward."""
+    while limit:
+        yield limit
+        limit //= 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Neighbouring lanes that make one vector."""
+
+    first: int
+    lanes: int
+
+    @property
+    def last(self) -> int:
+        return self.first + self.lanes - 1
+
+
+def _pieces(extent: int, limit: int) -> Sequence[_Piece]:
+    """Cut lanes into vectors of powers of two, the longest first: 24 into 16 and 8."""
+    pieces, first = [], 0
+    for lanes in _powers(limit):
+        while extent - first >= lanes:
+            pieces.append(_Piece(first, lanes))
+            first += lanes
+    return pieces
+
+
+# -- statements -----------------------------------------------------------------------------------
 
 
 class _LoopVectorizer:
-    """Vectorizes the statements inside one loop."""
+    """Vectorizes the statements inside one loop of known extent."""
 
-    def __init__(self, loop: For, lanes: int) -> None:
+    def __init__(self, loop: For, limit: int) -> None:
+        extent = constant_extent(loop)
+        assert extent is not None
         self.loop = loop
         self.var = loop.var
-        self.lanes = lanes
-        self.memo: dict[int, tuple[Expr, Expr]] = {}
+        self.extent = extent
+        self.pieces = _pieces(extent, limit)
 
     def stmt(self, stmt: Stmt) -> Stmt:
-        try:
-            return self.vector_stmt(stmt)
-        except _ScalarOnlyError:
-            return For(self.var, self.loop.extent, "serial", stmt, self.loop.origin)
-
-    def vector_stmt(self, stmt: Stmt) -> Stmt:
+        """Vectorize each statement by itself, or leave it in a loop."""
         match stmt:
             case Seq(statements):
                 return seq(self.stmt(statement) for statement in statements)
-            case Store(buffer, indices, value, origin):
-                vector = self.widen(self.expr(value))
-                target = tuple(self.expr(index) for index in indices)
-                if all(dtypes.lanes(index.dtype) == 1 for index in target):
-                    raise _ScalarOnlyError
-                return Store(buffer, target, vector, (*origin, *self.loop.origin))
-            case For(_, extent, _, body) if self.var not in free_vars(extent):
+            case For(_, extent, _, body) if self.is_shared(extent):
                 return replace(stmt, body=self.stmt(body))
-            case If(condition, then, otherwise) if self.var not in free_vars(condition):
+            case If(condition, then, otherwise) if self.is_shared(condition):
                 rest = None if otherwise is None else self.stmt(otherwise)
                 return If(condition, self.stmt(then), rest)
-            case If(condition, then, None):
-                return If(
-                    self.holds_in_all_lanes(condition),
-                    self.vector_stmt(then),
-                    For(self.var, self.loop.extent, "serial", stmt, self.loop.origin),
-                )
+            case If(_, _, None):
+                return self.guarded(stmt)
+            case Let(var, value, body) if self.is_shared(value):
+                return Let(var, value, self.stmt(body))
+            case Allocate(buffer) if (copies := _lane_copies(buffer, self.extent)) is not None:
+                body = _in_copies(stmt.body, buffer, copies, self.var)
+                return replace(stmt, buffer=copies, body=self.stmt(body))
+        return self.leaf(stmt)
+
+    def guarded(self, stmt: If) -> Stmt:
+        """Vectorize a guard: all lanes where it holds for all of them, else some."""
+        test = lane_test(stmt.condition, self.var, 0, self.extent - 1)
+        if test is None:
+            return self.leaf(stmt)
+        return If(test.in_all, self.stmt(stmt.then), self.in_some(stmt))
+
+    def in_some(self, stmt: If) -> Stmt:
+        """Vectorize a guard that does not hold in all lanes."""
+        return self.serial(stmt) if _prefers_scalars(stmt.then, self.var) else self.leaf(stmt)
+
+    def leaf(self, stmt: Stmt) -> Stmt:
+        """Vectorize a statement as a whole, or leave it in a loop."""
+        try:
+            return seq(self.piece(stmt, piece) for piece in self.pieces)
+        except ScalarOnlyError:
+            return self.serial(stmt)
+
+    def piece(self, stmt: Stmt, piece: _Piece) -> Stmt:
+        if piece.lanes == 1:
+            body = substitute(stmt, {self.var: index_const(piece.first)})
+            return push_origin(body, self.loop.origin)
+        return _PieceVectorizer(self.loop, piece).stmt(stmt, None)
+
+    def serial(self, stmt: Stmt) -> Stmt:
+        return replace(self.loop, kind="serial", body=stmt)
+
+    def is_shared(self, expr: Expr) -> bool:
+        return self.var not in free_vars(expr)
+
+
+@dataclass
+class _PieceVectorizer:
+    """Vectorizes statements for the lanes of one piece, all or nothing."""
+
+    loop: For
+    piece: _Piece
+    known: dict[Var, Var] = field(default_factory=dict)
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def vectors(self) -> LaneVectors:
+        first, lanes = self.piece.first, self.piece.lanes
+        return LaneVectors(self.loop.var, first, lanes, self.known, self.numbers)
+
+    def stmt(self, stmt: Stmt, mask: Mask | None) -> Stmt:
+        match stmt:
+            case Seq(statements):
+                return seq(self.stmt(statement, mask) for statement in statements)
+            case Store():
+                return self.store(stmt, mask)
+            case For(_, extent, _, body):
+                self.require_shared(extent, mask)
+                return replace(stmt, body=self.stmt(body, mask))
+            case If():
+                return self.conditional(stmt, mask)
+            case Let():
+                return self.let(stmt, mask)
             case Allocate():
-                raise _ScalarOnlyError  # one copy would be shared by all lanes: keep the loop
-        raise _ScalarOnlyError
+                return self.allocate(stmt, mask)
+            case Assert(condition):
+                self.require_shared(condition, mask)
+                return stmt
+            case Prefetch(buffer, indices):
+                if any(map(has_loads, indices)):
+                    return NOTHING
+                return seq(self.prefetches(buffer, indices))
+        raise AssertionError(stmt)
 
-    def holds_in_all_lanes(self, condition: Expr) -> Expr:
-        """Return the condition, without the lane, under which `condition` holds in every lane.
+    def allocate(self, stmt: Allocate, mask: Mask | None) -> Stmt:
+        copies = _lane_copies(stmt.buffer, self.piece.lanes)
+        if copies is None:
+            raise ScalarOnlyError
+        lane = binary("sub", self.loop.var, self.piece.first)
+        body = _in_copies(stmt.body, stmt.buffer, copies, lane)
+        return replace(stmt, buffer=copies, body=self.stmt(body, mask))
 
-        A comparison of sums is monotone in the lane, so the lane at one end decides.
-        """
-        match condition:
-            case Logical("and", a, b):
-                return Logical("and", self.holds_in_all_lanes(a), self.holds_in_all_lanes(b))
-            case Call("likely", (inner,), dtype):
-                return Call("likely", (self.holds_in_all_lanes(inner),), dtype)
-            case Compare("lt" | "le" | "gt" | "ge" as op, a, b) if a.dtype == "index":
-                difference = Analyzer({}).affine(Binary("sub", a, b))
-                slope = 0
-                for term in difference.terms.values():
-                    if term.atom is self.var:
-                        slope = term.factor
-                    elif self.var in free_vars(term.atom):
-                        raise _ScalarOnlyError
-                rises = (slope > 0) == (op in ("lt", "le"))
-                worst = self.lanes - 1 if rises else 0
-                return substitute(condition, {self.var: index_const(worst)})
-            case _ if self.var not in free_vars(condition):
-                return condition
-        raise _ScalarOnlyError
+    def store(self, stmt: Store, mask: Mask | None) -> Stmt:
+        vectors = self.vectors()
+        if stmt.predicate is not None:
+            mask = vectors.mask(vectors.whole(stmt.predicate, mask), mask)
+        value = vectors.whole(stmt.value, mask)
+        target = tuple(vectors.vector(index, mask) for index in stmt.indices)
+        if all(dtypes.lanes(index.dtype) == 1 for index in target):
+            raise ScalarOnlyError
+        origin = (*stmt.origin, *self.loop.origin)
+        on = None if mask is None else mask.on
+        return _with_masks(vectors, Store(stmt.buffer, target, value, origin, on))
 
-    def widen(self, expr: Expr) -> Expr:
-        return expr if dtypes.lanes(expr.dtype) > 1 else Broadcast(expr, self.lanes)
+    def conditional(self, stmt: If, mask: Mask | None) -> Stmt:
+        """Vectorize a condition; where lanes differ, both sides run, each under its mask."""
+        vectors = self.vectors()
+        condition = vectors.vector(stmt.condition, mask)
+        if dtypes.lanes(condition.dtype) == 1:
+            self.require_shared(stmt.condition, mask)
+            rest = None if stmt.otherwise is None else self.stmt(stmt.otherwise, mask)
+            return If(condition, self.stmt(stmt.then, mask), rest)
+        test = lane_test(stmt.condition, self.loop.var, self.piece.first, self.piece.last)
+        is_some = test is not None and test.is_exact and mask is None and stmt.otherwise is None
+        yes = vectors.mask(condition, mask, is_some=is_some)
+        parts = [self.stmt(stmt.then, yes)]
+        if stmt.otherwise is not None:
+            no = vectors.mask(Not(yes.on), mask)
+            parts.append(self.stmt(stmt.otherwise, no))
+        body = _with_masks(vectors, seq(parts))
+        if test is None or stmt.otherwise is not None:
+            return body
+        return If(test.in_some, body)
 
-    def expr(self, expr: Expr) -> Expr:
-        """Return the vector of an expression's values in all lanes; a scalar if they agree."""
-        known = self.memo.get(id(expr))
-        if known is None:
-            known = (expr, self.vector(expr))
-            self.memo[id(expr)] = known
-        return known[1]
+    def let(self, stmt: Let, mask: Mask | None) -> Stmt:
+        vectors = self.vectors()
+        value = vectors.vector(stmt.value, mask)
+        if dtypes.lanes(value.dtype) == 1:
+            return _with_masks(vectors, Let(stmt.var, value, self.stmt(stmt.body, mask)))
+        var = Var(stmt.var.name, value.dtype)
+        self.known[stmt.var] = var
+        return _with_masks(vectors, Let(var, value, self.stmt(stmt.body, mask)))
 
-    def vector(self, expr: Expr) -> Expr:  # noqa: C901  one case per node
-        match expr:
-            case Var():
-                if expr is not self.var:
-                    return expr
-                return Ramp(index_const(0), index_const(1), self.lanes)
-            case Const():
-                return expr
-            case Binary(op, a, b):
-                return self.binary(expr, op, self.expr(a), self.expr(b))
-            case Compare(op, a, b):
-                x, y = self.pair(a, b)
-                return expr if x is a and y is b else Compare(op, x, y)
-            case Logical(op, a, b):
-                x, y = self.pair(a, b)
-                return expr if x is a and y is b else Logical(op, x, y)
-            case Not(value):
-                x = self.expr(value)
-                return expr if x is value else Not(x)
-            case Cast(value, dtype):
-                x = self.expr(value)
-                lanes = dtypes.lanes(x.dtype)
-                return expr if x is value else Cast(x, dtypes.with_lanes(dtype, lanes))
-            case Select(condition, a, b):
-                return self.select(expr, condition, a, b)
-            case IfThenElse(condition, a, b):
-                c = self.expr(condition)
-                if dtypes.lanes(c.dtype) > 1:
-                    if not (_is_safe(a) and _is_safe(b)):
-                        raise _ScalarOnlyError
-                    return self.select(expr, condition, a, b)
-                x, y = self.pair(a, b)
-                return expr if x is a and y is b else IfThenElse(c, x, y)
-            case Call(name, args, dtype):
-                new = tuple(self.expr(arg) for arg in args)
-                if all(dtypes.lanes(x.dtype) == 1 for x in new):
-                    return expr
-                vector = dtypes.with_lanes(dtype, self.lanes)
-                return Call(name, tuple(self.widen(x) for x in new), vector)
-            case Load(buffer, indices):
-                new = tuple(self.expr(index) for index in indices)
-                if all(x is y for x, y in zip(new, indices, strict=True)):
-                    return expr
-                return Load(buffer, new)
-        raise _ScalarOnlyError
+    def prefetches(self, buffer: Buffer, indices: Sequence[Expr]) -> Iterator[Stmt]:
+        """Yield a hint for each line of the cache that neighbouring lanes may reach."""
+        step = max(64 // dtypes.bytes_of(buffer.dtype), 1)
+        for lane in range(self.piece.first, self.piece.last + 1, step):
+            at = {self.loop.var: index_const(lane)}
+            yield Prefetch(buffer, tuple(substitute(index, at) for index in indices))
 
-    def pair(self, a: Expr, b: Expr) -> tuple[Expr, Expr]:
-        x, y = self.expr(a), self.expr(b)
-        if dtypes.lanes(x.dtype) == dtypes.lanes(y.dtype):
-            return x, y
-        return self.widen(x), self.widen(y)
-
-    def select(self, expr: Expr, condition: Expr, a: Expr, b: Expr) -> Expr:
-        c, x, y = self.expr(condition), self.expr(a), self.expr(b)
-        if all(dtypes.lanes(item.dtype) == 1 for item in (c, x, y)):
-            return expr
-        return Select(self.widen(c), self.widen(x), self.widen(y))
-
-    def binary(self, expr: Binary, op: str, a: Expr, b: Expr) -> Expr:
-        if dtypes.lanes(a.dtype) == 1 and dtypes.lanes(b.dtype) == 1:
-            return expr
-        match op, a, b:
-            case "add", Ramp(base, stride, lanes), _ if dtypes.lanes(b.dtype) == 1:
-                return Ramp(binary("add", base, b), stride, lanes)
-            case "add", _, Ramp(base, stride, lanes) if dtypes.lanes(a.dtype) == 1:
-                return Ramp(binary("add", a, base), stride, lanes)
-            case "sub", Ramp(base, stride, lanes), _ if dtypes.lanes(b.dtype) == 1:
-                return Ramp(binary("sub", base, b), stride, lanes)
-            case "mul", Ramp(base, stride, lanes), _ if dtypes.lanes(b.dtype) == 1:
-                return Ramp(binary("mul", base, b), binary("mul", stride, b), lanes)
-            case "mul", _, Ramp(base, stride, lanes) if dtypes.lanes(a.dtype) == 1:
-                return Ramp(binary("mul", a, base), binary("mul", a, stride), lanes)
-        return Binary(expr.op, self.widen(a), self.widen(b))
+    def require_shared(self, expr: Expr, mask: Mask | None) -> None:
+        """Refuse an expression that lanes differ in, or that may not be read."""
+        is_shared = not any(
+            node is self.loop.var or node in self.known
+            for node in walk(expr)
+            if isinstance(node, Var)
+        )
+        if not is_shared or (mask is not None and not mask.is_some and has_loads(expr)):
+            raise ScalarOnlyError
 
 
-def _is_safe(expr: Expr) -> bool:
-    """Tell whether an expression may be evaluated although it was not chosen."""
-    return not any(isinstance(item, Load) for item in walk(expr))
+def _with_masks(vectors: LaneVectors, body: Stmt) -> Stmt:
+    for on, condition in reversed(vectors.masks):
+        body = Let(on, condition, body)
+    return body
+
+
+def _prefers_scalars(body: Stmt, var: Var) -> bool:
+    """Tell whether a few scalars beat a vector under a mask.
+
+    Machines have masks for neighbours of 32 and 64 bits; others are taken one by one.
+    """
+    return any(
+        dtypes.bytes_of(node.buffer.dtype) < 4
+        for node in walk(body)
+        if isinstance(node, Load | Store) and any(var in free_vars(i) for i in node.indices)
+    )
+
+
+# -- buffers --------------------------------------------------------------------------------------
+
+
+def _lane_copies(buffer: Buffer, lanes: int) -> Buffer | None:
+    """Return a buffer with a copy for each lane, the copies of an element side by side."""
+    if not buffer.is_static or not isinstance(buffer.size, int):
+        return None
+    if buffer.size * lanes * dtypes.bytes_of(buffer.dtype) > LANE_COPIES_BYTES:
+        return None
+    strides = (*(extent_binary("mul", stride, lanes) for stride in buffer.strides), 1)
+    return replace(buffer, shape=(*buffer.shape, lanes), strides=strides)
+
+
+def _in_copies(body: Stmt, buffer: Buffer, copies: Buffer, lane: Expr) -> Stmt:
+    def rule(node: Node) -> Node:
+        if isinstance(node, Load | Store | Prefetch) and node.buffer is buffer:
+            return replace(node, buffer=copies, indices=(*node.indices, lane))
+        return node
+
+    return rewrite(body, rule)

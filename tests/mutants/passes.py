@@ -92,10 +92,11 @@ def _rewritten(func, change):
 def guard_of_the_first_lane(patch: Patch) -> None:
     """A vector runs when its guard holds in lane 0."""
 
-    def wrong(original, self, condition):
-        return substitute(condition, {self.var: index_const(0)})
+    def wrong(original, condition, var, first, last):
+        result = original(condition, var, first, last)
+        return result and result._replace(in_all=substitute(condition, {var: index_const(first)}))
 
-    patch.method("passes.vectorize_loops:_LoopVectorizer", "holds_in_all_lanes", wrong)
+    patch.function("passes.lane_guards:lane_test", wrong)
 
 
 @PASSES(VECTORIZE)
@@ -104,44 +105,46 @@ def vector_tail_dropped(patch: Patch) -> None:
 
     def wrong(original, self, stmt):
         result = original(self, stmt)
-        if isinstance(stmt, If) and isinstance(result, If):
-            return If(result.condition, result.then)
-        return result
+        return If(result.condition, result.then) if isinstance(result, If) else result
 
-    patch.method("passes.vectorize_loops:_LoopVectorizer", "vector_stmt", wrong)
+    patch.method("passes.vectorize_loops:_LoopVectorizer", "guarded", wrong)
 
 
 @PASSES(VECTORIZE)
 def unsafe_choice_vectorized(patch: Patch) -> None:
     """A choice that guards a load is computed for all lanes."""
-    patch.function("passes.vectorize_loops:_is_safe", lambda original, expr: True)
+    patch.method(
+        "passes.lane_vectors:LaneVectors",
+        "_load",
+        lambda original, self, load, mask: original(self, load, None),
+    )
 
 
 @PASSES(VECTORIZE)
 def wrong_lane_stride(patch: Patch) -> None:
     """Lanes are two elements apart."""
 
-    def wrong(original, self, expr):
-        result = original(self, expr)
+    def wrong(original, self, expr, mask):
+        result = original(self, expr, mask)
         if isinstance(result, Ramp) and expr is self.var:
             return Ramp(result.base, index_const(2), result.lanes)
         return result
 
-    patch.method("passes.vectorize_loops:_LoopVectorizer", "vector", wrong)
+    patch.method("passes.lane_vectors:LaneVectors", "vector", wrong)
 
 
 @PASSES(VECTORIZE)
 def vector_operands_swapped(patch: Patch) -> None:
     """A vector operation takes its operands in the opposite order."""
     patch.method(
-        "passes.vectorize_loops:_LoopVectorizer",
-        "binary",
-        lambda original, self, expr, op, a, b: original(self, expr, op, b, a),
+        "passes.lane_vectors:LaneVectors",
+        "_binary",
+        lambda original, self, expr, a, b: original(self, expr, b, a),
     )
 
 
 @PASSES(VECTORIZE)
-def chunks_dropped(patch: Patch) -> None:
+def rounds_dropped(patch: Patch) -> None:
     """Of a loop longer than the widest vector, the last vector is missing."""
 
     def wrong(original, func, **options):
@@ -149,7 +152,7 @@ def chunks_dropped(patch: Patch) -> None:
         from dlcompiler.ir import rewrite
 
         def rule(node):
-            if isinstance(node, For) and node.var.name.endswith(".chunk"):
+            if isinstance(node, For) and node.var.name.endswith(".round"):
                 return For(
                     node.var,
                     index_const(max(int(node.extent.value) - 1, 1)),
