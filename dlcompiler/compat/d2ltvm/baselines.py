@@ -43,16 +43,16 @@ def _timer(call: Callable[[], object]) -> Timer:
 # -- matrix product --------------------------------------------------------------------------------
 
 
-def np_matmul_timer(n: int) -> timeit.Timer:
-    """Return a timer of NumPy's product of matrices (n, n); its `timeit` takes a number of runs."""
+def np_matmul_timer(n: int) -> Timer:
+    """Return a workload: NumPy's product of matrices (n, n)."""
     a, b, c = get_abc((n, n))
-    return timeit.Timer(lambda: np.dot(a, b, out=c))
+    return _timer(lambda: np.dot(a, b, out=c))
 
 
 def matmul_timer_mxnet(n: int, ctx: str = "cpu") -> Timer:
     """Return a workload: the product of matrices (n, n)."""
     del ctx
-    return np_matmul_timer(n).timeit
+    return np_matmul_timer(n)
 
 
 def bench_matmul_mxnet(sizes: Sequence[int], ctx: str = "cpu") -> list[float]:
