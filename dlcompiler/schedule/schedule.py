@@ -19,12 +19,14 @@ from dlcompiler.schedule.arguments import (
     refusal,
     wrong_arguments,
 )
+from dlcompiler.schedule.calls import bind_call, stage_of_all
 from dlcompiler.schedule.history import History, HistoryView, Node
 from dlcompiler.schedule.moves import Move, moves_of
 from dlcompiler.schedule.obligations import Obligation, obligations
+from dlcompiler.schedule.placement import placed
 from dlcompiler.schedule.primitives import Making
 from dlcompiler.schedule.stage import Stage
-from dlcompiler.schedule.state import State, Step, child_id, initial_state
+from dlcompiler.schedule.state import AttachedAt, State, Step, child_id, initial_state
 from dlcompiler.schedule.trace import Trace, encode, trace_of
 from dlcompiler.schedule.validity import MAX_STAGES, problems
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Pending, Verdict
@@ -201,6 +203,22 @@ class Schedule(Handle):
         """Return another schedule at the same state; its steps become a branch of the history."""
         return Schedule(self._history, self._node, name)
 
+    def normalize(self) -> Schedule:
+        """Return a fork in which what lowering would settle is done, as steps of its own.
+
+        Inlined stages are substituted, and each stage is attached where it will be computed.
+        """
+        result = self.fork("normalized")
+        for stage in placed(self.state).stages:
+            at = stage.attachment
+            if at is self.state.stage(stage.name).attachment:
+                continue
+            if isinstance(at, AttachedAt):
+                result.apply("compute_at", stage.name, {"parent": at.stage, "axis": at.axis})
+            else:
+                result.apply("compute_root", stage.name, {})
+        return result
+
     def shares_history(self, other: Schedule) -> bool:
         """Tell whether `other` is this schedule or a fork of it: axes and stages are common."""
         return other._history is self._history
@@ -368,7 +386,7 @@ class Schedule(Handle):
             The tensors of the new stage: as many as were given.
         """
         items = tuple(tensor) if isinstance(tensor, list | tuple) else (tensor,)
-        stage = self._stage_of_all("cache_write", items)
+        stage = stage_of_all(self, "cache_write", items)
         result = self.apply("cache_write", stage, {"scope": scope})
         made = result if isinstance(result, tuple) else (result,)
         return list(made) if isinstance(tensor, list | tuple) else made[0]
@@ -394,23 +412,6 @@ class Schedule(Handle):
         result = self.apply("rfactor", self[tensor].name, args)
         return list(result) if isinstance(result, tuple) else result
 
-    def _stage_of_all(self, name: str, tensors: tuple[Tensor, ...]) -> str:
-        """Return the stage whose outputs are `tensors`, all of them."""
-        stages = [self[tensor] for tensor in tensors]
-        if not all(isinstance(tensor, Tensor) for tensor in tensors):
-            raise ScheduleError(f"{name} {stages[0].name}", "not a tensor", got=repr(tensors[0]))
-        count = len(stages[0].state.tensors) if stages else 0
-        given = {(tensor.op, tensor.value_index) for tensor in tensors}
-        if len({stage.name for stage in stages}) == 1 and len(given) == len(tensors) == count:
-            return stages[0].name
-        outputs = ", ".join(tensor.name for tensor in stages[0].state.tensors) if stages else ""
-        raise ScheduleError(
-            f"{name} {stages[0].name if stages else ''}".rstrip(),
-            "takes all outputs of one operation",
-            got=", ".join(tensor.name for tensor in tensors) or "no tensor",
-            hint=f"s.{name}([{outputs}], …)" if count > 1 else None,
-        )
-
     # -- asking ------------------------------------------------------------------------------------
 
     def can(self, name: str, *args: Any, **kwargs: Any) -> Verdict:
@@ -431,54 +432,7 @@ class Schedule(Handle):
         self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> tuple[str, dict[str, Any]]:
         """Return the stage name and the named arguments of a call as `can` takes it."""
-        parameters = known_primitive(f"can {name!r}", name).parameters
-        stage, rest = self._subject(name, args)
-        first = next(iter(parameters), None)
-        if first is not None and parameters[first] == "axes":
-            return stage, {first: tuple(rest)}
-        values = [self._argument(value) for value in rest]
-        if len(values) > len(parameters):
-            raise ScheduleError(
-                f"can {name!r}", "too many arguments", got=f"{args}", expected=", ".join(parameters)
-            )
-        named = {**dict(zip(parameters, values, strict=False)), **kwargs}
-        for parameter, kind in parameters.items():
-            if kind == "stages" and not isinstance(named.get(parameter, ()), tuple):
-                named[parameter] = (named[parameter],)
-        if "output" in parameters and isinstance(args[0], Tensor) and args[0].value_index:
-            named["output"] = args[0].value_index
-        return stage, named
-
-    def _subject(self, name: str, args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-        """Return the stage that a call is about: given first, or the owner of the first axis."""
-        if not args:
-            raise ScheduleError(f"can {name!r}", "no stage or axis given")
-        head = args[0]
-        if isinstance(head, Stage):
-            return head.name, args[1:]
-        if isinstance(head, list | tuple):
-            return self._stage_of_all(name, tuple(head)), args[1:]
-        if isinstance(head, Tensor | Operation):
-            return self[head].name, args[1:]
-        if not isinstance(head, Axis):
-            raise ScheduleError(
-                f"can {name!r}",
-                "the first argument is neither a stage nor an axis",
-                got=repr(head),
-                expected="s[C], C or an axis of the schedule",
-            )
-        owners = [s for s in self.state.stages if s.has_leaf(head)] or [
-            s for s in self.state.stages if head in s.paths
-        ]
-        return (owners[0] if owners else self.state.stages[-1]).name, args
-
-    def _argument(self, value: Any) -> Any:
-        """Return an argument of a call as `apply` takes it: stages by name."""
-        if isinstance(value, Stage):
-            return value.name
-        if isinstance(value, list | tuple):
-            return tuple(self._argument(item) for item in value)
-        return self[value].name if isinstance(value, Tensor | Operation) else value
+        return bind_call(self, name, args, kwargs)
 
     def moves(self, stage: Stage | Tensor | Operation | None = None) -> tuple[Move, ...]:
         """Return every move on a stage (or on all), legal or not, each with its verdict."""

@@ -1,0 +1,89 @@
+"""Calls as users write them: which stage they are about, and their arguments by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dlcompiler.errors import ScheduleError
+from dlcompiler.ir import Axis
+from dlcompiler.schedule.arguments import known_primitive
+from dlcompiler.schedule.stage import Stage
+from dlcompiler.te import Operation, Tensor
+
+if TYPE_CHECKING:
+    from dlcompiler.schedule.schedule import Schedule
+
+
+def bind_call(
+    schedule: Schedule, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """Return the stage name and the named arguments of a call as `Schedule.can` takes it."""
+    parameters = known_primitive(f"can {name!r}", name).parameters
+    stage, rest = _subject(schedule, name, args)
+    first = next(iter(parameters), None)
+    if first is not None and parameters[first] == "axes":
+        return stage, {first: tuple(rest)}
+    values = [_argument(schedule, value) for value in rest]
+    if len(values) > len(parameters):
+        raise ScheduleError(
+            f"can {name!r}", "too many arguments", got=f"{args}", expected=", ".join(parameters)
+        )
+    named = {**dict(zip(parameters, values, strict=False)), **kwargs}
+    for parameter, kind in parameters.items():
+        if kind == "stages" and not isinstance(named.get(parameter, ()), tuple):
+            named[parameter] = (named[parameter],)
+    if "output" in parameters and isinstance(args[0], Tensor) and args[0].value_index:
+        named["output"] = args[0].value_index
+    return stage, named
+
+
+def stage_of_all(schedule: Schedule, name: str, tensors: tuple[Tensor, ...]) -> str:
+    """Return the stage whose outputs are `tensors`, all of them."""
+    stages = [schedule[tensor] for tensor in tensors]
+    if not all(isinstance(tensor, Tensor) for tensor in tensors):
+        raise ScheduleError(f"{name} {stages[0].name}", "not a tensor", got=repr(tensors[0]))
+    count = len(stages[0].state.tensors) if stages else 0
+    given = {(tensor.op, tensor.value_index) for tensor in tensors}
+    if len({stage.name for stage in stages}) == 1 and len(given) == len(tensors) == count:
+        return stages[0].name
+    outputs = ", ".join(tensor.name for tensor in stages[0].state.tensors) if stages else ""
+    raise ScheduleError(
+        f"{name} {stages[0].name if stages else ''}".rstrip(),
+        "takes all outputs of one operation",
+        got=", ".join(tensor.name for tensor in tensors) or "no tensor",
+        hint=f"s.{name}([{outputs}], …)" if count > 1 else None,
+    )
+
+
+def _subject(schedule: Schedule, name: str, args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """Return the stage that a call is about: given first, or the owner of the first axis."""
+    if not args:
+        raise ScheduleError(f"can {name!r}", "no stage or axis given")
+    head = args[0]
+    if isinstance(head, Stage):
+        return head.name, args[1:]
+    if isinstance(head, list | tuple):
+        return stage_of_all(schedule, name, tuple(head)), args[1:]
+    if isinstance(head, Tensor | Operation):
+        return schedule[head].name, args[1:]
+    if not isinstance(head, Axis):
+        raise ScheduleError(
+            f"can {name!r}",
+            "the first argument is neither a stage nor an axis",
+            got=repr(head),
+            expected="s[C], C or an axis of the schedule",
+        )
+    owners = [s for s in schedule.state.stages if s.has_leaf(head)] or [
+        s for s in schedule.state.stages if head in s.paths
+    ]
+    return (owners[0] if owners else schedule.state.stages[-1]).name, args
+
+
+def _argument(schedule: Schedule, value: Any) -> Any:
+    """Return an argument of a call as `apply` takes it: stages by name."""
+    if isinstance(value, Stage):
+        return value.name
+    if isinstance(value, list | tuple):
+        return tuple(_argument(schedule, item) for item in value)
+    return schedule[value].name if isinstance(value, Tensor | Operation) else value
