@@ -12,7 +12,7 @@ def test_attaches_where_lowering_would():
     Q = te.compute((6, 8), lambda i, j: P[i, j] + 1.0, name="Q")
     D = te.compute((6, 8), lambda i, j: Q[i, j] + 1.0, name="D")
     s = create_schedule(D.op)
-    i, j = D.op.axis
+    i, _ = D.op.axis
     s[Q].compute_at(s[D], i)
     s[D].split(i, 3)
     s[P].compute_at(s[Q], Q.op.axis[0])
