@@ -23,7 +23,12 @@ TEMPLATES: dict[str, Callable[[Sizes], Tensor | tuple[Tensor, ...]]] = {
     **scalars.TEMPLATES,
     **chains.TEMPLATES,
 }
-WEIGHTS = {"chain": 12, "groups": 2, **dict.fromkeys(symbolic.TEMPLATES, 0.5)}
+WEIGHTS = {
+    "chain": 12,
+    "groups": 2,
+    "masked_reduction": 2,
+    **dict.fromkeys(symbolic.TEMPLATES, 0.5),
+}
 SYMBOL_SIZES = (0, 1, 2, 3, 5, 7, 8, 13)
 SIZES_TRIED = 2
 SPECIALS = (float("inf"), float("-inf"), float("nan"), -0.0)

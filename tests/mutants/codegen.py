@@ -69,3 +69,12 @@ def machine_loop_one_short(patch: Patch) -> None:
         return original(self, stmt, begin, end, runs_once=runs_once)
 
     patch.method("codegen.llvm.statements:Statements", "loop", wrong)
+
+
+@CODEGEN("codegen/llvm/memory.py")
+def all_lanes_stored(patch: Patch) -> None:
+    """Lanes that are off are stored, too."""
+    patch.function(
+        "codegen.llvm.memory:store",
+        lambda original, addresses, node, value, mask: original(addresses, node, value, None),
+    )

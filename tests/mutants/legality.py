@@ -111,3 +111,15 @@ def reorder_drops_a_loop(patch: Patch) -> None:
         return replace(result, leaves=(*result.leaves[:-1], result.leaves[0]))
 
     patch.function("schedule.primitives.reorder:reorder_stage", wrong)
+
+
+@LEGALITY(VALIDITY)
+def started_outside(patch: Patch) -> None:
+    """What starts a reduction may be computed inside its loops."""
+    patch.function("schedule.validity:_starts_outside", lambda original, *args: False)
+
+
+@LEGALITY("schedule/reducers.py")
+def any_order_allowed(patch: Patch) -> None:
+    """Reductions that mind their order may be reordered."""
+    patch.function("schedule.reducers:require_any_order", lambda original, *args, **options: None)

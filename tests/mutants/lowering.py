@@ -10,6 +10,7 @@ from dlcompiler.ir import Binary, Const, For, Not, binary, const, index_const, s
 from dlcompiler.ir.stmt import Buffer
 from dlcompiler.lowering.nest import _Inside
 from dlcompiler.passes.simplify import NOTHING
+from dlcompiler.te import ComputeOp
 from tests.mutants.mutant import Family
 from tests.mutants.patching import Patch
 
@@ -269,3 +270,25 @@ def copied_before_computed(patch: Patch) -> None:
         return replace(result, stages=tuple(stages), cache={}), tensor
 
     patch.function("schedule.primitives.cache_write:apply", wrong)
+
+
+@LOWERING("schedule/primitives/rfactor.py")
+def padding_counts(patch: Patch) -> None:
+    """`rfactor` of a split that does not divide counts the points beyond the end, too."""
+
+    def wrong(original, self, op):
+        return original(replace(self, conditions=()), op)
+
+    patch.method("schedule.primitives.rfactor:_Parts", "bodies", wrong)
+
+
+@LOWERING("schedule/primitives/rfactor.py")
+def start_forgotten(patch: Patch) -> None:
+    """`rfactor` forgets what the reduction starts from."""
+
+    def wrong(original, op, partial, last, place):
+        result = original(op, partial, last, place)
+        bodies = tuple(replace(body, init=()) for body in result.bodies)
+        return ComputeOp(op.name, op.axis, bodies, op.tag)
+
+    patch.function("schedule.primitives.rfactor:_combined", wrong)

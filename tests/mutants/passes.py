@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dlcompiler.arith import Interval
-from dlcompiler.ir import For, If, Ramp, index_const, substitute
+from dlcompiler.ir import For, If, Ramp, binary, index_const, substitute
 from dlcompiler.passes.simplify import NOTHING
 from tests.mutants.mutant import Family
 from tests.mutants.patching import Patch
@@ -171,3 +171,27 @@ def rounds_dropped(patch: Patch) -> None:
 def origin_forgotten(patch: Patch) -> None:
     """A loop that is removed does not hand on where it comes from."""
     patch.function("passes.base:push_origin", lambda original, body, origin: body)
+
+
+@PASSES("passes/storage_rewrite.py")
+def live_buffers_share_memory(patch: Patch) -> None:
+    """Buffers may share memory although one is read after the other is written."""
+    patch.function("passes.storage_rewrite:_is_apart", lambda original, a, b: a[0] != b[0])
+
+
+@PASSES("passes/storage_rewrite.py")
+def always_in_place(patch: Patch) -> None:
+    """A nest may write over what it reads, whatever the places."""
+    patch.function("passes.storage_rewrite:_is_in_place", lambda original, *args: True)
+
+
+@PASSES("passes/partition_loops.py")
+def main_part_too_long(patch: Patch) -> None:
+    """The part of a loop that needs no guards takes in the iteration behind its end."""
+
+    def wrong(original, self, loop, bounds):
+        start, stop = original(self, loop, bounds)
+        later = binary("min", binary("add", stop, index_const(1)), loop.extent)
+        return start, self.analyzer(self.loops).simplify(later)
+
+    patch.method("passes.partition_loops:_Partitioner", "ends", wrong)
