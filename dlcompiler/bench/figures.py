@@ -15,7 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
+from dlcompiler.bench.lowering import lowering_slope, step_cost, time_lowering
 from dlcompiler.bench.machine import fma_peak_gflops
+from dlcompiler.bench.programs import packed_conv2d, six_step_gemm
 from dlcompiler.bench.quickstart import plain, register_tile
 from dlcompiler.ir import Extent
 from dlcompiler.measurement import RemoteKernel, Verified, verify
@@ -90,6 +92,38 @@ def lowering() -> Figure:
     median = statistics.median(seconds)
     text = f"{format_seconds(median)} (target ≤ 15 ms)"
     return Figure("lowering a fresh schedule", text, {"median_s": median})
+
+
+def gemm_lowering() -> Figure:
+    """Measure lowering the six-step GEMM, from a fresh schedule."""
+    found = time_lowering(six_step_gemm)
+    text = f"{format_seconds(found.whole_s)} (target ≤ 10 ms)"
+    return Figure("  the six-step GEMM", text, {"median_s": found.whole_s})
+
+
+def conv2d_lowering() -> Figure:
+    """Measure lowering a packed convolution of eight stages, from a fresh schedule."""
+    found = time_lowering(packed_conv2d)
+    text = (
+        f"{format_seconds(found.early_s)} before unrolling (target ≤ 50 ms), "
+        f"{format_seconds(found.whole_s)} in all"
+    )
+    values = {"median_s": found.early_s, "with_unrolling_s": found.whole_s}
+    return Figure("  a packed conv2d of 8 stages", text, values)
+
+
+def slope() -> Figure:
+    """Measure how lowering time grows with the number of stages."""
+    exponent = lowering_slope()
+    text = f"stages^{exponent:.2f} from 10 to 160 stages (target ≤ 1.15)"
+    return Figure("  its growth", text, {"exponent": exponent})
+
+
+def step() -> Figure:
+    """Measure one split with its legality, and listing all moves of its stage."""
+    median = step_cost()
+    text = f"{format_seconds(median)} (target ≤ 5 ms)"
+    return Figure("a split and all moves", text, {"median_s": median})
 
 
 def call_cost() -> Figure:
@@ -167,6 +201,10 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "matmul": matmul,
     "plain": plain_matmul,
     "lowering": lowering,
+    "lowering gemm": gemm_lowering,
+    "lowering conv2d": conv2d_lowering,
+    "lowering slope": slope,
+    "step": step,
     "call": call_cost,
     "symbolic call": symbolic_call_cost,
     "import": importing,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from dlcompiler.ir import (
@@ -39,6 +39,21 @@ class Pass:
 def constant_extent(loop: For) -> int | None:
     """Return a loop's extent when it is a number."""
     return int(loop.extent.value) if isinstance(loop.extent, Const) else None
+
+
+def statements(stmt: Stmt) -> Iterator[Stmt]:
+    """Yield a statement and those in it, parents first, without a look at expressions."""
+    stack = [stmt]
+    while stack:
+        current = stack.pop()
+        yield current
+        match current:
+            case Seq(items):
+                stack.extend(reversed(items))
+            case For() | Allocate() | Let():
+                stack.append(current.body)
+            case If(_, then, otherwise):
+                stack.extend((then,) if otherwise is None else (otherwise, then))
 
 
 def push_origin(body: Stmt, origin: Origin) -> Stmt:

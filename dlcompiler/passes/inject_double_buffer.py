@@ -60,7 +60,7 @@ from dlcompiler.ir import (
     walk,
 )
 from dlcompiler.ir.rewrite import Node, map_children
-from dlcompiler.passes.base import constant_extent, push_origin
+from dlcompiler.passes.base import constant_extent, push_origin, statements
 from dlcompiler.passes.flatten_storage import elements_spanned
 
 
@@ -80,7 +80,7 @@ def inject_double_buffer(func: PrimFunc, *, split_loop: int = 1) -> PrimFunc:
         If a buffer cannot be filled ahead: it is in no loop, in one that runs once or whose
         iterations run at once, or what fills it needs what the loop computes.
     """
-    if not any(isinstance(node, Allocate) and node.is_double for node in walk(func.body)):
+    if not any(isinstance(node, Allocate) and node.is_double for node in statements(func.body)):
         return func
     body = _visit(func.body, split_loop)
     for wanted in _wanted(body):

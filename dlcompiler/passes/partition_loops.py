@@ -64,7 +64,7 @@ from dlcompiler.ir import (
     walk,
 )
 from dlcompiler.ir.rewrite import Node, children
-from dlcompiler.passes.base import push_origin
+from dlcompiler.passes.base import push_origin, statements
 from dlcompiler.passes.simplify import simplify
 
 MAX_GROWTH = 8
@@ -90,18 +90,10 @@ def partition_loops(func: PrimFunc, *, max_growth: float = MAX_GROWTH) -> PrimFu
     PrimFunc
         A simplified function; the same object if no loop was split.
     """
-    if not any(_conditions(node) for node in _statements(func.body)):
+    if not any(_conditions(node) for node in statements(func.body)):
         return func
     body = _Partitioner(func, max_growth).stmt(func.body)
     return simplify(func.with_body(body)) if body is not func.body else func
-
-
-def _statements(stmt: Stmt) -> Iterator[Stmt]:
-    """Yield a statement and those in it, without a look at expressions."""
-    yield stmt
-    for child in children(stmt):
-        if isinstance(child, Stmt):
-            yield from _statements(child)
 
 
 def _conditions(stmt: Stmt) -> bool:
@@ -156,7 +148,7 @@ class _Partitioner:
 
     def loop(self, loop: For) -> Stmt:
         """Split a loop if that is of use, then those in its parts."""
-        if any(isinstance(item, If) or _has_hint(loop) for item in _statements(loop.body)):
+        if any(isinstance(item, If) or _has_hint(loop) for item in statements(loop.body)):
             bounds = list(self.bounds(loop))
             if shorter := self.shortened(loop, bounds):
                 return self.stmt(shorter)

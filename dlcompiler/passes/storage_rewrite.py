@@ -70,7 +70,7 @@ from dlcompiler.ir import (
     walk,
 )
 from dlcompiler.ir.rewrite import Node, children
-from dlcompiler.passes.base import constant_extent, merge_origins
+from dlcompiler.passes.base import constant_extent, merge_origins, statements
 from dlcompiler.passes.flatten_storage import elements_spanned, flat_index, with_flat_accesses
 
 MIN_BYTES = 4096
@@ -93,7 +93,7 @@ def storage_rewrite(func: PrimFunc, *, min_bytes: int = MIN_BYTES) -> PrimFunc:
     PrimFunc
         `storage_bytes` of it and of `func` tell what was saved.
     """
-    found = [node.buffer for node in walk(func.body) if isinstance(node, Allocate)]
+    found = [node.buffer for node in statements(func.body) if isinstance(node, Allocate)]
     if len(set(found)) < 2:
         return func
     survey = _Survey(func)
@@ -104,7 +104,7 @@ def storage_rewrite(func: PrimFunc, *, min_bytes: int = MIN_BYTES) -> PrimFunc:
 
 def storage_bytes(func: PrimFunc) -> int:
     """Return the size of the buffers that a function allocates, those of known size; [byte]."""
-    own = {node.buffer for node in walk(func.body) if isinstance(node, Allocate)}
+    own = {node.buffer for node in statements(func.body) if isinstance(node, Allocate)}
     return sum(_bytes(buffer) or 0 for buffer in own)
 
 
@@ -207,11 +207,15 @@ class _Survey:
 class _Slot:
     """Buffers that share memory."""
 
-    lives: list[_Life]
+    lives: list[_Life] = field(default_factory=list)
+    size: int = 0
+    end: int = -1
+    """The last moment at which one of them is needed."""
 
-    @property
-    def size(self) -> int:
-        return max(_bytes(life.buffer) or 0 for life in self.lives)
+    def add(self, life: _Life, size: int) -> None:
+        self.lives.append(life)
+        self.size = max(self.size, size)
+        self.end = max(self.end, *(last for _, last in life.spans))
 
 
 def _assign(survey: _Survey, min_bytes: int) -> list[_Slot]:
@@ -227,14 +231,16 @@ def _assign(survey: _Survey, min_bytes: int) -> list[_Slot]:
         key = (id(life.region), buffer.scope, buffer.dtype, kind)
         free = [slot for slot in slots.setdefault(key, []) if _fits(life, slot, survey)]
         if not free:
-            slots[key].append(_Slot([life]))
-            continue
+            free = [_Slot()]
+            slots[key] += free
         closest = min(free, key=lambda slot: abs(slot.size - (size or 0)))
-        closest.lives.append(life)
+        closest.add(life, size or 0)
     return [slot for group in slots.values() for slot in group]
 
 
 def _fits(life: _Life, slot: _Slot, survey: _Survey) -> bool:
+    if slot.end < min(first for first, _ in life.spans):
+        return True
     return all(
         _is_apart(mine, theirs) or _is_in_place(other, theirs, life, mine, survey)
         for other in slot.lives

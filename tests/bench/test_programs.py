@@ -1,0 +1,35 @@
+"""The programs whose lowering is timed are right, and the timing runs."""
+
+from functools import partial
+
+import pytest
+
+from dlcompiler.bench.lowering import lowering_slope, step_cost, time_lowering
+from dlcompiler.bench.programs import chain, packed_conv2d, six_step_gemm
+from dlcompiler.measurement import verify
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        partial(six_step_gemm, 64),
+        partial(packed_conv2d, channels=8, size=8, block=4),
+        partial(chain, 3),
+    ],
+)
+def test_the_programs_are_right(make):
+    schedule, args = make()
+    assert verify(schedule, args).worst <= 1
+
+
+def test_a_convolution_of_eight_stages():
+    schedule, args = packed_conv2d()
+    assert sum(not stage.state.is_placeholder for stage in schedule.stages) == 8
+    assert len(args) == 4
+
+
+def test_the_timing_runs():
+    found = time_lowering(six_step_gemm, rounds=1)
+    assert 0 < found.early_s < found.whole_s
+    assert lowering_slope((2, 4), rounds=1) > 0
+    assert step_cost(rounds=1) > 0
