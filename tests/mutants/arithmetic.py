@@ -11,31 +11,31 @@ from tests.mutants.patching import Patch
 
 ARITHMETIC = Family()
 ANALYZER, REGION = "arith/analyzer.py", "arith/region.py"
+DIVISION, DATA = "arith/division.py", "arith/data.py"
 
 
-@ARITHMETIC(ANALYZER, quick=True)
+@ARITHMETIC(DIVISION, quick=True)
 def floordiv_floormod_swapped(patch: Patch) -> None:
     """The simplifier takes a quotient for a remainder."""
     other = {"floordiv": "floormod", "floormod": "floordiv"}
-    patch.method(
-        "arith.analyzer:Analyzer",
-        "_division",
-        lambda original, self, op, a, b: original(self, other[op], a, b),
+    patch.function(
+        "arith.division:divide",
+        lambda original, op, a, b, analyzer: original(other[op], a, b, analyzer),
     )
 
 
-@ARITHMETIC(ANALYZER)
+@ARITHMETIC(DIVISION)
 def remainder_of_large_dropped(patch: Patch) -> None:
     """``x % c`` becomes x although x may be c."""
 
-    def wrong(original, self, op, a, b):
+    def wrong(original, op, a, b, analyzer):
         if op == "floormod" and b.is_constant and b.constant > 1:
-            bounds = self.bounds(a)
+            bounds = analyzer.bounds(a)
             if bounds.low >= 0 and bounds.high <= b.constant:
                 return a
-        return original(self, op, a, b)
+        return original(op, a, b, analyzer)
 
-    patch.method("arith.analyzer:Analyzer", "_division", wrong)
+    patch.function("arith.division:divide", wrong)
 
 
 @ARITHMETIC(ANALYZER)
@@ -43,12 +43,12 @@ def minimum_is_maximum(patch: Patch) -> None:
     """Where the simplifier can decide, the minimum is the larger value."""
     other = {"min": "max", "max": "min"}
 
-    def wrong(original, self, op, a, b):
-        result = original(self, other[op], a, b)
+    def wrong(original, op, a, b, analyzer):
+        result = original(other[op], a, b, analyzer)
         is_decided = result is a or result is b
-        return result if is_decided else original(self, op, a, b)
+        return result if is_decided else original(op, a, b, analyzer)
 
-    patch.method("arith.analyzer:Analyzer", "_extremum", wrong)
+    patch.function("arith.analyzer:extremum", wrong)
 
 
 @ARITHMETIC(ANALYZER)
@@ -72,29 +72,30 @@ def bounds_ignore_signs(patch: Patch) -> None:
     patch.method("arith.analyzer:Analyzer", "bounds", wrong)
 
 
-@ARITHMETIC(ANALYZER)
+@ARITHMETIC(DATA)
 def wrapping_product_undone(patch: Patch) -> None:
     """``x*c // c`` becomes x for integers that wrap."""
 
-    def wrong(original, expr, op, a, b):
-        match op, a, b:
-            case "floordiv", Binary("mul", x, Const(c, _)), Const(d, _) if c == d and c:
+    def wrong(original, expr):
+        match expr:
+            case Binary("floordiv", Binary("mul", x, Const(c, _)), Const(d, _)) if c == d and c:
                 return x
-        return original(expr, op, a, b)
+        return original(expr)
 
-    patch.function("arith.data:simplify_data", wrong)
+    patch.function("arith.data:rewritten", wrong)
 
 
-@ARITHMETIC(ANALYZER)
+@ARITHMETIC(DATA)
 def times_zero_is_zero(patch: Patch) -> None:
     """``x*0`` becomes 0 for floats, infinite and NaN ones too."""
 
-    def wrong(original, expr, op, a, b):
-        if op == "mul" and isinstance(b, Const) and b.value == 0:
-            return b
-        return original(expr, op, a, b)
+    def wrong(original, expr):
+        match expr:
+            case Binary("mul", _, Const(0, _) as zero):
+                return zero
+        return original(expr)
 
-    patch.function("arith.data:simplify_data", wrong)
+    patch.function("arith.data:rewritten", wrong)
 
 
 @ARITHMETIC("arith/affine.py")
