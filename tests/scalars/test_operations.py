@@ -10,7 +10,16 @@ import pytest
 from dlcompiler import dtypes, te
 from dlcompiler.arith import Interval
 from dlcompiler.errors import ExpressionError
-from tests.scalars.agreement import FLOATS, INTEGERS, agree, assert_same, nearest, pairs
+from tests.scalars.agreement import (
+    DATA,
+    FLOATS,
+    INTEGERS,
+    agree,
+    assert_same,
+    edge_values,
+    nearest,
+    pairs,
+)
 
 
 def _truncdiv(a, b):
@@ -94,10 +103,12 @@ def test_shifts(dtype):
 FLOAT_OPERATIONS = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
     "min": te.minimum, "max": te.maximum, "lt": operator.lt, "le": operator.le,
+    "gt": operator.gt, "ge": operator.ge, "eq": operator.eq, "ne": operator.ne,
 }  # fmt: skip
 NUMPY = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide,
     "lt": np.less, "le": np.less_equal,
+    "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
 }  # fmt: skip
 
 
@@ -138,6 +149,18 @@ def test_16_bits_round_each_operation(dtype):
         if np.isfinite(product):
             total = nearest(Fraction(product) + Fraction(float(c[n])), dtype)
             assert float(got["Y"][n]) == total
+
+
+@pytest.mark.parametrize("dtype", DATA)
+def test_literals(dtype):
+    values = edge_values(dtype)
+    x = np.arange(8, dtype="int32")
+    makers = {f"v{n}": lambda i, v=v: te.select(i > 3, te.const(v, dtype), te.const(0, dtype))
+              for n, v in enumerate(values.tolist())}  # fmt: skip
+    got = agree(makers, [x])
+    for n, value in enumerate(values):
+        right = np.where(x > 3, value, np.zeros(8, values.dtype)).astype(values.dtype)
+        assert_same(got[f"v{n}"], right, [x], f"{value}")
 
 
 def test_conditions():
