@@ -37,9 +37,9 @@ def main() -> int:
         return 1 if failed else 0
     case = replayed(options.replay, options.template, options.steps, options.choices)
     print(case)
-    kind, text, _ = campaign.attempt(options.replay, options.template, case)
-    print(text or "passed")
-    return 1 if kind else 0
+    result = campaign.attempt(options.replay, options.template, case)
+    print(result.text or f"passed: {result.reached}")
+    return 1 if result.kind else 0
 
 
 def replayed(

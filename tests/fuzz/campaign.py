@@ -36,6 +36,8 @@ class State:
     internal_errors: int = 0
     runs: int = 0
     primitives: dict[str, int] = field(default_factory=dict)
+    stopped: dict[str, int] = field(default_factory=dict)
+    """Cases that did not reach machine code, by what stopped them: see `checks.check`."""
 
     def __str__(self) -> str:
         return (
@@ -82,34 +84,50 @@ def run(folder: Path, *, seconds: float, most: int, template: str | None = None)
 def _one(folder: Path, state: State, template: str | None) -> int:
     """Try the next case and count it."""
     seed = state.next_seed
-    kind, text, steps = attempt(seed, template)
+    result = attempt(seed, template)
     state.next_seed, state.cases = seed + 1, state.cases + 1
-    counts = collections.Counter(state.primitives)
-    counts.update(steps)
-    state.primitives = dict(counts)
-    if not kind:
+    state.primitives = _counted(state.primitives, result.primitives)
+    if result.reached != "built":
+        state.stopped = _counted(state.stopped, [result.reached])
+    if not result.kind:
         return 0
-    state.mismatches += kind == "mismatch"
-    state.internal_errors += kind == "internal error"
-    _append(folder / "failures.jsonl", {"seed": seed, "kind": kind, "text": text})
+    state.mismatches += result.kind == "mismatch"
+    state.internal_errors += result.kind == "internal error"
+    _append(folder / "failures.jsonl", {"seed": seed, "kind": result.kind, "text": result.text})
     _write(folder, state)
-    print(text, flush=True)
+    print(result.text, flush=True)
     return 1
 
 
-def attempt(
-    seed: int, template: str | None = None, given: Case | None = None
-) -> tuple[str, str, list[str]]:
-    """Try a case; return the kind of its failure (or nothing), what to read, and its primitives."""
+def _counted(counts: dict[str, int], more: list[str]) -> dict[str, int]:
+    return dict(collections.Counter(counts) + collections.Counter(more))
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What became of a case."""
+
+    kind: str = ""
+    """``mismatch`` or ``internal error``; empty if all is well."""
+    text: str = ""
+    """What to read of a failure."""
+    primitives: list[str] = field(default_factory=list)
+    reached: str = "failed"
+    """What `checks.check` returned."""
+
+
+def attempt(seed: int, template: str | None = None, given: Case | None = None) -> Attempt:
+    """Try a case; of a failure, find a smaller one."""
     try:
         case = given or case_of(seed, template)
     except Exception:
         text = f"== seed {seed}: no schedule\n{traceback.format_exc()}"
-        return "internal error", text, []
+        return Attempt("internal error", text)
     primitives = [step.primitive for step in case.steps]
-    error = failure(case)
-    if error is None:
-        return "", "", primitives
+    try:
+        return Attempt(primitives=primitives, reached=check(case))
+    except Exception as problem:
+        error: Exception = problem
     kind = type(error)
     name = case.expression.template
 
@@ -125,7 +143,7 @@ def attempt(
         f"\nreplay: python -m tests.fuzz_schedules --replay {seed}"
         f"\nreplay the smaller case: {replay_line(seed, case, small)}"
     )
-    return label, text, primitives
+    return Attempt(label, text, primitives)
 
 
 def failure(case: Case) -> Exception | None:

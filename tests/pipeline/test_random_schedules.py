@@ -14,5 +14,5 @@ CASES, AT_ONCE = 2000, 40
 @pytest.mark.parametrize("first", range(0, CASES, AT_ONCE))
 def test_random_schedules(first):
     for seed in range(first, first + AT_ONCE):
-        kind, text, _ = attempt(seed)
-        assert not kind, text
+        result = attempt(seed)
+        assert not result.kind, result.text
