@@ -9,7 +9,6 @@ import pytest
 
 FOLDER = Path(__file__).parent / "scripts"
 WAITING = {
-    "pooling": "compute_at at a vectorized loop",
     "schedule_primitives_static": "prefetch",
 }
 """Script -> the feature of the core that it waits for."""
