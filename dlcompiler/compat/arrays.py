@@ -157,6 +157,11 @@ def empty(
     return NDArray(_aligned(tuple(int(extent) for extent in extents), dtypes.as_dtype(dtype)))
 
 
+def from_dlpack(source: Any) -> NDArray:
+    """Return an array with the values of another library's, which are copied."""
+    return array(np.from_dlpack(source))
+
+
 def _aligned(shape: tuple[int, ...], dtype: str) -> Array:
     """Return an uninitialised array that begins at a multiple of `ALIGNMENT`."""
     numpy_dtype = dtypes.to_numpy(dtype)

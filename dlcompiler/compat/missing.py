@@ -66,7 +66,8 @@ def _parts(name: str, known: Iterable[str]) -> tuple[tuple[str, str], dict[str, 
     if planned is not None:
         return head, {"because": planned}
     parts = {"hint": "docs/COMPAT.md lists the names that are here"}
-    close = difflib.get_close_matches(name.rpartition(".")[2], sorted(known), n=1)
+    public = sorted(word for word in known if not word.startswith("_"))
+    close = difflib.get_close_matches(name.rpartition(".")[2], public, n=1)
     if close:
         parts["hint"] = f"did you mean {name.rpartition('.')[0]}.{close[0]}?"
     return head, parts

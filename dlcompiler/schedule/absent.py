@@ -57,7 +57,8 @@ def refuse_absent(owner: str, name: str, known: list[str]) -> NoReturn:
         raise AbsentPrimitive(
             f"{name} of {owner}", f"{name} is not part of dlcompiler yet", because=LATER[name]
         )
-    close = difflib.get_close_matches(name, known, n=1)
+    public = [word for word in known if not word.startswith("_")]
+    close = difflib.get_close_matches(name, public, n=1)
     raise AbsentPrimitive(
         f"{name} of {owner}", f"there is no {name}",
         hint=f"did you mean {close[0]}?" if close else None,

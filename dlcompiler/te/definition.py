@@ -112,6 +112,8 @@ def checked_extent(value: Any, where: str) -> Extent:
 
 
 def _symbolic_extent(value: Expr, where: str) -> Extent:
+    if not free_vars(value) and isinstance(known := Analyzer({}).simplify(value), Const):
+        return checked_extent(known, where)
     strange = [node for node in walk(value) if not isinstance(node, Const | Var | Binary)]
     strange += [var for var in free_vars(value) if not var.is_symbol]
     if value.dtype != "index" or strange:

@@ -34,6 +34,7 @@ def test_arrays():
     b[:] = 5
     assert b.copyto(tvm.cpu()).numpy().tolist() == [[5, 5], [5, 5]]
     assert np.from_dlpack(b).tolist() == [[5, 5], [5, 5]]
+    assert tvm.nd.from_dlpack(b).numpy().tolist() == [[5, 5], [5, 5]]
     assert tvm.nd.array(np.zeros((), "float16"), device=tvm.cpu()).shape == ()
     with pytest.raises(UserError, match="wrong shape"):
         b.copyfrom(np.zeros(3))
@@ -117,6 +118,11 @@ def test_literals():
     assert tvm.tir.const(True).dtype == "bool"
     assert tvm.runtime.convert((1, 2.0))[1].dtype == "float32"
     assert tvm.topi.utils.get_const_tuple((te.const(3), 4)) == (3, 4)
+    assert te.placeholder((tvm.tir.indexdiv(64, 32), te.const(4) * 2)).shape == (2, 8)
+    assert isinstance(tvm.tir.IntImm("int8", 3), tvm.tir.IntImm)
+    assert not isinstance(te.const(3), tvm.tir.FloatImm)
+    assert isinstance(tvm.tir.Var("n"), tvm.tir.Var)
+    assert isinstance(te.placeholder((3,)), te.tensor.Tensor)
     with pytest.raises(tvm.TVMError):
         topi.utils.get_const_int("n")
 

@@ -32,6 +32,7 @@ ndarray = nd
 module = runtime
 """The older place of `load`."""
 expr = tir
+convert = runtime.convert
 schedule = te.schedule
 
 _FROM_TE = (
@@ -62,6 +63,7 @@ __all__ = [
     "build_config",
     "context",
     "contrib",
+    "convert",
     "cpu",
     "device",
     "driver",

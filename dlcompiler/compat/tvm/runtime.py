@@ -2,12 +2,13 @@
 
 from typing import Any
 
+from dlcompiler import te
 from dlcompiler.compat.arrays import NDArray
 from dlcompiler.compat.devices import Device, cpu, device
 from dlcompiler.compat.missing import reporter
 from dlcompiler.compat.modules import Module, load_module
 from dlcompiler.compat.tvm import nd
-from dlcompiler.ir import as_expr
+from dlcompiler.ir import Const, as_expr
 
 context = device
 ndarray = nd
@@ -24,6 +25,15 @@ def convert(value: Any) -> Any:
     return as_expr(value) if isinstance(value, bool | int | float) else value
 
 
+def const(value: Any, dtype: Any = None) -> Const:
+    """Make a literal; without a dtype, by the value's type."""
+    if dtype is not None:
+        return te.const(value, dtype)
+    made = as_expr(value)
+    assert isinstance(made, Const)
+    return made
+
+
 def enabled(target: str) -> bool:
     """Tell whether code can be built for a kind of target."""
     return target.split()[0] in ("llvm", "cpu")
@@ -34,6 +44,7 @@ __all__ = [
     "Device",
     "Module",
     "NDArray",
+    "const",
     "context",
     "convert",
     "cpu",

@@ -2,33 +2,53 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import Any
 
-from dlcompiler import te
+from dlcompiler import ir, te
 from dlcompiler.compat.missing import reporter
-from dlcompiler.compat.tvm.te import max, min, sum
-from dlcompiler.ir import Const, Expr, PrimFunc, as_expr, cast
+from dlcompiler.compat.tvm.runtime import const
+from dlcompiler.compat.tvm.te import IterVar, max, min, sum
+from dlcompiler.ir import Const, Expr, PrimFunc, cast
 
 Select = te.select
 pow = te.power
 PrimExpr = Expr
 
 
-def const(value: Any, dtype: Any = None) -> Const:
-    """Make a literal; without a dtype, ``int32``, ``float32`` or ``bool`` by the value's type."""
-    if dtype is not None:
-        return te.const(value, dtype)
-    made = as_expr(value)
-    assert isinstance(made, Const)
-    return made
+class _Form(type):
+    """A class of classic TVM that stands for some of our expressions: makes and recognises them."""
+
+    make: Callable[..., Any]
+    recognise: Callable[[Any], bool]
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return cls.make(*args, **kwargs)
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return cls.recognise(value)
 
 
-def IntImm(dtype: str, value: int) -> Const:  # noqa: N802 - the classic name
-    """Make an integer literal."""
-    return te.const(value, dtype)
+class IntImm(metaclass=_Form):
+    """An integer literal: ``IntImm(dtype, value)``."""
+
+    make = staticmethod(lambda dtype, value: te.const(value, dtype))
+    recognise = staticmethod(lambda x: isinstance(x, Const) and type(x.value) is int)
 
 
-FloatImm = IntImm
+class FloatImm(metaclass=_Form):
+    """A floating-point literal: ``FloatImm(dtype, value)``."""
+
+    make = staticmethod(lambda dtype, value: te.const(value, dtype))
+    recognise = staticmethod(lambda x: isinstance(x, Const) and type(x.value) is float)
+
+
+class Var(metaclass=_Form):
+    """A variable: ``Var(name, dtype="int32")``."""
+
+    make = staticmethod(lambda name, dtype="int32": te.var(name, dtype))
+    recognise = staticmethod(lambda x: isinstance(x, ir.Var))
 
 
 def Cast(dtype: str, value: Any) -> Expr:  # noqa: N802 - the classic name
@@ -36,10 +56,8 @@ def Cast(dtype: str, value: Any) -> Expr:  # noqa: N802 - the classic name
     return cast(value, dtype)
 
 
-def Var(name: str, dtype: str = "int32") -> Any:  # noqa: N802 - the classic name
-    """Make a variable."""
-    return te.var(name, dtype)
-
+expr = sys.modules[__name__]
+"""The older place of these names."""
 
 _report = reporter(__name__, fallback=te)
 
@@ -52,11 +70,13 @@ __all__ = [
     "Cast",
     "FloatImm",
     "IntImm",
+    "IterVar",
     "PrimExpr",
     "PrimFunc",
     "Select",
     "Var",
     "const",
+    "expr",
     "max",
     "min",
     "pow",

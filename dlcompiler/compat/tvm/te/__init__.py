@@ -9,7 +9,7 @@ from typing import Any
 
 from dlcompiler import te
 from dlcompiler.compat.missing import reporter
-from dlcompiler.compat.tvm.te import schedule
+from dlcompiler.compat.tvm.te import schedule, tensor
 from dlcompiler.compat.tvm.te.schedule import Schedule, Stage, create_schedule
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Axis
@@ -99,4 +99,5 @@ __all__ = [
     "schedule",
     "sum",
     "tag_scope",
+    "tensor",
 ]
