@@ -35,8 +35,8 @@ Semantics that every consumer (interpreter, code generator, simplifier) keeps:
   An index that becomes data goes through an explicit ``Cast``.
 - ``floordiv``/``floormod`` round toward minus infinity, ``truncdiv``/``truncmod`` toward zero.
   Integer division by zero gives 0 and its remainder 0; ``INT_MIN // -1`` wraps to ``INT_MIN``.
-- ``min`` and ``max`` of floats propagate NaN. Float arithmetic is IEEE; only the contraction of a
-  multiply and an add into one FMA is allowed.
+- ``min`` and ``max`` of floats propagate NaN; which of 0 and -0 is the larger is not said. Float
+  arithmetic is IEEE; only the contraction of a multiply and an add into one FMA is allowed.
 - Bit operations are on two's complement, of an index on as many bits as it needs. A shift by the
   width or more, or by less than 0, shifts everything out: 0, and -1 for ``shr`` of a negative
   number. ``shr`` of a signed integer keeps the sign. Shifts of an index, and its lowest bits, are

@@ -552,8 +552,9 @@ def binary(op: BinaryOp, a: Any, b: Any) -> Expr:
         a, b = (cast(x, dtypes.with_lanes("float32", dtypes.lanes(x.dtype))) for x in (a, b))
     if op in INTEGER_ONLY and dtypes.is_float(element):
         raise ExpressionError(
-            f"{op} of floats", "defined for integers only", got=f"{a} and {b} ({element})"
-        )
+            f"{op} of floats", "defined for integers only", got=f"{a} and {b} ({element})",
+            hint="te.floor(a / b) and te.fmod(a, b) are for floats" if op in DIVISIONS else None,
+        )  # fmt: skip
     if element == "index" and op in ("shl", "shr"):
         return _index_shift(op, a, b)
     if element == "index" and isinstance(a, Const) and isinstance(b, Const):

@@ -286,7 +286,8 @@ ARITHMETIC_REFUSALS = {
         (i < 3) + (j < 3)
     ),
     "floordiv of floats: defined for integers only\n"
-    "  got       A[i, j] and 2.0 (float32)": lambda: A[i, j] // 2,
+    "  got       A[i, j] and 2.0 (float32)\n"
+    "  hint      te.floor(a / b) and te.fmod(a, b) are for floats": lambda: A[i, j] // 2,
     "promote dtypes: no data type holds the values of both\n"
     "  got       uint64 and int64\n"
     "  hint      cast one of them: x.astype('int64') or x.astype('uint64')": lambda: (
