@@ -3,6 +3,7 @@
 from dlcompiler.passes.base import Pass
 from dlcompiler.passes.flatten_storage import flatten_storage
 from dlcompiler.passes.inject_double_buffer import inject_double_buffer
+from dlcompiler.passes.inject_prefetch import inject_prefetch
 from dlcompiler.passes.instrument_bounds import instrument_bounds
 from dlcompiler.passes.partition_loops import partition_loops
 from dlcompiler.passes.simplify import simplify
@@ -14,6 +15,7 @@ __all__ = [
     "Pass",
     "flatten_storage",
     "inject_double_buffer",
+    "inject_prefetch",
     "instrument_bounds",
     "partition_loops",
     "simplify",

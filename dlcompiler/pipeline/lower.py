@@ -12,6 +12,7 @@ from dlcompiler.lowering import build_nests
 from dlcompiler.passes import (
     Pass,
     inject_double_buffer,
+    inject_prefetch,
     instrument_bounds,
     partition_loops,
     simplify,
@@ -31,6 +32,7 @@ from dlcompiler.te import PlaceholderOp, Tensor
 # simplification folds the numbers that unrolling put in.
 CPU_PASSES = (
     Pass("simplify", simplify, establishes=frozenset({"affine indices"})),
+    Pass("prefetch", inject_prefetch, requires=frozenset({"affine indices"})),
     Pass("double buffer", inject_double_buffer),
     Pass("storage rewrite", storage_rewrite, requires=frozenset({"affine indices"})),
     Pass("partition", partition_loops, requires=frozenset({"affine indices"})),
