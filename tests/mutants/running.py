@@ -95,7 +95,8 @@ def check_of(error: Exception) -> str:
             return f"interpreter: {getattr(error.__cause__, 'kind', 'error')}"
         return "interpreter against te.evaluate"
     if isinstance(error, InternalError):
-        return "verifier" if text.startswith("verify ") else "internal check"
+        checks = {"verify": "verifier", "lower": "analysis"}
+        return checks.get(text.split()[0], "internal check")
     return "refusal" if isinstance(error, DLCompilerError) else "exception"
 
 
