@@ -9,7 +9,7 @@ from dlcompiler.arith.bounds import bounds_of_operation
 from dlcompiler.arith.data import FALSE, TRUE, rewritten
 from dlcompiler.arith.division import divide, joined, truncated
 from dlcompiler.arith.elimination import bound, is_negative
-from dlcompiler.arith.interval import EVERYTHING, Interval
+from dlcompiler.arith.interval import EVERYTHING, NATURAL, Interval
 from dlcompiler.arith.laws import law, x, y
 from dlcompiler.ir import (
     Binary,
@@ -215,15 +215,16 @@ class Analyzer:
 
     def bounds_of(self, var: Var) -> Interval:
         """Return bounds of a variable."""
-        known = self._positive.get(var) or self.ranges.get(var) or self._loop_bounds.get(var)
-        if known is not None:
-            return known
         extent = self.extents.get(var)
         if extent is None:
-            return EVERYTHING
-        bounds = Interval(0, max(self.interval(extent).high - 1, 0))
-        self._loop_bounds[var] = bounds
-        return bounds
+            return self._positive.get(var) or self.ranges.get(var, EVERYTHING)
+        known = self._loop_bounds.get(var)
+        if known is None:
+            numbers = self._positive.get(var) or self.ranges.get(var, NATURAL)
+            low, last = max(numbers.low, 0), self.interval(extent).high - 1
+            known = Interval(low, max(min(numbers.high, last), low))
+            self._loop_bounds[var] = known
+        return known
 
     def _bounds_of_part(self, part: Expr) -> Interval:
         match part:

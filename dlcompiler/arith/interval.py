@@ -58,6 +58,7 @@ class Interval:
 
 
 EVERYTHING = Interval(-INFINITY, INFINITY)
+NATURAL = Interval(0, INFINITY)
 
 
 def _times(a: float, b: float) -> float:

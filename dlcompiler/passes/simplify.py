@@ -15,10 +15,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
-from dlcompiler.arith import Analyzer, Interval
+from dlcompiler.arith import NATURAL, Analyzer, Interval
 from dlcompiler.ir import (
     Allocate,
     Assert,
@@ -41,7 +40,6 @@ from dlcompiler.ir.rewrite import Node, map_children
 from dlcompiler.passes.base import push_origin
 
 NOTHING = Seq(())
-NATURAL = Interval(0, math.inf)
 
 
 def simplify(func: PrimFunc) -> PrimFunc:
@@ -137,7 +135,8 @@ class _Simplifier:
 
     def declare(self, var: Var, interval: Interval, extent: Expr | None = None) -> None:
         """Set the range of a variable; one that had another range starts a new analysis."""
-        if self.ranges.get(var, interval) != interval or self.extents.get(var) is not extent:
+        is_known = self.ranges.get(var) == interval and self.extents.get(var) is extent
+        if var in self.ranges and not is_known:
             self.analyzer = Analyzer(self.ranges, self.extents)
         self.ranges[var] = interval
         if extent is None:

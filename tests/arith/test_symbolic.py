@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dlcompiler.arith import Analyzer, Interval
+from dlcompiler.arith import NATURAL, Analyzer, Interval
 from dlcompiler.ir import Binary, Compare, Var, compare, index_const
 from dlcompiler.ir.expr import binary
 from tests.arith.index_expressions import COMPARISONS, extended, value_of
@@ -224,3 +224,9 @@ def test_a_long_product_is_not_multiplied_out():
         expr = expr * (Var(f"x{number}") + 1)
     simple = Analyzer({}).simplify(expr)
     assert Analyzer({}).simplify(simple) is simple
+
+
+def test_an_extent_bounds_its_variable_beside_a_range():
+    known = Analyzer({n: NATURAL, i: NATURAL, j: Interval(2, 9)}, {i: binary("min", n, 8), j: n})
+    assert known.interval(i) == Interval(0, 7)
+    assert known.interval(j) == Interval(2, 9)
