@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dlcompiler.ir import Axis, Extent
 from dlcompiler.schedule.bounds import infer_bounds
+from dlcompiler.schedule.index_maps import variable_names
 from dlcompiler.schedule.inlining import consumers
 from dlcompiler.schedule.obligations import has_bounds
 from dlcompiler.schedule.primitives.base import SCOPES
@@ -107,6 +108,19 @@ def _storage_candidates(stage: StageState) -> Iterator[_Candidate]:
             targets = (stage.label(axis), f"offset {offset}")
             yield "storage_align", {"axis": axis, "offset": offset}, targets, (factors,)
     yield "double_buffer", {}, (stage.name,), ()
+    for text in _layouts(variable_names([axis.name for axis in stage.op.axis])):
+        yield "transform_layout", {"index_map": text}, (stage.name, text), ()
+
+
+def _layouts(names: list[str]) -> Iterator[str]:
+    """Yield layouts worth a look: the last two dimensions swapped, and the last one in blocks."""
+    if not names:
+        return
+    *rest, last = names
+    head = f"lambda {', '.join(names)}: ["
+    if rest:
+        yield head + ", ".join([*rest[:-1], last, rest[-1]]) + "]"
+    yield head + ", ".join([f"{last} // 4", *rest, f"{last} % 4"]) + "]"
 
 
 def _cache_read_candidates(state: State, stage: StageState) -> Iterator[_Candidate]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.history import Node
 from dlcompiler.schedule.primitives import primitive
+from dlcompiler.schedule.primitives.base import ParameterKind
 from dlcompiler.schedule.state import StageState, State, Step
 from dlcompiler.te import Tensor
 
@@ -100,43 +101,51 @@ class _Writer:
             return self.dataflow(state, step)
         parts: list[str] = []
         for name, kind in primitive(step.primitive).parameters.items():
-            value = step.args.get(name)
-            if value is None:
-                continue
-            match kind:
-                case "axis":
-                    parts.append(self.axis(state, step.stage, value))
-                case "axes":
-                    parts.extend(self.axis(state, step.stage, item) for item in value)
-                case "parent_axis":
-                    parts.append(self.axis(state, step.args["parent"], value))
-                case "stage":
-                    parts.append(self.at(state.stage(value)))
-                case "int":
-                    parts.append(f"{name}={value}" if step.primitive == "split" else f"{value}")
-                case "text":
-                    parts.append(_quoted(value))
+            if step.args.get(name) is not None:
+                parts.extend(self.argument(state, step, kind, name))
         return f"{self.at(state.stage(step.stage))}.{step.primitive}({', '.join(parts)})"
+
+    def argument(self, state: State, step: Step, kind: ParameterKind, name: str) -> list[str]:
+        """Return an argument of a call, which may be several."""
+        value = step.args[name]
+        match kind:
+            case "axis":
+                return [self.axis(state, step.stage, value)]
+            case "axes":
+                return [self.axis(state, step.stage, item) for item in value]
+            case "parent_axis":
+                return [self.axis(state, step.args["parent"], value)]
+            case "stage":
+                return [self.at(state.stage(value))]
+            case "text":
+                return [_quoted(value)]
+        return [f"{name}={value}" if step.primitive == "split" else f"{value}"]
 
     def dataflow(self, state: State, step: Step) -> str:
         """Return the call of a method of the schedule, which takes a tensor."""
         if step.primitive == "rfactor":
-            tensor = self.tensors[state.stage(step.stage).tensor]
+            tensor = self.handle(state.stage(step.stage))
             place = f", {n}" if (n := step.args.get("factor_axis")) else ""
             axis = self.axis(state, step.stage, step.args["axis"])
             return f"{self.schedule}.rfactor({tensor}, {axis}{place})"
-        tensors = state.stage(step.stage).tensors
-        subject = self.tensors[tensors[step.args.get("output", 0)]]
-        if step.primitive == "cache_write" and len(tensors) > 1:
-            subject = f"[{', '.join(self.tensors[tensor] for tensor in tensors)}]"
+        stage = state.stage(step.stage)
+        subject = self.handle(stage, step.args.get("output", 0))
+        if step.primitive == "cache_write" and len(stage.tensors) > 1:
+            outputs = (self.handle(stage, n) for n in range(len(stage.tensors)))
+            subject = f"[{', '.join(outputs)}]"
         parts = [subject, _quoted(step.args["scope"])]
         if "readers" in step.args:
-            readers = [self.tensors[state.stage(name).tensor] for name in step.args["readers"]]
+            readers = [self.handle(state.stage(name)) for name in step.args["readers"]]
             parts.append(f"[{', '.join(readers)}]")
         return f"{self.schedule}.{step.primitive}({', '.join(parts)})"
 
     def at(self, stage: StageState) -> str:
-        return f"{self.schedule}[{self.tensors[stage.tensor]}]"
+        return f"{self.schedule}[{self.handle(stage)}]"
+
+    def handle(self, stage: StageState, output: int = 0) -> str:
+        """Return the variable of a stage's tensor, or of one that it had in another layout."""
+        handles = (*stage.tensors, *stage.aliases)[output :: len(stage.tensors)]
+        return next(self.tensors[tensor] for tensor in handles if tensor in self.tensors)
 
     def axis(self, state: State, stage: str, path: str) -> str:
         paths = state.stage(stage).paths

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import ScheduleError
@@ -121,6 +122,14 @@ class Stage(Handle):
     def pragma(self, var: Axis, pragma_type: str, pragma_value: int | None = None) -> None:
         """Leave a note at a loop. See `primitives.pragma`."""
         self._apply("pragma", axis=var, pragma_type=pragma_type, pragma_value=pragma_value)
+
+    def transform_layout(self, index_map: Callable[..., Any]) -> tuple[Axis, ...]:
+        """Store this stage in another layout; returns its axes.
+
+        See `primitives.transform_layout`.
+        """
+        result: tuple[Axis, ...] = self._apply("transform_layout", index_map=index_map)
+        return result
 
     def compute_at(self, parent: Stage, scope: Axis) -> None:
         """Compute this stage inside a loop of `parent`. See `primitives.compute_at`."""

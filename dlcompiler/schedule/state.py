@@ -91,6 +91,8 @@ class StageState:
     attachment: Attachment = ROOT
     scope: str = "global"
     is_output: bool = False
+    aliases: tuple[Tensor, ...] = ()
+    """Handles of its values in layouts that it had before."""
     alignments: Mapping[Axis, tuple[int, int]] = field(default_factory=dict)
     """Of some dimensions, (factor, offset): the stride is offset more than a multiple of factor."""
     pragmas: Mapping[Axis, Mapping[str, int]] = field(default_factory=dict)
@@ -204,7 +206,7 @@ class State:
         """Return the stage of a tensor or of its operation, original or rewritten."""
         tensor = key if isinstance(key, Tensor) else key.output(0)
         for stage in self.stages:
-            if tensor in stage.tensors or tensor in stage.op.outputs:
+            if tensor in (*stage.tensors, *stage.op.outputs, *stage.aliases):
                 return stage
         return None
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.history import Node
+from dlcompiler.schedule.index_maps import index_map_of
 from dlcompiler.schedule.primitives import REGISTRY, Primitive, primitive
 from dlcompiler.schedule.primitives.base import ParameterKind
 from dlcompiler.schedule.python_writer import write_python
@@ -37,6 +38,9 @@ def encode(item: Primitive, state: State, stage: StageState, args: Mapping[str, 
                 encoded[name] = state.stage(args["parent"]).paths[value]
             case "int":
                 encoded[name] = int(value)
+            case "index_map":
+                names = [axis.name for axis in stage.op.axis]
+                encoded[name] = str(index_map_of(value, names))
             case "text" | "stage":
                 encoded[name] = str(value)
             case "stages":

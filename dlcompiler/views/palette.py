@@ -28,6 +28,7 @@ GROUPS = {
     "set_scope": "storage",
     "storage_align": "storage",
     "double_buffer": "storage",
+    "transform_layout": "storage",
     "compute_at": "compute",
     "compute_inline": "compute",
     "compute_root": "compute",
@@ -261,6 +262,8 @@ def _storage_text(move: Move) -> str:
             return f"in {move.args['scope']}, for {', '.join(move.args['readers'])}"
         case "storage_align":
             return f"rows padded, offset {move.args['offset']}"
+        case "transform_layout":
+            return str(move.args["index_map"]).partition(": ")[2]
         case "pragma":
             return str(move.args["pragma_type"])
     return move.primitive

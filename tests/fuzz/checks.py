@@ -166,7 +166,8 @@ def check_trace(case: Case, schedule: Schedule) -> None:
     if read.steps != schedule.trace.steps:
         raise Wrong("the trace does not survive JSON")
     code = schedule.trace.to_python()
-    variables = {stage.name: stage.tensor for stage in schedule.stages}
+    first = schedule.trace.nodes[0].state
+    variables = {stage.name: stage.tensor for stage in first.stages}
 
     class Language:
         create_schedule = staticmethod(create_schedule)

@@ -27,6 +27,7 @@ REGISTRY: dict[str, str] = {
     "set_scope": "dlcompiler.schedule.primitives.set_scope:SET_SCOPE",
     "storage_align": "dlcompiler.schedule.primitives.storage_align:STORAGE_ALIGN",
     "double_buffer": "dlcompiler.schedule.primitives.double_buffer:DOUBLE_BUFFER",
+    "transform_layout": "dlcompiler.schedule.primitives.transform_layout:TRANSFORM_LAYOUT",
     "pragma": "dlcompiler.schedule.primitives.pragma:PRAGMA",
     "rfactor": "dlcompiler.schedule.primitives.rfactor:RFACTOR",
     "cache_write": "dlcompiler.schedule.primitives.cache_write:CACHE_WRITE",

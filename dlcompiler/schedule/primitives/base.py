@@ -17,7 +17,9 @@ from dlcompiler.schedule.state import AttachedAt, Fuse, Split, StageState, State
 from dlcompiler.schedule.verdict import Illegal, Verdict
 
 P = ParamSpec("P")
-ParameterKind: TypeAlias = Literal["axis", "axes", "int", "text", "stage", "stages", "parent_axis"]
+ParameterKind: TypeAlias = Literal[
+    "axis", "axes", "int", "text", "stage", "stages", "parent_axis", "index_map"
+]
 SCOPES = ("global", "local")
 
 

@@ -35,18 +35,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dlcompiler.ir import (
-    Axis,
-    Const,
-    Expr,
-    IfThenElse,
-    Reduce,
-    TensorLoad,
-    const,
-    logical,
-    substitute,
-)
-from dlcompiler.schedule.inlining import Bodies, results_of
+from dlcompiler.ir import Axis, Expr, TensorLoad, logical
 from dlcompiler.schedule.primitives.base import (
     Making,
     Primitive,
@@ -56,6 +45,7 @@ from dlcompiler.schedule.primitives.base import (
     require_scope,
 )
 from dlcompiler.schedule.relations import axes_of, guards, inward, outward, ranged
+from dlcompiler.schedule.relayout import relaid_bodies
 from dlcompiler.schedule.state import StageState, State, new_stage, unique_name
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 from dlcompiler.te import ComputeOp, Tensor
@@ -83,7 +73,9 @@ def apply(
     assert isinstance(op, ComputeOp)
     layout = _Layout.of(stage, making)
     name = unique_name(f"{stage.name}.{scope}", (s.name for s in state.stages))
-    cached = ComputeOp(name, layout.axes, layout.bodies(op), op.tag)
+    values = {axis.var: value for axis, value in layout.values.items()}
+    bodies = relaid_bodies(op, values, layout.condition)
+    cached = ComputeOp(name, layout.axes, bodies, op.tag)
     copies = tuple(TensorLoad(tensor, layout.place) for tensor in cached.outputs)
     writer = replace(
         stage,
@@ -137,30 +129,6 @@ class _Layout:
     @property
     def axes(self) -> tuple[Axis, ...]:
         return tuple(self.fresh.values())
-
-    def bodies(self, op: ComputeOp) -> Bodies:
-        """Return the bodies over the fresh axes; what is only padding has some value, too."""
-        values = {axis.var: value for axis, value in self.values.items()}
-        head = substitute(op.bodies[0], values)
-        if isinstance(head, Reduce):
-            return results_of(self.guarded(head), len(op.bodies))
-        bodies = (head, *(substitute(body, values) for body in op.bodies[1:]))
-        if self.condition is None:
-            return bodies
-        zeros = [const(0, body.dtype) for body in bodies]
-        pairs = zip(bodies, zeros, strict=True)
-        return tuple(IfThenElse(self.condition, body, zero) for body, zero in pairs)
-
-    def guarded(self, body: Reduce) -> Reduce:
-        if self.condition is None:
-            return body
-        both = [self.condition] if body.condition is None else [self.condition, body.condition]
-        identities = body.reducer.identity_of(body.values)
-        init = tuple(
-            start if isinstance(start, Const) else IfThenElse(self.condition, start, identity)
-            for start, identity in zip(body.init, identities, strict=False)
-        )
-        return replace(body, condition=logical("and", *both), init=init)
 
 
 def _cache_stage(stage: StageState, cached: ComputeOp, layout: _Layout, scope: str) -> StageState:

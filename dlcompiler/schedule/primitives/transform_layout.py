@@ -1,0 +1,123 @@
+"""Store a stage in another layout, and compute it in the order of that layout.
+
+*Before*, then *after* ``s[P].transform_layout(lambda i, j: [j // 4, i, j % 4])``::
+
+    allocate P: float32[8, 8]           allocate P: float32[2, 8, 4]
+    for i in range(8):                  for ax0 in range(2):
+        for j in range(8):                  for i in range(8):
+            P[i, j] = A[i, j]                   for ax2 in range(4):
+    for i in range(8):                              P[ax0, i, ax2] = A[i, ax0*4 + ax2]
+        for j in range(8):              for i in range(8):
+            C[i, j] = P[i, j]               for j in range(8):
+                                                C[i, j] = P[j // 4, i, j % 4]
+
+The function says where the element at its indices is kept; each part of each index must be kept
+once. Where a quotient does not divide, the layout is padded. The call returns the new axes. Legal
+for a stage between inputs and outputs, whose layouts are the caller's, before its loops are
+changed. The trace holds the function as text, which is read and never executed.
+In TVM ``transform_layout``; Halide has ``reorder_storage`` for permutations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from dlcompiler.ir import Axis, TensorLoad, Var, logical, substitute
+from dlcompiler.ir.rewrite import Node
+from dlcompiler.schedule.index_maps import IndexMap, index_map_of, inverse_of
+from dlcompiler.schedule.primitives.base import (
+    Making,
+    Primitive,
+    answering,
+    require_own_storage,
+)
+from dlcompiler.schedule.relations import ranged
+from dlcompiler.schedule.relayout import relaid_bodies
+from dlcompiler.schedule.state import StageState, State, new_stage, same_axes
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.te import ComputeOp, Tensor
+from dlcompiler.te.tensor import rewrite_bodies
+
+
+@answering
+def check(state: State, stage: StageState, *, index_map: Any) -> Verdict:
+    """Refuse the caller's memory, changed loops, and a map that cannot be inverted."""
+    require_own_storage(stage)
+    loops = (*stage.op.axis, *stage.op.reduce_axis)
+    is_plain = not (stage.relations or stage.kinds or stage.pragmas or stage.alignments)
+    if not is_plain or not same_axes(stage.leaves, loops):
+        return Illegal(
+            "structural",
+            f"the loops of {stage.name} or its strides have been changed already",
+            hint="call transform_layout first, then schedule the new axes",
+        )
+    inverse_of(index_map_of(index_map, _names(stage)), stage.tensor.shape)
+    return LEGAL
+
+
+def _names(stage: StageState) -> list[str]:
+    return [axis.name for axis in stage.op.axis]
+
+
+def apply(
+    state: State, stage: StageState, making: Making, *, index_map: Any
+) -> tuple[State, tuple[Axis, ...]]:
+    """Return the next state and the new axes."""
+    op = stage.op
+    assert isinstance(op, ComputeOp)
+    layout = index_map_of(index_map, _names(stage))
+    inverse = inverse_of(layout, stage.tensor.shape)
+    names = [
+        output.name if isinstance(output, Var) else f"ax{n}"
+        for n, output in enumerate(layout.outputs)
+    ]
+    axes = tuple(
+        making.axis(name, extent, "data")
+        for name, extent in zip(names, inverse.extents, strict=True)
+    )
+    known = {place: axis.var for place, axis in zip(inverse.places, axes, strict=True)}
+    analyzer = ranged({axis.var: axis.extent for axis in axes})
+    values = {
+        old.var: analyzer.simplify(substitute(value, known))
+        for old, value in zip(op.axis, inverse.values, strict=True)
+    }
+    condition = None
+    if inverse.conditions:
+        both = logical("and", *inverse.conditions)
+        condition = analyzer.simplify(substitute(both, known))
+    moved = ComputeOp(op.name, axes, relaid_bodies(op, values, condition), op.tag)
+    fresh = new_stage(moved, stage.name)
+    whole = replace(
+        stage,
+        op=moved,
+        tensors=moved.outputs,
+        aliases=(*stage.aliases, *stage.tensors),
+        leaves=fresh.leaves,
+        paths=fresh.paths,
+    )
+    rule = _reading(dict(zip(stage.tensors, moved.outputs, strict=True)), layout)
+    stages = (whole if item is stage else _rewritten(item, stage, rule) for item in state.stages)
+    return State(making.state_id, tuple(stages)), axes
+
+
+def _reading(renamed: dict[Tensor, Tensor], layout: IndexMap) -> Callable[[Node], Node]:
+    def rule(node: Node) -> Node:
+        if isinstance(node, TensorLoad) and node.tensor in renamed:
+            return TensorLoad(renamed[node.tensor], layout.at(node.indices))  # type: ignore[index]
+        return node
+
+    return rule
+
+
+def _rewritten(item: StageState, read: StageState, rule: Callable[[Node], Node]) -> StageState:
+    """Return a stage that finds its elements in the new layout."""
+    if not set(read.tensors).intersection(item.op.input_tensors):
+        return item
+    assert isinstance(item.op, ComputeOp)
+    bodies = rewrite_bodies(item.op.bodies, rule)
+    return replace(item, op=ComputeOp(item.op.name, item.op.axis, bodies, item.op.tag))
+
+
+TRANSFORM_LAYOUT = Primitive("transform_layout", {"index_map": "index_map"}, check, apply)

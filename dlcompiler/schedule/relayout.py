@@ -1,0 +1,53 @@
+"""Compute the elements of an operation in another order of their places, padding between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from dlcompiler.ir import (
+    Const,
+    Expr,
+    IfThenElse,
+    Reduce,
+    Var,
+    const,
+    logical,
+    substitute,
+)
+from dlcompiler.schedule.inlining import Bodies, results_of
+from dlcompiler.te import ComputeOp
+
+
+def relaid_bodies(op: ComputeOp, values: Mapping[Var, Expr], condition: Expr | None) -> Bodies:
+    """Return the bodies of an operation over other axes.
+
+    Parameters
+    ----------
+    op
+        The operation.
+    values
+        Its axes, in terms of the new ones.
+    condition
+        Where a point of the new axes is one of the operation; None when everywhere. What is only
+        padding has some value, too.
+    """
+    head = substitute(op.bodies[0], values)
+    if isinstance(head, Reduce):
+        return results_of(_guarded(head, condition), len(op.bodies))
+    bodies = (head, *(substitute(body, values) for body in op.bodies[1:]))
+    if condition is None:
+        return bodies
+    return tuple(IfThenElse(condition, body, const(0, body.dtype)) for body in bodies)
+
+
+def _guarded(body: Reduce, condition: Expr | None) -> Reduce:
+    if condition is None:
+        return body
+    both = [condition] if body.condition is None else [condition, body.condition]
+    identities = body.reducer.identity_of(body.values)
+    init = tuple(
+        start if isinstance(start, Const) else IfThenElse(condition, start, identity)
+        for start, identity in zip(body.init, identities, strict=False)
+    )
+    return replace(body, condition=logical("and", *both), init=init)
