@@ -7,6 +7,8 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+import numpy as np
+
 from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import (
@@ -26,14 +28,19 @@ from dlcompiler.ir import (
     extent_expr,
     free_vars,
     index_const,
+    numeric,
     structural_equal,
     substitute,
+    walk,
 )
 from dlcompiler.ir.expr import BinaryOp
 from dlcompiler.ir.rewrite import children
+from dlcompiler.te.elements import Block, Elements
+from dlcompiler.te.plan import NO_PLAN
 from dlcompiler.te.tensor import ComputeOp
 
 MAX_CORNER_AXES = 8
+MAX_POINTS = 2**16
 
 Requirement: TypeAlias = tuple[Expr, str]
 """A condition on symbols, and what is wrong where it does not hold."""
@@ -42,9 +49,10 @@ Requirement: TypeAlias = tuple[Expr, str]
 def check_accesses(body: Expr, axes: Sequence[Axis], where: str) -> None:
     """Refuse an element that is outside its tensor for some values of the axes.
 
-    Looks at the corners of the iteration space, where affine indices are extreme, and refuses only
-    with a corner in hand. What stands under `te.if_then_else`, or after the first condition of
-    `te.all` and `te.any`, is guarded and not looked at; indices read from tensors are not known.
+    Looks at the corners of the iteration space, where affine indices are extreme, and at all points
+    (up to 65536) of an index that is no sum; it refuses only with a point in hand. What stands
+    under `te.if_then_else`, or after the first condition of `te.all` and `te.any`, is guarded and
+    not looked at; indices read from tensors are not known.
 
     Raises
     ------
@@ -59,7 +67,7 @@ def check_accesses(body: Expr, axes: Sequence[Axis], where: str) -> None:
             extent = load.tensor.shape[dimension]
             if not isinstance(extent, int):
                 continue
-            for point, value in _corners(index, extents):
+            for point, value in (*_corners(index, extents), *_extremes(index, axes)):
                 if not 0 <= value < extent:
                     at = ", ".join(f"{var.name}={n}" for var, n in point.items()) or "every point"
                     raise ExpressionError(
@@ -175,7 +183,25 @@ def _binary_ends(
             return binary("min", *ends), binary("max", *ends)
         case "floormod" if structural_equal(b[0], b[1]):
             return binary("min", 0, b[0] + 1), binary("max", 0, b[0] - 1)
+        case "bitand" | "bitor" | "bitxor":
+            return _bitwise_ends(op, a, b)
     return None
+
+
+def _bitwise_ends(
+    op: BinaryOp, a: tuple[Expr, Expr], b: tuple[Expr, Expr]
+) -> tuple[Expr, Expr] | None:
+    """Bound bit operations: no bit is set beyond those of the operands."""
+    highs = [high for low, high in (a, b) if _is_natural(low)]
+    if op == "bitand" and highs:
+        return index_const(0), binary("min", highs[0], highs[-1])
+    if len(highs) == 2:
+        return index_const(0), binary("add", *highs)
+    return None
+
+
+def _is_natural(low: Expr) -> bool:
+    return isinstance(low, Const) and low.value >= 0
 
 
 def _unguarded_loads(body: Expr) -> Iterator[TensorLoad]:
@@ -211,3 +237,22 @@ def _corners(index: Expr, extents: Mapping[Var, int]) -> Iterator[tuple[dict[Var
         value = Analyzer({}).simplify(fixed)
         if isinstance(value, Const):
             yield point, int(value.value)
+
+
+def _extremes(index: Expr, axes: Sequence[Axis]) -> Iterator[tuple[dict[Var, int], int]]:
+    """Yield the points where an index that is no sum is least and greatest."""
+    used = tuple(axis for axis in axes if axis.var in free_vars(index))
+    is_known = {axis.var for axis in used if isinstance(axis.extent, int)} == free_vars(index)
+    if not is_known or numeric.linear_form(index) is not None:
+        return
+    has_loads = any(isinstance(node, TensorLoad) for node in walk(index))
+    if has_loads or math.prod(axis.static_extent for axis in used) > MAX_POINTS:
+        return
+    block = Block.whole(used)
+    elements = Elements(ComputeOp("index", used, (index,)), {}, block, NO_PLAN, is_wide=False)
+    with numeric.quiet():
+        values = np.broadcast_to(elements.of(index), block.extents)
+    for place in (values.argmin(), values.argmax()):
+        point = np.unravel_index(place, values.shape)
+        names = {axis.var: int(n) for axis, n in zip(used, point, strict=True)}
+        yield names, int(values[point])

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import dlcompiler as dlc
 from dlcompiler import dtypes, te
 from dlcompiler.arith import Interval
 from dlcompiler.errors import ExpressionError
@@ -216,3 +217,36 @@ def test_bounds_of_bit_operations_hold():
             values = [function(x, y) for x in range(a[0], a[1] + 1) for y in range(b[0], b[1] + 1)]
             assert bounds.low <= min(values)
             assert bounds.high >= max(values)
+
+
+OUTSIDE = {
+    "i=58": (lambda A, i: A[i ^ 5], 63),
+    "i=62": (lambda A, i: A[i | 3], 63),
+    "i=21": (lambda A, i: A[(i * 3 % 64)], 63),
+    "i=0": (lambda A, i: A[te.maximum(i, 63 - i)], 63),
+    "i=1": (lambda A, i: A[(i ^ 1) - 1], -1),
+}
+
+
+@pytest.mark.parametrize("at", OUTSIDE)
+def test_an_index_that_is_no_sum_is_tried_at_all_points(at):
+    make, index = OUTSIDE[at]
+    A = te.placeholder((63,), name="A")
+    with pytest.raises(ExpressionError) as caught:
+        te.compute((63,), lambda i: make(A, i), name="B")
+    assert f"lies outside A at {at}\n  got       index {index} in" in str(caught.value)
+    if index == 63:
+        wide = te.placeholder((64,), name="A")
+        te.compute((63,), lambda i: make(wide, i), name="B")
+
+
+def test_bits_of_symbolic_indices_stay_inside():
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i & 7] + A[te.minimum(i | 1, n - 1)], name="B")
+    values, result = np.arange(5, dtype="float32"), np.zeros(5, "float32")
+    dlc.build(te.create_schedule(B.op), [A, B])(values, result)
+    assert result.tolist() == [1, 2, 5, 6, 8]
+    C = te.compute((n,), lambda i: A[i ^ 1], name="C")
+    with pytest.raises(dlc.errors.CallError):
+        dlc.build(te.create_schedule(C.op), [A, C])(values, result)
