@@ -240,6 +240,8 @@ class Analyzer:
 
     def vars_of(self, expr: Expr) -> tuple[Var, ...]:
         """Return the variables of an expression."""
+        if isinstance(expr, Var):
+            return (expr,)
         known = self._vars_memo.get(id(expr))
         if known is None:
             found = tuple(node for node in walk(expr) if isinstance(node, Var))
