@@ -11,10 +11,14 @@ from dataclasses import dataclass, field
 
 import islpy as isl
 
+from dlcompiler import dtypes
 from dlcompiler.ir import (
     Allocate,
     Binary,
+    Broadcast,
     Buffer,
+    Call,
+    Cast,
     Compare,
     Const,
     Expr,
@@ -26,12 +30,16 @@ from dlcompiler.ir import (
     Logical,
     Not,
     PrimFunc,
+    Ramp,
     Seq,
     Stmt,
     Store,
     Var,
+    index_const,
 )
-from dlcompiler.ir.rewrite import children
+from dlcompiler.ir.expr import lanes_of
+from dlcompiler.ir.rewrite import children, map_children
+from dlcompiler.ir.stmt import extent_expr
 
 INFIX = {"add": "+", "sub": "-"}
 COMPARISON = {"eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
@@ -47,10 +55,13 @@ class Point:
     loops: tuple[For, ...]
     conditions: tuple[Expr, ...]
     allocated_in: int
+    symbols: tuple[Var, ...]
 
     def relation(self, depth: int) -> isl.Map:
         """Return {values of the first `depth` loops -> elements touched}."""
         names = {loop.var: f"x{n}" for n, loop in enumerate(self.loops)}
+        names.update((symbol, f"p_{symbol.name}") for symbol in self.symbols)
+        given = [names[symbol] for symbol in self.symbols]
         inside = [names[loop.var] for loop in self.loops[depth:]]
         domain = [f"0 <= {names[loop.var]} < {text(loop.extent, names)}" for loop in self.loops] + [
             text(condition, names) for condition in self.conditions
@@ -59,8 +70,10 @@ class Point:
         domain += [f"{e} = {text(i, names)}" for e, i in zip(elements, self.indices, strict=True)]
         exists = f"exists {', '.join(inside)}: " if inside else ""
         outside = ", ".join(names[loop.var] for loop in self.loops[:depth])
-        body = " and ".join(f"({part})" for part in domain)
-        return isl.Map(f"{{ [{outside}] -> [{', '.join(elements)}] : {exists}{body} }}")
+        body = " and ".join([f"({part})" for part in domain] + [f"0 <= {name}" for name in given])
+        return isl.Map(
+            f"[{', '.join(given)}] -> {{ [{outside}] -> [{', '.join(elements)}] : {exists}{body} }}"
+        )
 
 
 def text(expr: Expr, names: dict[Var, str]) -> str:
@@ -70,7 +83,7 @@ def text(expr: Expr, names: dict[Var, str]) -> str:
             return "1 = 1" if value else "1 = 0"
         case Const(value, _):
             return f"({value})"
-        case Var():
+        case Var() if expr in names:
             return names[expr]
         case Binary("add" | "sub" as op, a, b):
             return f"({text(a, names)} {INFIX[op]} {text(b, names)})"
@@ -86,6 +99,8 @@ def text(expr: Expr, names: dict[Var, str]) -> str:
             return f"{text(a, names)} {COMPARISON[op]} {text(b, names)}"
         case Logical(op, a, b):
             return f"(({text(a, names)}) {op} ({text(b, names)}))"
+        case Call("likely", (value,), _):
+            return text(value, names)
         case Not(value):
             return f"not ({text(value, names)})"
     raise NotImplementedError(str(expr))
@@ -99,16 +114,24 @@ class Points:
     loops: list[tuple[For, ...]] = field(default_factory=list)
     depths: dict[Buffer, int] = field(default_factory=dict)
     inputs: frozenset[Buffer] = frozenset()
+    symbols: tuple[Var, ...] = ()
+    lanes: dict[Store, For] = field(default_factory=dict)
+    """For each vector store, the loop over its lanes that it stands for."""
 
     def stmt(self, stmt: Stmt, loops: tuple[For, ...], conditions: tuple[Expr, ...]) -> None:
         match stmt:
             case For():
                 self.loops.append((*loops, stmt))
                 self.stmt(stmt.body, (*loops, stmt), conditions)
-            case Store(buffer, indices, value, _):
+            case Store(buffer, indices, value, _, predicate):
+                if (lanes := lanes_of(indices)) > 1:
+                    loop = For(Var("lane"), index_const(lanes), "vectorized", stmt)
+                    self.lanes[stmt] = loop
+                    loops = (*loops, loop)
+                    self.loops.append(loops)
                 for expr in (*indices, value):
                     self.expr(expr, loops, conditions)
-                self.add(buffer, indices, True, loops, conditions)
+                self.add(buffer, indices, True, loops, _under(conditions, predicate))
             case If(condition, then, otherwise):
                 self.expr(condition, loops, conditions)
                 self.stmt(then, loops, (*conditions, condition))
@@ -137,19 +160,42 @@ class Points:
                 self.expr(a, loops, conditions)
                 self.expr(b, loops, (*conditions, a if op == "and" else Not(a)))
                 return
-            case Load(buffer, indices):
-                self.add(buffer, indices, False, loops, conditions)
+            case Load(buffer, indices, predicate):
+                self.add(buffer, indices, False, loops, _under(conditions, predicate))
         for child in children(expr):
             self.expr(child, loops, conditions)
 
     def add(self, buffer, indices, is_write, loops, conditions) -> None:
         depth = self.depths.get(buffer, 0)
-        self.found.append(Point(buffer, indices, is_write, loops, conditions, depth))
+        if loops and loops[-1] in self.lanes.values():
+            indices = tuple(in_lane(index, loops[-1].var) for index in indices)
+            conditions = tuple(in_lane(condition, loops[-1].var) for condition in conditions)
+        point = Point(buffer, indices, is_write, loops, conditions, depth, self.symbols)
+        self.found.append(point)
+
+
+def _under(conditions: tuple[Expr, ...], predicate: Expr | None) -> tuple[Expr, ...]:
+    return conditions if predicate is None else (*conditions, predicate)
+
+
+def in_lane(expr: Expr, lane: Var) -> Expr:
+    """Return what a vector is in one lane."""
+    if dtypes.lanes(expr.dtype) == 1:
+        return expr
+    match expr:
+        case Ramp(base, stride, _):
+            return base + stride * lane
+        case Broadcast(value, _):
+            return value
+        case Cast(value, dtype):
+            return Cast(in_lane(value, lane), dtypes.element(dtype))
+    return map_children(expr, lambda child: in_lane(child, lane))
 
 
 def points(func: PrimFunc) -> Points:
     """Return the accesses of a program."""
-    result = Points(inputs=frozenset(func.params) - frozenset(func.outputs))
+    inputs = frozenset(func.buffers) - frozenset(func.outputs)
+    result = Points(inputs=inputs, symbols=func.variables)
     result.stmt(func.body, (), ())
     return result
 
@@ -225,9 +271,13 @@ def _after(read: Point, store: Point, is_later: bool) -> isl.Map:
 
 def unwritten_elements(program: Points, output: Buffer) -> isl.Set:
     """Return the elements of an output that nothing writes."""
-    bounds = [f"0 <= e{n} < {extent}" for n, extent in enumerate(output.shape)]
+    given = {symbol: f"p_{symbol.name}" for symbol in program.symbols}
+    extents = [text(extent_expr(extent), given) for extent in output.shape]
+    bounds = [f"0 <= e{n} < {extent}" for n, extent in enumerate(extents)]
     names = ", ".join(f"e{n}" for n in range(len(output.shape)))
-    missing = isl.Set(f"{{ [{names}] : {' and '.join(bounds) or '1 = 1'} }}")
+    missing = isl.Set(
+        f"[{', '.join(given.values())}] -> {{ [{names}] : {' and '.join(bounds) or '1 = 1'} }}"
+    )
     for point in program.found:
         if point.is_write and point.buffer is output:
             missing -= point.relation(len(point.loops)).range()
