@@ -274,6 +274,7 @@ def unwritten_elements(program: Points, output: Buffer) -> isl.Set:
     given = {symbol: f"p_{symbol.name}" for symbol in program.symbols}
     extents = [text(extent_expr(extent), given) for extent in output.shape]
     bounds = [f"0 <= e{n} < {extent}" for n, extent in enumerate(extents)]
+    bounds += [f"0 <= {name}" for name in given.values()]
     names = ", ".join(f"e{n}" for n in range(len(output.shape)))
     missing = isl.Set(
         f"[{', '.join(given.values())}] -> {{ [{names}] : {' and '.join(bounds) or '1 = 1'} }}"
