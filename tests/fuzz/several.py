@@ -62,6 +62,21 @@ def _most_often(x, y):
     return te.maximum(x[0], y[0]), count
 
 
+def ordered(z: Sizes) -> tuple[Tensor, ...]:
+    """The last value that counts: the order decides, whatever the loops are."""
+    n, m, p = z.one(), z.small(), z.small()
+    A = te.placeholder((n, m, p), "int32", name="A")
+    k, q = te.reduce_axis((0, m), name="k"), te.reduce_axis((0, p), name="q")
+    last = te.comm_reducer(
+        lambda x, y: (te.select(y[1] > 0, y[0], x[0]), te.maximum(x[1], y[1])),
+        lambda a, b: (te.const(0, a), te.const(0, b)),
+        name="last",
+    )
+    counts = lambda i: te.select(A[i, k, q] > 0, 1, 0)  # noqa: E731
+    P, Q = te.compute((n,), lambda i: last((A[i, k, q], counts(i)), axis=[k, q]), name="PQ")
+    return (P, Q)
+
+
 def products(z: Sizes) -> Tensor:
     n, m, dtype = z.one(), z.small(), z.dtype(("float32", "int32", "int8"))
     A = te.placeholder((n, m), dtype, name="A")
@@ -82,5 +97,5 @@ def masked_reduction(z: Sizes) -> Tensor:
 
 TEMPLATES: dict[str, Callable[[Sizes], Tensor | tuple[Tensor, ...]]] = {
     function.__name__: function
-    for function in (arg_extremum, two_results, own_reducer, products, masked_reduction)
+    for function in (arg_extremum, two_results, own_reducer, ordered, products, masked_reduction)
 }

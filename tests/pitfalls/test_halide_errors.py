@@ -53,8 +53,8 @@ def test_tails_of_parallel_and_vectorized_loops(computes, vector):
     computes(s)
 
 
-def test_order_of_reduction_loops(computes):
-    """Halide bad_rvar_order, rvar_fuse_reorder: legal here, as every reducer is commutative."""
+def test_order_that_does_not_matter(computes):
+    """Halide rvar_fuse_reorder: legal where the reducer is associative and commutative."""
     A = te.placeholder((3, 4, 5), "int32", name="A")
     k, q = te.reduce_axis((0, 4), name="k"), te.reduce_axis((0, 5), name="q")
     C = te.compute((3,), lambda i: te.max(A[i, k, q], axis=[k, q]), name="C")
@@ -64,6 +64,21 @@ def test_order_of_reduction_loops(computes):
     outer, inner = s[C].split(fused, factor=3)
     s[C].reorder(inner, outer)
     computes(s)
+
+
+def test_order_that_matters(refused):
+    """Halide bad_rvar_order, rfactor_inner_dim_non_commutative: refused with a witness."""
+    last = te.comm_reducer(
+        lambda x, y: (te.select(y[1] > 0, y[0], x[0]), te.maximum(x[1], y[1])),
+        lambda a, b: (te.const(0, a), te.const(0, b)),
+        name="last",
+    )
+    A = te.placeholder((3, 4, 5), "int32", name="A")
+    k, q = te.reduce_axis((0, 4), name="k"), te.reduce_axis((0, 5), name="q")
+    C, _ = te.compute((3,), lambda i: last((A[i, k, q], A[i, k, q]), axis=[k, q]), name="C")
+    s = create_schedule(C.op)
+    for text in (refused(s[C].reorder, q, k), refused(s.rfactor, C, q)):
+        assert "the reducer last of C is not commutative: another order gives another" in text
 
 
 def test_nested_splits_do_not_repeat_iterations(computes):

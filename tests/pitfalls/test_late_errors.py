@@ -18,19 +18,31 @@ def chain():
 
 def test_compute_at_a_stage_that_does_not_read(chain, refused):
     """TVM #958: found in lowering only, as a failed check that named no stage."""
-    s, _, P, _, C = chain
-    text = refused(s[P].compute_at, s[C], C.op.axis[0])
-    assert "C does not read P" in text
-    assert "the readers of P are: Q" in text
+    s, A, P, _, C = chain
+    s[P].compute_at(s[C], C.op.axis[0])
+    (owed,) = s.obligations  # it may become right: Q can move inside, too
+    assert "P is computed at C.i, and its reader Q is not there yet" in str(owed)
+    text = refused(lower, s, [A, C])
+    assert "attach Q inside C.i, or P further out" in text
 
 
-def test_compute_at_a_loop_that_is_gone(chain, refused):
-    """TVM #3610: bound inference failed on an attachment whose loop had been split or fused."""
-    s, A, P, Q, C = chain
+def test_compute_at_a_loop_that_was_split(chain, computes):
+    """TVM #5917: lowering failed on an attachment whose loop had been split."""
+    s, _, P, Q, _ = chain
     s[P].compute_at(s[Q], Q.op.axis[1])
     s[Q].split(Q.op.axis[1], factor=4)
     (owed,) = s.obligations
-    assert "P is attached at Q.j, which is no longer a loop" in str(owed)
+    assert "it will be computed at Q.j.inner" in str(owed)
+    computes(s)
+
+
+def test_compute_at_a_loop_that_is_gone(chain, refused):
+    """TVM #3610: bound inference failed where a loop with attached stages had been fused away."""
+    s, A, P, Q, C = chain
+    s[P].compute_at(s[Q], Q.op.axis[0])
+    s[Q].fuse(*Q.op.axis)
+    (owed,) = s.obligations
+    assert "P is attached at Q.i, which is no longer a loop" in str(owed)
     assert "attached by: compute_at P" in refused(lower, s, [A, C])
 
 
