@@ -38,7 +38,7 @@ from dlcompiler.schedule import AttachedAt, StageBounds, StageState, State, infe
 from dlcompiler.schedule.bounds import size_symbols
 from dlcompiler.schedule.inlining import bodies
 from dlcompiler.schedule.placement import placed
-from dlcompiler.schedule.state import step_ref
+from dlcompiler.schedule.state import buffer_name, step_ref
 from dlcompiler.te import ComputeOp, Tensor, symbols_of
 from dlcompiler.te.access import requirements
 
@@ -335,13 +335,6 @@ def aligned_strides(stage: StageState, shape: Sequence[Extent]) -> tuple[Extent,
         strides.append(step)
         step = extent_binary("mul", step, extent)
     return tuple(reversed(strides))
-
-
-def buffer_name(stage: StageState, tensor: Tensor) -> str:
-    """Return the name of the buffer of one of a stage's tensors."""
-    if len(stage.tensors) == 1:
-        return stage.name
-    return f"{stage.name}.v{stage.tensors.index(tensor)}"
 
 
 def _rename(body: Stmt, fresh: dict[Var, Expr]) -> Stmt:

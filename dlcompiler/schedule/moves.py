@@ -88,6 +88,7 @@ def _candidates(state: State, stage: StageState) -> Iterator[_Candidate]:
         return
     if not stage.is_inlined:
         yield from _loop_candidates(stage, _extents(state, stage))
+        yield from _prefetch_candidates(state, stage)
     for consumer in consumers(state, stage):
         for leaf in consumer.leaves:
             args = {"parent": consumer.name, "axis": leaf}
@@ -110,6 +111,16 @@ def _storage_candidates(stage: StageState) -> Iterator[_Candidate]:
     yield "double_buffer", {}, (stage.name,), ()
     for text in _layouts(variable_names([axis.name for axis in stage.op.axis])):
         yield "transform_layout", {"index_map": text}, (stage.name, text), ()
+
+
+def _prefetch_candidates(state: State, stage: StageState) -> Iterator[_Candidate]:
+    ahead = Domain("offset", (1, 2, 4))
+    for tensor in stage.op.input_tensors:
+        read = state.producer_of(tensor)
+        which = {"tensor_output": n} if (n := read.tensors.index(tensor)) else {}
+        for leaf in stage.leaves:
+            args = {"tensor": read.name, "axis": leaf, **which}
+            yield "prefetch", args, (stage.label(leaf), tensor.name), (ahead,)
 
 
 def _layouts(names: list[str]) -> Iterator[str]:

@@ -101,13 +101,15 @@ class _Writer:
             return self.dataflow(state, step)
         parts: list[str] = []
         for name, kind in primitive(step.primitive).parameters.items():
-            if step.args.get(name) is not None:
+            if step.args.get(name) is not None and name != "tensor_output":
                 parts.extend(self.argument(state, step, kind, name))
         return f"{self.at(state.stage(step.stage))}.{step.primitive}({', '.join(parts)})"
 
     def argument(self, state: State, step: Step, kind: ParameterKind, name: str) -> list[str]:
         """Return an argument of a call, which may be several."""
         value = step.args[name]
+        if name == "tensor":
+            return [self.handle(state.stage(value), step.args.get("tensor_output", 0))]
         match kind:
             case "axis":
                 return [self.axis(state, step.stage, value)]

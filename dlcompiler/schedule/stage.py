@@ -123,6 +123,13 @@ class Stage(Handle):
         """Leave a note at a loop. See `primitives.pragma`."""
         self._apply("pragma", axis=var, pragma_type=pragma_type, pragma_value=pragma_value)
 
+    def prefetch(self, tensor: Tensor, var: Axis, offset: int = 1) -> None:
+        """Ask for what a later iteration reads. See `primitives.prefetch`."""
+        args = {"tensor": self.schedule[tensor].name, "axis": var, "offset": offset}
+        if tensor.value_index:
+            args["tensor_output"] = tensor.value_index
+        self._apply("prefetch", **args)
+
     def transform_layout(self, index_map: Callable[..., Any]) -> tuple[Axis, ...]:
         """Store this stage in another layout; returns its axes.
 

@@ -70,6 +70,8 @@ class AttachedAt:
 
 Attachment: TypeAlias = AtRoot | Inlined | AttachedAt
 ROOT, INLINED = AtRoot(), Inlined()
+PREFETCH = "prefetch."
+"""Begins the pragma of a loop that prefetches; the name of the buffer follows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -277,6 +279,13 @@ def step_ref(state: State, stage: StageState, axis: Axis) -> StepRef:
     """Return where a leaf comes from: the state that made it, and its name."""
     made = axis.id.partition("/")[0]
     return StepRef(made, stage.name, stage.paths[axis])
+
+
+def buffer_name(stage: StageState, tensor: Tensor) -> str:
+    """Return the name of the buffer of one of a stage's tensors."""
+    if len(stage.tensors) == 1:
+        return stage.name
+    return f"{stage.name}.v{stage.tensors.index(tensor)}"
 
 
 def is_reduction(stage: StageState) -> bool:

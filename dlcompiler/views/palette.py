@@ -25,6 +25,7 @@ GROUPS = {
     "unroll": "annotate",
     "parallel": "annotate",
     "pragma": "annotate",
+    "prefetch": "annotate",
     "set_scope": "storage",
     "storage_align": "storage",
     "double_buffer": "storage",
@@ -264,6 +265,8 @@ def _storage_text(move: Move) -> str:
             return f"rows padded, offset {move.args['offset']}"
         case "transform_layout":
             return str(move.args["index_map"]).partition(": ")[2]
+        case "prefetch":
+            return f"of {move.args['tensor']}"
         case "pragma":
             return str(move.args["pragma_type"])
     return move.primitive

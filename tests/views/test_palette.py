@@ -30,6 +30,8 @@ def test_moves_of_a_loop(plain):
         ("unroll", "unroll"),
         ("parallel", "parallel"),
         ("pragma", "auto_unroll_max_step"),
+        ("prefetch", "of A"),
+        ("prefetch", "of B"),
         ("storage_align", "rows padded, offset 0"),
         ("storage_align", "rows padded, offset 1"),
     ]

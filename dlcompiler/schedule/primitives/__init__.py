@@ -28,6 +28,7 @@ REGISTRY: dict[str, str] = {
     "storage_align": "dlcompiler.schedule.primitives.storage_align:STORAGE_ALIGN",
     "double_buffer": "dlcompiler.schedule.primitives.double_buffer:DOUBLE_BUFFER",
     "transform_layout": "dlcompiler.schedule.primitives.transform_layout:TRANSFORM_LAYOUT",
+    "prefetch": "dlcompiler.schedule.primitives.prefetch:PREFETCHING",
     "pragma": "dlcompiler.schedule.primitives.pragma:PRAGMA",
     "rfactor": "dlcompiler.schedule.primitives.rfactor:RFACTOR",
     "cache_write": "dlcompiler.schedule.primitives.cache_write:CACHE_WRITE",

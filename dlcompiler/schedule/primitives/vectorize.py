@@ -24,7 +24,7 @@ from dlcompiler.schedule.primitives.base import (
     require_loops,
     set_kind,
 )
-from dlcompiler.schedule.state import StageState, State
+from dlcompiler.schedule.state import PREFETCH, StageState, State
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 
 
@@ -40,6 +40,15 @@ def require_independent(state: State, stage: StageState, axis: Any, kind: LoopKi
     require_loops(stage)
     require_leaf(state, stage, axis)
     require_kind(stage, axis, kind)
+    if any(name.startswith(PREFETCH) for name in stage.pragmas.get(axis, ())):
+        raise Refused(
+            Illegal(
+                "structural",
+                f"the loop prefetches, and a {kind} loop has no later iterations",
+                got=stage.label(axis),
+                hint="undo that step, or choose another loop",
+            )
+        )
     if axis.kind == "data":
         return
     element = f"{stage.name}[{', '.join(data.name for data in stage.op.axis)}]"
