@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dlcompiler.pipeline.build import Kernel, build, emit_source
 from dlcompiler.pipeline.checks import races
-from dlcompiler.pipeline.lower import PASSES, check_args, lower
+from dlcompiler.pipeline.lower import EXTRA_PASSES, INSTRUMENTS, PASSES, check_args, lower
 from dlcompiler.pipeline.observers import Change, Observer, show_changes
 
 __all__ = [
+    "EXTRA_PASSES",
+    "INSTRUMENTS",
     "PASSES",
     "Change",
     "Kernel",

@@ -60,6 +60,7 @@ def build(
     name: str = "main",
     *,
     observers: Sequence[Observer] = (),
+    extra: Sequence[str] = (),
     instrument: str | None = None,
 ) -> Kernel:
     """Build a kernel.
@@ -77,6 +78,8 @@ def build(
         Name of the kernel: letters, digits and '_'.
     observers
         Called after each pass of the lowering.
+    extra
+        Names of passes to run that are left out otherwise: `pipeline.EXTRA_PASSES`.
     instrument
         ``"bounds"``: check each access before it happens. A call then raises ProgramError where
         one is outside its buffer, and is slow.
@@ -100,6 +103,7 @@ def build(
         name=checked_name(name),
         kind=machine.kind,
         observers=observers,
+        extra=extra,
         instrument=instrument,
     )
     source = emit(func, machine)

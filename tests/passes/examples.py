@@ -31,11 +31,11 @@ def after(run, text, outputs=("C",)):
     return str(result)
 
 
-def shows(run, change=None):
+def shows(run, change=None, outputs=("C",)):
     """Check that a pass does what the docstring of its module shows."""
     before = example(run, "Before")
     assert str(read(before)) == before
-    assert after(change or run, before) == example(run, "After")
+    assert after(change or run, before, outputs) == example(run, "After")
 
 
 def keeps_results(run, seeds, *, prepare=(simplify,), is_idempotent=True):

@@ -1,0 +1,21 @@
+"""``dlcompiler passes``: what each pass does, as the page of the documentation."""
+
+from __future__ import annotations
+
+import argparse
+
+from dlcompiler.cli.command import Command
+from dlcompiler.views.pass_page import pass_page
+
+
+def _no_arguments(parser: argparse.ArgumentParser) -> None:
+    del parser
+
+
+def run(_: argparse.Namespace) -> int:
+    """Print the page."""
+    print(pass_page(), end="")
+    return 0
+
+
+COMMAND = Command("print the page about the passes", _no_arguments, run)

@@ -1,0 +1,80 @@
+"""The page of the documentation about passes: written from their own descriptions."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+
+from dlcompiler.ir import PrimFunc
+from dlcompiler.passes import Pass, flatten_storage
+from dlcompiler.pipeline.lower import EXTRA_PASSES, INSTRUMENTS, PASSES
+
+HEAD = """\
+# Passes
+
+A pass turns loop IR into loop IR, and changes no result. This page is written by
+`dlcompiler passes` from the passes' own descriptions; each *before* and *after* here is a test.
+"""
+
+
+def pass_page() -> str:
+    """Return the page as Markdown."""
+    lines = [HEAD]
+    known: set[str] = set()
+    for kind, passes in PASSES.items():
+        lines += [f"## The order for {kind}", ""]
+        lines += [_row(number, item) for number, item in enumerate(passes, 1)]
+        lines += ["", *_sections(passes, known)]
+    lines += ["## On request", "", "`lower` and `build` take `extra=` and `instrument=`.", ""]
+    for option, chosen in (("extra", EXTRA_PASSES), ("instrument", INSTRUMENTS)):
+        lines += [f'- `{option}="{name}"`: {item.name}' for name, item in chosen.items()]
+    lines += ["", *_sections([*EXTRA_PASSES.values(), *INSTRUMENTS.values()], known)]
+    lines += ["## Tools", "", *_section(flatten_storage, known)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _row(number: int, item: Pass) -> str:
+    needs = f"; needs {_names(item.requires)}" if item.requires else ""
+    gives = f"; gives {_names(item.establishes)}" if item.establishes else ""
+    return f"{number}. **{item.name}**{needs}{gives}"
+
+
+def _names(properties: frozenset[str]) -> str:
+    return " and ".join(sorted(properties))
+
+
+def _sections(passes: list[Pass] | tuple[Pass, ...], known: set[str]) -> Iterator[str]:
+    for item in passes:
+        yield from _section(item.run, known)
+
+
+def _section(run: Callable[..., PrimFunc], known: set[str]) -> Iterator[str]:
+    """Yield the description of a pass, unless the page has it already."""
+    function = run.func if isinstance(run, functools.partial) else run
+    if function.__name__ in known:
+        return
+    known.add(function.__name__)
+    yield f"### {function.__name__}\n"
+    yield _markdown(inspect.getdoc(sys.modules[function.__module__]) or "")
+
+
+def _markdown(text: str) -> str:
+    """Return a docstring as Markdown: literal blocks become fenced ones."""
+    lines: list[str] = []
+    is_code = False
+    for line in text.splitlines():
+        if is_code and line and not line.startswith(" "):
+            while lines[-1] == "":
+                lines.pop()
+            lines += ["```", ""]
+            is_code = False
+        if line.endswith("::") and not is_code:
+            lines += [line.removesuffix(":").replace("``", "`"), "", "```python"]
+            is_code = True
+        elif not (is_code and lines[-1] == "```python" and not line):
+            lines.append(line.removeprefix("    ") if is_code else line.replace("``", "`"))
+    if is_code:
+        lines.append("```")
+    return "\n".join(lines) + "\n"
