@@ -298,7 +298,7 @@ class Schedule(Handle):
             return Attempt(self._owed(verdict, known.state), step, known.state, known.result)
         making = Making(state_id, self._history, str(step))
         state, result = item.apply(self.state, current, making, **args)
-        for problem in problems(state):
+        for problem in problems(state, self.state):
             return Attempt(problem, step)
         return Attempt(self._owed(verdict, state), step, state, result)
 

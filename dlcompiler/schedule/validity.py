@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dlcompiler.ir import Axis, Reduce
 from dlcompiler.ir.stmt import extent_product
@@ -25,17 +25,40 @@ MAX_COPIES = 1024
 """Compile time grows faster than the copies: 1,024 vector statements take about a second."""
 
 
-def problems(state: State) -> Iterator[Illegal]:
-    """Yield the reasons why a state cannot mean what its expression says."""
+def problems(state: State, before: State | None = None) -> Iterator[Illegal]:
+    """Yield the reasons why a state cannot mean what its expression says.
+
+    `before` is a state without problems that a step led on from: what is the same is not looked at
+    again.
+    """
+    known = set(before.stages) if before else set()
+    changed = [stage for stage in state.stages if stage not in known]
+    if before and all(_has_same_nest(stage, before) for stage in changed):
+        return
     state = placed(state)
-    for stage in state.stages:
+    for stage in changed:
         yield from _loop_problems(stage)
         yield from _extent_problems(stage)
+    for stage in state.stages:
         yield from _depth_problems(state, stage)
         if isinstance(stage.attachment, AttachedAt):
             yield from _attachment_problems(state, stage, stage.attachment)
-    yield from _size_problems(state)
+    yield from _size_problems(state, changed)
     yield from _unrolling_problems(state)
+
+
+def _has_same_nest(stage: StageState, before: State) -> bool:
+    """Tell whether a step left all of a stage but its memory and its notes as it was."""
+    if not before.has_stage(stage.name):
+        return False
+    old = before.stage(stage.name)
+    return (
+        stage.op is old.op
+        and stage.leaves is old.leaves
+        and stage.relations is old.relations
+        and stage.kinds is old.kinds
+        and stage.attachment is old.attachment
+    )
 
 
 def _loop_problems(stage: StageState) -> Iterator[Illegal]:
@@ -69,7 +92,7 @@ def _extent_problems(stage: StageState) -> Iterator[Illegal]:
             )
 
 
-def _size_problems(state: State) -> Iterator[Illegal]:
+def _size_problems(state: State, changed: Iterable[StageState]) -> Iterator[Illegal]:
     """Yield what caches, and layouts padded for splits that do not divide, let grow too far."""
     if len(state.stages) > MAX_STAGES:
         yield Illegal(
@@ -78,7 +101,7 @@ def _size_problems(state: State) -> Iterator[Illegal]:
             got=f"{len(state.stages)}",
             hint=f"cache fewer tensors: at most {MAX_STAGES} stages",
         )
-    for stage in state.stages:
+    for stage in changed:
         size = extent_product(stage.tensor.shape)
         if isinstance(size, int) and size > MAX_ELEMENTS:
             yield Illegal(
