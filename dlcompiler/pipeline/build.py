@@ -9,7 +9,7 @@ from dlcompiler.analysis import Work, work_of
 from dlcompiler.codegen import Source, emit
 from dlcompiler.errors import InternalError, ScheduleError
 from dlcompiler.ir import Binary, Compare, Const, Extent, Logical, PrimFunc, Var
-from dlcompiler.pipeline.lower import Argument, lower
+from dlcompiler.pipeline.lower import Argument, check_outputs, lower
 from dlcompiler.pipeline.observers import Observer
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.formulas import Formula
@@ -97,6 +97,7 @@ def build(
         If the target is unknown, or cannot do what the schedule asks.
     """
     machine = resolve(target)
+    check_outputs(schedule, args, name)
     func = lower(
         schedule,
         args,
@@ -120,6 +121,7 @@ def emit_source(
     This is what a worker process gets: text, never a program of this one.
     """
     machine = resolve(target)
+    check_outputs(schedule, args, name)
     func = lower(schedule, args, name=checked_name(name), kind=machine.kind)
     return emit(func, machine), func
 

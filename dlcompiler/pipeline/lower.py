@@ -23,8 +23,8 @@ from dlcompiler.passes import (
 )
 from dlcompiler.pipeline.checks import NESTS, check_program
 from dlcompiler.pipeline.observers import Change, Observer
-from dlcompiler.schedule import Schedule, State, open_obligations
-from dlcompiler.te import PlaceholderOp, Tensor
+from dlcompiler.schedule import Schedule, StageState, State, open_obligations
+from dlcompiler.te import Tensor
 
 # Why this order: index arithmetic is simplified while loops still stand for ranges; double
 # buffering makes conditions that partitioning takes out; buffers share memory before copies of
@@ -95,6 +95,7 @@ def lower(
         The schedule, at the state to lower.
     args
         The parameters of the function: inputs first, outputs last; symbols to be passed as numbers.
+        An output that is left out is computed, and kept by the function: to look at, not to build.
     name
         Name of the function.
     kind
@@ -218,15 +219,27 @@ def check_args(state: State, args: Sequence[Argument], name: str) -> None:
             )
     if len(set(args)) != len(args):
         raise ScheduleError(f"lower {name}", "an argument is given twice", got=_names(args))
-    whole = [s for s in state.stages if s.is_output or isinstance(s.op, PlaceholderOp)]
-    needed = [tensor for stage in whole for tensor in stage.tensors]
-    missing = [tensor for tensor in needed if tensor not in args]
+    _refuse_missing(state, args, name, [s for s in state.stages if s.is_placeholder])
+
+
+def check_outputs(schedule: Schedule, args: Sequence[Argument], name: str) -> None:
+    """Refuse arguments that lack an output: what is built computes it for its caller."""
+    state = _state_of(schedule)
+    check_args(state, args, name)
+    _refuse_missing(state, args, name, [s for s in state.stages if s.is_output])
+
+
+def _refuse_missing(
+    state: State, args: Sequence[Argument], name: str, needed: Sequence[StageState]
+) -> None:
+    missing = [tensor for stage in needed for tensor in stage.tensors if tensor not in args]
     if missing:
+        whole = [stage for stage in state.stages if stage.is_output or stage.is_placeholder]
         raise ScheduleError(
             f"lower {name}",
             f"the arguments lack {_names(missing)}",
             got=_names(args),
-            expected=_names(needed),
+            expected=_names([tensor for stage in whole for tensor in stage.tensors]),
         )
 
 

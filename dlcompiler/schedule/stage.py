@@ -78,13 +78,23 @@ class Stage(Handle):
         return result
 
     def fuse(self, *axes: Axis) -> Axis:
-        """Fuse adjacent loops; returns the fused axis. See `primitives.fuse`."""
+        """Fuse adjacent loops; returns the fused axis. See `primitives.fuse`.
+
+        One loop alone is returned as it is: classic code fuses all axes, however many there are.
+        """
+        if self._is_one_loop(_flat(axes)):
+            alone: Axis = _flat(axes)[0]
+            return alone
         result: Axis = self._apply("fuse", axes=_flat(axes))
         return result
 
     def reorder(self, *axes: Axis) -> None:
-        """Put loops into the order given. See `primitives.reorder`."""
-        self._apply("reorder", axes=_flat(axes))
+        """Put loops into the order given; one alone stays. See `primitives.reorder`."""
+        if not self._is_one_loop(_flat(axes)):
+            self._apply("reorder", axes=_flat(axes))
+
+    def _is_one_loop(self, axes: tuple[Any, ...]) -> bool:
+        return len(axes) == 1 and axes[0] in self.state.leaves
 
     def tile(
         self, x_parent: Axis, y_parent: Axis, x_factor: int, y_factor: int

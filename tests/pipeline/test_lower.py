@@ -134,6 +134,16 @@ def test_missing_arguments_are_named(product):
     )
 
 
+def test_an_output_may_stay_inside_what_is_lowered_but_not_built(product):
+    schedule, (a, b, _) = product
+    func = lower(schedule, [a, b])
+    assert "allocate C" in str(func)
+    assert func.outputs == ()
+    assert refusal(lambda: build(schedule, [a, b], name="product")) == (
+        "lower product: the arguments lack C\n  got       A, B\n  expected  A, B, C"
+    )
+
+
 def test_an_argument_twice_is_refused(product):
     schedule, (a, b, c) = product
     assert refusal(lambda: lower(schedule, [a, b, b, c])) == (

@@ -72,6 +72,12 @@ outer, inner = s[D].split(s[D].op.axis[1], factor=10 / 5)
 s[D].split(inner, np.int64(1))
 tvm.build(s, [A, D])
 
+# All axes fused, however many there are, and a program printed without its output
+s = te.create_schedule(E.op)
+assert s[E].fuse(*s[E].op.axis) == s[E].op.axis[0]
+s[E].reorder(s[E].op.axis[0])
+print(tvm.lower(s, [A], simple_mode=True))
+
 # What is here and what is not can be asked for
 assert hasattr(tvm, "context") and not hasattr(tvm, "relay")
 dev = tvm.gpu(0) if hasattr(tvm, "gpu") else tvm.cpu(0)

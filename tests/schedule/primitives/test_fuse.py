@@ -53,10 +53,16 @@ def test_refuses_one_loop_twice(matmul, refusal):
     )
 
 
-def test_refuses_one_loop_and_none(matmul, refusal):
-    assert refusal(matmul.s[matmul.C].fuse, matmul.i) == (
-        "fuse C.i: at least two axes are needed\n  got       1"
-    )
+def test_one_loop_is_returned_as_it_is(matmul):
+    before = matmul.s.state
+    assert matmul.s[matmul.C].fuse(matmul.i) is matmul.i
+    assert matmul.s[matmul.C].fuse([matmul.i]) is matmul.i
+    assert matmul.s.state is before
+
+
+def test_refuses_none_and_what_is_no_loop(matmul, refusal):
+    matmul.s[matmul.C].split(matmul.i, 2)
+    assert "fuse C.i" in refusal(matmul.s[matmul.C].fuse, matmul.i)
     assert refusal(matmul.s[matmul.C].fuse) == (
         "fuse C: at least two axes are needed\n  got       0"
     )

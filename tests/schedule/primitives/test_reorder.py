@@ -35,9 +35,15 @@ def test_refuses_one_loop_twice(matmul, refusal):
     )
 
 
-def test_refuses_less_than_two(matmul, refusal):
-    assert refusal(matmul.s[matmul.C].reorder, matmul.i) == (
-        "reorder C.i: at least two axes are needed\n  got       1"
+def test_one_loop_stays_where_it_is(matmul):
+    before = matmul.s.state
+    matmul.s[matmul.C].reorder(matmul.i)
+    assert matmul.s.state is before
+
+
+def test_refuses_none(matmul, refusal):
+    assert refusal(matmul.s[matmul.C].reorder) == (
+        "reorder C: at least two axes are needed\n  got       0"
     )
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from dlcompiler import schedule
 from dlcompiler.compat.missing import reporter
+from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Const, Expr, TensorLoad, Var, walk
 from dlcompiler.schedule import create_schedule
 from dlcompiler.schedule.schedule import Schedule
@@ -32,9 +34,9 @@ def AutoInlineElemWise(sch: Schedule) -> None:  # noqa: N802 - the classic name
 def _inline(sch: Schedule, is_simple: Callable[[ComputeOp], bool]) -> None:
     for stage in sch.stages:
         state = stage.state
-        wanted = isinstance(stage.op, ComputeOp) and _is_untouched(state) and is_simple(stage.op)
-        if wanted and sch.can("compute_inline", stage):
-            stage.compute_inline()
+        if isinstance(stage.op, ComputeOp) and _is_untouched(state) and is_simple(stage.op):
+            with suppress(ScheduleError):  # of an expression that would become too large
+                stage.compute_inline()
 
 
 def _is_untouched(stage: StageState) -> bool:
