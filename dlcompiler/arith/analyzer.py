@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 
 from dlcompiler.arith.affine import Affine
 from dlcompiler.arith.bounds import bounds_of_operation
@@ -11,6 +11,7 @@ from dlcompiler.arith.division import divide, joined, truncated
 from dlcompiler.arith.elimination import bound, is_negative
 from dlcompiler.arith.interval import EVERYTHING, NATURAL, Interval
 from dlcompiler.arith.laws import law, x, y
+from dlcompiler.arith.sampling import Samples
 from dlcompiler.ir import (
     Binary,
     Compare,
@@ -69,6 +70,9 @@ class Analyzer:
         self._positive: dict[Var, Interval] = {}
         self._loop_bounds: dict[Var, Interval] = {}
         self._intervals: dict[int, tuple[Expr, Interval]] = {}
+        self._needed: dict[Var, tuple[Var, ...]] = {}
+        self._answers: dict[Hashable, tuple[Affine, bool | None]] = {}
+        self.samples = Samples(self)
 
     # -- public ------------------------------------------------------------------------------
 
@@ -147,6 +151,14 @@ class Analyzer:
         verdict = bounds.decide(op)
         if verdict is not None or not self.is_symbolic(difference, bounds):
             return verdict
+        factors = frozenset((key, term.factor) for key, term in difference.terms.items())
+        question = (op, difference.constant, factors)
+        known = self._answers.get(question)
+        if known is None:
+            known = self._answers[question] = (difference, self._prove(op, difference))
+        return known[1]
+
+    def _prove(self, op: CompareOp, difference: Affine) -> bool | None:
         known = self.where_running(difference)
         negated = difference.times(-1)
         match op:
@@ -256,12 +268,7 @@ class Analyzer:
         if not self.extents:
             return self
         loops = {var for form in forms for var in _index_vars(form) if var in self.extents}
-        positive = frozenset(
-            symbol
-            for loop in loops
-            for symbol in self.vars_of(self.extents[loop])
-            if self.bounds_of(symbol).low == 0 and self._is_needed(symbol, self.extents[loop])
-        )
+        positive = frozenset(symbol for loop in loops for symbol in self._symbols_of(loop))
         if not positive:
             return self
         if positive not in self._running:
@@ -270,8 +277,18 @@ class Analyzer:
             self._running[positive] = known
         return self._running[positive]
 
-    def _is_needed(self, symbol: Var, extent: Expr) -> bool:
-        return self.interval(substitute(extent, {symbol: index_const(0)})).high <= 0
+    def _symbols_of(self, loop: Var) -> tuple[Var, ...]:
+        """Return the variables that are 0 nowhere where a loop runs, though their ranges hold 0."""
+        known = self._needed.get(loop)
+        if known is None:
+            extent = self.extents[loop]
+            known = self._needed[loop] = tuple(
+                symbol
+                for symbol in self.vars_of(extent)
+                if self.bounds_of(symbol).low == 0
+                and self.interval(substitute(extent, {symbol: index_const(0)})).high <= 0
+            )
+        return known
 
 
 @law(compare("eq", binary("min", x, y), x), compare("eq", binary("max", x, y), y), when=(x <= y,))

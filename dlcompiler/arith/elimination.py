@@ -69,6 +69,8 @@ class _Proof:
     def is_negative(self, form: Affine) -> bool:
         if self.analyzer.bounds(form).high < 0:
             return True
+        if any(value >= 0 for value in self.analyzer.samples.of_form(form)):
+            return False
         for cases in self.reductions(form):
             self.steps -= 1
             if self.steps < 0:
