@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from dlcompiler.analysis.accesses import Access, Loop
 from dlcompiler.analysis.guards import Guards
+from dlcompiler.analysis.owners import has_load
 from dlcompiler.arith import Affine, Analyzer
 from dlcompiler.arith.affine import AtomKey, Term, atom_key
 from dlcompiler.ir import Binary, Const, Expr, Var, structural_key
@@ -61,13 +62,15 @@ def covered_box(
     tuple of Sweep or None
         None if it is not known to be a box.
     """
-    known = {structural_key(condition) for condition in holds}
-    open_ = [c for c in store.conditions if structural_key(c) not in known]
     sweeping = {loop.var: loop for loop in store.loops if loop not in shared}
-    cover = _Cover(sweeping, Guards(open_, analyzer), analyzer)
-    sweeps = [cover.sweep(analyzer.affine(index)) for index in store.indices]
     if any(loop.size is None or loop.size < 1 for loop in sweeping.values()):
         return None
+    open_ = store.conditions
+    if open_:
+        known = {structural_key(c) for c in holds if not has_load(c)}  # data may change meanwhile
+        open_ = tuple(c for c in open_ if structural_key(c) not in known)
+    cover = _Cover(sweeping, Guards(open_, analyzer), analyzer)
+    sweeps = [cover.sweep(analyzer.affine(index)) for index in store.indices]
     if len(cover.used_guards) < len(open_):
         return None
     return tuple(sweep for sweep in sweeps if sweep) if all(sweeps) else None
@@ -89,6 +92,8 @@ class _Cover:
         for key, term in number.terms.items():
             if self.is_moving(term):
                 moving.append((key, term))
+            elif any(has_load(part) for part in term.parts):
+                return None  # the element that is loaded may change before the index is used again
             else:
                 first = first.plus(Affine({key: term}))
         moving.sort(key=lambda item: abs(item[1].factor))

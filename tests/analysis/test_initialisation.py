@@ -4,13 +4,27 @@ import collections
 import random
 
 from dlcompiler.analysis import analyze_initialisation
-from dlcompiler.ir import Allocate, Buffer, For, If, Load, PrimFunc, Seq, Store, Var, index_const
+from dlcompiler.ir import (
+    Allocate,
+    Buffer,
+    For,
+    If,
+    Load,
+    PrimFunc,
+    Seq,
+    Store,
+    Var,
+    cast,
+    const,
+    index_const,
+)
 from tests.analysis.exact import points, unwritten_elements, unwritten_reads
 from tests.analysis.mutants import lowered, mutant
 from tests.analysis.programs import Programs
 
 CASES = 100
 
+ZERO = index_const(0)
 i, j, o = Var("i"), Var("j"), Var("o")
 A, T = Buffer("A", (8,), "float32"), Buffer("T", (8,), "float32")
 C = Buffer("C", (7,), "float32")
@@ -63,6 +77,20 @@ def test_gaps_are_seen():
     assert copies(odd, read).status == "violated"
     both = Seq((odd, loop(i, 4, Store(T, (i * 2 + 1,), Load(A, (i,))))))
     assert copies(both, read).status == "unknown", "two stores together are not joined"
+
+
+def test_an_index_that_is_read_from_memory_is_not_trusted_to_stay():
+    at = Buffer("at", (1,), "int32")
+    place = cast(Load(at, (ZERO,)), "index")
+    body = Seq((
+        Store(at, (ZERO,), const(0, "int32")),
+        Store(T, (place,), Load(A, (ZERO,))),
+        Store(at, (ZERO,), const(1, "int32")),
+        Store(C, (ZERO,), Load(T, (place,))),
+    ))  # fmt: skip
+    func = PrimFunc("main", (A, C), (C,), Allocate(at, Allocate(T, body)))
+    read = next(v for v in analyze_initialisation(func).verdicts if v.read and v.buffer is T)
+    assert read.status == "unknown"
 
 
 def compare(name: str, func: PrimFunc) -> collections.Counter[str]:
