@@ -124,6 +124,7 @@ class _Partitioner:
         self.ranges = {size: Interval(0, INFINITY) for size in sizes if isinstance(size, Var)}
         self.variables = set(func.variables)
         self.loops: list[For] = []
+        self.analyzers: dict[tuple[For, ...], Analyzer] = {}
         self.max_growth = max_growth
         self.body = func.body
         self.room: float | None = None
@@ -167,13 +168,16 @@ class _Partitioner:
 
     def analyzer(self, loops: Sequence[For]) -> Analyzer:
         """Return what is known inside some loops."""
-        ranges, extents = dict(self.ranges), {}
-        for loop in loops:
-            if isinstance(loop.extent, Const):
-                ranges[loop.var] = Interval(0, max(int(loop.extent.value) - 1, 0))
-            else:
-                extents[loop.var] = loop.extent
-        return Analyzer(ranges, extents)
+        key = tuple(loops)
+        if key not in self.analyzers:
+            ranges, extents = dict(self.ranges), {}
+            for loop in loops:
+                if isinstance(loop.extent, Const):
+                    ranges[loop.var] = Interval(0, max(int(loop.extent.value) - 1, 0))
+                else:
+                    extents[loop.var] = loop.extent
+            self.analyzers[key] = Analyzer(ranges, extents)
+        return self.analyzers[key]
 
     def bounds(self, loop: For) -> Iterator[_Bound]:
         """Yield what each guard in a loop asks of its variable, where that can be told."""
