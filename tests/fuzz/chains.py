@@ -291,7 +291,8 @@ def _floormod(maker: Maker, a: Term, b: Term) -> Term:
 
 def _undone(maker: Maker, a: Term, b: Term) -> Term:
     """Return what would be `a` if nothing wrapped around."""
-    number = te.const(maker.rng.choice((2, 3, 4)), a.dtype)
+    large = 2 ** (dtypes.bits(a.dtype) - 2) - 1
+    number = te.const(maker.rng.choice((2, 3, large)), a.dtype)
     value = maker.rng.choice(
         (
             lambda: te.floordiv(a.expr * number, number),

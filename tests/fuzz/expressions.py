@@ -67,14 +67,14 @@ class Expression:
     def arrays(self, seed: int, values: Values | None = None) -> dict[Tensor, np.ndarray]:
         """Return small whole numbers for the inputs; now and then a few special floats."""
         rng = np.random.default_rng(seed)
-        with_specials = self.is_exact and rng.random() < 0.15
+        with_specials = self.is_exact and rng.random() < 0.3
         arrays = {}
         for tensor in self.inputs:
             low, high = (0, 9) if tensor.dtype.startswith("u") else (-4, 5)
             shape = shape_of(tensor, values or {})
             array = rng.integers(low, high, shape).astype(numpy_dtype(tensor.dtype))
             if with_specials and dtypes.is_float(tensor.dtype):
-                chosen = rng.random(shape) < 0.1
+                chosen = rng.random(shape) < 0.2
                 array[chosen] = rng.choice(SPECIALS, int(chosen.sum())).astype(array.dtype)
             arrays[tensor] = array
         return arrays

@@ -119,8 +119,8 @@ def quotient_span_one_short(patch: Patch) -> None:
     """The span of ``x // c`` forgets that x may begin inside a group."""
 
     def wrong(original, span, divisor, analyzer):
-        result = original(span, divisor, analyzer)
-        return replace(result, extent=max((span.extent - 1) // divisor + 1, 1))
+        first, _ = original(span, divisor, analyzer)
+        return first, max((span[1] - 1) // divisor + 1, 1)
 
     patch.function("arith.region:_divide", wrong)
 
@@ -129,10 +129,10 @@ def quotient_span_one_short(patch: Patch) -> None:
 def remainder_span_does_not_wrap(patch: Patch) -> None:
     """The span of ``x % c`` is the span of x."""
 
-    def wrong(original, span, divisor, analyzer):
-        from dlcompiler.arith import Span
-
-        first = analyzer.affine(Binary("floormod", span.first.to_expr(), Const(divisor, "index")))
-        return Span(first, min(span.extent, divisor))
+    def wrong(original, span, divisor):
+        start, extent = span
+        _, rest = start.split_by(divisor)
+        first = Affine.of_atom(Binary("floormod", rest.to_expr(), Const(divisor, "index")))
+        return first, min(extent, divisor)
 
     patch.function("arith.region:_remainder", wrong)
