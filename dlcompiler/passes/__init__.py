@@ -6,6 +6,7 @@ from dlcompiler.passes.flatten_storage import flatten_storage
 from dlcompiler.passes.inject_double_buffer import inject_double_buffer
 from dlcompiler.passes.inject_prefetch import inject_prefetch
 from dlcompiler.passes.instrument_bounds import instrument_bounds
+from dlcompiler.passes.narrow_indices import narrow_indices
 from dlcompiler.passes.partition_loops import partition_loops
 from dlcompiler.passes.simplify import simplify
 from dlcompiler.passes.storage_rewrite import storage_bytes, storage_rewrite
@@ -19,6 +20,7 @@ __all__ = [
     "inject_double_buffer",
     "inject_prefetch",
     "instrument_bounds",
+    "narrow_indices",
     "partition_loops",
     "simplify",
     "storage_bytes",

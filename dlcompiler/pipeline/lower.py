@@ -15,6 +15,7 @@ from dlcompiler.passes import (
     inject_double_buffer,
     inject_prefetch,
     instrument_bounds,
+    narrow_indices,
     partition_loops,
     simplify,
     storage_rewrite,
@@ -29,8 +30,9 @@ from dlcompiler.te import Tensor
 # Why this order: index arithmetic is simplified while loops still stand for ranges; double
 # buffering makes conditions that partitioning takes out; buffers share memory before copies of
 # loops blur when each is needed; partitioned loops leave few guards to vectorizing, which wants
-# simple indices; unrolling comes late, since every later pass pays for the copies, and the last
-# simplification folds the numbers that unrolling put in.
+# simple indices; vectors are narrowed while loops still bound them; unrolling comes late, since
+# every later pass pays for the copies, and the last simplification folds the numbers that unrolling
+# put in.
 CPU_PASSES = (
     Pass("simplify", simplify, establishes=frozenset({"affine indices"})),
     Pass("prefetch", inject_prefetch, requires=frozenset({"affine indices"})),
@@ -43,6 +45,7 @@ CPU_PASSES = (
         requires=frozenset({"affine indices"}),
         establishes=frozenset({"no vectorized loops"}),
     ),
+    Pass("narrow", narrow_indices, requires=frozenset({"no vectorized loops"})),
     Pass(
         "unroll",
         unroll_loops,

@@ -39,6 +39,7 @@ KINDS = ("range", "parallel", "vectorized", "unrolled")
 OPERATORS = {"Add": "add", "Sub": "sub", "Mult": "mul", "Div": "div", "FloorDiv": "floordiv",
              "Mod": "floormod"}  # fmt: skip
 COMPARISONS = {"Lt": "lt", "LtE": "le", "Gt": "gt", "GtE": "ge", "Eq": "eq", "NotEq": "ne"}
+RAMP = re.compile(r"(\w*)\(((?:[^():]|\([^():]*\))*) : \+(\d+)(?::(-?\d+))?\)")
 DECLARATION = r"([\w.]+): (\w+)(?:\[([^\]]*)\])?( in \w+)?(, twice)?"
 
 
@@ -160,6 +161,7 @@ class _Reader:
 
     def expr(self, text):
         # The names of loops have dots, which mean attributes to Python.
+        text = RAMP.sub(_as_call, text)
         names = sorted((n for n in self.names if "." in n), key=len, reverse=True)
         for name in names:
             text = re.sub(rf"\b{re.escape(name)}\b(?!\.)", name.replace(".", "__"), text)
@@ -212,7 +214,8 @@ class _Reader:
         if name in ("min", "max"):
             return binary(name, *args)
         if name == "ramp":
-            return Ramp(self.as_index(args[0]), index_const(1), args[1])
+            base = self.as_index(args[0])
+            return Ramp(base, const(args[2], base.dtype), args[1])
         if name == "broadcast":
             return Broadcast(self.as_index(args[0]), args[1])
         if name in ("select", "if_then_else"):
@@ -223,6 +226,13 @@ class _Reader:
         if dtypes.is_dtype(name):
             return as_expr(args[0]).astype(name)
         return Call(name, tuple(map(as_expr, args)), as_expr(args[0]).dtype)
+
+
+def _as_call(found):
+    """Return a vector of numbers, which Python has no text for, as a call."""
+    name, base, lanes, step = found.groups()
+    ramp = f"ramp({base}, {lanes}, {step or 1})"
+    return f"{name}({ramp})" if name else ramp
 
 
 def _pragma(text):
