@@ -8,17 +8,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parent / "scripts"
-WAITING = {
-    "schedule_primitives_static": "prefetch",
-}
-"""Script -> the feature of the core that it waits for."""
-
-
-def _scripts():
-    for path in sorted(FOLDER.glob("*.py")):
-        waits = WAITING.get(path.stem)
-        marks = [pytest.mark.xfail(strict=True, reason=f"waits for {waits}")] if waits else []
-        yield pytest.param(path, id=path.stem, marks=marks)
+SCRIPTS = sorted(FOLDER.glob("*.py"))
 
 
 def _run(*arguments):
@@ -32,7 +22,7 @@ def _run(*arguments):
     )
 
 
-@pytest.mark.parametrize("script", list(_scripts()))
+@pytest.mark.parametrize("script", SCRIPTS, ids=[path.stem for path in SCRIPTS])
 def test_script(script):
     done = _run(script)
     assert done.returncode == 0, done.stderr
