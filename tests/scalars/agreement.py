@@ -102,11 +102,11 @@ def assert_same(
     assert got.dtype == right.dtype, where
     same = _ordered(got) == _ordered(right)
     if dtypes.is_float(dtypes.from_numpy(right.dtype)):
-        same |= np.isnan(got) & np.isnan(right)
-        if ulps:
-            a, b = _ordered(got), _ordered(right)
-            distance = np.maximum(a, b).view("u8") - np.minimum(a, b).view("u8")
-            same |= (distance <= ulps) & ~np.isnan(got) & ~np.isnan(right)
+        with np.errstate(invalid="ignore"):
+            nans = np.isnan(got), np.isnan(right)
+        a, b = _ordered(got), _ordered(right)
+        distance = np.maximum(a, b).view("u8") - np.minimum(a, b).view("u8")
+        same = np.where(nans[0] | nans[1], nans[0] & nans[1], distance <= ulps)
     wrong = np.flatnonzero(~same)
     if len(wrong):
         n = wrong[0]
