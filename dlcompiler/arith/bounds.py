@@ -7,16 +7,14 @@ from typing import TypeAlias
 
 from dlcompiler.arith.interval import EVERYTHING, Interval
 from dlcompiler.arith.laws import c, d, law, x, y, z
-from dlcompiler.ir import Logical, binary
-from dlcompiler.ir.expr import BITWISE, BinaryOp
+from dlcompiler.ir import Logical, binary, compare
+from dlcompiler.ir.expr import BinaryOp
 
 Rule: TypeAlias = Callable[[Interval, Interval], Interval]
 
 
 def bounds_of_operation(op: BinaryOp, a: Interval, b: Interval) -> Interval:
     """Return an interval that holds ``a op b`` for all values of the operands."""
-    if op in BITWISE:
-        return a.bitwise(op, b)
     rule = BOUNDS.get(op)
     return EVERYTHING if rule is None else rule(a, b)
 
@@ -79,6 +77,28 @@ def truncated_remainder(a: Interval, b: Interval) -> Interval:
     return Interval(min(a.low, 0), max(a.high, 0))
 
 
+@law(x & y >= 0, x & y <= x, when=(x >= 0,), bits=16)
+def common_bits(a: Interval, b: Interval) -> Interval:
+    """Have no more bits than an operand that is not negative."""
+    highs = [operand.high for operand in (a, b) if operand.low >= 0]
+    return Interval(0, min(highs)) if highs else EVERYTHING
+
+
+@law(
+    x | y >= 0,
+    x | y <= z,
+    x ^ y >= 0,
+    x ^ y <= z,
+    when=(compare("eq", z & (z + 1), 0), x >= 0, y >= 0, x <= z, y <= z),
+    bits=16,
+)
+def all_bits(a: Interval, b: Interval) -> Interval:
+    """Stay below the power of 2 that is above both operands."""
+    if min(a.low, b.low) < 0 or not (a.is_bounded and b.is_bounded):
+        return EVERYTHING
+    return Interval(0, (1 << int(max(a.high, b.high)).bit_length()) - 1)
+
+
 BOUNDS: dict[BinaryOp, Rule] = {
     "mul": product,
     "floordiv": quotient,
@@ -87,4 +107,7 @@ BOUNDS: dict[BinaryOp, Rule] = {
     "max": maximum,
     "truncdiv": truncated_quotient,
     "truncmod": truncated_remainder,
+    "bitand": common_bits,
+    "bitor": all_bits,
+    "bitxor": all_bits,
 }

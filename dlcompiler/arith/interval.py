@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dlcompiler.ir.expr import BinaryOp, CompareOp
+from dlcompiler.ir.expr import CompareOp
 
 INFINITY = math.inf
 
@@ -34,14 +34,6 @@ class Interval:
     def floordiv(self, divisor: int) -> Interval:
         """Return the quotients by a positive number."""
         return Interval(_floordiv(self.low, divisor), _floordiv(self.high, divisor))
-
-    def bitwise(self, op: BinaryOp, other: Interval) -> Interval:
-        """Return bounds of ``&``, ``|`` or ``^``: no bit is set beyond those of the operands."""
-        if op == "bitand" and max(self.low, other.low) >= 0:
-            return Interval(0, min(x.high for x in (self, other) if x.low >= 0))
-        if min(self.low, other.low) < 0 or not (self.is_bounded and other.is_bounded):
-            return EVERYTHING
-        return Interval(0, (1 << int(max(self.high, other.high)).bit_length()) - 1)
 
     def decide(self, op: CompareOp) -> bool | None:
         """Decide ``a op b`` where this interval holds ``a - b``; None when it does not tell."""

@@ -26,18 +26,20 @@ class Law:
 
     claims: tuple[Expr, ...]
     when: tuple[Expr, ...] = ()
+    bits: int = 0
+    """Proved for integers of so many bits, as bit operations are; 0 where it is for all."""
 
 
 #: What each rule on indices uses, by the name of its function.
 INDEX_LAWS: dict[str, tuple[Law, ...]] = {}
 
 
-def law(*claims: Expr, when: tuple[Expr, ...] = ()) -> Callable[[F], F]:
+def law(*claims: Expr, when: tuple[Expr, ...] = (), bits: int = 0) -> Callable[[F], F]:
     """Say what a rule on indices uses; the variables stand for any integer."""
 
     def enter(rule: F) -> F:
         name = rule_name(rule)
-        INDEX_LAWS[name] = (*INDEX_LAWS.get(name, ()), Law(claims, when))
+        INDEX_LAWS[name] = (*INDEX_LAWS.get(name, ()), Law(claims, when, bits))
         return rule
 
     return enter

@@ -16,7 +16,12 @@ from dlcompiler.ir.numeric import cast_function, quiet, storage
 from tests.arith.solver import Bits, Floats, Integers
 
 INDEX_CLAIMS = [
-    pytest.param(claim, (*law.when, *law.claims[:number]), id=f"{name.rpartition('.')[2]}: {claim}")
+    pytest.param(
+        Bits(law.bits, signed=True) if law.bits else Integers(),
+        claim,
+        (*law.when, *law.claims[:number]),
+        id=f"{name.rpartition('.')[2]}: {claim}",
+    )
     for name, laws in INDEX_LAWS.items()
     for law in laws
     for number, claim in enumerate(law.claims)
@@ -33,9 +38,8 @@ INDEX_RULES = (
 )
 
 
-@pytest.mark.parametrize(("claim", "when"), INDEX_CLAIMS)
-def test_laws_on_indices_hold_for_all_integers(claim, when):
-    terms = Integers()
+@pytest.mark.parametrize(("terms", "claim", "when"), INDEX_CLAIMS)
+def test_laws_on_indices_hold_for_all_integers(terms, claim, when):
     goal, conditions = terms.term(claim), [terms.term(condition) for condition in when]
     assert terms.prove(goal, conditions) == "proved"
 
