@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, cast
 from dlcompiler import dtypes
 from dlcompiler.ir.functions import FUNCTIONS as SIGNATURES
 from dlcompiler.te import arithmetic, math
+from dlcompiler.te.notation_reduction import REDUCTIONS, elements_of, read_reduction
 from dlcompiler.te.notation_source import Source
 
 MAX_INTEGER = 2**64
@@ -41,7 +42,6 @@ COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.GtE: "ge",
 }
 NUMBERS = {"inf": float("inf"), "nan": float("nan")}
-REDUCTIONS = ("sum", "max", "min")
 
 Function: TypeAlias = Callable[..., Any]
 # Name -> (function, number of arguments); `max` and `min` of two values choose, as in the loop IR.
@@ -105,20 +105,37 @@ class Use:
     """Whether it stands under a condition, which may keep it from some values."""
 
 
+@dataclass(frozen=True)
+class Words:
+    """What names mean beside tensors and axes."""
+
+    symbols: frozenset[str] = frozenset()
+    """Numbers that the caller of the program gives."""
+    reducers: frozenset[str] = frozenset()
+    """Reductions of the user's own."""
+
+
 @dataclass
 class Statement:
     """A statement taken apart."""
 
     source: Source
-    target: ast.Name
+    words: Words
+    node: ast.stmt
+    targets: list[ast.Name]
+    """The tensors that it defines."""
     left: list[ast.Name]
     """The axes on the left."""
-    value: ast.expr
+    values: list[ast.expr]
     """What is computed; of a reduction, what is reduced."""
     reducer: str | None = None
-    """``sum``, ``max`` or ``min``."""
+    """``sum``, ``max``, ``argmax`` … or a reduction of the user's own."""
     explicit: list[ast.Name] | None = None
     """The axes reduced over, where they are given."""
+    where: ast.expr | None = None
+    """The condition under which a point counts."""
+    init: list[ast.expr] = field(default_factory=list)
+    """What the reduction starts from."""
     tensors: dict[str, list[ast.Subscript]] = field(default_factory=dict)
     """The tensors read, in order of appearance."""
     right: dict[str, ast.Name] = field(default_factory=dict)
@@ -126,38 +143,70 @@ class Statement:
     direct: dict[str, list[Use]] = field(default_factory=dict)
 
     @property
+    def names(self) -> set[str]:
+        """The names of the tensors that it defines."""
+        return {target.id for target in self.targets}
+
+    @property
+    def axes(self) -> set[str]:
+        """The names of the axes on the left."""
+        return {node.id for node in self.left}
+
+    @property
     def reduced(self) -> dict[str, ast.Name]:
         """The axes reduced over, in order."""
         if self.explicit is not None:
             return {node.id: node for node in self.explicit}
-        names = {node.id for node in self.left}
-        return {name: node for name, node in self.right.items() if name not in names}
+        return {name: node for name, node in self.right.items() if name not in self.axes}
 
 
-def read_statement(source: Source) -> Statement:
+def read_statement(source: Source, node: ast.stmt, words: Words) -> Statement:
     """Take a statement apart, refusing all that is not notation."""
-    match source.statement:
+    match node:
         case ast.Assign(targets=[target], value=value):
-            statement = Statement(source, *_target(source, target), value)
-            _read_reduction(statement)
+            targets, left = _targets(source, target)
+            statement = Statement(source, words, node, targets, left, [value])
+            read_reduction(statement)
         case ast.AugAssign(target=target, op=ast.Add(), value=value):
-            statement = Statement(source, *_target(source, target), value, reducer="sum")
+            targets, left = _targets(source, target)
+            statement = Statement(source, words, node, targets, left, [value], reducer="sum")
         case ast.AugAssign():
             source.fail(
-                source.statement, "only '=' and '+=' are understood",
+                node, "only '=' and '+=' are understood",
                 hint="write C[i] = max(A[i, k], axis=k) for a maximum",
             )  # fmt: skip
         case other:
             source.fail(other, "not an assignment", expected="C[i, j] = … or C[i, j] += …")
     _Scanner(statement).scan()
+    _check_symbols(statement)
     _check_axes(statement)
     return statement
+
+
+def _targets(source: Source, target: ast.expr) -> tuple[list[ast.Name], list[ast.Name]]:
+    """Return the tensors on the left, and the axes, which are the same for all of them."""
+    targets = target.elts if isinstance(target, ast.Tuple) else [target]
+    pairs = [_target(source, item) for item in targets]
+    if not pairs:
+        source.fail(target, "the left side is not an element", expected="C[i, j]")
+    name, axes = pairs[0]
+    for other, others in pairs[1:]:
+        if [axis.id for axis in others] != [axis.id for axis in axes]:
+            source.fail(
+                other, f"{other.id} has other axes than {name.id}",
+                expected="the same for all that one statement defines: P[i], V[i] = …",
+            )  # fmt: skip
+    names = [other for other, _ in pairs]
+    for n, item in enumerate(names):
+        if item.id in {before.id for before in names[:n]}:
+            source.fail(item, f"{item.id} stands twice on the left")
+    return names, axes
 
 
 def _target(source: Source, target: ast.expr) -> tuple[ast.Name, list[ast.Name]]:
     match target:
         case ast.Subscript(value=ast.Name() as name, slice=indices):
-            axes = _elements(indices)
+            axes = elements_of(indices)
         case _:
             source.fail(
                 target, "the left side is not an element",
@@ -173,57 +222,30 @@ def _target(source: Source, target: ast.expr) -> tuple[ast.Name, list[ast.Name]]
     return name, cast("list[ast.Name]", axes)
 
 
-def _elements(indices: ast.expr) -> list[ast.expr]:
-    return indices.elts if isinstance(indices, ast.Tuple) else [indices]
-
-
-def _read_reduction(statement: Statement) -> None:
-    """Recognise ``sum(value, axis=k)``, ``max(value, k)`` … at the top of the right side."""
-    match statement.value:
-        case ast.Call(func=ast.Name(id=name), args=[value, *others], keywords=keywords) if (
-            name in REDUCTIONS
-        ):
-            pass
-        case _:
-            return
-    left = {node.id for node in statement.left}
-    axes: list[ast.expr] = list(others)
-    if keywords:
-        (keyword, *more) = keywords
-        if keyword.arg != "axis" or more or others:
-            statement.source.fail(keyword, "an argument that is not understood", expected="axis=k")
-        given = keyword.value
-        axes = given.elts if isinstance(given, ast.Tuple | ast.List) else [given]
-    elif name != "sum" and axes and not all(_is_free(axis, left) for axis in axes):
-        return  # a choice between two values
-    for axis in axes:
-        if not isinstance(axis, ast.Name) or axis.id in NUMBERS:
-            statement.source.fail(axis, f"{name} reduces over axes", expected="the name of an axis")
-        if axis.id in left:
-            statement.source.fail(axis, f"the axis {axis.id} is on the left, and cannot be reduced")
-    if len({cast(ast.Name, axis).id for axis in axes}) != len(axes) or not axes:
-        statement.source.fail(
-            statement.value, f"{name} needs axes to reduce over, each once", expected="axis=k"
-        )
-    statement.value, statement.reducer = value, name
-    statement.explicit = cast("list[ast.Name]", axes)
-
-
-def _is_free(node: ast.expr, left: set[str]) -> bool:
-    return isinstance(node, ast.Name) and node.id not in left and node.id not in NUMBERS
+def _check_symbols(statement: Statement) -> None:
+    """Refuse symbols in the place of axes and tensors."""
+    reduced = statement.explicit or []
+    for node in (*statement.targets, *statement.left, *reduced):
+        if node.id in statement.words.symbols:
+            statement.source.fail(
+                node, f"{node.id} is a number given to the program", expected="another name"
+            )
+    for name, subscripts in statement.tensors.items():
+        if name in statement.words.symbols:
+            statement.source.fail(subscripts[0], f"{name} is a number, not a tensor")
 
 
 def _check_axes(statement: Statement) -> None:
     """Refuse axes of which it is not said what happens over them."""
     source, reduced = statement.source, statement.reduced
     for name, subscripts in statement.tensors.items():
-        if name == statement.target.id:
+        if name in statement.names:
             source.fail(
                 subscripts[0], f"{name} is defined by this statement, and cannot be read in it"
             )
         if node := {**statement.right, **reduced}.get(name):
             source.fail(node, f"{name} is a tensor", hint=f"index it: {name}[…]")
-    known = {node.id for node in statement.left} | (set(reduced) if statement.reducer else set())
+    known = statement.axes | (set(reduced) if statement.reducer else set())
     for name, node in statement.right.items():
         if name not in known:
             source.fail(
@@ -231,9 +253,13 @@ def _check_axes(statement: Statement) -> None:
                 hint=f"add up over it with '+=', or reduce: max(…, axis={name})\n"
                 f"if {name} is a tensor, index it: {name}[…]",
             )  # fmt: skip
+    for start in statement.init:
+        for part in ast.walk(start):
+            if isinstance(part, ast.Name) and part.id in reduced:
+                source.fail(part, f"what a reduction starts from cannot depend on {part.id}")
     if statement.reducer and not reduced:
         source.fail(
-            source.statement, "'+=' adds up over axes that are not on the left, but there are none",
+            statement.node, "'+=' adds up over axes that are not on the left, but there are none",
             hint="write '='",
         )  # fmt: skip
 
@@ -247,8 +273,13 @@ class _Scanner:
 
     def scan(self) -> None:
         names: dict[str, ast.Name] = {}
-        self.statement.right = names
-        self.visit(self.statement.value, is_guarded=False)
+        statement = self.statement
+        statement.right = names
+        for value in statement.values:
+            self.visit(value, is_guarded=statement.where is not None)
+        if statement.where is not None:
+            self.visit(statement.where, is_guarded=False)
+        self.visit_all(statement.init, is_guarded=False)
         ordered = sorted(names.items(), key=lambda item: (item[1].lineno, item[1].col_offset))
         self.statement.right = dict(ordered)
 
@@ -257,7 +288,7 @@ class _Scanner:
             case ast.Constant(value=value):
                 self.constant(node, value)
             case ast.Name(id=name):
-                if name not in NUMBERS:
+                if self.is_axis(name):
                     self.statement.right.setdefault(name, node)
             case ast.UnaryOp(operand=operand):
                 self.visit(operand, is_guarded)
@@ -282,13 +313,16 @@ class _Scanner:
             case ast.Call(func=ast.Name() as function):
                 self.call(node, function, is_guarded)
             case ast.Subscript(value=ast.Name(id=name), slice=indices):
-                self.element(node, name, _elements(indices), is_guarded)
+                self.element(node, name, elements_of(indices), is_guarded)
             case ast.Call(func=inner) | ast.Subscript(value=inner):
                 self.visit(inner, is_guarded)
                 self.source.fail(node, "only a name can be called or indexed")
             case _:
                 what = _WORDS.get(type(node), type(node).__name__)
                 self.source.fail(node, f"{what} is not part of the notation")
+
+    def is_axis(self, name: str) -> bool:
+        return name not in NUMBERS and name not in self.statement.words.symbols
 
     def visit_all(self, nodes: list[ast.expr], is_guarded: bool) -> None:
         for node in nodes:
@@ -306,18 +340,21 @@ class _Scanner:
 
     def call(self, node: ast.Call, function: ast.Name, is_guarded: bool) -> None:
         name = function.id
-        if node.keywords:
-            self.source.fail(node.keywords[0], f"{name} takes no named argument here")
-        if name == "sum" or (name in REDUCTIONS and len(node.args) != 2):
-            what = "the sum" if name == "sum" else f"{name} of anything but two values"
+        if name in REDUCTIONS and not (
+            name in FUNCTIONS and len(node.args) == 2 and not node.keywords
+        ):
+            what = f"{name} of anything but two values" if name in FUNCTIONS else f"the {name}"
             self.source.fail(
                 node, f"{what} stands inside another expression",
                 hint="reduce in a statement of its own, and use its elements",
             )  # fmt: skip
+        if node.keywords:
+            self.source.fail(node.keywords[0], f"{name} takes no named argument here")
         if name not in FUNCTIONS and name not in dtypes.SCALARS:
+            others = [word for word in REDUCTIONS if word not in FUNCTIONS]
             self.source.fail(
                 node, f"unknown function {name!r}",
-                expected=", ".join([*sorted(FUNCTIONS), *REDUCTIONS[:1], "or a dtype"]),
+                expected=", ".join([*sorted(FUNCTIONS), *others, "or a dtype"]),
             )  # fmt: skip
         count = FUNCTIONS[name][1] if name in FUNCTIONS else 1
         if count is not None and len(node.args) != count:
@@ -332,7 +369,7 @@ class _Scanner:
     ) -> None:
         self.statement.tensors.setdefault(name, []).append(node)
         for dimension, index in enumerate(indices):
-            if isinstance(index, ast.Name) and index.id not in NUMBERS:
+            if isinstance(index, ast.Name) and self.is_axis(index.id):
                 use = Use(name, dimension, index, is_guarded)
                 self.statement.direct.setdefault(index.id, []).append(use)
             self.visit(index, is_guarded)

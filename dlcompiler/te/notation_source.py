@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import warnings
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ SHOWN = 88  # characters of a line that an excerpt shows
 
 
 class Source:
-    """A statement as text, and its syntax tree, which is never executed."""
+    """Statements as text, and their syntax trees, which are never executed."""
 
     def __init__(self, text: str) -> None:
         if not isinstance(text, str):
@@ -28,11 +29,11 @@ class Source:
                 WHERE, "the text is too long", got=f"{len(text)} characters",
                 expected=f"at most {MAX_LENGTH}",
             )  # fmt: skip
-        self.text = text.strip()
+        self.text = inspect.cleandoc(text).strip()
         self.lines = re.split(r"\r\n|\r|\n", self.text)
-        self.statement = self._parse()
+        self.statements = self._parse()
 
-    def _parse(self) -> ast.stmt:
+    def _parse(self) -> list[ast.stmt]:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # Python's remarks on what is refused here anyway
@@ -46,16 +47,14 @@ class Source:
             ) from None  # fmt: skip
         except ValueError as error:  # a null character
             raise ExpressionError(WHERE, f"not readable: {error}") from None
-        if len(statements) != 1:
-            second = statements[1] if statements else None
+        if not statements:
             raise ExpressionError(
-                WHERE, "not one statement", got=len(statements),
-                expected="one, such as C[i, j] += A[i, k] * B[k, j]",
-                excerpt=self.excerpt(second),
+                WHERE, "no statement", got=self.text or "nothing",
+                expected="one or several, such as C[i, j] += A[i, k] * B[k, j]",
             )  # fmt: skip
-        if _is_deep(statements[0]):
+        if any(map(_is_deep, statements)):
             raise self.too_deep()
-        return statements[0]
+        return statements
 
     def too_deep(self) -> ExpressionError:
         """Return the error for what Python's own limits would stop."""

@@ -127,6 +127,18 @@ def comm_reducer(
     return reduce
 
 
+def with_reducer(reducer: Reducer) -> Callable[..., Any]:
+    """Return the function that reduces as an existing reduction does; see `comm_reducer`."""
+
+    def reduce(expr: Any, axis: Any, where: Any = None, init: Any = None) -> Any:
+        is_single = not isinstance(expr, list | tuple)
+        values = tuple(map(_as_data, (expr,) if is_single else expr))
+        results = _reductions(reducer, values, axis, where, init)
+        return results[0] if is_single else results
+
+    return reduce
+
+
 def _arg(name: str, better: Any, expr: Any, axis: Axis) -> tuple[Reduce, Reduce]:
     (value,) = _values((expr,), name)
     axes = _checked_axes(axis, name)

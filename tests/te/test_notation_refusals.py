@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from dlcompiler import te
 from dlcompiler.errors import ExpressionError
+from dlcompiler.te.notation_reduction import REDUCTIONS
 from dlcompiler.te.notation_scan import FUNCTIONS
 
 A, B = (4, 8), (8, 5)
@@ -109,8 +110,8 @@ HOSTILE = {
     "C[i] = exp(*A)": ("a starred argument", "*A"),
     "C[i] = exp(**A)": ("takes no named argument", "**A"),
     "C[i] = exp(x=1)": ("takes no named argument", "x=1"),
-    "C[i] = sum(A[i, k], axis=k, y=1)": ("an argument that is not understood", "axis=k"),
-    "C[i] = sum(A[i, k], where=k)": ("an argument that is not understood", "where=k"),
+    "C[i] = sum(A[i, k], axis=k, y=1)": ("an argument that is not understood", "y=1"),
+    "C[i] = sum(A[i, k], where=k)": ("sum needs axes to reduce over", "sum("),
     "C[i] = sum(A[i, k], axis='k')": ("sum reduces over axes", "'k'"),
     "C[i] = max(A[i, k], axis=k + 1)": ("max reduces over axes", "+ 1"),
     "C[i] = max(A[i, k], axis=i)": ("the axis i is on the left", "i)"),
@@ -152,7 +153,23 @@ HOSTILE = {
     "C[i]: int = A[i, 0]": ("not an assignment", "C[i]"),
     "C[i] = D[i] = A[i, 0]": ("not an assignment", "C[i]"),
     "C = A[0, 0]": ("the left side is not an element", "C"),
-    "C[i], D[i] = A[i, 0]": ("the left side is not an element", "C[i], D"),
+    "C[i], D[i] = A[i, 0]": ("another number of results", "C[i]"),
+    "C[i], D[j] = A[i, 0], 1": ("D has other axes than C", "D[j]"),
+    "C[i], C[i] = A[i, 0], 1": ("C stands twice on the left", "C[i] ="),
+    "C[i], D = A[i, 0], 1": ("the left side is not an element", "D ="),
+    "C[i], D[i] += A[i, k]": ("not readable", None),
+    "C[i] = argmax(A[i, k], axis=k)": ("another number of results", "C[i]"),
+    "C[i], D[i] = argmax(A[i, k], axis=k, where=i < 1)": ("not understood", "where"),
+    "C[i], D[i] = argmax(A[i, k], k, k)": ("each once", "argmax"),
+    "C[i] = prod(A[i, k])": ("prod needs axes", "prod"),
+    "C[i] = 1 + argmin(A[i, k], axis=k)": ("the argmin stands inside", "argmin"),
+    "C[i] = sum(A[i, k], axis=k, where=A[i, k])": ("the condition is not a bool", "A[i, k], axis"),
+    "C[i] = sum(A[i, k], axis=k, init=A[i, k])": ("cannot depend on k", "k])"),
+    "C[i] = sum(A[i, k], axis=k, init=(1, 2))": ("another number of values", "A[i, k]"),
+    "C[i] = sum(A[i, k], axis=k, **A)": ("not understood", "**A"),
+    "D[i] = C[i]; C[i] = A[i, 0]": ("C is defined by a later statement", "C[i]; "),
+    "C[i] = A[i, 0]; D[i] = C[i, 0]": ("C has 1 dimensions", "C[i, 0]"),
+    "C[i] = A[i, 0]\nimport os": ("not an assignment", "import os"),
     "C[i, i] = A[i, 0]": ("the axis i stands twice", "i]"),
     "C[i + 1] = A[i, 0]": ("must be the name of an axis", "+ 1"),
     "C[0] = A[0, 0]": ("must be the name of an axis", "0]"),
@@ -163,9 +180,9 @@ HOSTILE = {
     "def f(): pass": ("not an assignment", "def"),
     "print(A)": ("not an assignment", "print"),
     "del A": ("not an assignment", "del"),
-    "C[i] = 1; D[i] = 2": ("not one statement", "D[i]"),
-    "": ("not one statement", None),
-    "# nothing": ("not one statement", None),
+    "C[i] = 1; C[i] = 2": ("C is defined twice", "C[i] = 2"),
+    "": ("no statement", None),
+    "# nothing": ("no statement", None),
     "C[i] = (A[i, 0]": ("not readable: '(' was never closed", "(A"),
     "C[i] = 1 +": ("not readable: invalid syntax", None),
     "C[i] = 0b12": ("not readable", None),
@@ -221,12 +238,12 @@ def test_deep_text(name):
 DECLARATIONS = {
     "te.notation: not a text": (5, {}),
     "te.notation: Z is declared, but does not occur": ("C[i] = A[i, 0]", {"A": A, "Z": 3}),
-    "te.notation, A: not a shape": ("C[i] = A[i, 0]", {"A": "float32"}),
+    "te.notation, A: not a shape": ("C[i] = A[i, 0]", {"A": 5}),
     "te.notation, A: an extent must be an integer": ("C[i] = A[i, 0]", {"A": (4, 0.5)}),
     "te.notation, A: an extent must not be negative": ("C[i] = A[i, 0]", {"A": (4, -1)}),
     "read a dtype: not the name of a data type": ("C[i] = A[i, 0]", {"A": (A, "float")}),
     "te.placeholder A: not the dtype of a tensor": ("C[i] = A[i, 0]", {"A": (A, "index")}),
-    "te.notation, i: not the domain of an axis": ("C[i] = A[i, 0]", {"A": A, "i": "4"}),
+    "te.notation, i: not the domain of an axis": ("C[i] = A[i, 0]", {"A": A, "i": {4}}),
     "te.notation, i: an extent must be an integer": ("C[i] = A[i, 0]", {"A": A, "i": True}),
     "te.notation, k: the domain is empty": ("C[i] += A[i, k]", {"A": A, "k": (3, 2)}),
     "te.notation: the axis i is on the left, and must start at 0": (
@@ -249,6 +266,35 @@ DECLARATIONS = {
         {"A": A, "C": te.placeholder((4,), name="C")},
     ),
 }
+
+
+EXTENTS = (
+    "", "n +", "n.x", "f(n)", "n[0]", "n / 2", "'n'", "1.5", "(" * 99, "n" + "+n" * 200, "True",
+    "min(n)", "lambda: n", "__import__('os')", "n if n else 1", "min(n, 1, 2)", "-" * 90 + "n",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", EXTENTS)
+def test_extents_that_are_no_formula(text):
+    assert "not an extent" in _refused("C[i] = A[i]", A=((text,), "float32"))
+    assert "not an extent" in _refused("C[i] = 1", i=text)
+
+
+NUMBERS = {
+    "A is a number, not a tensor": ("C[i] = A[i]", {"A": "float32"}),
+    "n is a number given to the program": ("C[n] = A[n]", {"A": ("n",)}),
+    "the domain starts at a symbol": ("C[i] += A[i, k]", {"A": (4, "n"), "k": ("n", 9)}),
+    "a is declared, but does not occur": ("C[i] = A[i, 0]", {"A": A, "a": ((3,), "int8")}),
+    "the extents of the axis i disagree": ("C[i] = A[i] + B[i]", {"A": ("n",), "B": ("m",)}),
+    "not an extent": ("C[i] = A[i]", {"A": ("n", "float32")}),
+    "not the dtype of a number that can be passed": ("C[i] = a", {"a": "float16", "i": 3}),
+}
+
+
+@pytest.mark.parametrize("problem", NUMBERS)
+def test_numbers_and_symbols_in_the_wrong_place(problem):
+    text, declarations = NUMBERS[problem]
+    assert problem in _refused(text, **declarations)
 
 
 @pytest.mark.parametrize("problem", DECLARATIONS)
@@ -287,5 +333,5 @@ def test_any_pieces_are_read_or_refused(sign, pieces):
 
 def test_nothing_of_the_language_is_reached_by_other_names():
     for name, value in {**vars(builtins), **vars(te)}.items():
-        if callable(value) and name not in {*FUNCTIONS, "sum", "bool"}:
+        if callable(value) and name not in {*FUNCTIONS, *REDUCTIONS, "bool"}:
             assert "unknown function" in _refused(f"C[i] = {name}(A[i, 0])", A=A)
