@@ -31,6 +31,8 @@ from tests.fuzz.walks import Walk
 
 MAX_STEPS = 300_000
 MAX_MOVES = 14
+MAX_SYMBOLIC_MOVES = 6
+"""Lowering takes seconds where many loops have symbolic extents."""
 THOROUGH = 0.25
 """Share of the cases whose trace is checked, and that are compiled as users' kernels are."""
 SHARING = partial(storage_rewrite, min_bytes=0)
@@ -70,7 +72,8 @@ def case_of(seed: object, template: str | None = None, choices: Sequence[int] = 
     rng = random.Random(f"case {seed}")
     expression = random_expression(random.Random(f"expression {seed}"), template, choices)
     schedule = create_schedule([tensor.op for tensor in expression.outputs])
-    Walk(rng, schedule).run(rng.randint(0, MAX_MOVES))
+    most = MAX_SYMBOLIC_MOVES if symbols_of(expression.outputs) else MAX_MOVES
+    Walk(rng, schedule).run(rng.randint(0, most))
     return Case(expression, schedule.trace.steps, rng.randrange(2**31))
 
 

@@ -27,7 +27,7 @@ WEIGHTS = {
     "chain": 12,
     "groups": 2,
     "masked_reduction": 2,
-    **dict.fromkeys(symbolic.TEMPLATES, 0.3),
+    **dict.fromkeys(symbolic.TEMPLATES, 0.6),
 }
 SYMBOL_SIZES = (0, 1, 2, 3, 5, 7, 8, 13)
 SIZES_TRIED = 2
