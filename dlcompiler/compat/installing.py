@@ -10,6 +10,19 @@ from types import ModuleType
 from dlcompiler.compat.missing import PACKAGES
 from dlcompiler.errors import UserError
 
+OLDER = {
+    "tvm.contrib.util": "tvm.contrib.utils",
+    "tvm.expr": "tvm.tir",
+    "tvm.module": "tvm.runtime",
+    "tvm.ndarray": "tvm.nd",
+    "tvm.runtime.ndarray": "tvm.nd",
+    "tvm.schedule": "tvm.te.schedule",
+    "tvm.tensor": "tvm.te.tensor",
+    "tvm.tir.expr": "tvm.tir",
+    "tvm.topi.util": "tvm.topi.utils",
+}
+"""Name of a module in earlier versions -> its later name."""
+
 
 def install() -> None:
     """Make ``import tvm``, ``import d2ltvm`` and ``import topi`` find the modules here.
@@ -32,7 +45,10 @@ def install() -> None:
         _refuse_other(classic, package)
         for name in (ours, *_below(package)):
             sys.modules[classic + name.removeprefix(ours)] = importlib.import_module(name)
-    sys.modules.setdefault("topi", sys.modules["tvm.topi"])
+    for name, newer in OLDER.items():
+        sys.modules[name] = sys.modules[newer]
+    for name in [name for name in sys.modules if name.startswith("tvm.topi")]:
+        sys.modules.setdefault(name.removeprefix("tvm."), sys.modules[name])
 
 
 def _below(package: ModuleType) -> list[str]:

@@ -22,6 +22,10 @@ def test_classic_imports_after_install():
         "import tvm, d2ltvm, topi, tvm.testing, tvm.topi.nn as nn\n"
         "from tvm import te\n"
         "from tvm.contrib import utils, cc\n"
+        "import topi.nn, tvm.contrib.util\n"
+        "from topi.util import get_const_tuple\n"
+        "from tvm.ndarray import array\n"
+        "assert topi.nn is tvm.topi.nn and tvm.contrib.util is utils\n"
         "assert tvm.te is te and topi is tvm.topi and nn.relu\n"
         "import sys; assert 'matplotlib' not in sys.modules and 'llvmlite' not in sys.modules\n"
     )
