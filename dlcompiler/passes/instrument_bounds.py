@@ -55,6 +55,7 @@ from dlcompiler.ir import (
     Store,
     Var,
     compare,
+    const,
     extent_expr,
     format_expr,
     index_const,
@@ -256,12 +257,12 @@ class _Lane:
 
 
 def _sum(a: Expr, b: Expr) -> Expr:
-    if isinstance(a, Const) and isinstance(b, Const):
+    if isinstance(a, Const) and isinstance(b, Const) and a.dtype == "index":
         return index_const(fold_index("add", int(a.value), int(b.value)))
     return a if isinstance(b, Const) and b.value == 0 else Binary("add", a, b)
 
 
 def _product(a: Expr, factor: int) -> Expr:
-    if isinstance(a, Const):
+    if isinstance(a, Const) and a.dtype == "index":
         return index_const(int(a.value) * factor)
-    return Binary("mul", a, index_const(factor))
+    return Binary("mul", a, const(factor, a.dtype)) if factor else const(0, a.dtype)

@@ -97,6 +97,16 @@ def test_lanes_that_are_not_chosen_are_not_checked(limit):
     assert outcomes(text, ones(4), ones(8)) == [expected] * 2
 
 
+def test_lanes_of_data_are_taken_apart_too():
+    text = """\
+    def main(A: float32[4], C: float32[8]):
+        C[0 : +8] = A[indexx8((int32(0) : +8) // broadcast(int32({}), 8))]
+    """
+    assert outcomes(text.format(2), ones(4), ones(8)) == [None] * 2
+    (said, again) = outcomes(text.format(1), ones(4), ones(8))
+    assert said == again is not None
+
+
 def test_a_vector_is_checked_at_both_ends():
     text = "def main(A: float32[16], C: float32[8]):\n    C[0 : +8] = A[16 : +8:-2]\n"
     assert outcomes(text, ones(16), ones(8)) == ["A[16 : +8:-2] is outside A[16]"] * 2
