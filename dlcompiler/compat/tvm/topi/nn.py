@@ -14,6 +14,7 @@ from dlcompiler.compat.tvm.topi.tag import BROADCAST, INJECTIVE
 from dlcompiler.compat.tvm.topi.transform import reshape
 from dlcompiler.compat.windows import Pair, padding_of, pair
 from dlcompiler.errors import ExpressionError
+from dlcompiler.ir.stmt import extent_product
 
 
 def relu(x: te.Tensor) -> Any:
@@ -229,7 +230,7 @@ def scale_shift_nchw(Input: te.Tensor, Scale: te.Tensor, Shift: te.Tensor) -> te
 
 def flatten(data: te.Tensor) -> te.Tensor:
     """Join all dimensions but the first."""
-    return reshape(data, (data.static_shape[0], -1))
+    return reshape(data, (data.shape[0], extent_product(data.shape[1:])))
 
 
 def global_pool(data: te.Tensor, pool_type: str) -> te.Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from dlcompiler.compat.tvm.topi.defining import over, tensor
 from dlcompiler.compat.tvm.topi.reduction import normalized
 from dlcompiler.compat.tvm.topi.tag import INJECTIVE
 from dlcompiler.errors import ExpressionError
+from dlcompiler.ir.stmt import extent_product
 
 
 def transpose(a: te.Tensor, axes: Sequence[int] | None = None) -> te.Tensor:
@@ -29,31 +29,32 @@ def transpose(a: te.Tensor, axes: Sequence[int] | None = None) -> te.Tensor:
     )
 
 
-def reshape(a: te.Tensor, newshape: Sequence[int]) -> te.Tensor:
+def reshape(a: te.Tensor, newshape: Sequence[Any]) -> te.Tensor:
     """Return the same elements in another shape; one extent may be -1."""
-    shape = [int(extent) for extent in newshape]
-    size = math.prod(a.static_shape)
-    if shape.count(-1) == 1:
-        known = -math.prod(shape)
-        shape[shape.index(-1)] = size // known if known else 0
-    if math.prod(shape) != size or min(shape, default=0) < 0:
+    shape = [int(extent) if isinstance(extent, float) else extent for extent in newshape]
+    size = extent_product(a.shape)
+    open_places = [n for n, extent in enumerate(shape) if isinstance(extent, int) and extent < 0]
+    if open_places:
+        known = extent_product([e for n, e in enumerate(shape) if n not in open_places])
+        shape[open_places[0]] = size // known if not isinstance(known, int) or known else 0
+    total = extent_product(shape)
+    differ = isinstance(total, int) and isinstance(size, int) and total != size
+    if differ or len(open_places) > 1:
         raise ExpressionError(
-            "topi.reshape", "another number of elements", got=tuple(newshape), expected=size
+            "topi.reshape", "another number of elements", got=tuple(newshape), expected=str(size)
         )
-    return tensor(
-        tuple(shape), lambda *i: a[_places(i, shape, a.static_shape)], "T_reshape", INJECTIVE
-    )
+    return tensor(shape, lambda *i: a[_places(i, shape, a.shape)], "T_reshape", INJECTIVE)
 
 
-def _places(indices: Sequence[Any], shape: Sequence[int], old: Sequence[int]) -> tuple[Any, ...]:
+def _places(indices: Sequence[Any], shape: Sequence[Any], old: Sequence[Any]) -> tuple[Any, ...]:
     """Return where the element at `indices` of one shape is in another."""
     flat: Any = 0
     for index, extent in zip(indices, shape, strict=True):
         flat = flat * extent + index
     places: list[Any] = []
     for position, extent in enumerate(old):
-        inner = math.prod(old[position + 1 :])
-        outer = te.floordiv(flat, inner) if inner > 1 else flat
+        inner = extent_product(old[position + 1 :])
+        outer = flat if isinstance(inner, int) and inner == 1 else te.floordiv(flat, inner)
         places.append(te.floormod(outer, extent) if position else outer)
     return tuple(places)
 
@@ -102,11 +103,12 @@ def flip(a: te.Tensor, axis: int = 0) -> te.Tensor:
 def concatenate(a_tuple: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
     """Join tensors along one dimension."""
     (n,) = normalized(axis, len(a_tuple[0].shape), "topi.concatenate")
-    extents = [part.static_shape[n] for part in a_tuple]
+    extents = [part.shape[n] for part in a_tuple]
+    total: Any = sum(extents)
     head = a_tuple[0].shape
 
     def element(*i: Any) -> Any:
-        start = sum(extents[:-1])
+        start: Any = sum(extents[:-1])
         result = a_tuple[-1][(*i[:n], i[n] - start, *i[n + 1 :])]
         for part, extent in reversed(list(zip(a_tuple[:-1], extents[:-1], strict=True))):
             end, start = start, start - extent
@@ -114,7 +116,7 @@ def concatenate(a_tuple: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
             result = te.if_then_else(i[n] < end, value, result)
         return result
 
-    shape = (*head[:n], sum(extents), *head[n + 1 :])
+    shape = (*head[:n], total, *head[n + 1 :])
     return tensor(shape, element, name="T_concat", tag=INJECTIVE)
 
 
