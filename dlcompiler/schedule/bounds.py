@@ -31,6 +31,7 @@ from dlcompiler.schedule.placement import placed
 from dlcompiler.schedule.state import (
     AttachedAt,
     Fuse,
+    Singleton,
     Split,
     StageState,
     State,
@@ -161,6 +162,8 @@ class _Inference:
                 case Fuse(outer, inner, fused):
                     product = extent_binary("mul", extents[outer], extents[inner])
                     extents[fused] = self.simple(product)
+                case Singleton(axis):
+                    extents[axis] = 1
         return extents
 
     def simple(self, extent: Extent) -> Extent:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from dlcompiler.arith import Analyzer, Interval
-from dlcompiler.ir import Axis, Expr, Extent, Var, binary, compare
+from dlcompiler.ir import Axis, Expr, Extent, Var, binary, compare, index_const
 from dlcompiler.ir.stmt import extent_binary, extent_expr
-from dlcompiler.schedule.state import Fuse, Relation, Split
+from dlcompiler.schedule.state import Fuse, Relation, Singleton, Split
 
 
 def outward(relations: Sequence[Relation], values: Mapping[Axis, Expr]) -> dict[Axis, Expr]:
@@ -40,6 +40,8 @@ def inward(relations: Sequence[Relation], values: Mapping[Axis, Expr]) -> dict[A
             case Fuse(outer, inner, fused) if outer in result and inner in result:
                 step = binary("mul", result[outer], extent_expr(inner.extent))
                 result[fused] = binary("add", step, result[inner])
+            case Singleton(axis):
+                result[axis] = index_const(0)
     return result
 
 
@@ -70,13 +72,15 @@ def related(relations: Sequence[Relation], axes: Iterable[Axis]) -> set[Axis]:
     return found
 
 
-def axes_of(relation: Relation) -> tuple[Axis, Axis, Axis]:
-    """Return the three axes of a relation."""
+def axes_of(relation: Relation) -> tuple[Axis, ...]:
+    """Return the axes of a relation."""
     match relation:
         case Split(parent, outer, inner, _, _):
             return parent, outer, inner
         case Fuse(outer, inner, fused):
             return outer, inner, fused
+        case Singleton(axis):
+            return (axis,)
 
 
 def ranged(extents: Mapping[Var, Extent]) -> Analyzer:

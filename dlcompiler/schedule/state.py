@@ -43,7 +43,14 @@ class Fuse:
     fused: Axis
 
 
-Relation: TypeAlias = Split | Fuse
+@dataclass(frozen=True, slots=True)
+class Singleton:
+    """`axis` runs once, and stands for no other."""
+
+    axis: Axis
+
+
+Relation: TypeAlias = Split | Fuse | Singleton
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,12 +24,13 @@ def test_every_move_is_judged_after_a_reorder(shifted):
     ]
 
 
-def test_fuse_refuses_a_swapped_pair(shifted, refusal):
+def test_fuse_refuses_loops_that_are_not_neighbours(shifted, refusal):
     s, C, k, r = shifted
+    s[C].reorder(r, C.op.axis[0], k)
     assert refusal(s[C].fuse, r, k) == (
-        "fuse C (r, k): the loops are not adjacent in this order\n"
+        "fuse C (r, k): the loops are not adjacent\n"
         "  got       r, k\n"
-        "  hint      the loops are: i, k, r; reorder them first"
+        "  hint      the loops are: r, i, k; reorder them first"
     )
 
 

@@ -138,12 +138,10 @@ def leaf_names(stage: StageState) -> str:
 
 
 def require_distinct(stage: StageState, axes: tuple[Axis, ...]) -> None:
-    """Refuse less than two axes, and one given twice."""
+    """Refuse an axis given twice."""
     if len(set(axes)) != len(axes):
         got = ", ".join(stage.paths[axis] for axis in axes)
         raise Refused(Illegal("structural", "each axis may be given once", got=got))
-    if len(axes) < 2:
-        raise Refused(Illegal("structural", "at least two axes are needed", got=f"{len(axes)}"))
 
 
 def require_loops(stage: StageState) -> None:

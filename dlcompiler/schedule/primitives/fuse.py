@@ -6,9 +6,10 @@
         for j in range(4):                  C[i.j.fused // 4, i.j.fused % 4] = …
             C[i, j] = …
 
-Legal for adjacent loops, outer first, that are all data loops or all reduction loops.
-In TVM and Halide ``fuse``. Unlike classic TVM, a swapped pair is refused, not re-ordered, and so
-is a mixture of data and reduction loops.
+Legal for adjacent loops that are all data loops or all reduction loops; they are fused in the
+order of the nest, however they are given. One loop is returned as it is, and no loop gives a new
+outermost one that runs once: code for any number of dimensions may call ``fuse(*axes)``.
+In TVM and Halide ``fuse``. Unlike classic TVM, a mixture of data and reduction loops is refused.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from dlcompiler.schedule.primitives.base import (
     require_loops,
     require_plain,
 )
-from dlcompiler.schedule.state import Fuse, StageState, State, same_axes, unique_name
+from dlcompiler.schedule.state import Fuse, Singleton, StageState, State, same_axes, unique_name
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 
 MAX_NAME = 80
@@ -40,13 +41,16 @@ def check(state: State, stage: StageState, *, axes: Any) -> Verdict:
     require_loops(stage)
     for axis in axes:
         require_leaf(state, stage, axis)
+    if len(axes) < 2:
+        return LEGAL
+    for axis in axes:
         require_plain(stage, axis)
     require_distinct(stage, axes)
-    first = stage.position(axes[0])
-    if not same_axes(stage.leaves[first : first + len(axes)], axes):
+    first = min(stage.position(axis) for axis in axes)
+    if not same_axes(stage.leaves[first : first + len(axes)], _in_order(stage, axes)):
         return Illegal(
             "structural",
-            "the loops are not adjacent in this order",
+            "the loops are not adjacent",
             got=", ".join(stage.paths[axis] for axis in axes),
             hint=f"the loops are: {leaf_names(stage)}; reorder them first",
         )
@@ -64,8 +68,10 @@ def apply(
     state: State, stage: StageState, making: Making, *, axes: tuple[Axis, ...]
 ) -> tuple[State, Axis]:
     """Return the next state and the fused axis."""
-    fused = axes[0]
-    for inner in axes[1:]:
+    if not axes:
+        return _with_singleton(state, stage, making)
+    fused, *rest = _in_order(stage, axes)
+    for inner in rest:
         path = f"{stage.paths[fused].removesuffix('.fused')}.{stage.paths[inner]}.fused"
         if len(path) > MAX_NAME:  # names of fused halves would double with each split and fuse
             path = "fused"
@@ -79,6 +85,23 @@ def apply(
         )
         fused = axis
     return state.with_stage(stage, making.state_id), fused
+
+
+def _in_order(stage: StageState, axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
+    return tuple(sorted(axes, key=stage.position))
+
+
+def _with_singleton(state: State, stage: StageState, making: Making) -> tuple[State, Axis]:
+    """Return the next state and a new outermost loop that runs once."""
+    path = unique_name("singleton", stage.paths.values())
+    axis = making.axis(path, 1, "data")
+    stage = replace(
+        stage,
+        leaves=(axis, *stage.leaves),
+        relations=(*stage.relations, Singleton(axis)),
+        paths={**stage.paths, axis: path},
+    )
+    return state.with_stage(stage, making.state_id), axis
 
 
 FUSE = Primitive("fuse", {"axes": "axes"}, check, apply)

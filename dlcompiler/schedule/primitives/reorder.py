@@ -6,9 +6,10 @@
         for k in range(16):                 for j in range(4):
             C[j] += A[j, k]                     C[j] += A[j, k]
 
-The loops given take each other's places; all others stay. Legal for any loops of one stage: data
-iterations are independent, and reductions are commutative; a reducer of one's own for which
-that is found to be wrong keeps the order of its loops. In TVM and Halide ``reorder``.
+The loops given take each other's places; all others stay, and so does a single one. Legal for any
+loops of one stage: data iterations are independent, and reductions are commutative; a reducer of
+one's own for which that is found to be wrong keeps the order of its loops. In TVM and Halide
+``reorder``.
 """
 
 from __future__ import annotations
