@@ -94,7 +94,7 @@ class Stage(Handle):
             self._apply("reorder", axes=_flat(axes))
 
     def _is_one_loop(self, axes: tuple[Any, ...]) -> bool:
-        return len(axes) == 1 and axes[0] in self.state.leaves
+        return len(axes) == 1 and self.state.has_leaf(axes[0])
 
     def tile(
         self, x_parent: Axis, y_parent: Axis, x_factor: int, y_factor: int
