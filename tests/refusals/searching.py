@@ -21,6 +21,7 @@ from tests.refusals.forcing import NotForced, force
 
 EXTENTS = (2, 3, 4, 5, 7)
 """Of a loop that runs once or never, nothing can go wrong; splits make them all the same."""
+OF_LOOPS = ("parallel", "vectorize", "reorder", "rfactor")
 STEPS = 8
 AT_EACH_STATE = 2
 
@@ -92,7 +93,7 @@ def _shown(case: Case, schedule: Schedule, move: Move) -> str | None:
 
     None as well for a loop that runs once: refused for what it is on other sizes.
     """
-    if move.primitive in ("parallel", "vectorize") and _runs_once(schedule, move):
+    if move.primitive in OF_LOOPS and _runs_once(schedule, move):
         return None
     sample = {domain.parameter: (domain.suggested or (2,))[0] for domain in move.domains}
     try:
@@ -103,7 +104,8 @@ def _shown(case: Case, schedule: Schedule, move: Move) -> str | None:
 
 
 def _runs_once(schedule: Schedule, move: Move) -> bool:
-    if not has_bounds(schedule.state):
-        return move.args["axis"].static_extent <= 1
-    extent = infer_bounds(schedule.state).stages[move.stage].extents[move.args["axis"]]
-    return isinstance(extent, int) and extent <= 1
+    axes = move.args["axes"] if "axes" in move.args else (move.args["axis"],)
+    known = {}
+    if has_bounds(schedule.state):
+        known = infer_bounds(schedule.state).stages[move.stage].extents
+    return any(known.get(axis, axis.extent) in (0, 1) for axis in axes)
