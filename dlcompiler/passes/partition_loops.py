@@ -67,8 +67,12 @@ from dlcompiler.ir.rewrite import Node, children
 from dlcompiler.passes.base import push_origin, statements
 from dlcompiler.passes.simplify import simplify
 
-MAX_GROWTH = 8
-"""How many times as large as before a program may become; [1]."""
+MAX_GROWTH = 4
+"""How many times as large as before a program may become; [1].
+
+Measured on AVX2: a tiled product of 333³ takes 8.0 ms whole, 2.0 ms at 2, 1.2 ms at 3 and above; a
+tiled convolution 0.39 ms up to 3, 0.23 ms at 4 and above.
+"""
 
 HINT = "loop_partition_hint"
 TRUE = Const(True, "bool")

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from dlcompiler.ir import For, PrimFunc, walk
 from dlcompiler.ir.stmt import Allocate
+from dlcompiler.passes import storage_bytes
 
 
 @dataclass(frozen=True)
@@ -48,5 +49,7 @@ def _effect(change: Change) -> str:
         loops = sum(isinstance(node, For) for node in nodes)
         buffers = sum(isinstance(node, Allocate) for node in nodes)
         return f"created {loops} loops, {buffers} buffers"
+    if saved := storage_bytes(change.before) - storage_bytes(change.after):
+        return f"{-saved:+,} bytes of buffers"
     difference = len(nodes) - sum(1 for _ in walk(change.before.body))
     return f"{difference:+} nodes" if difference else "rewritten"

@@ -7,6 +7,7 @@ import pytest
 
 from dlcompiler.ir import Allocate, rewrite
 from dlcompiler.passes import flatten_storage, storage_bytes, storage_rewrite
+from dlcompiler.pipeline.observers import Change, describe
 from tests.passes.examples import after, keeps_results, shows
 from tests.passes.reading import read
 
@@ -164,3 +165,9 @@ def main(A: float32[4, 16], C: float32[4, 16]):
 def test_results_stay_on_random_schedules():
     assert keeps_results(share, range(400, 480))
     assert keeps_results(flatten_storage, range(400, 412))
+
+
+def test_observers_tell_the_bytes_saved():
+    before = read(chain("B[i]*3.0"))
+    change = Change(2, "storage rewrite", before, share(before), 0.0)
+    assert "-256 bytes of buffers" in describe(change)
