@@ -8,6 +8,7 @@
     s = te.create_schedule(C.op)       # how to compute C
     dlc.lower(s, [A, B, C])            # its loop nest
     kernel = dlc.build(s, [A, B, C])   # its machine code
+    dlc.races(s)                       # may its loops run in any order?
     dlc.verify(s, [A, B, C])           # is it right?
     dlc.measure(kernel)                # is it fast?
 """
