@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from typing import Any
 
 from dlcompiler.errors import ScheduleError
-from dlcompiler.ir import Axis
+from dlcompiler.ir import Axis, Const
 from dlcompiler.schedule.primitives import REGISTRY, Primitive, primitive
 from dlcompiler.schedule.state import State
 from dlcompiler.schedule.verdict import Illegal
@@ -33,6 +34,22 @@ def known_primitive(operation: str, name: str) -> Primitive:
     if name in REGISTRY:
         return primitive(name)
     raise ScheduleError(operation, "no such primitive", expected=", ".join(sorted(REGISTRY)))
+
+
+def plain_arguments(item: Primitive, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments with numbers in place of what stands for one: a constant, a knob's value."""
+    return {
+        name: _plain(value) if item.parameters.get(name) == "int" else value
+        for name, value in args.items()
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Const):
+        return value.value
+    if hasattr(value, "__index__") and not isinstance(value, bool):
+        return operator.index(value)
+    return value
 
 
 def wrong_arguments(item: Primitive, state: State, args: Mapping[str, Any]) -> Illegal | None:

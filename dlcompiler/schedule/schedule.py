@@ -16,6 +16,7 @@ from dlcompiler.schedule.arguments import (
     has_axis,
     known_primitive,
     operation_title,
+    plain_arguments,
     refusal,
     wrong_arguments,
 )
@@ -285,6 +286,7 @@ class Schedule(Handle):
                 expected=", ".join(stage.name for stage in self.state.stages),
             )
         current = self.state.stage(stage)
+        args = plain_arguments(item, args)
         for refused in (wrong_arguments(item, self.state, args), self._foreign(args)):
             if refused is not None:  # `Illegal` is falsy
                 return Attempt(refused)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dlcompiler import te
 from dlcompiler.schedule import create_schedule
 
 
@@ -222,3 +223,16 @@ def test_refuses_more_loops_than_passes_can_walk(matmul, refusal):
         "C would be computed inside 101 loops\n"
         "  hint      fuse loops or attach it further out; at most 100 loops"
     )
+
+
+class Knob:
+    """Something that stands for a number, as the value of a knob."""
+
+    def __index__(self):
+        return 3
+
+
+@pytest.mark.parametrize("factor", [3, 3.0, np.int64(3), te.const(3), Knob()])
+def test_whatever_stands_for_a_whole_number_is_a_factor(matmul, factor):
+    matmul.s[matmul.C].split(matmul.j, factor)
+    assert matmul.s.trace.steps[0].args == {"axis": "j", "factor": 3}
