@@ -55,8 +55,8 @@ def run(folder: Path, *, seconds: float, most: int, template: str | None = None)
     with _locked(folder):
         state, first = _read(folder), time.monotonic()
         state.runs += 1
-        start, failed, shown, saved = state.next_seed, 0, first, first
         _count_crash(folder, state)
+        start, failed, shown, saved = state.next_seed, 0, first, first
         with contextlib.suppress(KeyboardInterrupt), (folder / "current").open("w") as current:
             while time.monotonic() - first < seconds and state.next_seed - start < most:
                 current.seek(0)
