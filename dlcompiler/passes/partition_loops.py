@@ -292,11 +292,12 @@ class _Partitioner:
         """Tell whether a bound holds anywhere, and elsewhere only in few iterations or never."""
         if loop.kind == "parallel" and bound.loss == 0:
             return False  # its own condition is as good
-        start, stop = self.ends(loop, [bound])
-        count = _difference(stop, start)
+        end = bound.low if bound.high is None else bound.high
         extent = _difference(loop.extent, ZERO)
-        if count is None or extent is None:
+        if extent is None or not isinstance(end, Const):
             return bound.loss <= 1
+        start, stop = self.ends(loop, [bound])
+        count = _difference(stop, start) or 0
         return count > 0 and (bound.loss == 0 or 2 * count >= extent)
 
     def is_worth(self, loop: For, start: Expr, stop: Expr, bounds: list[_Bound]) -> bool:
