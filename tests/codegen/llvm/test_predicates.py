@@ -1,8 +1,5 @@
 """Predicated loads and stores: lanes that are off touch no memory, whatever their indices are."""
 
-import ctypes
-import mmap
-
 import numpy as np
 import pytest
 
@@ -24,29 +21,11 @@ from dlcompiler.ir import (
     index_const,
 )
 from dlcompiler.simulate import interpret
+from tests.guard_pages import guarded_array
 
 I = Var("i")  # noqa: E741
 FAR = 2**40
 DTYPES = ("bool", "int8", "uint16", "float16", "int32", "float32", "float64")
-
-
-@pytest.fixture
-def guarded():
-    """Return arrays that end where a page ends, and nothing may be touched after it."""
-    page, kept = mmap.PAGESIZE, []
-
-    def array(count, dtype, *, at_end=True):
-        region = mmap.mmap(-1, 3 * page)
-        kept.append(region)
-        view = np.frombuffer(region, "uint8")
-        size = count * np.dtype(dtype).itemsize
-        libc = ctypes.CDLL(None, use_errno=True)
-        for start in (0, 2 * page):
-            assert libc.mprotect(ctypes.c_void_p(view.ctypes.data + start), page, 0) == 0
-        begin = 2 * page - size if at_end else page
-        return view[begin : begin + size].view(dtype)
-
-    return array
 
 
 def _copy(indices, inside, a, y, lanes, steps):
@@ -56,21 +35,21 @@ def _copy(indices, inside, a, y, lanes, steps):
 
 @pytest.mark.parametrize("lanes", [1, 4, 7, 16])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_tail_touches_nothing_beyond_the_end(build, guarded, dtype, lanes):
+def test_a_tail_touches_nothing_beyond_the_end(build, dtype, lanes):
     n = 13
     a, y = Buffer("A", (n,), dtype), Buffer("Y", (n,), dtype)
     index = I if lanes == 1 else Ramp(I * lanes, index_const(1), lanes)
     limit = index_const(n) if lanes == 1 else Broadcast(index_const(n), lanes)
     kernel = build(_copy(index, Compare("lt", index, limit), a, y, lanes, -(-n // lanes)))
     kind = dtypes.to_numpy(dtype)
-    source, result = guarded(n, kind), guarded(n, kind)
+    source, result = guarded_array(n, kind), guarded_array(n, kind)
     source[:] = np.arange(n).astype(kind)
     kernel(source, result)
     np.testing.assert_array_equal(result, source)
 
 
 @pytest.mark.parametrize("lanes", [4, 8])
-def test_a_start_touches_nothing_before_it(build, guarded, lanes):
+def test_a_start_touches_nothing_before_it(build, lanes):
     """Lanes below 0 are off: A[i - 3] of the first vector begins in the page before."""
     n = 16
     a, y = Buffer("A", (n,), "float32"), Buffer("Y", (n,), "float32")
@@ -78,7 +57,7 @@ def test_a_start_touches_nothing_before_it(build, guarded, lanes):
     inside = Compare("ge", index, Broadcast(index_const(0), lanes))
     body = Store(y, (Ramp(I * lanes, index_const(1), lanes),), Load(a, (index,), inside))
     kernel = build(PrimFunc("f", (a, y), (y,), For(I, index_const(n // lanes), "serial", body)))
-    source, result = guarded(n, "float32", at_end=False), np.full(n, 7, "float32")
+    source, result = guarded_array(n, "float32", at_end=False), np.full(n, 7, "float32")
     source[:] = np.arange(1, n + 1)
     kernel(source, result)
     np.testing.assert_array_equal(result, [0, 0, 0, *range(1, n - 2)])
