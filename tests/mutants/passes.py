@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dlcompiler.arith import Interval
 from dlcompiler.ir import For, If, Ramp, binary, index_const, substitute
 from dlcompiler.passes.simplify import NOTHING
@@ -153,13 +155,7 @@ def rounds_dropped(patch: Patch) -> None:
 
         def rule(node):
             if isinstance(node, For) and node.var.name.endswith(".round"):
-                return For(
-                    node.var,
-                    index_const(max(int(node.extent.value) - 1, 1)),
-                    node.kind,
-                    node.body,
-                    node.origin,
-                )
+                return replace(node, extent=node.extent - 1)
             return node
 
         return result.with_body(rewrite(result.body, rule))
