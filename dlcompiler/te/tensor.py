@@ -69,18 +69,24 @@ class Tensor(Elementwise):
         """Which output of its operation it is."""
         return next(n for n, output in enumerate(self.op.outputs) if output is self)
 
-    def __getitem__(self, indices: Any) -> Expr:
+    def __getitem__(self, indices: Any) -> Any:
         items = indices if isinstance(indices, tuple) else (indices,)
-        if len(items) != len(self.shape):
-            raise ExpressionError(
-                f"index {self.name}",
-                "wrong number of indices",
-                got=f"{len(items)}: {self.name}[{', '.join(map(_shown, items))}]",
-                expected=f"{len(self.shape)}, one for each dimension of {self.shape}",
-            )
-        return TensorLoad(self, tuple(self._index(item, n) for n, item in enumerate(items)))
+        if len(items) > len(self.shape) or (self.shape and not items):
+            raise self._wrong_count(items)
+        places = tuple(self._index(item, n) for n, item in enumerate(items))
+        if len(items) < len(self.shape):
+            return TensorSlice(self, items)
+        return TensorLoad(self, places)
 
-    def __call__(self, *indices: Any) -> Expr:
+    def _wrong_count(self, items: tuple[Any, ...]) -> ExpressionError:
+        return ExpressionError(
+            f"index {self.name}",
+            "wrong number of indices",
+            got=f"{len(items)}: {self.name}[{', '.join(map(_shown, items))}]",
+            expected=f"{len(self.shape)}, one for each dimension of {self.shape}",
+        )
+
+    def __call__(self, *indices: Any) -> Any:
         """Return an element; classic code writes ``A(i, j)`` too."""
         return self[indices]
 
@@ -119,6 +125,29 @@ class Tensor(Elementwise):
 
     def _repr_html_(self) -> str:
         return render("tensor", self)
+
+
+class TensorSlice(Operators):
+    """A tensor of which some indices are given: ``A[i]``, so that ``A[i][j]`` is an element."""
+
+    __slots__ = ("indices", "tensor")
+
+    def __init__(self, tensor: Tensor, indices: tuple[Any, ...]) -> None:
+        self.tensor = tensor
+        self.indices = indices
+
+    def __getitem__(self, indices: Any) -> Any:
+        more = indices if isinstance(indices, tuple) else (indices,)
+        return self.tensor[(*self.indices, *more)]
+
+    def __iter__(self) -> Any:
+        return iter(self.tensor)
+
+    def __as_expr__(self) -> Expr:
+        raise self.tensor._wrong_count(self.indices)
+
+    def __repr__(self) -> str:
+        return f"{self.tensor.name}[{', '.join(map(_shown, self.indices))}]"
 
 
 class PlaceholderOp:

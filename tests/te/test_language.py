@@ -160,12 +160,18 @@ def test_a_deep_expression_is_refused():
 
 # -- indexing -------------------------------------------------------------------------------------
 
+
+def test_indices_may_come_one_by_one():
+    B = te.compute((4, 8), lambda i, j: A[i][j] + A(i)[j], name="B")
+    assert str(B.op.body) == "A[i, j] + A[i, j]"
+
+
 i, j = Axis("i", 4, "data"), Axis("j", 8, "data")
 
 INDEX_REFUSALS = {
     "index A: wrong number of indices\n"
     "  got       1: A[3]\n"
-    "  expected  2, one for each dimension of (4, 8)": lambda: A[3],
+    "  expected  2, one for each dimension of (4, 8)": lambda: A[3] + 1,
     "index A: wrong number of indices\n"
     "  got       0: A[]\n"
     "  expected  2, one for each dimension of (4, 8)": lambda: A[()],
