@@ -13,7 +13,7 @@ from dlcompiler.codegen import emit
 from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.ir import PrimFunc, structural_equal
 from dlcompiler.passes import storage_rewrite
-from dlcompiler.pipeline import PASSES, Kernel, build, lower
+from dlcompiler.pipeline import EXTRA_PASSES, PASSES, Kernel, build, lower
 from dlcompiler.runtime.llvm import Options, compile_ir
 from dlcompiler.schedule import Schedule, Step, Trace, create_schedule
 from dlcompiler.schedule.state import AtRoot
@@ -36,10 +36,14 @@ MAX_SYMBOLIC_MOVES = 6
 THOROUGH = 0.25
 """Share of the cases whose trace is checked, and that are compiled as users' kernels are."""
 SHARING = partial(storage_rewrite, min_bytes=0)
-EAGER = tuple(
-    replace(item, run=SHARING) if item.run is storage_rewrite else item for item in PASSES["cpu"]
+EAGER = (
+    *(
+        replace(item, run=SHARING) if item.run is storage_rewrite else item
+        for item in PASSES["cpu"]
+    ),
+    *EXTRA_PASSES.values(),
 )
-"""The passes of users' kernels, but that small buffers share memory, too: those here are small."""
+"""The passes of users' kernels and those on request; small buffers share memory, too."""
 LIMITS = ("the copies of its body are too many", "it cannot be filled one iteration ahead")
 """Refusals of `lower` that a legal schedule may meet: they depend on sizes and on later steps."""
 UNKNOWN = "could not be shown to be independent"
