@@ -69,6 +69,11 @@ class RemoteKernel:
         self.params = params
         self.target = target
         self.threads = threads
+        if source.messages:
+            raise MeasurementError(
+                f"run {source.symbol} in a worker", "it was built with assertions",
+                hint="call it here, or build it without instrument=",
+            )  # fmt: skip
         self.worker = worker or shared_worker()
         self._loaded: tuple[int, int] | None = None
         """Process generation and handle."""
@@ -78,12 +83,8 @@ class RemoteKernel:
         kernel: Kernel, *, threads: int | None = None, worker: Worker | None = None
     ) -> RemoteKernel:
         """Return a kernel that was built here as one that runs in a worker."""
-        if kernel.messages:
-            raise MeasurementError(
-                f"run {kernel.name} in a worker", "it was built with assertions",
-                hint="call it here, or build it without instrument=",
-            )  # fmt: skip
-        source = Source(kernel.source, "llvm", kernel.symbol, kernel.uses_threads, ())
+        threaded, messages = kernel.uses_threads, kernel.messages
+        source = Source(kernel.source, "llvm", kernel.symbol, threaded, (), messages)
         return RemoteKernel(
             source,
             kernel.params,

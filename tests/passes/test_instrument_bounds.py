@@ -7,7 +7,8 @@ import pytest
 
 from dlcompiler import te
 from dlcompiler.codegen import emit
-from dlcompiler.errors import ProgramError, ScheduleError
+from dlcompiler.errors import MeasurementError, ProgramError, ScheduleError
+from dlcompiler.measurement import RemoteKernel
 from dlcompiler.passes import instrument_bounds
 from dlcompiler.pipeline import build, lower
 from dlcompiler.pipeline.build import parameters
@@ -167,6 +168,8 @@ def test_build_with_the_instrument():
     kernel(data, result)
     assert (result == data + 1).all()
     assert not build(s, [a, c]).messages
+    with pytest.raises(MeasurementError, match="it was built with assertions"):
+        RemoteKernel.of(kernel)
     with pytest.raises(ScheduleError) as caught:
         lower(s, [a, c], instrument="heat")
     assert str(caught.value) == (
