@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Mapping
 
 from dlcompiler.arith.affine import Affine
 from dlcompiler.arith.bounds import bounds_of_operation
 from dlcompiler.arith.data import FALSE, TRUE, rewritten
 from dlcompiler.arith.division import divide, joined, truncated
-from dlcompiler.arith.elimination import bound, is_negative
+from dlcompiler.arith.elimination import bound, index_vars, is_negative
 from dlcompiler.arith.interval import EVERYTHING, NATURAL, Interval
 from dlcompiler.arith.laws import law, x, y
 from dlcompiler.arith.sampling import Samples
@@ -267,7 +267,7 @@ class Analyzer:
         """
         if not self.extents:
             return self
-        loops = {var for form in forms for var in _index_vars(form) if var in self.extents}
+        loops = {var for form in forms for var in index_vars(form) if var in self.extents}
         positive = frozenset(symbol for loop in loops for symbol in self._symbols_of(loop))
         if not positive:
             return self
@@ -330,14 +330,3 @@ def is_same_sum(a: Expr, b: Expr) -> bool:
             case _:
                 return False
     return True
-
-
-def _index_vars(form: Affine) -> Iterator[Var]:
-    """Yield the variables of the arithmetic; reductions and loads are not looked into."""
-    parts = [part for term in form.terms.values() for part in term.parts]
-    while parts:
-        match parts.pop():
-            case Var() as var:
-                yield var
-            case Binary(_, a, b):
-                parts += (a, b)

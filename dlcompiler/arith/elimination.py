@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from dlcompiler.arith.affine import Affine, Term
+from dlcompiler.arith.affine import Affine, Term, atom_key
 from dlcompiler.arith.laws import c, d, k, law, x, y
 from dlcompiler.ir import (
     Binary,
@@ -34,7 +34,7 @@ MAX_STEPS = 24
 
 def is_negative(form: Affine, analyzer: Analyzer) -> bool:
     """Tell whether `form` is proved to be below 0 for all values of its variables."""
-    return _Proof(analyzer).is_negative(form)
+    return _Proof(analyzer, _running(form, analyzer)).is_negative(form)
 
 
 def bound(form: Affine, over: Collection[Var], analyzer: Analyzer, sign: Sign) -> Affine | None:
@@ -46,7 +46,7 @@ def bound(form: Affine, over: Collection[Var], analyzer: Analyzer, sign: Sign) -
         It has none of the variables. None when some variable has no end, or `form` neither only
         grows nor only falls with it.
     """
-    proof = _Proof(analyzer)
+    proof = _Proof(analyzer, ())
     for _ in range(MAX_STEPS):
         left = [var for var in proof.variables(form) if var in over]
         if not left:
@@ -62,8 +62,9 @@ def bound(form: Affine, over: Collection[Var], analyzer: Analyzer, sign: Sign) -
 class _Proof:
     """One attempt to show that a form is negative."""
 
-    def __init__(self, analyzer: Analyzer) -> None:
+    def __init__(self, analyzer: Analyzer, running: Collection[Var]) -> None:
         self.analyzer = analyzer
+        self.running = running
         self.steps = MAX_STEPS
 
     def is_negative(self, form: Affine) -> bool:
@@ -214,15 +215,34 @@ class _Proof:
         binary("max", x, y) >= x,
     )
     def choices(self, form: Affine, term: Term, part: Binary) -> Iterator[tuple[Affine, ...]]:
-        """Take one side of a minimum or maximum: either, or both in turn."""
+        """Take one side of a minimum or maximum: either, or both in turn.
+
+        A side is out of the question with which a loop that runs would not.
+        """
         factor = term.without(part)
-        rest = form.plus(factor.product(Affine.of_atom(part)), -1)
-        cases = [rest.plus(factor.product(self.analyzer.affine(side))) for side in (part.a, part.b)]
+        sides = [side for side in (part.a, part.b) if not self.stops_a_loop(part, side)]
+        cases = [_replaced(form, part, factor, self.analyzer.affine(side)) for side in sides]
+        if len(cases) < 2:
+            yield tuple(cases)
+            return
         sign = self.sign(factor)
         if sign is not None and (sign > 0) == (part.op == "min"):
             yield from ((case,) for case in cases)
         else:
             yield tuple(cases)
+
+    def stops_a_loop(self, part: Binary, side: Expr) -> bool:
+        """Tell whether an extent is 0 or less where a minimum or maximum in it is this side."""
+        value = self.analyzer.affine(side)
+        key = atom_key(part)
+        for loop in self.running:
+            extent = self.analyzer.affine(self.analyzer.extents[loop])
+            term = extent.terms.get(key)
+            if term is not None:
+                factor = Affine.of_constant(term.factor)
+                if self.analyzer.bounds(_replaced(extent, part, factor, value)).high <= 0:
+                    return True
+        return False
 
     @law(x // d - y // d <= (k + d - 1) // d, when=(x - y <= k, d > 0))
     def without_equal_divisors(self, form: Affine) -> Iterator[tuple[Affine, ...]]:
@@ -275,6 +295,34 @@ RULES = (
     _Proof.without_equal_divisors,
     _Proof.without_divisions,
 )
+
+
+def _running(form: Affine, analyzer: Analyzer) -> list[Var]:
+    """Return the loops that run where a form has a value, those around them included."""
+    found = dict.fromkeys(var for var in index_vars(form) if var in analyzer.extents)
+    left = list(found)
+    while left:
+        extent = analyzer.extents[left.pop()]
+        new = [v for v in analyzer.vars_of(extent) if v in analyzer.extents and v not in found]
+        found.update(dict.fromkeys(new))
+        left += new
+    return list(found)
+
+
+def index_vars(form: Affine) -> Iterator[Var]:
+    """Yield the variables of the arithmetic; reductions and loads are not looked into."""
+    parts = [part for term in form.terms.values() for part in term.parts]
+    while parts:
+        match parts.pop():
+            case Var() as var:
+                yield var
+            case Binary(_, a, b):
+                parts += (a, b)
+
+
+def _replaced(form: Affine, part: Expr, factor: Affine, value: Affine) -> Affine:
+    """Return a form with ``factor * value`` in place of ``factor * part``."""
+    return form.plus(factor.product(Affine.of_atom(part).plus(value, -1)), -1)
 
 
 def _times(a: int, b: int | None) -> int | None:

@@ -125,7 +125,9 @@ def whole_and_divisor(rng: random.Random, extents: dict[Var, Expr]) -> tuple[Exp
     """Make a sum of multiples of a divisor and a rest, which may stay below it, or nearly."""
     divisor = rng.choice((n, m, index_const(4), n + 1, n * m, extents[i], extents[j]))
     multiple = rng.choice((i, j, n, m, index_const(1), index_const(-1)))
-    rest = rng.choice((i, j, k, n, m, index_const(0), i - 1, divisor - 1, j - divisor, i + k))
+    rest = rng.choice(
+        (i, j, k, n, m, REST, j + REST, index_const(0), i - 1, divisor - 1, j - divisor, i + k)
+    )
     return multiple * divisor + rest, divisor
 
 
@@ -168,7 +170,8 @@ EXTENTS = (
     n, m, n * m, n + m - 1, (n + 3) // 4, n // 4, n - 2, binary("min", n, 3), n * n * 4,
     binary("max", n - m, 0), (n + 1) // 2 * 2, n * 4, (n * m + 7) // 8, index_const(6),
 )  # fmt: skip
-INNER_EXTENTS = (i, i + 1, n - i, binary("min", index_const(4), n - i * 4), n - i * 2)
+REST = binary("min", 4, n - i * 4)
+INNER_EXTENTS = (i, i + 1, n - i, REST, 4 - REST, n - i * 2)
 
 
 def index_expr(rng: random.Random, variables: tuple[Var, ...], depth: int) -> Expr:
@@ -287,6 +290,8 @@ def tight(rng: random.Random, ranges: dict[Var, Interval], extents: dict[Var, Ex
         value = value + var * factor
         end = end + (last[var] * factor if factor > 0 else 0)
     if rng.random() < 0.2:
+        value, end = i * 4 + j + rng.choice((REST, index_const(0))), n + rng.choice((-1, 0, 1))
+    elif rng.random() < 0.2:
         value, end = i * extents[j] + j, extents[i] * extents[j] + rng.choice((-2, -1, 0))
     divisor = rng.choice((index_const(2), index_const(4), m, extents[j]))
     match rng.randrange(5):

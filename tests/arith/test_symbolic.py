@@ -135,6 +135,10 @@ PROVED = [
     ({i: n}, i // 4 < ceildiv(n, 4)),
     ({i: n}, (i + 3) // 4 <= ceildiv(n, 4)),
     ({i: n - 2}, i + 2 < n),
+    (
+        {i: ceildiv(n, 32), j: 32 - binary("min", 32, n - i * 32)},
+        i * 32 + j + binary("min", 32, n - i * 32) >= n,
+    ),
     ({}, n * m >= 0),
     ({}, n // 32 * 32 <= n),
     ({}, ceildiv(n, 32) * 32 >= n),
