@@ -51,6 +51,8 @@ def replayed(
         expression = random_expression(random.Random(0), case.expression.template, choices)
         case = replace(case, expression=expression)
     if steps is not None:
+        if max(steps, default=0) >= max(len(case.steps), 1):
+            raise SystemExit(f"seed {seed} has {len(case.steps)} steps now: the cases have changed")
         case = replace(case, steps=tuple(case.steps[n] for n in steps))
     return case
 
