@@ -24,7 +24,8 @@ class DLCompilerError(Exception):
     operation : str
         What was being done, as the user wrote it: ``"vectorize C.k"``.
     problem : str
-        What is wrong, in one line without a full stop.
+        What is wrong, in one line without a full stop. Without it, `operation` is the whole text,
+        as in errors that users raise.
     got, expected, because, hint, excerpt : str, optional
         The parts below the first line; a part that is ``None`` is not printed.
 
@@ -38,7 +39,7 @@ class DLCompilerError(Exception):
     def __init__(
         self,
         operation: str,
-        problem: str,
+        problem: str = "",
         *,
         got: object = None,
         expected: object = None,
@@ -66,7 +67,7 @@ class DLCompilerError(Exception):
         yield "excerpt", self.excerpt
 
     def __str__(self) -> str:
-        lines = [f"{self.operation}: {self.problem}"]
+        lines = [f"{self.operation}: {self.problem}" if self.problem else self.operation]
         lines += [_line(label, value) for label, value in self.parts() if value is not None]
         return "\n".join(lines)
 

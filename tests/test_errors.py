@@ -113,3 +113,7 @@ def test_the_hierarchy():
 )
 def test_an_error_survives_a_copy(error, duplicate):
     assert str(duplicate(error)) == str(error)
+
+
+def test_a_text_alone_is_the_whole_message():
+    assert str(UserError("give it a name")) == "give it a name"
