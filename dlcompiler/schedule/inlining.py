@@ -85,9 +85,22 @@ def loads_of(parts: Bodies) -> tuple[TensorLoad, ...]:
 
 def consumers(state: State, producer: StageState) -> tuple[StageState, ...]:
     """Return the stages with loops that read `producer`, directly or through inlined stages."""
-    made = set(producer.tensors)
-    result = []
-    for name, parts in bodies(state).items():
-        if any(load.tensor in made for load in loads_of(parts)):
-            result.append(state.stage(name))
-    return tuple(result)
+    readers = state.cache.get("readers")
+    if readers is None:
+        readers = _readers(state)
+        state.cache["readers"] = readers
+    found: dict[StageState, None] = {}
+    for tensor in producer.tensors:
+        found.update(dict.fromkeys(readers.get(tensor, ())))
+    return tuple(found)
+
+
+def _readers(state: State) -> dict[Tensor, list[StageState]]:
+    """Return the stages with loops that read each tensor."""
+    result: dict[Tensor, list[StageState]] = {}
+    own = bodies(state)
+    for stage in state.stages:
+        loads = loads_of(own[stage.name]) if stage.name in own else ()
+        for tensor in dict.fromkeys(load.tensor for load in loads):
+            result.setdefault(tensor, []).append(stage)  # type: ignore[arg-type]
+    return result

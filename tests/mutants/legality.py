@@ -123,3 +123,18 @@ def started_outside(patch: Patch) -> None:
 def any_order_allowed(patch: Patch) -> None:
     """Reductions that mind their order may be reordered."""
     patch.function("schedule.reducers:require_any_order", lambda original, *args, **options: None)
+
+
+@LEGALITY("schedule/relations.py")
+def padding_of_layouts_read(patch: Patch) -> None:
+    """Splits that do not divide guard nothing in caches and partial results."""
+    patch.function("schedule.relations:guards", lambda original, relations, values: [])
+
+
+@LEGALITY("schedule/relayout.py")
+def padding_computed(patch: Patch) -> None:
+    """A layout computes its padding, too, and reads outside for it."""
+    patch.function(
+        "schedule.relayout:relaid_bodies",
+        lambda original, op, values, condition: original(op, values, None),
+    )
