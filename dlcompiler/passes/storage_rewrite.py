@@ -346,9 +346,9 @@ def _rewritten(body: Stmt, slots: list[_Slot]) -> Stmt:
         return node
 
     moved = _move_allocations(body, gone, around)
-    return (
-        rewrite(with_flat_accesses(moved, flat), rule) if same else with_flat_accesses(moved, flat)
-    )
+    if flat:
+        moved = with_flat_accesses(moved, flat)
+    return rewrite(moved, rule) if same else moved
 
 
 def _layout(buffer: Buffer) -> object:
