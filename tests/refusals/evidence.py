@@ -16,7 +16,7 @@ from dlcompiler.simulate import interpret
 from dlcompiler.te import Tensor
 from tests.fuzz.checks import MAX_STEPS, Case, Oracle, Wrong
 
-DATA = range(1, 9)
+DATA = range(1, 61)
 """Seeds of the inputs that are tried."""
 
 
