@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TypeAlias
 
-from dlcompiler.ir import Binary, Expr, Var, binary, index_const, structural_key
+from dlcompiler.ir import Binary, Const, Expr, Var, binary, index_const, structural_key
 
 AtomKey: TypeAlias = Hashable
 ZERO = index_const(0)
@@ -162,6 +162,28 @@ class Affine:
         if self.constant < 0:
             return binary("sub", result, index_const(-self.constant))
         return result
+
+
+def is_same_sum(a: Expr, b: Expr) -> bool:
+    """Tell whether two expressions are equal, looking only into index arithmetic.
+
+    The affine form is built anew each time; all else is the same object when it did not change.
+    """
+    pairs = [(a, b)]
+    seen = set()
+    while pairs:
+        a, b = pairs.pop()
+        if a is b or (id(a), id(b)) in seen:
+            continue
+        match a, b:
+            case Binary(op, x, y), Binary(other, u, v) if op == other and a.dtype == "index":
+                seen.add((id(a), id(b)))
+                pairs += ((x, u), (y, v))
+            case Const(x, "index"), Const(y, "index") if x == y:
+                pass
+            case _:
+                return False
+    return True
 
 
 def _times(a: Expr, b: Expr) -> Expr:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
 
-from dlcompiler.arith.affine import Affine
+from dlcompiler.arith.affine import Affine, is_same_sum
 from dlcompiler.arith.bounds import bounds_of_operation
 from dlcompiler.arith.data import FALSE, TRUE, rewritten
 from dlcompiler.arith.division import divide, joined, truncated
@@ -308,25 +308,3 @@ def bitwise(op: BinaryOp, a: Affine, b: Affine) -> Affine:
     if a.is_constant and b.is_constant:
         return Affine.of_constant(fold_index(op, a.constant, b.constant))
     return Affine.of_atom(Binary(op, a.to_expr(), b.to_expr()))
-
-
-def is_same_sum(a: Expr, b: Expr) -> bool:
-    """Tell whether two expressions are equal, looking only into index arithmetic.
-
-    The affine form is built anew each time; all else is the same object when it did not change.
-    """
-    pairs = [(a, b)]
-    seen = set()
-    while pairs:
-        a, b = pairs.pop()
-        if a is b or (id(a), id(b)) in seen:
-            continue
-        match a, b:
-            case Binary(op, x, y), Binary(other, u, v) if op == other and a.dtype == "index":
-                seen.add((id(a), id(b)))
-                pairs += ((x, u), (y, v))
-            case Const(x, "index"), Const(y, "index") if x == y:
-                pass
-            case _:
-                return False
-    return True
