@@ -315,7 +315,8 @@ def test_any_text_is_read_or_refused(text):
 PIECES = [
     "A[i, j]", "A[i, k]", "B[k]", "i", "j", "k", "0", "1.5", "+", "-", "*", "//", "(", ")", "<",
     " if ", " else ", " and ", " not ", "max(", "exp(", "sum(", ", ", "axis=k", ".x", "[", "]",
-    "'", "lambda: ", ":=", "=", "inf", "int8(", "True",
+    "'", "lambda: ", ":=", "=", "inf", "int8(", "True", "; ", "D[i, j] = ", "where=", "init=",
+    "prod(", "argmax(", "n", "C[i, j]", "n * i",
 ]  # fmt: skip
 
 
@@ -324,11 +325,14 @@ PIECES = [
 @example("=", ["A[i, j]", "+", "A[i, k]"])
 def test_any_pieces_are_read_or_refused(sign, pieces):
     try:
-        C = te.notation(f"C[i, j] {sign} {''.join(pieces)}", A=(3, 3), B=(3,), i=3, j=3, k=3)
+        C = te.notation(
+            f"C[i, j] {sign} {''.join(pieces)}", A=(3, 3), B=(3,), i=3, j=3, k=3, n="index"
+        )
     except ExpressionError as error:
         _ = str(error)
         return
-    assert C.shape == (3, 3)
+    for tensor in C if isinstance(C, tuple) else (C,):
+        assert tensor.shape == (3, 3)
 
 
 def test_nothing_of_the_language_is_reached_by_other_names():

@@ -39,7 +39,15 @@ class Mask:
 
     def any(self, w: Function) -> str:
         """Tell whether any lane is active."""
-        symbol = w.module.declare(f"llvm.vector.reduce.or.v{self.lanes}i1", "i1", self.type)
+        return self._reduced(w, "or")
+
+    def all(self, w: Function) -> str:
+        """Tell whether all lanes are active."""
+        return self._reduced(w, "and")
+
+    def _reduced(self, w: Function, operation: str) -> str:
+        name = f"llvm.vector.reduce.{operation}.v{self.lanes}i1"
+        symbol = w.module.declare(name, "i1", self.type)
         return w.pure(f"call i1 {symbol}({self.type} {self.operand})")
 
 
@@ -107,15 +115,38 @@ def _load_neighbours(
     w, type_ = addresses.w, memory_type(dtype)
     if mask is None:
         return _from_memory(w, _read(addresses, buffer, base, dtype), dtype)
+    if not _has_masks(buffer):
+        whole, part, end = w.name("whole"), w.name("part"), w.name("part.end")
+        w.branch(mask.all(w), whole, part)
+        w.open(whole)
+        value = _read(addresses, buffer, base, dtype)
+        w.jump(end)
+        w.open(part)
+        incoming = [(value, whole), (_masked_load(addresses, buffer, base, dtype, mask), w.block)]
+        w.jump(end)
+        return _from_memory(w, w.join(end, type_, incoming), dtype)
+    return _from_memory(w, _masked_load(addresses, buffer, base, dtype, mask), dtype)
+
+
+def _masked_load(addresses: Addresses, buffer: Buffer, base: Offset, dtype: str, mask: Mask) -> str:
+    w, type_ = addresses.w, memory_type(dtype)
     # An inactive lane may lie outside the buffer, and so may the first.
     address = addresses.pointer(buffer, base, in_bounds=False)
     suffix = intrinsic_suffix(_as_stored(dtype))
     symbol = w.module.declare(f"llvm.masked.load.{suffix}.p0", type_, f"ptr, {mask.type}, {type_}")
-    value = w.value(
+    return w.value(
         f"call {type_} {symbol}(ptr align {dtypes.bytes_of(buffer.dtype)} {address}, "
         f"{mask.type} {mask.operand}, {type_} zeroinitializer)"
     )
-    return _from_memory(w, value, dtype)
+
+
+def _has_masks(buffer: Buffer) -> bool:
+    """Tell whether machines load and store neighbours of this size under a mask.
+
+    They do not those of less than 32 bits: LLVM takes these one by one, with jumps, which is worth
+    avoiding where all lanes are active.
+    """
+    return dtypes.bytes_of(buffer.dtype) >= 4
 
 
 def _load_lanes(
@@ -148,8 +179,10 @@ def store(addresses: Addresses, node: Store, value: str, mask: Mask | None) -> N
     if found is not None and found[1] == 1:
         if mask is None:
             _write(addresses, buffer, found[0], vector_dtype, value)
-        else:
+        elif _has_masks(buffer):
             _write_neighbours(addresses, buffer, found[0], value, mask)
+        else:
+            _write_narrow(addresses, buffer, found[0], value, mask)
         return
     if found is not None:
         offsets = [found[0].plus(lane * found[1]) for lane in range(lanes)]
@@ -161,6 +194,21 @@ def store(addresses: Addresses, node: Store, value: str, mask: Mask | None) -> N
             _write(addresses, buffer, offset, buffer.dtype, item)
         else:
             _write_one(addresses, buffer, offset, item, mask.lane(w, lane))
+
+
+def _write_narrow(
+    addresses: Addresses, buffer: Buffer, base: Offset, value: str, mask: Mask
+) -> None:
+    w = addresses.w
+    whole, part, end = w.name("whole"), w.name("part"), w.name("part.end")
+    w.branch(mask.all(w), whole, part)
+    w.open(whole)
+    _write(addresses, buffer, base, dtypes.with_lanes(buffer.dtype, mask.lanes), value)
+    w.jump(end)
+    w.open(part)
+    _write_neighbours(addresses, buffer, base, value, mask)
+    w.jump(end)
+    w.open(end)
 
 
 def _write_neighbours(
