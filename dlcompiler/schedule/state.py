@@ -233,6 +233,22 @@ class State:
         return State(id, tuple(stage if s.name == stage.name else s for s in self.stages))
 
 
+KEPT = ("bodies", "bounds", "obligations")
+"""Results of analyses that notes at loops and properties of buffers have no part in."""
+
+
+def with_notes(state: State, stage: StageState, id: str) -> State:
+    """Return the state in which `stage` has other notes, with what is known of the old one.
+
+    Its expression, loops and attachment are the same, and so is whether a loop is vectorized.
+    """
+    result = state.with_stage(stage, id)
+    if state.cache.get("placed") is state:
+        result.cache["placed"] = result
+        result.cache.update({name: state.cache[name] for name in KEPT if name in state.cache})
+    return result
+
+
 def initial_state(outputs: Iterable[Tensor]) -> State:
     """Return the state in which every stage has its plain loop nest.
 

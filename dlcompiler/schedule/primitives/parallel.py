@@ -16,7 +16,7 @@ from typing import Any
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.primitives.base import Making, Primitive, answering, set_kind
 from dlcompiler.schedule.primitives.vectorize import require_independent
-from dlcompiler.schedule.state import StageState, State
+from dlcompiler.schedule.state import StageState, State, with_notes
 from dlcompiler.schedule.verdict import LEGAL, Verdict
 
 
@@ -29,7 +29,7 @@ def check(state: State, stage: StageState, *, axis: Any) -> Verdict:
 
 def apply(state: State, stage: StageState, making: Making, *, axis: Axis) -> tuple[State, None]:
     """Return the next state."""
-    return state.with_stage(set_kind(stage, axis, "parallel"), making.state_id), None
+    return with_notes(state, set_kind(stage, axis, "parallel"), making.state_id), None
 
 
 PARALLEL = Primitive("parallel", {"axis": "axis"}, check, apply)

@@ -27,7 +27,7 @@ from dlcompiler.schedule.primitives.base import (
     require_loops,
     require_natural,
 )
-from dlcompiler.schedule.state import StageState, State
+from dlcompiler.schedule.state import StageState, State, with_notes
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 
 PRIMITIVES = {"unroll": unroll.UNROLL, "vectorize": vectorize.VECTORIZE}
@@ -85,7 +85,7 @@ def apply(
     value = 1 if pragma_value is None else int(pragma_value)
     notes = {**stage.pragmas.get(axis, {}), pragma_type: value}
     stage = replace(stage, pragmas={**stage.pragmas, axis: notes})
-    return state.with_stage(stage, making.state_id), None
+    return with_notes(state, stage, making.state_id), None
 
 
 PRAGMA = Primitive(

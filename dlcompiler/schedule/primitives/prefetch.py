@@ -30,7 +30,7 @@ from dlcompiler.schedule.primitives.base import (
     require_output,
     require_positive,
 )
-from dlcompiler.schedule.state import PREFETCH, StageState, State, buffer_name
+from dlcompiler.schedule.state import PREFETCH, StageState, State, buffer_name, with_notes
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 
 
@@ -81,7 +81,7 @@ def apply(
     name = PREFETCH + buffer_name(producer, producer.tensors[tensor_output or 0])
     notes = {**stage.pragmas.get(axis, {}), name: int(offset)}
     stage = replace(stage, pragmas={**stage.pragmas, axis: notes})
-    return state.with_stage(stage, making.state_id), None
+    return with_notes(state, stage, making.state_id), None
 
 
 PREFETCHING = Primitive(

@@ -26,7 +26,7 @@ from dlcompiler.schedule.primitives.base import (
     require_own_storage,
     require_positive,
 )
-from dlcompiler.schedule.state import StageState, State
+from dlcompiler.schedule.state import StageState, State, with_notes
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 
 MAX_ALIGNMENT = 65536
@@ -64,7 +64,7 @@ def apply(
 ) -> tuple[State, None]:
     """Return the next state."""
     alignments = {**stage.alignments, axis: (int(factor), int(offset))}
-    return state.with_stage(replace(stage, alignments=alignments), making.state_id), None
+    return with_notes(state, replace(stage, alignments=alignments), making.state_id), None
 
 
 STORAGE_ALIGN = Primitive(

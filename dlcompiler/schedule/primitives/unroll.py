@@ -24,7 +24,7 @@ from dlcompiler.schedule.primitives.base import (
     require_loops,
     set_kind,
 )
-from dlcompiler.schedule.state import StageState, State
+from dlcompiler.schedule.state import StageState, State, with_notes
 from dlcompiler.schedule.verdict import LEGAL, Verdict
 
 
@@ -39,7 +39,7 @@ def check(state: State, stage: StageState, *, axis: Any) -> Verdict:
 
 def apply(state: State, stage: StageState, making: Making, *, axis: Axis) -> tuple[State, None]:
     """Return the next state."""
-    return state.with_stage(set_kind(stage, axis, "unrolled"), making.state_id), None
+    return with_notes(state, set_kind(stage, axis, "unrolled"), making.state_id), None
 
 
 UNROLL = Primitive("unroll", {"axis": "axis"}, check, apply)
