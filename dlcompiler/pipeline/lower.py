@@ -216,6 +216,12 @@ def check_args(state: State, args: Sequence[Argument], name: str) -> None:
             raise ScheduleError(
                 f"lower {name}", "an argument is neither a tensor nor a symbol", got=repr(arg)
             )
+        if any(arg in stage.aliases for stage in state.stages):
+            raise ScheduleError(
+                f"lower {name}",
+                f"the argument {arg.name} is stored in another layout",
+                hint="leave it out of the arguments: transform_layout is for what stays inside",
+            )
         if not any(arg in stage.tensors for stage in state.stages):
             raise ScheduleError(
                 f"lower {name}", "an argument is not part of the schedule", got=repr(arg)

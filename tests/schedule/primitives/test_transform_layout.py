@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from dlcompiler import te
+from dlcompiler.pipeline import lower
 from dlcompiler.schedule import Trace, create_schedule
 from dlcompiler.schedule.index_maps import index_map_of
 
@@ -140,6 +141,14 @@ def test_refuses_loops_that_were_changed(two, refusal):
     assert refusal(two.s[two.P].transform_layout, lambda i, j: [j, i]) == (
         "transform_layout P: the loops of P or its strides have been changed already\n"
         "  hint      call transform_layout first, then schedule the new axes"
+    )
+
+
+def test_what_is_stored_in_another_layout_is_no_argument(two, refusal):
+    two.s[two.P].transform_layout(lambda i, j: [j, i])
+    assert refusal(lower, two.s, [two.A, two.P, two.C]) == (
+        "lower main: the argument P is stored in another layout\n"
+        "  hint      leave it out of the arguments: transform_layout is for what stays inside"
     )
 
 
