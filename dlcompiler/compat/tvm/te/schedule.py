@@ -2,72 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-
 from dlcompiler import schedule
 from dlcompiler.compat.missing import reporter
-from dlcompiler.errors import ScheduleError
-from dlcompiler.ir import Const, Expr, TensorLoad, Var, walk
 from dlcompiler.schedule import create_schedule
+from dlcompiler.schedule.auto_inline import inline_broadcast as AutoInlineBroadcast  # noqa: N812
+from dlcompiler.schedule.auto_inline import inline_elementwise as AutoInlineElemWise  # noqa: N812
+from dlcompiler.schedule.auto_inline import inline_injective as AutoInlineInjective  # noqa: N812
 from dlcompiler.schedule.schedule import Schedule
 from dlcompiler.schedule.stage import Stage
-from dlcompiler.schedule.state import AtRoot, StageState
-from dlcompiler.te import ComputeOp
-
-
-def AutoInlineInjective(sch: Schedule) -> None:  # noqa: N802 - the classic name
-    """Inline every stage that is no reduction and no output, and has not been scheduled."""
-    _inline(sch, lambda op: not op.reduce_axis)
-
-
-def AutoInlineBroadcast(sch: Schedule) -> None:  # noqa: N802 - the classic name
-    """Inline, of those, the ones that read each tensor at axes in their order, or at 0."""
-    _inline(sch, _is_broadcast)
-
-
-def AutoInlineElemWise(sch: Schedule) -> None:  # noqa: N802 - the classic name
-    """Inline, of those, the ones that read each tensor at exactly their own axes."""
-    _inline(sch, _is_elementwise)
-
-
-def _inline(sch: Schedule, is_simple: Callable[[ComputeOp], bool]) -> None:
-    for stage in sch.stages:
-        state = stage.state
-        if isinstance(stage.op, ComputeOp) and _is_untouched(state) and is_simple(stage.op):
-            with suppress(ScheduleError):  # of an expression that would become too large
-                stage.compute_inline()
-
-
-def _is_untouched(stage: StageState) -> bool:
-    axes = (*stage.op.axis, *stage.op.reduce_axis)
-    return isinstance(stage.attachment, AtRoot) and stage.leaves == axes and not stage.is_output
-
-
-def _is_elementwise(op: ComputeOp) -> bool:
-    own = [id(axis.var) for axis in op.axis]
-    return not op.reduce_axis and all([id(x) for x in load.indices] == own for load in _loads(op))
-
-
-def _is_broadcast(op: ComputeOp) -> bool:
-    order = {axis.var: position for position, axis in enumerate(op.axis)}
-    for load in _loads(op):
-        used = [index for index in load.indices if not _is_zero(index)]
-        if not all(isinstance(index, Var) and index in order for index in used):
-            return False
-        positions = [order[index] for index in used if isinstance(index, Var)]
-        if positions != sorted(set(positions)):
-            return False
-    return not op.reduce_axis
-
-
-def _loads(op: ComputeOp) -> list[TensorLoad]:
-    return [node for body in op.bodies for node in walk(body) if isinstance(node, TensorLoad)]
-
-
-def _is_zero(index: Expr) -> bool:
-    return isinstance(index, Const) and index.value == 0
-
 
 __getattr__ = reporter(__name__, fallback=schedule)
 __all__ = [

@@ -1,0 +1,81 @@
+"""Inline at once all stages that are cheap to recompute and have not been scheduled.
+
+*Before*, then *after* ``inline_injective(s)``::
+
+    for i in range(8):                  for i in range(8):
+        P[i] = A[i] * 2.0                   C[i] = max(A[i] * 2.0, 0.0)
+    for i in range(8):
+        C[i] = max(P[i], 0.0)
+
+Each stage goes by the same step as ``s[P].compute_inline()``, and the history shows it. A stage stays
+as it is where that step would be refused: an output, a reduction, an expression that would grow too
+large. In TVM ``AutoInlineElemWise``, ``AutoInlineBroadcast`` and ``AutoInlineInjective``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from dlcompiler.errors import ScheduleError
+from dlcompiler.ir import Const, Expr, TensorLoad, Var, walk
+from dlcompiler.schedule.schedule import Schedule
+from dlcompiler.schedule.state import AtRoot, StageState, same_axes
+from dlcompiler.te import ComputeOp
+
+
+def inline_injective(schedule: Schedule) -> None:
+    """Inline every stage that is no reduction and no output, and has not been scheduled."""
+    _inline(schedule, lambda op: not op.reduce_axis)
+
+
+def inline_broadcast(schedule: Schedule) -> None:
+    """Inline, of those, the ones that read each tensor at axes in their order, or at 0."""
+    _inline(schedule, _is_broadcast)
+
+
+def inline_elementwise(schedule: Schedule) -> None:
+    """Inline, of those, the ones that read each tensor at exactly their own axes."""
+    _inline(schedule, _is_elementwise)
+
+
+def _inline(schedule: Schedule, is_simple: Callable[[ComputeOp], bool]) -> None:
+    for stage in schedule.stages:
+        state = stage.state
+        if isinstance(stage.op, ComputeOp) and _is_untouched(state) and is_simple(stage.op):
+            with suppress(ScheduleError):  # of an expression that would become too large
+                stage.compute_inline()
+
+
+def _is_untouched(stage: StageState) -> bool:
+    axes = (*stage.op.axis, *stage.op.reduce_axis)
+    return (
+        isinstance(stage.attachment, AtRoot)
+        and same_axes(stage.leaves, axes)
+        and not stage.is_output
+    )
+
+
+def _is_elementwise(op: ComputeOp) -> bool:
+    own = [id(axis.var) for axis in op.axis]
+    return not op.reduce_axis and all([id(x) for x in load.indices] == own for load in _loads(op))
+
+
+def _is_broadcast(op: ComputeOp) -> bool:
+    order = {axis.var: position for position, axis in enumerate(op.axis)}
+    for load in _loads(op):
+        used = [index for index in load.indices if not _is_zero(index)]
+        if not all(isinstance(index, Var) and index in order for index in used):
+            return False
+        positions = [order[index] for index in used if isinstance(index, Var)]
+        if positions != sorted(set(positions)):
+            return False
+    return not op.reduce_axis
+
+
+def _loads(op: ComputeOp) -> list[TensorLoad]:
+    return [node for body in op.bodies for node in walk(body) if isinstance(node, TensorLoad)]
+
+
+def _is_zero(index: Expr) -> bool:
+    return isinstance(index, Const) and index.value == 0
