@@ -7,9 +7,9 @@
     for i in range(8):
         C[i] = max(P[i], 0.0)
 
-Each stage goes by the same step as ``s[P].compute_inline()``, and the history shows it. A stage stays
-as it is where that step would be refused: an output, a reduction, an expression that would grow too
-large. In TVM ``AutoInlineElemWise``, ``AutoInlineBroadcast`` and ``AutoInlineInjective``.
+Each stage goes by the same step as ``s[P].compute_inline()``, and the history shows it. A stage
+stays as it is where that step would be refused: an output, a reduction, an expression that would
+grow too large. In TVM ``AutoInlineElemWise``, ``AutoInlineBroadcast`` and ``AutoInlineInjective``.
 """
 
 from __future__ import annotations
