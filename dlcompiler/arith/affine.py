@@ -121,7 +121,7 @@ class Affine:
 
         Takes out every multiple of the longest term of `divisor`, which is no constant.
         """
-        lead = max(divisor.terms.values(), key=lambda term: len(term.parts))
+        lead = max(divisor.terms.values(), key=lambda term: (len(term.parts), term.factor > 0))
         wanted = Counter(map(atom_key, lead.parts))
         quotient, rest = Affine.of_constant(0), self
         for _ in range(MAX_TERMS):

@@ -8,7 +8,7 @@ from dlcompiler.arith.affine import Affine, is_same_sum
 from dlcompiler.arith.bounds import bounds_of_operation
 from dlcompiler.arith.data import FALSE, TRUE, rewritten
 from dlcompiler.arith.division import divide, joined, truncated
-from dlcompiler.arith.elimination import bound, index_vars, is_negative
+from dlcompiler.arith.elimination import Effort, bound, index_vars, is_negative
 from dlcompiler.arith.interval import EVERYTHING, NATURAL, Interval
 from dlcompiler.arith.laws import law, x, y
 from dlcompiler.arith.sampling import Samples
@@ -73,6 +73,7 @@ class Analyzer:
         self._needed: dict[Var, tuple[Var, ...]] = {}
         self._answers: dict[Hashable, tuple[Affine, bool | None]] = {}
         self.samples = Samples(self)
+        self.effort = Effort()
 
     # -- public ------------------------------------------------------------------------------
 
@@ -154,9 +155,12 @@ class Analyzer:
         factors = frozenset((key, term.factor) for key, term in difference.terms.items())
         question = (op, difference.constant, factors)
         known = self._answers.get(question)
-        if known is None:
-            known = self._answers[question] = (difference, self._prove(op, difference))
-        return known[1]
+        if known is not None:
+            return known[1]
+        verdict = self._prove(op, difference)
+        if not self.effort.is_spent:
+            self._answers[question] = (difference, verdict)
+        return verdict
 
     def _prove(self, op: CompareOp, difference: Affine) -> bool | None:
         known = self.where_running(difference)
@@ -273,6 +277,7 @@ class Analyzer:
             return self
         if positive not in self._running:
             known = Analyzer(self.ranges, self.extents)
+            known.effort = self.effort
             known._positive = {s: Interval(1, self.bounds_of(s).high) for s in positive}
             self._running[positive] = known
         return self._running[positive]

@@ -53,7 +53,10 @@ def divide(op: BinaryOp, a: Affine, b: Affine, analyzer: Analyzer) -> Affine:
     known = analyzer.where_running(a, b)
     if known.bounds(b).low < 1:
         return _atom(op, a, b)
-    return _apply(SYMBOLIC_RULES, Division(op, *a.divide(b), b), known)
+    quotient, rest = a.divide(b)
+    if len(b.terms) + bool(b.constant) > 1 and len(rest.terms) >= len(a.terms):
+        quotient, rest = Affine.of_constant(0), a  # it only got longer
+    return _apply(SYMBOLIC_RULES, Division(op, quotient, rest, b), known)
 
 
 def _apply(rules: tuple[Rule, ...], division: Division, analyzer: Analyzer) -> Affine:

@@ -7,6 +7,7 @@ with j, so j becomes ``m - 1``; then it grows with i, which becomes ``n - 1``; -
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from dlcompiler.arith.affine import Affine, Term, atom_key
@@ -28,13 +29,34 @@ if TYPE_CHECKING:
 
 Sign: TypeAlias = Literal[-1, 1]
 
-# Steps of one proof. Each step takes a variable or a division out; few proofs need ten.
+# Steps of one proof, with the proofs inside it. Each step takes a variable or a division out; few
+# proofs need ten.
 MAX_STEPS = 24
+
+
+@dataclass(slots=True)
+class Effort:
+    """What the proofs that are under way may still do: they are nested, and share it."""
+
+    depth: int = 0
+    steps: int = MAX_STEPS
+
+    @property
+    def is_spent(self) -> bool:
+        """Tell whether an answer is missing for want of steps, and may be found another time."""
+        return self.depth > 0 and self.steps < 0
 
 
 def is_negative(form: Affine, analyzer: Analyzer) -> bool:
     """Tell whether `form` is proved to be below 0 for all values of its variables."""
-    return _Proof(analyzer, _running(form, analyzer)).is_negative(form)
+    effort = analyzer.effort
+    if effort.depth == 0:
+        effort.steps = MAX_STEPS
+    effort.depth += 1
+    try:
+        return _Proof(analyzer, _running(form, analyzer)).is_negative(form)
+    finally:
+        effort.depth -= 1
 
 
 def bound(form: Affine, over: Collection[Var], analyzer: Analyzer, sign: Sign) -> Affine | None:
@@ -65,7 +87,6 @@ class _Proof:
     def __init__(self, analyzer: Analyzer, running: Collection[Var]) -> None:
         self.analyzer = analyzer
         self.running = running
-        self.steps = MAX_STEPS
 
     def is_negative(self, form: Affine) -> bool:
         if self.analyzer.bounds(form).high < 0:
@@ -73,8 +94,8 @@ class _Proof:
         if any(value >= 0 for value in self.analyzer.samples.of_form(form)):
             return False
         for cases in self.reductions(form):
-            self.steps -= 1
-            if self.steps < 0:
+            self.analyzer.effort.steps -= 1
+            if self.analyzer.effort.steps < 0:
                 return False
             if all(self.is_negative(case) for case in cases):
                 return True
