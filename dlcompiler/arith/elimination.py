@@ -333,8 +333,13 @@ def _running(form: Affine, analyzer: Analyzer) -> list[Var]:
 def index_vars(form: Affine) -> Iterator[Var]:
     """Yield the variables of the arithmetic; reductions and loads are not looked into."""
     parts = [part for term in form.terms.values() for part in term.parts]
+    seen: set[int] = set()
     while parts:
-        match parts.pop():
+        part = parts.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        match part:
             case Var() as var:
                 yield var
             case Binary(_, a, b):
