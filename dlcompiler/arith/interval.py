@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from dlcompiler.ir.expr import CompareOp
 
 INFINITY = math.inf
+#: A longer number counts as infinite in a product, which would be too long to compute with.
+LONGEST = 1 << 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ NATURAL = Interval(0, INFINITY)
 def _times(a: float, b: float) -> float:
     if a == 0 or b == 0:
         return 0
-    if math.isinf(a) or math.isinf(b):
+    if math.isinf(a) or math.isinf(b) or abs(a) > LONGEST or abs(b) > LONGEST:
         return INFINITY if (a > 0) == (b > 0) else -INFINITY
     return a * b
 

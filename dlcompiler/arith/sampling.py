@@ -21,6 +21,7 @@ POINTS = (
     ((100, 7, 1, 130), (1, 2)),
     ((1, 65, 40, 8), (1, 1)),
 )
+LONGEST = 1 << 256
 NOWHERE: Values = (None,) * len(POINTS)
 
 
@@ -69,7 +70,8 @@ class Samples:
             case Binary(op, a, b):
                 pairs = zip(self.of(a), self.of(b), strict=True)
                 return tuple(
-                    None if x is None or y is None else fold_index(op, x, y) for x, y in pairs
+                    None if x is None or y is None else _short(fold_index(op, x, y))
+                    for x, y in pairs
                 )
         return NOWHERE
 
@@ -91,3 +93,8 @@ class Samples:
             None if last is None or last < low else low + (last - low) * part // whole
             for last, (part, whole) in zip(lasts, steps, strict=True)
         )
+
+
+def _short(value: int) -> int | None:
+    """Return a number that is not too long to compute with."""
+    return value if -LONGEST < value < LONGEST else None
