@@ -69,8 +69,8 @@ def _walk() -> str:
         f"The passes {', '.join(f'*{name}*' for name in unchanged)} found nothing to do here."
     )
     parts += [
-        "**LLVM text** (`codegen/llvm`). The inner loop of the main part; each instruction carries "
-        "the line of the last program above that it belongs to:",
+        "**LLVM text** (`codegen/llvm`). The inner loop of the main part, without its addresses; each "
+        "instruction carries the line of the program that it belongs to:",
         _block("llvm", _inner_loop(dlc.build(s, args, "x86-64-avx2", "matmul").source)),
         "**Machine code** (`runtime/llvm.py`). LLVM optimises the text for the target and links "
         "it; `runtime/function.py` checks the arrays of a call and enters it. `verify` compares "
@@ -102,7 +102,8 @@ def _bounds(s) -> str:
 
 def _inner_loop(text: str) -> str:
     found = re.search(r"^k\.loop:\n(.*?br i1[^\n]*)", text, flags=re.DOTALL | re.MULTILINE)
-    return "k.loop:\n" + found.group(1)
+    lines = found.group(1).splitlines()
+    return "\n".join(["k.loop:", *(line for line in lines if re.search("phi|float>|br i1", line))])
 
 
 def test_the_walk_is_what_happens(request):
