@@ -69,7 +69,7 @@ def _walk() -> str:
         f"The passes {', '.join(f'*{name}*' for name in unchanged)} found nothing to do here."
     )
     parts += [
-        "**LLVM text** (`codegen/llvm`). The inner loop of the main part, without its addresses; each "
+        "**LLVM text** (`codegen/llvm`). The inner loop of the main part, without addresses; each "
         "instruction carries the line of the program that it belongs to:",
         _block("llvm", _inner_loop(dlc.build(s, args, "x86-64-avx2", "matmul").source)),
         "**Machine code** (`runtime/llvm.py`). LLVM optimises the text for the target and links "
