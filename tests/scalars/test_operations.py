@@ -9,8 +9,9 @@ import pytest
 
 import dlcompiler as dlc
 from dlcompiler import dtypes, te
-from dlcompiler.arith import Interval
+from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.errors import ExpressionError
+from dlcompiler.ir import Binary, Var
 from tests.scalars.agreement import (
     DATA,
     FLOATS,
@@ -212,9 +213,11 @@ def test_numbers_of_numpy_on_the_left():
 def test_bounds_of_bit_operations_hold():
     ends = [(low, high) for low in range(-5, 8) for high in range(low, 8)]
     operations = {"bitand": operator.and_, "bitor": operator.or_, "bitxor": operator.xor}
+    x_var, y_var = Var("x"), Var("y")
     for op, function in operations.items():
         for a, b in itertools.product(ends, ends[::5]):
-            bounds = Interval(*a).bitwise(op, Interval(*b))
+            analyzer = Analyzer({x_var: Interval(*a), y_var: Interval(*b)})
+            bounds = analyzer.interval(Binary(op, x_var, y_var))
             values = [function(x, y) for x in range(a[0], a[1] + 1) for y in range(b[0], b[1] + 1)]
             assert bounds.low <= min(values)
             assert bounds.high >= max(values)
