@@ -205,11 +205,18 @@ class State:
 
     def stage(self, name: str) -> StageState:
         """Return the stage called `name`."""
-        return next(stage for stage in self.stages if stage.name == name)
+        return self._by_name[name]
 
     def has_stage(self, name: str) -> bool:
         """Tell whether there is a stage called `name`."""
-        return any(stage.name == name for stage in self.stages)
+        return name in self._by_name
+
+    @property
+    def _by_name(self) -> dict[str, StageState]:
+        known: dict[str, StageState] | None = self.cache.get("stages by name")
+        if known is None:
+            known = self.cache["stages by name"] = {stage.name: stage for stage in self.stages}
+        return known
 
     def find(self, key: Tensor | Operation) -> StageState | None:
         """Return the stage of a tensor or of its operation, original or rewritten."""

@@ -62,6 +62,8 @@ def _has_same_nest(stage: StageState, before: State) -> bool:
 
 
 def _loop_problems(stage: StageState) -> Iterator[Illegal]:
+    if "vectorized" not in stage.kinds.values():
+        return
     vectorized = [leaf for leaf in stage.leaves if stage.kind(leaf) == "vectorized"]
     if len(vectorized) > 1:
         yield Illegal(
@@ -132,6 +134,8 @@ def _unrolling_problems(state: State) -> Iterator[Illegal]:
     An attached stage computes a part only: inference, which costs more, has the last word.
     """
     for stage in state.stages:
+        if "unrolled" not in stage.kinds.values():
+            continue
         leaves = [leaf for leaf in stage.leaves if stage.kind(leaf) == "unrolled"]
         known = [leaf.extent for leaf in leaves if isinstance(leaf.extent, int)]
         is_small = len(known) == len(leaves) and math.prod(known) <= MAX_COPIES
