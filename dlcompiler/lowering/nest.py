@@ -25,6 +25,7 @@ from dlcompiler.ir import (
     Var,
     binary,
     combine,
+    compare,
     extent_binary,
     extent_expr,
     free_vars,
@@ -35,7 +36,7 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.schedule import AttachedAt, StageBounds, StageState, State, infer_bounds
-from dlcompiler.schedule.bounds import size_symbols
+from dlcompiler.schedule.bounds import knobs_of, size_symbols
 from dlcompiler.schedule.inlining import bodies
 from dlcompiler.schedule.placement import placed
 from dlcompiler.schedule.state import buffer_name, step_ref
@@ -100,7 +101,9 @@ class _Builder:
             for tensor, buffer in self.buffers.items()
             if buffer in self.params and not self.state.producer_of(tensor).is_placeholder
         )
-        symbols = symbols_of(tensor for stage in self.state.stages for tensor in stage.tensors)
+        knobs = knobs_of(self.state)
+        of_tensors = symbols_of(tensor for stage in self.state.stages for tensor in stage.tensors)
+        symbols = tuple(dict.fromkeys((*of_tensors, *knobs)))
         sizes = frozenset(size_symbols(self.state))
         checks = tuple(
             check
@@ -108,6 +111,10 @@ class _Builder:
             if isinstance(stage.op, ComputeOp)
             for check in requirements(stage.op, sizes)
         )
+        factors = (
+            (compare("ge", knob, 1), f"the factor {knob.name} is too small") for knob in knobs
+        )
+        checks = (*checks, *factors)
         return PrimFunc(self.name, self.params, outputs, body, self.axes, symbols, checks)
 
     def param(self, tensor: Tensor) -> Buffer:

@@ -130,7 +130,7 @@ def verify(
 
 def sizes_to_try(schedule: Schedule, func: PrimFunc) -> Iterator[dict[Var, Any]]:
     """Yield values of the symbols: awkward, small, round, and none; just one without symbols."""
-    symbols = symbols_of(schedule.outputs)
+    symbols = dict.fromkeys((*symbols_of(schedule.outputs), *func.variables))
     if not symbols:
         yield {}
         return

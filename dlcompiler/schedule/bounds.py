@@ -40,6 +40,8 @@ from dlcompiler.schedule.state import (
 
 SIZE = Interval(0, math.inf)
 """The range of an extent that is not known."""
+KNOB = Interval(1, math.inf)
+"""The range of a factor that a call gives."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,6 +86,7 @@ class _Inference:
     def __init__(self, state: State) -> None:
         self.state = state
         self.ranges: dict[Var, Interval] = dict.fromkeys(size_symbols(state), SIZE)
+        self.ranges.update(dict.fromkeys(knobs_of(state), KNOB))
         self.symbolic: dict[Var, Expr] = {}
         self.analyzer = Analyzer(self.ranges, self.symbolic)
         self.done: dict[str, StageBounds] = {}
@@ -251,6 +254,13 @@ def is_zero(extent: Extent) -> bool:
     return isinstance(extent, int) and extent == 0
 
 
+def knobs_of(state: State) -> tuple[Var, ...]:
+    """Return the symbols that splits of a state take for a factor."""
+    relations = (relation for stage in state.stages for relation in stage.relations)
+    splits = (relation for relation in relations if isinstance(relation, Split))
+    return tuple(dict.fromkeys(knob for split in splits for knob in split.knobs))
+
+
 def size_symbols(state: State) -> Iterator[Var]:
     """Yield the symbols that are extents of a tensor by themselves, and so are not negative."""
     for stage in state.stages:
@@ -258,16 +268,16 @@ def size_symbols(state: State) -> Iterator[Var]:
             yield from (extent for extent in tensor.shape if isinstance(extent, Var))
 
 
-def split_extents(extent: Extent, factor: int | None, nparts: int | None) -> tuple[Extent, Extent]:
+def split_extents(
+    extent: Extent, factor: Extent | None, nparts: Extent | None
+) -> tuple[Extent, Extent]:
     """Return (outer, inner) extents of a split; a factor beyond a known extent is clipped to it."""
-    if not isinstance(extent, int):
-        parts = factor if factor is not None else nparts
-        assert parts is not None
-        quotient = binary("floordiv", binary("add", extent, parts - 1), parts)
-        return (quotient, factor) if factor is not None else (parts, quotient)
-    if factor is not None:
-        inner = max(min(factor, extent), 1)
-        return -(-extent // inner), inner
-    assert nparts is not None
-    outer = max(min(nparts, extent), 1)
-    return outer, -(-extent // outer)
+    parts = factor if factor is not None else nparts
+    assert parts is not None
+    if isinstance(extent, int) and isinstance(parts, int):
+        count = max(min(parts, extent), 1)
+        other: Extent = -(-extent // count)
+        return (other, count) if factor is not None else (count, other)
+    above = binary("add", extent_expr(extent), binary("sub", extent_expr(parts), 1))
+    other = binary("floordiv", above, extent_expr(parts))
+    return (other, parts) if factor is not None else (parts, other)

@@ -12,10 +12,12 @@ from dlcompiler.ir import (
     Axis,
     Buffer,
     Call,
+    Extent,
     Load,
     LoopKind,
     StepRef,
     TensorLoad,
+    Var,
     rewrite,
     structural_key,
 )
@@ -25,13 +27,21 @@ from dlcompiler.te import ComputeOp, Operation, PlaceholderOp, Tensor, post_orde
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """`parent` is iterated as `outer` times `inner`; one of `factor` and `nparts` is given."""
+    """`parent` is iterated as `outer` times `inner`; one of `factor` and `nparts` is given.
+
+    It is a number, or a knob: a symbol whose value the call gives.
+    """
 
     parent: Axis
     outer: Axis
     inner: Axis
-    factor: int | None
-    nparts: int | None
+    factor: Extent | None
+    nparts: Extent | None
+
+    @property
+    def knobs(self) -> tuple[Var, ...]:
+        """The symbols that decide how it splits."""
+        return tuple(part for part in (self.factor, self.nparts) if isinstance(part, Var))
 
 
 @dataclass(frozen=True, slots=True)

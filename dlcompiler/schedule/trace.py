@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import ScheduleError
-from dlcompiler.ir import Axis
+from dlcompiler.ir import Axis, Var
 from dlcompiler.schedule.history import Node
 from dlcompiler.schedule.index_maps import index_map_of
 from dlcompiler.schedule.primitives import REGISTRY, Primitive, primitive
@@ -37,7 +37,8 @@ def encode(item: Primitive, state: State, stage: StageState, args: Mapping[str, 
             case "parent_axis":
                 encoded[name] = state.stage(args["parent"]).paths[value]
             case "int":
-                encoded[name] = int(value)
+                # A knob has no number: a trace that holds one says so when it is read back.
+                encoded[name] = value.name if isinstance(value, Var) else int(value)
             case "index_map":
                 names = [axis.name for axis in stage.op.axis]
                 encoded[name] = str(index_map_of(value, names))

@@ -130,7 +130,11 @@ def _without_numbers(
         raise CallError(where, "wrong number of arguments", got=len(arguments), expected=expected)
     pairs = list(zip(func.params, arguments, strict=True))
     arrays = [value for param, value in pairs if isinstance(param, Buffer)]
-    values: dict[Var, Any] = {param: value for param, value in pairs if isinstance(param, Var)}
+    values: dict[Var, Any] = {
+        param: value.item() if isinstance(value, np.ndarray) else value
+        for param, value in pairs
+        if isinstance(param, Var)
+    }
     for buffer, array in zip(func.buffers, arrays, strict=True):
         for extent, size in zip(buffer.shape, np.shape(array), strict=False):
             if isinstance(extent, Var):

@@ -7,7 +7,9 @@
                                                 if i.outer*32 + i.inner < 100:
                                                     C[i.outer*32 + i.inner] = …
 
-Always legal on a loop without annotation. A factor beyond the extent is clipped to it.
+Always legal on a loop without annotation. A factor beyond the extent is clipped to it. A symbol
+(`te.var`) as factor of a loop of known extent is a knob: one kernel for all factors, which each
+call gives, at least 1.
 In TVM ``split``, in Halide ``split`` with the tail strategy ``GuardWithIf``.
 """
 
@@ -16,7 +18,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dlcompiler.ir import Axis
+from dlcompiler.ir import Axis, Extent, Var
 from dlcompiler.schedule.bounds import split_extents
 from dlcompiler.schedule.primitives.base import (
     Making,
@@ -29,7 +31,7 @@ from dlcompiler.schedule.primitives.base import (
     require_positive,
 )
 from dlcompiler.schedule.state import Split, StageState, State, unique_name
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Pending, Verdict
 
 
 @answering
@@ -47,9 +49,24 @@ def check(
             hint="factor is the extent of the inner loop, nparts that of the outer one",
         )
     name, value = ("factor", factor) if factor is not None else ("nparts", nparts)
-    require_positive(value, name)
     require_plain(stage, axis)
+    if is_knob(value):
+        if not isinstance(axis.extent, int):
+            return Illegal(
+                "limit",
+                "a symbol splits only a loop of known extent",
+                got=f"{stage.label(axis)}, extent {axis.extent}",
+                because="that its iterations stay apart could not be shown in time",
+                hint="split by a number, or split the whole axis by the symbol first",
+            )
+        return Pending(f"{value.name} must be at least 1, which each call checks")
+    require_positive(value, name)
     return LEGAL
+
+
+def is_knob(value: Any) -> bool:
+    """Tell whether a factor is a symbol, whose value the call gives."""
+    return isinstance(value, Var) and value.is_symbol and value.dtype == "index"
 
 
 def apply(
@@ -58,8 +75,8 @@ def apply(
     making: Making,
     *,
     axis: Axis,
-    factor: int | None = None,
-    nparts: int | None = None,
+    factor: Extent | None = None,
+    nparts: Extent | None = None,
 ) -> tuple[State, tuple[Axis, Axis]]:
     """Return the next state and (outer, inner)."""
     stage, pair = split_stage(stage, making, axis, factor, nparts)
@@ -67,11 +84,11 @@ def apply(
 
 
 def split_stage(
-    stage: StageState, making: Making, axis: Axis, factor: int | None, nparts: int | None
+    stage: StageState, making: Making, axis: Axis, factor: Extent | None, nparts: Extent | None
 ) -> tuple[StageState, tuple[Axis, Axis]]:
     """Return the stage with `axis` split, and (outer, inner)."""
-    factor = None if factor is None else int(factor)
-    nparts = None if nparts is None else int(nparts)
+    factor = factor if factor is None or is_knob(factor) else int(factor)  # type: ignore[arg-type]
+    nparts = nparts if nparts is None or is_knob(nparts) else int(nparts)  # type: ignore[arg-type]
     outer_extent, inner_extent = split_extents(axis.extent, factor, nparts)
     path = stage.paths[axis]
     outer_path = unique_name(f"{path}.outer", stage.paths.values())
