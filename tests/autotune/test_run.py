@@ -154,22 +154,20 @@ def test_a_space_may_be_exhausted(fake):
     assert len(run.trials) == len(list(run.plan.space.allowed()))
 
 
-def test_ctrl_c_ends_a_blocking_run_and_keeps_its_trials(fake):
-    has_ended = threading.Event()
+@pytest.fixture
+def ctrl_c():
+    """Let SIGINT interrupt, which a shell takes from its jobs in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
-    def press() -> None:
-        """Press again after a while, as people do: Python loses an interrupt in a destructor."""
-        for pause in (0.5, 5.0, 5.0):
-            if has_ended.wait(pause):
-                return
-            os.kill(os.getpid(), signal.SIGINT)
 
-    presser = threading.Thread(target=press)
-    presser.start()
+def test_ctrl_c_ends_a_blocking_run_and_keeps_its_trials(fake, ctrl_c):
+    timer = threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT])
+    timer.start()
     begun = time.perf_counter()
     run = start(fake(seconds=0.05), trials=1000, block=True)
-    has_ended.set()
-    presser.join()
+    timer.join()
     assert time.perf_counter() - begun < 20.0  # all trials would take 50
     assert run.state == "stopped"
     assert len(run.trials) >= 3
