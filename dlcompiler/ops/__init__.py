@@ -12,8 +12,9 @@ import importlib
 from dlcompiler.errors import TuningError
 from dlcompiler.ops.base import Operator, Reference
 from dlcompiler.ops.matmul import matmul
+from dlcompiler.ops.tuned import config_for
 
-__all__ = ["REGISTRY", "Operator", "Reference", "matmul", "names", "operator"]
+__all__ = ["REGISTRY", "Operator", "Reference", "config_for", "matmul", "names", "operator"]
 
 #: Name of an operator -> where its `Operator` is found.
 REGISTRY: dict[str, str] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,13 @@ class Reference:
     """Outputs, computed in a wider type."""
     bound: Mapping[str, npt.NDArray[np.float64]]
     """Largest difference allowed for each element of the outputs; 0 asks for equality."""
+    plain: Mapping[str, Array] = field(default_factory=dict)
+    """What a caller has in place of inputs that were packed ahead, such as weights in OIHW."""
+
+
+def _as_given(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Array]:
+    del workload
+    return arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,8 @@ class Operator:
     """Returns an analytic choice, without any measurement."""
     schedule: Callable[[Schedule, Sequence[Tensor], Config, Target], None]
     """Applies a config to a fresh schedule of the outputs."""
+    prepack: Callable[[Workload, Mapping[str, Array]], Mapping[str, Array]] = _as_given
+    """Returns the kernel's inputs from a caller's; what it changes is meant to be kept: weights."""
 
     def template(
         self, workload: Workload, target: Target, cfg: Config

@@ -1,0 +1,49 @@
+"""How far a right result may be from the exact one.
+
+Source: N. J. Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., section 3.1: a sum
+of K products, in any order, has an error of at most ``K·u·Σ|a||b|`` to first order, where ``u`` is
+half of the distance from 1 to the next number.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Wide = npt.NDArray[np.float64]
+
+UNITS = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
+"""Unit roundoff of each float; the integers are exact."""
+
+
+def unit(dtype: str) -> float:
+    """Return the unit roundoff of a dtype: 0 for integers."""
+    return UNITS.get(dtype, 0.0)
+
+
+def sum_bound(magnitude: Wide, terms: int, dtype: str) -> Wide:
+    """Return the bound of a sum of products.
+
+    Parameters
+    ----------
+    magnitude : array
+        Σ|a||b|, element by element.
+    terms : int
+        K, the number of products in a sum.
+    dtype : str
+        What the sums are kept in.
+
+    Notes
+    -----
+    The reference of float64 is itself in float64, so that its own errors are added.
+    """
+    own = 2 if dtype == "float64" else 1
+    return own * max(terms, 1) * unit(dtype) * magnitude
+
+
+def rounded(value: Wide, bound: Wide, dtype: str, ulps: float = 1.0) -> Wide:
+    """Return the bound after an operation on numbers that were `bound` off, which rounds."""
+    return bound + 2 * ulps * unit(dtype) * (np.abs(value) + bound)

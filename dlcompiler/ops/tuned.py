@@ -1,0 +1,105 @@
+"""Configs that were found by measuring, shipped as data; where there is none, the analytic default.
+
+``tuned/<class of targets>.json`` is a list of workloads with the values of their knobs. An entry is
+used where the space still has these knobs and values; else it is passed over, never reinterpreted.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, TypeAlias
+
+from dlcompiler.errors import TuningError
+from dlcompiler.ops.base import Operator
+from dlcompiler.space import Config, Workload
+from dlcompiler.target import Target
+
+SCHEMA_VERSION = 1
+Tuned: TypeAlias = Mapping[Workload, Mapping[str, Any]]
+"""Values of the knobs by workload."""
+
+_VECTORS = ("avx512f", "avx2", "sse2", "sse4.1")
+
+
+def target_class(target: Target) -> str:
+    """Return the class of targets that share configs: ``"x86_64-avx2"``.
+
+    Examples
+    --------
+    >>> from dlcompiler.target import resolve
+    >>> target_class(resolve("x86-64-avx2"))
+    'x86_64-avx2'
+    """
+    family = target.triple.partition("-")[0]
+    widest = next((name for name in _VECTORS if target.has(name)), f"{target.vector_bits}")
+    return f"{family}-{widest}"
+
+
+def config_for(
+    operator: Operator, workload: Workload, target: Target, tuned: Tuned | None = None
+) -> Config:
+    """Return the config to build an operator with.
+
+    Parameters
+    ----------
+    operator, workload, target
+        What is built.
+    tuned : mapping, optional
+        Values by workload; by default those that are shipped for the target's class. An empty one
+        asks for the analytic default.
+
+    Returns
+    -------
+    Config
+    """
+    found = (shipped(target_class(target)) if tuned is None else tuned).get(_anchor(workload))
+    if found is not None:
+        try:
+            return operator.space(workload, target).config(**found)
+        except TuningError:  # of another version of the space
+            pass
+    return operator.default_config(workload, target)
+
+
+def _anchor(workload: Workload) -> Workload:
+    """Return the workload without its epilogue, which configs do not depend on."""
+    params = {name: value for name, value in workload.params if name != "epilogue"}
+    return Workload.of(workload.op, **params)
+
+
+@cache
+def shipped(name: str) -> Tuned:
+    """Return the configs shipped for a class of targets; empty where there are none."""
+    path = importlib.resources.files("dlcompiler.ops") / "tuned" / f"{name}.json"
+    if not path.is_file():
+        return {}
+    return read(json.loads(path.read_text(encoding="utf-8")))
+
+
+def read(document: Any) -> Tuned:
+    """Read what `write` wrote.
+
+    Raises
+    ------
+    TuningError
+        If it is something else.
+    """
+    match document:
+        case {"version": 1, "configs": list(entries)}:
+            return {Workload.from_json(e["workload"]): dict(e["values"]) for e in entries}
+    raise TuningError(
+        "read tuned configs", "not a document of this version",
+        expected=f'{{"version": {SCHEMA_VERSION}, "configs": […]}}',
+    )  # fmt: skip
+
+
+def write(tuned: Tuned) -> dict[str, Any]:
+    """Return a document that ``json`` can write."""
+    entries = [
+        {"workload": _anchor(workload).to_json(), "values": dict(values)}
+        for workload, values in tuned.items()
+    ]
+    return {"version": SCHEMA_VERSION, "configs": entries}

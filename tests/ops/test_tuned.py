@@ -1,0 +1,35 @@
+"""ops.tuned: shipped configs are used where they fit, and passed over where they do not."""
+
+import json
+
+import pytest
+
+from dlcompiler import ops
+from dlcompiler.errors import TuningError
+from dlcompiler.ops import tuned
+from dlcompiler.target import resolve
+
+MATMUL = ops.operator("matmul")
+AVX2 = resolve("x86-64-avx2")
+WORK = MATMUL.workload(m=48, n=48, k=48)
+
+
+def test_a_tuned_config_is_used_and_survives_json():
+    space = MATMUL.space(WORK, AVX2)
+    values = dict(space.at(space.sample(1, seed=2)[0]).values)
+    found = tuned.read(json.loads(json.dumps(tuned.write({WORK: values}))))
+    assert dict(ops.config_for(MATMUL, WORK, AVX2, found).values) == values
+
+
+@pytest.mark.parametrize("values", [{"tile_m": 6}, {"other": 1}])
+def test_values_of_another_space_are_passed_over(values):
+    default = MATMUL.default_config(WORK, AVX2)
+    assert ops.config_for(MATMUL, WORK, AVX2, {WORK: values}) == default
+    assert ops.config_for(MATMUL, WORK, AVX2, {}) == default
+
+
+def test_what_is_shipped_can_be_read():
+    assert tuned.target_class(AVX2) == "x86_64-avx2"
+    tuned.shipped("x86_64-avx2")
+    with pytest.raises(TuningError, match="not a document of this version"):
+        tuned.read({"version": 2})
