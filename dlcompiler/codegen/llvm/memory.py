@@ -20,6 +20,11 @@ from dlcompiler.errors import InternalError
 from dlcompiler.ir import Buffer, Load, Prefetch, Store
 from dlcompiler.ir.expr import lanes_of
 
+# Elements a few places apart are read by whole vectors and shuffled, others one by one: beyond
+# this step the vectors read would outnumber the elements by more than the shuffles save.
+_LARGEST_STEP = 4
+_FEWEST_LANES = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Mask:
@@ -84,6 +89,8 @@ def load(addresses: Addresses, node: Load, mask: Mask | None) -> str:
         return arithmetic.select(w, dtype, f"boolx{lanes}", mask.operand, value, zero)
     if step == 1:
         return _load_neighbours(addresses, buffer, base, dtype, mask)
+    if mask is None and abs(step) <= _LARGEST_STEP and lanes >= _FEWEST_LANES:
+        return _load_strided(addresses, buffer, base, step, dtype)
     offsets = [base.plus(lane * step) for lane in range(lanes)]
     return _load_lanes(addresses, buffer, offsets, mask)
 
@@ -138,6 +145,36 @@ def _masked_load(addresses: Addresses, buffer: Buffer, base: Offset, dtype: str,
         f"call {type_} {symbol}(ptr align {dtypes.bytes_of(buffer.dtype)} {address}, "
         f"{mask.type} {mask.operand}, {type_} zeroinitializer)"
     )
+
+
+def _load_strided(addresses: Addresses, buffer: Buffer, base: Offset, step: int, dtype: str) -> str:
+    """Load elements `step` apart: all from the first to the last, by vectors, and choose of them.
+
+    The last vector ends at the last element, so nothing is read that lies beyond it.
+    """
+    w, lanes, type_ = addresses.w, dtypes.lanes(dtype), memory_type(dtype)
+    reach = (lanes - 1) * abs(step) + 1
+    lowest = base.plus(min(0, (lanes - 1) * step))
+    starts = [min(first, reach - lanes) for first in range(0, reach, lanes)]
+    places = [lane * step if step > 0 else (lanes - 1 - lane) * -step for lane in range(lanes)]
+    result = "poison"
+    for number, start in enumerate(starts):
+        vector = _read(addresses, buffer, lowest.plus(start), dtype)
+        chosen = ", ".join(
+            f"i32 {_choice(lane, place, number, start, lanes)}" for lane, place in enumerate(places)
+        )
+        result = w.pure(
+            f"shufflevector {type_} {result}, {type_} {vector}, <{lanes} x i32> <{chosen}>"
+        )
+    return _from_memory(w, result, dtype)
+
+
+def _choice(lane: int, place: int, number: int, start: int, lanes: int) -> int | str:
+    """Return what a lane takes when vector `number` is joined to those before it."""
+    of = place // lanes
+    if of == number:
+        return lanes + place - start
+    return lane if of < number else "poison"
 
 
 def _has_masks(buffer: Buffer) -> bool:

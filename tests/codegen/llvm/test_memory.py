@@ -53,6 +53,10 @@ PATTERNS = {
     ),
     "backward": ((ONE, _ramp(39, -1)), lambda a, j: a[1, 39:31:-1]),
     "stride": ((ONE, _ramp(3, 3)), lambda a, j: a[1, 3:27:3]),
+    "every second, to the last": ((index_const(5), _ramp(25, 2)), lambda a, j: a[5, 25::2]),
+    "every fourth, from the first": ((index_const(0), _ramp(0, 4)), lambda a, j: a[0, 0:29:4]),
+    "every third, backward": ((index_const(5), _ramp(39, -3)), lambda a, j: a[5, 39:17:-3]),
+    "far apart": ((ONE, _ramp(2, 5)), lambda a, j: a[1, 2:38:5]),
     "scaled ramp": ((ONE, Binary("mul", _ramp(1), _vector(4))), lambda a, j: a[1, 4:33:4]),
     "scaled from the left": ((ONE, Binary("mul", _vector(4), _ramp(1))), lambda a, j: a[1, 4:33:4]),
     "all equal": ((_vector(2), _vector(5)), lambda a, j: np.full(8, a[2, 5])),
@@ -114,6 +118,13 @@ def test_a_broadcast_load_is_one_instruction(target, assembly):
     if target.has("avx"):
         text = assembly(emit(PrimFunc("spread", (A, Y), (Y,), body), target))
         assert "vbroadcastss" in text
+
+
+def test_neighbours_but_one_are_read_by_vectors_and_shuffled(target):
+    body = Store(Y, (ALL,), Load(A, (ONE, _ramp(3, 2))))
+    text = emit(PrimFunc("evens", (A, Y), (Y,), body), target).text
+    assert text.count("load <8 x float>") == 2
+    assert "insertelement" not in text
 
 
 def test_bools_are_bytes_in_memory(build):
