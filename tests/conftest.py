@@ -18,6 +18,9 @@ TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
+# What a test compiles is compiled: a cache would hide what changed in the compiler.
+os.environ["DLCOMPILER_OBJECT_CACHE"] = "off"
+
 hypothesis.settings.register_profile("local", deadline=None, print_blob=True)
 hypothesis.settings.register_profile(
     "ci", deadline=None, print_blob=True, derandomize=True, database=None

@@ -9,7 +9,7 @@ import platform
 from collections.abc import Iterator
 
 from dlcompiler.cli.command import Command
-from dlcompiler.runtime import llvm
+from dlcompiler.runtime import llvm, object_cache
 from dlcompiler.runtime.workers import Worker
 from dlcompiler.target import resolve
 from dlcompiler.target.detect import HostCPU, available_cores, host
@@ -40,6 +40,7 @@ def report() -> Iterator[tuple[str, str]]:
     yield "cache", ", ".join(str(level) for level in cpu.caches) + _assumed(cpu, "caches")
     yield "target", repr(resolve("cpu"))
     yield "llvm", f"{llvm.version()} (llvmlite {_version('llvmlite')})"
+    yield "objects", _objects()
     yield "worker", _worker()
     yield "gpu", _gpu()
     yield "model", _cost_model()
@@ -64,6 +65,17 @@ def describe_cpu(cpu: HostCPU) -> str:
 
 def _assumed(cpu: HostCPU, what: str) -> str:
     return " (typical values: not readable here)" if what in cpu.assumed else ""
+
+
+def _objects() -> str:
+    """Say where compiled objects are kept."""
+    cache = object_cache.current()
+    if cache is None:
+        return f"not kept: {object_cache.VARIABLE} is {object_cache.OFF}"
+    if problem := cache.problem():
+        return f"not kept: {problem}"
+    count, size = cache.size()
+    return f"{count} kept in {cache.folder}, {size / (1 << 20):.1f} MiB"
 
 
 def _worker() -> str:

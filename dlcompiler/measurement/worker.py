@@ -7,6 +7,7 @@ kernel arrives as LLVM IR text, never as Python.
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,7 +19,7 @@ import threadpoolctl
 from dlcompiler import dtypes
 from dlcompiler.errors import MeasurementError
 from dlcompiler.measurement.checked import CheckedKernels, load_function
-from dlcompiler.runtime import llvm, threads
+from dlcompiler.runtime import llvm, object_cache, threads
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.serve import Handler, Request, serve
@@ -38,6 +39,7 @@ class Kernels:
         """Return the entry points by name."""
         return {
             "ping": self.ping,
+            "counts": self.counts,
             "load": self.load,
             "run": self.run,
             "time": self.time,
@@ -48,6 +50,11 @@ class Kernels:
     def ping(self, request: Request) -> dict[str, Any]:
         """Return the parameters as they came."""
         return dict(request.params)
+
+    def counts(self, request: Request) -> dict[str, Any]:
+        """Return what this process compiled and what it found compiled, as `Counts`."""
+        del request
+        return dataclasses.asdict(object_cache.counts())
 
     def load(self, request: Request) -> dict[str, Any]:
         """Compile a kernel, given as `load_function` takes it. Returns ``handle``."""

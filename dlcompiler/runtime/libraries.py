@@ -16,7 +16,6 @@ import json
 import os
 import re
 import shutil
-import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +30,7 @@ from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.function import Code, Function
 from dlcompiler.runtime.llvm import Options, assembly, compile_ir, emit_object, optimize
 from dlcompiler.runtime.symbols import Check, Variable
+from dlcompiler.runtime.trust import refuse_untrusted
 from dlcompiler.target.detect import host
 
 SCHEMA = 1
@@ -181,49 +181,6 @@ def load_library(path: Path) -> Function:
     if path.suffix in (".o", ".obj"):
         return _compiled(_embedded(data, path), path)
     return _linked(path)
-
-
-def refuse_untrusted(path: Path) -> None:
-    """Refuse a file that others may write, before anything of it runs.
-
-    Raises
-    ------
-    UserError
-        It belongs to another user, or its permissions let others write it.
-    """
-    try:
-        facts = path.stat()
-    except OSError as error:
-        raise UserError(f"load {path}", "cannot be read", got=error.strerror) from error
-    if not stat.S_ISREG(facts.st_mode):
-        raise UserError(f"load {path}", "not a file")
-    if os.name != "posix":
-        return
-    if facts.st_uid not in (os.getuid(), 0):
-        raise UserError(
-            f"load {path}", "it belongs to another user", because="loading it runs its code",
-            hint="copy it, if you trust it",
-        )  # fmt: skip
-    if facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise UserError(
-            f"load {path}", "others may write it", because="loading it runs its code",
-            got=stat.filemode(facts.st_mode), hint=f"chmod go-w {path}",
-        )  # fmt: skip
-    _refuse_open_folder(path)
-
-
-def _refuse_open_folder(path: Path) -> None:
-    """Refuse a file that others may replace: a sticky folder, as /tmp is, lets them not."""
-    folder = path.resolve().parent
-    facts = folder.stat()
-    by_all = facts.st_mode & stat.S_IWOTH
-    by_group = facts.st_mode & stat.S_IWGRP and facts.st_gid not in (os.getgid(), 0)
-    is_foreign = facts.st_uid not in (os.getuid(), 0)
-    if is_foreign or ((by_all or by_group) and not facts.st_mode & stat.S_ISVTX):
-        raise UserError(
-            f"load {path}", "others may replace it", because="loading it runs its code",
-            got=f"{stat.filemode(facts.st_mode)} {folder}", hint=f"chmod go-w {folder}",
-        )  # fmt: skip
 
 
 class SharedObject:

@@ -7,17 +7,20 @@ parsed module: LLVM may abort when it generates code from the same module twice.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import re
 import weakref
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from dlcompiler.errors import InternalError, TargetError
-from dlcompiler.runtime import externs
+from dlcompiler.runtime import externs, object_cache
+from dlcompiler.runtime.object_cache import CompiledObject
 from dlcompiler.target import Target
 from dlcompiler.target.detect import host
 from dlcompiler.target.presets import X86_64_LEVELS
@@ -138,12 +141,44 @@ def compile_ir(text: str, options: Options) -> LoadedModule:
         The text is not valid, or calls what is not there: generated code never does.
     """
     options.check()
+    made = _compiled(text, options)
+    imports = externs.resolve(made.imports)
+    linked = _link(made.image, imports, made.symbols)
+    return LoadedModule(text, options, frozenset(imports), linked)
+
+
+def _compiled(text: str, options: Options) -> CompiledObject:
+    """Return the object of a module: from the cache, or made now."""
+    store = object_cache.current()
+    if store is None:
+        return _compile(text, options)
+    key = object_cache.key([_compiler(), asdict(options)], text)
+    found = store.load(key)
+    if found is None:
+        found = _compile(text, options)
+        store.store(key, found)
+    return found
+
+
+def _compile(text: str, options: Options) -> CompiledObject:
     module = _parse(text, options)
     functions = list(module.functions)
-    imports = externs.resolve(f.name for f in functions if f.is_declaration)
+    imports = tuple(f.name for f in functions if f.is_declaration)
+    externs.resolve(imports)
     symbols = [f.name for f in functions if not f.is_declaration and f.linkage.name == "external"]
     image = _machine(options).emit_object(_after_passes(module, text, options))
-    return LoadedModule(text, options, frozenset(imports), _link(image, imports, symbols))
+    object_cache.count_compile()
+    return CompiledObject(image, tuple(symbols), imports)
+
+
+@cache
+def _compiler() -> list[str]:
+    """Return what makes objects of texts: the library, and this file's way of using it."""
+    try:
+        own = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    except OSError:  # in an archive
+        own = ""
+    return [version(), importlib.import_module("llvmlite").__version__, own]
 
 
 def emit_object(text: str, options: Options) -> bytes:

@@ -24,6 +24,7 @@ from types import TracebackType
 from typing import IO, Any, Literal
 
 from dlcompiler.errors import DeviceUnavailable, MeasurementError
+from dlcompiler.runtime import object_cache
 from dlcompiler.runtime.frames import Decoder, Frame, FrameError, encode
 from dlcompiler.runtime.serve import SETUP
 from dlcompiler.runtime.shared import Array, SharedArrays
@@ -373,4 +374,5 @@ def _environment() -> dict[str, str]:
     root = Path(__file__).resolve().parents[2]
     if root.name not in ("site-packages", "dist-packages"):
         paths.insert(0, str(root))  # a source tree, installed or not
-    return {**inherited, **_SET, **({"PYTHONPATH": os.pathsep.join(paths)} if paths else {})}
+    inherited |= {**_SET, **object_cache.environment()}
+    return {**inherited, **({"PYTHONPATH": os.pathsep.join(paths)} if paths else {})}

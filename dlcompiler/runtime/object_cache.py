@@ -1,0 +1,334 @@
+"""Machine code kept from one process to the next: what was compiled once is only linked.
+
+An entry is named by a hash of everything that decides its bytes, so nothing is ever out of date; it
+is checked against its own hash before it is linked, since a damaged object would end the process.
+The folder is this user's alone. A cache that cannot be used is as if it were not there: one warning
+says so, and code is compiled.
+
+``DLCOMPILER_OBJECT_CACHE`` names another folder, or switches it ``off``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import json
+import os
+import threading
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dlcompiler.runtime.trust import is_foreign, is_open
+
+VARIABLE = "DLCOMPILER_OBJECT_CACHE"
+"""Name of the environment variable: a folder, or ``off``."""
+OFF = "off"
+LIMIT_BYTES = 256 << 20
+"""What the default cache takes of the disk."""
+
+_MAGIC = b"dlcompiler object 1\n"
+_SUFFIX = ".object"
+_ABANDONED_S = 3600.0
+
+
+class ObjectCacheWarning(UserWarning):
+    """The object cache cannot be used; code is compiled each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledObject:
+    """A compiled module before it is linked."""
+
+    image: bytes
+    """The object file, as LLVM wrote it."""
+    symbols: tuple[str, ...]
+    """Functions that can be called."""
+    imports: tuple[str, ...]
+    """Functions outside that it declares, intrinsics among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What this process has done so far."""
+
+    hits: int = 0
+    """Modules whose code was found in a cache."""
+    misses: int = 0
+    """Modules that a cache did not hold."""
+    compiles: int = 0
+    """Modules for which LLVM made code, to load it."""
+    stores: int = 0
+    """Entries written."""
+    damaged: int = 0
+    """Entries that were not as written, or not ours; they were compiled anew."""
+    evictions: int = 0
+    """Entries removed to keep within the limit."""
+
+
+class ObjectCache:
+    """A folder of compiled objects, shared by all processes of a user.
+
+    Parameters
+    ----------
+    folder : Path
+        Made at the first entry, for this user only.
+    limit_bytes : int
+        Entries used least recently go when the folder would take more [byte]. Processes that write
+        at the same time may exceed it by what they write until they look again.
+
+    Notes
+    -----
+    No method raises because of what is, or is not, on the disk.
+    """
+
+    def __init__(self, folder: Path, limit_bytes: int = LIMIT_BYTES) -> None:
+        self.folder = folder
+        self.limit_bytes = limit_bytes
+        self._lock = threading.Lock()
+        self._room = -1
+        """Bytes to write until the folder is looked through again."""
+        self._has_warned = False
+
+    def load(self, key: str) -> CompiledObject | None:
+        """Return the entry of a key, or None."""
+        found = None
+        try:
+            if not self._problem():
+                found = self._read(self._path(key))
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            self._warn(f"cannot be read: {error}")
+        _totals.add("misses" if found is None else "hits")
+        return found
+
+    def _read(self, path: Path) -> CompiledObject | None:
+        found = _decoded(_read_own(path))
+        if found is None:
+            _totals.add("damaged")
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)  # used now: the last to be removed
+        return found
+
+    def store(self, key: str, made: CompiledObject) -> None:
+        """Keep an object under a key."""
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if problem := self._problem():
+                self._warn(problem)
+                return
+            data = _encoded(made)
+            if len(data) > self.limit_bytes:
+                return
+            with self._lock:
+                self._make_room(len(data))
+            _write_whole(self._path(key), data)
+        except OSError as error:
+            self._warn(f"cannot be written: {error}")
+            return
+        _totals.add("stores")
+
+    def size(self) -> tuple[int, int]:
+        """Return the number of entries and their size [byte]."""
+        try:
+            sizes = [facts.st_size for _, facts in self._entries()]
+        except OSError:
+            return 0, 0
+        return len(sizes), sum(sizes)
+
+    def _warn(self, problem: str) -> None:
+        """Say once that this cache is of no use."""
+        if self._has_warned:
+            return
+        self._has_warned = True
+        with contextlib.suppress(ObjectCacheWarning):  # where warnings are errors
+            warnings.warn(
+                f"the object cache is not used: {problem}", ObjectCacheWarning, stacklevel=5
+            )
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}{_SUFFIX}"
+
+    def problem(self) -> str | None:
+        """Return why the folder cannot be used, or None; one that does not exist can be made."""
+        try:
+            return self._problem()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return f"cannot be read: {error}"
+
+    def _problem(self) -> str | None:
+        """Return why the folder cannot be trusted."""
+        if os.name != "posix":
+            return None
+        facts = self.folder.stat()
+        if is_foreign(facts):
+            return f"{self.folder} belongs to another user"
+        if is_open(facts):
+            return f"others may write {self.folder}: chmod go-w {self.folder}"
+        return None
+
+    def _entries(self) -> list[tuple[Path, os.stat_result]]:
+        found = []
+        with os.scandir(self.folder) as items:
+            for item in items:
+                if item.name.endswith(_SUFFIX):
+                    with contextlib.suppress(FileNotFoundError):  # another process removed it
+                        found.append((Path(item.path), item.stat(follow_symlinks=False)))
+        return found
+
+    def _make_room(self, size: int) -> None:
+        """Remove the entries used least recently, where `size` more bytes would be too many."""
+        if size <= self._room:
+            self._room -= size
+            return
+        entries = sorted(self._entries(), key=lambda entry: entry[1].st_mtime, reverse=True)
+        self._remove_abandoned()
+        total = sum(facts.st_size for _, facts in entries)
+        most = self.limit_bytes - size
+        while entries and total > most:
+            path, facts = entries.pop()
+            path.unlink(missing_ok=True)
+            total -= facts.st_size
+            most = min(most, self.limit_bytes * 3 // 4)  # not again at the next entry
+            _totals.add("evictions")
+        self._room = max(self.limit_bytes - total - size, 0)
+
+    def _remove_abandoned(self) -> None:
+        """Remove what processes left that ended while they wrote."""
+        for path in self.folder.glob(f".*{_SUFFIX}.*"):
+            with contextlib.suppress(OSError):
+                if path.stat().st_mtime < time.time() - _ABANDONED_S:
+                    path.unlink()
+
+
+def key(parts: Sequence[Any], text: str) -> str:
+    """Return the name of an entry: a hash of all that decides its bytes.
+
+    Parameters
+    ----------
+    parts : sequence
+        JSON values: how the text is compiled, and by what.
+    text : str
+        The LLVM IR that is compiled.
+    """
+    digest = hashlib.sha256(json.dumps(parts).encode())
+    digest.update(b"\0")
+    digest.update(text.encode())
+    return digest.hexdigest()
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+
+def _encoded(made: CompiledObject) -> bytes:
+    head = json.dumps({"symbols": made.symbols, "imports": made.imports}).encode()
+    body = head + b"\n" + made.image
+    return _MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+
+
+def _decoded(data: bytes) -> CompiledObject | None:
+    """Return what an entry holds, or None where it is not as it was written."""
+    if not data.startswith(_MAGIC):
+        return None
+    digest, _, body = data[len(_MAGIC) :].partition(b"\n")
+    if hashlib.sha256(body).hexdigest().encode() != digest:
+        return None
+    head, _, image = body.partition(b"\n")
+    try:
+        fields = json.loads(head)
+        return CompiledObject(image, tuple(fields["symbols"]), tuple(fields["imports"]))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _read_own(path: Path) -> bytes:
+    """Return the bytes of a file that only this user may write; of another one, nothing."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        if os.name == "posix":
+            facts = os.fstat(descriptor)
+            if is_foreign(facts) or is_open(facts):
+                return b""
+        return file.read()
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    """Write a file that is there as a whole or not at all."""
+    new = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    try:
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+# -- counts --------------------------------------------------------------------------------------
+
+
+class _Totals:
+    """The counts of this process; threads may add to them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.counts = Counts()
+
+    def add(self, what: str) -> None:
+        with self._lock:
+            self.counts = replace(self.counts, **{what: getattr(self.counts, what) + 1})
+
+
+_totals = _Totals()
+
+
+def counts() -> Counts:
+    """Return what this process has done so far."""
+    return _totals.counts
+
+
+def count_compile() -> None:
+    """Note that LLVM made code to be loaded."""
+    _totals.add("compiles")
+
+
+# -- the cache of this process --------------------------------------------------------------------
+
+_chosen: list[ObjectCache | None] = []
+
+
+def current() -> ObjectCache | None:
+    """Return the cache that this process uses, or None."""
+    if not _chosen:
+        _chosen.append(default())
+    return _chosen[0]
+
+
+def use(chosen: ObjectCache | None) -> None:
+    """Use another cache in this process and the workers that it will start; None: none."""
+    _chosen[:] = [chosen]
+
+
+def default() -> ObjectCache | None:
+    """Return the cache that the environment names, or that of the user."""
+    named = os.environ.get(VARIABLE, "")
+    if named.lower() == OFF:
+        return None
+    if named:
+        return ObjectCache(Path(named).absolute())
+    own = importlib.import_module("platformdirs").user_cache_dir("dlcompiler", appauthor=False)
+    return ObjectCache(Path(own) / "objects")
+
+
+def environment() -> dict[str, str]:
+    """Return the environment with which a child process uses the same cache."""
+    chosen = current()
+    return {VARIABLE: OFF if chosen is None else str(chosen.folder)}
