@@ -19,7 +19,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help tour test fuzz fuzz-arith mutants lab bench check check-style check-types check-layers format golden clean
+.PHONY: help tour test test-full fuzz fuzz-arith mutants lab bench check check-style check-types check-layers format golden clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | column -t -s @ 2>/dev/null \
@@ -30,6 +30,9 @@ tour: $(INSTALLED) ## run the quickstart notebook here; its results go to build/
 
 test: $(INSTALLED) ## run all tests; ARGS="tests/ir -k split" selects some
 	@$(RUN)/python tests/run_all.py $(ARGS)
+
+test-full: $(INSTALLED) ## try every operator on all combinations of layouts, dtypes and shapes (hours)
+	@$(RUN)/python -m pytest -q --full -n auto tests/ops $(ARGS)
 
 fuzz: $(INSTALLED) ## try random schedules, going on where the last run stopped (SECONDS=600; Ctrl-C is safe)
 	@$(RUN)/python -m tests.fuzz_schedules --seconds $(or $(SECONDS),600) $(ARGS)

@@ -35,10 +35,18 @@ def pytest_addoption(parser):
         help="write the golden texts instead of comparing with them (refused when CI is set)",
     )
 
+    parser.addoption(
+        "--full",
+        action="store_true",
+        help="try operators on all combinations of layouts, dtypes and shapes, not only all pairs",
+    )
+
 
 def pytest_configure(config):
     if config.getoption("--update-golden") and os.environ.get("CI"):
         raise pytest.UsageError("--update-golden: golden texts are not written when CI is set")
+    if config.getoption("--full"):
+        os.environ["DLCOMPILER_TEST_FULL"] = "1"  # read while tests are collected, in each process
 
 
 def pytest_collection_modifyitems(items):

@@ -11,6 +11,7 @@ from dlcompiler.errors import TuningError
 from dlcompiler.ir import Allocate, For, structural_equal, walk
 from dlcompiler.pipeline import build, lower
 from dlcompiler.target import resolve
+from tests.ops.products import check, choices
 
 MATMUL = ops.operator("matmul")
 CPU = resolve("cpu")
@@ -20,15 +21,12 @@ SSE2 = resolve("x86-64-sse2")
 EXTENTS = (1, 2, 3, 5, 7, 8, 13, 16, 17, 24, 31, 33, 64, 97)
 
 
-def check(workload, cfg):
-    """Build a config and compare its result, from a poisoned output, with the reference."""
-    s, args = MATMUL.template(workload, CPU, cfg)
-    kernel = build(s, args, CPU, name="matmul_kernel")
-    reference = MATMUL.reference(workload, seed=1)
-    result = np.full(reference.expected["C"].shape, np.nan, workload["dtype"])
-    kernel(reference.inputs["A"], reference.inputs["B"], result)
-    error = np.abs(result - reference.expected["C"])
-    assert (error <= reference.bound["C"]).all(), f"{workload} {cfg}"
+SHAPES = {"dtype": ("float32", "float64"), **dict.fromkeys("mnk", (0, 1, 7, 32, 97))}
+
+
+@pytest.mark.parametrize("choice", choices(SHAPES), ids=str)
+def test_products(choice):
+    check(MATMUL, MATMUL.workload(**choice))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -39,14 +37,14 @@ def test_random_configs_of_odd_shapes_agree_with_numpy(seed):
         workload = MATMUL.workload(m=m, n=n, k=k, dtype=generator.choice(["float32", "float64"]))
         space = MATMUL.space(workload, CPU)
         for index in space.sample(2, generator):
-            check(workload, space.at(index))
+            check(MATMUL, workload, space.at(index))
 
 
 @pytest.mark.parametrize("shape", [(0, 3, 4), (3, 0, 4), (3, 4, 0), (1, 1, 1), (6, 24, 0)])
 def test_empty_and_tiny_matrices(shape):
     m, n, k = shape
     workload = MATMUL.workload(m=m, n=n, k=k)
-    check(workload, MATMUL.default_config(workload, CPU))
+    check(MATMUL, workload, MATMUL.default_config(workload, CPU))
 
 
 @pytest.mark.parametrize("block", [0, 4])
@@ -60,7 +58,7 @@ def test_both_orders_of_panels_and_blocks_run_in_parallel(block):
     func = lower(s, args)
     kinds = [node.kind for node in walk(func.body) if isinstance(node, For)]
     assert kinds.count("parallel") == 1
-    check(workload, cfg)
+    check(MATMUL, workload, cfg)
 
 
 def test_nan_and_infinity_reach_the_result():

@@ -1,0 +1,98 @@
+"""Every operator × layout × dtype × shape against its NumPy reference.
+
+A module of tests says what there is to choose, and what a choice means::
+
+    PARAMETERS = {"dtype": ("float32", "float64"), "m": (0, 1, 7, 64), …}
+
+    @pytest.mark.parametrize("choice", choices(PARAMETERS), ids=str)
+    def test_products(choice):
+        check(OPERATOR, OPERATOR.workload(**choice))
+
+`choices` gives a set in which each pair of values occurs; with ``--full`` (`make test-full`), all.
+"""
+
+import itertools
+import os
+import random
+
+import numpy as np
+
+from dlcompiler import dtypes, ops
+from dlcompiler.pipeline import build
+from dlcompiler.target import resolve
+from tests.guard_pages import guarded_array
+
+
+class Choice(dict):
+    """Values by name; its text names a test."""
+
+    def __str__(self):
+        return ",".join(f"{name}={value}" for name, value in self.items())
+
+
+def choices(parameters, allowed=lambda choice: True):
+    """Return choices of one value for each parameter: all with ``--full``, else all pairs."""
+    everything = [
+        choice
+        for values in itertools.product(*parameters.values())
+        if allowed(choice := Choice(zip(parameters, values, strict=True)))
+    ]
+    return everything if os.environ.get("DLCOMPILER_TEST_FULL") else _covering(everything)
+
+
+def _covering(everything):
+    """Return few choices in which each pair of values of `everything` occurs."""
+    order = random.Random(7)
+    pairs_of = [frozenset(itertools.combinations(choice.items(), 2)) for choice in everything]
+    missing = set().union(*pairs_of)
+    found = []
+    while missing:
+        some = order.sample(range(len(everything)), min(len(everything), 200))
+        best = max(some, key=lambda number: len(pairs_of[number] & missing))
+        if not pairs_of[best] & missing:
+            wanted = next(iter(sorted(missing, key=str)))
+            best = next(number for number, pairs in enumerate(pairs_of) if wanted in pairs)
+        missing -= pairs_of[best]
+        found.append(everything[best])
+    return found
+
+
+def check(operator, workload, cfg=None, *, target="cpu", seed=1, inputs=None):
+    """Build an operator and compare its outputs, poisoned before, with its reference.
+
+    All arrays lie between pages that nothing may touch: at the end of theirs, then at the start.
+    `inputs` replaces some of the reference's; then its results are returned, not compared.
+    """
+    machine = resolve(target)
+    cfg = ops.config_for(operator, workload, machine) if cfg is None else cfg
+    schedule, args = operator.template(workload, machine, cfg)
+    kernel = build(schedule, args, machine, name=f"{workload.op}_kernel")
+    reference = operator.reference(workload, seed)
+    given = {**reference.inputs, **(inputs or {})}
+    for at_end in (True, False):
+        arrays = [_placed(param, given, at_end) for param in kernel.params]
+        kernel(*arrays)
+        outputs = {p.name: a for p, a in zip(kernel.params, arrays, strict=True) if p.is_output}
+        if inputs is None:
+            _compare(outputs, reference, f"{workload} {cfg}")
+    return outputs
+
+
+def _placed(param, given, at_end):
+    array = guarded_array(param.static_shape, dtypes.to_numpy(param.dtype), at_end=at_end)
+    array[...] = _poison(array.dtype) if param.is_output else given[param.name]
+    return array
+
+
+def _poison(dtype):
+    return 77 if dtype.kind in "iub" else np.nan
+
+
+def _compare(outputs, reference, what):
+    assert set(outputs) == set(reference.expected), what
+    for name, expected in reference.expected.items():
+        assert outputs[name].shape == expected.shape, what
+        error = np.abs(outputs[name].astype(np.float64) - expected)
+        # A NaN compares as false, so that a poisoned element which was not written is found.
+        is_right = (error <= reference.bound[name]) | (np.isnan(expected) & np.isnan(error))
+        assert is_right.all(), f"{what}: {name} at {np.argwhere(~is_right)[0]}"
