@@ -1,0 +1,1 @@
+"""Two-dimensional convolution: its shapes, its definitions, and the schedules that compute it."""

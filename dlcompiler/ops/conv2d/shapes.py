@@ -1,0 +1,313 @@
+"""What all convolutions share: windows, the parameters of a workload, the reference.
+
+A convolution reads images (n, c, h, w) and weights (o, c / groups, kh, kw), and gives
+``out[n, o, y, x] = sum over i, p, q of image[n, i, y*stride + p*dilation - before, …] * weight[o,
+i, p, q]``, where the image counts as 0 outside its edges. It is computed as deep learning does it:
+the kernel is not flipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from dlcompiler import dtypes
+from dlcompiler.errors import TuningError
+from dlcompiler.ops.base import Reference
+from dlcompiler.ops.epilogues import Epilogue
+from dlcompiler.ops.rounding import Array, Wide, sum_bound
+from dlcompiler.space import Workload
+
+DTYPES = ("float32", "float64")
+MAX_EXTENT = 1 << 20
+MAX_PADDING = 1 << 16
+
+Pair: TypeAlias = tuple[int, int]
+Sizes: TypeAlias = int | tuple[int, int]
+Padding: TypeAlias = int | tuple[int, int] | tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window that slides along one dimension of an image.
+
+    Examples
+    --------
+    >>> Window(size=224, kernel=7, stride=2, before=3, after=3).out
+    112
+    >>> Window(size=5, kernel=3, before=-1, after=-1).out, Window(size=2, kernel=3).out
+    (1, 0)
+    """
+
+    size: int
+    """Extent of the image."""
+    kernel: int
+    """Number of elements that are read in one place."""
+    stride: int = 1
+    """Distance between two places."""
+    before: int = 0
+    """Zeros before the image; as many elements are left out where it is negative."""
+    after: int = 0
+    """Zeros behind the image, or what is left out there."""
+    dilation: int = 1
+    """Distance between the elements of the kernel."""
+
+    @property
+    def reach(self) -> int:
+        """Extent from the first to the last element of the kernel."""
+        return (self.kernel - 1) * self.dilation + 1
+
+    @property
+    def out(self) -> int:
+        """Number of places; 0 where the kernel is larger than the padded image."""
+        room = self.size + self.before + self.after - self.reach
+        return room // self.stride + 1 if room >= 0 else 0
+
+    @property
+    def span(self) -> int:
+        """Extent of the padded image that is read: what the last place leaves is not."""
+        return (self.out - 1) * self.stride + self.reach if self.out else 0
+
+    @property
+    def is_inside(self) -> bool:
+        """Tell whether no place reads beyond the edges of the image."""
+        return self.before <= 0 and self.span - self.before <= self.size
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Everything about a convolution but its layout."""
+
+    n: int
+    """Number of images."""
+    c: int
+    """Input channels."""
+    o: int
+    """Output channels."""
+    rows: Window
+    """The window along the height."""
+    columns: Window
+    """The window along the width."""
+    groups: int
+    """Output channels of a group read the input channels of that group only."""
+    dtype: str
+    """Of images, weights and result."""
+    epilogue: str = ""
+    """See `dlcompiler.ops.epilogues`."""
+
+    @property
+    def image(self) -> tuple[int, int, int, int]:
+        """Shape of the images: ``(n, c, h, w)``."""
+        return self.n, self.c, self.rows.size, self.columns.size
+
+    @property
+    def weight(self) -> tuple[int, int, int, int]:
+        """Shape of the weights: ``(o, c / groups, kh, kw)``."""
+        return self.o, self.c // self.groups, self.rows.kernel, self.columns.kernel
+
+    @property
+    def result(self) -> tuple[int, int, int, int]:
+        """Shape of the result: ``(n, o, oh, ow)``."""
+        return self.n, self.o, self.rows.out, self.columns.out
+
+    @property
+    def terms(self) -> int:
+        """Number of products that are summed for one element of the result."""
+        return self.c // self.groups * self.rows.kernel * self.columns.kernel
+
+    @property
+    def flops(self) -> int:
+        """Number of multiplications and additions [FLOP]."""
+        return 2 * self.n * self.o * self.rows.out * self.columns.out * self.terms
+
+
+def workload(
+    op: str,
+    /,
+    *,
+    c: int,
+    h: int,
+    w: int,
+    o: int,
+    kernel: Sizes,
+    n: int = 1,
+    stride: Sizes = 1,
+    padding: Padding = 0,
+    dilation: Sizes = 1,
+    groups: int = 1,
+    dtype: str = "float32",
+    epilogue: str = "",
+    **others: int | str,
+) -> Workload:
+    """Return the workload of a convolution.
+
+    Parameters
+    ----------
+    op : str
+        Name of the operator.
+    n, c, h, w : int
+        Shape of the images.
+    o : int
+        Output channels.
+    kernel, stride, dilation : int or tuple of int
+        One number, or (height, width).
+    padding : int or tuple of int
+        One number, (height, width), or (top, left, bottom, right); negative numbers cut.
+    groups : int
+        Divides the input channels and the output channels.
+    dtype : str
+        Of all arrays.
+    epilogue : str
+        See `dlcompiler.ops.epilogues`.
+    **others
+        Further parameters of the operator, which follow.
+
+    Raises
+    ------
+    TuningError
+        A parameter is not what it should be.
+    """
+    kernel_h, kernel_w = _pair(op, "kernel", kernel)
+    stride_h, stride_w = _pair(op, "stride", stride)
+    dilation_h, dilation_w = _pair(op, "dilation", dilation)
+    top, left, bottom, right = _padding(op, padding)
+    for name, extent in (("n", n), ("c", c), ("h", h), ("w", w), ("o", o)):
+        _require(op, name, extent, 0, MAX_EXTENT)
+    _require(op, "groups", groups, 1, MAX_EXTENT)
+    if c % groups or o % groups:
+        raise TuningError(
+            op, "the groups do not divide the channels", got=f"c={c}, o={o}, groups={groups}"
+        )
+    if dtype not in DTYPES:
+        raise TuningError(
+            op, "not a dtype of this operator", got=repr(dtype), expected=", ".join(DTYPES)
+        )
+    Epilogue.read(epilogue, channel=1, where=op)
+    return Workload.of(
+        op, n=n, c=c, h=h, w=w, o=o, kernel_h=kernel_h, kernel_w=kernel_w,
+        stride_h=stride_h, stride_w=stride_w, pad_top=top, pad_left=left, pad_bottom=bottom,
+        pad_right=right, dilation_h=dilation_h, dilation_w=dilation_w, groups=groups,
+        dtype=dtype, epilogue=epilogue, **others,
+    )  # fmt: skip
+
+
+def shape_of(workload: Workload) -> Shape:
+    """Return the shape that a workload names."""
+    p: Mapping[str, Any] = workload.as_dict()
+    rows, columns = (
+        Window(p[size], p[f"kernel_{d}"], p[f"stride_{d}"], p[first], p[last], p[f"dilation_{d}"])
+        for size, d, first, last in (
+            ("h", "h", "pad_top", "pad_bottom"),
+            ("w", "w", "pad_left", "pad_right"),
+        )
+    )
+    return Shape(p["n"], p["c"], p["o"], rows, columns, p["groups"], p["dtype"], p["epilogue"])
+
+
+def _pair(op: str, name: str, value: Any) -> Pair:
+    first, second = value if isinstance(value, tuple) and len(value) == 2 else (value, value)
+    for number in (first, second):
+        _require(op, name, number, 1, MAX_EXTENT)
+    return first, second
+
+
+def _padding(op: str, value: Any) -> tuple[int, int, int, int]:
+    match value:
+        case (height, width):
+            sides = (height, width, height, width)
+        case (top, left, bottom, right):
+            sides = (top, left, bottom, right)
+        case _:
+            sides = (value, value, value, value)
+    for number in sides:
+        _require(op, "padding", number, -MAX_PADDING, MAX_PADDING)
+    return sides
+
+
+def _require(op: str, name: str, value: Any, least: int, most: int) -> None:
+    if type(value) is not int or not least <= value <= most:
+        raise TuningError(
+            op, f"{name} is not a number that it may be", got=repr(value),
+            expected=f"an int from {least} to {most}",
+        )  # fmt: skip
+
+
+# -- the reference ------------------------------------------------------------------------------
+
+
+def reference(
+    workload: Workload, seed: int, *, factor: float = 1.0, result: str = "result"
+) -> Reference:
+    """Return random inputs in [-1, 1), the right result, and how far one may be from it.
+
+    Parameters
+    ----------
+    workload : Workload
+        Of `workload`.
+    seed : int
+        Of the inputs: ``data``, ``weight``, and the operands of the epilogue.
+    factor : float
+        How many times the error of a plain sum is allowed, for algorithms that lose more.
+    result : str
+        Name of the output.
+
+    Returns
+    -------
+    Reference
+        All in NCHW and OIHW.
+    """
+    shape = shape_of(workload)
+    generator = np.random.default_rng(seed)
+    kind = dtypes.to_numpy(shape.dtype)
+    data, weight = (
+        generator.uniform(-1, 1, extents).astype(kind) for extents in (shape.image, shape.weight)
+    )
+    epilogue = Epilogue.read(shape.epilogue, channel=1)
+    operands = epilogue.inputs(shape.result, shape.dtype, generator)
+    exact = convolve(shape, data, weight)
+    magnitude = convolve(shape, np.abs(data), np.abs(weight))
+    bound = factor * sum_bound(magnitude, shape.terms, shape.dtype)
+    expected, bound = epilogue.reference(exact, bound, operands, shape.dtype)
+    inputs = {"data": data, "weight": weight, **operands}
+    return Reference(inputs, {result: expected}, {result: bound}, plain=inputs)
+
+
+def convolve(shape: Shape, data: Array, weight: Array) -> Wide:
+    """Convolve images (n, c, h, w) with weights (o, c / groups, kh, kw) in float64.
+
+    Returns
+    -------
+    array
+        Of the shape ``(n, o, oh, ow)``.
+    """
+    rows, columns, groups = shape.rows, shape.columns, shape.groups
+    image = framed(shape, data.astype(np.float64))
+    image = image.reshape(shape.n, groups, shape.c // groups, *image.shape[2:])
+    filters = weight.astype(np.float64).reshape(groups, shape.o // groups, *shape.weight[1:])
+    sums = np.zeros((shape.n, groups, shape.o // groups, rows.out * columns.out))
+    for p, q in np.ndindex(rows.kernel, columns.kernel):
+        seen = image[
+            ...,
+            p * rows.dilation :: rows.stride,
+            q * columns.dilation :: columns.stride,
+        ][..., : rows.out, : columns.out]
+        sums += filters[..., p, q] @ seen.reshape(*seen.shape[:3], rows.out * columns.out)
+    return sums.reshape(shape.result)
+
+
+def framed(shape: Shape, data: Array) -> Array:
+    """Return images (…, h, w) with their padding: more zeros around them, or less of them."""
+    result = data
+    for dimension, window in ((-2, shape.rows), (-1, shape.columns)):
+        border = [(0, 0)] * result.ndim
+        border[dimension] = (max(window.before, 0), max(window.after, 0))
+        result = np.pad(result, border)
+        first = max(-window.before, 0)
+        kept = max(window.size + window.before + window.after, 0)
+        cut: list[Any] = [slice(None)] * result.ndim
+        cut[dimension] = slice(first, first + kept)
+        result = result[tuple(cut)]
+    return result
