@@ -88,17 +88,8 @@ class Addresses:
 
         None if the distance is not a constant.
         """
-        bases: list[Expr] = []
-        step = 0
-        for index, stride in zip(indices, buffer.strides, strict=True):
-            found = progression(index)
-            if found is None:
-                return None
-            bases.append(found[0])
-            if found[1] and not isinstance(stride, int):
-                return None
-            step += found[1] * stride if isinstance(stride, int) else 0
-        return self.offset(buffer, bases), step
+        found = _bases(buffer, indices)
+        return None if found is None else (self.offset(buffer, found[0]), found[1])
 
     def scattered(self, buffer: Buffer, indices: Sequence[Expr], lanes: int) -> list[Offset]:
         """Write the offset of each lane, whatever the indices are."""
@@ -114,6 +105,25 @@ class Addresses:
             Offset(w.pure(f"extractelement {type_} {total}, i64 {lane}"), 0)
             for lane in range(lanes)
         ]
+
+
+def step_of(buffer: Buffer, indices: Sequence[Expr]) -> int | None:
+    """Return the distance in elements from lane to lane, if it is a constant."""
+    found = _bases(buffer, indices)
+    return None if found is None else found[1]
+
+
+def _bases(buffer: Buffer, indices: Sequence[Expr]) -> tuple[list[Expr], int] | None:
+    """Return the indices of the first lane, and the distance from lane to lane."""
+    bases: list[Expr] = []
+    step = 0
+    for index, stride in zip(indices, buffer.strides, strict=True):
+        found = progression(index)
+        if found is None or (found[1] and not isinstance(stride, int)):
+            return None
+        bases.append(found[0])
+        step += found[1] * stride if isinstance(stride, int) else 0
+    return bases, step
 
 
 def span(buffer: Buffer) -> int:

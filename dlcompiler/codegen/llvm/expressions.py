@@ -14,6 +14,8 @@ from dlcompiler.codegen.llvm import arithmetic, calls, memory
 from dlcompiler.codegen.llvm.addresses import Addresses, splat
 from dlcompiler.codegen.llvm.conversions import convert
 from dlcompiler.codegen.llvm.lanes import first_lane, is_uniform, progression
+from dlcompiler.codegen.llvm.operands import operands
+from dlcompiler.codegen.llvm.transposes import Column, find_columns
 from dlcompiler.codegen.llvm.types import constant, value_type
 from dlcompiler.codegen.llvm.writer import Function
 from dlcompiler.errors import InternalError
@@ -50,16 +52,23 @@ class Expressions:
         The operand of each loop variable in scope.
     addresses : Addresses
         Where buffers are.
+    columns : dict of int to Column
+        Loads, by ``id``, that are columns of a block which is read as rows.
     """
 
     def __init__(self, w: Function) -> None:
         self.w = w
         self.variables: dict[Var, str] = {}
         self.addresses = Addresses(w, self.value)
+        self.columns: dict[int, Column] = {}
         # By identity of the node, which is kept alive with its value.
         self._values: dict[int, tuple[Expr, str]] = {}
         self._mask: memory.Mask | None = None
         self._depth = 0
+
+    def start_run(self, stores: Sequence[Store]) -> None:
+        """Look at neighbouring stores together, before the first of them is written."""
+        self.columns = find_columns(stores, self.addresses)
 
     def start_statement(self) -> None:
         """Forget the values of the last statement, which may not reach the next."""
@@ -89,12 +98,12 @@ class Expressions:
 
     def _write_operands(self, root: Expr) -> None:
         """Write what `root` is built from bottom-up: a sum of a thousand terms is as deep."""
-        pending = list(_operands(root))
+        pending = list(operands(root))
         while pending:
             node = pending[-1]
             missing = [
                 operand
-                for operand in _operands(node)
+                for operand in operands(node)
                 if not isinstance(operand, Const | Var) and id(operand) not in self._values
             ]
             if missing:
@@ -111,6 +120,8 @@ class Expressions:
                     return arithmetic.divide(w, op, a.dtype, write(a), write(b), divisor)
                 return arithmetic.binary(w, op, a.dtype, write(a), write(b))
             case Load(_, _, None):
+                if id(node) in self.columns and self._mask is None:
+                    return self.columns[id(node)].operand(self.addresses)
                 return memory.load(self.addresses, node, self._mask)
             case Load():
                 return self._predicated(node)
@@ -274,26 +285,6 @@ class Expressions:
             yield
         finally:
             self._values, self._mask = values, outer
-
-
-def _operands(node: Expr) -> Sequence[Expr]:
-    """Return what `node` needs before it is written, whatever is chosen."""
-    match node:
-        case Binary() | Compare():
-            return node.a, node.b
-        case Cast() | Broadcast() | Not():
-            return (node.value,)
-        case Ramp(base, stride, _):
-            return base, stride
-        case Select(condition, a, b):
-            return condition, a, b
-        case IfThenElse(condition, _, _):
-            return (condition,)
-        case Logical(_, a, _):
-            return (a,)
-        case Call(_, arguments, _):
-            return arguments
-    return ()
 
 
 def _multiples(step: float, dtype: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 from dlcompiler import dtypes
 from dlcompiler.codegen.llvm import assertions, memory, parallel
@@ -57,12 +58,11 @@ class Statements:
         self._stack_bytes = 0
         self._blocks: list[str] = []
 
-    def write(self, stmt: Stmt) -> None:  # noqa: C901 - one case per node
+    def write(self, stmt: Stmt) -> None:
         """Append a statement."""
         match stmt:
             case Seq(statements):
-                for statement in statements:
-                    self.write(statement)
+                self._sequence(statements)
             case Store():
                 self._start(stmt)
                 self.expressions.store(stmt)
@@ -90,6 +90,17 @@ class Statements:
                 raise InternalError(
                     "generate LLVM code", f"unknown statement {type(stmt).__name__}"
                 )
+
+    def _sequence(self, statements: Sequence[Stmt]) -> None:
+        """Append statements; the loads of plain stores in a row are looked at together."""
+        for is_plain, run in groupby(statements, _is_plain_store):
+            members = list(run)
+            if is_plain:
+                self._start(members[0])
+                self.expressions.start_run([store for store in members if isinstance(store, Store)])
+            for statement in members:
+                self.write(statement)
+            self.expressions.start_run(())
 
     def _start(self, stmt: Stmt) -> None:
         self.expressions.start_statement()
@@ -263,3 +274,7 @@ class Statements:
         """Return the call that frees a block."""
         free = self.w.module.declare("free", "void", "ptr", "nounwind")
         return f"call void {free}(ptr {pointer})"
+
+
+def _is_plain_store(stmt: Stmt) -> bool:
+    return isinstance(stmt, Store) and stmt.predicate is None
