@@ -98,5 +98,9 @@ def _fma_loop(lanes: int) -> str:
 
 
 def _start(lanes: int, number: int) -> str:
-    """Return the constant that an accumulator starts from: all differ, so none can be merged."""
-    return f"<{', '.join([f'float {number}.000000e+00'] * lanes)}>"
+    """Return the constant that an accumulator starts from.
+
+    All differ, so that none can be merged. None is 1: x/2 + 1/2 stays there, and LLVM would leave
+    the accumulator out.
+    """
+    return f"<{', '.join([f'float {number + 2}.000000e+00'] * lanes)}>"

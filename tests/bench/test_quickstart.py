@@ -4,10 +4,13 @@ import re
 from pathlib import Path
 
 import nbformat
+import pytest
 
-from dlcompiler.bench.machine import fma_peak_gflops
+from dlcompiler.bench.machine import ACCUMULATORS, _fma_loop, fma_peak_gflops
 from dlcompiler.bench.quickstart import plain, register_tile
 from dlcompiler.measurement import verify
+from dlcompiler.runtime.llvm import Options, compile_ir
+from dlcompiler.target import resolve
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "01_quickstart.ipynb"
 
@@ -31,3 +34,10 @@ def test_the_notebook_takes_the_same_steps():
 
 def test_the_peak_is_a_rate():
     assert fma_peak_gflops(1, repeats=1) > 0.1
+
+
+@pytest.mark.skipif(not resolve("cpu").has("fma"), reason="counts instructions of x86-64's FMA")
+def test_the_peak_counts_the_multiply_adds_that_run():
+    target = resolve("cpu")
+    loop = compile_ir(_fma_loop(target.lanes("float32")), Options.for_target(target))
+    assert loop.assembly.count("vfmadd") == ACCUMULATORS
