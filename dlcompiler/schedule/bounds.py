@@ -142,10 +142,11 @@ class _Inference:
                     )
                     known[n] = known[n] and joined is not None
                     spans[n] = joined
-        return tuple(
+        parts = (
             span if ok and span is not None and self.is_part(span.extent, extent) else whole
             for span, ok, extent, whole in zip(spans, known, shape, full, strict=True)
         )
+        return tuple(map(_rounded, parts, map(stage.rounded.get, stage.op.axis)))
 
     def is_part(self, part: Extent, whole: Extent) -> bool:
         """Tell whether computing a part is worth it: a formula for it may exceed the whole."""
@@ -247,6 +248,13 @@ class _Inference:
         if self.analyzer.interval(value).low >= 0:
             return True
         return self.analyzer.can_prove(compare("ge", value, index_const(0)))
+
+
+def _rounded(span: Span, factor: int | None) -> Span:
+    """Return a span whose extent, if it is known, is a multiple of a factor."""
+    if factor is None or not isinstance(span.extent, int):
+        return span
+    return Span(span.first, -(-span.extent // factor) * factor)
 
 
 def is_zero(extent: Extent) -> bool:

@@ -108,6 +108,7 @@ def _storage_candidates(stage: StageState) -> Iterator[_Candidate]:
         for offset in (0, 1):
             targets = (stage.label(axis), f"offset {offset}")
             yield "storage_align", {"axis": axis, "offset": offset}, targets, (factors,)
+        yield "align_extent", {"axis": axis}, (stage.label(axis),), (factors,)
     yield "double_buffer", {}, (stage.name,), ()
     for text in _layouts(variable_names([axis.name for axis in stage.op.axis])):
         yield "transform_layout", {"index_map": text}, (stage.name, text), ()

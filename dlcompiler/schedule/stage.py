@@ -125,6 +125,10 @@ class Stage(Handle):
         """Pad a dimension of this stage's buffer. See `primitives.storage_align`."""
         self._apply("storage_align", axis=axis, factor=factor, offset=offset)
 
+    def align_extent(self, axis: Axis, factor: int) -> None:
+        """Compute a multiple of `factor` along a dimension. See `primitives.align_extent`."""
+        self._apply("align_extent", axis=axis, factor=factor)
+
     def double_buffer(self) -> None:
         """Keep this stage's values twice. See `primitives.double_buffer`."""
         self._apply("double_buffer")

@@ -28,6 +28,7 @@ GROUPS = {
     "prefetch": "annotate",
     "set_scope": "storage",
     "storage_align": "storage",
+    "align_extent": "storage",
     "double_buffer": "storage",
     "transform_layout": "storage",
     "compute_at": "compute",
@@ -263,6 +264,8 @@ def _storage_text(move: Move) -> str:
             return f"in {move.args['scope']}, for {', '.join(move.args['readers'])}"
         case "storage_align":
             return f"rows padded, offset {move.args['offset']}"
+        case "align_extent":
+            return "rows of whole vectors"
         case "transform_layout":
             return str(move.args["index_map"]).partition(": ")[2]
         case "prefetch":

@@ -34,6 +34,7 @@ def test_moves_of_a_loop(plain):
         ("prefetch", "of B"),
         ("storage_align", "rows padded, offset 0"),
         ("storage_align", "rows padded, offset 1"),
+        ("align_extent", "rows of whole vectors"),
     ]
     assert list(items(view, "stage")) == [
         ("compute_inline", "inline"),

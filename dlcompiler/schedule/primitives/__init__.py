@@ -26,6 +26,7 @@ REGISTRY: dict[str, str] = {
     "cache_read": "dlcompiler.schedule.primitives.cache_read:CACHE_READ",
     "set_scope": "dlcompiler.schedule.primitives.set_scope:SET_SCOPE",
     "storage_align": "dlcompiler.schedule.primitives.storage_align:STORAGE_ALIGN",
+    "align_extent": "dlcompiler.schedule.primitives.align_extent:ALIGN_EXTENT",
     "double_buffer": "dlcompiler.schedule.primitives.double_buffer:DOUBLE_BUFFER",
     "transform_layout": "dlcompiler.schedule.primitives.transform_layout:TRANSFORM_LAYOUT",
     "prefetch": "dlcompiler.schedule.primitives.prefetch:PREFETCHING",

@@ -227,6 +227,21 @@ def require_own_storage(stage: StageState) -> None:
         raise Refused(Illegal("structural", f"{stage.name} is inlined: it is not stored"))
 
 
+def require_dimension(stage: StageState, axis: object) -> None:
+    """Refuse what is no dimension of the tensors of a stage."""
+    if any(axis is own for own in stage.op.axis):
+        return
+    names = ", ".join(stage.paths[own] for own in stage.op.axis) or "none"
+    raise Refused(
+        Illegal(
+            "structural",
+            f"the axis is no dimension of {stage.name}",
+            got=stage.paths.get(axis, axis.name) if isinstance(axis, Axis) else repr(axis),
+            hint=f"the dimensions are: {names}",
+        )
+    )
+
+
 def require_output(stage: StageState, output: object) -> None:
     """Refuse what does not count the outputs of a stage."""
     if output is None or (isinstance(output, int) and 0 <= output < len(stage.tensors)):

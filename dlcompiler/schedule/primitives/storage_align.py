@@ -20,8 +20,8 @@ from dlcompiler.ir import Axis
 from dlcompiler.schedule.primitives.base import (
     Making,
     Primitive,
-    Refused,
     answering,
+    require_dimension,
     require_natural,
     require_own_storage,
     require_positive,
@@ -37,16 +37,7 @@ MAX_ALIGNMENT = 65536
 def check(state: State, stage: StageState, *, axis: Any, factor: Any, offset: Any = 0) -> Verdict:
     """Refuse inputs, outputs, what is no dimension, and numbers that make no sense."""
     require_own_storage(stage)
-    if not any(axis is own for own in stage.op.axis):
-        names = ", ".join(stage.paths[own] for own in stage.op.axis) or "none"
-        raise Refused(
-            Illegal(
-                "structural",
-                f"the axis is no dimension of {stage.name}",
-                got=stage.paths.get(axis, axis.name) if isinstance(axis, Axis) else repr(axis),
-                hint=f"the dimensions are: {names}",
-            )
-        )
+    require_dimension(stage, axis)
     require_positive(factor, "factor")
     require_natural(offset, "offset")
     if max(factor, offset) > MAX_ALIGNMENT:

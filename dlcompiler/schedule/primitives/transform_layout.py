@@ -47,6 +47,7 @@ def check(state: State, stage: StageState, *, index_map: Any) -> Verdict:
     require_own_storage(stage)
     loops = (*stage.op.axis, *stage.op.reduce_axis)
     is_plain = not (stage.relations or stage.kinds or stage.pragmas or stage.alignments)
+    is_plain = is_plain and not stage.rounded
     if not is_plain or not same_axes(stage.leaves, loops):
         return Illegal(
             "structural",

@@ -121,6 +121,30 @@ def test_storage_align_refuses_numbers(planes, refusal, numbers, text):
     assert first == f"storage_align P.i: {text}"
 
 
+# -- align_extent ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("factor", "extent"), [(4, 8), (7, 7), (16, 16)])
+def test_align_extent_computes_whole_vectors(computes, factor, extent):
+    A = te.placeholder((4, 7), "int32", "A")
+    P = te.compute((4, 10), lambda i, j: te.if_then_else(j < 7, A[i, j], 0) * 2, name="P")
+    C = te.compute((4, 7), lambda i, j: P[i, j] + 1, name="C")
+    s = te.create_schedule(C.op)
+    s[P].compute_at(s[C], C.op.axis[0])
+    s[P].align_extent(P.op.axis[1], factor)
+    func = lower(s, [A, C])
+    shapes = [node.buffer.shape for node in walk(func.body) if isinstance(node, Allocate)]
+    assert shapes == [(1, extent)]
+    computes(s)
+
+
+def test_align_extent_refuses_outputs_and_factors_beyond_a_vector(planes, refusal):
+    s, P, C = planes.s, planes.P, planes.C
+    assert "C is an output" in refusal(s[C].align_extent, C.op.axis[0], 8)
+    assert "most of what is computed" in refusal(s[P].align_extent, P.op.axis[0], 65)
+    assert "no dimension of P" in refusal(s[P].align_extent, 3, 8)
+
+
 # -- double_buffer --------------------------------------------------------------------------------
 
 

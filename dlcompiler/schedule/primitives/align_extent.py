@@ -1,0 +1,63 @@
+"""Compute a few more elements of a stage than its readers need: a multiple of a factor.
+
+*Before*, then *after* ``s[P].align_extent(j, factor=8)`` of a P computed at ``i``::
+
+    for i in range(4):                  for i in range(4):
+        for j in range(7):                  for j in range(8):
+            P[j] = …                            P[j] = …
+        for j in range(7):                  for j in range(7):
+            C[i, j] = P[j] + …                  C[i, j] = P[j] + …
+
+A row that does not fill its vectors becomes whole vectors. What is stored grows with it; elements
+outside the tensor are guarded, so define it as wide as the rounded rows may get. It takes effect
+where the stage is computed for a part of its tensor, at a loop of its consumer. Legal for a
+dimension of a stage between inputs and outputs.
+In Halide ``align_extent``; TVM has none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dlcompiler.ir import Axis
+from dlcompiler.schedule.primitives.base import (
+    Making,
+    Primitive,
+    answering,
+    require_dimension,
+    require_own_storage,
+    require_positive,
+)
+from dlcompiler.schedule.state import StageState, State
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+
+MAX_FACTOR = 64
+"""Elements: the lanes of the widest vector."""
+
+
+@answering
+def check(state: State, stage: StageState, *, axis: Any, factor: Any) -> Verdict:
+    """Refuse inputs, outputs, what is no dimension, and numbers that make no sense."""
+    require_own_storage(stage)
+    require_dimension(stage, axis)
+    require_positive(factor, "factor")
+    if factor > MAX_FACTOR:
+        return Illegal(
+            "limit",
+            "most of what is computed would not be needed",
+            got=f"factor {factor}",
+            hint=f"at most {MAX_FACTOR} elements",
+        )
+    return LEGAL
+
+
+def apply(
+    state: State, stage: StageState, making: Making, *, axis: Axis, factor: int
+) -> tuple[State, None]:
+    """Return the next state."""
+    rounded = {**stage.rounded, axis: int(factor)}
+    return state.with_stage(replace(stage, rounded=rounded), making.state_id), None
+
+
+ALIGN_EXTENT = Primitive("align_extent", {"axis": "axis", "factor": "int"}, check, apply)
