@@ -19,6 +19,10 @@ __all__ = ["REGISTRY", "Operator", "Reference", "config_for", "matmul", "names",
 #: Name of an operator -> where its `Operator` is found.
 REGISTRY: dict[str, str] = {
     "matmul": "dlcompiler.ops.matmul:MATMUL",
+    "softmax": "dlcompiler.ops.softmax:SOFTMAX",
+    "log_softmax": "dlcompiler.ops.softmax:LOG_SOFTMAX",
+    "layer_norm": "dlcompiler.ops.norms:LAYER_NORM",
+    "rms_norm": "dlcompiler.ops.norms:RMS_NORM",
 }
 
 

@@ -7,14 +7,13 @@ from typing import Any
 
 from dlcompiler import te
 from dlcompiler.compat.missing import reporter
-from dlcompiler.compat.tvm.topi.defining import over, tensor
-from dlcompiler.compat.tvm.topi.math import elementwise
-from dlcompiler.compat.tvm.topi.reduction import normalized
-from dlcompiler.compat.tvm.topi.tag import BROADCAST, INJECTIVE
-from dlcompiler.compat.tvm.topi.transform import reshape
 from dlcompiler.compat.windows import Pair, padding_of, pair
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir.stmt import extent_product
+from dlcompiler.ops.defining import BROADCAST, dimensions, over, tensor
+from dlcompiler.ops.elementwise import elementwise
+from dlcompiler.ops.softmax import log_softmax, softmax
+from dlcompiler.ops.transforms import pad, reshape
 
 
 def relu(x: te.Tensor) -> Any:
@@ -29,34 +28,6 @@ def leaky_relu(x: te.Tensor, alpha: float) -> Any:
         lambda value: te.select(value > te.const(0, value.dtype), value, value * alpha),
         x,
     )
-
-
-def pad(
-    data: te.Tensor,
-    pad_before: Sequence[int],
-    pad_after: Sequence[int] | None = None,
-    pad_value: Any = 0.0,
-    name: str = "PadInput",
-) -> te.Tensor:
-    """Return a tensor with a border of one value."""
-    before = [int(n) for n in pad_before]
-    after = before if pad_after is None else [int(n) for n in pad_after]
-    if not len(before) == len(after) == len(data.shape):
-        raise ExpressionError("topi.nn.pad", "one number for each dimension", got=pad_before)
-    shape = tuple(
-        extent + first + last for extent, first, last in zip(data.shape, before, after, strict=True)
-    )
-    value = te.const(pad_value, data.dtype) if isinstance(pad_value, int | float) else pad_value
-
-    def element(*indices: Any) -> Any:
-        inside: list[Any] = []
-        for index, extent, first, last in zip(indices, data.shape, before, after, strict=True):
-            inside += [index >= first] if first else []
-            inside += [index < extent + first] if last else []
-        places = tuple(index - first for index, first in zip(indices, before, strict=True))
-        return te.if_then_else(te.all(*inside), data[places], value) if inside else data[places]
-
-    return tensor(shape, element, name=name, tag=f"{INJECTIVE},pad")
 
 
 def conv2d_nchw(
@@ -193,31 +164,9 @@ def batch_matmul(x: te.Tensor, y: te.Tensor) -> te.Tensor:
     )
 
 
-def softmax(x: te.Tensor, axis: int = -1) -> te.Tensor:
-    """Return exp(x) divided by its sum along a dimension."""
-    (n,) = normalized(axis, len(x.shape), "topi.nn.softmax")
-    largest = _along(x, n, te.max, "T_softmax_maxelem")
-    power = tensor(x.shape, lambda *i: te.exp(x[i] - largest[_without(i, n)]), name="T_softmax_exp")
-    total = _along(power, n, te.sum, "T_softmax_expsum")
-    return tensor(x.shape, lambda *i: power[i] / total[_without(i, n)], name="T_softmax_norm")
-
-
-def log_softmax(x: te.Tensor, axis: int = -1) -> te.Tensor:
-    """Return the logarithm of `softmax`."""
-    (n,) = normalized(axis, len(x.shape), "topi.nn.log_softmax")
-    largest = _along(x, n, te.max, "T_softmax_maxelem")
-    power = tensor(x.shape, lambda *i: te.exp(x[i] - largest[_without(i, n)]), name="T_softmax_exp")
-    total = _along(power, n, te.sum, "T_softmax_expsum")
-    return tensor(
-        x.shape,
-        lambda *i: x[i] - largest[_without(i, n)] - te.log(total[_without(i, n)]),
-        name="T_log_softmax",
-    )
-
-
 def bias_add(data: te.Tensor, bias: te.Tensor, axis: int = 1) -> te.Tensor:
     """Add a bias along one dimension."""
-    (n,) = normalized(axis, len(data.shape), "topi.nn.bias_add")
+    (n,) = dimensions(axis, len(data.shape), "topi.nn.bias_add")
     return tensor(data.shape, lambda *i: data[i] + bias[i[n]], "T_add", BROADCAST)
 
 
@@ -319,15 +268,22 @@ def _as(value: Any, dtype: str | None) -> Any:
     return value if dtype is None else value.astype(dtype)
 
 
-def _along(x: te.Tensor, n: int, reduce: Any, name: str) -> te.Tensor:
-    """Reduce a tensor along one dimension."""
-    k = over(x.shape[n], name="k")
-    shape = (*x.shape[:n], *x.shape[n + 1 :])
-    return tensor(shape, lambda *i: reduce(x[(*i[:n], k, *i[n:])], axis=k), name=name)
-
-
-def _without(indices: tuple[Any, ...], n: int) -> tuple[Any, ...]:
-    return (*indices[:n], *indices[n + 1 :])
-
-
 __getattr__ = reporter(__name__)
+__all__ = [
+    "batch_matmul",
+    "bias_add",
+    "conv2d_hwcn",
+    "conv2d_nchw",
+    "conv2d_nhwc",
+    "dense",
+    "depthwise_conv2d_nchw",
+    "flatten",
+    "global_pool",
+    "leaky_relu",
+    "log_softmax",
+    "pad",
+    "pool2d",
+    "relu",
+    "scale_shift_nchw",
+    "softmax",
+]

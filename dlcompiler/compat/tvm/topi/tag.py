@@ -1,12 +1,13 @@
 """Classic TVM's ``tvm.topi.tag``: words that tell what kind of operator made a tensor."""
 
 from dlcompiler.compat.missing import reporter
-
-ELEMWISE = "elemwise"
-BROADCAST = "broadcast"
-INJECTIVE = "injective"
-COMM_REDUCE = "comm_reduce"
-COMM_REDUCE_IDX = "comm_reduce_idx"
+from dlcompiler.ops.defining import (
+    BROADCAST,
+    COMM_REDUCE,
+    COMM_REDUCE_IDX,
+    ELEMWISE,
+    INJECTIVE,
+)
 
 
 def is_broadcast(tag: str) -> bool:

@@ -1,0 +1,68 @@
+"""How the operators here are defined: tensors, axes, dimensions and the words for kinds of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dlcompiler import te
+from dlcompiler.errors import ExpressionError
+from dlcompiler.ir import Axis, TensorLoad, walk
+
+ELEMWISE = "elemwise"
+"""Tag of what reads each tensor at the indices of its own element."""
+BROADCAST = "broadcast"
+"""Tag of what may also repeat a tensor along a dimension."""
+INJECTIVE = "injective"
+"""Tag of what reads some element of its tensors for each of its own."""
+COMM_REDUCE = "comm_reduce"
+"""Tag of reductions."""
+COMM_REDUCE_IDX = "comm_reduce_idx"
+"""Tag of reductions to a position."""
+
+
+def tensor(shape: Any, element: Callable[..., Any], name: str, tag: str = "") -> te.Tensor:
+    """Define a tensor by its element."""
+    made: te.Tensor = te.compute(tuple(shape), element, name=name, tag=tag)
+    return made
+
+
+def over(extent: Any, name: str = "k") -> Axis:
+    """Declare an axis to reduce over."""
+    return te.reduce_axis((0, extent), name=name)
+
+
+def dimensions(axis: Any, ndim: int, operation: str) -> tuple[int, ...]:
+    """Return which dimensions `axis` means: None all, negative numbers from the last.
+
+    Raises
+    ------
+    ExpressionError
+        There is no such dimension.
+    """
+    given = range(ndim) if axis is None else axis if isinstance(axis, list | tuple) else (axis,)
+    found = tuple(sorted({int(n) + ndim if n < 0 else int(n) for n in given}))
+    if any(not 0 <= n < ndim for n in found):
+        raise ExpressionError(operation, "no such dimension", got=axis, expected=f"below {ndim}")
+    return found
+
+
+def along(x: te.Tensor, n: int, reduce: Any, name: str) -> te.Tensor:
+    """Reduce a tensor along one dimension."""
+    k = over(x.shape[n])
+    shape = without(x.shape, n)
+    return tensor(shape, lambda *i: reduce(x[(*i[:n], k, *i[n:])], axis=k), name=name)
+
+
+def without(items: Sequence[Any], n: int) -> tuple[Any, ...]:
+    """Return indices or extents but for those of one dimension."""
+    return (*items[:n], *items[n + 1 :])
+
+
+def reduced_dimensions(result: te.Tensor) -> tuple[int, ...]:
+    """Return the dimensions of a reduction's operand that it reduces over, in order."""
+    op = result.op
+    assert isinstance(op, te.ComputeOp)
+    load = next(node for node in walk(op.bodies[0]) if isinstance(node, TensorLoad))
+    gone = {axis.var for axis in op.reduce_axis}
+    return tuple(n for n, index in enumerate(load.indices) if index in gone)

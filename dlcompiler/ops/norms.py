@@ -1,0 +1,223 @@
+"""Normalisations of rows (layer norm, RMS norm), and of channels with fixed statistics.
+
+The variance is the mean of squared distances from the mean: a second pass over a row that is in the
+nearest cache, where the difference of two large sums would cancel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dlcompiler import dtypes, te
+from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.defining import over, tensor
+from dlcompiler.ops.lanes import reduce_in_lanes, widest_power
+from dlcompiler.ops.rounding import Array, Wide, unit
+from dlcompiler.ops.shapes import checked_dtype, shape_of, shape_text
+from dlcompiler.schedule import Schedule
+from dlcompiler.space import Config, Knob, Space, Workload
+from dlcompiler.target import Target
+from dlcompiler.te import ComputeOp, Tensor
+
+DTYPES = ("float32", "float64")
+EPSILON = 1e-5
+"""What is added to the variance."""
+
+
+def layer_norm(data: Tensor, scale: Tensor, shift: Tensor, epsilon: float = EPSILON) -> Tensor:
+    """Define ``(x - mean) / sqrt(variance + epsilon) * scale + shift`` of each row.
+
+    Parameters
+    ----------
+    data : Tensor
+        Of shape ``(…, n)``; a row is what the last dimension holds.
+    scale, shift : Tensor
+        Of shape ``(n,)``.
+    epsilon : float
+        Keeps the root from 0.
+
+    Notes
+    -----
+    **Source:** J. L. Ba, J. R. Kiros, G. E. Hinton, arXiv:1607.06450, equation 3.
+    """
+    *rows, n = data.shape
+    inverse = te.const(1 / max(n, 1), data.dtype)
+    mean = _row_sum(data, "layer_norm.sum", lambda x, i: x)
+    centre = tensor(rows, lambda *i: mean[i] * inverse, "layer_norm.mean")
+    squares = _row_sum(data, "layer_norm.squares", lambda x, i: _square(x - centre[i]))
+    root = tensor(
+        rows,
+        lambda *i: _inverse_root(squares[i] * inverse, epsilon),
+        "layer_norm.inverse_deviation",
+    )
+    return tensor(
+        data.shape,
+        lambda *i: (data[i] - centre[i[:-1]]) * root[i[:-1]] * scale[i[-1]] + shift[i[-1]],
+        "layer_norm",
+    )
+
+
+def rms_norm(data: Tensor, scale: Tensor, epsilon: float = EPSILON) -> Tensor:
+    """Define ``x / sqrt(mean of squares + epsilon) * scale`` of each row; see `layer_norm`.
+
+    Notes
+    -----
+    **Source:** B. Zhang, R. Sennrich, arXiv:1910.07467, equation 4.
+    """
+    *rows, n = data.shape
+    inverse = te.const(1 / max(n, 1), data.dtype)
+    squares = _row_sum(data, "rms_norm.squares", lambda x, i: _square(x))
+    root = tensor(
+        rows, lambda *i: _inverse_root(squares[i] * inverse, epsilon), "rms_norm.inverse_root"
+    )
+    return tensor(data.shape, lambda *i: data[i] * root[i[:-1]] * scale[i[-1]], "rms_norm")
+
+
+def _row_sum(data: Tensor, name: str, term: Any) -> Tensor:
+    k = over(data.shape[-1])
+    return tensor(data.shape[:-1], lambda *i: te.sum(term(data[(*i, k)], i), axis=k), name)
+
+
+def _square(x: Any) -> Any:
+    return x * x
+
+
+def _inverse_root(mean: Any, epsilon: float) -> Any:
+    return te.const(1, mean.dtype) / te.sqrt(mean + te.const(epsilon, mean.dtype))
+
+
+def workload(name: str, *, shape: Sequence[int] | str, dtype: str = "float32") -> Workload:
+    """Return the workload of `layer_norm` or `rms_norm`; a row is what the last dimension holds."""
+    text = shape_text(shape, name)
+    if not shape_of(text):
+        text = "1"
+    return Workload.of(name, shape=text, dtype=checked_dtype(dtype, DTYPES, name))
+
+
+def define(workload: Workload) -> tuple[Tensor, ...]:
+    """Return ``data``, ``scale``, of a layer norm ``shift``, and the result."""
+    shape, dtype = shape_of(workload["shape"]), workload["dtype"]
+    data = te.placeholder(shape, dtype, "data")
+    scale = te.placeholder(shape[-1:], dtype, "scale")
+    if workload.op == "rms_norm":
+        return data, scale, rms_norm(data, scale)
+    shift = te.placeholder(shape[-1:], dtype, "shift")
+    return data, scale, shift, layer_norm(data, scale, shift)
+
+
+def reference(workload: Workload, seed: int) -> Reference:
+    """Return inputs around 1, the result, and its bound (`exact`)."""
+    shape, dtype = shape_of(workload["shape"]), dtypes.to_numpy(workload["dtype"])
+    generator = np.random.default_rng(seed)
+    inputs = {
+        "data": generator.uniform(-1, 3, shape).astype(dtype),
+        "scale": generator.uniform(0.5, 1.5, shape[-1:]).astype(dtype),
+    }
+    if workload.op == "layer_norm":
+        inputs["shift"] = generator.uniform(-1, 1, shape[-1:]).astype(dtype)
+    expected, bound = exact(inputs, workload["dtype"])
+    return Reference(inputs, {workload.op: expected}, {workload.op: bound})
+
+
+def exact(inputs: dict[str, Array], dtype: str) -> tuple[Wide, Wide]:
+    """Return the result in float64, and how far a result may be off.
+
+    Notes
+    -----
+    The mean of n numbers is off by ``n·u·mean|x|``, and so is each distance from it; the mean of
+    the squared distances is off by ``(n + 4)·u`` of itself, and by what the distances are off to
+    the second power (to the first they cancel, but for roundings).
+    **Source:** T. F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for computing the sample
+    variance", The American Statistician 37(3), 1983, section 2.
+    """
+    x = inputs["data"].astype(np.float64)
+    scale = inputs["scale"].astype(np.float64)
+    n, own = x.shape[-1], unit(dtype) * (2 if dtype == "float64" else 1)
+    if x.size == 0:
+        return x, x
+    shift = inputs.get("shift")
+    mean = x.mean(axis=-1, keepdims=True) if shift is not None else np.zeros_like(x[..., :1])
+    off = (n + 1) * own * np.abs(x).mean(axis=-1, keepdims=True) if shift is not None else mean
+    distance = x - mean
+    off = off + own * np.abs(distance)
+    variance = np.square(distance).mean(axis=-1, keepdims=True)
+    of_variance = (n + 4) * own * variance + np.square(off).mean(axis=-1, keepdims=True)
+    root = 1 / np.sqrt(variance + EPSILON)
+    of_root = root * (0.5 * of_variance / (variance + EPSILON) + 4 * own)
+    result = distance * root * scale
+    bound = np.abs(scale) * (off * root + np.abs(distance) * of_root) + 3 * own * np.abs(result)
+    if shift is not None:
+        result = result + shift
+        bound = bound + own * np.abs(result)
+    return result, 1.1 * bound
+
+
+# -- the choices --------------------------------------------------------------------------------
+
+
+def space(workload: Workload, target: Target) -> Space:
+    """Return the configs of `schedule`.
+
+    ============  ==============================================================================
+    ``sums``      vectors of partial sums
+    ``vectors``   vectors of results computed side by side
+    ``parallel``  run the rows on several cores
+    ============  ==============================================================================
+    """
+    knobs = [
+        Knob("sums", (1, 2, 4, 8)),
+        Knob("vectors", (1, 2, 4)),
+        Knob("parallel", (False, True) if target.cores > 1 else (False,)),
+    ]
+    return Space(workload, knobs)
+
+
+def default_config(workload: Workload, target: Target) -> Config:
+    """Return four vectors of partial sums, which hide the latency of an addition."""
+    shape = shape_of(workload["shape"])
+    elements = int(np.prod(shape))
+    rows = elements // max(shape[-1], 1)
+    is_parallel = target.cores > 1 and elements >= _SMALLEST_PARALLEL and rows >= target.cores
+    return space(workload, target).config(sums=8, vectors=4, parallel=is_parallel)
+
+
+_SMALLEST_PARALLEL = 1 << 16
+"""Elements from which on several cores are worth waking."""
+
+
+# -- the schedule -------------------------------------------------------------------------------
+
+
+def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
+    """Schedule a normalisation of rows on a CPU: each row's sums in lanes, then its results."""
+    (out,) = outs
+    extent, lanes = out.static_shape[-1], target.lanes(out.dtype)
+    *rows, column = out.op.axis
+    row = s[out].fuse(*rows) if rows else None
+    _, vector = s[out].split(column, widest_power(extent, lanes * cfg["vectors"]))
+    s[out].vectorize(vector)
+    width = widest_power(extent, lanes * cfg["sums"])
+    for stage in s.stages:
+        if not isinstance(stage.op, ComputeOp) or stage.op is out.op:
+            continue
+        made = stage.op.output(0)
+        parts = reduce_in_lanes(s, made, width) if stage.op.reduce_axis else []
+        if row is not None:
+            for part in (made, *parts):
+                s[part].compute_at(s[out], row)
+    if row is not None and cfg["parallel"]:
+        s[out].parallel(row)
+
+
+def _operator(name: str) -> Operator:
+    def named(**parameters: Any) -> Workload:
+        return workload(name, **parameters)
+
+    return Operator(name, named, define, reference, space, default_config, schedule)
+
+
+LAYER_NORM = _operator("layer_norm")
+RMS_NORM = _operator("rms_norm")

@@ -1,0 +1,60 @@
+"""Shapes in workloads, which hold numbers and texts: ``(64, 1000)`` is ``64x1000``."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from dlcompiler import dtypes
+from dlcompiler.errors import TuningError
+
+MAX_ELEMENTS = 1 << 40
+
+
+def shape_text(shape: Sequence[int] | str, where: str) -> str:
+    """Return the text of a shape; a text is checked and returned.
+
+    Raises
+    ------
+    TuningError
+        It is no shape, or too large.
+
+    Examples
+    --------
+    >>> shape_text((64, 1000), "softmax"), shape_text("7", "softmax"), shape_text((), "sum")
+    ('64x1000', '7', 'scalar')
+    """
+    text = shape if isinstance(shape, str) else "x".join(map(str, shape)) or "scalar"
+    if text != "scalar" and re.fullmatch(r"[0-9]+(x[0-9]+)*", text, re.ASCII) is None:
+        raise TuningError(where, "not a shape", got=repr(shape), expected="a tuple, or '64x1000'")
+    if math.prod(shape_of(text)) > MAX_ELEMENTS:
+        raise TuningError(
+            where, "the shape has too many elements", got=text, expected=f"at most {MAX_ELEMENTS}"
+        )
+    return text
+
+
+def shape_of(text: str) -> tuple[int, ...]:
+    """Return the shape that a text of a workload stands for."""
+    return () if text == "scalar" else tuple(int(extent) for extent in text.split("x"))
+
+
+def checked_dtype(dtype: object, allowed: Sequence[str], where: str) -> str:
+    """Return the name of a dtype that an operator takes."""
+    name = dtypes.as_dtype(dtype)
+    if name not in allowed:
+        raise TuningError(
+            where, "not a dtype of this operator", got=repr(name), expected=", ".join(allowed)
+        )
+    return name
+
+
+def checked_dimension(axis: int, ndim: int, where: str) -> int:
+    """Return a dimension counted from the first."""
+    if type(axis) is not int or not -ndim <= axis < ndim:
+        raise TuningError(
+            where, "no such dimension", got=repr(axis),
+            expected=f"an int from {-ndim} to {ndim - 1}",
+        )  # fmt: skip
+    return axis % ndim

@@ -1,0 +1,150 @@
+"""Operators that move elements: each of the result is one of the operands, or a constant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dlcompiler import te
+from dlcompiler.errors import ExpressionError
+from dlcompiler.ir.stmt import extent_product
+from dlcompiler.ops.defining import INJECTIVE, dimensions, tensor
+
+
+def transpose(a: te.Tensor, axes: Sequence[int] | None = None) -> te.Tensor:
+    """Permute dimensions; reverse them by default."""
+    ndim = len(a.shape)
+    order = list(reversed(range(ndim))) if axes is None else [int(n) % ndim for n in axes]
+    if sorted(order) != list(range(ndim)):
+        raise ExpressionError("transpose", "not a permutation of the dimensions", got=axes)
+    inverse = [order.index(n) for n in range(ndim)]
+    return tensor(
+        tuple(a.shape[n] for n in order),
+        lambda *i: a[tuple(i[n] for n in inverse)],
+        name="T_transpose",
+        tag=INJECTIVE,
+    )
+
+
+def reshape(a: te.Tensor, newshape: Sequence[Any]) -> te.Tensor:
+    """Return the same elements in another shape; one extent may be -1."""
+    shape = [int(extent) if isinstance(extent, float) else extent for extent in newshape]
+    size = extent_product(a.shape)
+    open_places = [n for n, extent in enumerate(shape) if isinstance(extent, int) and extent < 0]
+    if open_places:
+        known = extent_product([e for n, e in enumerate(shape) if n not in open_places])
+        shape[open_places[0]] = size // known if not isinstance(known, int) or known else 0
+    total = extent_product(shape)
+    differ = isinstance(total, int) and isinstance(size, int) and total != size
+    if differ or len(open_places) > 1:
+        raise ExpressionError(
+            "reshape", "another number of elements", got=tuple(newshape), expected=str(size)
+        )
+    return tensor(shape, lambda *i: a[_places(i, shape, a.shape)], "T_reshape", INJECTIVE)
+
+
+def _places(indices: Sequence[Any], shape: Sequence[Any], old: Sequence[Any]) -> tuple[Any, ...]:
+    """Return where the element at `indices` of one shape is in another."""
+    flat: Any = 0
+    for index, extent in zip(indices, shape, strict=True):
+        flat = flat * extent + index
+    places: list[Any] = []
+    for position, extent in enumerate(old):
+        inner = extent_product(old[position + 1 :])
+        outer = flat if isinstance(inner, int) and inner == 1 else te.floordiv(flat, inner)
+        places.append(te.floormod(outer, extent) if position else outer)
+    return tuple(places)
+
+
+def expand_dims(a: te.Tensor, axis: int, num_newaxis: int = 1) -> te.Tensor:
+    """Insert dimensions of extent 1."""
+    ndim = len(a.shape)
+    place = axis + ndim + 1 if axis < 0 else axis
+    shape = (*a.shape[:place], *[1] * num_newaxis, *a.shape[place:])
+    return tensor(
+        shape,
+        lambda *i: a[(*i[:place], *i[place + num_newaxis :])],
+        name="T_expand_dims",
+        tag=INJECTIVE,
+    )
+
+
+def squeeze(a: te.Tensor, axis: Any = None) -> te.Tensor:
+    """Remove dimensions of extent 1: those given, or all."""
+    ones = [n for n, extent in enumerate(a.shape) if isinstance(extent, int) and extent == 1]
+    gone = ones if axis is None else list(dimensions(axis, len(a.shape), "squeeze"))
+    if any(n not in ones for n in gone):
+        raise ExpressionError("squeeze", "an extent is not 1", got=a.shape)
+    kept = [n for n in range(len(a.shape)) if n not in gone]
+
+    def element(*indices: Any) -> Any:
+        places: list[Any] = [0] * len(a.shape)
+        for n, index in zip(kept, indices, strict=True):
+            places[n] = index
+        return a[tuple(places)]
+
+    return tensor(tuple(a.shape[n] for n in kept), element, name="T_squeeze", tag=INJECTIVE)
+
+
+def flip(a: te.Tensor, axis: int = 0) -> te.Tensor:
+    """Reverse the order along one dimension."""
+    (n,) = dimensions(axis, len(a.shape), "flip")
+    return tensor(
+        a.shape,
+        lambda *i: a[(*i[:n], a.shape[n] - 1 - i[n], *i[n + 1 :])],
+        name="T_flip",
+        tag=INJECTIVE,
+    )
+
+
+def concatenate(a_tuple: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
+    """Join tensors along one dimension."""
+    (n,) = dimensions(axis, len(a_tuple[0].shape), "concatenate")
+    extents = [part.shape[n] for part in a_tuple]
+    total: Any = sum(extents)
+    head = a_tuple[0].shape
+
+    def element(*i: Any) -> Any:
+        start: Any = sum(extents[:-1])
+        result = a_tuple[-1][(*i[:n], i[n] - start, *i[n + 1 :])]
+        for part, extent in reversed(list(zip(a_tuple[:-1], extents[:-1], strict=True))):
+            end, start = start, start - extent
+            value = part[(*i[:n], i[n] - start, *i[n + 1 :])]
+            result = te.if_then_else(i[n] < end, value, result)
+        return result
+
+    shape = (*head[:n], total, *head[n + 1 :])
+    return tensor(shape, element, name="T_concat", tag=INJECTIVE)
+
+
+def stack(a_tuple: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
+    """Join tensors of one shape along a new dimension."""
+    return concatenate([expand_dims(part, axis) for part in a_tuple], axis)
+
+
+def pad(
+    data: te.Tensor,
+    pad_before: Sequence[int],
+    pad_after: Sequence[int] | None = None,
+    pad_value: Any = 0.0,
+    name: str = "PadInput",
+) -> te.Tensor:
+    """Return a tensor with a border of one value."""
+    before = [int(n) for n in pad_before]
+    after = before if pad_after is None else [int(n) for n in pad_after]
+    if not len(before) == len(after) == len(data.shape):
+        raise ExpressionError("pad", "one number for each dimension", got=pad_before)
+    shape = tuple(
+        extent + first + last for extent, first, last in zip(data.shape, before, after, strict=True)
+    )
+    value = te.const(pad_value, data.dtype) if isinstance(pad_value, int | float) else pad_value
+
+    def element(*indices: Any) -> Any:
+        inside: list[Any] = []
+        for index, extent, first, last in zip(indices, data.shape, before, after, strict=True):
+            inside += [index >= first] if first else []
+            inside += [index < extent + first] if last else []
+        places = tuple(index - first for index, first in zip(indices, before, strict=True))
+        return te.if_then_else(te.all(*inside), data[places], value) if inside else data[places]
+
+    return tensor(shape, element, name=name, tag=f"{INJECTIVE},pad")

@@ -1,0 +1,54 @@
+"""ops.norms: layer and RMS norm against NumPy, of rows of any length."""
+
+import random
+
+import numpy as np
+import pytest
+
+from dlcompiler import ops
+from dlcompiler.target import resolve
+from tests.ops.products import check, choices
+
+CPU = resolve("cpu")
+PARAMETERS = {
+    "name": ("layer_norm", "rms_norm"),
+    "shape": ("1", "7", "0x5", "5x0", "3x1", "5x67", "2x3x17", "2x3x5x64", "2x331"),
+    "dtype": ("float32", "float64"),
+}
+
+
+@pytest.mark.parametrize("choice", choices(PARAMETERS), ids=str)
+def test_values(choice):
+    operator = ops.operator(choice.pop("name"))
+    check(operator, operator.workload(**choice))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_configs(seed):
+    generator = random.Random(seed)
+    operator = ops.operator("layer_norm")
+    workload = operator.workload(shape=(3, 131))
+    space = operator.space(workload, CPU)
+    for index in space.sample(3, generator):
+        check(operator, workload, space.at(index), seed=seed)
+
+
+def test_a_small_variance_beside_a_large_mean_is_not_lost():
+    operator = ops.operator("layer_norm")
+    data = np.full((1, 64), 1000, np.float32)
+    data[:, ::2] += 1
+    ones, zeros = np.ones(64, np.float32), np.zeros(64, np.float32)
+    inputs = {"data": data, "scale": ones, "shift": zeros}
+    (got,) = check(operator, operator.workload(shape=(1, 64)), inputs=inputs).values()
+    np.testing.assert_allclose(np.abs(got), 1, rtol=1e-3)
+
+
+@pytest.mark.parametrize("special", [np.nan, np.inf])
+def test_nan_and_infinity_spoil_their_row_only(special):
+    operator = ops.operator("layer_norm")
+    workload = operator.workload(shape=(3, 45))
+    data = operator.reference(workload, 1).inputs["data"].copy()
+    data[1, 41] = special
+    (got,) = check(operator, workload, inputs={"data": data}).values()
+    assert np.isnan(got[1]).all()
+    assert np.isfinite(got[[0, 2]]).all()
