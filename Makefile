@@ -19,7 +19,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help tour test test-full fuzz fuzz-arith mutants lab bench check check-style check-types check-layers format golden clean
+.PHONY: help figures tour test test-full fuzz fuzz-arith mutants lab bench check check-style check-types check-layers format golden clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | column -t -s @ 2>/dev/null \
@@ -46,7 +46,11 @@ mutants: $(INSTALLED) ## make mistakes in the compiler on purpose, and see which
 lab: $(INSTALLED) ## open JupyterLab on the quickstart notebook
 	@$(RUN)/jupyter lab notebooks/01_quickstart.ipynb
 
-bench: $(INSTALLED) ## print the measured figures and a description of the machine
+bench: $(INSTALLED) ## measure all tables beside the peers that are installed; writes docs/BENCHMARKS.md (half an hour)
+	@$(RUN)/dlcompiler bench --suite paper --save docs/benchmarks/paper.json; status=$$?; \
+	  $(RUN)/dlcompiler bench --page docs/benchmarks/paper.json > docs/BENCHMARKS.md && exit $$status
+
+figures: $(INSTALLED) ## print the measured figures of the compiler and a description of the machine
 	@$(RUN)/dlcompiler bench --figures
 
 check: check-style check-types check-layers ## run every static check (make -k check: do not stop at the first)

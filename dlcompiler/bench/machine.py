@@ -45,24 +45,44 @@ def fma_peak_gflops(threads: int, repeats: int = 5) -> float:
     repeats : int
         Samples; their median is returned.
     """
-    target = resolve("cpu")
-    lanes = target.lanes("float32")
-    module = compile_ir(_fma_loop(lanes), Options.for_target(target))
-    kernel = Function(module, "fma_loop", (Param("out", (lanes,), "float32", is_output=True),))
-    outputs = [np.zeros(lanes, np.float32) for _ in range(threads)]
-    kernel(outputs[0])
-    rates = []
+    loop = FMALoop(threads)
+    loop()
+    seconds = []
     for _ in range(repeats):
-        workers = [threading.Thread(target=kernel, args=(out,)) for out in outputs[1:]]
         start = time.perf_counter()
+        loop()
+        seconds.append(time.perf_counter() - start)
+    return loop.flops / statistics.median(seconds) / 1e9
+
+
+class FMALoop:
+    """A call that does nothing but multiply-adds on registers, in each of some threads.
+
+    Parameters
+    ----------
+    threads : int
+        How many threads compute at once.
+    """
+
+    def __init__(self, threads: int) -> None:
+        target = resolve("cpu")
+        lanes = target.lanes("float32")
+        module = compile_ir(_fma_loop(lanes), Options.for_target(target))
+        out = Param("out", (lanes,), "float32", is_output=True)
+        self._kernel = Function(module, "fma_loop", (out,))
+        self._outputs = [np.zeros(lanes, np.float32) for _ in range(threads)]
+        self.flops = threads * STEPS * ACCUMULATORS * lanes * 2
+        """Operations of a call; a multiply-add is two."""
+
+    def __call__(self) -> None:
+        """Run the loop in all threads."""
+        first, *others = self._outputs
+        workers = [threading.Thread(target=self._kernel, args=(out,)) for out in others]
         for worker in workers:
             worker.start()
-        kernel(outputs[0])
+        self._kernel(first)
         for worker in workers:
             worker.join()
-        seconds = time.perf_counter() - start
-        rates.append(threads * STEPS * ACCUMULATORS * lanes * 2 / seconds / 1e9)
-    return statistics.median(rates)
 
 
 def _fma_loop(lanes: int) -> str:

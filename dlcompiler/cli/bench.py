@@ -1,21 +1,90 @@
-"""``dlcompiler bench``: the measured figures of this machine."""
+"""``dlcompiler bench``: works beside other libraries, and the measured figures of this machine."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
+from pathlib import Path
+from typing import Any
 
 from dlcompiler.bench import FIGURES, describe_machine, measure_figures
+from dlcompiler.bench.contest import Settings
+from dlcompiler.bench.document import has_wrong_results, measure_tables, measure_works, page
+from dlcompiler.bench.peers import REGISTRY, missing
+from dlcompiler.bench.suites import COUNT, SEED, SUITES, tables_of
+from dlcompiler.bench.works import GRAMMAR, form, parse_works
 from dlcompiler.cli.command import Command
 from dlcompiler.cli.doctor import describe_cpu
-from dlcompiler.target.detect import host
+from dlcompiler.errors import UserError
+from dlcompiler.target.detect import available_cores, host
 
 SCHEMA_VERSION = 1
 
 
 def run(args: argparse.Namespace) -> int:
+    """Measure what the arguments name; 1 if a result was wrong."""
+    if args.page is not None:
+        print(page(_read(Path(args.page))), end="")
+        return 0
+    if args.works or args.suite:
+        return _contest(args)
+    return _figures(args)
+
+
+def _contest(args: argparse.Namespace) -> int:
+    """Measure works or a suite, printing each row as soon as it is measured."""
+    if args.works and args.suite:
+        raise UserError("bench", "works and a suite at once", hint="name one of them")
+    settings = Settings(
+        peers=tuple(name for name in args.peers.split(",") if name),
+        threads=_threads(args.threads),
+        is_tuned=not args.untuned,
+        judged_only=args.rows == "judged",
+        limits={} if args.seconds is None else {"budget_s": args.seconds},
+    )
+    say = _say_nothing if args.json else _say
+    works = parse_works(args.works)
+    machine = _machine()
+    for key, value in machine.items():
+        say(f"{key:<26} {value}")
+    for name in settings.peers:
+        if name in REGISTRY and (reason := missing(name)):
+            say(f"{name:<26} {reason}")
+    if args.suite:
+        tables = tables_of(args.suite, seed=args.seed, count=args.count)
+        document = measure_tables(tables, settings, say)
+    else:
+        document = measure_works(works, settings, say)
+    document = {**document, "machine": machine}
+    if args.save is not None:
+        path = Path(args.save)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    if args.json:
+        print(json.dumps(document))
+    return _report(document)
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+def _say_nothing(text: str) -> None:
+    del text
+
+
+def _report(document: dict[str, Any]) -> int:
+    """Say what is wrong, in full; return the exit status."""
+    for row in document["results"]:
+        if row["verified"] is False:
+            print(f"{row['work']} ({row['row']}): {row['reason']}", file=sys.stderr)
+    return int(has_wrong_results(document))
+
+
+def _figures(args: argparse.Namespace) -> int:
     """Print each figure as soon as it is measured."""
-    machine = {"cpu": describe_cpu(host()).replace("\n", "; "), **describe_machine()}
+    machine = _machine()
     chosen = args.only or list(FIGURES)
     if not args.json:
         for key, value in machine.items():
@@ -32,7 +101,58 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _machine() -> dict[str, str]:
+    return {"cpu": describe_cpu(host()).replace("\n", "; "), **describe_machine()}
+
+
+def _threads(text: str) -> int:
+    cores = available_cores()
+    if text == "all":
+        return cores
+    if not text.isdecimal() or not 1 <= int(text) <= cores:
+        raise UserError(
+            "bench --threads", "not a number of threads for this machine", got=repr(text),
+            expected=f"1 to {cores}, or all",
+            because="threads that share a core measure the system's scheduler",
+        )  # fmt: skip
+    return int(text)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError("bench --page", "cannot be read", got=str(error)) from None
+    if not isinstance(document, dict) or not {"tables", "results", "machine"} <= document.keys():
+        raise UserError(
+            "bench --page", "not a document of tables", got=str(path),
+            hint="dlcompiler bench --suite paper --save FILE writes one",
+        )  # fmt: skip
+    return document
+
+
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    forms = "; ".join(form(family) for family in GRAMMAR)
+    parser.add_argument("works", nargs="*", metavar="WORK", help=f"what to measure: {forms}")
+    parser.add_argument("--suite", choices=SUITES, help="measure the tables of a suite")
+    parser.add_argument(
+        "--peers",
+        default=",".join(REGISTRY),
+        help="libraries to measure beside us, those that are installed (default: %(default)s)",
+    )
+    parser.add_argument("--threads", default="1", help="of us and of all peers: a number, or all")
+    parser.add_argument(
+        "--rows",
+        choices=("all", "judged"),
+        default="all",
+        help="plain and prepacked weights, or only the row that targets read",
+    )
+    parser.add_argument("--untuned", action="store_true", help="use analytic configs only")
+    parser.add_argument("--seconds", type=_positive, help="time for the rounds of one row")
+    parser.add_argument("--seed", type=int, default=SEED, help="of the unlisted shapes")
+    parser.add_argument("--count", type=int, default=COUNT, help="of unlisted shapes in a family")
+    parser.add_argument("--save", metavar="FILE", help="write the JSON document to a file, too")
+    parser.add_argument("--page", metavar="FILE", help="print the page of a saved document")
     parser.add_argument("--figures", action="store_true", help="print all figures (the default)")
     parser.add_argument(
         "--only", action="append", choices=list(FIGURES), help="measure this figure; repeatable"
@@ -40,4 +160,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
-COMMAND = Command("print the measured figures of this machine", _add_arguments, run)
+def _positive(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError("not a positive number of seconds")
+    return seconds
+
+
+COMMAND = Command(
+    "measure works beside other libraries, or print the figures of this machine",
+    _add_arguments,
+    run,
+)

@@ -96,7 +96,7 @@ class Kernels:
         if isinstance(other, str):
             second = _baseline(other, self._function(request), request)
         else:
-            second = self._call(self._by_handle(other), request)
+            second = self._call(self.by_handle(other), request)
         with threadpoolctl.threadpool_limits(request.params.get("threads")):
             pair = paired(second, own, **request.params["limits"])
         return {
@@ -118,9 +118,10 @@ class Kernels:
     def _function(self, request: Request) -> Function:
         """Return the kernel of a request, with the threads it asks for."""
         threads.set_num_threads(request.params.get("threads"))
-        return self._by_handle(request.params["handle"])
+        return self.by_handle(request.params["handle"])
 
-    def _by_handle(self, handle: int) -> Function:
+    def by_handle(self, handle: int) -> Function:
+        """Return a loaded kernel."""
         if handle not in self._functions:
             raise MeasurementError(
                 "find a kernel in the worker",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import random
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,8 @@ Call = Callable[[], object]
 # interrupts; shorter calls are timed in batches.
 _SHORTEST_SAMPLE_S = 100e-6
 _LARGEST_BATCH = 100_000
+# What a slower call finds in the caches is soon replaced by its own.
+_WARM_BELOW_S = 20e-3
 
 
 @dataclass(frozen=True)
@@ -201,6 +204,63 @@ def paired(
     return Paired(Timing(tuple(of_a), flops, size_a), Timing(tuple(of_b), flops, size_b), ratios)
 
 
+def alternate(
+    calls: Sequence[Call],
+    *,
+    budget_s: float = 1.5,
+    sample_s: float = 1e-3,
+    rounds: tuple[int, int] = (9, 51),
+    settle: Call | None = None,
+    seed: int = 0,
+) -> tuple[Timing, ...]:
+    """Measure several calls in alternation: in each round, one sample of each in random order.
+
+    Parameters
+    ----------
+    calls : sequence of callable
+        What to compare, without arguments.
+    budget_s : float
+        Rounds are made until they have taken this long [s].
+    sample_s : float
+        Shortest sample; shorter calls are repeated in it [s].
+    rounds : tuple of int
+        Least and largest number of rounds.
+    settle : callable, optional
+        Called before each sample, for example to wait for threads that spin.
+    seed : int
+        Of the order.
+
+    Returns
+    -------
+    tuple of Timing
+        For each call; the samples of one round stand at one position.
+
+    Notes
+    -----
+    Before each sample of a short call it is called once, so that all start with what a call of
+    their own leaves in the caches.
+    """
+    least, most = rounds
+    _check_limits(0, least, most, budget_s, None)
+    generator = random.Random(seed)
+    with _undisturbed():
+        sizes = [_batch_size(call, sample_s) for call in calls]
+        samples: list[list[float]] = [[] for _ in calls]
+        order = list(range(len(calls)))
+        start = time.perf_counter()
+        for number in range(most):
+            if number >= least and time.perf_counter() - start >= budget_s:
+                break
+            generator.shuffle(order)
+            for n in order:
+                if settle is not None:
+                    settle()
+                if not samples[n] or samples[n][-1] < _WARM_BELOW_S:
+                    calls[n]()
+                samples[n].append(_sample(calls[n], sizes[n]) / sizes[n])
+    return tuple(Timing(tuple(of), batch=size) for of, size in zip(samples, sizes, strict=True))
+
+
 def half_quartile_range(values: Sequence[float]) -> float:
     """Return half of the range between the first and the third quartile; 0 for one value."""
     if len(values) < 2:
@@ -231,11 +291,11 @@ def _sample(call: Call, size: int) -> float:
     return max(time.perf_counter() - start, 1e-9)  # a coarse clock may not have moved
 
 
-def _batch_size(call: Call) -> int:
+def _batch_size(call: Call, shortest_s: float = _SHORTEST_SAMPLE_S) -> int:
     """Return how many calls make a sample that the clock can tell."""
     size = 1
-    while (seconds := _sample(call, size)) < _SHORTEST_SAMPLE_S and size < _LARGEST_BATCH:
-        size = min(max(math.ceil(size * _SHORTEST_SAMPLE_S / seconds), 2 * size), _LARGEST_BATCH)
+    while (seconds := _sample(call, size)) < shortest_s and size < _LARGEST_BATCH:
+        size = min(max(math.ceil(size * shortest_s / seconds), 2 * size), _LARGEST_BATCH)
     return size
 
 

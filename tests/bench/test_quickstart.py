@@ -1,4 +1,4 @@
-"""What `make bench` measures is what the quickstart notebook shows."""
+"""What `make figures` measures is what the quickstart notebook shows."""
 
 import re
 from pathlib import Path

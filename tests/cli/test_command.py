@@ -7,6 +7,9 @@ import sys
 import nbformat
 import pytest
 
+from dlcompiler.bench.contest import Bench
+from dlcompiler.bench.results import Result
+from dlcompiler.bench.works import parse_work
 from dlcompiler.cli import REGISTRY, load, main
 
 
@@ -92,3 +95,41 @@ def test_bench_prints_json(capsys):
         "a call with 3 arrays",
     }
     assert all(figure["values"]["median_s"] > 0 for figure in data["figures"])
+
+
+def test_bench_measures_works_beside_peers(capsys, tmp_path):
+    saved = tmp_path / "bench" / "results.json"
+    options = ["--peers", "numpy", "--threads", "1", "--seconds", "0.01", "--save", str(saved)]
+    assert main(["bench", "gemm:16x8x4", *options, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document == json.loads(saved.read_text())
+    (row,) = [row for row in document["results"] if row["row"] == "plain"]
+    assert row["work"] == "gemm:16x8x4"
+    assert row["verified"] is True
+    assert row["peers"]["numpy"] > 0
+    assert document["peer_versions"].keys() == {"numpy"}
+    assert "FMA peak, float32" in document["machine"]
+
+
+def test_bench_fails_where_a_result_is_wrong(capsys, monkeypatch):
+    wrong = Result(parse_work("gemm:4x4x4"), "plain", 1, False, "C[0] is off")
+    monkeypatch.setattr(Bench, "measure", lambda self, work: iter([wrong]))
+    assert main(["bench", "gemm:4x4x4"]) == 1
+    printed = capsys.readouterr()
+    assert "WRONG: C[0] is off" in printed.out
+    assert "gemm:4x4x4 (plain): C[0] is off" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["gemm:1x2"], "expected  gemm:MxNxK"),
+        (["gemm:8x8x8", "--peers", "mkl"], "no such peer"),
+        (["gemm:8x8x8", "--threads", "0"], "not a number of threads"),
+        (["gemm:8x8x8", "--suite", "gemm"], "works and a suite at once"),
+        (["--page", "nowhere.json"], "cannot be read"),
+    ],
+)
+def test_bench_says_what_it_cannot_measure(arguments, problem, capsys):
+    assert main(["bench", *arguments]) == 2
+    assert problem in capsys.readouterr().err

@@ -292,7 +292,7 @@ def test_a_saved_notebook_shows_the_nest_without_a_kernel(open_notebook):
 
 
 def test_latency_by_the_page_clock(explorer, capsys):
-    """No bound: the machine is shared. `make bench` and people read the number."""
+    """No bound: the machine is shared. `make figures` and people read the number."""
     times = []
     for _ in range(6):
         explorer.loop("C/j").click()

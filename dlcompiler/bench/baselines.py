@@ -1,0 +1,58 @@
+"""What works that only move memory are compared with besides peers: memcpy and our own streams."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from dlcompiler.bench.memory import aligned
+from dlcompiler.bench.peers import Absent, Job, Offer
+from dlcompiler.bench.streams import granularity, stream
+
+BASELINES = ("memcpy", "stream")
+"""Names beside those of peers."""
+
+_MIXES = {
+    "copy": "1:1",
+    "scale": "1:1",
+    "relu": "1:1",
+    "add": "2:1",
+    "multiply": "2:1",
+    "sum": "1:0",
+    "max": "1:0",
+    "min": "1:0",
+    "mean": "1:0",
+}
+"""Function -> its reads to writes."""
+
+
+def baseline_offers(job: Job) -> dict[str, Callable[[Job], Sequence[Offer]]]:
+    """Return what makes offers of memcpy and streams, for works that move memory."""
+    if job.family not in ("elementwise", "reduction") or job.threads > 1:
+        return {}
+    return {"memcpy": _memcpy, "stream": _stream}
+
+
+def _memcpy(job: Job) -> list[Offer]:
+    if _MIXES[job.function] != "1:1":
+        raise Absent("memcpy reads as much as it writes")
+    source, out = job.arrays["data"], aligned(job.out)
+    move = partial(ctypes.memmove, out.ctypes.data, source.ctypes.data, source.nbytes)
+    return [Offer("memmove of the C library", move, lambda: out, computes_the_work=False)]
+
+
+def _stream(job: Job) -> list[Offer]:
+    """Return streams with the work's reads and writes; they compute less than it does."""
+    size = job.arrays["data"].size
+    if size % granularity():
+        raise Absent(f"the number of elements is no multiple of {granularity()}")
+    return [_way(job, past_caches=False), _way(job, past_caches=True)]
+
+
+def _way(job: Job, *, past_caches: bool) -> Offer:
+    inputs = [array.reshape(-1) for array in job.arrays.values()]
+    kernel = stream(_MIXES[job.function], inputs[0].size, past_caches=past_caches)
+    out = aligned(kernel.params[-1].static_shape)
+    way = "past the caches" if past_caches else "through the caches"
+    return Offer(way, partial(kernel, *inputs, out), lambda: out, computes_the_work=False)

@@ -1,0 +1,172 @@
+"""Measure works beside peers: each row is built here, and verified and timed in a worker."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dlcompiler.bench.intervals import paired_ratio
+from dlcompiler.bench.peers import check_names, missing
+from dlcompiler.bench.problems import NotThere, Problem, problem_of, target_of
+from dlcompiler.bench.results import Contest, PeerResult, Result
+from dlcompiler.bench.works import Row, Work
+from dlcompiler.errors import DLCompilerError
+from dlcompiler.measurement import RemoteKernel
+from dlcompiler.measurement.checked import BOUND, EXPECTED, INPUT
+from dlcompiler.ops import Reference
+from dlcompiler.pipeline import emit_source
+from dlcompiler.runtime.timing import Timing
+from dlcompiler.runtime.workers import Worker
+
+COMMAND = (sys.executable, "-P", "-m", "dlcompiler.bench.worker")
+PLAIN = "plain:"
+"""Prefix of arrays that peers take in place of one that was packed ahead."""
+CONTEST_LIMIT_S = 300.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How works are measured."""
+
+    peers: tuple[str, ...] = ("numpy", "torch", "onnxruntime")
+    """Names of peers; those that are not installed are reported as absent."""
+    threads: int = 1
+    """Of our kernels and of every peer."""
+    is_tuned: bool = True
+    """Whether configs that ship are used; else the analytic ones only."""
+    judged_only: bool = False
+    """Whether to measure only the row of each work that targets read."""
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of `dlcompiler.runtime.timing.alternate`."""
+
+
+class Bench:
+    """Measures works beside peers, in a worker process of its own.
+
+    Parameters
+    ----------
+    settings : Settings
+        How.
+    worker : Worker, optional
+        Where; ``with`` ends it.
+
+    Raises
+    ------
+    UserError
+        A peer is unknown.
+    """
+
+    def __init__(self, settings: Settings, worker: Worker | None = None) -> None:
+        self.settings = settings
+        self._names = check_names(settings.peers)
+        self._absent = {name: why for name in self._names if (why := missing(name))}
+        # Libraries as large as these map more addresses than they use.
+        self._worker = worker or Worker(COMMAND, memory_limit_bytes=None)
+
+    def __enter__(self) -> Bench:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._worker.close()
+
+    def measure(self, work: Work) -> Iterator[Result]:
+        """Measure the rows of a work, one after the other."""
+        rows: Sequence[Row] = (work.judged,) if self.settings.judged_only else work.rows
+        for row in rows:
+            yield self.measure_row(work, row)
+
+    def measure_row(self, work: Work, row: Row) -> Result:
+        """Measure one row; what goes wrong is a result, too."""
+        threads = self.settings.threads
+        try:
+            problem = problem_of(work, row)
+        except NotThere as reason:
+            return Result(work, row, threads, None, str(reason))
+        try:
+            contest, absent = self._contest(work, row, problem)
+        except DLCompilerError as error:
+            return Result(work, row, threads, False, str(error))
+        return Result(work, row, threads, True, "", contest, {**self._absent, **absent})
+
+    def _contest(self, work: Work, row: Row, problem: Problem) -> tuple[Contest, dict[str, str]]:
+        threads = self.settings.threads
+        kernel, config = self._kernel(problem, threads)
+        alone = self._kernel(problem, 1)[0] if threads > 1 else None
+        reference = problem.reference()
+        arrays, roles = _arrays(problem, reference)
+        params = {
+            "handle": kernel.handle,
+            "alone": None if alone is None else alone.handle,
+            "peers": [name for name in self._names if name not in self._absent],
+            "job": {
+                "family": work.family,
+                "function": work.function,
+                "sizes": work.sizes,
+                "epilogue": work.epilogue,
+                "row": row,
+                "out": work.shapes["out"],
+            },
+            "roles": roles,
+            "threads": threads,
+            "limits": dict(self.settings.limits),
+        }
+        outcome = self._worker.call("contest", params, arrays=arrays, timeout_s=CONTEST_LIMIT_S)
+        value = outcome.unwrap(f"measure {work.text}")
+        for loaded in (kernel, alone):
+            if loaded is not None:
+                self._worker.call("unload", {"handle": loaded.handle}, timeout_s=CONTEST_LIMIT_S)
+        return _evaluated(work, value, config), value["absent"]
+
+    def _kernel(self, problem: Problem, threads: int) -> tuple[RemoteKernel, str]:
+        """Return the kernel for some threads, loaded in the worker, and its config as text."""
+        target = target_of(threads)
+        config = problem.config(target, is_tuned=self.settings.is_tuned)
+        schedule, args = problem.operator.template(problem.workload, target, config)
+        source, func = emit_source(schedule, args, target, problem.workload.op)
+        kernel = RemoteKernel.of_source(source, func, target, threads=threads, worker=self._worker)
+        if failure := kernel.load():
+            failure.unwrap(f"load {kernel.name}")
+        return kernel, str(config)
+
+
+def _arrays(problem: Problem, reference: Reference) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the arrays of a contest by name, and which of them plays which role."""
+    arrays = {
+        **{INPUT + name: array for name, array in reference.inputs.items()},
+        **{EXPECTED + name: array for name, array in reference.expected.items()},
+        **{BOUND + name: array for name, array in reference.bound.items()},
+        **{PLAIN + name: array for name, array in reference.plain.items()},
+    }
+    roles = {
+        role: (PLAIN if name in reference.plain else INPUT) + name
+        for role, name in problem.roles.items()
+    }
+    return arrays, roles
+
+
+def _evaluated(work: Work, value: Mapping[str, Any], config: str) -> Contest:
+    """Return what the worker measured, in pairs of one round."""
+    samples = {name: tuple(seconds) for name, seconds in value["samples_s"].items()}
+    ours, peak = samples["ours"], samples["peak"]
+    rate = value["flops"] / work.flops if work.flops else 1.0
+    of_peak = paired_ratio([seconds / rate for seconds in peak], ours)
+    alone = samples.get("ours alone")
+    peak_speedup = None
+    if alone is not None:
+        slower = paired_ratio(samples["peak alone"], peak).median
+        peak_speedup = slower * value["threads"]
+    return Contest(
+        ours=Timing(ours),
+        peers={
+            name: PeerResult(Timing(samples[name]), way, paired_ratio(samples[name], ours))
+            for name, way in value["ways"].items()
+        },
+        of_peak=of_peak,
+        peak_gflops=value["flops"] / Timing(peak).median_s / 1e9,
+        worst=value["worst"],
+        config=config,
+        alone=None if alone is None else Timing(alone),
+        peak_speedup=peak_speedup,
+    )

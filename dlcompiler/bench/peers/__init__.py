@@ -1,0 +1,72 @@
+"""Peers: libraries that compute the same work, for comparison. Imported in a worker process only.
+
+A peer is a function from a `Job` to its `Offer`: ways to compute the job, of which the fastest is
+measured.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+from collections.abc import Callable, Sequence
+
+from dlcompiler.bench.peers.job import Absent, Array, Job, Offer
+from dlcompiler.errors import UserError
+
+__all__ = [
+    "PACKAGES",
+    "REGISTRY",
+    "Absent",
+    "Array",
+    "Job",
+    "Offer",
+    "check_names",
+    "load",
+    "versions",
+]
+
+REGISTRY: dict[str, str] = {
+    "numpy": "dlcompiler.bench.peers.numpy_peer:offers",
+    "torch": "dlcompiler.bench.peers.torch_peer:offers",
+    "onnxruntime": "dlcompiler.bench.peers.onnxruntime_peer:offers",
+}
+"""Name of a peer -> what makes its offers for a job."""
+
+PACKAGES = {"numpy": ("numpy",), "torch": ("torch",), "onnxruntime": ("onnxruntime", "onnx")}
+"""Name of a peer -> the packages that it needs."""
+
+
+def check_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names of peers, each once.
+
+    Raises
+    ------
+    UserError
+        One of them is unknown.
+    """
+    for name in names:
+        if name not in REGISTRY:
+            raise UserError("peers", "no such peer", got=repr(name), expected=", ".join(REGISTRY))
+    return tuple(dict.fromkeys(names))
+
+
+def missing(name: str) -> str:
+    """Return why a peer cannot take part, or nothing; its packages are not imported."""
+    absent = [p for p in PACKAGES[name] if importlib.util.find_spec(p) is None]
+    if not absent:
+        return ""
+    return f'{" and ".join(absent)} not installed; pip install "dlcompiler-lab[peers]"'
+
+
+def versions(names: Sequence[str]) -> dict[str, str]:
+    """Return the versions of the packages of the peers that are installed."""
+    packages = [p for name in names if not missing(name) for p in PACKAGES[name]]
+    return {package: importlib.metadata.version(package) for package in packages}
+
+
+def load(name: str) -> Callable[[Job], Sequence[Offer]]:
+    """Import a peer; the library is imported when it makes an offer."""
+    module, _, attribute = REGISTRY[name].partition(":")
+    offers: Callable[[Job], Sequence[Offer]] = getattr(importlib.import_module(module), attribute)
+    return offers

@@ -1,0 +1,79 @@
+"""How a work is computed here: which operator, and which of its parameters plays which role."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy.typing as npt
+
+from dlcompiler import ops
+from dlcompiler.bench.works import Row, Work
+from dlcompiler.ops import Operator, Reference
+from dlcompiler.space import Config, Workload
+from dlcompiler.target import Target, resolve
+
+Array = npt.NDArray[Any]
+SEED = 0
+
+
+class NotThere(Exception):  # noqa: N818  not an error: a row says it
+    """There is no operator for a work yet, or it cannot do what the work asks."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A work as an operator of the library computes it."""
+
+    operator: Operator
+    workload: Workload
+    roles: Mapping[str, str]
+    """Role of an array in the work -> name of the kernel's parameter."""
+
+    def config(self, target: Target, *, is_tuned: bool) -> Config:
+        """Return the config that ships for this workload, or else the analytic one."""
+        if is_tuned:
+            return ops.config_for(self.operator, self.workload, target)
+        return self.operator.default_config(self.workload, target)
+
+    def reference(self) -> Reference:
+        """Return inputs, right outputs and bounds."""
+        return self.operator.reference(self.workload, SEED)
+
+
+def problem_of(work: Work, row: Row) -> Problem:
+    """Return how a row of a work is computed.
+
+    Raises
+    ------
+    NotThere
+        If no operator does.
+    """
+    make = _PROBLEMS.get(work.family)
+    if make is None:
+        raise NotThere(f"there is no operator for {work.family} yet")
+    name, parameters, roles = make(work, row)
+    if name not in ops.REGISTRY:
+        raise NotThere(f"there is no operator {name} yet")
+    operator = ops.operator(name)
+    return Problem(operator, operator.workload(**parameters), roles)
+
+
+def target_of(threads: int) -> Target:
+    """Return this machine with as many cores as threads are to be used."""
+    return replace(resolve("cpu"), cores=threads)
+
+
+_Problem = tuple[str, dict[str, Any], dict[str, str]]
+
+
+def _gemm(work: Work, row: Row) -> _Problem:
+    if work.epilogue or row != "plain":
+        raise NotThere("the operator matmul has neither epilogues nor packed weights yet")
+    return "matmul", work.sizes, {"data": "A", "weight": "B"}
+
+
+_PROBLEMS: dict[str, Callable[[Work, Row], _Problem]] = {
+    "gemm": _gemm,
+}

@@ -1,0 +1,217 @@
+"""The worker process of a contest: our kernels and the peers, verified, then timed in alternation.
+
+It is the worker of `dlcompiler.measurement`, with one entry point more. Peers are imported here
+and nowhere else.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import threadpoolctl
+
+from dlcompiler.bench.baselines import baseline_offers
+from dlcompiler.bench.machine import FMALoop
+from dlcompiler.bench.memory import aligned, aligned_copy
+from dlcompiler.bench.peers import Absent, Array, Job, Offer, load
+from dlcompiler.bench.spinning import wait_until_quiet
+from dlcompiler.errors import MeasurementError
+from dlcompiler.measurement.checked import BOUND, EXPECTED, INPUT
+from dlcompiler.measurement.worker import Kernels
+from dlcompiler.runtime import llvm, threads
+from dlcompiler.runtime.function import Function
+from dlcompiler.runtime.serve import Handler, Request, serve
+from dlcompiler.runtime.timing import Timing, alternate
+
+OTHER_COMPUTATION = 1000.0
+"""A peer whose result is off by more than this many of our bounds computes something else."""
+_TRIALS = {"budget_s": 0.0, "sample_s": 2e-3, "rounds": (3, 3)}
+
+
+class Contests:
+    """Entry points about kernels and peers."""
+
+    def __init__(self) -> None:
+        self._kernels = Kernels()
+
+    def entries(self) -> dict[str, Handler]:
+        """Return the entry points by name."""
+        return {**self._kernels.entries(), "contest": self.contest}
+
+    def contest(self, request: Request) -> dict[str, Any]:
+        """Verify a kernel, and time it in alternation with peers and the machine's peak.
+
+        Parameters: ``handle`` of the kernel, ``alone``, that of the same for one thread, or null;
+        ``peers``, names; ``job``, the fields of `Job` without arrays; ``roles``, role -> name of an
+        array; ``threads``; ``limits``, of `alternate`. The arrays are named ``input:…``,
+        ``expected:…`` and ``bound:…`` as for `CheckedKernels`, and ``plain:…`` where peers take
+        another one than the kernel.
+
+        Returns ``worst``, the largest difference as a fraction of the bound; ``samples_s``, name ->
+        seconds of each round; ``ways``, peer -> how it computed; ``absent``, peer -> reason; and
+        ``flops`` of the peak's call. Names are ``ours``, ``ours alone``, ``peak``, ``peak alone``
+        and the peers'.
+        """
+        params, arrays = (
+            request.params,
+            {name: aligned_copy(a) for name, a in request.arrays.items()},
+        )
+        count = params["threads"]
+        threads.set_num_threads(count)
+        ours = _Entrant.of_kernel(self._kernels.by_handle(params["handle"]), arrays)
+        peak = FMALoop(count)
+        entrants = {"ours": ours, "peak": _Entrant(peak)}
+        worst = ours.verify(arrays)
+        if params["alone"] is not None:
+            entrants["ours alone"] = _Entrant.of_kernel(
+                self._kernels.by_handle(params["alone"]), arrays
+            )
+            worst = max(worst, entrants["ours alone"].verify(arrays))
+            entrants["peak alone"] = _Entrant(FMALoop(1))
+        with threadpoolctl.threadpool_limits(count):
+            job = _job(params, arrays)
+            peers, absent = _peers(params["peers"], job, arrays)
+            entrants |= peers
+            timings = _measure(entrants, count, params["limits"])
+        ours.verify(arrays)
+        return {
+            "worst": worst,
+            "samples_s": {name: timing.samples_s for name, timing in timings.items()},
+            "ways": {name: entrants[name].way for name in peers},
+            "differences": {name: entrants[name].difference for name in peers},
+            "absent": absent,
+            "flops": peak.flops,
+            "threads": count,
+        }
+
+
+@dataclass
+class _Entrant:
+    """What takes part in a contest."""
+
+    call: Callable[[], object]
+    outputs: Mapping[str, Array] = field(default_factory=dict)
+    way: str = ""
+    difference: float | None = None
+    """From the right result, as a fraction of our bound."""
+
+    @staticmethod
+    def of_kernel(function: Function, arrays: Mapping[str, Array]) -> _Entrant:
+        outputs = {
+            param.name: aligned(param.static_shape) for param in function.params if param.is_output
+        }
+        own = [
+            outputs[param.name] if param.is_output else arrays[INPUT + param.name]
+            for param in function.params
+        ]
+        return _Entrant(lambda: function(*own), outputs)
+
+    def verify(self, arrays: Mapping[str, Array]) -> float:
+        """Run once and compare; return the largest difference as a fraction of the bound."""
+        self.call()
+        worst = 0.0
+        for name, got in self.outputs.items():
+            worst = max(
+                worst, _difference(name, got, arrays[EXPECTED + name], arrays[BOUND + name])
+            )
+        return worst
+
+
+def _measure(
+    entrants: Mapping[str, _Entrant], count: int, limits: Mapping[str, Any]
+) -> dict[str, Timing]:
+    """Time all entrants in alternation."""
+    settle = wait_until_quiet if count > 1 else None
+    calls = [entrant.call for entrant in entrants.values()]
+    rounds = {"rounds": tuple(limits["rounds"])} if "rounds" in limits else {}
+    timings = alternate(calls, settle=settle, **{**limits, **rounds})
+    return dict(zip(entrants, timings, strict=True))
+
+
+def _peers(
+    names: Sequence[str], job: Job, arrays: Mapping[str, Array]
+) -> tuple[dict[str, _Entrant], dict[str, str]]:
+    """Return an entrant for each peer that computes the job, and why others do not."""
+    makers: dict[str, Callable[[Job], Sequence[Offer]]] = {name: load(name) for name in names}
+    found, absent = {}, {}
+    for name, make in {**makers, **baseline_offers(job)}.items():
+        try:
+            found[name] = _fastest(make(job), arrays, job.threads)
+        except Absent as reason:
+            absent[name] = str(reason)
+        except Exception as error:  # of a library that is not ours
+            absent[name] = f"{type(error).__name__}: {error}"
+    return found, absent
+
+
+def _fastest(offers: Sequence[Offer], arrays: Mapping[str, Array], count: int) -> _Entrant:
+    """Return the fastest way of a peer, of those whose result is that of the job."""
+    (output,) = [name.removeprefix(EXPECTED) for name in arrays if name.startswith(EXPECTED)]
+    right, refused = [], ""
+    for offer in offers:
+        if not offer.computes_the_work:
+            right.append(_Entrant(offer.call, {}, offer.way))
+            continue
+        offer.call()
+        got = offer.result()
+        expected, bound = arrays[EXPECTED + output], arrays[BOUND + output]
+        try:
+            difference = _difference(output, got, expected, OTHER_COMPUTATION * bound)
+            right.append(_Entrant(offer.call, {}, offer.way, difference * OTHER_COMPUTATION))
+        except MeasurementError as error:
+            refused = f"computes something else: {error.problem}, {error.got}"
+    if not right:
+        raise Absent(refused)
+    if len(right) == 1:
+        return right[0]
+    trials = _measure({str(n): entrant for n, entrant in enumerate(right)}, count, _TRIALS)
+    return right[int(min(trials, key=lambda n: trials[n].median_s))]
+
+
+def _job(params: Mapping[str, Any], arrays: Mapping[str, Array]) -> Job:
+    given = params["job"]
+    roles = {role: arrays[name] for role, name in params["roles"].items()}
+    return Job(
+        **{**given, "epilogue": tuple(given["epilogue"]), "out": tuple(given["out"])},
+        threads=params["threads"],
+        arrays=roles,
+    )
+
+
+def _difference(name: str, got: Array, expected: Array, bound: Array) -> float:
+    """Return the largest difference as a fraction of the bound; refuse one above it."""
+    if got.shape != expected.shape:
+        raise MeasurementError(
+            f"verify {name}", "another shape", got=got.shape, expected=expected.shape
+        )
+    wide = got.astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        distance = np.abs(wide - expected)
+        same = (wide == expected) | (np.isnan(wide) & np.isnan(expected))
+        wrong = ~same & ~(distance <= bound)
+        fraction = np.where(same, 0.0, distance / bound)
+    if wrong.any():
+        index = tuple(int(n) for n in np.unravel_index(np.argmax(wrong), wrong.shape))
+        raise MeasurementError(
+            f"verify {name}",
+            f"{np.count_nonzero(wrong)} of {wrong.size} elements are wrong",
+            got=f"{wide[index]:.9g} at {list(index)}",
+            expected=f"{expected[index]:.9g} within {bound[index]:.3g}",
+        )
+    return float(fraction.max(initial=0.0))
+
+
+def main() -> None:
+    """Serve until the pipe closes."""
+    llvm.version()
+    server = threading.Thread(target=serve, args=(Contests().entries(),))
+    server.start()
+    server.join()
+
+
+if __name__ == "__main__":
+    main()

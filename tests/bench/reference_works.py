@@ -1,0 +1,135 @@
+"""Works with their results by NumPy in float64; as a command, checks a peer against them.
+
+Peers other than NumPy are large libraries with threads of their own, so a test does that in another
+process: ``python -m tests.bench.reference_works torch``.
+"""
+
+import math
+import sys
+
+import numpy as np
+
+from dlcompiler.bench.peers import Absent, Job, load
+from dlcompiler.bench.works import GRAMMAR, parse_work
+
+WORKS = (
+    "gemm:5x7x3",
+    "gemm:5x7x3+bias+relu",
+    "dense:5x7x3+bias+gelu",
+    "dense:5x7x3+residual+tanh",
+    "batch_matmul:2x3x4x5",
+    "conv2d:1x3x9x8,4,3,2,1",
+    "conv2d:2x3x5x5,4,1,1,0+bias+relu",
+    "conv2d:1x8x6x6,8,3,1,1+batch_norm+residual+relu",
+    "depthwise:1x8x9x9,3,2,1",
+    "depthwise:1x8x9x9,3,1,1+batch_norm+relu6",
+    "softmax:3x11",
+    "log_softmax:3x11",
+    "layer_norm:3x11",
+    *(f"elementwise:{function}:64" for function in GRAMMAR["elementwise"].functions),
+    *(f"reduction:{function}:3x11" for function in GRAMMAR["reduction"].functions),
+)
+TOLERANCE = 1e-5  # of values of about 1
+
+
+def arrays_of(work):
+    generator = np.random.default_rng(3)
+    shapes = list(work.shapes.items())[:-1]
+    return {role: generator.uniform(-1, 1, s).astype(np.float32) for role, s in shapes}
+
+
+def job_of(work, row, arrays):
+    shape = work.shapes["out"]
+    return Job(work.family, work.function, work.sizes, work.epilogue, row, 1, arrays, shape)
+
+
+def convolution(data, weight, stride, padding, groups):
+    data = np.pad(data, [(0, 0), (0, 0), (padding, padding), (padding, padding)])
+    kernel = weight.shape[-1]
+    windows = np.lib.stride_tricks.sliding_window_view(data, (kernel, kernel), axis=(2, 3))
+    windows = windows[:, :, ::stride, ::stride]
+    if groups > 1:
+        return np.einsum("nchwij,cij->nchw", windows, weight[:, 0])
+    return np.einsum("nchwij,ocij->nohw", windows, weight)
+
+
+def main_result(work, arrays):
+    x = arrays["data"]
+    match work.family:
+        case "gemm":
+            return x @ arrays["weight"]
+        case "dense":
+            return x @ arrays["weight"].T
+        case "batch_matmul":
+            return x @ arrays["other"]
+        case "conv2d" | "depthwise":
+            groups = work["channels"] if work.family == "depthwise" else 1
+            return convolution(x, arrays["weight"], work["stride"], work["padding"], groups)
+        case "softmax" | "log_softmax":
+            powers = np.exp(x - x.max(1, keepdims=True))
+            result = powers / powers.sum(1, keepdims=True)
+            return np.log(result) if work.family == "log_softmax" else result
+        case "layer_norm":
+            centred = x - x.mean(1, keepdims=True)
+            normal = centred / np.sqrt(centred.var(1, keepdims=True) + 1e-5)
+            return normal * arrays["scale"] + arrays["shift"]
+        case "reduction":
+            return getattr(np, work.function)(x, axis=1)
+    functions = {
+        "copy": lambda: x,
+        "scale": lambda: 0.5 * x,
+        "relu": lambda: np.maximum(x, 0),
+        "add": lambda: x + arrays["other"],
+        "multiply": lambda: x * arrays["other"],
+    }
+    return functions[work.function]()
+
+
+def expected(work, arrays):
+    wide = {role: array.astype(np.float64) for role, array in arrays.items()}
+    y = main_result(work, wide)
+    along = (-1, 1, 1) if y.ndim == 4 else (-1,)
+    for step in work.epilogue:
+        match step:
+            case "bias":
+                y = y + wide["bias"].reshape(along)
+            case "batch_norm":
+                y = y * wide["scale"].reshape(along) + wide["shift"].reshape(along)
+            case "residual":
+                y = y + wide["residual"]
+            case "relu":
+                y = np.maximum(y, 0)
+            case "relu6":
+                y = np.clip(y, 0, 6)
+            case "tanh":
+                y = np.tanh(y)
+            case "gelu":
+                y = 0.5 * y * (1 + np.vectorize(math.erf)(y / math.sqrt(2)))
+    return y
+
+
+def check(name, text):
+    """Compare all offers of a peer for a work; return how many there were."""
+    work = parse_work(text)
+    arrays = arrays_of(work)
+    count = 0
+    for row in work.rows:
+        try:
+            offers = load(name)(job_of(work, row, arrays))
+        except Absent:
+            continue
+        for offer in offers:
+            count += 1
+            for _ in range(2):
+                offer.call()
+            got = offer.result()
+            assert got.shape == work.shapes["out"], (text, offer.way)
+            assert got.dtype == np.float32
+            np.testing.assert_allclose(
+                got, expected(work, arrays), atol=TOLERANCE, rtol=0, err_msg=f"{text} {offer.way}"
+            )
+    return count
+
+
+if __name__ == "__main__":
+    print(sum(check(sys.argv[1], text) for text in WORKS))

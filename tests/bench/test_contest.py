@@ -1,0 +1,101 @@
+"""A contest verifies, measures all who take part, and says why others do not."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from dlcompiler.bench import contest, worker
+from dlcompiler.bench.contest import Bench, Settings
+from dlcompiler.bench.peers import Absent, Offer
+from dlcompiler.bench.problems import problem_of
+from dlcompiler.bench.works import parse_work
+from dlcompiler.errors import UserError
+from dlcompiler.measurement.checked import BOUND, EXPECTED
+
+QUICK = {"budget_s": 0.0, "sample_s": 1e-5, "rounds": (6, 6)}
+GEMM = parse_work("gemm:8x16x4")
+
+
+@pytest.fixture(scope="module")
+def bench():
+    with Bench(Settings(peers=("numpy",), limits=QUICK)) as bench:
+        yield bench
+
+
+def test_a_row_has_what_the_document_promises(bench):
+    (row,) = [r.to_json() for r in bench.measure(GEMM) if r.row == "plain"]
+    json.dumps(row)
+    assert (row["work"], row["row"], row["verified"]) == ("gemm:8x16x4", "plain", True)
+    assert row["ours_seconds"] > 0
+    assert row["peers"].keys() == {"numpy"}
+    assert row["best_peer"] == "numpy"
+    low, high = row["interval"]
+    assert 0 < low <= row["ratio"] <= high
+    assert row["rounds"] == 6
+    assert 0 < row["worst_of_bound"] <= 1
+    assert row["of_fma_peak"] > 0
+
+
+def test_a_wrong_result_is_no_measurement(bench, monkeypatch):
+    right = problem_of(GEMM, "plain")
+
+    def reference(workload, seed):
+        found = right.operator.reference(workload, seed)
+        return dataclasses.replace(found, expected={"C": found.expected["C"] + 1})
+
+    operator = dataclasses.replace(right.operator, reference=reference)
+    wrong = dataclasses.replace(right, operator=operator)
+    monkeypatch.setattr(contest, "problem_of", lambda work, row: wrong)
+    result = bench.measure_row(GEMM, "plain")
+    assert result.verified is False
+    assert "128 of 128 elements are wrong" in result.reason
+    assert result.to_json()["ours_seconds"] is None
+
+
+def test_a_work_without_an_operator_says_so(bench, monkeypatch):
+    monkeypatch.setattr("dlcompiler.ops.REGISTRY", {})
+    result = bench.measure_row(GEMM, "plain")
+    assert result.verified is None
+    assert "no operator" in result.reason
+
+
+def test_a_peer_that_is_not_installed_is_absent(monkeypatch):
+    monkeypatch.setattr(contest, "missing", lambda name: "not installed")
+    with Bench(Settings(peers=("torch",), limits=QUICK)) as bench:
+        row = bench.measure_row(GEMM, "plain").to_json()
+    assert row["verified"] is True
+    assert row["absent"] == {"torch": "not installed"}
+    assert row["peers"] == {}
+    assert row["ratio"] is None
+
+
+def test_an_unknown_peer_is_refused():
+    with pytest.raises(UserError, match="no such peer"):
+        Bench(Settings(peers=("blas",)))
+
+
+ARRAYS = {EXPECTED + "C": np.ones(4), BOUND + "C": np.full(4, 1e-6)}
+
+
+def offer(value, way="fake"):
+    out = np.zeros(4, np.float32)
+    return Offer(way, lambda: out.fill(value), lambda: out)
+
+
+def test_a_peer_that_computes_something_else_does_not_count():
+    with pytest.raises(Absent, match="computes something else"):
+        worker._fastest([offer(2.0)], ARRAYS, 1)
+    chosen = worker._fastest([offer(2.0, "wrong"), offer(1.00001, "right")], ARRAYS, 1)
+    assert chosen.way == "right"
+    assert 1 < chosen.difference < 20
+
+
+def test_of_two_ways_one_is_measured():
+    assert worker._fastest([offer(1.0, "a"), offer(1.0, "b")], ARRAYS, 1).way in "ab"
+
+
+def test_nan_is_wrong_where_it_is_not_expected():
+    with pytest.raises(Absent, match="something else"):
+        worker._fastest([offer(np.nan)], ARRAYS, 1)

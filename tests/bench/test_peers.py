@@ -1,0 +1,54 @@
+"""Each peer computes the work that its job names: compared with NumPy in float64."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dlcompiler.bench import peers
+from dlcompiler.bench.peers import Absent, load
+from dlcompiler.bench.works import GRAMMAR, parse_work
+from dlcompiler.errors import UserError
+from tests.bench.reference_works import WORKS, arrays_of, check, job_of
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("text", WORKS)
+def test_numpy_computes_the_work(text):
+    check("numpy", text)
+
+
+@pytest.mark.parametrize("name", ["torch", "onnxruntime"])
+def test_a_library_computes_the_works(name):
+    if reason := peers.missing(name):
+        pytest.skip(reason)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "tests.bench.reference_works", name],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert int(done.stdout.split()[-1]) >= len(WORKS) - 2
+
+
+def test_each_family_has_a_work_here():
+    assert {parse_work(text).family for text in WORKS} == set(GRAMMAR)
+
+
+def test_numpy_says_what_it_has_not():
+    work = parse_work("conv2d:1x3x9x8,4,3,2,1")
+    with pytest.raises(Absent, match="NumPy has no conv2d"):
+        load("numpy")(job_of(work, "plain", arrays_of(work)))
+
+
+def test_an_unknown_peer_is_refused():
+    with pytest.raises(UserError, match="no such peer"):
+        peers.check_names(["numpy", "mkl"])
+    assert peers.check_names(["numpy", "numpy"]) == ("numpy",)
+
+
+def test_a_missing_package_is_a_reason(monkeypatch):
+    monkeypatch.setattr(peers.importlib.util, "find_spec", lambda name: None)
+    assert "onnxruntime and onnx not installed" in peers.missing("onnxruntime")
+    assert peers.versions(["torch"]) == {}
