@@ -74,6 +74,15 @@ def _gemm(work: Work, row: Row) -> _Problem:
     return "matmul", work.sizes, {"data": "A", "weight": "B"}
 
 
+def _along_rows(work: Work, row: Row) -> _Problem:
+    del row
+    roles = [role for role in work.shapes if role != "out"]
+    return work.family, {"shape": work.numbers}, {role: role for role in roles}
+
+
 _PROBLEMS: dict[str, Callable[[Work, Row], _Problem]] = {
     "gemm": _gemm,
+    "softmax": _along_rows,
+    "log_softmax": _along_rows,
+    "layer_norm": _along_rows,
 }
