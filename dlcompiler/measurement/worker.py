@@ -8,7 +8,6 @@ kernel arrives as LLVM IR text, never as Python.
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -198,11 +197,7 @@ def _arrays_of(function: Function, arrays: Mapping[str, Array]) -> list[Array]:
 def main() -> None:
     """Serve until the pipe closes."""
     llvm.version()  # import LLVM now: starting a process is not part of any measurement
-    # Not in the main thread, where a kernel with parallel loops costs a hand-over more.
-    entries = {**Kernels().entries(), **CheckedKernels().entries()}
-    server = threading.Thread(target=serve, args=(entries,))
-    server.start()
-    server.join()
+    serve({**Kernels().entries(), **CheckedKernels().entries()})
 
 
 if __name__ == "__main__":

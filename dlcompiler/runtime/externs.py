@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import importlib
 from collections.abc import Iterable
 from functools import cache
 
 from dlcompiler.errors import InternalError
-from dlcompiler.runtime import threads
 
 _MATH = (
     *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign"),
@@ -27,8 +27,15 @@ C_FUNCTIONS: frozenset[str] = frozenset(
         *_MATH,
         *(f"{name}f" for name in _MATH),
         *("aligned_alloc", "free", "malloc", "memcpy", "memmove", "memset"),
+        # of the runtime's own code only
+        *("clock_gettime", "syscall", "pthread_mutex_init", "pthread_mutex_lock"),
+        *("pthread_mutex_unlock", "pthread_cond_init", "pthread_cond_wait"),
+        "pthread_cond_broadcast",
     )
 )
+
+#: Functions of `dlcompiler.runtime.native`, which is itself compiled when one is first needed.
+OWN_FUNCTIONS: frozenset[str] = frozenset({"dlc_parallel_for"})
 
 #: Intrinsics that LLVM lowers on every CPU, without the types at the end of their names.
 INTRINSICS: frozenset[str] = frozenset(
@@ -53,6 +60,8 @@ INTRINSICS: frozenset[str] = frozenset(
         *("assume", "expect", "lifetime.end", "lifetime.start", "memcpy", "memcpy.inline"),
         *("memmove", "memset", "memset.inline", "prefetch", "trap", "unreachable"),
         *("dbg.declare", "dbg.label", "dbg.value", "stackrestore", "stacksave"),
+        # hints that a thread spins
+        *("aarch64.hint", "x86.sse2.pause"),
     )
 )
 
@@ -97,8 +106,9 @@ def resolve(names: Iterable[str]) -> dict[str, int]:
 
 @cache
 def _address(name: str) -> int | None:
-    if name == threads.PARALLEL_FOR:
-        return threads.parallel_for_address()
+    if name in OWN_FUNCTIONS:
+        address: int = importlib.import_module("dlcompiler.runtime.native").address(name)
+        return address
     if name not in C_FUNCTIONS:
         return None
     # Python itself links the mathematics library on most systems; finding its file takes 0.1 s.

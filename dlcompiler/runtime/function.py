@@ -19,6 +19,7 @@ from dlcompiler.runtime.arguments import (
     refuse_overlap,
 )
 from dlcompiler.runtime.llvm import Options
+from dlcompiler.runtime.native import PARALLEL_FOR
 from dlcompiler.runtime.symbols import (
     ALIGNED,
     C_CONTIGUOUS,
@@ -27,7 +28,6 @@ from dlcompiler.runtime.symbols import (
     Symbols,
     Variable,
 )
-from dlcompiler.runtime.threads import PARALLEL_FOR
 
 # Where an array's data is, the fastest way that holds: NumPy's C API documents the struct
 # PyArrayObject_fields, whose first field after the object's head is the data pointer. Measured per
@@ -194,8 +194,6 @@ class Function:
         ------
         CallError
             An argument does not fit; nothing has been written.
-        DeviceUnavailable
-            It has parallel loops and this process is a forked child.
         ProgramError
             An assertion failed; what the outputs hold is undefined.
         """
@@ -212,31 +210,28 @@ class Function:
             ):
                 break  # wrong, or right in an unusual way
             addresses.append(_read_pointer(id(array) + _DATA_OFFSET).value)
-        keep: Sequence[object] = arguments
         if not len(addresses) == len(arguments) == len(self.params):
-            keep = arrays = self._check(arguments)
+            arrays = self._check(arguments)  # live until this returns, as the arguments do
             addresses = [array.ctypes.data for array in arrays]
         for output, other, below, above in self._apart:
             if -below < addresses[output] - addresses[other] < above:
                 raise refuse_overlap(self.name, self.params, output, other)
-        self._run(addresses, keep)
+        self._run(addresses)
 
-    def _run(self, operands: list[Any], keep: Sequence[object]) -> None:
+    def _run(self, operands: list[Any]) -> None:
         if self.messages:
-            self._run_checked(operands, keep)
+            self._run_checked(operands)
         elif self._uses_threads:
-            threads.refuse_after_fork(f"call {self.name}")
-            threads.run(self._kernel, operands, keep=(self, keep))
+            threads.run(self._kernel, operands)
         else:
             self._kernel(*operands)
 
-    def _run_checked(self, operands: list[Any], keep: Sequence[object]) -> None:
+    def _run_checked(self, operands: list[Any]) -> None:
         """Run code that has assertions."""
         status = ctypes.c_int64(0)
         operands = [*operands, ctypes.addressof(status)]
         if self._uses_threads:
-            threads.refuse_after_fork(f"call {self.name}")
-            threads.run(self._kernel, operands, keep=(self, keep, status))
+            threads.run(self._kernel, operands)
         else:
             self._kernel(*operands)
         if status.value:
@@ -258,7 +253,7 @@ class Function:
                     raise refuse_overlap(
                         self.name, self.params, positions[output], positions[other]
                     )
-        self._run([*addresses, *values], arrays)
+        self._run([*addresses, *values])
 
     def _check(self, arguments: Sequence[object]) -> list[Array]:
         check_count(self.name, self.params, arguments)

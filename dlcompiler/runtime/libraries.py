@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from dlcompiler.errors import DLCompilerError, UserError
-from dlcompiler.runtime import threads
+from dlcompiler.runtime import native
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.function import Code, Function
 from dlcompiler.runtime.llvm import Options, assembly, compile_ir, emit_object, optimize
@@ -44,7 +44,7 @@ _MARK = b'{"dlcompiler_library":'
 
 _SERIAL = f"""
 @{HOOK} = global ptr null
-define internal void @{threads.PARALLEL_FOR}(ptr %body, ptr %env, i64 %begin, i64 %end) {{
+define internal void @{native.PARALLEL_FOR}(ptr %body, ptr %env, i64 %begin, i64 %end) {{
   %hook = load ptr, ptr @{HOOK}
   %none = icmp eq ptr %hook, null
   br i1 %none, label %serial, label %parallel
@@ -125,7 +125,7 @@ def save_object(function: Function, path: Path) -> None:
 def object_image(function: Function) -> bytes:
     """Return a function as an object: its code, and its description for `load_library`."""
     description = _description(function)
-    declaration = rf"^declare[^\n]*@{threads.PARALLEL_FOR}\([^\n]*\n"
+    declaration = rf"^declare[^\n]*@{native.PARALLEL_FOR}\([^\n]*\n"
     text, count = re.subn(declaration, "", description["text"], flags=re.MULTILINE)
     if count:
         text += _SERIAL
@@ -192,12 +192,12 @@ class SharedObject:
         """LLVM IR before LLVM's passes."""
         self.options = _options(description)
         """How it was compiled."""
-        used = threads.PARALLEL_FOR in self.text
-        self.imports = frozenset({threads.PARALLEL_FOR} if used else ())
+        used = native.PARALLEL_FOR in self.text
+        self.imports = frozenset({native.PARALLEL_FOR} if used else ())
         """What it calls outside itself."""
         if used:
             hook = ctypes.c_void_p.in_dll(library, HOOK)
-            hook.value = threads.parallel_for_address()
+            hook.value = native.address(native.PARALLEL_FOR)
 
     def address(self, symbol: str) -> int:
         """Return the address of a function."""

@@ -1,5 +1,6 @@
 """Parallel loops: right with any number of threads and callers, in a child, and under Ctrl-C."""
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -11,11 +12,12 @@ import time
 import numpy as np
 import pytest
 
-from dlcompiler.errors import CallError
-from dlcompiler.runtime import threads
+from dlcompiler.errors import CallError, ProgramError
+from dlcompiler.runtime import native, threads
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.llvm import compile_ir
+from dlcompiler.runtime.pool import POOL
 
 #: C[0] = 1 at the start of each piece, then nothing until C[1] is set: a kernel that hangs.
 WAIT = """
@@ -114,25 +116,131 @@ def test_an_empty_range_runs_nothing(bounds, options):
     assert c[0] == 0
 
 
+#: Iterations 3 and 7 of 8 fail, as assertions do: their number goes to the status if it is 0.
+FAIL = """
+declare void @dlc_parallel_for(ptr, ptr, i64, i64)
+
+define void @fail(ptr %c, ptr %status) {
+  call void @dlc_parallel_for(ptr @piece, ptr %status, i64 0, i64 8)
+  ret void
+}
+
+define internal void @piece(i64 %begin, i64 %end, ptr %status) {
+entry:
+  br label %test
+test:
+  %i = phi i64 [ %begin, %entry ], [ %next, %go.on ]
+  %more = icmp slt i64 %i, %end
+  br i1 %more, label %look, label %done
+look:
+  %part = and i64 %i, 3
+  %bad = icmp eq i64 %part, 3
+  br i1 %bad, label %fail, label %go.on
+fail:
+  %number = sdiv i64 %i, 3
+  %old = cmpxchg ptr %status, i64 0, i64 %number monotonic monotonic
+  br label %go.on
+go.on:
+  %next = add i64 %i, 1
+  br label %test
+done:
+  ret void
+}
+"""
+
+
 @pytest.mark.usefixtures("four_threads")
-def test_an_error_in_a_region_reaches_the_caller_and_the_next_call_works(count_up, monkeypatch):
-    c = np.zeros(1000, np.int32)
-    with monkeypatch.context() as patch:
-        patch.setattr(threads, "num_threads", lambda: 1 // 0)
-        with pytest.raises(ZeroDivisionError):
-            threads._run_here(count_up._kernel, [c.ctypes.data])
-    count_up(c)
+def test_the_first_task_that_fails_is_the_error_of_the_call(options, count_up):
+    c = Param("C", (1,), "int32", True)
+    fail = Function(compile_ir(FAIL, options), "fail", [c], messages=["third", "seventh"])
+    for _ in range(50):
+        with pytest.raises(ProgramError, match=r"call fail: (third|seventh)$"):
+            fail(np.zeros(1, np.int32))
+        count_up(np.zeros(1000, np.int32))
 
 
 def test_without_threads_to_start_the_result_is_the_same(count_up, monkeypatch):
     def fail(self):
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(threads, "_pool", threads._Pool())
-    monkeypatch.setattr(threading.Thread, "start", fail)
-    c = np.zeros(1000, np.int32)
-    count_up(c)
+    threads.set_num_threads(1)
+    count_up(np.zeros(1000, np.int32))
+    threads.set_num_threads(4)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", fail)
+        c = np.zeros(1000, np.int32)
+        count_up(c)
     np.testing.assert_array_equal(c, 1)
+    assert not POOL.workers
+    threads.set_num_threads(None)
+
+
+def test_the_number_of_threads_may_change_during_calls(count_up):
+    arrays = [np.zeros(1000, np.int32) for _ in range(3)]
+
+    def work(array):
+        for _ in range(300):
+            count_up(array)
+
+    callers = [threading.Thread(target=work, args=(array,)) for array in arrays]
+    for caller in callers:
+        caller.start()
+    for count in range(60):
+        threads.set_num_threads(1 + count * 7 % 5)
+        count_up(np.zeros(1000, np.int32))
+    for caller in callers:
+        caller.join()
+    threads.set_num_threads(None)
+    for array in arrays:
+        np.testing.assert_array_equal(array, 300)
+
+
+@pytest.mark.parametrize("count", [2, 4, 40])
+def test_idle_workers_sleep_and_surplus_ones_leave(count_up, count):
+    threads.set_num_threads(count)
+    count_up(np.zeros(1000, np.int32))
+    workers = POOL.workers
+    assert len(workers) == count - 1
+    sleepers = ctypes.CFUNCTYPE(ctypes.c_int32)(native.address("dlc_pool_sleepers"))
+    assert _comes_true(lambda: sleepers() == count - 1)
+    threads.set_num_threads(1)
+    count_up(np.zeros(1000, np.int32))
+    assert not POOL.workers
+    assert not any(worker.is_alive() for worker in workers)
+    assert sleepers() == 0
+    threads.set_num_threads(None)
+
+
+def _comes_true(condition):
+    end = time.monotonic() + 10
+    while not (found := condition()) and time.monotonic() < end:
+        time.sleep(0.001)
+    return found
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="no affinity on this system")
+def test_workers_stay_away_from_the_caller(count_up):
+    before = os.sched_getaffinity(0)
+    if len(before) < 2:
+        pytest.skip("one core")
+    threads.set_num_threads(2)
+    try:
+        for cpu in [*sorted(before)[:2]] * 2:
+            os.sched_setaffinity(0, {cpu})
+            os.sched_setaffinity(0, before)
+            count_up(np.zeros(1000, np.int32))
+            (worker,) = POOL.workers
+            allowed = os.sched_getaffinity(worker.native_id)
+            assert allowed < before
+            assert len(allowed) == len(before) - 1
+        assert os.sched_getaffinity(0) == before
+        os.sched_setaffinity(0, {cpu})
+        threads.set_num_threads(3)  # more than the cores that the caller may use
+        count_up(np.zeros(1000, np.int32))
+        assert [os.sched_getaffinity(w.native_id) for w in POOL.workers] == [{cpu}] * 2
+    finally:
+        os.sched_setaffinity(0, before)
+        threads.set_num_threads(None)
 
 
 @pytest.mark.usefixtures("four_threads")
@@ -164,10 +272,11 @@ def run_script(text):
 PREPARE = """
     import os, sys, threading
     import numpy as np
-    from dlcompiler.errors import DeviceUnavailable
+    from dlcompiler.runtime import native, threads
     from dlcompiler.runtime.arguments import Param
     from dlcompiler.runtime.function import Function
     from dlcompiler.runtime.llvm import Options, compile_ir
+    from dlcompiler.runtime.pool import POOL
     from dlcompiler.target import resolve
     text = '''
     declare void @dlc_parallel_for(ptr, ptr, i64, i64)
@@ -176,40 +285,63 @@ PREPARE = """
       ret void
     }
     define internal void @body(i64 %begin, i64 %end, ptr %c) {
-      store i32 1, ptr %c
+      %n = sub i64 %end, %begin
+      %old = atomicrmw add ptr %c, i64 %n seq_cst
       ret void
     }
     '''
     module = compile_ir(text, Options.for_target(resolve("cpu")))
-    f = Function(module, "f", [Param("C", (1,), "int32", True)])
-    c = np.zeros(1, np.int32)
+    f = Function(module, "f", [Param("C", (1,), "int64", True)])
+    c = np.zeros(1, np.int64)
+    threads.set_num_threads(3)
 """
 
 
-def test_a_forked_child_is_refused_before_its_code_runs():
+def test_a_forked_child_starts_workers_of_its_own():
     done = run_script(
         PREPARE
         + """
-    f(c)
-    c[0] = 0
-    child = os.fork()
-    if child == 0:
-        try:
+    def work(name):
+        c = np.zeros(1, np.int64)
+        for _ in range(1000):
             f(c)
-        except DeviceUnavailable as error:
-            print(error, c[0], flush=True)
-        os._exit(0)
-    os.waitpid(child, 0)
-    f(c)
-    print("parent", c[0])
+        print(name, c[0], len(POOL.workers), flush=True)
+
+    busy = threading.Thread(target=lambda: [f(np.zeros(1, np.int64)) for _ in range(10000)])
+    busy.start()
+    for _ in range(5):
+        child = os.fork()
+        if child == 0:
+            work("child")
+            if os.fork() == 0:
+                work("its child")
+                os._exit(0)
+            assert os.wait()[1] == 0
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+    work("parent")
     """
     )
-    assert done.stdout == (
-        "call f: a function with parallel loops cannot run in a forked child\n"
-        "  because   fork copies one thread only: those of the pool are not here\n"
-        "  hint      start processes by 'spawn' or 'forkserver', or build without parallel 0\n"
-        "parent 1\n"
-    ), done.stderr
+    assert done.stdout == "child 4000 2\nits child 4000 2\n" * 5 + "parent 4000 2\n", done.stderr
+
+
+def test_waiting_without_futex():
+    done = run_script(
+        PREPARE.replace("text = ", "native.has_futex = lambda: False\n    text = ")
+        + """
+    import time
+    callers = [threading.Thread(target=lambda: [f(c) for _ in range(500)]) for _ in range(3)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    for _ in range(20):
+        f(c)
+        time.sleep(0.001)
+    print(c[0], len(POOL.workers))
+    """
+    )
+    assert done.stdout == f"{4 * 1520} 2\n", done.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,95 @@
+"""Machine code of the runtime itself: LLVM IR in this folder, compiled once, never unloaded.
+
+- ``pool.ll``: ``dlc_parallel_for`` and the life of a worker; ``futex.ll`` or ``condition.ll``: how
+  they wait.
+
+Each file says what holds in it. A name in ``${…}`` is a constant from `constants`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.resources
+import platform
+import string
+import sys
+import threading
+from collections.abc import Mapping
+
+from dlcompiler.runtime.llvm import LoadedModule, Options, compile_ir
+from dlcompiler.target import resolve
+
+#: Name by which kernels call the pool: ``void dlc_parallel_for(ptr body, ptr env, i64 begin, i64
+#: end)`` runs ``void body(i64 begin, i64 end, ptr env)`` for chunks of the range.
+PARALLEL_FOR = "dlc_parallel_for"
+
+MAX_THREADS = 1024
+"""Threads that share a loop, the caller among them, at most."""
+CHUNKS = 8
+"""A thread takes its share in about so many chunks; what others may help with is one less."""
+
+_OPEN, _WAITING = 1 << 31, 1 << 30
+
+#: Linux's number of the system call, by processor: 64 bits, where it takes a word of 32.
+_FUTEX = {"x86_64": 202, "aarch64": 98, "riscv64": 98}
+_PAUSE = {
+    "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
+    "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
+}
+
+_lock = threading.Lock()
+_loaded: list[LoadedModule] = []
+
+
+def has_futex() -> bool:
+    """Tell whether this system has the futex that ``futex.ll`` calls."""
+    return sys.platform == "linux" and platform.machine() in _FUTEX
+
+
+def text(*, futex: bool) -> str:
+    """Return the whole module."""
+    files = ("pool.ll", "futex.ll" if futex else "condition.ll")
+    folder = importlib.resources.files(__name__)
+    parts = [folder.joinpath(name).read_text("utf-8") for name in files]
+    return string.Template("\n".join(parts)).substitute(constants())
+
+
+def constants() -> Mapping[str, object]:
+    """Return what the files name: numbers that depend on the system, and some that are shared."""
+    declaration, pause = _PAUSE.get(platform.machine(), ("", ""))
+    return {
+        "max_threads": MAX_THREADS,
+        "chunks": CHUNKS,
+        "open": _signed(_OPEN),
+        "not_open": _signed(~_OPEN),
+        "waiting": _WAITING,
+        "not_waiting": _signed(~_WAITING),
+        "waiting_and_one": _WAITING + 1,
+        "inside": _WAITING - 1,
+        "monotonic_clock": 6 if sys.platform == "darwin" else 1,
+        "futex": _FUTEX.get(platform.machine(), -1),
+        "pause_declaration": declaration,
+        "pause": pause,
+    }
+
+
+def address(symbol: str) -> int:
+    """Return the address of a function of the runtime, compiled now if it is the first."""
+    with _lock:
+        if not _loaded:
+            options = Options.for_target(resolve("cpu"))
+            module = compile_ir(text(futex=has_futex()), options)
+            ctypes.CFUNCTYPE(None)(module.address("dlc_pool_reset"))()
+            _loaded.append(module)
+    return _loaded[0].address(symbol)
+
+
+def is_loaded() -> bool:
+    """Tell whether any of it has been asked for."""
+    return bool(_loaded)
+
+
+def _signed(bits: int) -> int:
+    """Return 32 bits as the number that LLVM prints."""
+    bits &= 0xFFFFFFFF
+    return bits - (1 << 32) if bits >> 31 else bits

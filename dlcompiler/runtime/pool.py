@@ -1,0 +1,197 @@
+"""The workers of the pool: Python threads that stay in machine code (``native/pool.ll``).
+
+A worker is a daemon thread that enters ``dlc_pool_worker`` through ctypes, which releases the
+interpreter's lock, and comes back when it is surplus. Between regions it spins for `SPIN_S`, where
+each thread has a core, and then sleeps in the system.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+
+from dlcompiler.runtime import native
+from dlcompiler.target.detect import available_cores
+
+SPIN_S = 50e-6
+"""How long an idle thread spins [s]: as long as waking one takes."""
+_JOIN_S = 1.0
+
+Mask = frozenset[int]
+
+
+class Pool:
+    """The workers of this process, and where they may run.
+
+    On Linux, a worker never runs where the caller does: woken there, it would wait for the caller.
+    Where the threads are as many as the cores, each worker has one of its own.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._workers: list[threading.Thread] = []
+        self._asked = 0
+        self._is_closed = False
+        self._allowed: Mask = frozenset()
+        self._masks: list[Mask] = []
+        self._home = -1
+
+    @property
+    def workers(self) -> tuple[threading.Thread, ...]:
+        """The threads beside the caller's."""
+        return tuple(self._workers)
+
+    def prepare(self, threads: int) -> None:
+        """Have so many threads, the caller's among them, and none where the caller runs.
+
+        A system that grants fewer makes regions slower, not wrong. At exit there are none.
+        """
+        if threads - 1 != self._asked:
+            self._resize(min(threads, native.MAX_THREADS) - 1, threads - 1)
+        if self._masks and _current_cpu() != self._home:
+            self._move()
+
+    def stop(self) -> None:
+        """End all workers, for good; one that is in a chunk for long is left behind."""
+        self._is_closed = True
+        if self._workers:
+            self._resize(0, 0)
+
+    def forget(self) -> None:
+        """Start again without workers, in a forked child: fork copies one thread only."""
+        self._lock = threading.Lock()
+        self._workers, self._masks, self._asked = [], [], 0
+        if native.is_loaded():
+            _function("dlc_pool_reset")()
+
+    def _resize(self, count: int, asked: int) -> None:
+        with self._lock:
+            if asked == self._asked:
+                return
+            count = 0 if self._is_closed else count
+            spin_s = SPIN_S if count < available_cores() else 0
+            self._tell(count, spin_s)
+            surplus, self._workers = self._workers[count:], self._workers[:count]
+            end = time.monotonic() + _JOIN_S
+            for thread in surplus:
+                thread.join(max(0.0, end - time.monotonic()))
+            self._grow(count)
+            if len(self._workers) != count:
+                self._tell(len(self._workers), spin_s)
+            self._asked = asked
+            self._place()
+
+    def _tell(self, count: int, spin_s: float) -> None:
+        _function("dlc_pool_resize", ctypes.c_int32, ctypes.c_int64)(count, round(spin_s * 1e9))
+
+    def _grow(self, count: int) -> None:
+        for number in range(len(self._workers), count):
+            thread = threading.Thread(
+                target=_function("dlc_pool_worker", ctypes.c_int32),
+                args=(number,),
+                name=f"dlcompiler-{number}",
+                daemon=True,
+            )
+            try:
+                thread.start()
+            except RuntimeError:  # the system grants no more, or the interpreter ends
+                return
+            self._workers.append(thread)
+
+    def _place(self) -> None:
+        """Give each worker its cores, seen from where the caller is now."""
+        if not hasattr(os, "sched_setaffinity"):
+            return
+        self._allowed = _allowed()
+        self._home = _current_cpu()
+        masks = placement(sorted(self._allowed), self._home, len(self._workers))
+        for thread, mask in zip(
+            self._workers, masks or [self._allowed] * len(self._workers), strict=True
+        ):
+            _pin(thread, mask)
+        self._masks = masks
+
+    def _move(self) -> None:
+        """Let the worker that is where the caller came go where the caller was."""
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            cpu = _current_cpu()
+            if _allowed() != self._allowed:
+                self._place()
+            elif cpu in self._allowed:
+                for number, (thread, mask) in enumerate(
+                    zip(self._workers, self._masks, strict=True)
+                ):
+                    if cpu in mask:
+                        self._masks[number] = mask - {cpu} | {self._home}
+                        _pin(thread, self._masks[number])
+                self._home = cpu
+        finally:
+            self._lock.release()
+
+
+def placement(allowed: Sequence[int], caller: int, workers: int) -> list[Mask]:
+    """Return the cores that each worker may use; none of it where they are too few to choose.
+
+    Parameters
+    ----------
+    allowed : sequence of int
+        Cores that the process may use.
+    caller : int
+        Where the caller runs.
+    workers : int
+        How many there are.
+
+    Examples
+    --------
+    >>> [sorted(mask) for mask in placement(range(4), caller=1, workers=3)]
+    [[0], [2], [3]]
+    >>> [sorted(mask) for mask in placement(range(4), caller=1, workers=2)]
+    [[0, 2, 3], [0, 2, 3]]
+    >>> placement(range(4), caller=1, workers=4)
+    []
+    """
+    others = [cpu for cpu in allowed if cpu != caller]
+    if workers > len(others) or len(others) == len(allowed):
+        return []
+    if workers == len(others):
+        return [frozenset({cpu}) for cpu in others]
+    return [frozenset(others)] * workers
+
+
+def _allowed() -> Mask:
+    """Return the cores of the process: those of its main thread, whoever calls."""
+    return frozenset(os.sched_getaffinity(os.getpid()))
+
+
+def _pin(thread: threading.Thread, mask: Mask) -> None:
+    """Let a thread run on these cores only, if the system agrees."""
+    with contextlib.suppress(OSError):  # it has ended, or the cores were taken from the process
+        os.sched_setaffinity(thread.native_id or 0, mask)
+
+
+@cache
+def _function(name: str, *types: type) -> Callable[..., None]:
+    return ctypes.CFUNCTYPE(None, *types)(native.address(name))
+
+
+def _no_cpu() -> int:
+    return -1
+
+
+# Through PyDLL, which keeps the interpreter's lock: 0.1 µs.
+_current_cpu: Callable[[], int] = getattr(ctypes.PyDLL(None), "sched_getcpu", _no_cpu)
+
+POOL = Pool()
+"""The pool of this process."""
+
+atexit.register(POOL.stop)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=POOL.forget)
