@@ -178,10 +178,10 @@ def _binary_ends(
         case "floormod" if isinstance(b[0], Const) and b[0] is b[1] and b[0].value > 0:
             return index_const(0), binary("sub", b[0], 1)
         # By a divisor of any sign that all elements share: monotonic; by zero, 0.
-        case "floordiv" if structural_equal(b[0], b[1]):
+        case "floordiv" if structural_equal(b[0], b[1], rename=False):
             ends = binary(op, a[0], b[0]), binary(op, a[1], b[0])
             return binary("min", *ends), binary("max", *ends)
-        case "floormod" if structural_equal(b[0], b[1]):
+        case "floormod" if structural_equal(b[0], b[1], rename=False):
             return binary("min", 0, b[0] + 1), binary("max", 0, b[0] - 1)
         case "bitand" | "bitor" | "bitxor":
             return _bitwise_ends(op, a, b)

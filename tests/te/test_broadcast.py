@@ -63,6 +63,15 @@ def test_shapes_that_do_not_fit():
     )
 
 
+@pytest.mark.parametrize("factor", [1, 2])
+def test_two_symbols_are_not_known_to_be_equal(factor):
+    n, m = te.var("n"), te.var("m")
+    A, B = (te.placeholder((size * factor,), name=name) for size, name in ((n, "A"), (m, "B")))
+    assert (A + A).shape == A.shape
+    with pytest.raises(ExpressionError, match="the shapes differ"):
+        A + B
+
+
 def test_a_whole_tensor_beside_an_element_of_a_computation():
     A = te.placeholder((4,), name="A")
     with pytest.raises(ExpressionError, match="cannot be combined"):
