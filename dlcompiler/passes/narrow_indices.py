@@ -15,7 +15,7 @@
 A dtype ``index`` is 64 bits wide. Processors without 64-bit vector multiplication and conversion
 take such vectors apart: measured on AVX2, gathers by ``j // 3`` or ``j*7 % 509`` take 1.5 to 2
 times as long. Scalars cost nothing there, and stay. So do ramps that are indices: they say that
-neighbours are read together.
+neighbours are read together, and so do the indices of a fused loop (`arith.joining`).
 
 The narrow numbers are data, which wrap; the ranges of loops and constants show that none does, on
 the way either. Where an extent is symbolic that is not known, and nothing is changed.
@@ -29,6 +29,7 @@ from dataclasses import replace
 from dlcompiler import dtypes
 from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.arith.interval import EVERYTHING
+from dlcompiler.arith.joining import joined
 from dlcompiler.ir import (
     Allocate,
     Binary,
@@ -39,6 +40,7 @@ from dlcompiler.ir import (
     For,
     If,
     Let,
+    Load,
     PrimFunc,
     Ramp,
     Seq,
@@ -82,6 +84,9 @@ class _Narrower:
                 known = EVERYTHING if extent is None else Interval(0, max(extent - 1, 0))
                 body = _Narrower({**self.ranges, stmt.var: known}).stmt(stmt.body)
                 return stmt if body is stmt.body else replace(stmt, body=body)
+            case Store(buffer, indices, _, _, None) if joined(indices, buffer.strides) is not None:
+                value = self.expr(stmt.value)
+                return stmt if value is stmt.value else replace(stmt, value=value)
             case Store():
                 return map_children(stmt, self.below)
         return stmt
@@ -98,6 +103,8 @@ class _Narrower:
 
     def changed(self, expr: Expr) -> Expr:
         match expr:
+            case Load(buffer, indices, None) if joined(indices, buffer.strides) is not None:
+                return expr
             case Cast(value, dtype) if _is_vector_index(value) and not dtypes.is_index(
                 dtypes.element(dtype)
             ):

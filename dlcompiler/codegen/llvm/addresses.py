@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from dlcompiler import dtypes
+from dlcompiler.arith.joining import joined
 from dlcompiler.codegen.llvm import arithmetic
 from dlcompiler.codegen.llvm.lanes import progression
 from dlcompiler.codegen.llvm.types import constant, memory_type, value_type
@@ -115,6 +116,7 @@ def step_of(buffer: Buffer, indices: Sequence[Expr]) -> int | None:
 
 def _bases(buffer: Buffer, indices: Sequence[Expr]) -> tuple[list[Expr], int] | None:
     """Return the indices of the first lane, and the distance from lane to lane."""
+    indices = joined(indices, buffer.strides) or indices
     bases: list[Expr] = []
     step = 0
     for index, stride in zip(indices, buffer.strides, strict=True):

@@ -1,0 +1,81 @@
+"""Indices of a fused loop, ``A[f // 7, f % 7]``, as one index of what lies side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dlcompiler.ir import Binary, Broadcast, Const, Expr, Extent, index_const, structural_equal
+
+
+def joined(indices: Sequence[Expr], strides: Sequence[Extent]) -> tuple[Expr, ...] | None:
+    """Return indices of the same element, in which one stands for those of a fused loop.
+
+    Parameters
+    ----------
+    indices : sequence of Expr
+        Of an access.
+    strides : sequence of Extent
+        Distances in elements of the buffer.
+
+    Returns
+    -------
+    tuple of Expr or None
+        The index of the loop in the last dimension of the loop's, and 0 in the others: it may be
+        larger than that dimension. None if there is no such loop.
+
+    Examples
+    --------
+    >>> from dlcompiler.ir import Var, binary
+    >>> f = Var("f", "index")
+    >>> print(*joined((binary("floordiv", f, 7), binary("floormod", f, 7)), (7, 1)))
+    0 f
+    """
+    for last in reversed(range(1, len(indices))):
+        source, by, extent = _parts(indices[last])
+        if by != 1 or extent is None or strides[last] != 1:
+            continue
+        first = _first_of_run(indices, strides, last, source, extent)
+        if first is not None:
+            zeros = (index_const(0),) * (last - first)
+            return (*indices[:first], *zeros, source, *indices[last + 1 :])
+    return None
+
+
+def _first_of_run(
+    indices: Sequence[Expr], strides: Sequence[Extent], last: int, source: Expr, covered: int
+) -> int | None:
+    """Return where the run that ends at `last` begins, if it covers all of `source`."""
+    for position in reversed(range(last)):
+        index = indices[position]
+        if isinstance(index, Const) and index.value == 0:
+            continue
+        own, by, extent = _parts(index)
+        if (
+            by != covered
+            or strides[position] != covered
+            or not structural_equal(own, source, rename=False)
+        ):
+            return None
+        if extent is None:
+            return position
+        covered *= extent
+    return None
+
+
+def _parts(index: Expr) -> tuple[Expr, int, int | None]:
+    """Return x, n and m of ``x // n % m``; n is 1 and m None where there is none."""
+    extent = None
+    match index:
+        case Binary("floormod", x, divisor) if (number := _positive(divisor)) is not None:
+            index, extent = x, number
+    match index:
+        case Binary("floordiv", x, divisor) if (number := _positive(divisor)) is not None:
+            return x, number, extent
+    return index, 1, extent
+
+
+def _positive(expr: Expr) -> int | None:
+    match expr:
+        case Const(value, _) | Broadcast(Const(value, _), _) if int(value) > 0:
+            return int(value)
+    return None

@@ -1,0 +1,80 @@
+"""Indices of a fused loop are one index of what lies side by side."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dlcompiler import te
+from dlcompiler.arith.joining import joined
+from dlcompiler.ir import Var, binary
+from dlcompiler.pipeline import build
+from tests.arith.evaluation import value_of
+
+F, G = Var("f", "index"), Var("g", "index")
+
+
+def _indices(shape, value):
+    """Return where element `value` of a shape is, as `fuse` writes it."""
+    found, inner = [], 1
+    for position in reversed(range(len(shape))):
+        index = value if inner == 1 else binary("floordiv", value, inner)
+        found.insert(0, binary("floormod", index, shape[position]) if position else index)
+        inner *= shape[position]
+    return tuple(found)
+
+
+def _strides(shape):
+    return tuple(math.prod(shape[n + 1 :]) for n in range(len(shape)))
+
+
+@pytest.mark.parametrize("shape", [(4, 7), (3, 5, 7), (2, 3, 5, 4)])
+def test_the_element_stays_the_same(shape):
+    strides = _strides(shape)
+    indices = _indices(shape, F + 3)
+    found = joined(indices, strides)
+    assert found is not None
+    assert [str(index) for index in found[:-1]] == ["0"] * (len(shape) - 1)
+    for number in range(math.prod(shape)):
+        flat = [
+            sum(value_of(i, {F: number}) * s for i, s in zip(each, strides, strict=True))
+            for each in (indices, found)
+        ]
+        assert flat[0] == flat[1]
+
+
+def test_what_stands_outside_the_loop_stays():
+    found = joined((G, *_indices((4, 7), F)), (28, 7, 1))
+    assert [str(index) for index in found] == ["g", "0", "f"]
+
+
+@pytest.mark.parametrize(
+    ("indices", "strides"),
+    [
+        ((F, F), (7, 1)),
+        (_indices((4, 7), F), (8, 1)),
+        (_indices((4, 7), F), (14, 2)),
+        ((binary("floordiv", G, 7), binary("floormod", F, 7)), (7, 1)),
+        ((binary("floordiv", F, 6), binary("floormod", F, 7)), (7, 1)),
+        ((G, binary("floormod", F, 7)), (7, 1)),
+    ],
+    ids=["no division", "padded", "strided", "two loops", "another divisor", "rest only"],
+)
+def test_what_is_no_fused_loop(indices, strides):
+    assert joined(indices, strides) is None
+
+
+@pytest.mark.parametrize("shape", [(3, 5, 7), (64, 50, 7), (6, 1, 9)])
+def test_a_fused_loop_reads_and_writes_whole_vectors(shape):
+    A = te.placeholder(shape, name="A")
+    B = te.compute(shape, lambda *i: A[i] * 3, name="B")
+    s = te.create_schedule(B.op)
+    _, lanes = s[B].split(s[B].fuse(*s[B].op.axis), 8)
+    s[B].vectorize(lanes)
+    kernel = build(s, [A, B], name="triple")
+    assert "load <8 x float>" in kernel.llvm_ir
+    assert "extractelement" not in kernel.llvm_ir
+    a = np.arange(math.prod(shape), dtype="float32").reshape(shape)
+    b = np.zeros(shape, "float32")
+    kernel(a, b)
+    np.testing.assert_array_equal(b, a * 3)
