@@ -413,7 +413,7 @@ def _python_number(value: Any) -> Any:
 
 def lanes_of(indices: Sequence[Expr]) -> int:
     """Return the number of lanes that `indices` address at once."""
-    return max((dtypes.lanes(index.dtype) for index in indices), default=1)
+    return max([dtypes.lanes(index.dtype) for index in indices], default=1)
 
 
 def const(value: Any, dtype: Any) -> Const:

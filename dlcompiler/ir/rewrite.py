@@ -6,11 +6,12 @@ All three treat a program as a graph: a node that is reached twice is visited on
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TypeAlias, TypeVar, cast, overload
 
-from dlcompiler.ir.expr import Binary, Expr, Reducer, Var
+from dlcompiler.ir.expr import Binary, Const, Expr, Reducer, Var
 from dlcompiler.ir.stmt import Stmt
 
 Node: TypeAlias = Expr | Stmt
@@ -25,27 +26,35 @@ CHILD_FIELDS = frozenset(
 )  # fmt: skip
 
 
-def _fields(node: Node) -> tuple[tuple[str, bool], ...]:
-    """Return (name, may hold children) for each constructor field of a node."""
-    kind: type = type(node)
-    return _fields_of(kind)
+_NODES = (Expr, Stmt)
 
 
 @cache
-def _fields_of(kind: type) -> tuple[tuple[str, bool], ...]:
-    return tuple((f.name, f.name in CHILD_FIELDS) for f in dataclasses.fields(kind) if f.init)
+def _fields(kind: type) -> tuple[tuple[str, bool], ...]:
+    """Return (name, may hold children) for each constructor field of a kind of node."""
+    return tuple(
+        (f.name, f.name in CHILD_FIELDS and kind is not Const)
+        for f in dataclasses.fields(kind)
+        if f.init
+    )
 
 
-def children(node: Node) -> Iterator[Node]:
-    """Yield the nodes directly below `node`."""
-    for name, is_child in _fields(node):
-        if not is_child:
-            continue
+@cache
+def _child_names(kind: type) -> tuple[str, ...]:
+    return tuple(name for name, is_child in _fields(kind) if is_child)
+
+
+def children(node: Node) -> list[Node]:
+    """Return the nodes directly below `node`."""
+    kind: type = type(node)
+    found: list[Node] = []
+    for name in _child_names(kind):
         value = getattr(node, name)
         if isinstance(value, tuple):
-            yield from value
-        elif isinstance(value, Expr | Stmt):
-            yield value
+            found += value
+        elif isinstance(value, _NODES):
+            found.append(value)
+    return found
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -58,7 +67,7 @@ def walk(node: Node) -> Iterator[Node]:
             continue
         seen.add(id(current))
         yield current
-        stack.extend(reversed(list(children(current))))
+        stack += reversed(children(current))
 
 
 def depth(node: Node) -> int:
@@ -79,7 +88,7 @@ def _measure(node: Node, combine: Callable[[Iterable[int]], int]) -> int:
         current, is_done = stack.pop()
         if id(current) in measures:
             continue
-        below = list(children(current))
+        below = children(current)
         if is_done:
             measures[id(current)] = combine(measures[id(child)] for child in below)
             continue
@@ -96,21 +105,23 @@ def map_children(node: Stmt, visit: Callable[[Node], Node]) -> Stmt: ...
 def map_children(node: Node, visit: Callable[[Node], Node]) -> Node: ...
 def map_children(node: Node, visit: Callable[[Node], Node]) -> Node:
     """Rebuild `node` with `visit` applied to its children; itself when none changed."""
+    kind: type = type(node)
+    if not _child_names(kind):
+        return node
     values = []
     changed = False
-    for name, is_child in _fields(node):
-        old = getattr(node, name)
-        new = old
+    for name, is_child in _fields(kind):
+        old = new = getattr(node, name)
         if is_child:
             if isinstance(old, tuple):
-                items = tuple(visit(item) for item in old)
-                if any(a is not b for a, b in zip(items, old, strict=True)):
+                items = tuple([visit(item) for item in old])
+                if any(map(operator.is_not, items, old)):
                     new = items
-            elif isinstance(old, Expr | Stmt):
+            elif isinstance(old, _NODES):
                 new = visit(old)
-        changed = changed or new is not old
+            changed = changed or new is not old
         values.append(new)
-    return type(node)(*values) if changed else node
+    return cast(Node, kind(*values)) if changed else node
 
 
 def rewrite(node: T, rule: Callable[[Node], Node]) -> T:

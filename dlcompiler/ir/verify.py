@@ -14,6 +14,7 @@ from dlcompiler.ir.expr import (
     Call,
     Cast,
     Compare,
+    Const,
     Expr,
     IfThenElse,
     Load,
@@ -29,7 +30,7 @@ from dlcompiler.ir.expr import (
 from dlcompiler.ir.func import PrimFunc
 from dlcompiler.ir.functions import FUNCTIONS
 from dlcompiler.ir.printer import format_store
-from dlcompiler.ir.rewrite import walk
+from dlcompiler.ir.rewrite import Node, children
 from dlcompiler.ir.stmt import (
     Allocate,
     Assert,
@@ -74,7 +75,8 @@ class _Verifier:
         self.func = func
         self.where = f"verify {func.name}" + (f" after {after}" if after else "")
         self.read_only = frozenset(func.buffers) - frozenset(func.outputs)
-        self.checked: set[tuple[int, frozenset[Var], frozenset[Buffer]]] = set()
+        self.checked: dict[tuple[frozenset[Var], frozenset[Buffer]], set[int]] = {}
+        """The nodes that are well formed where these variables and buffers are known, by ``id``."""
 
     def check(self) -> None:
         for output in self.func.outputs:
@@ -174,37 +176,39 @@ class _Verifier:
                 self.fail(f"{format_store(store)} lost its axes {_names(missing)}")
 
     def expr(self, expr: Expr, bound: frozenset[Var], buffers: frozenset[Buffer]) -> None:
-        if (id(expr), bound, buffers) in self.checked:
-            return
-        for item in walk(expr):
-            match item:
-                case Var() if item not in bound:
-                    self.fail(f"variable {item.name} is used outside its loop")
-                case Load(buffer, _, _) if buffer not in buffers:
-                    self.fail(f"load of {buffer.name}, which is not allocated here")
+        checked = self.checked.setdefault((bound, buffers), set())
+        stack: list[Node] = [expr]
+        while stack:
+            item = stack.pop()
+            if id(item) in checked:
+                continue
+            checked.add(id(item))
+            kind = type(item)
+            if kind is Const:
+                continue
+            if kind is Var:
+                if item not in bound:
+                    self.fail(f"variable {item} is used outside its loop")
+                continue
+            if isinstance(item, Load) and item.buffer not in buffers:
+                self.fail(f"load of {item.buffer.name}, which is not allocated here")
             if isinstance(item, Expr) and (problem := _problem(item)):
                 self.fail(problem)
-        self.checked.add((id(expr), bound, buffers))
+            stack += children(item)
 
 
 def _problem(item: Expr) -> str | None:
     """Say what is wrong with a node by itself; None if nothing is."""
     match item:
-        case TensorLoad() | Reduce():
-            return f"{item} is left over from the tensor expression"
+        case Binary():
+            return _binary_problem(item)
         case Load(buffer, indices, predicate):
             problem = _index_problem(buffer, indices) or _predicate_problem(predicate, item.dtype)
             return problem and f"load of {buffer.name} {problem}"
-        case Binary() | Compare() | Logical() | Select() | IfThenElse() if (
-            item.a.dtype != item.b.dtype
-        ):
+        case TensorLoad() | Reduce():
+            return f"{item} is left over from the tensor expression"
+        case Compare() | Logical() | Select() | IfThenElse() if item.a.dtype != item.b.dtype:
             return f"{item} mixes {item.a.dtype} and {item.b.dtype}"
-        case Binary(op, a, _):
-            element = dtypes.element(a.dtype)
-            if dtypes.is_bool(element) or (op in INTEGER_ONLY and dtypes.is_float(element)):
-                return f"{item} computes {op} of {element}"
-            if op in ("shl", "shr") and dtypes.is_index(element):
-                return f"{item} shifts an index"
         case Logical(_, value, _) | Not(value) if not dtypes.is_bool(value.dtype):
             return f"{item} joins {value.dtype}"
         case Select(condition, _, _) | IfThenElse(condition, _, _):
@@ -212,6 +216,17 @@ def _problem(item: Expr) -> str | None:
                 return f"{item} is decided by {condition.dtype}"
         case _:
             return _vector_problem(item)
+    return None
+
+
+def _binary_problem(item: Binary) -> str | None:
+    if item.a.dtype != item.b.dtype:
+        return f"{item} mixes {item.a.dtype} and {item.b.dtype}"
+    element = dtypes.element(item.a.dtype)
+    if dtypes.is_bool(element) or (item.op in INTEGER_ONLY and dtypes.is_float(element)):
+        return f"{item} computes {item.op} of {element}"
+    if item.op in ("shl", "shr") and dtypes.is_index(element):
+        return f"{item} shifts an index"
     return None
 
 
@@ -233,6 +248,8 @@ def _vector_problem(item: Expr) -> str | None:
 def _index_problem(buffer: Buffer, indices: tuple[Expr, ...]) -> str | None:
     if len(indices) != len(buffer.shape):
         return f"with {len(indices)} indices"
+    if all(index.dtype == "index" for index in indices):
+        return None
     for index in indices:
         if dtypes.element(index.dtype) != "index":
             return f"with an index {index} of dtype {index.dtype}"
