@@ -138,13 +138,12 @@ def rewrite(node: T, rule: Callable[[Node], Node]) -> T:
     -------
     The rewritten node; the same object if nothing changed.
     """
-    memo: dict[int, tuple[Node, Node]] = {}
+    memo: dict[int, Node] = {}
 
     def visit(current: Node) -> Node:
-        if id(current) in memo:
-            return memo[id(current)][1]
-        result = rule(map_children(current, visit))
-        memo[id(current)] = (current, result)
+        result = memo.get(id(current))
+        if result is None:
+            result = memo[id(current)] = rule(map_children(current, visit))
         return result
 
     return cast(T, visit(node))
@@ -154,7 +153,17 @@ def substitute(node: T, values: Mapping[Var, Expr]) -> T:
     """Replace variables by expressions."""
     if not values:
         return node
-    return rewrite(node, lambda n: values.get(n, n) if isinstance(n, Var) else n)
+    memo: dict[int, Node] = {}
+
+    def visit(current: Node) -> Node:
+        if isinstance(current, Var):
+            return values.get(current, current)
+        result = memo.get(id(current))
+        if result is None:
+            result = memo[id(current)] = map_children(current, visit)
+        return result
+
+    return cast(T, visit(node))
 
 
 def combine(reducer: Reducer, a: Sequence[Expr], b: Sequence[Expr]) -> tuple[Expr, ...]:

@@ -7,12 +7,15 @@ first assertion that fails wins, also among threads; the others return at their 
 from __future__ import annotations
 
 from dlcompiler.codegen.llvm.writer import Function
-from dlcompiler.ir import Assert, Stmt, walk
+from dlcompiler.ir import Assert, Stmt
+from dlcompiler.ir.rewrite import children
 
 
 def are_in(stmt: Stmt) -> bool:
     """Tell whether a statement contains assertions."""
-    return any(isinstance(node, Assert) for node in walk(stmt))
+    if isinstance(stmt, Assert):
+        return True
+    return any(are_in(child) for child in children(stmt) if isinstance(child, Stmt))
 
 
 def write(w: Function, condition: str, status: str, message: str) -> str:

@@ -1,0 +1,51 @@
+"""How long it takes from a schedule to loaded code, with the compiler's cache out of the way."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+
+from dlcompiler.bench.programs import Program
+from dlcompiler.ops.matmul import MATMUL
+from dlcompiler.pipeline import build
+from dlcompiler.runtime import object_cache
+from dlcompiler.schedule import create_schedule
+from dlcompiler.target import resolve
+
+ROUNDS = 21
+
+
+def default_gemm() -> Program:
+    """Return a 512³ product as the operator schedules it untuned, for one thread."""
+    target = resolve("cpu")
+    workload = MATMUL.workload(m=512, n=512, k=512)
+    tensors = list(MATMUL.define(workload))
+    schedule = create_schedule(tensors[-1].op)
+    config = MATMUL.default_config(workload, target)
+    MATMUL.schedule(schedule, tensors[-1:], config, target)
+    return schedule, tensors
+
+
+def time_build(make: Callable[[], Program], rounds: int = ROUNDS) -> tuple[float, float]:
+    """Build a program repeatedly: return the median compiled, and the median found compiled; [s].
+
+    The second is of a cache that holds the code already; the same if there is no cache.
+    """
+    before = object_cache.current()
+    object_cache.use(None)
+    try:
+        compiled = _median(make, rounds)
+    finally:
+        object_cache.use(before)
+    return compiled, _median(make, rounds)
+
+
+def _median(make: Callable[[], Program], rounds: int) -> float:
+    seconds = []
+    for _ in range(rounds):
+        schedule, args = make()
+        start = time.perf_counter()
+        build(schedule, args)
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
