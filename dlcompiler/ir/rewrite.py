@@ -30,18 +30,15 @@ _NODES = (Expr, Stmt)
 
 
 @cache
-def _fields(kind: type) -> tuple[tuple[str, bool], ...]:
-    """Return (name, may hold children) for each constructor field of a kind of node."""
-    return tuple(
-        (f.name, f.name in CHILD_FIELDS and kind is not Const)
-        for f in dataclasses.fields(kind)
-        if f.init
-    )
+def _field_names(kind: type) -> tuple[str, ...]:
+    """Return the fields that make a kind of node."""
+    return tuple(field.name for field in dataclasses.fields(kind) if field.init)
 
 
 @cache
 def _child_names(kind: type) -> tuple[str, ...]:
-    return tuple(name for name, is_child in _fields(kind) if is_child)
+    """Return those of them that may hold children."""
+    return () if kind is Const else tuple(n for n in _field_names(kind) if n in CHILD_FIELDS)
 
 
 def children(node: Node) -> list[Node]:
@@ -106,22 +103,21 @@ def map_children(node: Node, visit: Callable[[Node], Node]) -> Node: ...
 def map_children(node: Node, visit: Callable[[Node], Node]) -> Node:
     """Rebuild `node` with `visit` applied to its children; itself when none changed."""
     kind: type = type(node)
-    if not _child_names(kind):
+    changed: dict[str, object] = {}
+    for name in _child_names(kind):
+        old = getattr(node, name)
+        if isinstance(old, tuple):
+            items = tuple([visit(item) for item in old])
+            if any(map(operator.is_not, items, old)):
+                changed[name] = items
+        elif isinstance(old, _NODES):
+            new = visit(old)
+            if new is not old:
+                changed[name] = new
+    if not changed:
         return node
-    values = []
-    changed = False
-    for name, is_child in _fields(kind):
-        old = new = getattr(node, name)
-        if is_child:
-            if isinstance(old, tuple):
-                items = tuple([visit(item) for item in old])
-                if any(map(operator.is_not, items, old)):
-                    new = items
-            elif isinstance(old, _NODES):
-                new = visit(old)
-            changed = changed or new is not old
-        values.append(new)
-    return cast(Node, kind(*values)) if changed else node
+    values = [changed[n] if n in changed else getattr(node, n) for n in _field_names(kind)]
+    return cast(Node, kind(*values))
 
 
 def rewrite(node: T, rule: Callable[[Node], Node]) -> T:

@@ -77,6 +77,8 @@ class _Verifier:
         self.read_only = frozenset(func.buffers) - frozenset(func.outputs)
         self.checked: dict[tuple[frozenset[Var], frozenset[Buffer]], set[int]] = {}
         """The nodes that are well formed where these variables and buffers are known, by ``id``."""
+        self.traced: dict[tuple[int, int], tuple[Origin, Origin]] = {}
+        """Origins that are complete together, by ``id``; the copies of a body share them."""
 
     def check(self) -> None:
         for output in self.func.outputs:
@@ -168,6 +170,14 @@ class _Verifier:
         expected = dtypes.with_lanes(store.buffer.dtype, lanes_of(store.indices))
         if store.value.dtype != expected:
             self.fail(f"{format_store(store)} stores {store.value.dtype}, not {expected}")
+        self.origins(store, origin)
+
+    def origins(self, store: Store, origin: Origin) -> None:
+        """Check that a store still knows where it comes from."""
+        key = id(origin), id(store.origin)
+        if key in self.traced:
+            return
+        self.traced[key] = origin, store.origin
         reached = {*origin, *store.origin}
         if self.func.axes and not any(ref in self.func.axes for ref in store.origin):
             self.fail(f"{format_store(store)} has no stage")
