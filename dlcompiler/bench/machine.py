@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
+import os
 import platform
 import statistics
 import threading
 import time
+from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.function import Function
@@ -77,12 +81,43 @@ class FMALoop:
     def __call__(self) -> None:
         """Run the loop in all threads."""
         first, *others = self._outputs
-        workers = [threading.Thread(target=self._kernel, args=(out,)) for out in others]
-        for worker in workers:
-            worker.start()
-        self._kernel(first)
-        for worker in workers:
-            worker.join()
+        if not others:
+            self._kernel(first)
+            return
+        cores = _allowed_cores()
+        workers = [
+            threading.Thread(target=self._on_core, args=(cores[number % len(cores)], out))
+            for number, out in enumerate(others, start=1)
+        ]
+        with _pinned(cores[0]):
+            for worker in workers:
+                worker.start()
+            self._kernel(first)
+            for worker in workers:
+                worker.join()
+
+    def _on_core(self, core: int | None, out: npt.NDArray[np.float32]) -> None:
+        with _pinned(core):
+            self._kernel(out)
+
+
+def _allowed_cores() -> list[int | None]:
+    """Return the cores of this thread, where the system tells."""
+    return [*sorted(os.sched_getaffinity(0))] if hasattr(os, "sched_getaffinity") else [None]
+
+
+@contextlib.contextmanager
+def _pinned(core: int | None) -> Iterator[None]:
+    """Keep this thread on one core: the system may leave a new thread on its creator's for long."""
+    if core is None:
+        yield
+        return
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
 
 
 def _fma_loop(lanes: int) -> str:

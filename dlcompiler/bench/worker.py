@@ -29,6 +29,7 @@ from dlcompiler.runtime.timing import Timing, alternate
 
 OTHER_COMPUTATION = 1000.0
 """A peer whose result is off by more than this many of our bounds computes something else."""
+_WITH_THREADS = {"warm_s": 0.02, "sample_s": 4e-3}
 _TRIALS = {"budget_s": 0.0, "sample_s": 2e-3, "rounds": (3, 3)}
 
 
@@ -125,10 +126,11 @@ def _measure(
     entrants: Mapping[str, _Entrant], count: int, limits: Mapping[str, Any]
 ) -> dict[str, Timing]:
     """Time all entrants in alternation."""
-    settle = wait_until_quiet if count > 1 else None
     calls = [entrant.call for entrant in entrants.values()]
-    rounds = {"rounds": tuple(limits["rounds"])} if "rounds" in limits else {}
-    timings = alternate(calls, settle=settle, **{**limits, **rounds})
+    chosen = dict(_WITH_THREADS if count > 1 else {}, **limits)
+    if "rounds" in chosen:
+        chosen["rounds"] = tuple(chosen["rounds"])
+    timings = alternate(calls, settle=wait_until_quiet if count > 1 else None, **chosen)
     return dict(zip(entrants, timings, strict=True))
 
 

@@ -210,6 +210,7 @@ def alternate(
     budget_s: float = 1.5,
     sample_s: float = 1e-3,
     rounds: tuple[int, int] = (9, 51),
+    warm_s: float = 0.0,
     settle: Call | None = None,
     seed: int = 0,
 ) -> tuple[Timing, ...]:
@@ -225,6 +226,9 @@ def alternate(
         Shortest sample; shorter calls are repeated in it [s].
     rounds : tuple of int
         Least and largest number of rounds.
+    warm_s : float
+        Calls before each sample that are not timed, for this long [s]. Threads that slept may wake
+        on one core, and the system needs some milliseconds until it has spread them.
     settle : callable, optional
         Called before each sample, for example to wait for threads that spin.
     seed : int
@@ -256,7 +260,7 @@ def alternate(
                 if settle is not None:
                     settle()
                 if not samples[n] or samples[n][-1] < _WARM_BELOW_S:
-                    calls[n]()
+                    _warm(calls[n], warm_s)
                 samples[n].append(_sample(calls[n], sizes[n]) / sizes[n])
     return tuple(Timing(tuple(of), batch=size) for of, size in zip(samples, sizes, strict=True))
 
@@ -289,6 +293,13 @@ def _sample(call: Call, size: int) -> float:
     for _ in range(size):
         call()
     return max(time.perf_counter() - start, 1e-9)  # a coarse clock may not have moved
+
+
+def _warm(call: Call, seconds: float) -> None:
+    end = time.perf_counter() + seconds
+    call()
+    while time.perf_counter() < end:
+        call()
 
 
 def _batch_size(call: Call, shortest_s: float = _SHORTEST_SAMPLE_S) -> int:
