@@ -15,6 +15,7 @@ REGISTRY: dict[str, str] = {
     "doctor": "dlcompiler.cli.doctor:COMMAND",
     "tour": "dlcompiler.cli.tour:COMMAND",
     "bench": "dlcompiler.cli.bench:COMMAND",
+    "tune": "dlcompiler.cli.tune:COMMAND",
     "passes": "dlcompiler.cli.passes:COMMAND",
 }
 """Sub-command -> where it is."""

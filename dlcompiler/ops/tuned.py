@@ -1,7 +1,9 @@
 """Configs that were found by measuring, shipped as data; where there is none, the analytic default.
 
-``tuned/<class of targets>.json`` is a list of workloads with the values of their knobs. An entry is
-used where the space still has these knobs and values; else it is passed over, never reinterpreted.
+``tuned/<class of targets>.json`` is a list of workloads with values of knobs; a knob that it does
+not name, such as whether to use several cores, is chosen analytically. An entry is used where the
+space still has these knobs and values; else it is passed over, never reinterpreted.
+`dlcompiler tune --into FILE` writes such a file.
 """
 
 from __future__ import annotations
@@ -55,16 +57,17 @@ def config_for(
     -------
     Config
     """
-    found = (shipped(target_class(target)) if tuned is None else tuned).get(_anchor(workload))
+    default = operator.default_config(workload, target)
+    found = (shipped(target_class(target)) if tuned is None else tuned).get(anchor(workload))
     if found is not None:
         try:
-            return operator.space(workload, target).config(**found)
+            return operator.space(workload, target).config(**{**default.values, **found})
         except TuningError:  # of another version of the space
             pass
-    return operator.default_config(workload, target)
+    return default
 
 
-def _anchor(workload: Workload) -> Workload:
+def anchor(workload: Workload) -> Workload:
     """Return the workload without its epilogue, which configs do not depend on."""
     params = {name: value for name, value in workload.params if name != "epilogue"}
     return Workload.of(workload.op, **params)
@@ -99,7 +102,7 @@ def read(document: Any) -> Tuned:
 def write(tuned: Tuned) -> dict[str, Any]:
     """Return a document that ``json`` can write."""
     entries = [
-        {"workload": _anchor(workload).to_json(), "values": dict(values)}
-        for workload, values in tuned.items()
+        {"workload": anchor(workload).to_json(), "values": dict(values)}
+        for workload, values in sorted(tuned.items(), key=lambda entry: str(entry[0]))
     ]
     return {"version": SCHEMA_VERSION, "configs": entries}

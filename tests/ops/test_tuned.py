@@ -21,11 +21,17 @@ def test_a_tuned_config_is_used_and_survives_json():
     assert dict(ops.config_for(MATMUL, WORK, AVX2, found).values) == values
 
 
-@pytest.mark.parametrize("values", [{"tile_m": 6}, {"other": 1}])
+@pytest.mark.parametrize("values", [{"tile_m": 999}, {"other": 1}])
 def test_values_of_another_space_are_passed_over(values):
     default = MATMUL.default_config(WORK, AVX2)
     assert ops.config_for(MATMUL, WORK, AVX2, {WORK: values}) == default
     assert ops.config_for(MATMUL, WORK, AVX2, {}) == default
+
+
+def test_knobs_that_are_not_named_are_chosen_analytically():
+    default = MATMUL.default_config(WORK, AVX2)
+    cfg = ops.config_for(MATMUL, WORK, AVX2, {WORK: {"unroll_k": 1}})
+    assert dict(cfg.values) == {**default.values, "unroll_k": 1}
 
 
 def test_what_is_shipped_can_be_read():

@@ -1,0 +1,90 @@
+"""Find configs worth shipping: tune a work, and keep what beats the config used so far."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dlcompiler.autotune import tune
+from dlcompiler.bench.problems import Problem, problem_of, target_of
+from dlcompiler.bench.works import Work
+from dlcompiler.errors import TuningError, UserError
+from dlcompiler.measurement import RemoteKernel
+from dlcompiler.ops import tuned
+from dlcompiler.pipeline import emit_source
+from dlcompiler.space import Config, Workload
+
+WORTH_KEEPING = 1.02
+"""How much faster a config must be than the one used so far."""
+ROUNDS = 21
+PAIR_LIMIT_S = 120.0
+_CHOSEN_BY_CORES = "parallel"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search for one work found."""
+
+    work: Work
+    workload: Workload
+    values: Mapping[str, Any]
+    """Of the knobs that do not depend on the number of cores."""
+    ratio: float
+    """Time with the config used so far, divided by that with these values: measured in pairs."""
+
+    @property
+    def is_worth_keeping(self) -> bool:
+        """Whether it is faster by more than noise."""
+        return self.ratio >= WORTH_KEEPING
+
+
+def find_config(work: Work, *, trials: int, seconds: float | None, seed: int) -> Found:
+    """Search for the fastest config of a work, on one thread.
+
+    Raises
+    ------
+    TuningError
+        If nothing could be measured.
+    """
+    problem = problem_of(work, work.judged)
+    target = target_of(1)
+    run = tune(problem.workload, target, trials=trials, seconds=seconds, seed=seed, block=True)
+    best = run.best
+    if best is None:
+        raise TuningError(f"tune {work.text}", "no config could be measured")
+    used = problem.config(target, is_tuned=True)
+    ratio = 1.0 if best.config == used else _ratio(problem, used, best.config)
+    values = {n: value for n, value in best.config.values.items() if n != _CHOSEN_BY_CORES}
+    return Found(work, tuned.anchor(problem.workload), values, ratio)
+
+
+def _ratio(problem: Problem, used: Config, best: Config) -> float:
+    """Return the time of one config divided by that of another, measured in alternation."""
+    target, kernels = target_of(1), []
+    for config in (used, best):
+        schedule, args = problem.operator.template(problem.workload, target, config)
+        source, func = emit_source(schedule, args, target, problem.workload.op)
+        kernels.append(RemoteKernel.of_source(source, func, target, threads=1))
+    pair = kernels[1].pair(kernels[0], limits={"rounds": ROUNDS}, timeout_s=PAIR_LIMIT_S)
+    return pair.ratio
+
+
+def keep(path: Path, found: Found) -> None:
+    """Write a config into a file of tuned ones, beside those that it has.
+
+    Raises
+    ------
+    UserError
+        If the file is something else.
+    """
+    try:
+        document = json.loads(path.read_text("utf-8")) if path.exists() else tuned.write({})
+        known = tuned.read(document)
+    except (OSError, ValueError, TuningError) as error:
+        raise UserError("tune --into", "not a file of tuned configs", got=str(error)) from None
+    merged = tuned.write({**known, found.workload: found.values})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(merged, indent=1) + "\n", "utf-8")
