@@ -80,8 +80,19 @@ def _along_rows(work: Work, row: Row) -> _Problem:
     return work.family, {"shape": work.numbers}, {role: role for role in roles}
 
 
+def _depthwise(work: Work, row: Row) -> _Problem:
+    del row  # its weights are read as they are
+    n, c, h, w, kernel, stride, padding = work.numbers
+    parameters = {
+        "n": n, "c": c, "h": h, "w": w, "kernel": kernel, "stride": stride, "padding": padding,
+        "epilogue": "+".join(work.epilogue),
+    }  # fmt: skip
+    return "depthwise_conv2d", parameters, {role: role for role in work.shapes if role != "out"}
+
+
 _PROBLEMS: dict[str, Callable[[Work, Row], _Problem]] = {
     "gemm": _gemm,
+    "depthwise": _depthwise,
     "softmax": _along_rows,
     "log_softmax": _along_rows,
     "layer_norm": _along_rows,

@@ -19,6 +19,7 @@ __all__ = ["REGISTRY", "Operator", "Reference", "config_for", "matmul", "names",
 #: Name of an operator -> where its `Operator` is found.
 REGISTRY: dict[str, str] = {
     "matmul": "dlcompiler.ops.matmul:MATMUL",
+    "depthwise_conv2d": "dlcompiler.ops.depthwise:DEPTHWISE",
     "softmax": "dlcompiler.ops.softmax:SOFTMAX",
     "log_softmax": "dlcompiler.ops.softmax:LOG_SOFTMAX",
     "layer_norm": "dlcompiler.ops.norms:LAYER_NORM",

@@ -1,0 +1,82 @@
+"""ops.depthwise: dtypes and awkward shapes against NumPy, its choices, NaN and infinity."""
+
+import random
+
+import numpy as np
+import pytest
+
+from dlcompiler import ops
+from dlcompiler.errors import TuningError
+from dlcompiler.ir import For, walk
+from dlcompiler.pipeline import lower
+from dlcompiler.target import resolve
+from tests.ops.products import check, choices
+
+DEPTHWISE = ops.operator("depthwise_conv2d")
+CPU = resolve("cpu")
+PARAMETERS = {
+    "image": (
+        (1, 1, 1, 1),
+        (1, 3, 7, 7),
+        (2, 2, 5, 29),
+        (1, 2, 33, 14),
+        (0, 2, 4, 4),
+        (1, 0, 4, 4),
+    ),
+    "kernel": (1, 3, (5, 3), 7),
+    "stride": (1, 2, (1, 3)),
+    "padding": (0, 1, 3, -1, (0, 5, 2, 1)),
+    "dilation": (1, 2),
+    "multiplier": (1, 2),
+    "epilogue": ("", "bias+relu", "batch_norm+residual+relu6"),
+    "dtype": ("float32", "float64"),
+}
+
+
+def workload_of(choice):
+    n, c, h, w = choice["image"]
+    rest = {name: value for name, value in choice.items() if name != "image"}
+    return DEPTHWISE.workload(n=n, c=c, h=h, w=w, **rest)
+
+
+@pytest.mark.parametrize("choice", choices(PARAMETERS), ids=str)
+def test_values(choice):
+    check(DEPTHWISE, workload_of(choice))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_configs(seed):
+    generator = random.Random(seed)
+    for stride in (1, 2):
+        workload = DEPTHWISE.workload(c=2, h=19, w=37, kernel=3, stride=stride, padding=1)
+        space = DEPTHWISE.space(workload, CPU)
+        for index in space.sample(1, generator):
+            check(DEPTHWISE, workload, space.at(index), seed=seed)
+
+
+def test_nan_and_infinity_stay_in_their_windows():
+    workload = DEPTHWISE.workload(c=2, h=9, w=9, kernel=3, padding=1)
+    data = DEPTHWISE.reference(workload, 1).inputs["data"].copy()
+    data[0, 1, 4, 8], data[0, 0, 0, 0] = np.nan, np.inf
+    (got,) = check(DEPTHWISE, workload, inputs={"data": data}).values()
+    assert np.isnan(got[0, 1, 3:6, 7:]).all()
+    assert np.isnan(got).sum() == 6
+    assert np.isinf(got[0, 0, :2, :2]).all()
+    assert np.isinf(got).sum() == 4
+
+
+def test_channels_may_run_in_parallel():
+    workload = DEPTHWISE.workload(c=4, h=9, w=9, kernel=3, padding=1)
+    cfg = DEPTHWISE.space(workload, CPU).config(rows=4, vectors=1, strip=1, parallel=CPU.cores > 1)
+    s, args = DEPTHWISE.template(workload, CPU, cfg)
+    kinds = [node.kind for node in walk(lower(s, args).body) if isinstance(node, For)]
+    assert kinds.count("parallel") == (CPU.cores > 1)
+    check(DEPTHWISE, workload, cfg)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"c": 3.5}, {"multiplier": 0}, {"kernel": 0}, {"stride": 0}, {"groups": 3}]
+)
+def test_parameters_are_checked(parameters):
+    with pytest.raises((TuningError, TypeError)):
+        DEPTHWISE.workload(**{"c": 4, "h": 8, "w": 8, "kernel": 3, **parameters})
