@@ -24,6 +24,7 @@ REGISTRY: dict[str, str] = {
     "log_softmax": "dlcompiler.ops.softmax:LOG_SOFTMAX",
     "layer_norm": "dlcompiler.ops.norms:LAYER_NORM",
     "rms_norm": "dlcompiler.ops.norms:RMS_NORM",
+    "elementwise": "dlcompiler.ops.arithmetic:ELEMENTWISE",
 }
 
 

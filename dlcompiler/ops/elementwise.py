@@ -55,12 +55,14 @@ square = function("square", lambda x: x * x, "Return the square.")
 
 
 def sign(x: Any) -> Any:
-    """Return -1, 0 or 1; NaN gives 0."""
+    """Return -1, 0 or 1; NaN stays NaN."""
 
     def element(value: Any) -> Any:
         zero, one = te.const(0, value.dtype), te.const(1, value.dtype)
-        negative = te.select(value < zero, te.const(-1, value.dtype), zero)
-        return te.select(value > zero, one, negative)
+        if dtypes.is_unsigned(value.dtype):
+            return te.minimum(value, one)
+        below = te.select(value < zero, te.const(-1, value.dtype), value)
+        return te.select(value > zero, one, below)
 
     return elementwise("sign", element, x)
 

@@ -18,6 +18,14 @@ Wide = npt.NDArray[np.float64]
 UNITS = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
 """Unit roundoff of each float; the integers are exact."""
 
+SMALLEST = {
+    "bfloat16": 2.0**-126,
+    "float16": 2.0**-14,
+    "float32": 2.0**-126,
+    "float64": 2.0**-1022,
+}
+"""The smallest normal number of each float: below it an error is no fraction of the result."""
+
 
 def unit(dtype: str) -> float:
     """Return the unit roundoff of a dtype: 0 for integers."""

@@ -17,7 +17,7 @@ from dlcompiler import dtypes, te
 from dlcompiler.ops.base import Operator, Reference
 from dlcompiler.ops.defining import along, dimensions, reduced_dimensions, tensor, without
 from dlcompiler.ops.lanes import reduce_in_lanes, widest_power
-from dlcompiler.ops.rounding import Wide, unit
+from dlcompiler.ops.rounding import SMALLEST, Wide, unit
 from dlcompiler.ops.shapes import checked_dimension, checked_dtype, shape_of, shape_text
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Knob, Space, Workload
@@ -109,8 +109,7 @@ def exact(name: str, x: Wide, axis: int, dtype: str) -> tuple[Wide, Wide]:
     of_total = (off * powers).sum(axis=axis, keepdims=True) / total + x.shape[axis] * own
     if name == "softmax":
         result = powers / total
-        tiny = float(np.finfo(dtype).tiny)
-        return result, 1.1 * (result * (off + of_total + 2 * own) + tiny)
+        return result, 1.1 * (result * (off + of_total + 2 * own) + SMALLEST[dtype])
     result = below - np.log(total)
     rounding = np.abs(below) + np.abs(np.log(total)) + np.abs(result)
     return result, 1.1 * (of_total + 4 * own * (rounding + 1))

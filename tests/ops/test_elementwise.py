@@ -1,0 +1,78 @@
+"""ops.elementwise: each function × dtype × pair of shapes against NumPy."""
+
+import numpy as np
+import pytest
+
+from dlcompiler import ops
+from dlcompiler.dtypes import is_float
+from dlcompiler.errors import TuningError
+from dlcompiler.ops.arithmetic import FUNCTIONS
+from dlcompiler.target import resolve
+from tests.ops.products import check, choices
+
+OPERATOR = ops.operator("elementwise")
+CPU = resolve("cpu")
+DTYPES = FUNCTIONS["copy"].dtypes
+OF_ONE = {
+    "function": tuple(name for name, kind in FUNCTIONS.items() if kind.arity == 1),
+    "shapes": ("scalar", "0", "1", "7", "131", "3x7", "2x3x5x7", "4x0x3", "2x64"),
+    "dtype": DTYPES,
+}
+OF_TWO = {
+    "function": tuple(name for name, kind in FUNCTIONS.items() if kind.arity == 2),
+    "shapes": (
+        *("131,131", "3x7,3x7", "5x67,67", "5x67,5x1", "67,5x1", "2x3x5x7,3x1x1", "2x64,scalar"),
+        *("scalar,3", "1,1", "0,1", "4x1,0", "2x1x5,3x1", "2x3x4x4,1x3x1x1"),
+    ),
+    "dtype": DTYPES,
+}
+
+
+def _is_taken(choice):
+    return choice["dtype"] in FUNCTIONS[choice["function"]].dtypes
+
+
+@pytest.mark.parametrize("choice", choices(OF_ONE, _is_taken) + choices(OF_TWO, _is_taken), ids=str)
+def test_values(choice):
+    check(OPERATOR, OPERATOR.workload(**choice))
+
+
+SPECIALS = np.float32([np.nan, np.inf, -np.inf, 0, -0.0, 1, -1, 3e38, -3e38, 1e-40, 700, -700, 2.5])
+
+
+@pytest.mark.parametrize("name", [n for n, kind in FUNCTIONS.items() if is_float(kind.dtypes[0])])
+def test_nan_and_infinity_do_as_in_numpy(name):
+    kind = FUNCTIONS[name]
+    operands = [SPECIALS[:, None], SPECIALS[None, :]][: kind.arity]
+    shapes = [x.shape for x in operands]
+    inputs = dict(zip(("data", "other"), operands, strict=False))
+    (got,) = check(
+        OPERATOR, OPERATOR.workload(function=name, shapes=shapes), inputs=inputs
+    ).values()
+    with np.errstate(all="ignore"):
+        wanted = kind.reference(*operands)
+    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("shapes", ["33,33", "5x67,67", "6x7x7,6x7x7"])
+def test_every_config(shapes):
+    workload = OPERATOR.workload(function="add", shapes=shapes)
+    space = OPERATOR.space(workload, CPU)
+    for index in space.allowed():
+        check(OPERATOR, workload, space.at(index))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"function": "ad", "shapes": "3,3"},
+        {"function": "add", "shapes": "3"},
+        {"function": "add", "shapes": "3,4"},
+        {"function": "exp", "shapes": "3", "dtype": "int32"},
+        {"function": "exp", "shapes": [(3, -1)]},
+    ],
+    ids=str,
+)
+def test_refusals(parameters):
+    with pytest.raises(TuningError):
+        OPERATOR.workload(**parameters)
