@@ -75,6 +75,7 @@ class FMALoop:
         out = Param("out", (lanes,), "float32", is_output=True)
         self._kernel = Function(module, "fma_loop", (out,))
         self._outputs = [np.zeros(lanes, np.float32) for _ in range(threads)]
+        self._cores = _allowed_cores()
         self.flops = threads * STEPS * ACCUMULATORS * lanes * 2
         """Operations of a call; a multiply-add is two."""
 
@@ -84,7 +85,7 @@ class FMALoop:
         if not others:
             self._kernel(first)
             return
-        cores = _allowed_cores()
+        cores = self._cores
         workers = [
             threading.Thread(target=self._on_core, args=(cores[number % len(cores)], out))
             for number, out in enumerate(others, start=1)

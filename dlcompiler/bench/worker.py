@@ -18,7 +18,7 @@ from dlcompiler.bench.baselines import baseline_offers
 from dlcompiler.bench.machine import FMALoop
 from dlcompiler.bench.memory import aligned, aligned_copy
 from dlcompiler.bench.peers import Absent, Array, Job, Offer, load
-from dlcompiler.bench.spinning import wait_until_quiet
+from dlcompiler.bench.placing import caller_apart, wait_until_quiet
 from dlcompiler.errors import MeasurementError
 from dlcompiler.measurement.checked import BOUND, EXPECTED, INPUT
 from dlcompiler.measurement.worker import Kernels
@@ -130,7 +130,10 @@ def _measure(
     chosen = dict(_WITH_THREADS if count > 1 else {}, **limits)
     if "rounds" in chosen:
         chosen["rounds"] = tuple(chosen["rounds"])
-    timings = alternate(calls, settle=wait_until_quiet if count > 1 else None, **chosen)
+    if count == 1:
+        return dict(zip(entrants, alternate(calls, **chosen), strict=True))
+    with caller_apart():
+        timings = alternate(calls, settle=wait_until_quiet, **chosen)
     return dict(zip(entrants, timings, strict=True))
 
 
