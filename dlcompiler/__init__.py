@@ -16,7 +16,7 @@
 from dlcompiler import te
 from dlcompiler.errors import DLCompilerError, InternalError, UserError
 from dlcompiler.measurement import StepTable, compare, measure, verify
-from dlcompiler.pipeline import build, lower, races, show_changes
+from dlcompiler.pipeline import build, cross_compile, lower, races, show_changes
 from dlcompiler.runtime.threads import num_threads, set_num_threads
 from dlcompiler.schedule import create_schedule
 
@@ -32,6 +32,7 @@ __all__ = [
     "build",
     "compare",
     "create_schedule",
+    "cross_compile",
     "lower",
     "measure",
     "num_threads",

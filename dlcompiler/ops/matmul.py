@@ -193,7 +193,7 @@ def default_config(workload: Workload, target: Target) -> Config:
     values = {knob.name: [int(value) for value in knob.values] for knob in choices.knobs}
     m, n, k = workload["m"], workload["n"], workload["k"]
     lanes = target.lanes(workload["dtype"])
-    rows, columns = _best_tile(m, n, lanes, _registers(target), values)
+    rows, columns = _best_tile(m, n, lanes, target.vector_registers, values)
     row_tiles, column_tiles = -(-m // rows), -(-n // columns)
     is_parallel = target.cores > 1 and 2.0 * m * n * k >= _SMALLEST_PARALLEL_FLOPS
     pieces = 2 * target.cores
@@ -224,11 +224,6 @@ def _best_tile(
     good = [(r, v) for r, v in fitting if cycles(r, v) <= 1.03 * least]
     rows, vectors = min(good, key=lambda tile: (tile[0] + tile[1]) / (tile[0] * tile[1]))
     return rows, vectors * lanes
-
-
-def _registers(target: Target) -> int:
-    """Return the number of vector registers of one thread."""
-    return 32 if target.has("avx512f") or target.triple.startswith(("aarch64", "arm64")) else 16
 
 
 # -- the schedule -------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dlcompiler.pipeline.build import Kernel, build, emit_source
 from dlcompiler.pipeline.checks import races
+from dlcompiler.pipeline.cross import CrossModule, cross_compile
 from dlcompiler.pipeline.lower import EXTRA_PASSES, INSTRUMENTS, PASSES, check_args, lower
 from dlcompiler.pipeline.observers import Change, Observer, show_changes
 
@@ -16,10 +17,12 @@ __all__ = [
     "INSTRUMENTS",
     "PASSES",
     "Change",
+    "CrossModule",
     "Kernel",
     "Observer",
     "build",
     "check_args",
+    "cross_compile",
     "emit_source",
     "lower",
     "races",

@@ -5,6 +5,7 @@ imported one by one, since some of them load what others do not need:
 
 - `dlcompiler.runtime.llvm`: LLVM IR text to machine code, loaded or as text;
 - `dlcompiler.runtime.object_cache`: compiled objects, kept from one process to the next;
+- `dlcompiler.runtime.cross`: code for other machines, made in a child process;
 - `dlcompiler.runtime.externs`: what machine code may call outside itself;
 - `dlcompiler.runtime.threads`: the pool behind ``parallel`` loops;
 - `dlcompiler.runtime.function`: a kernel that takes NumPy arrays and checks them;

@@ -71,6 +71,7 @@ class Options:
                 "code for another family of processors cannot be loaded here",
                 got=family,
                 expected=own,
+                hint="cross_compile makes an object of it",
             )
         levels = X86_64_LEVELS if own == "x86_64" else {"generic": ()}
         if self.cpu != here.llvm_cpu and self.cpu not in levels:
@@ -113,6 +114,12 @@ def _llvm() -> ModuleType:
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     return binding
+
+
+def initialize_all() -> None:
+    """Make LLVM ready to generate code for every family of processors that it has."""
+    _llvm().initialize_all_targets()
+    _llvm().initialize_all_asmprinters()
 
 
 def version() -> str:
@@ -204,6 +211,29 @@ def assembly(text: str, options: Options) -> str:
     """Return the assembly text that the module becomes."""
     result = _machine(options).emit_assembly(_optimized(text, options))
     return str(result)
+
+
+@dataclass(frozen=True)
+class Emitted:
+    """All that a module becomes."""
+
+    llvm_ir: str
+    """LLVM IR after LLVM's passes."""
+    assembly: str
+    """Assembly text."""
+    image: bytes
+    """The object file."""
+
+
+def emit_all(text: str, options: Options) -> Emitted:
+    """Return all that a module becomes, for a machine of any family.
+
+    Nothing is checked: LLVM may end the process. `dlcompiler.runtime.cross` calls this elsewhere.
+    """
+    optimized = str(_after_passes(_parse(text, options), text, options))
+    shown = _machine(options).emit_assembly(_parse(optimized, options))
+    image = _machine(options).emit_object(_parse(optimized, options))
+    return Emitted(optimized, str(shown), image)
 
 
 class LoadedModule:
@@ -342,13 +372,17 @@ def _excerpt(text: str, message: str) -> str | None:
 
 
 def _machine(options: Options) -> Any:
-    target = _llvm().Target.from_triple(options.triple)
+    try:
+        target = _llvm().Target.from_triple(options.triple)
+    except RuntimeError as error:
+        raise TargetError(f"compile for {options.triple}", "unknown to LLVM", got=error) from error
     return target.create_target_machine(
         cpu=options.cpu,
         features=",".join(options.features),
         opt=options.opt_level,
-        reloc="pic",
+        reloc="static" if options.triple.startswith("wasm") else "pic",
         codemodel="small",
+        abiname="lp64d" if options.triple.startswith("riscv64") else "",
     )
 
 

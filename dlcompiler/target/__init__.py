@@ -17,8 +17,15 @@ __all__ = ["REGISTRY", "CacheLevel", "MemoryScope", "Target", "names", "resolve"
 #: Name of a target -> where its `Target`, or a function that makes it, is found.
 REGISTRY: dict[str, str] = {
     "cpu": "dlcompiler.target.detect:host_target",
+    "x86-64-avx512": "dlcompiler.target.presets:X86_64_AVX512",
     "x86-64-avx2": "dlcompiler.target.presets:X86_64_AVX2",
+    "x86-64-sse4": "dlcompiler.target.presets:X86_64_SSE4",
     "x86-64-sse2": "dlcompiler.target.presets:X86_64_SSE2",
+    "aarch64": "dlcompiler.target.presets:AARCH64",
+    "cortex-a53": "dlcompiler.target.presets:CORTEX_A53",
+    "armv7": "dlcompiler.target.presets:ARMV7",
+    "riscv64": "dlcompiler.target.presets:RISCV64",
+    "wasm32": "dlcompiler.target.presets:WASM32",
 }
 
 

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from dlcompiler.target.model import CacheLevel, Target
-from dlcompiler.target.presets import CPU_LIMITS, CPU_SCOPES, TYPICAL_CACHES, vector_bits
+from dlcompiler.target.presets import TYPICAL_CACHES, cpu_target
 
 _CPUS = Path("/sys/devices/system/cpu")
 
@@ -75,19 +75,13 @@ def host() -> HostCPU:
 def host_target() -> Target:
     """Return the target ``"cpu"``: this machine."""
     cpu = host()
-    return Target(
-        name="cpu",
-        kind="cpu",
-        triple=cpu.triple,
-        cpu=cpu.llvm_cpu,
-        features=cpu.features,
-        vector_bits=vector_bits(
-            cpu.triple, frozenset(f[1:] for f in cpu.features if f.startswith("+"))
-        ),
+    return cpu_target(
+        "cpu",
+        cpu.triple,
+        cpu.llvm_cpu,
+        cpu.features,
         cores=available_cores(),
         caches=cpu.caches,
-        scopes=CPU_SCOPES,
-        limits=CPU_LIMITS,
     )
 
 

@@ -73,8 +73,12 @@ class Target:
     """LLVM's name of the processor."""
     features: tuple[str, ...]
     """LLVM's features beyond what ``cpu`` implies, each ``"+name"`` or ``"-name"``."""
+    vector_extension: str
+    """Name of its vector instructions: ``"AVX2"``, ``"NEON"``, …; ``"none"``."""
     vector_bits: int
     """Width of a vector register [bit]."""
+    vector_registers: int
+    """Vector registers of one thread."""
     cores: int
     """Threads that a parallel loop uses by default."""
     caches: tuple[CacheLevel, ...]

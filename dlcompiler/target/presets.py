@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from dlcompiler.target.model import CacheLevel, MemoryScope, Target
@@ -43,8 +44,43 @@ X86_64_LEVELS = MappingProxyType(
 )
 
 
-def vector_bits(triple: str, features: frozenset[str]) -> int:
-    """Return the width of a vector register [bit].
+@dataclass(frozen=True, slots=True)
+class VectorExtension:
+    """The vector instructions of a family of processors."""
+
+    name: str
+    families: tuple[str, ...]
+    """How triples of these processors begin."""
+    feature: str
+    """LLVM's name of the feature that tells of them."""
+    bits: int
+    """Width of a register [bit]."""
+    registers: int
+    """Registers of one thread."""
+
+
+_X86, _AARCH64 = ("x86_64", "i686"), ("aarch64", "arm64")
+
+#: The best first. RVV: the length that every processor with the extension V has at least; longer
+#: registers run the same code. WebAssembly has no registers of its own, and runs on machines with
+#: 16 or more.
+#: Source: Intel SDM vol. 1, ch. 10-15; Arm ARM (DDI 0487 A1.4, DDI 0406 A2.6); RISC-V "V" 1.0,
+#: 18.3; WebAssembly 2.0.
+VECTOR_EXTENSIONS = (
+    VectorExtension("AVX-512", _X86, "avx512f", 512, 32),
+    VectorExtension("AVX2", _X86, "avx2", 256, 16),
+    VectorExtension("AVX", _X86, "avx", 256, 16),
+    VectorExtension("SSE", _X86, "sse2", 128, 16),
+    VectorExtension("NEON", _AARCH64, "neon", 128, 32),
+    VectorExtension("NEON", ("arm", "thumb"), "neon", 128, 16),
+    VectorExtension("RVV", ("riscv",), "v", 128, 32),
+    VectorExtension("SIMD128", ("wasm",), "simd128", 128, 16),
+)
+NO_VECTORS = VectorExtension("none", (), "", 64, 16)
+
+
+def vector_extension(triple: str, features: frozenset[str]) -> VectorExtension:
+    """Return the best vector instructions of a processor.
 
     Parameters
     ----------
@@ -53,29 +89,105 @@ def vector_bits(triple: str, features: frozenset[str]) -> int:
     features : frozenset of str
         Names of the features that the processor has, without sign.
     """
-    if "avx512f" in features:
-        return 512
-    if "avx" in features:
-        return 256
-    return 128 if triple.startswith(("x86_64", "i686", "aarch64", "arm64")) else 64
+    # Every processor of these two families has them, whether a list of features says so or not.
+    implied = frozenset({"sse2", "neon"} if triple.startswith(("x86_64", *_AARCH64)) else ())
+    found = (
+        extension
+        for extension in VECTOR_EXTENSIONS
+        if triple.startswith(extension.families) and extension.feature in features | implied
+    )
+    return next(found, NO_VECTORS)
 
 
-def _x86_64(name: str, level: str) -> Target:
-    features = X86_64_LEVELS[level]
-    triple = "x86_64-unknown-linux-gnu"
+def cpu_target(
+    name: str,
+    triple: str,
+    cpu: str,
+    features: tuple[str, ...],
+    *,
+    cores: int = 1,
+    caches: tuple[CacheLevel, ...] = TYPICAL_CACHES,
+) -> Target:
+    """Return a CPU as a target; its vectors follow from its features.
+
+    Parameters
+    ----------
+    name : str
+        Its name in the registry, or the user's own.
+    triple, cpu : str
+        LLVM's target triple, and LLVM's name of the processor.
+    features : tuple of str
+        Each ``"+name"`` or ``"-name"``.
+    cores : int
+        Threads that a parallel loop uses by default.
+    caches : tuple of CacheLevel
+        Data caches, nearest first.
+    """
+    vectors = vector_extension(triple, frozenset(f[1:] for f in features if f.startswith("+")))
     return Target(
         name=name,
         kind="cpu",
         triple=triple,
-        cpu=level,
-        features=tuple(f"+{feature}" for feature in features),
-        vector_bits=vector_bits(triple, frozenset(features)),
-        cores=1,
-        caches=TYPICAL_CACHES,
+        cpu=cpu,
+        features=features,
+        vector_extension=vectors.name,
+        vector_bits=vectors.bits,
+        vector_registers=vectors.registers,
+        cores=cores,
+        caches=caches,
         scopes=CPU_SCOPES,
         limits=CPU_LIMITS,
     )
 
 
-X86_64_AVX2 = _x86_64("x86-64-avx2", "x86-64-v3")
+def _on(*features: str) -> tuple[str, ...]:
+    return tuple(f"+{feature}" for feature in features)
+
+
+def _x86_64(name: str, level: str) -> Target:
+    return cpu_target(name, "x86_64-unknown-linux-gnu", level, _on(*X86_64_LEVELS[level]))
+
+
 X86_64_SSE2 = _x86_64("x86-64-sse2", "x86-64")
+X86_64_SSE4 = _x86_64("x86-64-sse4", "x86-64-v2")
+X86_64_AVX2 = _x86_64("x86-64-avx2", "x86-64-v3")
+X86_64_AVX512 = _x86_64("x86-64-avx512", "x86-64-v4")
+
+_LINUX_AARCH64 = "aarch64-unknown-linux-gnu"
+
+AARCH64 = cpu_target("aarch64", _LINUX_AARCH64, "generic", _on("fp-armv8", "neon"))
+
+#: Source: Arm Cortex-A53 TRM (DDI 0500J), sections 1.1, 2.1; the sizes of Broadcom's BCM2837.
+CORTEX_A53 = cpu_target(
+    "cortex-a53",
+    _LINUX_AARCH64,
+    "cortex-a53",
+    _on("fp-armv8", "neon", "crc"),
+    cores=4,
+    caches=(
+        CacheLevel("L1d", 32 * 1024, line=64, shared_by=1),
+        CacheLevel("L2", 512 * 1024, line=64, shared_by=4),
+    ),
+)
+
+#: NEON and multiply-add, as on a Cortex-A7 and later.
+#: Source: Arm ARM v7-A (DDI 0406C), A2.6.2; Cortex-A7 TRM (DDI 0464F), 2.1.
+ARMV7 = cpu_target(
+    "armv7",
+    "armv7-unknown-linux-gnueabihf",
+    "generic",
+    _on("v7", "vfp4", "neon", "thumb2"),
+    caches=(
+        CacheLevel("L1d", 32 * 1024, line=64, shared_by=1),
+        CacheLevel("L2", 512 * 1024, line=64, shared_by=4),
+    ),
+)
+
+RISCV64 = cpu_target(
+    "riscv64",
+    "riscv64-unknown-linux-gnu",
+    "generic-rv64",
+    _on("m", "a", "f", "d", "c", "v", "zvl128b"),
+)
+
+WASM32 = cpu_target("wasm32", "wasm32-unknown-unknown", "generic", _on("simd128"))

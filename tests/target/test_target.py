@@ -9,7 +9,7 @@ import pytest
 from dlcompiler import target
 from dlcompiler.errors import TargetError
 from dlcompiler.target import CacheLevel, detect
-from dlcompiler.target.presets import X86_64_AVX2, X86_64_LEVELS, X86_64_SSE2
+from dlcompiler.target.presets import X86_64_AVX2, X86_64_LEVELS, X86_64_SSE2, cpu_target
 
 
 @pytest.mark.parametrize("name", target.names())
@@ -28,7 +28,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones():
     assert str(caught.value) == (
         "resolve a target: no target has this name\n"
         "  got       'x86-64-avx'\n"
-        "  expected  'cpu', 'x86-64-avx2', 'x86-64-sse2'\n"
+        f"  expected  {', '.join(map(repr, target.names()))}\n"
         "  hint      did you mean 'x86-64-avx2'?"
     )
 
@@ -51,6 +51,29 @@ def test_what_is_no_name_is_refused(wrong):
 )
 def test_lanes(machine, dtype, lanes):
     assert machine.lanes(dtype) == lanes
+
+
+@pytest.mark.parametrize(
+    ("name", "vectors"),
+    [
+        ("x86-64-sse2", ("SSE", 128, 16)),
+        ("x86-64-sse4", ("SSE", 128, 16)),
+        ("x86-64-avx2", ("AVX2", 256, 16)),
+        ("x86-64-avx512", ("AVX-512", 512, 32)),
+        ("cortex-a53", ("NEON", 128, 32)),
+        ("armv7", ("NEON", 128, 16)),
+        ("riscv64", ("RVV", 128, 32)),
+        ("wasm32", ("SIMD128", 128, 16)),
+    ],
+)
+def test_vectors_follow_from_the_features(name, vectors):
+    found = target.resolve(name)
+    assert (found.vector_extension, found.vector_bits, found.vector_registers) == vectors
+
+
+def test_a_processor_without_vectors():
+    found = cpu_target("small", "riscv32-unknown-elf", "generic-rv32", ("+m", "-v"))
+    assert (found.vector_extension, found.lanes("float32")) == ("none", 2)
 
 
 def test_a_target_cannot_be_changed():

@@ -267,8 +267,12 @@ class Statements:
 
     def _heap_block(self, size: str) -> str:
         """Return the call that allocates `size` bytes."""
-        allocate = self.w.module.declare("aligned_alloc", "noalias ptr", "i64, i64", "nounwind")
-        return f"call align {ALIGNMENT} ptr {allocate}(i64 {ALIGNMENT}, i64 {size})"
+        type_ = self.w.module.size_type
+        if type_ != "i64" and not size.isdigit():
+            size = self.w.pure(f"trunc i64 {size} to {type_}")
+        declared = f"{type_}, {type_}"
+        allocate = self.w.module.declare("aligned_alloc", "noalias ptr", declared, "nounwind")
+        return f"call align {ALIGNMENT} ptr {allocate}({type_} {ALIGNMENT}, {type_} {size})"
 
     def _release(self, pointer: str) -> str:
         """Return the call that frees a block."""

@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from dlcompiler.codegen.llvm.debug import DebugInfo
 from dlcompiler.codegen.llvm.types import identifier
 
+_NARROW = ("arm", "i686", "riscv32", "thumb", "wasm32")
+"""How the triples of machines with addresses of 32 bits begin; Arm's of 64 is ``aarch64``."""
+
 
 class Function:
     """One function while it is written: a list of lines, in the order of the text.
@@ -181,6 +184,11 @@ class Module:
     functions: list[list[tuple[str, int]]] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
     """Of assertions, in the order of their numbers from 1."""
+
+    @property
+    def size_type(self) -> str:
+        """The type of a size in C on the machine that the module is for."""
+        return "i32" if self.triple.startswith(_NARROW) else "i64"
 
     def declare(self, symbol: str, result: str, arguments: str, attributes: str = "") -> str:
         """Declare a function, once, and return it as an operand."""

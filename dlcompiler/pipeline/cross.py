@@ -1,0 +1,120 @@
+"""From a schedule to code for another machine: an object for its linker, and assembly to read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dlcompiler.errors import UserError
+from dlcompiler.ir import PrimFunc
+from dlcompiler.pipeline.build import emit_source
+from dlcompiler.pipeline.lower import Argument
+from dlcompiler.runtime.cross import compile_elsewhere
+from dlcompiler.runtime.llvm import Options
+from dlcompiler.runtime.object_files import ObjectFacts
+from dlcompiler.schedule import Schedule
+from dlcompiler.target import Target, resolve
+
+
+@dataclass(frozen=True)
+class CrossModule:
+    """A kernel compiled for a machine that this one need not be."""
+
+    name: str
+    """Symbol of the kernel: ``void name(ptr, …)``, as `dlcompiler.codegen.emit` describes it."""
+    target: Target
+    """The machine it is for."""
+    func: PrimFunc = field(repr=False)
+    """The loop IR that was handed to the code generator."""
+    source: str = field(repr=False)
+    """LLVM IR as the code generator wrote it."""
+    llvm_ir: str = field(repr=False)
+    """LLVM IR after LLVM's passes."""
+    assembly: str = field(repr=False)
+    """Assembly text."""
+    object: bytes = field(repr=False)
+    """The object file, for the linker of that machine."""
+    facts: ObjectFacts | None
+    """Its format, its machine, and what it needs; None for a format that is not read here."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Functions that whoever links the object must provide.
+
+        Those of the C library have their usual meaning. ``dlc_parallel_for(body, env, begin, end)``
+        calls ``body(b, e, env)`` for parts of the range from `begin` to below `end`, on as many
+        threads as it likes; all numbers are ``int64_t``.
+        """
+        return self.facts.needs if self.facts else ()
+
+    def save(self, path: str | Path) -> None:
+        """Write the object to a file.
+
+        Raises
+        ------
+        UserError
+            It cannot be written.
+        """
+        try:
+            Path(path).write_bytes(self.object)
+        except OSError as error:
+            raise UserError(f"write {path}", "cannot be written", got=error.strerror) from error
+
+
+def cross_compile(
+    schedule: Schedule, args: Sequence[Argument], target: str | Target, name: str = "main"
+) -> CrossModule:
+    """Compile a kernel for a machine that this one need not be.
+
+    Parameters
+    ----------
+    schedule
+        The schedule, at the state to compile.
+    args
+        Parameters of the kernel: inputs first, outputs last.
+    target
+        A target or its name: ``"aarch64"``, ``"cortex-a53"``, ``"armv7"``, ``"riscv64"``,
+        ``"wasm32"``, a level of x86-64, …
+    name
+        Name of the kernel: letters, digits and '_'.
+
+    Returns
+    -------
+    CrossModule
+
+    Raises
+    ------
+    ScheduleError
+        If the schedule or the arguments do not allow it.
+    TargetError
+        If the target is unknown, or LLVM cannot generate the code for it: LLVM runs in a child
+        process, and ends it where it cannot go on.
+    DeviceUnavailable
+        If a child process cannot be started here.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> from dlcompiler.schedule import create_schedule
+    >>> A = te.placeholder((64,), name="A")
+    >>> B = te.compute((64,), lambda i: A[i] * 2.0, name="B")
+    >>> s = create_schedule(B.op)
+    >>> s[B].vectorize(s[B].split(B.op.axis[0], resolve("cortex-a53").lanes("float32"))[1])
+    >>> module = cross_compile(s, [A, B], "cortex-a53", "twice")
+    >>> module.facts
+    ObjectFacts(format='elf', machine='aarch64', bits=64, needs=())
+    """
+    machine = resolve(target)
+    source, func = emit_source(schedule, args, machine, name)
+    made = compile_elsewhere(source.text, Options.for_target(machine), name)
+    return CrossModule(
+        source.symbol,
+        machine,
+        func,
+        source.text,
+        made.llvm_ir,
+        made.assembly,
+        made.image,
+        made.facts,
+    )

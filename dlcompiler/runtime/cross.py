@@ -1,0 +1,118 @@
+"""Code for machines other than this one, made in a child process.
+
+LLVM ends its process where it cannot generate code for a machine; here that is an error with what
+LLVM said. ``python -m dlcompiler.runtime.cross`` is the child, and has one entry point.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import sys
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from dlcompiler.errors import TargetError
+from dlcompiler.runtime import llvm
+from dlcompiler.runtime.llvm import Options
+from dlcompiler.runtime.object_files import ObjectFacts, read_facts
+from dlcompiler.runtime.serve import Request, serve
+from dlcompiler.runtime.workers import Outcome, Worker
+
+COMMAND = (sys.executable, "-P", "-m", "dlcompiler.runtime.cross")
+LIMIT_S = 60.0
+_IGNORED = "is not a recognized"
+"""What LLVM says of a processor or a feature that it does not know, and goes on without."""
+
+
+@dataclass(frozen=True)
+class CrossCode:
+    """What LLVM made of a module for another machine."""
+
+    llvm_ir: str
+    """LLVM IR after LLVM's passes."""
+    assembly: str
+    """Assembly text."""
+    image: bytes
+    """The object file."""
+    facts: ObjectFacts | None
+    """What the object says of itself; None where its format is not read here."""
+
+
+def compile_elsewhere(text: str, options: Options, name: str = "a module") -> CrossCode:
+    """Generate code for any machine that LLVM knows, in a child process.
+
+    Parameters
+    ----------
+    text : str
+        LLVM IR.
+    options : Options
+        Triple, processor and features may be another machine's.
+    name : str, optional
+        Name in messages.
+
+    Raises
+    ------
+    TargetError
+        LLVM does not know the machine or a feature, or cannot generate the code for it.
+    DeviceUnavailable
+        A child process cannot be started here.
+    """
+    operation = f"compile {name} for {options.triple}"
+    outcome = _worker().call(
+        "emit", {"options": dataclasses.asdict(options)}, data=text.encode(), timeout_s=LIMIT_S
+    )
+    ignored = [line for line in outcome.stderr.splitlines() if _IGNORED in line]
+    if ignored:
+        raise TargetError(
+            operation,
+            "LLVM does not know all of this machine",
+            got=ignored[0].partition(" (ignoring")[0],
+            hint="the fields cpu and features of the target name it",
+        )
+    if not outcome.ok:
+        raise _refused(operation, outcome)
+    image = base64.b64decode(outcome.value["image"])
+    return CrossCode(outcome.value["llvm_ir"], outcome.value["assembly"], image, read_facts(image))
+
+
+def _refused(operation: str, outcome: Outcome) -> TargetError:
+    """Return what went wrong in the child, with the line in which LLVM says why."""
+    said = [line for line in outcome.stderr.splitlines() if "error:" in line.lower()]
+    return TargetError(
+        operation,
+        "LLVM cannot generate the code",
+        got=outcome.message if outcome.kind == "error" else f"{outcome.kind}: {outcome.message}",
+        because=said[0].strip() if said else None,
+    )
+
+
+@cache
+def _worker() -> Worker:
+    return Worker(COMMAND)
+
+
+# -- the child ------------------------------------------------------------------------------------
+
+
+def _emit(request: Request) -> dict[str, Any]:
+    """Generate code. ``data``: LLVM IR; ``options``: the fields of `Options`."""
+    given = request.params["options"]
+    options = Options(**{**given, "features": tuple(given["features"])})
+    made = llvm.emit_all(request.data.decode(), options)
+    return {
+        "llvm_ir": made.llvm_ir,
+        "assembly": made.assembly,
+        "image": base64.b64encode(made.image).decode(),
+    }
+
+
+def main() -> None:
+    """Serve until the pipe closes."""
+    llvm.initialize_all()
+    serve({"emit": _emit})
+
+
+if __name__ == "__main__":
+    main()
