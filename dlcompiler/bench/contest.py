@@ -42,6 +42,10 @@ class Settings:
     """Arguments of `dlcompiler.runtime.timing.alternate`."""
 
 
+class _ProcessLost(Exception):  # noqa: N818  not an error yet: it is tried again without peers
+    """The worker process crashed, or did not answer in time."""
+
+
 class Bench:
     """Measures works beside peers, in a worker process of its own.
 
@@ -84,13 +88,21 @@ class Bench:
             problem = problem_of(work, row)
         except NotThere as reason:
             return Result(work, row, threads, None, str(reason))
+        present = tuple(name for name in self._names if name not in self._absent)
         try:
-            contest, absent = self._contest(work, row, problem)
-        except DLCompilerError as error:
+            try:
+                contest, absent = self._contest(work, row, problem, present)
+            except _ProcessLost as lost:
+                # Ours or a peer's doing: without peers, it is ours.
+                contest, absent = self._contest(work, row, problem, ())
+                absent = dict.fromkeys(present, f"in a process that was lost: {lost}")
+        except (DLCompilerError, _ProcessLost) as error:
             return Result(work, row, threads, False, str(error))
         return Result(work, row, threads, True, "", contest, {**self._absent, **absent})
 
-    def _contest(self, work: Work, row: Row, problem: Problem) -> tuple[Contest, dict[str, str]]:
+    def _contest(
+        self, work: Work, row: Row, problem: Problem, names: Sequence[str]
+    ) -> tuple[Contest, dict[str, str]]:
         threads = self.settings.threads
         kernel, config = self._kernel(problem, threads)
         alone = self._kernel(problem, 1)[0] if threads > 1 else None
@@ -99,7 +111,7 @@ class Bench:
         params = {
             "handle": kernel.handle,
             "alone": None if alone is None else alone.handle,
-            "peers": [name for name in self._names if name not in self._absent],
+            "peers": names,
             "job": {
                 "family": work.family,
                 "function": work.function,
@@ -113,6 +125,8 @@ class Bench:
             "limits": dict(self.settings.limits),
         }
         outcome = self._worker.call("contest", params, arrays=arrays, timeout_s=CONTEST_LIMIT_S)
+        if outcome.kind in ("crashed", "timeout"):
+            raise _ProcessLost(outcome.message)
         value = outcome.unwrap(f"measure {work.text}")
         for loaded in (kernel, alone):
             if loaded is not None:

@@ -80,6 +80,14 @@ def _along_rows(work: Work, row: Row) -> _Problem:
     return work.family, {"shape": work.numbers}, {role: role for role in roles}
 
 
+def _elementwise(work: Work, row: Row) -> _Problem:
+    del row
+    roles = [role for role in work.shapes if role != "out"]
+    shapes = [work.shapes[role] for role in roles]
+    parameters = {"function": work.function, "shapes": shapes}
+    return "elementwise", parameters, {role: role for role in roles}
+
+
 def _depthwise(work: Work, row: Row) -> _Problem:
     del row  # its weights are read as they are
     n, c, h, w, kernel, stride, padding = work.numbers
@@ -96,4 +104,5 @@ _PROBLEMS: dict[str, Callable[[Work, Row], _Problem]] = {
     "softmax": _along_rows,
     "log_softmax": _along_rows,
     "layer_norm": _along_rows,
+    "elementwise": _elementwise,
 }

@@ -23,7 +23,10 @@ ACTIVATIONS = ("relu", "relu6", "gelu", "silu", "sigmoid", "tanh")
 EPILOGUES = ("bias", "batch_norm", "residual", *ACTIVATIONS)
 """What may be fused behind a product or a convolution, in the order in which it happens."""
 
-ELEMENTWISE = {"copy": 1, "scale": 1, "relu": 1, "add": 2, "multiply": 2}
+ELEMENTWISE = {
+    **dict.fromkeys(("copy", "scale", "relu", "exp", "tanh", "sigmoid"), 1),
+    **dict.fromkeys(("add", "multiply"), 2),
+}
 """Elementwise functions, and how many arrays each reads."""
 REDUCTIONS = ("sum", "max", "min", "mean")
 

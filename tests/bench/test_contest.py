@@ -13,6 +13,7 @@ from dlcompiler.bench.problems import problem_of
 from dlcompiler.bench.works import parse_work
 from dlcompiler.errors import UserError
 from dlcompiler.measurement.checked import BOUND, EXPECTED
+from dlcompiler.runtime.workers import Outcome
 
 QUICK = {"budget_s": 0.0, "sample_s": 1e-5, "rounds": (6, 6)}
 GEMM = parse_work("gemm:8x16x4")
@@ -74,6 +75,29 @@ def test_a_peer_that_is_not_installed_is_absent(monkeypatch):
 def test_an_unknown_peer_is_refused():
     with pytest.raises(UserError, match="no such peer"):
         Bench(Settings(peers=("blas",)))
+
+
+def test_a_peer_that_crashes_costs_only_itself(bench, monkeypatch):
+    call = bench._worker.call
+
+    def crashing(entry, params=None, **options):
+        if entry == "contest" and params["peers"]:
+            return Outcome("crashed", 0.0, message="ended by SIGSEGV")
+        return call(entry, params, **options)
+
+    monkeypatch.setattr(bench._worker, "call", crashing)
+    result = bench.measure_row(GEMM, "plain")
+    assert result.verified is True
+    assert result.absent == {"numpy": "in a process that was lost: ended by SIGSEGV"}
+
+
+def test_works_that_move_memory_meet_baselines(bench):
+    for text in ("elementwise:relu:4096", "elementwise:add:4096"):
+        row = bench.measure_row(parse_work(text), "plain").to_json()
+        assert row["verified"] is True, row["reason"]
+        assert {"numpy", "stream"} <= row["peers"].keys()
+        assert ("memcpy" in row["peers"]) == (text != "elementwise:add:4096")
+        assert row["peers"].keys() | row["absent"].keys() == {"numpy", "stream", "memcpy"}
 
 
 ARRAYS = {EXPECTED + "C": np.ones(4), BOUND + "C": np.full(4, 1e-6)}

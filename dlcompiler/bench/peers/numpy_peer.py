@@ -68,9 +68,13 @@ def _elementwise(job: Job, out: Array) -> Callable[[], object]:
         "copy": lambda: np.copyto(out, x),
         "scale": lambda: np.multiply(x, factor, out=out),
         "relu": lambda: np.maximum(x, np.float32(0), out=out),
+        "exp": lambda: np.exp(x, out=out),
+        "tanh": lambda: np.tanh(x, out=out),
         "add": lambda: np.add(x, y, out=out),
         "multiply": lambda: np.multiply(x, y, out=out),
     }
+    if job.function not in calls:
+        raise Absent(f"NumPy has no {job.function}")
     return calls[job.function]
 
 

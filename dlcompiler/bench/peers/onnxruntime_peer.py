@@ -114,8 +114,8 @@ def _elementwise(job: Job) -> tuple[list[_Node], dict[str, Array]]:
             return [("Mul", ["data", "other"], "out", {})], {}
         case "scale":
             return [("Mul", ["data", "half"], "out", {})], {"half": np.array(0.5, np.float32)}
-        case "relu":
-            return [("Relu", ["data"], "out", {})], {}
+        case "relu" | "exp" | "tanh" | "sigmoid":
+            return [(job.function.capitalize(), ["data"], "out", {})], {}
     raise Absent(f"a model of one {job.function} is optimised away")
 
 
