@@ -20,6 +20,7 @@ __all__ = ["REGISTRY", "Operator", "Reference", "config_for", "matmul", "names",
 REGISTRY: dict[str, str] = {
     "matmul": "dlcompiler.ops.matmul:MATMUL",
     "depthwise_conv2d": "dlcompiler.ops.depthwise:DEPTHWISE",
+    "conv2d_direct": "dlcompiler.ops.conv2d.direct:CONV2D_DIRECT",
     "softmax": "dlcompiler.ops.softmax:SOFTMAX",
     "log_softmax": "dlcompiler.ops.softmax:LOG_SOFTMAX",
     "layer_norm": "dlcompiler.ops.norms:LAYER_NORM",

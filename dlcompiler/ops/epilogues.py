@@ -76,9 +76,18 @@ class Epilogue:
         operands = self.operands(shape)
         return {name: te.placeholder(extents, dtype, name) for name, extents in operands.items()}
 
-    def element(self, value: Expr, indices: Sequence[Any], operands: Mapping[str, Tensor]) -> Any:
-        """Return the finished element at `indices` of the output, from the sum there."""
-        channel = indices[self.channel]
+    def element(
+        self,
+        value: Expr,
+        indices: Sequence[Any],
+        operands: Mapping[str, Tensor],
+        channel: Any = None,
+    ) -> Any:
+        """Return the finished element at `indices` of the output, from the sum there.
+
+        Its channel is given where no index is the channel: in layouts of blocks.
+        """
+        channel = indices[self.channel] if channel is None else channel
         for step in self.steps:
             match step:
                 case "bias":

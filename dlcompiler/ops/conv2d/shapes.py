@@ -229,10 +229,14 @@ def _padding(op: str, value: Any) -> tuple[int, int, int, int]:
 
 def _require(op: str, name: str, value: Any, least: int, most: int) -> None:
     if type(value) is not int or not least <= value <= most:
-        raise TuningError(
-            op, f"{name} is not a number that it may be", got=repr(value),
-            expected=f"an int from {least} to {most}",
-        )  # fmt: skip
+        raise refused(op, name, value, f"an int from {least} to {most}")
+
+
+def refused(op: str, name: str, value: Any, expected: str) -> TuningError:
+    """Return the error of a parameter that is not what it may be."""
+    return TuningError(
+        op, f"{name} is not a number that it may be", got=repr(value), expected=expected
+    )
 
 
 # -- the reference ------------------------------------------------------------------------------

@@ -1,0 +1,182 @@
+"""Convolution as it is defined, with output channels in the lanes of vectors.
+
+A register tile is a few pixels times one to four vectors of output channels: of each step of the
+reduction it takes these vectors of weights, which lie side by side, and one element of the image
+for each pixel, wherever it is. So strides, dilations and narrow images cost nothing; in NCHW the
+sums are transposed when they are copied out.
+
+The definition has up to two stages before the result: ``conv2d.image``, the padded image, where
+windows reach beyond the edges, and ``conv2d.sums``. Both reach a little beyond the last row, so
+that a block of rows at the edge is computed as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dlcompiler import te
+from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.conv2d import shapes
+from dlcompiler.ops.conv2d.direct_schedule import (
+    EXTRA_ROWS,
+    default_config,
+    schedule,
+    space,
+)
+from dlcompiler.ops.conv2d.layouts import Layout, layout_of
+from dlcompiler.ops.conv2d.shapes import Shape, shape_of
+from dlcompiler.ops.epilogues import Epilogue
+from dlcompiler.ops.rounding import Array
+from dlcompiler.space import Workload
+from dlcompiler.te import Tensor
+
+NAME = "conv2d_direct"
+BLOCKS = (4, 8, 16, 24, 32)
+
+
+def workload(*, block: int = 0, layout: str = "NCHW", **params: Any) -> Workload:
+    """Return the workload of a direct convolution.
+
+    Parameters
+    ----------
+    block : int
+        Output channels that are computed together, and lie side by side in the packed weights; by
+        default 16, or fewer where a group has fewer.
+    layout : {"NCHW", "NHWC", "NCHW8c", "NCHW16c"}
+        Of the images and the result.
+    **params
+        See `shapes.workload`.
+    """
+    found = shapes.workload(NAME, **params)
+    c, o, groups = found["c"], found["o"], found["groups"]
+    channels = layout_of(NAME, layout, c // groups, o // groups).channels
+    if block == 0:
+        block = max(_default_block(o // groups), channels)
+    if block not in BLOCKS or (channels and block % channels):
+        raise shapes.refused(NAME, "block", block, ", ".join(map(str, BLOCKS)))
+    return Workload.of(NAME, **found.as_dict(), layout=layout, block=block)
+
+
+def _default_block(channels: int) -> int:
+    """Return the smallest block that holds all channels, at most 16."""
+    return next((block for block in BLOCKS if channels <= block), 16) if channels < 16 else 16
+
+
+def define(workload: Workload) -> tuple[Tensor, ...]:
+    """Return data, the packed weights, the operands of the epilogue, and the result."""
+    shape, layout, block = shape_of(workload), Layout(workload["layout"]), workload["block"]
+    epilogue = Epilogue.read(shape.epilogue, channel=1)
+    data = te.placeholder(layout.shape(shape.image), shape.dtype, "data")
+    weight = te.placeholder(packed_shape(shape, block), shape.dtype, "weight")
+    operands = {
+        name: te.placeholder(
+            layout.shape(shape.result) if name == "residual" else extents, shape.dtype, name
+        )
+        for name, extents in epilogue.operands(shape.result).items()
+    }
+    sums = _sums(shape, layout, data, weight)
+    per_group = max(shape.o // shape.groups, 1)
+    blocks = -(-per_group // block)
+
+    def element(*indices: Any) -> Any:
+        n, o, y, x = layout.element(*indices)
+        group, rest = (o // per_group, o % per_group) if shape.groups > 1 else (0, o)
+        value = sums[n, group * blocks + rest // block, y, x, rest % block]
+        return epilogue.element(value, indices, operands, channel=o)
+
+    tag = f"{NAME}:{layout.name}:{shape.groups}"
+    result = te.compute(layout.shape(shape.result), element, name="result", tag=tag)
+    return data, weight, *operands.values(), result
+
+
+def packed_shape(shape: Shape, block: int) -> tuple[int, int, int, int, int]:
+    """Return the shape of packed weights: ``(blocks, c / groups, kh, kw, block)``."""
+    blocks = -(-(shape.o // shape.groups) // block)
+    return shape.groups * blocks, *shape.weight[1:], block
+
+
+def _sums(shape: Shape, layout: Layout, data: Tensor, weight: Tensor) -> Tensor:
+    rows, columns = shape.rows, shape.columns
+    is_padded = not (rows.is_inside and columns.is_inside)
+    tall = rows.out + EXTRA_ROWS if rows.out else 0
+    image = _padded(shape, layout, data, tall) if is_padded else data
+    channels = shape.c // shape.groups
+    blocks = max(weight.static_shape[0] // shape.groups, 1)
+    c, p, q = (
+        te.reduce_axis((0, extent), name=name)
+        for extent, name in zip(shape.weight[1:], ("c", "p", "q"), strict=True)
+    )
+
+    def element(n: Any, b: Any, y: Any, x: Any, v: Any) -> Any:
+        first = (b // blocks) * channels if shape.groups > 1 else 0
+        # Rows beyond the last are computed, but not used: where nothing is padded, as the last.
+        last = te.minimum(y, max(rows.out - 1, 0))
+        row = y * rows.stride if is_padded else last * rows.stride - rows.before
+        column = x * columns.stride - (0 if is_padded else columns.before)
+        place = layout.place(n, first + c, row + p * rows.dilation, column + q * columns.dilation)
+        return te.sum(image[place] * weight[b, c, p, q, v], axis=[c, p, q])
+
+    extents = (shape.n, weight.static_shape[0], tall, columns.out, weight.static_shape[4])
+    sums: Tensor = te.compute(extents, element, name="conv2d.sums")
+    return sums
+
+
+def _padded(shape: Shape, layout: Layout, data: Tensor, tall: int) -> Tensor:
+    rows, columns = shape.rows, shape.columns
+    height = (tall - 1) * rows.stride + rows.reach if tall else 0
+    extents = layout.shape((shape.n, shape.c, height, columns.span))
+
+    def element(*indices: Any) -> Any:
+        n, c, y, x = layout.element(*indices)
+        conditions = [
+            condition
+            for window, index, extent in ((rows, y, height), (columns, x, columns.span))
+            for condition in _inside(window, index, extent)
+        ]
+        place = layout.place(n, c, y - rows.before, x - columns.before)
+        return te.if_then_else(te.all(*conditions), data[place], te.const(0, data.dtype))
+
+    image: Tensor = te.compute(extents, element, name="conv2d.image")
+    return image
+
+
+def _inside(window: shapes.Window, index: Any, extent: int) -> list[Any]:
+    """Return the conditions for an index of the padded image to be one of the image."""
+    last = window.size + window.before
+    found = [index >= window.before] if window.before > 0 else []
+    return found + ([index < last] if extent > last else [])
+
+
+def reference(workload: Workload, seed: int) -> Reference:
+    """Return inputs in the kernel's layouts, the right result, and its bound."""
+    found, layout = shapes.reference(workload, seed), Layout(workload["layout"])
+    plain = {
+        name: layout.store(array) if name in ("data", "residual") else array
+        for name, array in found.inputs.items()
+    }
+    expected, bound = (
+        {name: layout.store(array) for name, array in arrays.items()}
+        for arrays in (found.expected, found.bound)
+    )
+    return Reference(prepack(workload, plain), expected, bound, plain=plain)
+
+
+def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Array]:
+    """Return the inputs with weights (o, c / groups, kh, kw) as `packed_shape` has them."""
+    shape, block = shape_of(workload), workload["block"]
+    per_group = shape.o // shape.groups
+    blocks = -(-per_group // block)
+    weight = arrays["weight"].reshape(shape.groups, per_group, *shape.weight[1:])
+    missing = blocks * block - per_group
+    weight = np.pad(weight, [(0, 0), (0, missing), (0, 0), (0, 0), (0, 0)])
+    weight = weight.reshape(shape.groups * blocks, block, *shape.weight[1:])
+    packed = np.ascontiguousarray(weight.transpose(0, 2, 3, 4, 1))
+    return {**arrays, "weight": packed}
+
+
+CONV2D_DIRECT = Operator(
+    NAME, workload, define, reference, space, default_config, schedule, prepack
+)

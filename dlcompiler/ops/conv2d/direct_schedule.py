@@ -1,0 +1,304 @@
+"""How the direct convolution is computed: its choices, the analytic one, and the schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dlcompiler.ir import Axis
+from dlcompiler.ops.conv2d.layouts import Layout
+from dlcompiler.ops.conv2d.shapes import Shape, shape_of
+from dlcompiler.schedule import Schedule
+from dlcompiler.space import Config, Filter, Knob, Space, Workload
+from dlcompiler.space.knob import divisors
+from dlcompiler.target import Target
+from dlcompiler.te import ComputeOp, PlaceholderOp, Tensor
+
+MAX_BLOCK_ROWS = 32
+EXTRA_ROWS = MAX_BLOCK_ROWS - 1
+"""How far the stages reach beyond the last row of the result."""
+
+_TILE_ROWS = (1, 2, 3, 4)
+_TILE_COLUMNS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 14)
+_MOST_ACCUMULATORS = 28
+_SMALLEST_PARALLEL_FLOPS = 2e6
+
+
+def space(workload: Workload, target: Target) -> Space:
+    """Return the configs of `schedule` for a workload.
+
+    ===============  ===========================================================================
+    ``tile_rows``    rows of the register tile
+    ``tile_columns`` its columns; its channels are the block of the packed weights
+    ``unroll_c``     input channels in one iteration of the reduction, where the kernel is 1x1
+    ``split_c``      input channels whose weights are used for all tiles of a block of rows before
+                     the next; 0 for all
+    ``block_rows``   rows that are computed for one block of output channels before the next
+    ``order``        what is outermost: ``rows``, each block of which is padded when it is needed,
+                     or ``channels``, whose weights are then read once
+    ``parallel``     run the outermost loop on several cores
+    ===============  ===========================================================================
+    """
+    shape = shape_of(workload)
+    vectors = max(workload["block"] // target.lanes(shape.dtype), 1)
+    channels = max(shape.weight[1], 1)
+    is_point = shape.rows.kernel == shape.columns.kernel == 1
+    height = max(shape.rows.out, 1)
+    knobs = [
+        Knob("tile_rows", tuple(r for r in _TILE_ROWS if r <= height)),
+        Knob("tile_columns", tuple(c for c in _TILE_COLUMNS if c <= max(shape.columns.out, 1))),
+        Knob("unroll_c", tuple(u for u in (1, 2, 4) if is_point and channels % u == 0) or (1,)),
+        Knob("split_c", (0, *(d for d in divisors(channels) if 8 <= d < channels))),
+        Knob("block_rows", tuple(range(1, min(height, MAX_BLOCK_ROWS) + 1))),
+        Knob("order", ("rows", "channels")),
+        Knob("parallel", (False, True) if target.cores > 1 else (False,)),
+    ]
+    return Space(workload, knobs, [
+        Filter(
+            f"at most {_MOST_ACCUMULATORS} accumulators",
+            lambda v: v["tile_rows"] * v["tile_columns"] * vectors <= _MOST_ACCUMULATORS,
+        ),
+        Filter("a tile is no taller than its block", lambda v: v["tile_rows"] <= v["block_rows"]),
+        Filter(
+            "whole steps of the reduction",
+            lambda v: not v["split_c"] or v["split_c"] % v["unroll_c"] == 0,
+        ),
+    ])  # fmt: skip
+
+
+# -- the default --------------------------------------------------------------------------------
+
+
+def default_config(workload: Workload, target: Target) -> Config:
+    """Return the config that a simple model of the processor prefers.
+
+    Notes
+    -----
+    A step of a tile of ``p`` pixels and ``v`` vectors takes ``max(p·v / 2, (p + v) / 2, p·0.8, 4)``
+    cycles: two multiply-adds and two loads in a cycle, the loads of single elements a little
+    slower, and no less than the latency of an FMA; ``p·v + v + 1`` vectors must fit the registers.
+    The tile needs the fewest cycles for a block of rows, the rest of rows and columns included.
+    A block of rows of the image fits half of the L2 cache, and the weights for a part of the input
+    channels half of L1.
+    **Source:** measured on Zen 3; see also A. Fog, instruction tables.
+    """
+    shape = shape_of(workload)
+    choices = space(workload, target)
+    values = {knob.name: list(knob.values) for knob in choices.knobs}
+    block_rows = _block_rows(shape, target)
+    tile = _best_tile(shape, workload["block"], block_rows, target, values)
+    is_parallel = target.cores > 1 and shape.flops >= _SMALLEST_PARALLEL_FLOPS
+    row_blocks = shape.n * -(-shape.rows.out // block_rows)
+    by_channels = is_parallel and row_blocks < 2 * target.cores
+    return choices.config(
+        tile_rows=tile[0],
+        tile_columns=tile[1],
+        unroll_c=max(values["unroll_c"]),
+        split_c=_split_c(shape, workload["block"], target, values["split_c"]),
+        block_rows=block_rows,
+        order="channels" if by_channels else "rows",
+        parallel=is_parallel,
+    )
+
+
+def _cache(target: Target, level: int, otherwise: int) -> int:
+    return target.caches[level].bytes if len(target.caches) > level else otherwise
+
+
+def _block_rows(shape: Shape, target: Target) -> int:
+    """Return how many rows of the result need what fits half of L2 of the image, evenly shared."""
+    height = max(shape.rows.out, 1)
+    width = max(shape.columns.span, 1)
+    item = 8 if shape.dtype == "float64" else 4
+    room = _cache(target, 1, 256 * 1024) // 2
+    rows_of_image = max(room // max(shape.c * width * item, 1), shape.rows.reach)
+    fitting = (rows_of_image - shape.rows.reach) // shape.rows.stride + 1
+    most = min(max(fitting, 1), height, MAX_BLOCK_ROWS)
+    return -(-height // -(-height // most))
+
+
+def _split_c(shape: Shape, block: int, target: Target, values: Sequence[Any]) -> int:
+    item = 8 if shape.dtype == "float64" else 4
+    of_channel = shape.rows.kernel * shape.columns.kernel * block * item
+    room = _cache(target, 0, 32 * 1024) // 2
+    if shape.weight[1] * of_channel <= room:
+        return 0
+    fitting = [value for value in values if value and value * of_channel <= room]
+    return max(fitting, default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Machine:
+    vectors: int
+    registers: int
+
+    def fits(self, pixels: int) -> bool:
+        return pixels * self.vectors + self.vectors + 1 <= self.registers
+
+    def cycles(self, pixels: int) -> float:
+        v = self.vectors
+        return max(pixels * v / 2, (pixels + v) / 2, 0.8 * pixels, 4.0)
+
+
+def _best_tile(
+    shape: Shape, block: int, block_rows: int, target: Target, values: dict[str, list[Any]]
+) -> tuple[int, int]:
+    """Return rows and columns of the register tile."""
+    lanes = target.lanes(shape.dtype)
+    machine = _Machine(max(block // lanes, 1), registers(target))
+    tiles = [
+        (rows, columns)
+        for rows in values["tile_rows"]
+        for columns in values["tile_columns"]
+        if rows <= block_rows and machine.fits(rows * columns)
+    ] or [(1, 1)]
+
+    def cost(tile: tuple[int, int]) -> tuple[float, int, int]:
+        total = sum(
+            count * other * machine.cycles(rows * columns)
+            for rows, count in _pieces(block_rows, tile[0])
+            for columns, other in _pieces(max(shape.columns.out, 1), tile[1])
+        )
+        return total, tile[0], -tile[1]
+
+    return min(tiles, key=cost)
+
+
+def _pieces(extent: int, tile: int) -> Iterator[tuple[int, int]]:
+    """Return the sizes of the pieces of an extent, with how many there are."""
+    yield tile, extent // tile
+    if extent % tile:
+        yield extent % tile, 1
+
+
+def registers(target: Target) -> int:
+    """Return the number of vector registers of one thread."""
+    return 32 if target.has("avx512f") or target.triple.startswith(("aarch64", "arm64")) else 16
+
+
+# -- the schedule -------------------------------------------------------------------------------
+
+
+def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
+    """Schedule a direct convolution on a CPU.
+
+    For a block of rows, and in it for a block of output channels, the sums are made tile by tile in
+    registers, and kept in a small buffer; then they are copied out, with the epilogue.
+
+    Parameters
+    ----------
+    s : Schedule
+        A fresh schedule of `outs`.
+    outs : sequence of Tensor
+        The result.
+    cfg : Config
+        Of `space`.
+    target : Target
+        A CPU.
+    """
+    (result,) = outs
+    sums = next(t for t in result.op.input_tensors if t.name == "conv2d.sums")
+    image = next(t for t in sums.op.input_tensors if t.name != "weight")
+    weight = next(t for t in sums.op.input_tensors if t.name == "weight")
+    lanes = target.lanes(result.dtype)
+    local = s.cache_write(sums, "local")
+    s[sums].compute_inline()
+    rows, inner = _schedule_result(s, result, weight, cfg, lanes)
+    s[local].compute_at(s[result], inner)
+    _schedule_sums(s, local, cfg, lanes)
+    if not isinstance(image.op, PlaceholderOp):
+        if cfg["order"] == "rows":
+            s[image].compute_at(s[result], rows)
+        _, vector = s[image].split(s[image].op.axis[-1], lanes)
+        s[image].vectorize(vector)
+
+
+def _schedule_result(
+    s: Schedule, result: Tensor, weight: Tensor, cfg: Config, lanes: int
+) -> tuple[Axis, Axis]:
+    """Split the result into blocks.
+
+    Returns
+    -------
+    tuple of Axis
+        The loop over blocks of rows (fused with that over images where it is parallel), and the
+        loop where sums are made.
+    """
+    stage, (layout, groups) = s[result], _tagged(result)
+    n, *_, y, x = _axes(result, layout)
+    blocks, channels = _split_channels(s, result, layout, groups, weight.static_shape[4])
+    rows, row = stage.split(y, cfg["block_rows"])
+    is_by_rows = cfg["order"] == "rows"
+    outermost = [n, rows, *blocks] if is_by_rows else [n, *blocks, rows]
+    if layout.name == "NCHW":
+        vectors, vector = stage.split(channels[0], lanes)
+        columns, column = stage.split(x, lanes)
+        stage.reorder(*outermost, row, vectors, columns, vector, column)
+        stage.unroll(vector)
+        stage.vectorize(column)
+    else:
+        stage.reorder(*outermost, row, x, *channels)
+        stage.vectorize(channels[-1])
+    inner = outermost[-1]
+    if cfg["parallel"]:
+        shared = stage.fuse(*(outermost[:2] if is_by_rows else outermost[:-1]))
+        stage.parallel(shared)
+        rows = shared if is_by_rows else rows
+    return rows, inner
+
+
+def _tagged(result: Tensor) -> tuple[Layout, int]:
+    """Return the layout and the number of groups, which the definition left in the tag."""
+    assert isinstance(result.op, ComputeOp)
+    _, layout, groups = result.op.tag.split(":")
+    return Layout(layout), int(groups)
+
+
+def _axes(result: Tensor, layout: Layout) -> tuple[Axis, ...]:
+    """Return the axes of the result: image, channels (one or two), row and column."""
+    axes = result.op.axis
+    if layout.name == "NHWC":
+        n, y, x, c = axes
+        return n, c, y, x
+    n, c, y, x, *rest = axes
+    return n, c, *rest, y, x
+
+
+def _split_channels(
+    s: Schedule, result: Tensor, layout: Layout, groups: int, block: int
+) -> tuple[list[Axis], list[Axis]]:
+    """Split the channels; returns the loops over groups and blocks, and those inside a block."""
+    stage = s[result]
+    _, channel, *rest, _, _ = _axes(result, layout)
+    together = layout.channels or 1
+    outer: list[Axis] = []
+    if groups > 1:
+        extent = layout.element(*result.static_shape)[1] // together
+        group, channel = stage.split(channel, max(extent // groups, 1))
+        outer = [group]
+    blocks, inside = stage.split(channel, block // together)
+    return [*outer, blocks], [inside, *rest]
+
+
+def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int) -> None:
+    """Order the loops of the register tile: the reduction outside, pixels and vectors inside."""
+    stage = s[sums]
+    n, b, y, x, v = stage.op.axis
+    c, p, q = stage.op.reduce_axis
+    y, row = stage.split(y, cfg["tile_rows"])
+    x, column = stage.split(x, cfg["tile_columns"])
+    vectors, vector = stage.split(v, lanes)
+    parts = []
+    if cfg["split_c"]:
+        part, c = stage.split(c, cfg["split_c"])
+        parts = [part]
+    steps = [c, p, q]
+    if cfg["unroll_c"] > 1:
+        c, step = stage.split(c, cfg["unroll_c"])
+        steps = [c, p, q, step]
+        stage.unroll(step)
+    stage.reorder(n, b, *parts, y, x, *steps, row, column, vectors, vector)
+    stage.vectorize(vector)
+    for loop in (row, column, vectors):
+        stage.unroll(loop)

@@ -1,0 +1,119 @@
+"""ops.conv2d: each layout, dtype and awkward shape against NumPy, random configs, the default."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dlcompiler import ops
+from dlcompiler.errors import TuningError
+from dlcompiler.ir import For, walk
+from dlcompiler.pipeline import lower
+from dlcompiler.target import resolve
+from tests.ops.products import check, choices
+
+DIRECT = ops.operator("conv2d_direct")
+CPU = resolve("cpu")
+AVX2 = resolve("x86-64-avx2")
+TWO_CORES = replace(AVX2, cores=2)
+
+PARAMETERS = {
+    "layout": ("NCHW", "NHWC", "NCHW8c"),
+    "dtype": ("float32", "float64"),
+    "channels": ((16, 8), (8, 48), (8, 0), (0, 8)),
+    "h": (1, 7, 16),
+    "w": (0, 5, 13),
+    "kernel": (1, 3, (2, 5)),
+    "stride": (1, 2, (3, 1)),
+    "padding": (0, 1, (3, -1), (0, 9, 2, -2)),
+    "dilation": (1, (2, 1)),
+    "n": (1, 2),
+}
+
+
+@pytest.mark.parametrize("choice", choices(PARAMETERS), ids=str)
+def test_products(choice):
+    params = dict(choice)
+    c, o = params.pop("channels")
+    check(DIRECT, DIRECT.workload(c=c, o=o, **params))
+
+
+@pytest.mark.parametrize(
+    ("c", "o", "groups", "layout"),
+    [(6, 9, 3, "NCHW"), (6, 9, 3, "NHWC"), (5, 5, 5, "NCHW"), (32, 32, 2, "NCHW8c"), (7, 11, 1,
+     "NHWC"), (3, 37, 1, "NCHW"), (1, 1, 1, "NCHW")],
+)  # fmt: skip
+def test_groups_and_odd_channels(c, o, groups, layout):
+    params = {"h": 9, "w": 10, "kernel": 3, "stride": 2, "padding": 1}
+    check(DIRECT, DIRECT.workload(c=c, o=o, groups=groups, layout=layout, **params))
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c"])
+@pytest.mark.parametrize("epilogue", ["bias+relu", "batch_norm+residual+relu6"])
+def test_epilogues(layout, epilogue):
+    check(DIRECT, DIRECT.workload(
+        c=16, h=9, w=11, o=32, kernel=3, padding=1, layout=layout, epilogue=epilogue
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_configs_of_odd_shapes(seed):
+    generator = random.Random(seed)
+    work = DIRECT.workload(
+        n=generator.choice((1, 2)), c=generator.choice((3, 16, 24)), h=generator.choice((7, 15)),
+        w=generator.choice((7, 14)), o=generator.choice((13, 24, 64)),
+        kernel=generator.choice((1, 3)), stride=generator.choice((1, 2)), padding=1,
+        block=generator.choice((8, 16, 24)),
+    )  # fmt: skip
+    two = replace(CPU, cores=2)
+    space = DIRECT.space(work, two)
+    for index in space.sample(2, generator):
+        check(DIRECT, work, space.at(index))
+
+
+def test_nan_and_infinity_reach_the_windows_that_read_them():
+    work = DIRECT.workload(c=2, h=6, w=6, o=3, kernel=3, padding=1)
+    data = np.ones((1, 2, 6, 6), np.float32)
+    data[0, 1, 0, 0], data[0, 0, 5, 5] = np.nan, np.inf
+    weight = DIRECT.prepack(work, {"weight": np.ones((3, 2, 3, 3), np.float32)})["weight"]
+    result = check(DIRECT, work, inputs={"data": data, "weight": weight})["result"]
+    assert np.isnan(result[0, :, :2, :2]).all()
+    assert np.isinf(result[0, :, 4:, 4:]).all()
+    assert np.isfinite(result[0, :, 2:4]).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [({"layout": "CHWN"}, "no such layout"), ({"layout": "NCHW16c"}, "does not divide"),
+     ({"block": 7}, "block is not")],
+)  # fmt: skip
+def test_refusals(change, problem):
+    with pytest.raises(TuningError, match=problem):
+        DIRECT.workload(**{"c": 8, "h": 4, "w": 4, "o": 8, "kernel": 1} | change)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_there_is_a_default_for_every_shape(seed):
+    generator = random.Random(seed)
+    for _ in range(30):
+        c, h, w, o = generator.choices((0, 1, 2, 7, 16, 100, 512), k=4)
+        work = DIRECT.workload(
+            c=c, h=h, w=w, o=o, kernel=generator.choice((1, 3, 7)),
+            stride=generator.choice((1, 2)), padding=generator.choice((-1, 0, 3, 100)),
+            dtype=generator.choice(("float32", "float64")),
+        )  # fmt: skip
+        for target in (CPU, AVX2, TWO_CORES, resolve("x86-64-sse2")):
+            DIRECT.space(work, target).index_of(DIRECT.default_config(work, target))
+
+
+@pytest.mark.parametrize("order", ["rows", "channels"])
+def test_one_loop_is_parallel(order):
+    work = DIRECT.workload(c=8, h=28, w=28, o=32, kernel=3, padding=1)
+    values = dict(DIRECT.default_config(work, TWO_CORES).values)
+    values |= {"order": order, "parallel": True, "block_rows": 7}
+    cfg = DIRECT.space(work, TWO_CORES).config(**values)
+    s, args = DIRECT.template(work, TWO_CORES, cfg)
+    kinds = [node.kind for node in walk(lower(s, args).body) if isinstance(node, For)]
+    assert kinds.count("parallel") == 1
+    check(DIRECT, work, cfg)
