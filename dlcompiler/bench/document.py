@@ -9,10 +9,12 @@ from typing import Any
 
 from dlcompiler.bench.contest import Bench, Settings
 from dlcompiler.bench.goals import judge
+from dlcompiler.bench.machine import memory_bandwidth
 from dlcompiler.bench.peers import versions
 from dlcompiler.bench.results import SCHEMA_VERSION, Result
-from dlcompiler.bench.suites import Table
+from dlcompiler.bench.suites import Table, tables_of
 from dlcompiler.bench.works import Work
+from dlcompiler.errors import UserError
 from dlcompiler.runtime.timing import format_seconds
 from dlcompiler.target.detect import available_cores
 
@@ -23,11 +25,12 @@ Say = Callable[[str], None]
 def measure_works(works: Iterable[Work], settings: Settings, say: Say) -> dict[str, Any]:
     """Measure works; returns the document."""
     say(heading())
+    bandwidth = memory_bandwidth()
     with Bench(settings) as bench:
         rows = []
         for work in works:
             for result in bench.measure(work):
-                rows.append(result.to_json())
+                rows.append(_row(result, bandwidth))
                 say(line(rows[-1]))
     return {**_head(settings), "results": rows}
 
@@ -36,6 +39,7 @@ def measure_tables(tables: Sequence[Table], settings: Settings, say: Say) -> dic
     """Measure tables and judge them; returns the document."""
     rows: list[dict[str, Any]] = []
     judged = []
+    bandwidth = memory_bandwidth()
     for table in tables:
         own = settings_for(table, settings)
         say(f"\n{table.title}, {_threads(own.threads)}\n{heading()}")
@@ -45,15 +49,43 @@ def measure_tables(tables: Sequence[Table], settings: Settings, say: Say) -> dic
                 for result in bench.measure(work):
                     if result.row == work.judged:
                         decisive[label] = result
-                    rows.append({"table": table.name, "label": label, **result.to_json()})
+                    row = {"table": table.name, "label": label, **_row(result, bandwidth)}
+                    rows.append(row)
                     say(line(rows[-1]))
         verdicts = [asdict(verdict) for verdict in judge(table.goals, decisive)]
-        judged.append(
-            {"name": table.name, "title": table.title, "threads": own.threads, "goals": verdicts}
-        )
+        facts = {"name": table.name, "title": table.title, "threads": own.threads}
+        judged.append({**facts, "date": _today(), "goals": verdicts})
         for verdict in verdicts:
             say(f"  {verdict_text(verdict)}")
     return {**_head(settings), "results": rows, "tables": judged}
+
+
+def _row(result: Result, bandwidth: float) -> dict[str, Any]:
+    row = result.to_json()
+    rate = row.get("gigabytes_per_second")
+    return {**row, "of_bandwidth": None if rate is None else rate / bandwidth}
+
+
+def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document with the tables of another one that it does not have itself.
+
+    Raises
+    ------
+    UserError
+        They were measured on different processors, or beside other versions of the peers.
+    """
+    for fact in ("version", "peer_versions"):
+        if old.get(fact) != new[fact]:
+            raise UserError(
+                "bench --save", f"the saved document has another {fact}", got=old.get(fact),
+                expected=new[fact], hint="save all tables anew, or to another file",
+            )  # fmt: skip
+    names = {table["name"] for table in new["tables"]}
+    tables = [*(t for t in old["tables"] if t["name"] not in names), *new["tables"]]
+    order = [table.name for table in tables_of("paper")]
+    tables.sort(key=lambda table: order.index(table["name"]) if table["name"] in order else -1)
+    rows = [*(r for r in old["results"] if r["table"] not in names), *new["results"]]
+    return {**new, "tables": tables, "results": rows}
 
 
 def settings_for(table: Table, settings: Settings) -> Settings:
@@ -67,10 +99,14 @@ def settings_for(table: Table, settings: Settings) -> Settings:
 def _head(settings: Settings) -> dict[str, Any]:
     return {
         "version": SCHEMA_VERSION,
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "date": _today(),
         "threads": settings.threads,
         "peer_versions": versions(settings.peers),
     }
+
+
+def _today() -> str:
+    return datetime.datetime.now(datetime.UTC).date().isoformat()
 
 
 def has_wrong_results(document: Mapping[str, Any]) -> bool:
@@ -165,6 +201,8 @@ def page(document: Mapping[str, Any]) -> str:
     for table in document["tables"]:
         rows = [row for row in document["results"] if row["table"] == table["name"]]
         parts.append(f"\n## {table['title']}, {_threads(table['threads'])}\n")
+        if table["date"] != document["date"]:
+            parts.append(f"Measured on {table['date']}.\n")
         parts.append(
             "\n".join(f"- {verdict_text(v).replace('NO ', '**NO**')}" for v in table["goals"])
         )

@@ -10,19 +10,24 @@ import statistics
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
+from dlcompiler.bench.memory import aligned
+from dlcompiler.bench.streams import stream
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.llvm import Options, compile_ir, version
+from dlcompiler.runtime.timing import time_call
 from dlcompiler.target import resolve
 from dlcompiler.target.detect import available_cores
 
 ACCUMULATORS = 10
 """Independent sums: more than latency (4 to 5 cycles) times units (2); fewer than 16 registers."""
 STEPS = 2_000_000
+BANDWIDTH_ELEMENTS = 1 << 24
 
 
 def describe_machine() -> dict[str, str]:
@@ -33,6 +38,8 @@ def describe_machine() -> dict[str, str]:
         peaks.append(f"{fma_peak_gflops(cores):.0f} ({cores} threads)")
     return {
         "FMA peak, float32": ", ".join(peaks) + ", measured",
+        "memory, 1 thread": f"{memory_bandwidth('1:1'):.1f} GB/s copied, "
+        f"{memory_bandwidth('1:0'):.1f} read, measured",
         "system": f"{platform.platform()}, Python {platform.python_version()}",
         "libraries": f"numpy {np.__version__}, llvmlite {importlib.metadata.version('llvmlite')} "
         f"(LLVM {version()})",
@@ -119,6 +126,29 @@ def _pinned(core: int | None) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, allowed)
+
+
+def memory_bandwidth(mix: str = "1:1", repeats: int = 5) -> float:
+    """Measure how fast one thread moves memory, on arrays of 64 MiB [GB/s].
+
+    Parameters
+    ----------
+    mix : str
+        Reads to writes, a key of `dlcompiler.bench.streams.MIXES`.
+    repeats : int
+        Samples of each kind of stores; the median of the faster kind is returned.
+    """
+    best = 0.0
+    for past_caches in (False, True):
+        kernel = stream(mix, BANDWIDTH_ELEMENTS, past_caches=past_caches)
+        arrays = [aligned(param.static_shape) for param in kernel.params]
+        for array in arrays:
+            array[...] = 0
+        timing = time_call(
+            partial(kernel, *arrays), min_repeats=repeats, max_repeats=repeats, min_seconds=0.0
+        )
+        best = max(best, sum(array.nbytes for array in arrays) / timing.median_s / 1e9)
+    return best
 
 
 def _fma_loop(lanes: int) -> str:

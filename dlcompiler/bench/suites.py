@@ -146,7 +146,8 @@ TABLES: tuple[Table, ...] = (
         (WorstRatio(0.95, ("memcpy", "numpy", "stream")),),
     ),
 )
-SUITES = ("paper", "unlisted", *(table.name for table in TABLES))
+_UNLISTED = tuple(f"unlisted-{family}" for family in FAMILIES)
+SUITES = ("paper", "unlisted", *(table.name for table in TABLES), *_UNLISTED)
 """Names on the command line: ``paper`` is all tables."""
 
 
@@ -172,13 +173,13 @@ def tables_of(suite: str, *, seed: int = SEED, count: int = COUNT) -> tuple[Tabl
         )  # fmt: skip
     unlisted = tuple(
         Table(
-            f"unlisted {family}",
+            f"unlisted-{family}",
             f"Unlisted shapes: {family}, seed {seed}",
             {work.text.partition(":")[2]: work for work in unlisted_works(family, seed, count)},
             (MeanRatio(0.7),),
             is_tuned=False,
         )
         for family in FAMILIES
-        if suite in ("paper", "unlisted")
+        if suite in ("paper", "unlisted", f"unlisted-{family}")
     )
     return (*(t for t in TABLES if suite in ("paper", t.name)), *unlisted)

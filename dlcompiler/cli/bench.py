@@ -10,7 +10,7 @@ from typing import Any
 
 from dlcompiler.bench import FIGURES, describe_machine, measure_figures
 from dlcompiler.bench.contest import Settings
-from dlcompiler.bench.document import has_wrong_results, measure_tables, measure_works, page
+from dlcompiler.bench.document import has_wrong_results, measure_tables, measure_works, merged, page
 from dlcompiler.bench.peers import REGISTRY, missing
 from dlcompiler.bench.suites import COUNT, SEED, SUITES, tables_of
 from dlcompiler.bench.works import GRAMMAR, form, parse_works
@@ -58,12 +58,18 @@ def _contest(args: argparse.Namespace) -> int:
         document = measure_works(works, settings, say)
     document = {**document, "machine": machine}
     if args.save is not None:
-        path = Path(args.save)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        _save(document, Path(args.save))
     if args.json:
         print(json.dumps(document))
     return _report(document)
+
+
+def _save(document: dict[str, Any], path: Path) -> None:
+    """Write a document; tables of the file that were not measured now stay in it."""
+    if "tables" in document and path.is_file():
+        document = merged(_read(path), document)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 def _say(text: str) -> None:
@@ -151,7 +157,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=_positive, help="time for the rounds of one row")
     parser.add_argument("--seed", type=int, default=SEED, help="of the unlisted shapes")
     parser.add_argument("--count", type=int, default=COUNT, help="of unlisted shapes in a family")
-    parser.add_argument("--save", metavar="FILE", help="write the JSON document to a file, too")
+    parser.add_argument(
+        "--save",
+        metavar="FILE",
+        help="write the JSON document to a file, too; its other tables stay",
+    )
     parser.add_argument("--page", metavar="FILE", help="print the page of a saved document")
     parser.add_argument("--figures", action="store_true", help="print all figures (the default)")
     parser.add_argument(

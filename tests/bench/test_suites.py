@@ -2,7 +2,7 @@
 
 import pytest
 
-from dlcompiler.bench.document import cells, page, verdict_text
+from dlcompiler.bench.document import cells, merged, page, verdict_text
 from dlcompiler.bench.goals import MeanRatio, PeakFraction, Speedup, WorstRatio, judge
 from dlcompiler.bench.intervals import Ratio
 from dlcompiler.bench.results import Contest, PeerResult, Result
@@ -75,6 +75,28 @@ def test_the_suites():
         tables_of("unlisted", count=0)
 
 
+def table(name, goals=()):
+    return {"name": name, "title": name, "threads": 1, "date": "2026-01-01", "goals": goals}
+
+
+def document(*names, value=1):
+    return {
+        "version": 1,
+        "peer_versions": {"numpy": "2.0"},
+        "tables": [table(name) for name in names],
+        "results": [{"table": name, "value": value} for name in names],
+    }
+
+
+def test_tables_that_were_not_measured_again_stay():
+    both = merged(document("fused", "gemm"), document("gemm", value=2))
+    assert [t["name"] for t in both["tables"]] == ["gemm", "fused"]
+    assert {row["table"]: row["value"] for row in both["results"]} == {"gemm": 2, "fused": 1}
+    other = {**document("gemm"), "peer_versions": {"numpy": "3.0"}}
+    with pytest.raises(UserError, match="another peer_versions"):
+        merged(document("gemm"), other)
+
+
 def test_a_page_shows_rows_goals_and_what_was_not_measured():
     rows = [
         {"table": "gemm", "label": "good", **result(1.25).to_json()},
@@ -86,7 +108,7 @@ def test_a_page_shows_rows_goals_and_what_was_not_measured():
         "machine": {"cpu": "some"},
         "peer_versions": {"numpy": "2.0"},
         "results": rows,
-        "tables": [{"name": "gemm", "title": "Products", "threads": 1, "goals": goals}],
+        "tables": [table("gemm", goals)],
     }
     text = page(document)
     assert "| good | **plain** | 1 s | 0 s | numpy | 1.25 s | 1.25 [1.25, 1.25] | 0.50 |" in text
