@@ -76,30 +76,43 @@ def _gemm(work: Work, row: Row) -> _Problem:
 
 def _along_rows(work: Work, row: Row) -> _Problem:
     del row
-    roles = [role for role in work.shapes if role != "out"]
-    return work.family, {"shape": work.numbers}, {role: role for role in roles}
+    return work.family, {"shape": work.numbers}, _same_names(work)
 
 
 def _elementwise(work: Work, row: Row) -> _Problem:
     del row
-    roles = [role for role in work.shapes if role != "out"]
+    roles = _same_names(work)
     shapes = [work.shapes[role] for role in roles]
-    parameters = {"function": work.function, "shapes": shapes}
-    return "elementwise", parameters, {role: role for role in roles}
+    return "elementwise", {"function": work.function, "shapes": shapes}, roles
 
 
 def _depthwise(work: Work, row: Row) -> _Problem:
     del row  # its weights are read as they are
-    n, c, h, w, kernel, stride, padding = work.numbers
-    parameters = {
+    return "depthwise_conv2d", _convolution(work), _same_names(work)
+
+
+def _conv2d(work: Work, row: Row) -> _Problem:
+    if row != "prepacked":
+        raise NotThere("convolutions take packed weights only, so far")
+    return "conv2d_direct", {**_convolution(work), "o": work["outputs"]}, _same_names(work)
+
+
+def _convolution(work: Work) -> dict[str, Any]:
+    n, c, h, w = work.numbers[:4]
+    kernel, stride, padding = work.numbers[-3:]
+    return {
         "n": n, "c": c, "h": h, "w": w, "kernel": kernel, "stride": stride, "padding": padding,
         "epilogue": "+".join(work.epilogue),
     }  # fmt: skip
-    return "depthwise_conv2d", parameters, {role: role for role in work.shapes if role != "out"}
+
+
+def _same_names(work: Work) -> dict[str, str]:
+    return {role: role for role in work.shapes if role != "out"}
 
 
 _PROBLEMS: dict[str, Callable[[Work, Row], _Problem]] = {
     "gemm": _gemm,
+    "conv2d": _conv2d,
     "depthwise": _depthwise,
     "softmax": _along_rows,
     "log_softmax": _along_rows,
