@@ -74,6 +74,9 @@ class Signature:
                 return dtypes.is_bool(dtype)
 
 
+FUNCTION_ULPS = 4
+"""How far a function that rounds may be from the true result, in units in the last place."""
+
 _ROUNDED = (
     *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "exp", "exp10"),
     *("exp2", "log", "log10", "log1p", "log2", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan"),

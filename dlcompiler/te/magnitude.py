@@ -25,7 +25,7 @@ from dlcompiler.ir import (
     walk,
 )
 from dlcompiler.ir.expr import LARGEST
-from dlcompiler.ir.functions import FUNCTIONS
+from dlcompiler.ir.functions import FUNCTION_ULPS, FUNCTIONS
 from dlcompiler.ir.rewrite import Node, children
 from dlcompiler.te.elements import Array, Arrays, Elements, choose
 from dlcompiler.te.tensor import ComputeOp, Tensor, post_order
@@ -178,7 +178,7 @@ def _product(x: Any, y: Any) -> Any:
 
 # -- counting roundings ---------------------------------------------------------------------------
 
-_FUNCTION_ROUNDINGS = 8  # 4 units in the last place, each up to two unit roundoffs
+_FUNCTION_ROUNDINGS = 2 * FUNCTION_ULPS  # a unit in the last place is up to two unit roundoffs
 
 # Unit roundoff [1] and smallest positive number of each float dtype.
 _ROUNDING = {

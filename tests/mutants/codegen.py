@@ -78,3 +78,12 @@ def all_lanes_stored(patch: Patch) -> None:
         "codegen.llvm.memory:store",
         lambda original, addresses, node, value, mask: original(addresses, node, value, None),
     )
+
+
+@CODEGEN("codegen/llvm/functions/exponential.py")
+def coarse_powers(patch: Patch) -> None:
+    """The polynomial of machine code's exp lacks its last coefficient."""
+    patch.function(
+        "codegen.llvm.functions.exponential:polynomial",
+        lambda original, x, coefficients: original(x, coefficients[:-1]),
+    )

@@ -1,4 +1,4 @@
-"""Functions: LLVM intrinsics where machines have an instruction, the C library elsewhere."""
+"""Functions: LLVM intrinsics where machines have an instruction, our own code, the C library."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from dlcompiler import dtypes
-from dlcompiler.codegen.llvm import arithmetic, bit_patterns
+from dlcompiler.codegen.llvm import arithmetic, bit_patterns, functions
 from dlcompiler.codegen.llvm.conversions import convert
 from dlcompiler.codegen.llvm.types import constant, value_type
 from dlcompiler.codegen.llvm.writer import Function
@@ -30,7 +30,7 @@ LIBM = (
     *("exp2", "fmod", "hypot", "ldexp", "log", "log10", "log1p", "log2", "pow", "sin", "sinh"),
     *("tan", "tanh"),
 )
-"""Functions computed lane by lane by the C library, under these names."""
+"""Functions computed lane by lane by the C library, under these names, where not by `functions`."""
 
 
 def call(w: Function, name: str, argument_dtypes: tuple[str, ...], arguments: Operands) -> str:
@@ -42,6 +42,8 @@ def call(w: Function, name: str, argument_dtypes: tuple[str, ...], arguments: Op
         return _integer_abs(w, dtype, arguments[0])
     if name in INTRINSICS:
         return arithmetic.intrinsic(w, INTRINSICS[name], dtype, *arguments)
+    if functions.is_own(name, dtype):
+        return functions.call(w, name, dtype, arguments)
     if name in LIBM:
         return _by_lanes(w, name, argument_dtypes, arguments)
     writer = {**_PATTERNS, **_OWN}.get(name)
@@ -110,17 +112,6 @@ def _rsqrt(w: Function, dtype: str, x: str) -> str:
     return arithmetic.binary(w, "div", dtype, constant(1.0, dtype), root)
 
 
-def _sigmoid(w: Function, dtype: str, x: str) -> str:
-    """Write ``1 / (1 + exp(-x))`` without the power that overflows."""
-    one, condition = constant(1.0, dtype), dtypes.with_lanes("bool", dtypes.lanes(dtype))
-    size = arithmetic.intrinsic(w, "fabs", dtype, x)
-    negated = w.pure(f"fneg {value_type(dtype)} {size}")
-    small = call(w, "exp", (dtype,), (negated,))
-    is_negative = arithmetic.compare(w, "lt", dtype, x, constant(0.0, dtype))
-    above = arithmetic.select(w, dtype, condition, is_negative, small, one)
-    return arithmetic.binary(w, "div", dtype, above, arithmetic.binary(w, "add", dtype, one, small))
-
-
 def _likely(w: Function, dtype: str, condition: str) -> str:
     if dtypes.lanes(dtype) > 1:
         return condition
@@ -132,7 +123,6 @@ _OWN: dict[str, Callable[..., str]] = {
     "exp10": _exp10,
     "likely": _likely,
     "rsqrt": _rsqrt,
-    "sigmoid": _sigmoid,
 }
 _PATTERNS: dict[str, Callable[..., str]] = {
     "clz": bit_patterns.leading_zeros,

@@ -56,7 +56,7 @@ def emit(func: PrimFunc, target: Target) -> Source:
             hint="give the function another name",
         )
     _check_float16(func, target)
-    module = Module(DebugInfo(func.name), target.triple)
+    module = Module(DebugInfo(func.name), target.triple, has_fma=_has_fma(target))
     w = Function(module, func.name, line=1)
     statements = Statements(w, statement_lines(func), is_outlined=False)
     for param in func.params:
@@ -73,6 +73,16 @@ def emit(func: PrimFunc, target: Target) -> Source:
     text, lines = module.finished()
     uses_threads = "dlc_parallel_for" in module.declarations
     return Source(text, "llvm", func.name, uses_threads, lines, tuple(module.messages))
+
+
+def _has_fma(target: Target) -> bool:
+    """Tell whether ``a*b + c``, rounded once, is an instruction and not a function."""
+    family = target.triple.partition("-")[0]
+    if family in ("x86_64", "i686"):
+        return target.has("fma") or target.has("avx512f")
+    if family.startswith("arm"):  # of 32 bits
+        return target.has("vfp4") or family.startswith("arm64")
+    return not family.startswith("wasm")
 
 
 def _check_float16(func: PrimFunc, target: Target) -> None:

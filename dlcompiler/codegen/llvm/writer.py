@@ -23,19 +23,22 @@ class Function:
     ----------
     symbol : str
         Name of the function, without ``@``.
+    line : int or None
+        The loop-IR line where it begins; None: it has no lines there, and where LLVM puts it in
+        place of a call, it takes the line of the call.
     lines : list of tuple of str and int
         Each line of the body with the loop-IR line it carries out.
     block : str
         Label of the block that instructions are appended to.
     """
 
-    def __init__(self, module: Module, symbol: str, line: int) -> None:
+    def __init__(self, module: Module, symbol: str, line: int | None) -> None:
         self.module = module
         self.symbol = symbol
         self.lines: list[tuple[str, int]] = []
         self.block = "entry"
-        self._first_line = line
-        self._scope = module.debug.subprogram(symbol, line)
+        self._first_line = line or 0
+        self._scope = None if line is None else module.debug.subprogram(symbol, line)
         self._parameters: list[str] = []
         self._prologue: list[tuple[str, int]] = []
         self._epilogue: list[tuple[str, int]] = []
@@ -45,7 +48,7 @@ class Function:
         self._known: dict[str, str] = {}
         self._zero: str | None = None
         self._waste: str | None = None
-        self.at(line)
+        self.at(self._first_line)
 
     # -- names and places ---------------------------------------------------------------------
 
@@ -64,7 +67,12 @@ class Function:
     def at(self, line: int) -> None:
         """Attribute what follows to a line of the printed loop IR."""
         self._line = line
-        self._suffix = f", !dbg !{self.module.debug.location(self._scope, line)}"
+        self._suffix = self._location(line)
+
+    def _location(self, line: int) -> str:
+        if self._scope is None:
+            return ""
+        return f", !dbg !{self.module.debug.location(self._scope, line)}"
 
     # -- instructions -------------------------------------------------------------------------
 
@@ -155,23 +163,42 @@ class Function:
 
     # -- text ---------------------------------------------------------------------------------
 
-    def finished(self, linkage: str = "", attributes: str = "nounwind") -> list[tuple[str, int]]:
-        """Return all lines of the function's text with the loop-IR line of each."""
+    def finished(
+        self,
+        linkage: str = "",
+        attributes: str = "nounwind",
+        result: tuple[str, str] = ("void", ""),
+    ) -> list[tuple[str, int]]:
+        """Return all lines of the function's text with the loop-IR line of each.
+
+        `result` is the type and the operand of what it returns.
+        """
         if self._leave:
             self.jump(self._leave)
             self.open(self._leave)
-        keyword = f"define {linkage} void" if linkage else "define void"
-        head = f"{keyword} @{identifier(self.symbol)}({', '.join(self._parameters)})"
+        keyword = " ".join(word for word in ("define", linkage, result[0]) if word)
+        head = f"{keyword} @{identifier(self.symbol)}({', '.join(self._parameters)}) {attributes}"
+        if self._scope is not None:
+            head += f" !dbg !{self._scope}"
         return [
-            (f"{head} {attributes} !dbg !{self._scope} {{", self._first_line),
+            (f"{head} {{", self._first_line),
             ("entry:", self._first_line),
             *self._prologue,
             *self.lines,
             *self._epilogue,
-            (f"  ret void, !dbg !{self.module.debug.location(self._scope, 0)}", 0),
+            (f"  ret {' '.join(result).rstrip()}{self._location(0)}", 0),
             ("}", 0),
             ("", 0),
         ]
+
+
+@dataclass
+class Defined:
+    """A function of the module's own, which its code calls."""
+
+    lines: list[tuple[str, int]]
+    calls: int = 0
+    """How many were written so far."""
 
 
 @dataclass
@@ -180,10 +207,14 @@ class Module:
 
     debug: DebugInfo
     triple: str
+    has_fma: bool = True
+    """Whether the machine rounds ``a*b + c`` once in one instruction."""
     declarations: dict[str, str] = field(default_factory=dict)
     functions: list[list[tuple[str, int]]] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
     """Of assertions, in the order of their numbers from 1."""
+    constants: dict[str, str] = field(default_factory=dict)
+    defined: dict[str, Defined] = field(default_factory=dict)
 
     @property
     def size_type(self) -> str:
@@ -197,6 +228,16 @@ class Module:
             self.declarations[symbol] = text.rstrip()
         return f"@{symbol}"
 
+    def define(self, symbol: str, lines: list[tuple[str, int]]) -> None:
+        """Define a function that the code calls."""
+        self.functions.append(lines)
+        self.defined[symbol] = Defined(lines)
+
+    def constant(self, symbol: str, type_: str, value: str) -> str:
+        """Define constant data, once, and return its address."""
+        self.constants[symbol] = f"@{symbol} = private unnamed_addr constant {type_} {value}"
+        return f"@{symbol}"
+
     def finished(self) -> tuple[str, tuple[int, ...]]:
         """Return the module's text, and the loop-IR line of each of its lines."""
         lines = [
@@ -204,6 +245,7 @@ class Module:
             (f'target triple = "{self.triple}"', 0),
             ("", 0),
         ]
+        lines += [(text, 0) for text in self.constants.values()]
         for function in self.functions:
             lines += function
         lines += [(text, 0) for text in sorted(self.declarations.values())]

@@ -1,0 +1,160 @@
+"""Powers of e, 2 and 10, and what is made of them: `tanh` and `sigmoid`.
+
+``b**x = 2**n * b**r`` with the nearest integer ``n`` to ``log2(b) * x`` and the rest
+``r = x - n * log_b(2)``, where the logarithm is a number of few bits, whose product with n is
+exact, and a small one. A polynomial gives ``b**r = 1 + r * P(r)``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dlcompiler import dtypes
+from dlcompiler.codegen.llvm.functions import coefficients as table
+from dlcompiler.codegen.llvm.functions.values import (
+    Format,
+    Value,
+    at_least,
+    at_most,
+    choose,
+    fma,
+    polynomial,
+    with_sign_of,
+)
+
+
+@dataclass(frozen=True)
+class Base:
+    """Constants of ``b**x`` in one format."""
+
+    per_two: float
+    """log2(b)."""
+    high: float
+    """The first bits of log_b(2): its product with n is exact."""
+    low: float
+    """What they lack."""
+    lowest: float
+    """Here and below, the result is rounded to 0."""
+    highest: float
+    """Here and above, the result is infinite."""
+    tail: tuple[float, ...]
+    """Coefficients of ``(b**r - 1) / r``."""
+
+
+E = {
+    "float32": Base(
+        1.4426950408889634, 0.693359375, -2.1219444005469057e-4, -104.0, 89.0, table.EXP
+    ),
+    "float64": Base(
+        1.4426950408889634, float.fromhex("0x1.62e42feep-1"),
+        float.fromhex("0x1.a39ef35793c76p-33"), -746.0, 710.0, table.EXP_64,
+    ),
+}  # fmt: skip
+TWO = {"float32": Base(1.0, 1.0, 0.0, -151.0, 129.0, table.EXP2)}
+TEN = {
+    "float32": Base(3.3219280948873626, 0.30078125, 2.4874566398119521e-4, -45.5, 38.6, table.EXP10)
+}
+
+
+def exp(x: Value) -> Value:
+    """Write e**x."""
+    return _power(x, E)
+
+
+def normal_exp(x: Value) -> Value:
+    """Write e**x where that is known to be a normal number."""
+    base = _of(E, x)
+    rest, pattern = _reduced(x, base)
+    return _near_1(rest, base) * power_of_two(pattern, x.format)
+
+
+def exp2(x: Value) -> Value:
+    """Write 2**x."""
+    return _power(x, TWO)
+
+
+def exp10(x: Value) -> Value:
+    """Write 10**x."""
+    return _power(x, TEN)
+
+
+def sigmoid(x: Value) -> Value:
+    """Write ``1 / (1 + exp(-x))``.
+
+    With ``exp(-x) = 2**n * (1 + t)`` and ``w = 2**-|n|``, the denominator is ``(1 + w) + t`` of the
+    numerator w, or ``(1 + w) + w*t`` of the numerator 1, where n is negative. What the first sum
+    loses, for large n, is added to the small term. To be rounded once where it is subnormal, the
+    quotient gets its power in two halves.
+    """
+    base, form = _of(E, x), x.format
+    rest, pattern = _reduced(at_least(at_most(-x, -base.lowest), base.lowest), base)
+    t = rest * polynomial(rest, base.tail)
+    n = pattern - x.like(form.magic).bits()
+    is_large = n < 0
+    exponent = choose(is_large, n, 0 - n)
+    half = exponent >> 1
+    w1, w2 = power_of_two(half, form), power_of_two(exponent - half, form)
+    w = w1 * w2
+    near_1 = 1.0 + w
+    lost = w - (near_1 - 1.0)
+    denominator = near_1 + (choose(is_large, w * t, t) + lost)
+    return choose(is_large, 1.0, w1) / denominator * choose(is_large, 1.0, w2)
+
+
+def tanh(x: Value) -> Value:
+    """Write the hyperbolic tangent.
+
+    Near 0 it is ``x + x**3 * P(x**2)``; further out ``1 - 2 / (1 + exp(2x))``: of the
+    size of x, with its sign.
+    """
+    bound, limit, tail = _TANH[dtypes.element(x.dtype)]
+    size, square = abs(x), x * x
+    near = fma(size * square, polynomial(square, tail), size)
+    far = 1.0 - 2.0 / (1.0 + normal_exp(at_most(size + size, limit)))
+    return with_sign_of(choose(size > bound, far, near), x)
+
+
+_TANH = {"float32": (0.64, 18.1, table.TANH), "float64": (0.64, 38.2, table.TANH_64)}
+"""Where "further out" begins, twice the number at which the result is 1, and coefficients."""
+
+
+def _power(x: Value, bases: dict[str, Base]) -> Value:
+    base = _of(bases, x)
+    inside = at_least(at_most(x, base.highest), base.lowest)
+    rest, pattern = _reduced(inside, base)
+    return scaled(_near_1(rest, base), pattern)
+
+
+def _near_1(rest: Value, base: Base) -> Value:
+    """Write b**r."""
+    return fma(rest, polynomial(rest, base.tail), 1.0)
+
+
+def _of(bases: dict[str, Base], x: Value) -> Base:
+    return bases[dtypes.element(x.dtype)]
+
+
+def _reduced(x: Value, base: Base) -> tuple[Value, Value]:
+    """Return the rest r, and a pattern whose low bits are n."""
+    magic = x.format.magic
+    shifted = fma(x, base.per_two, magic)
+    n = shifted - magic
+    rest = fma(n, -base.high, x)
+    if base.low:
+        rest = fma(n, -base.low, rest)
+    return rest, shifted.bits()
+
+
+def scaled(value: Value, pattern: Value) -> Value:
+    """Write ``value * 2**n`` of an n in the low bits of a pattern, rounded once.
+
+    The power is applied in two halves, so that no product but the last leaves the range of normal
+    numbers: `value` is near 1.
+    """
+    half, form = pattern >> 1, value.format
+    return value * power_of_two(half, form) * power_of_two(pattern - half, form)
+
+
+def power_of_two(pattern: Value, form: Format) -> Value:
+    """Write 2**n of an n in the low bits of a pattern; it is a normal number."""
+    return ((pattern << form.fraction) + (form.bias << form.fraction)).as_float()
