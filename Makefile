@@ -19,7 +19,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help figures tour test test-full fuzz fuzz-arith fuzz-math mutants lab bench check check-style check-types check-layers format golden clean
+.PHONY: help figures peers tour test test-full fuzz fuzz-arith fuzz-math mutants lab bench check check-style check-types check-layers format golden clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | column -t -s @ 2>/dev/null \
@@ -52,6 +52,10 @@ lab: $(INSTALLED) ## open JupyterLab on the quickstart notebook
 bench: $(INSTALLED) ## measure all tables beside the peers that are installed; writes docs/BENCHMARKS.md (half an hour)
 	@$(RUN)/dlcompiler bench --suite paper --save docs/benchmarks/paper.json; status=$$?; \
 	  $(RUN)/dlcompiler bench --page docs/benchmarks/paper.json > docs/BENCHMARKS.md && exit $$status
+
+peers: $(INSTALLED) ## install PyTorch (for CPUs) and ONNX Runtime, to be measured beside
+	@$(RUN)/python -m pip install -q --disable-pip-version-check --editable '.[peers]' \
+	  --extra-index-url https://download.pytorch.org/whl/cpu
 
 figures: $(INSTALLED) ## print the measured figures of the compiler and a description of the machine
 	@$(RUN)/dlcompiler bench --figures
