@@ -17,9 +17,6 @@ _MIXES = {
     "copy": "1:1",
     "scale": "1:1",
     "relu": "1:1",
-    "exp": "1:1",
-    "tanh": "1:1",
-    "sigmoid": "1:1",
     "add": "2:1",
     "multiply": "2:1",
     "sum": "1:0",
@@ -27,12 +24,12 @@ _MIXES = {
     "min": "1:0",
     "mean": "1:0",
 }
-"""Function -> its reads to writes."""
+"""Function -> its reads to writes; others compute more than they move."""
 
 
 def baseline_offers(job: Job) -> dict[str, Callable[[Job], Sequence[Offer]]]:
     """Return what makes offers of memcpy and streams, for works that move memory."""
-    if job.family not in ("elementwise", "reduction") or job.threads > 1:
+    if job.function not in _MIXES or job.threads > 1:
         return {}
     return {"memcpy": _memcpy, "stream": _stream}
 
