@@ -1,8 +1,9 @@
-"""Measured tables as one JSON document, and that document as text and as a page."""
+"""Measured works and tables as one JSON document."""
 
 from __future__ import annotations
 
 import datetime
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -10,12 +11,12 @@ from typing import Any
 from dlcompiler.bench.contest import Bench, Settings
 from dlcompiler.bench.goals import judge
 from dlcompiler.bench.machine import memory_bandwidth
+from dlcompiler.bench.page import heading, line, threads_text, verdict_text
 from dlcompiler.bench.peers import versions
 from dlcompiler.bench.results import SCHEMA_VERSION, Result
 from dlcompiler.bench.suites import Table, tables_of
 from dlcompiler.bench.works import Work
 from dlcompiler.errors import UserError
-from dlcompiler.runtime.timing import format_seconds
 from dlcompiler.target.detect import available_cores
 
 Say = Callable[[str], None]
@@ -42,7 +43,10 @@ def measure_tables(tables: Sequence[Table], settings: Settings, say: Say) -> dic
     bandwidth = memory_bandwidth()
     for table in tables:
         own = settings_for(table, settings)
-        say(f"\n{table.title}, {_threads(own.threads)}\n{heading()}")
+        if table.on_all_cores and own.threads == 1:
+            say(f"\n{table.title}: not measured, there is one core")
+            continue
+        say(f"\n{table.title}, {threads_text(own.threads)}\n{heading()}")
         decisive: dict[str, Result] = {}
         with Bench(own) as bench:
             for label, work in table.works.items():
@@ -105,6 +109,29 @@ def _head(settings: Settings) -> dict[str, Any]:
     }
 
 
+def serialised(document: Mapping[str, Any]) -> str:
+    """Return a document as JSON, a row to a line and numbers with six digits."""
+    parts = []
+    for name, value in _rounded(document).items():
+        if isinstance(value, list):
+            rows = ",\n".join(json.dumps(row, ensure_ascii=False) for row in value)
+            parts.append(f"{json.dumps(name)}: [\n{rows}\n]")
+        else:
+            parts.append(f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}")
+    return "{" + ",\n".join(parts) + "}\n"
+
+
+def _rounded(value: Any) -> Any:
+    match value:
+        case float():
+            return float(f"{value:.6g}")
+        case dict():
+            return {name: _rounded(part) for name, part in value.items()}
+        case list() | tuple():
+            return [_rounded(part) for part in value]
+    return value
+
+
 def _today() -> str:
     return datetime.datetime.now(datetime.UTC).date().isoformat()
 
@@ -112,118 +139,3 @@ def _today() -> str:
 def has_wrong_results(document: Mapping[str, Any]) -> bool:
     """Tell whether a result was not verified."""
     return any(row["verified"] is False for row in document["results"])
-
-
-# -- text ---------------------------------------------------------------------------------------
-
-_WIDTHS = (44, 10, 11, 9, 12, 11, 22, 9)
-_COLUMNS = ("work", "row", "ours", "±", "best peer", "its time", "ratio", "of peak")
-
-
-def heading() -> str:
-    """Return the line above `line`s."""
-    return _columns(_COLUMNS)
-
-
-def line(row: Mapping[str, Any]) -> str:
-    """Return a row of a document as a line of text."""
-    return _columns(cells(row))
-
-
-def cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what stands under `heading`, for a row of a document."""
-    name = row.get("label", row["work"])
-    if row["ours_seconds"] is None:
-        first = row["reason"].partition("\n")[0]
-        problem = "WRONG: " if row["verified"] is False else "not measured: "
-        return name, row["row"], problem + first
-    best = row["best_peer"]
-    ours = format_seconds(row["ours_seconds"]), format_seconds(row["ours_spread_seconds"])
-    if best is None:
-        return name, row["row"], *ours, "none", "", "", _fraction(row)
-    low, high = row["interval"]
-    ratio = f"{row['ratio']:.2f} [{low:.2f}, {high:.2f}]"
-    return name, row["row"], *ours, best, format_seconds(row["peers"][best]), ratio, _fraction(row)
-
-
-def _fraction(row: Mapping[str, Any]) -> str:
-    """Return how close to the machine's limit a row is."""
-    if row["bound_by"] == "memory":
-        return f"{row['gigabytes_per_second']:.1f} GB/s"
-    return f"{row['of_fma_peak']:.2f}"
-
-
-def _columns(values: Sequence[str]) -> str:
-    if len(values) < len(_COLUMNS):
-        return f"{values[0]:<{_WIDTHS[0]}} {values[1]:<{_WIDTHS[1]}} {values[2]}"
-    texts = []
-    for n, (value, width) in enumerate(zip(values, _WIDTHS, strict=True)):
-        texts.append(value.ljust(width) if n in (0, 1, 4) else value.rjust(width))
-    return " ".join(texts).rstrip()
-
-
-def verdict_text(verdict: Mapping[str, Any]) -> str:
-    """Return whether a goal is reached, in a line."""
-    answer = "yes" if verdict["holds"] else "NO"
-    got = "" if verdict["got"] is None else f": {verdict['got']:.2f}"
-    note = f" ({verdict['note']})" if verdict["note"] else ""
-    return f"{answer:<3} {verdict['text']}{got}{note}"
-
-
-def _threads(count: int) -> str:
-    return "one thread" if count == 1 else f"{count} threads"
-
-
-# -- the page -----------------------------------------------------------------------------------
-
-SHOWN_OF_UNLISTED = 6
-"""Rows of a table of unlisted shapes that a page shows: the slowest beside the peers."""
-
-_INTRODUCTION = """\
-# Benchmarks
-
-Written by `make bench`; [benchmarks/paper.json](benchmarks/paper.json) has all numbers. Each result
-is verified first, within a bound that follows from the arithmetic. We and each peer then run in
-alternation in one process; *ratio* is the best peer's time divided by ours, round by round, as a
-median with its 95 % interval: above 1, ours is faster. *plain*: operands in the caller's layout,
-packing is part of our time. *prepacked*: weights are known ahead to everyone. Targets read the row
-in bold. *of peak* is the fraction of the FMA peak, measured in the same rounds; works that move
-memory show their rate instead, which is above the memory's where caches hold the data.
-"""
-
-
-def page(document: Mapping[str, Any]) -> str:
-    """Return a document of tables as Markdown."""
-    facts = {"date": document["date"], **document["machine"]}
-    peers = document["peer_versions"].items()
-    facts["peers"] = ", ".join(f"{name} {version}" for name, version in peers)
-    parts = [_INTRODUCTION, "\n".join(f"- {name}: {value}" for name, value in facts.items())]
-    for table in document["tables"]:
-        rows = [row for row in document["results"] if row["table"] == table["name"]]
-        parts.append(f"\n## {table['title']}, {_threads(table['threads'])}\n")
-        if table["date"] != document["date"]:
-            parts.append(f"Measured on {table['date']}.\n")
-        parts.append(
-            "\n".join(f"- {verdict_text(v).replace('NO ', '**NO**')}" for v in table["goals"])
-        )
-        parts.append(_markdown(rows, table["name"]))
-    return "\n".join(parts) + "\n"
-
-
-def _markdown(rows: Sequence[Mapping[str, Any]], name: str) -> str:
-    shown = list(rows)
-    text = ""
-    if name.startswith("unlisted"):
-        shown = sorted(rows, key=lambda row: row["ratio"] or 0.0)[:SHOWN_OF_UNLISTED]
-        text = f"\nThe {len(shown)} of {len(rows)} with the smallest ratios:\n"
-    columns = [*_COLUMNS, "speed-up"] if any(row.get("speedup") for row in rows) else _COLUMNS
-    lines = [f"\n| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
-    for row in shown:
-        values = list(cells(row))
-        values += [""] * (len(_COLUMNS) - len(values))
-        if row["judged"]:
-            values[1] = f"**{values[1]}**"
-        if row.get("speedup"):
-            values.append(f"{row['speedup']:.2f} of {row['fma_peak_speedup']:.2f}")
-        lines.append(f"| {' | '.join(values)} |")
-    return text + "\n".join(lines)

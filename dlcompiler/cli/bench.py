@@ -10,7 +10,14 @@ from typing import Any
 
 from dlcompiler.bench import FIGURES, describe_machine, measure_figures
 from dlcompiler.bench.contest import Settings
-from dlcompiler.bench.document import has_wrong_results, measure_tables, measure_works, merged, page
+from dlcompiler.bench.document import (
+    has_wrong_results,
+    measure_tables,
+    measure_works,
+    merged,
+    serialised,
+)
+from dlcompiler.bench.page import page
 from dlcompiler.bench.peers import REGISTRY, missing
 from dlcompiler.bench.suites import COUNT, SEED, SUITES, tables_of
 from dlcompiler.bench.works import GRAMMAR, form, parse_works
@@ -69,7 +76,7 @@ def _save(document: dict[str, Any], path: Path) -> None:
     if "tables" in document and path.is_file():
         document = merged(_read(path), document)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    path.write_text(serialised(document), "utf-8")
 
 
 def _say(text: str) -> None:

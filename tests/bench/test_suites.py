@@ -2,9 +2,10 @@
 
 import pytest
 
-from dlcompiler.bench.document import cells, merged, page, verdict_text
+from dlcompiler.bench.document import merged
 from dlcompiler.bench.goals import MeanRatio, PeakFraction, Speedup, WorstRatio, judge
 from dlcompiler.bench.intervals import Ratio
+from dlcompiler.bench.page import cells, page, verdict_text
 from dlcompiler.bench.results import Contest, PeerResult, Result
 from dlcompiler.bench.suites import TABLES, tables_of
 from dlcompiler.bench.works import parse_work
