@@ -169,8 +169,8 @@ def _evaluated(work: Work, value: Mapping[str, Any], config: str) -> Contest:
     alone = samples.get("ours alone")
     peak_speedup = None
     if alone is not None:
-        slower = paired_ratio(samples["peak alone"], peak).median
-        peak_speedup = slower * value["threads"]
+        times_the_flops = value["flops"] / value["flops_alone"]
+        peak_speedup = times_the_flops * paired_ratio(samples["peak alone"], peak).median
     return Contest(
         ours=Timing(ours),
         peers={

@@ -27,6 +27,8 @@ from dlcompiler.target.detect import available_cores
 ACCUMULATORS = 10
 """Independent sums: more than latency (4 to 5 cycles) times units (2); fewer than 16 registers."""
 STEPS = 2_000_000
+CALLS_OF_A_THREAD = 8
+"""Starting a thread takes some tenths of a millisecond, a call about three: few are not enough."""
 BANDWIDTH_ELEMENTS = 1 << 24
 
 
@@ -83,14 +85,15 @@ class FMALoop:
         self._kernel = Function(module, "fma_loop", (out,))
         self._outputs = [np.zeros(lanes, np.float32) for _ in range(threads)]
         self._cores = _allowed_cores()
-        self.flops = threads * STEPS * ACCUMULATORS * lanes * 2
+        self._calls = 1 if threads == 1 else CALLS_OF_A_THREAD
+        self.flops = self._calls * threads * STEPS * ACCUMULATORS * lanes * 2
         """Operations of a call; a multiply-add is two."""
 
     def __call__(self) -> None:
         """Run the loop in all threads."""
         first, *others = self._outputs
         if not others:
-            self._kernel(first)
+            self._run(first)
             return
         cores = self._cores
         workers = [
@@ -100,12 +103,16 @@ class FMALoop:
         with _pinned(cores[0]):
             for worker in workers:
                 worker.start()
-            self._kernel(first)
+            self._run(first)
             for worker in workers:
                 worker.join()
 
     def _on_core(self, core: int | None, out: npt.NDArray[np.float32]) -> None:
         with _pinned(core):
+            self._run(out)
+
+    def _run(self, out: npt.NDArray[np.float32]) -> None:
+        for _ in range(self._calls):
             self._kernel(out)
 
 

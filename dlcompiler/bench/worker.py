@@ -54,13 +54,11 @@ class Contests:
 
         Returns ``worst``, the largest difference as a fraction of the bound; ``samples_s``, name ->
         seconds of each round; ``ways``, peer -> how it computed; ``absent``, peer -> reason; and
-        ``flops`` of the peak's call. Names are ``ours``, ``ours alone``, ``peak``, ``peak alone``
-        and the peers'.
+        ``flops`` and ``flops_alone`` of the peak's calls. Names are ``ours``, ``ours alone``,
+        ``peak``, ``peak alone`` and the peers'.
         """
-        params, arrays = (
-            request.params,
-            {name: aligned_copy(a) for name, a in request.arrays.items()},
-        )
+        params = request.params
+        arrays = {name: aligned_copy(array) for name, array in request.arrays.items()}
         count = params["threads"]
         threads.set_num_threads(count)
         ours = _Entrant.of_kernel(self._kernels.by_handle(params["handle"]), arrays)
@@ -86,7 +84,7 @@ class Contests:
             "differences": {name: entrants[name].difference for name in peers},
             "absent": absent,
             "flops": peak.flops,
-            "threads": count,
+            "flops_alone": FMALoop(1).flops,
         }
 
 
