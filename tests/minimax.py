@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, getcontext
+from functools import cache
 from pathlib import Path
 
 FILE = Path(__file__).parent.parent / "dlcompiler/codegen/llvm/functions/coefficients.py"
@@ -154,6 +155,7 @@ def series(x: Number, term: Number, ratio: Callable[[int], Number]) -> Number:
     return total
 
 
+@cache
 def erf(x: Number) -> Number:
     """Compute the error function by its series of positive terms."""
     terms = series(x * x, x, lambda n: 2 / Decimal(2 * n + 1))
@@ -268,6 +270,14 @@ PROBLEMS: dict[str, Problem] = {
     "TANH_64": Problem(
         "(tanh(x) - x) / x**3 as a polynomial of x**2, x < 0.65", tanh_tail, SMALL,
         Decimal("0.4225"), 13, form="d", weight=lambda z: z,
+    ),
+    "ERF_64": Problem(
+        "erf(x) / x - 1 as a polynomial of x**2, x < 1", erf_tail, SMALL, ONE, 13, form="d"
+    ),
+    "ERFC_64": Problem(
+        "log(1 - erf(x)) / x where 1 < x < 5.95, as it matters for erf(x)",
+        erfc_log, ONE, Decimal("5.95"), 18, form="d",
+        weight=lambda x: x * (1 - erf(x)) / erf(x),
     ),
     "LOG_64": Problem(
         "2 (atanh(s) - s) / s**3 as a polynomial of s**2, s < 0.1717", atanh_tail, SMALL,

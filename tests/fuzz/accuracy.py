@@ -22,13 +22,29 @@ CHUNK = 2**16
 _math_erf = np.frompyfunc(math.erf, 1, 1)
 
 
+_SLOPE = 2 / np.sqrt(np.arccos(np.longdouble(-1)))
+
+
 def _erf(x: Array) -> Array:
     """Compute the error function: by its series near 0, and 1 far out."""
-    size = np.abs(x)
-    result = np.where(size < 2.0**-12, 2 / math.sqrt(math.pi) * x * (1 - x * x / 3), np.sign(x))
-    middle = (size >= 2.0**-12) & (size < 6)
-    result[middle] = _math_erf(x[middle]).astype(np.float64)
+    is_long = x.dtype == np.longdouble
+    size, slope = np.abs(x), x.dtype.type(_SLOPE)
+    least = 2.0 ** (-32 if is_long else -12)
+    result = np.where(size < least, slope * x * (1 - x * x / 3), np.sign(x))
+    middle = (size >= least) & (size < 6)
+    values = x[middle]
+    result[middle] = _erf_series(values) if is_long else _math_erf(values).astype(np.float64)
     return result
+
+
+def _erf_series(x: Array) -> Array:
+    """Compute the error function up to 6 by its series of positive terms."""
+    square, term = x * x, x
+    total = term
+    for n in range(1, 150):
+        term = term * (2 * square / (2 * n + 1))
+        total = total + term
+    return _SLOPE * np.exp(-square) * total
 
 
 def _sigmoid(x: Array) -> Array:

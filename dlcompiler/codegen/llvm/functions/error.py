@@ -1,7 +1,8 @@
-"""The error function of float32."""
+"""The error function."""
 
 from __future__ import annotations
 
+from dlcompiler import dtypes
 from dlcompiler.codegen.llvm.functions import coefficients as table
 from dlcompiler.codegen.llvm.functions.exponential import normal_exp
 from dlcompiler.codegen.llvm.functions.values import (
@@ -13,11 +14,6 @@ from dlcompiler.codegen.llvm.functions.values import (
     with_sign_of,
 )
 
-_BOUND = 0.925
-"""Below it the first form is used, above it the second."""
-_LIMIT = 3.95
-"""Above it the result is rounded to 1."""
-
 
 def erf(x: Value) -> Value:
     """Write the error function.
@@ -25,7 +21,15 @@ def erf(x: Value) -> Value:
     Near 0 it is ``x + x * P(x**2)``; further out ``1 - exp(x * Q(x))`` of the size of x, with its
     sign.
     """
-    near = fma(x, polynomial(x * x, table.ERF), x)
-    size = at_most(abs(x), _LIMIT)
-    far = 1.0 - normal_exp(size * polynomial(size, table.ERFC))
-    return choose(size > _BOUND, with_sign_of(far, x), near)
+    bound, limit, near_tail, far_tail = _CONSTANTS[dtypes.element(x.dtype)]
+    near = fma(x, polynomial(x * x, near_tail), x)
+    size = at_most(abs(x), limit)
+    far = 1.0 - normal_exp(size * polynomial(size, far_tail))
+    return choose(size > bound, with_sign_of(far, x), near)
+
+
+_CONSTANTS = {
+    "float32": (0.925, 3.95, table.ERF, table.ERFC),
+    "float64": (1.0, 5.95, table.ERF_64, table.ERFC_64),
+}
+"""Where "further out" begins, where the result is 1, and coefficients."""

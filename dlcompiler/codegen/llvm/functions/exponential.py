@@ -92,8 +92,7 @@ def sigmoid(x: Value) -> Value:
     n = pattern - x.like(form.magic).bits()
     is_large = n < 0
     exponent = choose(is_large, n, 0 - n)
-    half = exponent >> 1
-    w1, w2 = power_of_two(half, form), power_of_two(exponent - half, form)
+    w1, w2 = (power_of_two(half, form) for half in _halves(exponent))
     w = w1 * w2
     near_1 = 1.0 + w
     lost = w - (near_1 - 1.0)
@@ -151,8 +150,14 @@ def scaled(value: Value, pattern: Value) -> Value:
     The power is applied in two halves, so that no product but the last leaves the range of normal
     numbers: `value` is near 1.
     """
-    half, form = pattern >> 1, value.format
-    return value * power_of_two(half, form) * power_of_two(pattern - half, form)
+    first, second = (power_of_two(half, value.format) for half in _halves(pattern))
+    return value * first * second
+
+
+def _halves(n: Value) -> tuple[Value, Value]:
+    """Write two integers whose low bits are those of halves of n."""
+    half = n.shifted_bits(1)
+    return half, n - half
 
 
 def power_of_two(pattern: Value, form: Format) -> Value:

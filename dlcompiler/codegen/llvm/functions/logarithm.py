@@ -81,9 +81,10 @@ def normalized(x: Value) -> tuple[Value, Value]:
 def split(x: Value) -> tuple[Value, Value]:
     """Return k as a float, and f."""
     form, pattern = x.format, x.bits()
-    start = x.like(0.5**0.5).bits()
-    k = (pattern - start) >> form.fraction
-    f = (pattern - (k << form.fraction)).as_float() - 1.0
+    difference = pattern - x.like(0.5**0.5).bits()
+    f = (pattern - (difference & -(1 << form.fraction))).as_float() - 1.0
+    upper = difference if form.fraction < 32 else difference.shifted_bits(32).to("int32")
+    k = upper >> form.fraction % 32
     return k.to(f"float{form.integer[3:]}"), f
 
 

@@ -88,6 +88,10 @@ class Value:
         """Shift the bits of an integer to the right; the sign moves in where there is one."""
         return self._binary("lshr" if dtypes.is_unsigned(self.dtype) else "ashr", count)
 
+    def shifted_bits(self, count: int) -> Value:
+        """Shift the bits of an integer to the right; zeros move in."""
+        return self._binary("lshr", count)
+
     # -- comparisons: false of NaN ------------------------------------------------------------
 
     def __lt__(self, other: Operand) -> Value:
