@@ -26,6 +26,7 @@ REGISTRY: dict[str, str] = {
     "layer_norm": "dlcompiler.ops.norms:LAYER_NORM",
     "rms_norm": "dlcompiler.ops.norms:RMS_NORM",
     "elementwise": "dlcompiler.ops.arithmetic:ELEMENTWISE",
+    "reduction": "dlcompiler.ops.reduction:REDUCTION",
 }
 
 

@@ -17,17 +17,12 @@ from dlcompiler.ops.activations import ACTIVATIONS, Activation
 from dlcompiler.ops.base import Operator, Reference
 from dlcompiler.ops.injective import default_injective, injective_space, schedule_injective
 from dlcompiler.ops.rounding import SMALLEST, Array, Wide, unit
-from dlcompiler.ops.shapes import checked_dtype, shape_of, shape_text
+from dlcompiler.ops.shapes import FLOATS, INTEGERS, checked_dtype, shape_of, shape_text
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
-FLOATS = ("float16", "bfloat16", "float32", "float64")
-INTEGERS = (
-    *("int8", "int16", "int32", "int64"),
-    *("uint8", "uint16", "uint32", "uint64"),
-)
 SCALE = 0.5
 """The factor of ``scale``."""
 

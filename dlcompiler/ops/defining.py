@@ -59,10 +59,11 @@ def without(items: Sequence[Any], n: int) -> tuple[Any, ...]:
     return (*items[:n], *items[n + 1 :])
 
 
-def reduced_dimensions(result: te.Tensor) -> tuple[int, ...]:
-    """Return the dimensions of a reduction's operand that it reduces over, in order."""
+def reduced(result: te.Tensor) -> tuple[te.Tensor, tuple[int, ...]]:
+    """Return the operand of a reduction, and which of its dimensions are reduced, in order."""
     op = result.op
     assert isinstance(op, te.ComputeOp)
     load = next(node for node in walk(op.bodies[0]) if isinstance(node, TensorLoad))
-    gone = {axis.var for axis in op.reduce_axis}
-    return tuple(n for n, index in enumerate(load.indices) if index in gone)
+    assert isinstance(load.tensor, te.Tensor)
+    gone = {id(axis.var) for axis in op.reduce_axis}
+    return load.tensor, tuple(n for n, index in enumerate(load.indices) if id(index) in gone)

@@ -17,11 +17,15 @@ addition, and the halves make a chain of ``log2`` steps of what would be one of 
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Callable, Sequence
 
-from dlcompiler.ir import Axis
+from dlcompiler.ir import Axis, Reduce
+from dlcompiler.ops.defining import reduced
 from dlcompiler.schedule import Schedule
-from dlcompiler.te import Tensor
+from dlcompiler.te import ComputeOp, Tensor
+
+_ROWS_AT_ONCE = 8
 
 
 def widest_power(extent: int, most: int) -> int:
@@ -35,7 +39,9 @@ def widest_power(extent: int, most: int) -> int:
     return 1 << (max(min(extent, most), 1).bit_length() - 1)
 
 
-def reduce_in_lanes(s: Schedule, tensor: Tensor, width: int) -> list[Tensor]:
+def reduce_in_lanes(
+    s: Schedule, tensor: Tensor, width: int, *, is_tree: bool = True
+) -> list[Tensor]:
     """Reduce the innermost reduction loop of a stage in `width` lanes.
 
     Parameters
@@ -46,6 +52,9 @@ def reduce_in_lanes(s: Schedule, tensor: Tensor, width: int) -> list[Tensor]:
         A reduction whose innermost loop reads neighbours in memory.
     width : int
         Number of partial results, a power of two; 1 leaves the stage as it is.
+    is_tree : bool
+        Combine the lanes by halves; otherwise one after the other, which is less code where the
+        function that combines is long.
 
     Returns
     -------
@@ -56,22 +65,145 @@ def reduce_in_lanes(s: Schedule, tensor: Tensor, width: int) -> list[Tensor]:
         return []
     stage = s[tensor]
     _, lane = stage.split(stage.state.leaves[-1], width)
-    accumulators = s.rfactor(tensor, lane)
+    accumulators = _first(s.rfactor(tensor, lane))
     _vectorize_first(s, accumulators)
     partial = [accumulators]
-    while width > 1:
+    while width > 1 and is_tree:
         width //= 2
         halves, lane = stage.split(stage.state.leaves[-1], width)
         if width == 1:
             stage.unroll(halves)
             break
-        folded = s.rfactor(tensor, lane)
+        folded = _first(s.rfactor(tensor, lane))
         s[folded].unroll(_vectorize_first(s, folded))
         partial.append(folded)
     return partial
 
 
-def _vectorize_first(s: Schedule, partial: Any) -> Axis:
+def schedule_reduction(
+    s: Schedule, out: Tensor, lanes: int, *, vectors: int, strip: int, parts: int
+) -> None:
+    """Schedule a reduction, or what is made of its result element by element.
+
+    Parameters
+    ----------
+    s : Schedule
+        A fresh schedule of `out`.
+    out : Tensor
+        A reduction, or a tensor that reads one at its own indices.
+    lanes : int
+        Of a vector.
+    vectors : int
+        Vectors of partial results, where neighbours in memory are reduced.
+    strip : int
+        Elsewhere, how many neighbouring results are kept in the nearest cache, while row after row
+        is added to them.
+    parts : int
+        1, or on how many cores to run.
+    """
+    sums = _reduction_of(s)
+    if sums.op is out.op:
+        sums = s.cache_write(out, "local")
+    operand, gone = reduced(sums)
+    vectors = vectors if _is_plain(sums) else 1
+    if len(operand.shape) - 1 in gone:
+        _reduce_rows(s, out, sums, lanes * vectors, parts)
+    else:
+        _reduce_columns(s, out, sums, lanes, strip, parts)
+
+
+def _reduction_of(s: Schedule) -> Tensor:
+    """Return the only tensor that is reduced, or the first of those computed together."""
+    ops = (stage.op for stage in s.stages)
+    return next(op for op in ops if isinstance(op, ComputeOp) and op.reduce_axis).output(0)
+
+
+def _is_plain(sums: Tensor) -> bool:
+    """Tell whether one operation combines two values, and not a function of someone's own."""
+    assert isinstance(sums.op, ComputeOp)
+    head = sums.op.bodies[0]
+    return isinstance(head, Reduce) and head.reducer.op is not None
+
+
+def _reduce_rows(s: Schedule, out: Tensor, sums: Tensor, width: int, parts: int) -> None:
+    """Reduce neighbours in memory: the last dimensions, and perhaps others around them."""
+    operand, gone = reduced(sums)
+    count = _trailing(operand, lambda n: n in gone)
+    stage = s[sums]
+    neighbours = stage.fuse(*stage.op.reduce_axis[-count:])
+    extent = math.prod(operand.static_shape[-count:])
+    if not out.shape:
+        if parts > 1 and extent >= parts * width and _is_plain(sums):
+            share, _ = stage.split(neighbours, nparts=parts)
+            sums = _first(s.rfactor(sums, share))
+            s[sums].parallel(s[sums].op.axis[0])
+        _attach(s, _in_lanes(s, sums, widest_power(extent, width)), sums)
+        return
+    row = s[out].fuse(*s[out].op.axis)
+    for tensor in (sums, *_in_lanes(s, sums, widest_power(extent, width))):
+        s[tensor].compute_at(s[out], row)
+    if parts > 1:
+        s[out].parallel(row)
+
+
+def _in_lanes(s: Schedule, sums: Tensor, width: int) -> list[Tensor]:
+    return reduce_in_lanes(s, sums, width, is_tree=_is_plain(sums))
+
+
+def _attach(s: Schedule, partial: list[Tensor], host: Tensor) -> None:
+    """Compute partial results inside the only data loop of a stage, if it has one."""
+    for loop in s[host].op.axis[:1]:
+        for tensor in partial:
+            s[tensor].compute_at(s[host], loop)
+
+
+def _reduce_columns(
+    s: Schedule, out: Tensor, sums: Tensor, lanes: int, strip: int, parts: int
+) -> None:
+    """Reduce element by element: neighbours in memory are neighbouring results."""
+    operand, gone = reduced(sums)
+    stage, axes = s[out], s[out].op.axis
+    count = _joined(operand.static_shape, _trailing(operand, lambda n: n not in gone), strip)
+    extent = math.prod(out.static_shape[-count:])
+    rest, inner = axes[:-count], stage.fuse(*axes[-count:])
+    if extent > strip:
+        columns, inner = stage.split(inner, min(strip, -(-extent // parts)))
+        rest = (*rest, columns)
+    _, vector = stage.split(inner, widest_power(extent, lanes))
+    stage.vectorize(vector)
+    if rest:
+        outer = stage.fuse(*rest)
+        s[sums].compute_at(stage, outer)
+        if parts > 1:
+            stage.parallel(outer)
+    partial = s[sums]
+    *_, last = partial.op.reduce_axis
+    row = partial.fuse(*partial.op.axis[-count:])
+    vectors, vector = partial.split(row, widest_power(extent, lanes))
+    at_once = _ROWS_AT_ONCE if _is_plain(sums) else 1
+    steps, step = partial.split(last, widest_power(operand.static_shape[gone[-1]], at_once))
+    partial.reorder(*partial.op.reduce_axis[:-1], steps, vectors, step, vector)
+    partial.unroll(step)
+    partial.vectorize(vector)
+
+
+def _trailing(operand: Tensor, is_counted: Callable[[int], bool]) -> int:
+    """Return how many of the last dimensions of an operand a predicate holds for, in a row."""
+    last = len(operand.shape) - 1
+    return next((n for n in range(last + 1) if not is_counted(last - n)), last + 1)
+
+
+def _joined(shape: Sequence[int], most: int, strip: int) -> int:
+    """Return how many of the last dimensions are short enough to be one, at least 1."""
+    return max((n for n in range(1, most + 1) if math.prod(shape[-n:]) <= strip), default=1)
+
+
+def _first(made: Tensor | Sequence[Tensor]) -> Tensor:
+    """Return a tensor, or the first of those that are computed together: they share a stage."""
+    return made if isinstance(made, Tensor) else made[0]
+
+
+def _vectorize_first(s: Schedule, partial: Tensor) -> Axis:
     """Make the first dimension of partial results lanes; returns the innermost loop around."""
     stage = s[partial]
     leaves = stage.state.leaves

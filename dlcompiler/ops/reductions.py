@@ -2,38 +2,139 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from dlcompiler import te
-from dlcompiler.ops.defining import COMM_REDUCE, dimensions, over, tensor
+from dlcompiler import dtypes, te
+from dlcompiler.ir import as_expr
+from dlcompiler.ops.defining import (
+    COMM_REDUCE,
+    COMM_REDUCE_IDX,
+    ELEMWISE,
+    dimensions,
+    over,
+    tensor,
+)
+from dlcompiler.te import Tensor
 
 
-def reduction(name: str, reduce: Callable[..., Any], doc: str) -> Callable[..., Any]:
+def _reduced(
+    data: Tensor, axis: Any, keepdims: bool, reduce: Callable[..., Any], tag: str, suffix: str
+) -> Any:
+    """Define a reduction; `reduce` gets an element, the axes, and their dimensions."""
+    gone = dimensions(axis, len(data.shape), "reduction")
+    axes = [over(data.shape[n], name=f"k{n}") for n in gone]
+    kept = [n for n in range(len(data.shape)) if n not in gone]
+    shape = [1 if n in gone else extent for n, extent in enumerate(data.shape)]
+    result = shape if keepdims else [data.shape[n] for n in kept]
+
+    def element(*indices: Any) -> Any:
+        places = [indices[n] for n in kept] if keepdims else list(indices)
+        full: list[Any] = [None] * len(data.shape)
+        for n, index in (*zip(kept, places, strict=True), *zip(gone, axes, strict=True)):
+            full[n] = index
+        return reduce(data[tuple(full)], axes)
+
+    return te.compute(tuple(result), element, name=f"{data.name}_{suffix}", tag=tag)
+
+
+def reduction(
+    name: str,
+    reduce: Callable[..., Any],
+    doc: str,
+    convert: Callable[[Any], Any] = lambda x: x,
+    suffix: str = "red",
+) -> Callable[..., Any]:
     """Return a reduction over dimensions, by a reducer of te."""
 
-    def apply(data: te.Tensor, axis: Any = None, keepdims: bool = False) -> Any:
-        gone = dimensions(axis, len(data.shape), name)
-        axes = [over(data.shape[n], name=f"k{n}") for n in gone]
-        kept = [n for n in range(len(data.shape)) if n not in gone]
-        shape = [1 if n in gone else extent for n, extent in enumerate(data.shape)]
-        result = shape if keepdims else [data.shape[n] for n in kept]
+    def apply(data: Tensor, axis: Any = None, keepdims: bool = False) -> Any:
+        def over_axes(value: Any, axes: Sequence[Any]) -> Any:
+            return reduce(convert(value), axis=axes) if axes else convert(value)
 
-        def element(*indices: Any) -> Any:
-            places = [indices[n] for n in kept] if keepdims else list(indices)
-            full: list[Any] = [None] * len(data.shape)
-            for n, index in (*zip(kept, places, strict=True), *zip(gone, axes, strict=True)):
-                full[n] = index
-            value = data[tuple(full)]
-            return reduce(value, axis=axes) if axes else value
-
-        return tensor(tuple(result), element, name=f"{data.name}_red", tag=COMM_REDUCE)
+        return _reduced(data, axis, keepdims, over_axes, COMM_REDUCE, suffix)
 
     apply.__name__, apply.__doc__ = name, doc
     return apply
+
+
+def _truth(value: Any) -> Any:
+    return value if dtypes.is_bool(value.dtype) else value != te.const(0, value.dtype)
 
 
 sum = reduction("sum", te.sum, "Add up over dimensions, all by default.")
 max = reduction("max", te.max, "Return the largest over dimensions, all by default.")
 min = reduction("min", te.min, "Return the smallest over dimensions, all by default.")
 prod = reduction("prod", te.prod, "Multiply over dimensions, all by default.")
+_all = te.comm_reducer(te.all, lambda kind: te.const(True, kind), name="all")
+_any = te.comm_reducer(te.any, lambda kind: te.const(False, kind), name="any")
+all = reduction("all", _all, "Tell whether all elements are not 0, over dimensions.", _truth)
+any = reduction("any", _any, "Tell whether any element is not 0, over dimensions.", _truth)
+
+
+def mean(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Divide the sum over dimensions by the number of elements in it; of nothing it is NaN.
+
+    Of integers the mean is a float64.
+    """
+    count = math.prod(data.static_shape[n] for n in dimensions(axis, len(data.shape), "mean"))
+    wide = data.dtype if dtypes.is_float(data.dtype) else "float64"
+    add = reduction("mean", te.sum, "", lambda value: value.astype(wide), "sum")
+    total = add(data, axis, keepdims)
+    return tensor(
+        total.shape, lambda *i: total[i] / te.const(count, wide), f"{data.name}_mean", ELEMWISE
+    )
+
+
+def argmax(data: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Return the first position of the largest along a dimension, or of all elements in order.
+
+    The position is an int32; as in NumPy, NaN is larger than all numbers.
+    """
+    return _position("argmax", data, axis, keepdims)
+
+
+def argmin(data: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Return the first position of the smallest; see `argmax`."""
+    return _position("argmin", data, axis, keepdims)
+
+
+def _position(name: str, data: Tensor, axis: int | None, keepdims: bool) -> Tensor:
+    best = _best(name, data.dtype)
+    shape = data.static_shape if axis is None else ()
+
+    def position(value: Any, axes: Sequence[Any]) -> Any:
+        place: Any = 0
+        for k, extent in zip(axes, shape or (1,) * len(axes), strict=True):
+            place = place * extent + k
+        return best((as_expr(place).astype("int32"), value), axis=axes)
+
+    if not data.shape:
+        return tensor((), lambda: te.const(0, "int32"), f"{data.name}_red", COMM_REDUCE_IDX)
+    found, _ = _reduced(data, axis, keepdims, position, COMM_REDUCE_IDX, "best")
+    return tensor(found.shape, lambda *i: found[i], f"{data.name}_red", COMM_REDUCE_IDX)
+
+
+def _best(name: str, dtype: str) -> Callable[..., Any]:
+    """Return the reducer that keeps the best value and where it is first: -1 stands for nothing."""
+    is_float = dtypes.is_float(dtype)
+    worst = dtypes.min_value(dtype) if name == "argmax" else dtypes.max_value(dtype)
+    if is_float:
+        worst = -math.inf if name == "argmax" else math.inf
+
+    def combine(left: Any, right: Any) -> tuple[Any, Any]:
+        (i, x), (j, y) = left, right
+        better = y > x if name == "argmax" else y < x
+        equal = te.all(y >= x, y <= x)
+        if is_float:
+            is_nan, was_nan = y != y, x != x
+            better = te.any(better, te.all(is_nan, x == x))
+            equal = te.any(equal, te.all(is_nan, was_nan))
+        first = te.any(i < 0, te.all(j >= 0, j < i))
+        takes = te.any(better, te.all(equal, first))
+        return te.select(takes, j, i), te.select(takes, y, x)
+
+    def nothing(*kinds: str) -> tuple[Any, Any]:
+        return te.const(-1, kinds[0]), te.const(worst, kinds[1])
+
+    return te.comm_reducer(combine, nothing, name=f"first_{name}")

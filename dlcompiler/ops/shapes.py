@@ -10,6 +10,8 @@ from dlcompiler import dtypes
 from dlcompiler.errors import TuningError
 
 MAX_ELEMENTS = 1 << 40
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
 
 def shape_text(shape: Sequence[int] | str, where: str) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from dlcompiler import dtypes, te
 from dlcompiler.ops.base import Operator, Reference
-from dlcompiler.ops.defining import along, dimensions, reduced_dimensions, tensor, without
+from dlcompiler.ops.defining import along, dimensions, reduced, tensor, without
 from dlcompiler.ops.lanes import reduce_in_lanes, widest_power
 from dlcompiler.ops.rounding import SMALLEST, Wide, unit
 from dlcompiler.ops.shapes import checked_dimension, checked_dtype, shape_of, shape_text
@@ -184,7 +184,7 @@ class _Stages:
         total = next(t for t in out.op.input_tensors if t.name == "T_softmax_expsum")
         (power,) = total.op.input_tensors
         largest = next(t for t in power.op.input_tensors if t.name == "T_softmax_maxelem")
-        (axis,) = reduced_dimensions(total)
+        _, (axis,) = reduced(total)
         return _Stages(out, largest, power, total, axis)
 
 

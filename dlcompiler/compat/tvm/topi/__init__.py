@@ -60,7 +60,7 @@ from dlcompiler.compat.tvm.topi.math import (
     trunc,
     zeros_like,
 )
-from dlcompiler.compat.tvm.topi.reduction import max, min, prod, sum
+from dlcompiler.compat.tvm.topi.reduction import all, any, argmax, argmin, max, min, prod, sum
 from dlcompiler.compat.tvm.topi.transform import (
     concatenate,
     expand_dims,
@@ -80,6 +80,10 @@ __getattr__ = reporter(__name__)
 __all__ = [
     "abs",
     "add",
+    "all",
+    "any",
+    "argmax",
+    "argmin",
     "broadcast",
     "broadcast_to",
     "cast",

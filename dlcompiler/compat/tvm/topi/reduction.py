@@ -2,6 +2,10 @@
 
 from dlcompiler.compat.missing import reporter
 from dlcompiler.ops.reductions import (
+    all,
+    any,
+    argmax,
+    argmin,
     max,
     min,
     prod,
@@ -10,6 +14,10 @@ from dlcompiler.ops.reductions import (
 
 __getattr__ = reporter(__name__)
 __all__ = [
+    "all",
+    "any",
+    "argmax",
+    "argmin",
     "max",
     "min",
     "prod",

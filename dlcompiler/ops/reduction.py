@@ -1,0 +1,222 @@
+"""The operator of reductions over any dimensions."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dlcompiler import dtypes, te
+from dlcompiler.errors import TuningError
+from dlcompiler.ops import reductions
+from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.defining import ELEMWISE, tensor
+from dlcompiler.ops.injective import SMALLEST_PARALLEL, schedule_injective
+from dlcompiler.ops.lanes import schedule_reduction
+from dlcompiler.ops.rounding import SMALLEST, Array, Wide, unit
+from dlcompiler.ops.shapes import (
+    FLOATS,
+    INTEGERS,
+    checked_dimension,
+    checked_dtype,
+    shape_of,
+    shape_text,
+)
+from dlcompiler.schedule import Schedule
+from dlcompiler.schedule.auto_inline import inline_injective
+from dlcompiler.space import Config, Knob, Space, Workload
+from dlcompiler.target import Target
+from dlcompiler.te import ComputeOp, Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A reduction that the operator computes."""
+
+    define: Callable[..., Tensor]
+    """On tensors: operand, dimensions, whether to keep them."""
+    reference: Callable[..., Array]
+    """In NumPy."""
+    dtypes: tuple[str, ...] = (*FLOATS, *INTEGERS)
+    is_sum: bool = False
+    """Whether it rounds."""
+    has_identity: bool = True
+    """Whether it is defined of nothing."""
+
+
+FUNCTIONS: dict[str, Function] = {
+    "sum": Function(reductions.sum, np.sum, is_sum=True),
+    "mean": Function(reductions.mean, np.mean, is_sum=True),
+    "prod": Function(reductions.prod, np.prod, is_sum=True),
+    "max": Function(reductions.max, np.max, has_identity=False),
+    "min": Function(reductions.min, np.min, has_identity=False),
+    "argmax": Function(reductions.argmax, np.argmax, has_identity=False),
+    "argmin": Function(reductions.argmin, np.argmin, has_identity=False),
+    "all": Function(reductions.all, np.all, (*FLOATS, *INTEGERS, "bool")),
+    "any": Function(reductions.any, np.any, (*FLOATS, *INTEGERS, "bool")),
+}
+"""Name -> what it is. Sums, products and extremes have the dtype of the operand: integers wrap.
+Of no elements, the largest is the smallest number of the dtype, and a position -1."""
+
+
+def workload(
+    *,
+    function: str,
+    shape: Sequence[int] | str,
+    axes: Sequence[int] | str | int = "all",
+    keepdims: int = 0,
+    dtype: str = "float32",
+) -> Workload:
+    """Return the workload of a reduction.
+
+    Parameters
+    ----------
+    function : str
+        A key of `FUNCTIONS`.
+    shape : tuple of int or str
+        Of the operand.
+    axes : int, sequence of int, or str
+        The dimensions to reduce: ``1``, ``(0, -1)``, ``"0,2"`` or ``"all"``.
+    keepdims : int
+        1 keeps them, with the extent 1.
+    dtype : str
+        Of the operand.
+    """
+    where = "reduction"
+    if function not in FUNCTIONS:
+        raise TuningError(
+            where, "no such function", got=repr(function), expected=", ".join(FUNCTIONS)
+        )
+    text = shape_text(shape, where)
+    ndim = len(shape_of(text))
+    chosen = _axes_of(axes, ndim)
+    if function.startswith("arg") and (not ndim or len(chosen) not in (1, ndim)):
+        raise TuningError(where, f"{function} goes along one dimension, or all", got=str(axes))
+    return Workload.of(
+        where,
+        function=function,
+        shape=text,
+        axes=",".join(map(str, chosen)) or "none",
+        keepdims=int(keepdims),
+        dtype=checked_dtype(dtype, FUNCTIONS[function].dtypes, f"reduction {function}"),
+    )
+
+
+def _axes_of(axes: Sequence[int] | str | int, ndim: int) -> tuple[int, ...]:
+    if axes == "all":
+        return tuple(range(ndim))
+    if isinstance(axes, str):
+        axes = [int(n) for n in axes.split(",") if n not in ("", "none")]
+    given = (axes,) if isinstance(axes, int) else axes
+    return tuple(sorted({checked_dimension(n, ndim, "reduction") for n in given}))
+
+
+def _axis(workload: Workload) -> tuple[int, ...] | int | None:
+    """Return the dimensions as the functions here and NumPy's take them."""
+    ndim = len(shape_of(workload["shape"]))
+    chosen = _axes_of(workload["axes"], ndim)
+    if workload["function"].startswith("arg"):
+        return chosen[0] if len(chosen) == 1 else None
+    return chosen
+
+
+def define(workload: Workload) -> tuple[Tensor, ...]:
+    """Return ``data`` and the result; floats of 16 bits are summed in float32."""
+    kind, dtype = FUNCTIONS[workload["function"]], workload["dtype"]
+    data = te.placeholder(shape_of(workload["shape"]), dtype, "data")
+    axis, keepdims = _axis(workload), bool(workload["keepdims"])
+    if not (kind.is_sum and dtype in ("float16", "bfloat16")):
+        return data, kind.define(data, axis, keepdims)
+    wide = tensor(data.shape, lambda *i: data[i].astype("float32"), "wide", ELEMWISE)
+    total = kind.define(wide, axis, keepdims)
+    return data, tensor(total.shape, lambda *i: total[i].astype(dtype), "narrow", ELEMWISE)
+
+
+def reference(workload: Workload, seed: int) -> Reference:
+    """Return inputs, the result, and its bound: ``n·u`` of the sum of sizes, or 0."""
+    kind, dtype = FUNCTIONS[workload["function"]], workload["dtype"]
+    data = _values(workload, np.random.default_rng(seed))
+    axis, keepdims = _axis(workload), bool(workload["keepdims"])
+    out = define(workload)[-1]
+    gone = math.prod(shape_of(workload["shape"])) // max(math.prod(out.static_shape), 1)
+    if not gone and not kind.has_identity:
+        nothing = -1 if workload["function"].startswith("arg") else _worst(workload)
+        expected = np.full(out.static_shape, nothing, np.float64)
+        return Reference({"data": data}, {out.name: expected}, {out.name: np.zeros_like(expected)})
+    is_float = dtypes.is_float(dtype)
+    more: dict[str, Any] = {"keepdims": keepdims}
+    if kind.is_sum and workload["function"] != "mean":
+        more["dtype"] = np.float64 if is_float else data.dtype
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the mean of nothing
+        exact: Wide = data.astype(np.float64) if is_float else data
+        expected = np.asarray(kind.reference(exact, axis=axis, **more)).astype(np.float64)
+        sizes = np.asarray(kind.reference(np.abs(exact), axis=axis, **more)).astype(np.float64)
+    bound = np.zeros_like(expected)
+    if kind.is_sum and is_float:
+        own = unit("float32" if dtypes.bits(dtype) == 16 else dtype)
+        bound = 2 * (gone + 2) * own * sizes + 2 * unit(dtype) * (sizes + SMALLEST[dtype])
+    elif workload["function"] == "mean":
+        bound = 2 * unit("float64") * sizes
+    return Reference({"data": data}, {out.name: expected}, {out.name: bound})
+
+
+def _worst(workload: Workload) -> float:
+    dtype, largest = workload["dtype"], workload["function"] == "max"
+    if dtypes.is_float(dtype):
+        return -math.inf if largest else math.inf
+    return dtypes.min_value(dtype) if largest else dtypes.max_value(dtype)
+
+
+def _values(workload: Workload, generator: np.random.Generator) -> Array:
+    shape, dtype = shape_of(workload["shape"]), workload["dtype"]
+    kind = dtypes.to_numpy(dtype)
+    if dtypes.is_float(dtype):
+        low, high = (0.9, 1.1) if workload["function"] == "prod" else (-1, 1)
+        return generator.uniform(low, high, shape).astype(kind)
+    return generator.integers(0, 2 if workload["function"] in ("all", "any") else 9, shape).astype(
+        kind
+    )
+
+
+def space(workload: Workload, target: Target) -> Space:
+    """Return the configs of `schedule_reduction`.
+
+    ============  ==============================================================================
+    ``vectors``   vectors of partial results
+    ``strip``     neighbouring results kept in the nearest cache
+    ``parallel``  run on several cores
+    ============  ==============================================================================
+    """
+    knobs = [
+        Knob("vectors", (1, 2, 4, 8)),
+        Knob("strip", (256, 1024, 4096)),
+        Knob("parallel", (False, True) if target.cores > 1 else (False,)),
+    ]
+    return Space(workload, knobs)
+
+
+def default_config(workload: Workload, target: Target) -> Config:
+    """Return what keeps eight vectors of sums, or as many results as the nearest cache holds."""
+    elements = math.prod(shape_of(workload["shape"]))
+    is_parallel = target.cores > 1 and elements >= SMALLEST_PARALLEL
+    return space(workload, target).config(vectors=8, strip=4096, parallel=is_parallel)
+
+
+def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
+    """Schedule a reduction on a CPU; see `schedule_reduction`."""
+    (out,) = outs
+    if not any(isinstance(stage.op, ComputeOp) and stage.op.reduce_axis for stage in s.stages):
+        schedule_injective(s, out, target, is_parallel=cfg["parallel"])
+        return
+    inline_injective(s)
+    parts = target.cores if cfg["parallel"] else 1
+    lanes = target.lanes(out.dtype)
+    schedule_reduction(s, out, lanes, vectors=cfg["vectors"], strip=cfg["strip"], parts=parts)
+
+
+REDUCTION = Operator("reduction", workload, define, reference, space, default_config, schedule)

@@ -1,0 +1,92 @@
+"""ops.reduction: each function × dtype × dimensions × shape against NumPy."""
+
+import os
+
+import numpy as np
+import pytest
+
+from dlcompiler import ops
+from dlcompiler.errors import TuningError
+from dlcompiler.ops.reduction import FUNCTIONS
+from dlcompiler.target import resolve
+from tests.ops.products import check, choices
+
+OPERATOR = ops.operator("reduction")
+CPU = resolve("cpu")
+IS_FULL = bool(os.environ.get("DLCOMPILER_TEST_FULL"))
+PARAMETERS = {
+    "function": tuple(FUNCTIONS),
+    "shape": (
+        *("scalar", "7", "0", "5x67", "67x5", "2x3x5x7", "4x0x3", "3x9x40"),
+        *(("1", "131", "3x7", "3x1x41", "0x3", "2x33x3") if IS_FULL else ()),
+    ),
+    "axes": ("all", "0", "-1", "0,-1", "1", "none", "1,2"),
+    "keepdims": (0, 1),
+    "dtype": FUNCTIONS["all"].dtypes
+    if IS_FULL
+    else ("float16", "bfloat16", "float32", "float64", "int8", "int64", "uint32", "bool"),
+}
+
+
+def _is_taken(choice):
+    ndim = 0 if choice["shape"] == "scalar" else choice["shape"].count("x") + 1
+    axes = {
+        "all": range(ndim), "0": (0,), "-1": (-1,), "0,-1": (0, -1), "1": (1,), "none": (),
+        "1,2": (1, 2),
+    }[choice["axes"]]  # fmt: skip
+    gone = {n % ndim for n in axes if -ndim <= n < ndim}
+    if len(gone) < len(axes) and choice["axes"] != "0,-1":
+        return False
+    if choice["function"].startswith("arg") and (not ndim or len(gone) not in (1, ndim)):
+        return False
+    return bool(ndim or choice["axes"] in ("all", "none")) and (
+        choice["dtype"] in FUNCTIONS[choice["function"]].dtypes
+    )
+
+
+@pytest.mark.parametrize("choice", choices(PARAMETERS, _is_taken), ids=str)
+def test_values(choice):
+    check(OPERATOR, OPERATOR.workload(**choice))
+
+
+@pytest.mark.parametrize("axes", [0, 1, "all"])
+def test_every_config(axes):
+    workload = OPERATOR.workload(function="sum", shape=(41, 67), axes=axes)
+    space = OPERATOR.space(workload, CPU)
+    for index in space.sample(3, seed=1):
+        check(OPERATOR, workload, space.at(index))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("axes", [0, 1])
+def test_nan_and_infinity_do_as_in_numpy(function, axes):
+    workload = OPERATOR.workload(function=function, shape=(40, 40), axes=axes)
+    data = OPERATOR.reference(workload, 1).inputs["data"].copy()
+    data[3, 5] = data[3, 7] = data[4, 7] = np.nan
+    data[8, 9], data[10, 11], data[10, 12] = np.inf, -np.inf, np.inf
+    (got,) = check(OPERATOR, workload, inputs={"data": data}).values()
+    with np.errstate(all="ignore"):
+        wanted = FUNCTIONS[function].reference(data, axis=axes)
+    np.testing.assert_allclose(got.astype("f8"), wanted.astype("f8"), rtol=1e-4, atol=1e-5)
+
+
+def test_integers_wrap():
+    workload = OPERATOR.workload(function="sum", shape=(3, 50), axes=1, dtype="int8")
+    data = np.full((3, 50), 100, np.int8)
+    (got,) = check(OPERATOR, workload, inputs={"data": data}).values()
+    np.testing.assert_array_equal(got, data.sum(axis=1, dtype=np.int8))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"function": "median", "shape": "3"},
+        {"function": "sum", "shape": "3", "axes": 1},
+        {"function": "sum", "shape": "3", "dtype": "bool"},
+        {"function": "argmax", "shape": "3x4x5", "axes": "0,1"},
+    ],
+    ids=str,
+)
+def test_refusals(parameters):
+    with pytest.raises(TuningError):
+        OPERATOR.workload(**parameters)
