@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dlcompiler.bench.intervals import paired_ratio
+from dlcompiler.bench.memory import PLAIN
 from dlcompiler.bench.peers import check_names, missing
 from dlcompiler.bench.problems import NotThere, Problem, problem_of, target_of
 from dlcompiler.bench.results import Contest, PeerResult, Result
@@ -19,10 +20,10 @@ from dlcompiler.ops import Reference
 from dlcompiler.pipeline import emit_source
 from dlcompiler.runtime.timing import Timing
 from dlcompiler.runtime.workers import Worker
+from dlcompiler.schedule import Schedule
+from dlcompiler.te import Tensor
 
 COMMAND = (sys.executable, "-P", "-m", "dlcompiler.bench.worker")
-PLAIN = "plain:"
-"""Prefix of arrays that peers take in place of one that was packed ahead."""
 CONTEST_LIMIT_S = 300.0
 
 
@@ -40,6 +41,22 @@ class Settings:
     """Whether to measure only the row of each work that targets read."""
     limits: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of `dlcompiler.runtime.timing.alternate`."""
+
+
+@dataclass(frozen=True)
+class _Kernels:
+    """Kernels of one problem in the worker."""
+
+    main: int
+    """Handle of the kernel that computes."""
+    packing: int | None
+    """Handle of one that packs the weights before, in each call."""
+    config: str
+    """The choices of the schedule."""
+
+    @property
+    def handles(self) -> dict[str, int | None]:
+        return {"main": self.main, "packing": self.packing}
 
 
 class _ProcessLost(Exception):  # noqa: N818  not an error yet: it is tried again without peers
@@ -104,13 +121,13 @@ class Bench:
         self, work: Work, row: Row, problem: Problem, names: Sequence[str]
     ) -> tuple[Contest, dict[str, str]]:
         threads = self.settings.threads
-        kernel, config = self._kernel(problem, threads)
-        alone = self._kernel(problem, 1)[0] if threads > 1 else None
+        kernels = self._kernels(problem, threads)
+        alone = self._kernels(problem, 1) if threads > 1 else None
         reference = problem.reference()
         arrays, roles = _arrays(problem, reference)
         params = {
-            "handle": kernel.handle,
-            "alone": None if alone is None else alone.handle,
+            "ours": kernels.handles,
+            "alone": None if alone is None else alone.handles,
             "peers": names,
             "job": {
                 "family": work.family,
@@ -128,21 +145,29 @@ class Bench:
         if outcome.kind in ("crashed", "timeout"):
             raise _ProcessLost(outcome.message)
         value = outcome.unwrap(f"measure {work.text}")
-        for loaded in (kernel, alone):
-            if loaded is not None:
-                self._worker.call("unload", {"handle": loaded.handle}, timeout_s=CONTEST_LIMIT_S)
-        return _evaluated(work, value, config), value["absent"]
+        handles = {*kernels.handles.values(), *(alone.handles.values() if alone else ())}
+        for handle in handles - {None}:
+            self._worker.call("unload", {"handle": handle}, timeout_s=CONTEST_LIMIT_S)
+        return _evaluated(work, value, kernels.config), value["absent"]
 
-    def _kernel(self, problem: Problem, threads: int) -> tuple[RemoteKernel, str]:
-        """Return the kernel for some threads, loaded in the worker, and its config as text."""
+    def _kernels(self, problem: Problem, threads: int) -> _Kernels:
+        """Return the kernels for some threads, loaded in the worker."""
         target = target_of(threads)
         config = problem.config(target, is_tuned=self.settings.is_tuned)
-        schedule, args = problem.operator.template(problem.workload, target, config)
-        source, func = emit_source(schedule, args, target, problem.workload.op)
+        template = problem.operator.template(problem.workload, target, config)
+        packing = None
+        if problem.packs and problem.operator.packing is not None:
+            packing = self._loaded("packing", problem.operator.packing(problem.workload, target))
+        return _Kernels(self._loaded(problem.workload.op, template), packing, str(config))
+
+    def _loaded(self, name: str, template: tuple[Schedule, Sequence[Tensor]]) -> int:
+        """Return the handle of a kernel in the worker."""
+        target, threads = target_of(self.settings.threads), self.settings.threads
+        source, func = emit_source(*template, target, name)
         kernel = RemoteKernel.of_source(source, func, target, threads=threads, worker=self._worker)
         if failure := kernel.load():
             failure.unwrap(f"load {kernel.name}")
-        return kernel, str(config)
+        return kernel.handle
 
 
 def _arrays(problem: Problem, reference: Reference) -> tuple[dict[str, Any], dict[str, str]]:

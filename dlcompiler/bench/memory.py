@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 ALIGNMENT = 64
 """A cache line [byte]."""
+PLAIN = "plain:"
+"""Begins the names of arrays that peers take in place of one that was packed ahead."""
 
 
 def aligned(shape: Sequence[int], dtype: Any = np.float32) -> npt.NDArray[Any]:

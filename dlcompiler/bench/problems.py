@@ -30,6 +30,8 @@ class Problem:
     workload: Workload
     roles: Mapping[str, str]
     """Role of an array in the work -> name of the kernel's parameter."""
+    packs: bool = False
+    """Whether weights are packed by a kernel of their own in each call."""
 
     def config(self, target: Target, *, is_tuned: bool) -> Config:
         """Return the config that ships for this workload, or else the analytic one."""
@@ -57,7 +59,10 @@ def problem_of(work: Work, row: Row) -> Problem:
     if name not in ops.REGISTRY:
         raise NotThere(f"there is no operator {name} yet")
     operator = ops.operator(name)
-    return Problem(operator, operator.workload(**parameters), roles)
+    packs = row == "plain" and work.family == "conv2d"
+    if packs and operator.packing is None:
+        raise NotThere(f"{name} has no kernel that packs its weights")
+    return Problem(operator, operator.workload(**parameters), roles, packs)
 
 
 def target_of(threads: int) -> Target:
@@ -92,8 +97,7 @@ def _depthwise(work: Work, row: Row) -> _Problem:
 
 
 def _conv2d(work: Work, row: Row) -> _Problem:
-    if row != "prepacked":
-        raise NotThere("convolutions take packed weights only, so far")
+    del row  # the kernel is the same
     return "conv2d_direct", {**_convolution(work), "o": work["outputs"]}, _same_names(work)
 
 

@@ -16,12 +16,13 @@ import threadpoolctl
 
 from dlcompiler.bench.baselines import baseline_offers
 from dlcompiler.bench.machine import FMALoop
-from dlcompiler.bench.memory import aligned, aligned_copy
+from dlcompiler.bench.memory import PLAIN, aligned, aligned_copy
 from dlcompiler.bench.peers import Absent, Array, Job, Offer, load
 from dlcompiler.bench.placing import caller_apart, wait_until_quiet
 from dlcompiler.errors import MeasurementError
 from dlcompiler.measurement.checked import BOUND, EXPECTED, INPUT
 from dlcompiler.measurement.worker import Kernels
+from dlcompiler.ops.packing import GIVEN
 from dlcompiler.runtime import llvm, threads
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.serve import Handler, Request, serve
@@ -46,7 +47,8 @@ class Contests:
     def contest(self, request: Request) -> dict[str, Any]:
         """Verify a kernel, and time it in alternation with peers and the machine's peak.
 
-        Parameters: ``handle`` of the kernel, ``alone``, that of the same for one thread, or null;
+        Parameters: ``ours``, handles of ``main``, which computes, and ``packing``, which packs the
+        weights in each call, or null; ``alone``, those of the same for one thread, or null;
         ``peers``, names; ``job``, the fields of `Job` without arrays; ``roles``, role -> name of an
         array; ``threads``; ``limits``, of `alternate`. The arrays are named ``input:…``,
         ``expected:…`` and ``bound:…`` as for `CheckedKernels`, and ``plain:…`` where peers take
@@ -61,14 +63,12 @@ class Contests:
         arrays = {name: aligned_copy(array) for name, array in request.arrays.items()}
         count = params["threads"]
         threads.set_num_threads(count)
-        ours = _Entrant.of_kernel(self._kernels.by_handle(params["handle"]), arrays)
+        ours = self._ours(params["ours"], arrays)
         peak = FMALoop(count)
         entrants = {"ours": ours, "peak": _Entrant(peak)}
         worst = ours.verify(arrays)
         if params["alone"] is not None:
-            entrants["ours alone"] = _Entrant.of_kernel(
-                self._kernels.by_handle(params["alone"]), arrays
-            )
+            entrants["ours alone"] = self._ours(params["alone"], arrays)
             worst = max(worst, entrants["ours alone"].verify(arrays))
             entrants["peak alone"] = _Entrant(FMALoop(1))
         with threadpoolctl.threadpool_limits(count):
@@ -87,6 +87,12 @@ class Contests:
             "flops_alone": FMALoop(1).flops,
         }
 
+    def _ours(self, handles: Mapping[str, int | None], arrays: Mapping[str, Array]) -> _Entrant:
+        packing, main = handles["packing"], handles["main"]
+        assert main is not None
+        first = None if packing is None else self._kernels.by_handle(packing)
+        return _Entrant.of_kernels(first, self._kernels.by_handle(main), arrays)
+
 
 @dataclass
 class _Entrant:
@@ -99,15 +105,26 @@ class _Entrant:
     """From the right result, as a fraction of our bound."""
 
     @staticmethod
-    def of_kernel(function: Function, arrays: Mapping[str, Array]) -> _Entrant:
-        outputs = {
-            param.name: aligned(param.static_shape) for param in function.params if param.is_output
-        }
-        own = [
-            outputs[param.name] if param.is_output else arrays[INPUT + param.name]
-            for param in function.params
-        ]
-        return _Entrant(lambda: function(*own), outputs)
+    def of_kernels(
+        packing: Function | None, main: Function, arrays: Mapping[str, Array]
+    ) -> _Entrant:
+        """Return a kernel as an entrant, perhaps after one that packs an input of it."""
+        outputs = {p.name: aligned(p.static_shape) for p in main.params if p.is_output}
+        inputs = {p.name: arrays[INPUT + p.name] for p in main.params if not p.is_output}
+        if packing is None:
+            own = [{**inputs, **outputs}[param.name] for param in main.params]
+            return _Entrant(lambda: main(*own), outputs)
+        given, packed = packing.params
+        source = arrays[PLAIN + given.name.removesuffix(GIVEN)].reshape(given.static_shape)
+        panels = aligned(packed.static_shape)
+        inputs[packed.name] = panels.reshape(inputs[packed.name].shape)
+        own = [{**inputs, **outputs}[param.name] for param in main.params]
+
+        def call() -> None:
+            packing(source, panels)
+            main(*own)
+
+        return _Entrant(call, outputs)
 
     def verify(self, arrays: Mapping[str, Array]) -> float:
         """Run once and compare; return the largest difference as a fraction of the bound."""

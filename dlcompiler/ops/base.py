@@ -56,6 +56,9 @@ class Operator:
     """Applies a config to a fresh schedule of the outputs."""
     prepack: Callable[[Workload, Mapping[str, Array]], Mapping[str, Array]] = _as_given
     """Returns the kernel's inputs from a caller's; what it changes is meant to be kept: weights."""
+    packing: Callable[[Workload, Target], tuple[Schedule, tuple[Tensor, ...]]] | None = None
+    """Returns the same as a kernel: a schedule with its parameters, as of `dlcompiler.ops.packing`;
+    None: there is none, or nothing is packed ahead."""
 
     def template(
         self, workload: Workload, target: Target, cfg: Config

@@ -39,6 +39,14 @@ def test_a_row_has_what_the_document_promises(bench):
     assert row["of_fma_peak"] > 0
 
 
+def test_weights_may_be_packed_within_the_call(bench):
+    rows = {result.row: result for result in bench.measure(parse_work("conv2d:1x5x6x7,19,3,1,1"))}
+    assert {row: (r.verified, r.reason) for row, r in rows.items()} == {
+        "plain": (True, ""),
+        "prepacked": (True, ""),
+    }
+
+
 def test_a_wrong_result_is_no_measurement(bench, monkeypatch):
     right = problem_of(GEMM, "plain")
 

@@ -29,8 +29,11 @@ from dlcompiler.ops.conv2d.direct_schedule import (
 from dlcompiler.ops.conv2d.layouts import Layout, layout_of
 from dlcompiler.ops.conv2d.shapes import Shape, shape_of
 from dlcompiler.ops.epilogues import Epilogue
+from dlcompiler.ops.packing import panels
 from dlcompiler.ops.rounding import Array
+from dlcompiler.schedule import Schedule
 from dlcompiler.space import Workload
+from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
 NAME = "conv2d_direct"
@@ -177,6 +180,12 @@ def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Arr
     return {**arrays, "weight": packed}
 
 
+def packing(workload: Workload, target: Target) -> tuple[Schedule, tuple[Tensor, ...]]:
+    """Return `prepack` as a kernel."""
+    shape = shape_of(workload)
+    return panels(shape.weight, shape.groups, workload["block"], shape.dtype, target)
+
+
 CONV2D_DIRECT = Operator(
-    NAME, workload, define, reference, space, default_config, schedule, prepack
+    NAME, workload, define, reference, space, default_config, schedule, prepack, packing
 )

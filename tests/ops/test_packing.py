@@ -1,0 +1,32 @@
+"""Weights packed by a kernel are those that NumPy packs."""
+
+import numpy as np
+import pytest
+
+from dlcompiler import ops
+from dlcompiler.pipeline import build
+from dlcompiler.target import resolve
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"c": 8, "o": 16, "kernel": 3},
+        {"c": 3, "o": 37, "kernel": 1},
+        {"c": 6, "o": 40, "kernel": 3, "groups": 2},
+        {"c": 2, "o": 3, "kernel": 5},
+    ],
+    ids=str,
+)
+def test_packed_convolution_weights(sizes):
+    operator = ops.operator("conv2d_direct")
+    workload = operator.workload(h=7, w=7, **sizes)
+    assert operator.packing is not None
+    schedule, args = operator.packing(workload, resolve("cpu"))
+    kernel = build(schedule, args, name="packing")
+    reference = operator.reference(workload, 1)
+    weight, expected = reference.plain["weight"], reference.inputs["weight"]
+    given, packed = kernel.params
+    out = np.full(packed.static_shape, np.nan, np.float32)
+    kernel(weight.reshape(given.static_shape), out)
+    np.testing.assert_array_equal(out.reshape(expected.shape), expected)
