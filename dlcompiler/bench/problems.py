@@ -91,6 +91,12 @@ def _elementwise(work: Work, row: Row) -> _Problem:
     return "elementwise", {"function": work.function, "shapes": shapes}, roles
 
 
+def _reduction(work: Work, row: Row) -> _Problem:
+    del row
+    parameters = {"function": work.function, "shape": work.numbers, "axes": 1}
+    return "reduction", parameters, _same_names(work)
+
+
 def _depthwise(work: Work, row: Row) -> _Problem:
     del row  # its weights are read as they are
     return "depthwise_conv2d", _convolution(work), _same_names(work)
@@ -122,4 +128,5 @@ _PROBLEMS: dict[str, Callable[[Work, Row], _Problem]] = {
     "log_softmax": _along_rows,
     "layer_norm": _along_rows,
     "elementwise": _elementwise,
+    "reduction": _reduction,
 }

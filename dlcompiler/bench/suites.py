@@ -114,6 +114,8 @@ _MEMORY = _works(
     [
         *(f"elementwise:{name}:{_LENGTH}" for name in ("copy", "scale", "relu", "add", "multiply")),
         *(f"reduction:{name}:4096x4096" for name in ("sum", "max", "mean")),
+        f"reduction:sum:1x{_LENGTH}",
+        f"reduction:max:1x{_LENGTH}",
     ],
 )
 

@@ -17,6 +17,7 @@ SMALL = (
     "layer_norm:3x11",
     "elementwise:scale:64",
     "elementwise:add:64",
+    "reduction:mean:3x11",
 )
 
 
