@@ -5,6 +5,7 @@
 - `writer`: functions and modules while they are written;
 - `debug`: which line of the loop IR an instruction carries out;
 - `arithmetic`, `conversions`, `calls`: operations on operands;
+- `functions`: exp, log, sin, … as mathematics on vectors;
 - `lanes`, `addresses`, `memory`: loads and stores of one element or of many;
 - `expressions`, `statements`: the two walks over the loop IR;
 - `parallel`: loops that become functions of their own.
