@@ -10,6 +10,7 @@ import dlcompiler as dlc
 from dlcompiler import te
 from dlcompiler.codegen.llvm.functions import MAX_ULPS
 from dlcompiler.ir.functions import FUNCTION_ULPS, FUNCTIONS
+from dlcompiler.pipeline import cross_compile
 from tests import minimax
 from tests.fuzz.accuracy import (
     CHUNK,
@@ -153,6 +154,21 @@ def test_code_of_a_function_has_the_line_of_its_statement():
             lines.add(line)
     (store,) = [n for n, text in enumerate(str(built.func).splitlines(), 1) if "exp" in text]
     assert lines == {store}
+
+
+NEEDS = {"aarch64": set(), "armv7": {"__aeabi_l2d", "truncf"}, "riscv64": set(), "wasm32": set()}
+
+
+@pytest.mark.parametrize("target", NEEDS)
+def test_other_machines_need_no_library(target):
+    X = te.placeholder((64,), name="X")
+    names = [name for name in OF_ONE if name not in ("cos", "exp2", "exp10", "log2", "log10")]
+    functions = [*(getattr(te, name) for name in names), lambda x: te.power(x, x)]
+    outputs = [te.compute((64,), lambda i: f(X[i]), name="Y") for f in functions]  # noqa: B023
+    s = te.create_schedule([Y.op for Y in outputs])
+    for Y in outputs:
+        s[Y].vectorize(s[Y].split(Y.op.axis[0], factor=4)[1])
+    assert set(cross_compile(s, [X, *outputs], target).needs) <= NEEDS[target]
 
 
 def test_stated_errors_are_within_those_of_the_language():
