@@ -108,6 +108,16 @@ class CallError(UserError, ValueError):
     """
 
 
+class OutOfMemory(UserError, MemoryError):  # noqa: N818 - a state of the machine, not a mistake
+    """The system had no memory for a kernel's temporaries; what the outputs hold is undefined.
+
+    Also a ``MemoryError``, which is what NumPy raises where it has none for an array.
+    """
+
+    PROBLEM = "not enough memory for temporaries"
+    """How the problem begins."""
+
+
 class MeasurementError(UserError):
     """A measurement did not produce a number: the worker crashed, hung or answered nonsense."""
 

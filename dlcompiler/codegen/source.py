@@ -19,5 +19,6 @@ class Source:
     lines: tuple[int, ...]
     """For each line of `text`, the line of the printed loop IR that it carries out; 0 for none."""
     messages: tuple[str, ...] = ()
-    """What to say when an assertion fails, by its number from 1. If there are any, the function
-    takes one more pointer: to 8 bytes, 0 before the call, that receive the number of the first."""
+    """What to say when an assertion fails or memory is short, by its number from 1. If there are
+    any, the function takes one more pointer: to 8 bytes, 0 before the call, that receive the number
+    of the first."""

@@ -135,6 +135,7 @@ class CandidateBench:
             "symbol": source.symbol,
             "params": [dataclasses.asdict(param) for param in params],
             "options": self._options,
+            "messages": list(source.messages),
             "threads": self._threads,
             "limits": self._limits,
             "enough_s": enough_s,

@@ -30,8 +30,8 @@ def load_function(request: Request) -> Function:
 
     ``data`` is LLVM IR text. Parameters: ``symbol``; ``params``, a list of the fields of `Param`;
     ``options``, the fields of `dlcompiler.runtime.llvm.Options`; optionally ``name``,
-    ``variables`` and ``checks``, lists of the fields of `Variable` and `Check`, and ``threads``,
-    the number for parallel loops.
+    ``variables`` and ``checks``, lists of the fields of `Variable` and `Check`, ``messages``, and
+    ``threads``, the number for parallel loops.
     """
     given = request.params
     options = llvm.Options(**{**given["options"], "features": tuple(given["options"]["features"])})
@@ -41,7 +41,13 @@ def load_function(request: Request) -> Function:
     variables = [Variable(**fields) for fields in given.get("variables", ())]
     checks = [Check(**fields) for fields in given.get("checks", ())]
     return Function(
-        module, given["symbol"], params, given.get("name"), variables=variables, checks=checks
+        module,
+        given["symbol"],
+        params,
+        given.get("name"),
+        variables=variables,
+        checks=checks,
+        messages=given.get("messages", ()),
     )
 
 

@@ -69,11 +69,6 @@ class RemoteKernel:
         self.params = params
         self.target = target
         self.threads = threads
-        if source.messages:
-            raise MeasurementError(
-                f"run {source.symbol} in a worker", "it was built with assertions",
-                hint="call it here, or build it without instrument=",
-            )  # fmt: skip
         self.worker = worker or shared_worker()
         self._loaded: tuple[int, int] | None = None
         """Process generation and handle."""
@@ -131,6 +126,7 @@ class RemoteKernel:
                 "params": [dataclasses.asdict(param) for param in self.params],
                 "variables": [dataclasses.asdict(variable) for variable in self.variables],
                 "checks": [dataclasses.asdict(check) for check in self.checks],
+                "messages": list(self.source.messages),
                 "options": dataclasses.asdict(Options.for_target(self.target)),
                 "threads": self.threads,
             },

@@ -37,6 +37,9 @@ class CrossModule:
     """The object file, for the linker of that machine."""
     facts: ObjectFacts | None
     """Its format, its machine, and what it needs; None for a format that is not read here."""
+    messages: tuple[str, ...] = ()
+    """What went wrong, by the number from 1 that the status receives; without any, the kernel takes
+    no pointer to a status."""
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -44,7 +47,8 @@ class CrossModule:
 
         Those of the C library have their usual meaning. ``dlc_parallel_for(body, env, begin, end)``
         calls ``body(b, e, env)`` for parts of the range from `begin` to below `end`, on as many
-        threads as it likes; all numbers are ``int64_t``.
+        threads as it likes; all numbers are ``int64_t``. ``dlc_workspace_alloc(bytes)`` returns a
+        pointer to a multiple of 64, or null, and ``dlc_workspace_free(pointer)`` takes it back.
         """
         return self.facts.needs if self.facts else ()
 
@@ -117,4 +121,5 @@ def cross_compile(
         made.assembly,
         made.image,
         made.facts,
+        source.messages,
     )

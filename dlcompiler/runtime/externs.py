@@ -30,12 +30,15 @@ C_FUNCTIONS: frozenset[str] = frozenset(
         # of the runtime's own code only
         *("clock_gettime", "syscall", "pthread_mutex_init", "pthread_mutex_lock"),
         *("pthread_mutex_unlock", "pthread_cond_init", "pthread_cond_wait"),
-        "pthread_cond_broadcast",
+        *("pthread_cond_broadcast", "pthread_key_create", "pthread_getspecific"),
+        *("pthread_setspecific", "posix_memalign", "madvise"),
     )
 )
 
 #: Functions of `dlcompiler.runtime.native`, which is itself compiled when one is first needed.
-OWN_FUNCTIONS: frozenset[str] = frozenset({"dlc_parallel_for"})
+OWN_FUNCTIONS: frozenset[str] = frozenset(
+    {"dlc_parallel_for", "dlc_workspace_alloc", "dlc_workspace_free"}
+)
 
 #: Intrinsics that LLVM lowers on every CPU, without the types at the end of their names.
 INTRINSICS: frozenset[str] = frozenset(
@@ -98,7 +101,7 @@ def resolve(names: Iterable[str]) -> dict[str, int]:
             "link machine code",
             "the code calls functions that nothing defines",
             got=", ".join(unknown),
-            expected="dlc_parallel_for, functions of the C library and intrinsics listed in"
+            expected="functions of the runtime, of the C library, and intrinsics, listed in"
             " dlcompiler.runtime.externs",
         )
     return {name: address for name in outside if (address := _address(name)) is not None}

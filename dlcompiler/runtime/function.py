@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dlcompiler import dtypes
-from dlcompiler.errors import ProgramError
+from dlcompiler.errors import OutOfMemory, ProgramError
 from dlcompiler.runtime import threads
 from dlcompiler.runtime.arguments import (
     Array,
@@ -121,7 +121,7 @@ class Function:
     checks : sequence of Check
         What must hold of them.
     messages : sequence of str
-        What to say when an assertion fails, by its number from 1. If there are any, the code takes
+        What to say when the code fails, by its number from 1. If there are any, the code takes
         the address of that number behind all else.
 
     Notes
@@ -157,7 +157,7 @@ class Function:
         arrays = [param for param in self.params if not param.is_number]
         types = [ctypes.c_void_p] * len(arrays) + [_C_TYPES[v.dtype] for v in self.variables]
         self.messages = tuple(messages)
-        """What its assertions say."""
+        """What it says when it fails."""
         types += [ctypes.c_void_p] if self.messages else []
         self._kernel = ctypes.CFUNCTYPE(None, *types)(module.address(symbol))
         self._uses_threads = PARALLEL_FOR in module.imports
@@ -196,6 +196,8 @@ class Function:
             An argument does not fit; nothing has been written.
         ProgramError
             An assertion failed; what the outputs hold is undefined.
+        OutOfMemory
+            There was no memory for its temporaries; what the outputs hold is undefined.
         """
         if self._symbols is not None:
             self._call_with_symbols(self._symbols, arguments)
@@ -227,7 +229,7 @@ class Function:
             self._kernel(*operands)
 
     def _run_checked(self, operands: list[Any]) -> None:
-        """Run code that has assertions."""
+        """Run code that can fail."""
         status = ctypes.c_int64(0)
         operands = [*operands, ctypes.addressof(status)]
         if self._uses_threads:
@@ -236,6 +238,8 @@ class Function:
             self._kernel(*operands)
         if status.value:
             message = self.messages[status.value - 1]
+            if message.startswith(OutOfMemory.PROBLEM):
+                raise OutOfMemory(f"call {self.name}", message)
             raise ProgramError(f"call {self.name}", message, kind="assertion")
 
     def _call_with_symbols(self, symbols: Symbols, arguments: Sequence[object]) -> None:

@@ -38,29 +38,63 @@ MAGIC = b"#dlcompiler library "
 SHARED_SUFFIXES = (".so", ".dylib", ".dll")
 SYMBOL = "dlc_library"
 """Name of the description in an object."""
-HOOK = "dlc_library_parallel_for"
-"""Where the loader of an object puts what runs parallel loops; else they run serially."""
+HOOKS = {
+    native.PARALLEL_FOR: "dlc_library_parallel_for",
+    native.WORKSPACE[0]: "dlc_library_workspace_alloc",
+    native.WORKSPACE[1]: "dlc_library_workspace_free",
+}
+"""Where the loader of an object puts functions of the runtime; without, it has simple ones."""
 _MARK = b'{"dlcompiler_library":'
 
-_SERIAL = f"""
-@{HOOK} = global ptr null
-define internal void @{native.PARALLEL_FOR}(ptr %body, ptr %env, i64 %begin, i64 %end) {{
-  %hook = load ptr, ptr @{HOOK}
-  %none = icmp eq ptr %hook, null
-  br i1 %none, label %serial, label %parallel
-parallel:
-  call void %hook(ptr %body, ptr %env, i64 %begin, i64 %end)
-  ret void
-serial:
-  %empty = icmp sge i64 %begin, %end
+_SERIAL = """
+  %empty = icmp sge i64 %c, %d
   br i1 %empty, label %done, label %run
 run:
-  call void %body(i64 %begin, i64 %end, ptr %env)
+  call void %a(i64 %c, i64 %d, ptr %b)
   ret void
 done:
-  ret void
+  ret void"""
+_ALLOCATE = """
+  %more = add i64 %a, 127
+  %size = and i64 %more, -64
+  %block = call ptr @aligned_alloc(i64 64, i64 %size)
+  ret ptr %block"""
+_FREE = """
+  call void @free(ptr %a)
+  ret void"""
+
+
+def _define(symbol: str, result: str, types: Sequence[str], alone: str) -> str:
+    """Return a function that calls its hook, or does it `alone` with ``%a``, ``%b`` and so on."""
+    parameters = ", ".join(f"{type_} %{name}" for type_, name in zip(types, "abcd", strict=False))
+    call, give = (
+        ("call void", "ret void")
+        if result == "void"
+        else (f"%given = call {result}", f"ret {result} %given")
+    )
+    return f"""
+@{HOOKS[symbol]} = global ptr null
+define internal {result} @{symbol}({parameters}) {{
+  %hook = load ptr, ptr @{HOOKS[symbol]}
+  %none = icmp eq ptr %hook, null
+  br i1 %none, label %alone, label %given.hook
+given.hook:
+  {call} %hook({parameters})
+  {give}
+alone:{alone}
 }}
 """
+
+
+_STANDALONE = {
+    native.PARALLEL_FOR: _define(
+        native.PARALLEL_FOR, "void", ("ptr", "ptr", "i64", "i64"), _SERIAL
+    ),
+    native.WORKSPACE[0]: "declare ptr @aligned_alloc(i64, i64)\n"
+    + _define(native.WORKSPACE[0], "ptr", ("i64",), _ALLOCATE),
+    native.WORKSPACE[1]: "declare void @free(ptr)\n"
+    + _define(native.WORKSPACE[1], "void", ("ptr",), _FREE),
+}
 
 
 @dataclass(frozen=True)
@@ -125,10 +159,11 @@ def save_object(function: Function, path: Path) -> None:
 def object_image(function: Function) -> bytes:
     """Return a function as an object: its code, and its description for `load_library`."""
     description = _description(function)
-    declaration = rf"^declare[^\n]*@{native.PARALLEL_FOR}\([^\n]*\n"
-    text, count = re.subn(declaration, "", description["text"], flags=re.MULTILINE)
-    if count:
-        text += _SERIAL
+    text: str = description["text"]
+    for symbol, definition in _STANDALONE.items():
+        declaration = rf"^declare[^\n]*@{symbol}\([^\n]*\n"
+        text, count = re.subn(declaration, "", text, flags=re.MULTILINE)
+        text += definition if count else ""
     data = json.dumps(description).encode() + b"\0"
     escaped = "".join(chr(b) if 32 <= b < 127 and b not in (34, 92) else f"\\{b:02X}" for b in data)
     text += f'\n@{SYMBOL} = constant [{len(data)} x i8] c"{escaped}"\n'
@@ -192,12 +227,11 @@ class SharedObject:
         """LLVM IR before LLVM's passes."""
         self.options = _options(description)
         """How it was compiled."""
-        used = native.PARALLEL_FOR in self.text
-        self.imports = frozenset({native.PARALLEL_FOR} if used else ())
+        self.imports = frozenset(symbol for symbol in HOOKS if f"@{symbol}(" in self.text)
         """What it calls outside itself."""
-        if used:
-            hook = ctypes.c_void_p.in_dll(library, HOOK)
-            hook.value = native.address(native.PARALLEL_FOR)
+        for symbol in self.imports:
+            if hasattr(library, HOOKS[symbol]):  # not in what an earlier version wrote
+                ctypes.c_void_p.in_dll(library, HOOKS[symbol]).value = native.address(symbol)
 
     def address(self, symbol: str) -> int:
         """Return the address of a function."""

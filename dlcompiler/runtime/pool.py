@@ -67,8 +67,6 @@ class Pool:
         """Start again without workers, in a forked child: fork copies one thread only."""
         self._lock = threading.Lock()
         self._workers, self._masks, self._asked = [], [], 0
-        if native.is_loaded():
-            _function("dlc_pool_reset")()
 
     def _resize(self, count: int, asked: int) -> None:
         with self._lock:

@@ -11,7 +11,7 @@ import pytest
 from dlcompiler import dtypes
 from dlcompiler.codegen import Source, emit
 from dlcompiler.ir import Buffer, For, Load, PrimFunc, Ramp, Store, Var, index_const, verify_func
-from dlcompiler.runtime import llvm
+from dlcompiler.runtime import llvm, threads
 from dlcompiler.target import resolve
 
 
@@ -23,9 +23,13 @@ class Kernel:
     module: llvm.LoadedModule
 
     def __call__(self, *arrays):
-        signature = ctypes.CFUNCTYPE(None, *([ctypes.c_void_p] * len(arrays)))
-        function = signature(self.module.address(self.source.symbol))
-        function(*(array.ctypes.data for array in arrays))
+        operands = [array.ctypes.data for array in arrays]
+        status = ctypes.c_int64(0)
+        if self.source.messages:
+            operands.append(ctypes.addressof(status))
+        signature = ctypes.CFUNCTYPE(None, *([ctypes.c_void_p] * len(operands)))
+        threads.run(signature(self.module.address(self.source.symbol)), operands)
+        assert not status.value, self.source.messages[status.value - 1]
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ import pytest
 
 from dlcompiler import te
 from dlcompiler.codegen import emit
-from dlcompiler.errors import MeasurementError, ProgramError, ScheduleError
+from dlcompiler.errors import ProgramError, ScheduleError
 from dlcompiler.measurement import RemoteKernel
 from dlcompiler.passes import instrument_bounds
 from dlcompiler.pipeline import build, lower
@@ -135,7 +135,7 @@ def test_memory_of_unknown_size_is_freed_before_the_program_stops():
     """
     func = instrument_bounds(read(textwrap.dedent(text)))
     lines = emit(func, resolve("cpu")).text.splitlines()
-    frees = [n for n, line in enumerate(lines) if "call void @free" in line]
+    frees = [n for n, line in enumerate(lines) if "call void @dlc_workspace_free" in line]
     assert len(frees) > 4
 
 
@@ -168,8 +168,7 @@ def test_build_with_the_instrument():
     kernel(data, result)
     assert (result == data + 1).all()
     assert not build(s, [a, c]).messages
-    with pytest.raises(MeasurementError, match="it was built with assertions"):
-        RemoteKernel.of(kernel)
+    assert RemoteKernel.of(kernel).run({"A": data, "C": result}, timeout_s=30).ok
     with pytest.raises(ScheduleError) as caught:
         lower(s, [a, c], instrument="heat")
     assert str(caught.value) == (

@@ -19,6 +19,12 @@ def are_in(stmt: Stmt) -> bool:
 
 
 def write(w: Function, condition: str, status: str, message: str) -> str:
+    """Append a check with a message of its own, in the way of `write_check`."""
+    w.module.messages.append(message)
+    return write_check(w, condition, status, len(w.module.messages))
+
+
+def write_check(w: Function, condition: str, status: str, number: int) -> str:
     """Append a check; the block for its failure is open then, and must end with a return.
 
     Returns
@@ -26,8 +32,6 @@ def write(w: Function, condition: str, status: str, message: str) -> str:
     str
         The label of the block that goes on where it holds.
     """
-    w.module.messages.append(message)
-    number = len(w.module.messages)
     holds, fails = w.name("holds"), w.name("fails")
     w.branch(condition, holds, fails)
     w.open(fails)

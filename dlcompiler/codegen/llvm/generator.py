@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dlcompiler import dtypes
-from dlcompiler.codegen.llvm import assertions
+from dlcompiler.codegen.llvm import allocations
 from dlcompiler.codegen.llvm.calls import LIBM
 from dlcompiler.codegen.llvm.debug import DebugInfo, statement_lines
 from dlcompiler.codegen.llvm.parallel import buffer_parameter
-from dlcompiler.codegen.llvm.statements import Statements
+from dlcompiler.codegen.llvm.statements import Statements, may_fail
 from dlcompiler.codegen.llvm.types import value_type
 from dlcompiler.codegen.llvm.writer import Function, Module
 from dlcompiler.codegen.source import Source
@@ -38,7 +38,7 @@ def emit(func: PrimFunc, target: Target) -> Source:
     Source
         A module with ``void @name(ptr, …, i64, …)``: the pointers of the arrays, in order, none of
         which may overlap one that is written, then those in ``func.variables``, then the status if
-        there are assertions. Parallel loops
+        there are messages. Parallel loops
         call ``void dlc_parallel_for(ptr body, ptr env, i64 begin, i64 end)``, which the runtime
         provides and which calls ``void body(i64 begin, i64 end, ptr env)`` for parts of the range.
 
@@ -66,7 +66,9 @@ def emit(func: PrimFunc, target: Target) -> Source:
     for variable in func.variables:
         operand = w.parameter(variable.name, value_type(variable.dtype))
         statements.expressions.variables[variable] = operand
-    if assertions.are_in(func.body):
+    if temporaries := allocations.in_workspaces(func.body):
+        module.messages.append(allocations.message(temporaries))
+    if may_fail(func.body, is_outlined=False):
         statements.status = w.parameter("status", "ptr noalias")
     statements.write(func.body)
     module.functions.insert(0, w.finished())

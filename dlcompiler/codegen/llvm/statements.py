@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from dlcompiler import dtypes
-from dlcompiler.codegen.llvm import assertions, memory, parallel
+from dlcompiler.codegen.llvm import allocations, assertions, memory, parallel
 from dlcompiler.codegen.llvm.addresses import span
 from dlcompiler.codegen.llvm.expressions import Expressions
 from dlcompiler.codegen.llvm.types import memory_type, value_type
@@ -28,12 +28,6 @@ from dlcompiler.ir import (
     extent_product,
 )
 
-STACK_BYTES = 16 * 1024
-"""What the buffers of one function may take of the stack; the others are on the heap."""
-
-ALIGNMENT = 64
-"""Of every buffer that the generated code allocates [byte]."""
-
 
 class Statements:
     """Writes the statements of one function.
@@ -54,7 +48,7 @@ class Statements:
         self.is_outlined = is_outlined
         self.expressions = Expressions(w)
         self.status: str | None = None
-        """Where the number of an assertion that fails goes."""
+        """Where the number of what fails goes."""
         self._stack_bytes = 0
         self._blocks: list[str] = []
 
@@ -175,7 +169,7 @@ class Statements:
             types.append(type_)
             operands.append(scope.variables[variable])
 
-        if assertions.are_in(stmt.body):
+        if may_fail(stmt.body, is_outlined=True):
             assert self.status is not None
             inner.status = inner.w.parameter("status", "ptr noalias")
             types.append("ptr")
@@ -215,7 +209,7 @@ class Statements:
         self.w.open(holds)
 
     def leave_if_failed(self) -> None:
-        """Append a return for when an assertion has failed elsewhere."""
+        """Append a return for when something has failed elsewhere."""
         assert self.status is not None
         holds = assertions.write_look(self.w, self.status)
         self._leave()
@@ -224,7 +218,7 @@ class Statements:
     def _leave(self) -> None:
         """End the block with the end of the function, where nothing may stay allocated."""
         for pointer in self._blocks:
-            self.w.effect(self._release(pointer))
+            self.w.effect(self._take(pointer))
         self.w.leave()
 
     # -- buffers ------------------------------------------------------------------------------
@@ -236,17 +230,17 @@ class Statements:
         """
         if buffer in self.expressions.addresses.pointers:
             return
-        w, elements = self.w, max(span(buffer), 1)
-        size = elements * dtypes.bytes_of(buffer.dtype)
+        w, size = self.w, allocations.size_bytes(buffer)
         pointer = f"%{w.name(buffer.name)}"
-        if self._stack_bytes + size <= STACK_BYTES:
+        if self._stack_bytes + size <= allocations.STACK_BYTES:
             self._stack_bytes += size
-            array = f"[{elements} x {memory_type(buffer.dtype)}]"
-            w.prologue(f"{pointer} = alloca {array}, align {ALIGNMENT}")
+            array = f"[{max(span(buffer), 1)} x {memory_type(buffer.dtype)}]"
+            w.prologue(f"{pointer} = alloca {array}, align {allocations.ALIGNMENT}")
         else:
-            rounded = -(-size // ALIGNMENT) * ALIGNMENT
-            w.prologue(f"{pointer} = {self._heap_block(str(rounded))}")
-            w.epilogue(self._release(pointer))
+            assert self.status is not None
+            w.prologue(f"{pointer} = {self._lend(str(size))}")
+            w.prologue_check(pointer, self.status, allocations.NO_MEMORY)
+            w.epilogue(self._take(pointer))
         self.expressions.addresses.pointers[buffer] = pointer
 
     def _allocate_here(self, stmt: Allocate) -> None:
@@ -254,30 +248,45 @@ class Statements:
         w, buffer = self.w, stmt.buffer
         count = extent_product((*buffer.shape[:1], *buffer.strides[:1]))
         elements = self.expressions.value(extent_expr(count))
-        size = w.pure(f"mul nsw i64 {elements}, {dtypes.bytes_of(buffer.dtype)}")
-        padded = w.pure(f"add nsw i64 {size}, {2 * ALIGNMENT - 1}")  # never 0 bytes
-        rounded = w.pure(f"and i64 {padded}, {-ALIGNMENT}")
-        pointer = w.value(self._heap_block(rounded))
+        size = self._within_reason(
+            buffer, w.pure(f"mul nsw i64 {elements}, {dtypes.bytes_of(buffer.dtype)}")
+        )
+        pointer = w.value(self._lend(size))
+        assert self.status is not None
+        given = w.value(f"icmp ne ptr {pointer}, null")
+        enough = assertions.write_check(w, given, self.status, allocations.NO_MEMORY)
+        self._leave()
+        w.open(enough)
         self.expressions.addresses.pointers[buffer] = pointer
         self._blocks.append(pointer)
         self.write(stmt.body)
         self._blocks.pop()
         self._start(stmt)
-        w.effect(self._release(pointer))
+        w.effect(self._take(pointer))
 
-    def _heap_block(self, size: str) -> str:
-        """Return the call that allocates `size` bytes."""
-        type_ = self.w.module.size_type
-        if type_ != "i64" and not size.isdigit():
-            size = self.w.pure(f"trunc i64 {size} to {type_}")
-        declared = f"{type_}, {type_}"
-        allocate = self.w.module.declare("aligned_alloc", "noalias ptr", declared, "nounwind")
-        return f"call align {ALIGNMENT} ptr {allocate}({type_} {ALIGNMENT}, {type_} {size})"
+    def _within_reason(self, buffer: Buffer, size: str) -> str:
+        """Return a size, or one that nobody has where the product of the extents overflows."""
+        w, product = self.w, "1.0"
+        for extent in buffer.shape:
+            factor = self.expressions.value(extent_expr(extent))
+            product = w.pure(f"fmul double {product}, {w.pure(f'sitofp i64 {factor} to double')}")
+        absurd = w.pure(f"fcmp ogt double {product}, {allocations.ABSURD_ELEMENTS}")
+        return w.pure(f"select i1 {absurd}, i64 -1, i64 {size}")
 
-    def _release(self, pointer: str) -> str:
-        """Return the call that frees a block."""
-        free = self.w.module.declare("free", "void", "ptr", "nounwind")
-        return f"call void {free}(ptr {pointer})"
+    def _lend(self, size: str) -> str:
+        """Return the call that gives a workspace of `size` bytes, or null."""
+        lend, _ = allocations.declare(self.w.module)
+        return f"call align {allocations.ALIGNMENT} ptr {lend}(i64 {size})"
+
+    def _take(self, pointer: str) -> str:
+        """Return the call that takes a workspace back."""
+        _, take = allocations.declare(self.w.module)
+        return f"call void {take}(ptr {pointer})"
+
+
+def may_fail(body: Stmt, *, is_outlined: bool) -> bool:
+    """Tell whether the body of a function needs a status: for assertions, or for want of memory."""
+    return assertions.are_in(body) or bool(allocations.in_workspaces(body, is_outlined=is_outlined))
 
 
 def _is_plain_store(stmt: Stmt) -> bool:

@@ -12,9 +12,6 @@ from dataclasses import dataclass, field
 from dlcompiler.codegen.llvm.debug import DebugInfo
 from dlcompiler.codegen.llvm.types import identifier
 
-_NARROW = ("arm", "i686", "riscv32", "thumb", "wasm32")
-"""How the triples of machines with addresses of 32 bits begin; Arm's of 64 is ``aarch64``."""
-
 
 class Function:
     """One function while it is written: a list of lines, in the order of the text.
@@ -42,6 +39,8 @@ class Function:
         self._parameters: list[str] = []
         self._prologue: list[tuple[str, int]] = []
         self._epilogue: list[tuple[str, int]] = []
+        self._wanted: list[str] = []
+        self._refusal = ""
         self._names: dict[str, int] = {"entry": 1}
         self._count = 0
         self._leave = ""
@@ -104,6 +103,11 @@ class Function:
     def prologue(self, instruction: str) -> None:
         """Add an instruction to the start of the function, where it runs once a call."""
         self._prologue.append((f"  {instruction}{self._suffix}", self._line))
+
+    def prologue_check(self, pointer: str, status: str, number: int) -> None:
+        """Leave before the body where a pointer of the prologue is null, with that status."""
+        self._wanted.append(pointer)
+        self._refusal = f"cmpxchg ptr {status}, i64 0, i64 {number} monotonic monotonic"
 
     def zero(self) -> str:
         """Return the address of a 0 of any type: what a load reads that may not touch memory."""
@@ -173,6 +177,7 @@ class Function:
 
         `result` is the type and the operand of what it returns.
         """
+        opening = self._opening()
         if self._leave:
             self.jump(self._leave)
             self.open(self._leave)
@@ -182,14 +187,34 @@ class Function:
             head += f" !dbg !{self._scope}"
         return [
             (f"{head} {{", self._first_line),
-            ("entry:", self._first_line),
-            *self._prologue,
+            *opening,
             *self.lines,
             *self._epilogue,
             (f"  ret {' '.join(result).rstrip()}{self._location(0)}", 0),
             ("}", 0),
             ("", 0),
         ]
+
+    def _opening(self) -> list[tuple[str, int]]:
+        """Return the lines before those of the body."""
+        if not self._wanted:
+            return [("entry:", self._first_line), *self._prologue]
+        line = self._line
+        self.at(self._first_line)
+        self._leave = self._leave or self.name("leave")
+        failed, known = self.name("no_memory"), "false"
+        for pointer in self._wanted:
+            missing, either = self.name("missing"), self.name("missing")
+            self.prologue(f"%{missing} = icmp eq ptr {pointer}, null")
+            self.prologue(f"%{either} = or i1 {known}, %{missing}")
+            known = f"%{either}"
+        self.prologue(f"br i1 {known}, label %{failed}, label %entry")
+        lines = [(f"{self.name('prologue')}:", self._first_line), *self._prologue]
+        self._prologue = []
+        self.prologue(f"%{self.name('status')} = {self._refusal}")
+        self.prologue(f"br label %{self._leave}")
+        self.at(line)
+        return [*lines, (f"{failed}:", self._first_line), *self._prologue, ("entry:", 0)]
 
 
 @dataclass
@@ -212,14 +237,9 @@ class Module:
     declarations: dict[str, str] = field(default_factory=dict)
     functions: list[list[tuple[str, int]]] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
-    """Of assertions, in the order of their numbers from 1."""
+    """Of what can fail, in the order of their numbers from 1."""
     constants: dict[str, str] = field(default_factory=dict)
     defined: dict[str, Defined] = field(default_factory=dict)
-
-    @property
-    def size_type(self) -> str:
-        """The type of a size in C on the machine that the module is for."""
-        return "i32" if self.triple.startswith(_NARROW) else "i64"
 
     def declare(self, symbol: str, result: str, arguments: str, attributes: str = "") -> str:
         """Declare a function, once, and return it as an operand."""

@@ -1,7 +1,8 @@
 """Machine code of the runtime itself: LLVM IR in this folder, compiled once, never unloaded.
 
 - ``pool.ll``: ``dlc_parallel_for`` and the life of a worker; ``futex.ll`` or ``condition.ll``: how
-  they wait.
+  they wait;
+- ``workspaces.ll``: ``dlc_workspace_alloc`` and ``dlc_workspace_free``, memory for temporaries.
 
 Each file says what holds in it. A name in ``${…}`` is a constant from `constants`.
 """
@@ -10,12 +11,14 @@ from __future__ import annotations
 
 import ctypes
 import importlib.resources
+import os
 import platform
 import string
 import sys
 import threading
 from collections.abc import Mapping
 
+from dlcompiler.errors import DeviceUnavailable
 from dlcompiler.runtime.llvm import LoadedModule, Options, compile_ir
 from dlcompiler.target import resolve
 
@@ -23,10 +26,16 @@ from dlcompiler.target import resolve
 #: end)`` runs ``void body(i64 begin, i64 end, ptr env)`` for chunks of the range.
 PARALLEL_FOR = "dlc_parallel_for"
 
+#: Names by which kernels get memory, ``ptr dlc_workspace_alloc(i64 bytes)``, null where there is
+#: none, and give it back: ``void dlc_workspace_free(ptr)``.
+WORKSPACE = ("dlc_workspace_alloc", "dlc_workspace_free")
+
 MAX_THREADS = 1024
 """Threads that share a loop, the caller among them, at most."""
 CHUNKS = 8
 """A thread takes its share in about so many chunks; what others may help with is one less."""
+
+_LEAST_LIMIT_BYTES = 256 << 20
 
 _OPEN, _WAITING = 1 << 31, 1 << 30
 
@@ -36,6 +45,11 @@ _PAUSE = {
     "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
     "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
 }
+
+_LARGE_PAGES = (
+    "declare i32 @madvise(ptr, i64, i32)",
+    "%advised = call i32 @madvise(ptr %block, i64 %bytes, i32 14)",  # MADV_HUGEPAGE
+)
 
 _lock = threading.Lock()
 _loaded: list[LoadedModule] = []
@@ -48,7 +62,7 @@ def has_futex() -> bool:
 
 def text(*, futex: bool) -> str:
     """Return the whole module."""
-    files = ("pool.ll", "futex.ll" if futex else "condition.ll")
+    files = ("pool.ll", "futex.ll" if futex else "condition.ll", "workspaces.ll")
     folder = importlib.resources.files(__name__)
     parts = [folder.joinpath(name).read_text("utf-8") for name in files]
     return string.Template("\n".join(parts)).substitute(constants())
@@ -57,6 +71,7 @@ def text(*, futex: bool) -> str:
 def constants() -> Mapping[str, object]:
     """Return what the files name: numbers that depend on the system, and some that are shared."""
     declaration, pause = _PAUSE.get(platform.machine(), ("", ""))
+    large_pages = _LARGE_PAGES if sys.platform == "linux" else ("", "")
     return {
         "max_threads": MAX_THREADS,
         "chunks": CHUNKS,
@@ -70,6 +85,10 @@ def constants() -> Mapping[str, object]:
         "futex": _FUTEX.get(platform.machine(), -1),
         "pause_declaration": declaration,
         "pause": pause,
+        "key_type": "i64" if sys.platform == "darwin" else "i32",  # of POSIX threads
+        "large_pages_declaration": large_pages[0],
+        "large_pages": large_pages[1],
+        "largest_block": 1 << 46,
     }
 
 
@@ -78,18 +97,42 @@ def address(symbol: str) -> int:
     with _lock:
         if not _loaded:
             options = Options.for_target(resolve("cpu"))
-            module = compile_ir(text(futex=has_futex()), options)
-            ctypes.CFUNCTYPE(None)(module.address("dlc_pool_reset"))()
-            _loaded.append(module)
+            _start(compile_ir(text(futex=has_futex()), options))
     return _loaded[0].address(symbol)
 
 
-def is_loaded() -> bool:
-    """Tell whether any of it has been asked for."""
-    return bool(_loaded)
+def _start(module: LoadedModule) -> None:
+    ctypes.CFUNCTYPE(None)(module.address("dlc_pool_reset"))()
+    if ctypes.CFUNCTYPE(ctypes.c_int)(module.address("dlc_workspace_start"))():
+        raise DeviceUnavailable("start the runtime", "the system has no key for threads left")
+    set_limit = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
+    set_limit(module.address("dlc_workspace_limit"))(idle_limit_bytes())
+    _loaded.append(module)
+
+
+def idle_limit_bytes() -> int:
+    """Return how much memory idle workspaces of all threads may keep: a sixteenth of it [byte]."""
+    try:
+        physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):
+        physical = 0
+    return max(physical // 16, _LEAST_LIMIT_BYTES)
+
+
+def _after_fork() -> None:
+    """Forget, in a forked child, the threads that it does not have."""
+    global _lock
+    _lock = threading.Lock()
+    for module in _loaded:
+        for name in ("dlc_pool_reset", "dlc_workspace_reset"):
+            ctypes.CFUNCTYPE(None)(module.address(name))()
 
 
 def _signed(bits: int) -> int:
     """Return 32 bits as the number that LLVM prints."""
     bits &= 0xFFFFFFFF
     return bits - (1 << 32) if bits >> 31 else bits
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -79,8 +79,8 @@ def test_an_allocation_in_a_loop(build, size):
     kernel = build(_running_sums(Buffer("scratch", (size,), "int64", scope="local")))
     on_stack = size * 8 <= 16 * 1024
     assert ("alloca" in kernel.source.text) == on_stack
-    assert ("@aligned_alloc" in kernel.source.text) == (not on_stack)
-    assert kernel.source.text.count("call void @free") == (0 if on_stack else 1)
+    assert ("call align 64 ptr @dlc_workspace_alloc" in kernel.source.text) == (not on_stack)
+    assert kernel.source.text.count("call void @dlc_workspace_free") == (0 if on_stack else 1)
     result = np.zeros(5, "int64")
     for _ in range(3):
         kernel(result)
@@ -95,8 +95,8 @@ def test_the_stack_takes_16_kib_in_all(target):
         body = Allocate(buffer, body)
     text = emit(PrimFunc("f", (y,), (y,), body), target).text
     assert text.count("alloca [1024 x float], align 64") == 4
-    assert text.count("@aligned_alloc(i64 64, i64 4096)") == 2
-    assert text.count("call void @free") == 2
+    assert text.count("@dlc_workspace_alloc(i64 4096)") == 2
+    assert text.count("call void @dlc_workspace_free") == 2
 
 
 def test_buffers_without_elements_are_allocated(build):
