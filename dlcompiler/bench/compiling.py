@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from dlcompiler.bench.programs import Program
-from dlcompiler.ops.matmul import MATMUL
+from dlcompiler.ops.gemm import MATMUL
 from dlcompiler.pipeline import build
 from dlcompiler.runtime import object_cache
 from dlcompiler.schedule import create_schedule

@@ -73,10 +73,14 @@ def target_of(threads: int) -> Target:
 _Problem = tuple[str, dict[str, Any], dict[str, str]]
 
 
-def _gemm(work: Work, row: Row) -> _Problem:
-    if work.epilogue or row != "plain":
-        raise NotThere("the operator matmul has neither epilogues nor packed weights yet")
-    return "matmul", work.sizes, {"data": "A", "weight": "B"}
+def _product(work: Work, row: Row) -> _Problem:
+    parameters: dict[str, Any] = {**work.sizes, "epilogue": "+".join(work.epilogue)}
+    if row == "prepacked":
+        parameters["packed"] = 2 * resolve("cpu").lanes("float32")
+    name = "matmul" if work.family == "gemm" else work.family
+    second = "other" if work.family == "batch_matmul" else "weight"
+    operands = {role: role for role in work.shapes if role not in ("data", second, "out")}
+    return name, parameters, {"data": "A", second: "B", **operands}
 
 
 def _along_rows(work: Work, row: Row) -> _Problem:
@@ -121,7 +125,9 @@ def _same_names(work: Work) -> dict[str, str]:
 
 
 _PROBLEMS: dict[str, Callable[[Work, Row], _Problem]] = {
-    "gemm": _gemm,
+    "gemm": _product,
+    "dense": _product,
+    "batch_matmul": _product,
     "conv2d": _conv2d,
     "depthwise": _depthwise,
     "softmax": _along_rows,

@@ -11,14 +11,26 @@ import importlib
 
 from dlcompiler.errors import TuningError
 from dlcompiler.ops.base import Operator, Reference
-from dlcompiler.ops.matmul import matmul
+from dlcompiler.ops.gemm import batch_matmul, dense, matmul
 from dlcompiler.ops.tuned import config_for
 
-__all__ = ["REGISTRY", "Operator", "Reference", "config_for", "matmul", "names", "operator"]
+__all__ = [
+    "REGISTRY",
+    "Operator",
+    "Reference",
+    "batch_matmul",
+    "config_for",
+    "dense",
+    "matmul",
+    "names",
+    "operator",
+]
 
 #: Name of an operator -> where its `Operator` is found.
 REGISTRY: dict[str, str] = {
-    "matmul": "dlcompiler.ops.matmul:MATMUL",
+    "matmul": "dlcompiler.ops.gemm:MATMUL",
+    "dense": "dlcompiler.ops.gemm:DENSE",
+    "batch_matmul": "dlcompiler.ops.gemm:BATCH_MATMUL",
     "depthwise_conv2d": "dlcompiler.ops.depthwise:DEPTHWISE",
     "conv2d_direct": "dlcompiler.ops.conv2d.direct:CONV2D_DIRECT",
     "softmax": "dlcompiler.ops.softmax:SOFTMAX",

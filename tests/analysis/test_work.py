@@ -2,7 +2,7 @@
 
 from dlcompiler import te
 from dlcompiler.analysis import work_of
-from dlcompiler.ops import matmul
+from dlcompiler.ops.gemm import MATMUL
 
 
 def doubled(shape, name="P"):
@@ -27,7 +27,7 @@ def test_what_no_output_needs_does_not_count():
 
 
 def test_the_padding_of_an_operator_is_not_work():
-    *_, C = matmul(5, 7, 3)
+    *_, C = MATMUL.define(MATMUL.workload(m=5, n=7, k=3))
     assert work_of([C]).flops == 2 * 5 * 7 * 3
 
 
@@ -48,5 +48,5 @@ def test_empty_tensors_need_nothing():
     P = doubled((0, 5))
     C = te.compute((0, 5), lambda i, j: P[i, j] + 1.0, name="C")
     assert work_of([C]).flops == 0
-    *_, D = matmul(3, 4, 0)
+    *_, D = MATMUL.define(MATMUL.workload(m=3, n=4, k=0))
     assert work_of([D]).flops == 0

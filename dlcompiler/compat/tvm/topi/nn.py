@@ -12,6 +12,7 @@ from dlcompiler.errors import ExpressionError
 from dlcompiler.ir.stmt import extent_product
 from dlcompiler.ops.defining import BROADCAST, dimensions, over, tensor
 from dlcompiler.ops.elementwise import elementwise
+from dlcompiler.ops.gemm import batch_matmul, dense
 from dlcompiler.ops.softmax import log_softmax, softmax
 from dlcompiler.ops.transforms import pad, reshape
 
@@ -131,36 +132,6 @@ def depthwise_conv2d_nchw(
         ),
         name="DepthwiseConv2d",
         tag="depthwise_conv2d_nchw",
-    )
-
-
-def dense(
-    data: te.Tensor, weight: te.Tensor, bias: te.Tensor | None = None, out_dtype: str | None = None
-) -> te.Tensor:
-    """Multiply rows (n, k) by weights (m, k), and add a bias (m,)."""
-    (n, inner), (m, _) = data.shape, weight.shape
-    k = over(inner, name="k")
-    product = tensor(
-        (n, m),
-        lambda i, j: te.sum(_as(data[i, k], out_dtype) * _as(weight[j, k], out_dtype), axis=k),
-        name="T_dense",
-        tag="dense",
-    )
-    if bias is None:
-        return product
-    total = lambda i, j: product[i, j] + _as(bias[j], out_dtype)  # noqa: E731 - names the axes
-    return tensor((n, m), total, name="T_add", tag=BROADCAST)
-
-
-def batch_matmul(x: te.Tensor, y: te.Tensor) -> te.Tensor:
-    """Multiply stacks of matrices: (b, n, k) by (b, m, k), transposed."""
-    (b, n, inner), m = x.shape, y.shape[1]
-    k = over(inner, name="k")
-    return tensor(
-        (b, n, m),
-        lambda bb, i, j: te.sum(x[bb, i, k] * y[bb, j, k], axis=k),
-        name="T_batch_matmul",
-        tag="batch_matmul",
     )
 
 

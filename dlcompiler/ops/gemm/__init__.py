@@ -1,0 +1,24 @@
+"""Products of matrices: matmul, dense and batch_matmul."""
+
+from dlcompiler.ops.base import Operator
+from dlcompiler.ops.gemm.default import default_config
+from dlcompiler.ops.gemm.definition import batch_matmul, define, dense, matmul
+from dlcompiler.ops.gemm.product import (
+    batch_matmul_workload,
+    dense_workload,
+    matmul_workload,
+)
+from dlcompiler.ops.gemm.reference import prepack, reference
+from dlcompiler.ops.gemm.schedule import schedule
+from dlcompiler.ops.gemm.space import space
+
+__all__ = ["batch_matmul", "dense", "matmul"]
+
+MATMUL, DENSE, BATCH_MATMUL = (
+    Operator(name, workload, define, reference, space, default_config, schedule, prepack)
+    for name, workload in (
+        ("matmul", matmul_workload),
+        ("dense", dense_workload),
+        ("batch_matmul", batch_matmul_workload),
+    )
+)

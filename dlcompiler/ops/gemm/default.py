@@ -1,0 +1,202 @@
+"""Configs of products that a simple model of the processor prefers, without any measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dlcompiler import dtypes
+from dlcompiler.ops.gemm.product import Product
+from dlcompiler.ops.gemm.space import space
+from dlcompiler.space import Config, Space, Workload
+from dlcompiler.target import Target
+
+FMA_LATENCY_CYCLES = 4
+"""**Source:** A. Fog, instruction tables (Zen 3; Intel's since Skylake have the same)."""
+FROM_L2 = 3
+"""How many loads of a number of A, in the nearest cache, a vector of B from L2 counts as."""
+FEW_ROWS = 8
+"""Rows of C up to which copying B costs more than it brings."""
+_SMALLEST_PARALLEL_FLOPS = 5e6
+_TYPICAL_L2_BYTES = 512 * 1024
+_BLOCK_TILES = 16
+"""Tiles in a block of A that is copied: 96 rows of 1000 numbers fill most of an L2 cache."""
+_ROW_SUMS = 4
+"""Rows of C that share the rows of B that are read: their factors stay in registers."""
+
+
+def default_config(workload: Workload, target: Target) -> Config:
+    """Return the config that a simple model of the processor prefers.
+
+    Notes
+    -----
+    Few rows or few columns of C leave nothing to gain from copies: the rows of B, or the vectors
+    along k, are read once. Else the tile is chosen by a port model: a step of the reduction takes
+    a tile of ``r`` rows and ``v`` vectors ``max(r·v, r + v) / 2`` cycles (two multiply-adds and two
+    loads in a cycle), and no less than the latency of an FMA; ``r·v + v + 1`` vectors must fit the
+    registers. Of the tiles that need at most 3 % more cycles for the whole result than the best,
+    the one with the fewest loads for each multiply-add is taken, those of B counted `FROM_L2`
+    times. Panels of B are as wide as half
+    of the L2 cache allows, up to two tiles, four if there are few rows to use them.
+    **Source:** K. Goto, R. A. van de Geijn, "Anatomy of high-performance matrix multiplication",
+    ACM TOMS 34(3), 2008, section 4.
+    """
+    product = Product.of(workload)
+    choices = space(workload, target)
+    lanes = target.lanes(product.sums_dtype)
+    if _form_is_allowed(product, "rows") and product.m <= FEW_ROWS:
+        values = _rows(product, target)
+    elif _form_is_allowed(product, "dots") and _has_few(product, lanes):
+        values = _dots(product, target)
+    else:
+        values = _tiles(product, target, choices)
+    return choices.config(**{"pack": False, "pack_a": False, "block": 0, "parallel": "", **values})
+
+
+def _form_is_allowed(product: Product, form: str) -> bool:
+    if product.packed:
+        return False
+    return product.layout[1] == "N" if form == "rows" else product.layout[0] == "N"
+
+
+def _has_few(product: Product, lanes: int) -> bool:
+    """Tell whether C has too few columns, or too few rows for B to be transposed."""
+    return 2 * product.n < 3 * lanes or (product.layout[1] == "T" and product.m <= FEW_ROWS)
+
+
+def _is_parallel(product: Product, target: Target) -> bool:
+    flops = 2.0 * product.m * product.n * product.k
+    for extent in product.batch:
+        flops *= extent
+    return target.cores > 1 and flops >= _SMALLEST_PARALLEL_FLOPS
+
+
+def _rows(product: Product, target: Target) -> dict[str, Any]:
+    lanes = target.lanes(product.sums_dtype)
+    columns = 2 * lanes if product.n >= 2 * lanes else lanes
+    rows = _largest((1, 2, _ROW_SUMS), product.m)
+    steps = 4 if rows < _ROW_SUMS else 2
+    values = {"form": "rows", "tile_m": rows, "tile_n": columns, "unroll_k": steps, "panel": 0}
+    if not _is_parallel(product, target):
+        return values
+    tiles = -(-product.n // columns)
+    panel = _balanced((32, 8, 4, 2, 1), tiles, target.cores)
+    return {**values, "panel": panel, "parallel": "panels"}
+
+
+def _dots(product: Product, target: Target) -> dict[str, Any]:
+    lies_along_k = product.layout[1] == "T" or product.n == 1
+    rows = _largest((1, 2, 4), product.m)
+    columns = _largest((1, 2, 4), product.n) if rows < 4 else _largest((1, 2), product.n)
+    values = {
+        "form": "dots", "tile_m": rows, "tile_n": columns, "unroll_k": 1, "panel": 0,
+        "pack": not lies_along_k,
+    }  # fmt: skip
+    if not _is_parallel(product, target):
+        return values
+    tiles = -(-product.n // columns)
+    if tiles < 2 * target.cores:
+        return {**values, "parallel": "blocks"}
+    return {**values, "panel": _balanced((8, 4, 2, 1), tiles, target.cores),
+            "parallel": "panels"}  # fmt: skip
+
+
+# -- register tiles -------------------------------------------------------------------------------
+
+
+def _tiles(product: Product, target: Target, choices: Space) -> dict[str, Any]:
+    values = {knob.name: knob.values for knob in choices.knobs}
+    lanes = target.lanes(product.sums_dtype)
+    widths = [int(width) for width in values["tile_n"] if int(width) % lanes == 0]
+    rows, columns = best_tile(
+        product.m,
+        product.n,
+        lanes,
+        target.vector_registers,
+        [int(r) for r in values["tile_m"]],
+        widths,
+    )
+    chosen: dict[str, Any] = {
+        "form": "tiles", "tile_m": rows, "tile_n": columns, "unroll_k": 1,
+        "pack": product.packed == 0, "pack_a": False,
+        "panel": _panel(product, target, rows, columns),
+    }  # fmt: skip
+    row_tiles = -(-product.m // rows)
+    if product.layout[0] == "T" or product.sums_dtype != product.dtype:
+        fitting = [int(tiles) for tiles in values["block"] if 0 < int(tiles) <= _BLOCK_TILES]
+        chosen |= {"pack_a": True, "panel": 0, "block": max(fitting, default=0)}
+    if _is_parallel(product, target):
+        chosen |= _shared(product, target, chosen, values, row_tiles)
+    return chosen
+
+
+def best_tile(
+    m: int, n: int, lanes: int, registers: int, heights: Sequence[int], widths: Sequence[int]
+) -> tuple[int, int]:
+    """Return rows and columns of the register tile; see `default_config`."""
+
+    def step(rows: int, vectors: int) -> float:
+        if rows == 0:
+            return 0.0
+        return max(rows * vectors / 2, (rows + vectors) / 2, float(FMA_LATENCY_CYCLES))
+
+    def cycles(rows: int, vectors: int) -> float:
+        whole, rest = divmod(m, rows)
+        below = whole * step(rows, vectors) + step(rest, vectors)
+        return below * -(-n // (vectors * lanes))
+
+    shapes = [(rows, width // lanes) for rows in heights for width in widths]
+    fitting = [(r, v) for r, v in shapes if r * v + v + 1 <= registers] or [min(shapes)]
+    least = min(cycles(r, v) for r, v in fitting)
+    good = [(r, v) for r, v in fitting if cycles(r, v) <= 1.03 * least]
+    rows, vectors = min(good, key=lambda tile: (tile[0] + FROM_L2 * tile[1]) / (tile[0] * tile[1]))
+    return rows, vectors * lanes
+
+
+def _panel(product: Product, target: Target, rows: int, columns: int) -> int:
+    l2 = next((level.bytes for level in target.caches if level.name == "L2"), _TYPICAL_L2_BYTES)
+    tile_bytes = max(product.k, 1) * columns * dtypes.bytes_of(product.sums_dtype)
+    most = 2 if product.m > FEW_ROWS * rows else 4
+    wanted = [panel for panel in (1, 2, 4) if panel == 1 or panel * tile_bytes <= l2 // 2]
+    return _largest([panel for panel in wanted if panel <= most], -(-product.n // columns))
+
+
+def _shared(
+    product: Product,
+    target: Target,
+    chosen: Mapping[str, Any],
+    values: Mapping[str, Sequence[Any]],
+    row_tiles: int,
+) -> dict[str, Any]:
+    """Return what several cores share: panels of B where they can be shared out evenly."""
+    stack = product.batch[0] if product.batch else 1
+    column_tiles = -(-product.n // chosen["tile_n"])
+    if not chosen["pack_a"]:
+        for panel in (chosen["panel"], 2, 1):
+            if (
+                panel <= chosen["panel"]
+                and _evenness(stack * -(-column_tiles // panel), target.cores) >= 0.9
+            ):
+                return {"panel": panel, "parallel": "panels"}
+    elif _evenness(stack, target.cores) >= 0.9:
+        return {"parallel": "panels"}
+    blocks = [int(tiles) for tiles in values["block"] if 0 < int(tiles) <= _BLOCK_TILES]
+    if not blocks:
+        return {"panel": 1, "parallel": "panels"} if not chosen["pack_a"] else {}
+    block = _balanced(sorted(blocks, reverse=True), row_tiles, target.cores)
+    return {"panel": 0, "block": block, "parallel": "blocks"}
+
+
+def _balanced(sizes: Sequence[int], tiles: int, cores: int) -> int:
+    """Return the size of pieces that share tiles out best; of equals the first."""
+    return max(sizes, key=lambda size: min(_evenness(-(-tiles // size), cores), 0.95))
+
+
+def _evenness(pieces: int, cores: int) -> float:
+    """Return the part of the cores' time that is used when each takes as many pieces."""
+    return pieces / (-(-pieces // cores) * cores) if pieces else 0.0
+
+
+def _largest(choices: Sequence[int], limit: int) -> int:
+    """Return the largest choice up to a limit, or the smallest."""
+    return max((choice for choice in choices if choice <= limit), default=min(choices))

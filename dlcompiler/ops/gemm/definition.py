@@ -1,0 +1,219 @@
+"""Products of matrices as tensor expressions: plain ones, and the stages that a schedule wants.
+
+``matmul``, ``dense`` and ``batch_matmul`` define a product of tensors by one reduction. A kernel is
+built from more stages (`define`), each of which a schedule may compute or inline:
+
+==========  ====================================================================================
+``.left``   A, not transposed, in the sums' dtype; reaches beyond the matrix by repeating its
+            last row
+``.right``  B, not transposed, in the sums' dtype; beyond the matrix it is 0
+``.sums``   the product of both
+``C``       the epilogue of the sums that are in the matrix
+==========  ====================================================================================
+
+So a tile at an edge is computed as any other, and only the copy into C is guarded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dlcompiler import te
+from dlcompiler.errors import ExpressionError
+from dlcompiler.ir import Axis, TensorLoad, free_vars, walk
+from dlcompiler.ops.defining import BROADCAST, over, tensor
+from dlcompiler.ops.gemm.product import Product
+from dlcompiler.space import Workload
+from dlcompiler.te import Tensor
+
+EXTRA_ROWS = 7
+"""Of the highest tile: eight rows, less one."""
+EXTRA_COLUMNS = 63
+"""Of the widest tile: four vectors of 16 lanes, less one."""
+
+
+def matmul(
+    a: Tensor,
+    b: Tensor,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    out_dtype: str | None = None,
+    name: str = "T_matmul",
+) -> Tensor:
+    """Define the product of two matrices.
+
+    Parameters
+    ----------
+    a : Tensor
+        Of shape ``(m, k)``; ``(k, m)`` if `transpose_a`.
+    b : Tensor
+        Of shape ``(k, n)``; ``(n, k)`` if `transpose_b`.
+    transpose_a, transpose_b : bool
+        Whether a matrix is stored transposed.
+    out_dtype : str, optional
+        What factors are converted to before they are multiplied.
+    name : str
+        Of the result.
+
+    Returns
+    -------
+    Tensor
+        Of shape ``(m, n)``.
+
+    Examples
+    --------
+    >>> A, B = te.placeholder((6, 4), name="A"), te.placeholder((8, 4), name="B")
+    >>> matmul(A, B, transpose_b=True)
+    Tensor(T_matmul: float32[6, 8])
+    """
+    return _product(a, b, (transpose_a, transpose_b), out_dtype, name, "matmul")
+
+
+def dense(
+    data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: str | None = None
+) -> Tensor:
+    """Define rows ``(m, k)`` by weights ``(n, k)``, transposed, and a bias ``(n,)`` added.
+
+    Examples
+    --------
+    >>> x, w = te.placeholder((6, 4), name="x"), te.placeholder((8, 4), name="w")
+    >>> dense(x, w)
+    Tensor(T_dense: float32[6, 8])
+    """
+    product = _product(data, weight, (False, True), out_dtype, "T_dense", "dense")
+    if bias is None:
+        return product
+    total = lambda *i: product[i] + _as(bias[i[-1]], out_dtype)  # noqa: E731 - names the axes
+    return tensor(product.shape, total, name="T_add", tag=BROADCAST)
+
+
+def batch_matmul(
+    x: Tensor,
+    y: Tensor,
+    transpose_x: bool = False,
+    transpose_y: bool = True,
+    out_dtype: str | None = None,
+) -> Tensor:
+    """Define the products of stacked matrices ``(b, m, k)`` and, transposed, ``(b, n, k)``.
+
+    Examples
+    --------
+    >>> x, y = te.placeholder((3, 6, 4), name="x"), te.placeholder((3, 8, 4), name="y")
+    >>> batch_matmul(x, y)
+    Tensor(T_batch_matmul: float32[3, 6, 8])
+    """
+    transposed = (transpose_x, transpose_y)
+    return _product(x, y, transposed, out_dtype, "T_batch_matmul", "batch_matmul")
+
+
+def _product(
+    a: Tensor, b: Tensor, transposed: tuple[bool, bool], dtype: str | None, name: str, tag: str
+) -> Tensor:
+    *batch, rows, inner = _swapped(a.shape, transposed[0])
+    *others, depth, columns = _swapped(b.shape, transposed[1])
+    for one, other in zip((*batch, inner), (*others, depth), strict=True):
+        if isinstance(one, int) and isinstance(other, int) and one != other:
+            raise ExpressionError(tag, "the shapes differ", got=f"{a.shape} and {b.shape}")
+    k = over(inner, name="k")
+
+    def element(*indices: Any) -> Any:
+        *lead, i, j = indices
+        left = a[(*lead, *_swapped((i, k), transposed[0]))]
+        right = b[(*lead, *_swapped((k, j), transposed[1]))]
+        return te.sum(_as(left, dtype) * _as(right, dtype), axis=k)
+
+    return tensor((*batch, rows, columns), _of_i_j(element, len(batch)), name=name, tag=tag)
+
+
+def _of_i_j(element: Callable[..., Any], batches: int) -> Callable[..., Any]:
+    """Return a function whose parameters name the axes of a result."""
+    return (lambda b, i, j: element(b, i, j)) if batches else (lambda i, j: element(i, j))
+
+
+def _swapped(items: Sequence[Any], is_swapped: bool) -> tuple[Any, ...]:
+    """Return items with the last two changed round, if they are to be."""
+    return (*items[:-2], items[-1], items[-2]) if is_swapped else tuple(items)
+
+
+def _as(value: Any, dtype: str | None) -> Any:
+    return value if dtype is None else value.astype(dtype)
+
+
+# -- the stages of a kernel -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """The stages between the operands of a product and its result."""
+
+    left: Tensor
+    right: Tensor
+    sums: Tensor
+
+    @staticmethod
+    def of(result: Tensor) -> Stages:
+        """Return the stages that a result of `define` is computed from."""
+        sums = next(t for t in result.op.input_tensors if t.name.endswith(".sums"))
+        left, right = sums.op.input_tensors
+        return Stages(left, right, sums)
+
+
+def define(workload: Workload) -> tuple[Tensor, ...]:
+    """Return A, B, the operands of the epilogue, and C."""
+    product = Product.of(workload)
+    A, B = (te.placeholder(product.shapes[name], product.dtype, name) for name in "AB")
+    left, right = _left(product, A, workload.op), _right(product, B, workload.op)
+    sums = _product(left, right, (False, False), None, f"{workload.op}.sums", workload.op)
+    operands = product.epilogue.placeholders(product.shapes["C"], product.sums_dtype)
+
+    def element(*indices: Any) -> Any:
+        value = product.epilogue.element(sums[indices], indices, operands)
+        is_converted = product.result_dtype != product.sums_dtype
+        return value.astype(product.result_dtype) if is_converted else value
+
+    named = _of_i_j(element, len(product.batch))
+    return A, B, *operands.values(), tensor(product.shapes["C"], named, name="C")
+
+
+def _left(product: Product, A: Tensor, op: str) -> Tensor:
+    rows = product.m + EXTRA_ROWS if product.m else 0
+
+    def element(*indices: Any) -> Any:
+        *lead, i, k = indices
+        place = (te.minimum(i, max(product.m - 1, 0)), k)
+        return _converted(A[(*lead, *_swapped(place, product.layout[0] == "T"))], product)
+
+    named = (lambda b, i, k: element(b, i, k)) if product.batch else (lambda i, k: element(i, k))
+    return tensor((*product.batch, rows, product.k), named, name=f"{op}.left")
+
+
+def _right(product: Product, B: Tensor, op: str) -> Tensor:
+    if product.packed:
+        width = product.packed
+        return tensor(
+            (product.k, product.panels * width),
+            lambda k, j: _converted(B[j // width, k, j % width], product),
+            name=f"{op}.right",
+        )
+
+    def element(*indices: Any) -> Any:
+        *lead, k, j = indices
+        value = _converted(B[(*lead, *_swapped((k, j), product.layout[1] == "T"))], product)
+        return te.if_then_else(j < product.n, value, te.const(0, product.sums_dtype))
+
+    named = (lambda b, k, j: element(b, k, j)) if product.batch else (lambda k, j: element(k, j))
+    shape = (*product.batch, product.k, product.n + EXTRA_COLUMNS)
+    return tensor(shape, named, name=f"{op}.right")
+
+
+def _converted(value: Any, product: Product) -> Any:
+    return value if product.dtype == product.sums_dtype else value.astype(product.sums_dtype)
+
+
+def runs_along(stage: Tensor, axis: Axis) -> bool:
+    """Tell whether neighbours along an axis of a stage lie side by side in what it reads."""
+    assert isinstance(stage.op, te.ComputeOp)
+    load = next(node for node in walk(stage.op.bodies[0]) if isinstance(node, TensorLoad))
+    return axis.var in free_vars(load.indices[-1])

@@ -1,0 +1,180 @@
+"""What is multiplied: the workloads of matmul, dense and batch_matmul, and their common form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dlcompiler.errors import TuningError
+from dlcompiler.ops.epilogues import Epilogue
+from dlcompiler.ops.shapes import checked_dtype
+from dlcompiler.space import Workload
+
+DTYPES = ("float32", "float64", "float16", "bfloat16", "int8")
+LAYOUTS = ("NN", "NT", "TN", "TT")
+MAX_EXTENT = 1 << 20
+MAX_PANEL = 64
+
+_SUMS = {"float16": "float32", "bfloat16": "float32", "int8": "int32"}
+_RESULTS = {"int8": "int32"}
+_OF_INTEGERS = ("bias", "residual", "relu")
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A product of matrices, or of stacks of them.
+
+    Examples
+    --------
+    >>> Product.of(matmul_workload(m=6, n=8, k=4, layout="NT")).shapes
+    {'A': (6, 4), 'B': (8, 4), 'C': (6, 8)}
+    """
+
+    m: int
+    n: int
+    k: int
+    batch: tuple[int, ...]
+    """Extent of the stack, or nothing."""
+    dtype: str
+    """Of A and B."""
+    layout: str
+    """For A and B each ``N``, or ``T`` for a matrix that is stored transposed."""
+    epilogue: Epilogue
+    packed: int
+    """Columns in a panel of B, which was packed ahead; 0: it comes as `layout` says."""
+
+    @staticmethod
+    def of(workload: Workload) -> Product:
+        """Return the product that a workload stands for."""
+        params = workload.as_dict()
+        batch = (int(params["batch"]),) if "batch" in params else ()
+        text = str(params.get("epilogue", ""))
+        return Product(
+            int(params["m"]),
+            int(params["n"]),
+            int(params["k"]),
+            batch,
+            str(params["dtype"]),
+            str(params.get("layout", "NT" if workload.op == "dense" else "NN")),
+            Epilogue.read(text, channel=1 + len(batch), where=workload.op),
+            int(params.get("packed", 0)),
+        )
+
+    @property
+    def sums_dtype(self) -> str:
+        """What sums are kept in, and the operands of the epilogue are."""
+        return _SUMS.get(self.dtype, self.dtype)
+
+    @property
+    def result_dtype(self) -> str:
+        """Of C."""
+        return _RESULTS.get(self.dtype, self.dtype)
+
+    @property
+    def panels(self) -> int:
+        """Number of panels of a packed B."""
+        return -(-self.n // self.packed)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of A, B and C as the kernel takes them."""
+        m, n, k = self.m, self.n, self.k
+        a = (k, m) if self.layout[0] == "T" else (m, k)
+        b: tuple[int, ...] = (n, k) if self.layout[1] == "T" else (k, n)
+        if self.packed:
+            b = (self.panels, k, self.packed)
+        return {"A": (*self.batch, *a), "B": (*self.batch, *b), "C": (*self.batch, m, n)}
+
+
+def matmul_workload(
+    *,
+    m: int,
+    n: int,
+    k: int,
+    dtype: str = "float32",
+    layout: str = "NN",
+    epilogue: str = "",
+    packed: int = 0,
+) -> Workload:
+    """Return the workload of a matrix multiplication.
+
+    Parameters
+    ----------
+    m, n, k : int
+        A has the shape ``(m, k)``, B ``(k, n)``, C ``(m, n)``.
+    dtype : {"float32", "float64", "float16", "bfloat16", "int8"}
+        Of A, B and C; the sums of 16-bit floats are float32, and products of int8 have int32
+        sums and results. The operands of the epilogue are of the sums' dtype.
+    layout : {"NN", "NT", "TN", "TT"}
+        ``T`` for A or B that is stored transposed, ``(k, m)`` or ``(n, k)``.
+    epilogue : str
+        Steps of `dlcompiler.ops.epilogues`, along n.
+    packed : int
+        Columns in a panel of B that was packed ahead (`prepack`): it has the shape
+        ``(ceil(n / packed), k, packed)``; 0: it was not.
+    """
+    given = _extents("matmul", m=m, n=n, k=k) | {"dtype": checked_dtype(dtype, DTYPES, "matmul")}
+    _check_epilogue("matmul", epilogue, dtype)
+    if layout not in LAYOUTS:
+        raise TuningError("matmul", "no such layout", got=repr(layout), expected=", ".join(LAYOUTS))
+    changed = {"layout": layout} if layout != "NN" else {}
+    return Workload.of("matmul", **given, **changed, **_extras("matmul", epilogue, packed))
+
+
+def dense_workload(
+    *, m: int, n: int, k: int, dtype: str = "float32", epilogue: str = "", packed: int = 0
+) -> Workload:
+    """Return the workload of a layer: rows of A ``(m, k)`` by weights B ``(n, k)``, transposed.
+
+    The parameters are those of `matmul_workload`.
+    """
+    given = _extents("dense", m=m, n=n, k=k) | {"dtype": checked_dtype(dtype, DTYPES, "dense")}
+    _check_epilogue("dense", epilogue, dtype)
+    return Workload.of("dense", **given, **_extras("dense", epilogue, packed))
+
+
+def batch_matmul_workload(
+    *,
+    batch: int,
+    m: int,
+    n: int,
+    k: int,
+    dtype: str = "float32",
+    layout: str = "NN",
+    epilogue: str = "",
+) -> Workload:
+    """Return the workload of products of stacked matrices, ``batch`` of each.
+
+    The other parameters are those of `matmul_workload`.
+    """
+    plain = matmul_workload(m=m, n=n, k=k, dtype=dtype, layout=layout, epilogue=epilogue)
+    return Workload.of("batch_matmul", **_extents("batch_matmul", batch=batch), **plain.as_dict())
+
+
+def _extents(where: str, **extents: int) -> dict[str, int | str]:
+    for name, extent in extents.items():
+        if type(extent) is not int or not 0 <= extent <= MAX_EXTENT:
+            raise TuningError(
+                where, f"{name} is not an extent", got=repr(extent),
+                expected=f"an int from 0 to {MAX_EXTENT}",
+            )  # fmt: skip
+    return dict(extents)
+
+
+def _check_epilogue(where: str, text: str, dtype: str) -> None:
+    steps = Epilogue.read(text, channel=1, where=where).steps
+    if dtype == "int8" and not set(steps) <= set(_OF_INTEGERS):
+        raise TuningError(
+            where, "a step of the epilogue is one of floats", got=repr(text),
+            expected=", ".join(_OF_INTEGERS),
+        )  # fmt: skip
+
+
+def _extras(where: str, epilogue: str, packed: int) -> dict[str, int | str]:
+    """Return the parameters that are not left out, as in a plain product."""
+    if type(packed) is not int or not 0 <= packed <= MAX_PANEL:
+        raise TuningError(
+            where, "not the width of a panel", got=repr(packed),
+            expected=f"an int from 0 to {MAX_PANEL}",
+        )  # fmt: skip
+    extras: dict[str, int | str] = {"epilogue": epilogue} if epilogue else {}
+    return extras | ({"packed": packed} if packed else {})

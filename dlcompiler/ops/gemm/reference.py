@@ -1,0 +1,85 @@
+"""Inputs of products, the right results and their bounds; weights packed ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from dlcompiler import dtypes
+from dlcompiler.ops.base import Reference
+from dlcompiler.ops.gemm.product import Product
+from dlcompiler.ops.rounding import Array, Wide, rounded, sum_bound
+from dlcompiler.space import Workload
+
+_LARGEST_INTEGER = 8
+
+
+def reference(workload: Workload, seed: int) -> Reference:
+    """Return inputs in [-1, 1), the result, and its bound ``c·K·u·Σ|a||b|`` (`sum_bound`).
+
+    Integers are drawn from -8 … 7, and their results are exact.
+    """
+    product = Product.of(workload)
+    generator = np.random.default_rng(seed)
+    shapes = _plain_shapes(product)
+    plain = {name: _drawn(shapes[name], product.dtype, generator) for name in "AB"}
+    operands = {
+        name: _drawn(shape, product.sums_dtype, generator)
+        for name, shape in product.epilogue.operands(shapes["C"]).items()
+    }
+    a, b = (
+        np.swapaxes(plain[name], -1, -2) if product.layout[n] == "T" else plain[name]
+        for n, name in enumerate("AB")
+    )
+    wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
+    bound = sum_bound(np.abs(wide_a) @ np.abs(wide_b), product.k, product.sums_dtype)
+    expected, bound = product.epilogue.reference(
+        wide_a @ wide_b, bound, operands, product.sums_dtype
+    )
+    if product.result_dtype != product.sums_dtype:
+        bound = rounded(expected, bound, product.result_dtype)
+    inputs = {**prepack(workload, plain), **operands}
+    return Reference(
+        inputs, {"C": expected}, {"C": bound}, {"B": plain["B"]} if product.packed else {}
+    )
+
+
+def _plain_shapes(product: Product) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of A, B and C as a caller has them who packed nothing."""
+    n, k = product.n, product.k
+    b = (n, k) if product.layout[1] == "T" else (k, n)
+    return {**product.shapes, "B": (*product.batch, *b)}
+
+
+def _drawn(shape: tuple[int, ...], dtype: str, generator: np.random.Generator) -> Array:
+    kind = dtypes.to_numpy(dtype)
+    if dtypes.is_int(dtype):
+        return generator.integers(-_LARGEST_INTEGER, _LARGEST_INTEGER, shape).astype(kind)
+    values: Wide = generator.uniform(-1, 1, shape)
+    return values.astype(kind)
+
+
+def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Array]:
+    """Return the kernel's inputs: B in panels of columns, if the workload says so.
+
+    Parameters
+    ----------
+    workload : Workload
+        With ``packed``, the columns of a panel.
+    arrays : mapping of str to array
+        The caller's, ``B`` of shape ``(k, n)``, or ``(n, k)`` if it is stored transposed.
+
+    Returns
+    -------
+    mapping of str to array
+        ``B`` of shape ``(ceil(n / packed), k, packed)``, filled up with 0.
+    """
+    product = Product.of(workload)
+    if not product.packed or "B" not in arrays:
+        return arrays
+    b = arrays["B"].T if product.layout[1] == "T" else arrays["B"]
+    padded = np.zeros((product.k, product.panels * product.packed), b.dtype)
+    padded[:, : product.n] = b
+    panels = padded.reshape(product.k, product.panels, product.packed)
+    return {**arrays, "B": np.ascontiguousarray(panels.transpose(1, 0, 2))}

@@ -1,0 +1,261 @@
+"""Schedules of products on a CPU: by register tiles, by rows of B, or by dot products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dlcompiler.ir import Axis
+from dlcompiler.ops.gemm.definition import Stages, runs_along
+from dlcompiler.schedule import Schedule
+from dlcompiler.space import Config
+from dlcompiler.target import Target
+from dlcompiler.te import Tensor
+
+_COPIED_ROWS = 8
+"""Columns of a transposed B that are read together: a square of registers."""
+HINT = "loop_partition_hint"
+
+
+def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
+    """Schedule a product on a CPU.
+
+    Parameters
+    ----------
+    s : Schedule
+        A fresh schedule of `outs`.
+    outs : sequence of Tensor
+        C.
+    cfg : Config
+        Of `space`.
+    target : Target
+        A CPU.
+    """
+    (C,) = outs
+    stages = Stages.of(C)
+    lanes = target.lanes(stages.sums.dtype)
+    match cfg["form"]:
+        case "tiles":
+            _schedule_tiles(s, C, stages, cfg, lanes)
+        case "rows":
+            _schedule_rows(s, C, stages, cfg, lanes)
+        case "dots":
+            _schedule_dots(s, C, stages, cfg, lanes)
+
+
+# -- register tiles -------------------------------------------------------------------------------
+
+
+def _schedule_tiles(s: Schedule, C: Tensor, stages: Stages, cfg: Config, lanes: int) -> None:
+    """Keep the sums of a tile in registers over the whole reduction.
+
+    The tile's rows and vectors are unrolled around a loop over k. B is read from packed panels,
+    whose rows lie side by side, A perhaps from packed blocks.
+    """
+    left, right, sums = stages.left, stages.right, stages.sums
+    rows, columns = cfg["tile_m"], cfg["tile_n"]
+    is_transposed = runs_along(right, right.op.axis[-2])
+    is_empty = 0 in (*left.shape, *right.shape)
+    right_axes = _panels_of(s, right, columns) if cfg["pack"] and not is_empty else ()
+    left_axes = _blocks_of(s, left, rows) if cfg["pack_a"] and not is_empty else ()
+    panels, blocks, innermost = _schedule_result(s, C, cfg, lanes)
+
+    s[sums].set_scope("local")
+    s[sums].compute_at(s[C], innermost)
+    _schedule_sums(s, sums, cfg, lanes)
+    if right_axes:
+        s[right].compute_at(s[C], panels)
+        outermost = _schedule_right(s, right, right_axes, lanes, is_transposed)
+        if cfg["parallel"] == "blocks":
+            s[right].parallel(outermost)
+    else:
+        s[right].compute_inline()
+    if left_axes:
+        s[left].compute_at(s[C], blocks)
+        _schedule_left(s, left, left_axes)
+    else:
+        s[left].compute_inline()
+    # Last, since only now it is known how short this loop is.
+    s[sums].unroll(s[sums].op.axis[-2])
+
+
+def _panels_of(s: Schedule, right: Tensor, columns: int) -> tuple[Axis, ...]:
+    """Store B in panels of columns; returns the axes panel, k, column behind those of the stack."""
+    if len(right.shape) == 3:
+        axes = s[right].transform_layout(lambda b, k, j: [b, j // columns, k, j % columns])
+    else:
+        axes = s[right].transform_layout(lambda k, j: [j // columns, k, j % columns])
+    return axes[-3:]
+
+
+def _blocks_of(s: Schedule, left: Tensor, rows: int) -> tuple[Axis, ...]:
+    """Store A in blocks of rows; returns the axes block, k, row behind those of the stack."""
+    if len(left.shape) == 3:
+        axes = s[left].transform_layout(lambda b, i, k: [b, i // rows, k, i % rows])
+    else:
+        axes = s[left].transform_layout(lambda i, k: [i // rows, k, i % rows])
+    return axes[-3:]
+
+
+def _schedule_result(s: Schedule, C: Tensor, cfg: Config, lanes: int) -> tuple[Any, Any, Any]:
+    """Split C into tiles; returns the loops over panels, over blocks, and the innermost of tiles.
+
+    Where there are no blocks, A is packed for each panel.
+    """
+    *stack, i, j = C.op.axis
+    tiles_i, rows = s[C].split(i, cfg["tile_m"])
+    tiles_j, columns = s[C].split(j, cfg["tile_n"])
+    panels, tiles_j = _split_panels(s, C, tiles_j, cfg["panel"])
+    vectors, vector = s[C].split(columns, lanes)
+    blocks = panels
+    inside = [tiles_i, tiles_j]
+    if cfg["block"]:
+        blocks, tiles_i = s[C].split(tiles_i, cfg["block"])
+        inside = [blocks, tiles_j, tiles_i]
+    s[C].reorder(*stack, panels, *inside, rows, vectors, vector)
+    s[C].unroll(rows)
+    s[C].unroll(vectors)
+    s[C].vectorize(vector)
+    if stack:
+        fused = s[C].fuse(*stack, panels)
+        blocks = fused if blocks is panels else blocks
+        panels = fused
+    match cfg["parallel"]:
+        case "panels":
+            s[C].parallel(panels)
+        case "blocks":
+            s[C].parallel(blocks)
+    return panels, blocks, inside[-1]
+
+
+def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int) -> None:
+    """Order the loops of the register tile: the reduction outside, rows and vectors inside."""
+    *_, i, j = s[sums].op.axis
+    (k,) = s[sums].op.reduce_axis
+    vectors, vector = s[sums].split(j, lanes)
+    steps, step = s[sums].split(k, cfg["unroll_k"])
+    s[sums].reorder(steps, step, i, vectors, vector)
+    s[sums].unroll(step)
+    s[sums].unroll(vectors)
+    s[sums].vectorize(vector)
+
+
+def _schedule_right(
+    s: Schedule, right: Tensor, axes: Sequence[Axis], lanes: int, is_transposed: bool
+) -> Axis:
+    """Copy B along what lies side by side in memory; returns the outermost loop."""
+    panel, k, column = axes
+    vectors, vector = s[right].split(column, lanes)
+    s[right].pragma(panel, HINT, 1)
+    if is_transposed:
+        steps, step = s[right].split(k, _COPIED_ROWS)
+        s[right].reorder(panel, steps, vectors, step, vector)
+        s[right].unroll(step)
+        outermost = panel
+    else:
+        s[right].reorder(k, panel, vectors, vector)
+        outermost = k
+    s[right].unroll(vectors)
+    s[right].vectorize(vector)
+    return outermost
+
+
+def _schedule_left(s: Schedule, left: Tensor, axes: Sequence[Axis]) -> None:
+    """Copy A along what lies side by side in memory."""
+    block, k, row = axes
+    s[left].reorder(block, k, row)
+    s[left].vectorize(row)
+
+
+# -- rows of B ------------------------------------------------------------------------------------
+
+
+def _schedule_rows(s: Schedule, C: Tensor, stages: Stages, cfg: Config, lanes: int) -> None:
+    """Keep the sums of a few long rows in the nearest cache, and add a few rows of B at a time.
+
+    B is read once and in order, which is all that counts where C has few rows.
+    """
+    sums = stages.sums
+    s[stages.left].compute_inline()
+    s[stages.right].compute_inline()
+    *stack, i, j = C.op.axis
+    tiles_i, rows = s[C].split(i, cfg["tile_m"])
+    panels, columns = _split_panels(s, C, j, cfg["panel"] * cfg["tile_n"])
+    vectors, vector = s[C].split(columns, lanes)
+    s[C].reorder(*stack, panels, tiles_i, rows, vectors, vector)
+    s[C].vectorize(vector)
+    outermost = s[C].fuse(*stack, panels) if stack else panels
+    if cfg["parallel"] == "panels":
+        s[C].parallel(outermost)
+
+    s[sums].compute_at(s[C], tiles_i)
+    *_, i, j = s[sums].op.axis
+    (k,) = s[sums].op.reduce_axis
+    steps, step = s[sums].split(k, cfg["unroll_k"])
+    tiles, columns = s[sums].split(j, cfg["tile_n"])
+    vectors, vector = s[sums].split(columns, lanes)
+    s[sums].reorder(steps, tiles, i, vectors, step, vector)
+    s[sums].vectorize(vector)
+    s[sums].unroll(step)
+    s[sums].unroll(vectors)
+    s[sums].unroll(i)
+
+
+def _split_panels(s: Schedule, stage: Tensor, axis: Axis, factor: int) -> tuple[Axis, Axis]:
+    """Split an axis by a factor; 0: into one piece."""
+    return s[stage].split(axis, factor) if factor else s[stage].split(axis, nparts=1)
+
+
+# -- dot products ---------------------------------------------------------------------------------
+
+
+def _schedule_dots(s: Schedule, C: Tensor, stages: Stages, cfg: Config, lanes: int) -> None:
+    """Multiply vectors along k, and sum up the lanes of a tile's products at the end.
+
+    Nothing needs to be copied where A and the transposed B are stored by rows.
+    """
+    left, right, sums = stages.left, stages.right, stages.sums
+    s[left].compute_inline()
+    is_empty = 0 in (*left.shape, *right.shape)
+    right_axes = _rows_of(s, right) if cfg["pack"] and not is_empty else ()
+    *stack, i, j = C.op.axis
+    tiles_i, rows = s[C].split(i, cfg["tile_m"])
+    panels, tiles_j = _split_panels(s, C, j, cfg["panel"] * cfg["tile_n"])
+    tiles_j, columns = s[C].split(tiles_j, cfg["tile_n"])
+    s[C].reorder(*stack, panels, tiles_i, tiles_j, rows, columns)
+    s[C].unroll(rows)
+    s[C].unroll(columns)
+    outermost = s[C].fuse(*stack, panels) if stack else panels
+    match cfg["parallel"]:
+        case "panels":
+            s[C].parallel(outermost)
+        case "blocks":
+            s[C].parallel(tiles_i)
+
+    steps, lane = s[sums].split(s[sums].op.reduce_axis[0], lanes)
+    products = s.rfactor(sums, lane, factor_axis=-1)
+    for stage in (sums, products):
+        s[stage].set_scope("local")
+        s[stage].compute_at(s[C], tiles_j)
+    *_, i, j, lane = s[products].op.axis
+    (steps,) = s[products].op.reduce_axis
+    steps, step = s[products].split(steps, cfg["unroll_k"])
+    s[products].reorder(steps, step, i, j, lane)
+    s[products].pragma(steps, HINT, 1)
+    s[products].vectorize(lane)
+    if right_axes:
+        s[right].compute_at(s[C], outermost)
+        s[right].vectorize(right_axes[-1])
+    else:
+        s[right].compute_inline()
+    for axis in (step, i, j):
+        s[products].unroll(axis)
+    for axis in (*s[sums].op.axis[-2:], *s[sums].op.reduce_axis):
+        s[sums].unroll(axis)
+
+
+def _rows_of(s: Schedule, right: Tensor) -> tuple[Axis, ...]:
+    """Store B transposed; returns the axes column, k behind those of the stack."""
+    if len(right.shape) == 3:
+        return s[right].transform_layout(lambda b, k, j: [b, j, k])[-2:]
+    return s[right].transform_layout(lambda k, j: [j, k])

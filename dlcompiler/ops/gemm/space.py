@@ -1,0 +1,114 @@
+"""What a tuner may choose for a product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dlcompiler.ops.gemm.definition import EXTRA_COLUMNS
+from dlcompiler.ops.gemm.product import Product
+from dlcompiler.space import Filter, Knob, Space, Workload, split_knob
+from dlcompiler.target import Target
+
+TILE_ROWS = (1, 2, 3, 4, 6, 8)
+_COMMON_ROWS = 4
+FEW = 32
+"""Rows or columns of C up to which other forms than tiles may be better."""
+_DOTS = (1, 2, 4)
+_WIDEST_DOTS = max(_DOTS)
+_TILE_VECTORS = (1, 2, 3, 4)
+
+# Accumulators beyond the registers are spilled, which is slow; the tuner may see for itself, within
+# what compiles in a moment.
+_MOST_ACCUMULATORS = 32
+_MOST_COPIES = 128
+
+
+def space(workload: Workload, target: Target) -> Space:
+    """Return the configs of `schedule` for a workload.
+
+    ==============  ============================================================================
+    ``tile_m``      rows of the register tile
+    ``tile_n``      its columns: 1 to 4 vectors of the target
+    ``unroll_k``    steps of the reduction in one iteration of its loop
+    ``form``        ``tiles``: sums of a tile of C in registers, over all of k;
+                    ``rows``: sums of rows of C in the nearest cache, B read row by row;
+                    ``dots``: sums of vectors along k, A and transposed B read where they are
+    ``pack``        copy B panel by panel before it is read
+    ``pack_a``      copy A block by block before it is read
+    ``panel``       tiles side by side in a panel of B; 0: all
+    ``block``       tiles below each other in a block of A; 0: all
+    ``parallel``    what several cores share: ``panels``, ``blocks``, or nothing
+    ==============  ============================================================================
+    """
+    product = Product.of(workload)
+    n = product.n
+    lanes = target.lanes(product.sums_dtype)
+    widest = min(max(n, lanes), EXTRA_COLUMNS + 1)
+    columns = tuple(lanes * v for v in _TILE_VECTORS if lanes * v <= widest)
+    if product.packed:
+        columns = (product.packed,)
+    forms = _forms(product)
+    few = tuple(c for c in _DOTS if c <= max(n, 1) and c not in columns and "dots" in forms)
+    row_tiles = -(-max(product.m, 1) // _COMMON_ROWS)
+    knobs = [
+        split_knob("tile_m", product.m, TILE_ROWS),
+        Knob("tile_n", (*few, *columns)),
+        Knob("unroll_k", (1, 2, 4)),
+        Knob("form", forms),
+        Knob("pack", (False,) if product.packed else (False, True)),
+        Knob("pack_a", (False, True)),
+        Knob("panel", (1, 2, 4, 8, 32, 0)),
+        Knob("block", (0, *(tiles for tiles in (4, 8, 16, 32) if tiles < row_tiles))),
+        Knob("parallel", ("", "panels", "blocks") if target.cores > 1 else ("",)),
+    ]
+    return Space(workload, knobs, _filters(product, lanes))
+
+
+def _forms(product: Product) -> tuple[str, ...]:
+    """Return the forms that can read the operands as they are, where they may be of use."""
+    rows = product.m <= FEW and product.layout[1] == "N" and not product.packed
+    dots = min(product.m, product.n) <= FEW and product.layout[0] == "N" and not product.packed
+    return ("tiles", *(["rows"] if rows else []), *(["dots"] if dots else []))
+
+
+def _filters(product: Product, lanes: int) -> tuple[Filter, ...]:
+    def accumulators(v: Any) -> int:
+        return int(v["tile_m"] * (v["tile_n"] if v["form"] == "dots" else v["tile_n"] // lanes))
+
+    return (
+        Filter("the form has its own tiles, copies and layouts", _goes_with(product, lanes)),
+        Filter(
+            f"at most {_MOST_ACCUMULATORS} accumulators",
+            lambda v: accumulators(v) <= _MOST_ACCUMULATORS,
+        ),
+        Filter(
+            f"at most {_MOST_COPIES} vector operations in the innermost loop",
+            lambda v: accumulators(v) * v["unroll_k"] <= _MOST_COPIES,
+        ),
+        Filter(
+            "a panel is not wider than twice the matrix",
+            lambda v: v["panel"] <= 1 or v["panel"] * v["tile_n"] < 2 * product.n,
+        ),
+    )
+
+
+def _goes_with(product: Product, lanes: int) -> Callable[[Any], bool]:
+    """Return what tells whether the other values go with a form."""
+
+    def is_allowed(v: Any) -> bool:
+        has_blocks = v["block"] != 0 or v["pack_a"]
+        match v["form"]:
+            case "tiles":
+                reaches_over = product.packed == 0 and product.n % v["tile_n"] != 0
+                return (
+                    v["tile_n"] % lanes == 0
+                    and max(product.k, 1) % v["unroll_k"] == 0
+                    and (v["pack"] or not reaches_over)
+                )
+            case "rows":
+                return v["tile_n"] % lanes == 0 and not has_blocks and not v["pack"]
+        lies_along_k = product.layout[1] == "T" or product.n == 1
+        return v["tile_n"] <= _WIDEST_DOTS and not has_blocks and v["pack"] is not lies_along_k
+
+    return is_allowed

@@ -1,0 +1,99 @@
+"""ops.gemm: the config that is chosen without measuring."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from dlcompiler.ops.gemm import BATCH_MATMUL, DENSE, MATMUL
+from dlcompiler.pipeline import lower
+from dlcompiler.target import resolve
+
+CPU = resolve("cpu")
+AVX2 = resolve("x86-64-avx2")
+AVX2_TWO_CORES = replace(AVX2, cores=2)
+SSE2 = resolve("x86-64-sse2")
+
+
+def chosen(target=AVX2, **params):
+    return MATMUL.default_config(MATMUL.workload(**params), target)
+
+
+@pytest.mark.parametrize(
+    ("target", "tile"), [(AVX2, (6, 16)), (SSE2, (6, 8))], ids=["avx2", "sse2"]
+)
+def test_the_tile_fills_sixteen_registers(target, tile):
+    cfg = chosen(target, m=1024, n=1024, k=1024)
+    assert (cfg.form, cfg.tile_m, cfg.tile_n) == ("tiles", *tile)
+    assert cfg.pack
+    assert not cfg.parallel
+
+
+def test_a_tile_wastes_little():
+    assert chosen(m=1024, n=16, k=128).tile_n == 16
+    assert chosen(m=32, n=1024, k=1024).tile_m == 4
+
+
+@pytest.mark.parametrize(
+    ("params", "form"),
+    [
+        ({"m": 1, "n": 1000}, "rows"),
+        ({"m": 8, "n": 1000}, "rows"),
+        ({"m": 1, "n": 1000, "layout": "NT"}, "dots"),
+        ({"m": 1000, "n": 1}, "dots"),
+        ({"m": 1000, "n": 10}, "dots"),
+        ({"m": 1, "n": 1000, "layout": "TT"}, "tiles"),
+        ({"m": 1, "n": 1000, "packed": 16}, "tiles"),
+    ],
+    ids=str,
+)
+def test_few_rows_or_columns_have_forms_of_their_own(params, form):
+    assert chosen(k=500, **params).form == form
+
+
+def test_what_must_be_converted_or_turned_is_copied():
+    for params in ({"layout": "TN"}, {"dtype": "float16"}):
+        cfg = chosen(m=500, n=500, k=500, **params)
+        assert cfg.pack_a
+        assert cfg.block > 0
+
+
+@pytest.mark.parametrize(
+    "params", [{"m": 1024, "n": 1024}, {"m": 1024, "n": 32}, {"m": 1, "n": 4096}]
+)
+def test_cores_get_equal_shares(params):
+    cfg = chosen(AVX2_TWO_CORES, k=1024, **params)
+    assert cfg.parallel
+    tiles = (
+        -(-params["n"] // cfg.tile_n) if cfg.parallel == "panels" else -(-params["m"] // cfg.tile_m)
+    )
+    pieces = -(-tiles // (cfg.panel if cfg.parallel == "panels" else cfg.block))
+    assert pieces % 2 == 0 or pieces > 10
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_there_is_a_default_for_everything(seed):
+    generator = random.Random(seed)
+    extents = (0, 1, 2, 3, 5, 8, 13, 16, 17, 31, 64, 97, 1000, 4096)
+    for _ in range(40):
+        sizes = dict(zip("mnk", generator.choices(extents, k=3), strict=True))
+        dtype = generator.choice(("float32", "float64", "float16", "int8"))
+        layout = generator.choice(("NN", "NT", "TN", "TT"))
+        for operator, more in (
+            (MATMUL, {"layout": layout}),
+            (DENSE, {"packed": generator.choice((0, 16))}),
+            (BATCH_MATMUL, {"layout": layout, "batch": generator.choice((1, 5))}),
+        ):
+            workload = operator.workload(**sizes, **more, dtype=dtype)
+            for target in (CPU, AVX2, SSE2, AVX2_TWO_CORES):
+                cfg = operator.default_config(workload, target)
+                operator.space(workload, target).index_of(cfg)
+
+
+def test_a_template_is_deterministic():
+    workload = MATMUL.workload(m=30, n=40, k=8)
+    texts = set()
+    for _ in range(2):
+        schedule, args = MATMUL.template(workload, AVX2, MATMUL.default_config(workload, AVX2))
+        texts.add(str(lower(schedule, args)))
+    assert len(texts) == 1
