@@ -31,8 +31,8 @@ tour: $(INSTALLED) ## run the quickstart notebook here; its results go to build/
 test: $(INSTALLED) ## run all tests; ARGS="tests/ir -k split" selects some
 	@$(RUN)/python tests/run_all.py $(ARGS)
 
-test-full: $(INSTALLED) ## try every operator on all combinations of layouts, dtypes and shapes (hours)
-	@$(RUN)/python -m pytest -q --full -n auto tests/ops $(ARGS)
+test-full: $(INSTALLED) ## try every operator on all combinations of layouts, dtypes and shapes, and 5,000 builds (hours)
+	@$(RUN)/python -m pytest -q --full -n auto tests/ops tests/runtime/test_build_cycles.py $(ARGS)
 
 fuzz: $(INSTALLED) ## try random schedules, going on where the last run stopped (SECONDS=600; Ctrl-C is safe)
 	@$(RUN)/python -m tests.fuzz_schedules --seconds $(or $(SECONDS),600) $(ARGS)

@@ -350,7 +350,8 @@ def _optimized(text: str, options: Options) -> Any:
 
 def _parse(text: str, options: Options) -> Any:
     try:
-        module = _llvm().parse_assembly(text)
+        # A context of its own: what debug information names stays as long as its context.
+        module = _llvm().parse_assembly(text, _llvm().create_context())
         module.triple = options.triple
         module.data_layout = str(_machine(options).target_data)
         module.verify()
@@ -410,4 +411,11 @@ def _run_passes(module: Any, options: Options) -> None:
     tuning.slp_vectorization = options.slp_vectorize
     tuning.loop_unrolling = options.unroll
     builder = binding.create_pass_builder(_machine(options), tuning)
-    builder.getModulePassManager().run(module, builder)
+    manager = builder.getModulePassManager()
+    try:
+        manager.run(module, builder)
+    finally:
+        # llvmlite 0.50 has this method in two base classes, and `close` finds the empty one: the
+        # passes and what they know, 80 KiB and more, would stay for each module.
+        binding.newpassmanagers.NewPassManager._dispose(manager)
+        manager.detach()

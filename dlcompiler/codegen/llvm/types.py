@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import struct
-from functools import cache
+from functools import cache, lru_cache
 
 from dlcompiler import dtypes
 from dlcompiler.errors import TargetError
@@ -84,7 +84,7 @@ def constant(value: bool | int | float, dtype: str) -> str:
     return _constant(value, dtype, value == 0 and math.copysign(1, value) < 0)
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _constant(value: bool | int | float, dtype: str, _is_negative_zero: bool) -> str:
     text = _scalar_constant(value, dtypes.element(dtype))
     if dtypes.lanes(dtype) == 1:
