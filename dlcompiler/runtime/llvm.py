@@ -7,104 +7,25 @@ parsed module: LLVM may abort when it generates code from the same module twice.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import re
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from dlcompiler.errors import InternalError, TargetError
 from dlcompiler.runtime import externs, object_cache
 from dlcompiler.runtime.object_cache import CompiledObject
-from dlcompiler.target import Target
+from dlcompiler.runtime.options import Options as Options  # whoever compiles needs them, too
 from dlcompiler.target.detect import host
-from dlcompiler.target.presets import X86_64_LEVELS
 
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How LLVM compiles a module.
-
-    Loops are left as they are: a schedule decides what is a vector and what is unrolled, and LLVM's
-    own choice on top would make its steps unreadable.
-    """
-
-    triple: str
-    """LLVM's target triple."""
-    cpu: str
-    """LLVM's name of the processor: this machine's, or a level of x86-64."""
-    features: tuple[str, ...] = ()
-    """Features beyond those of ``cpu``, each ``"+name"`` or ``"-name"``."""
-    opt_level: int = 3
-    """0 to 3."""
-    loop_vectorize: bool = False
-    """Let LLVM make vectors of loops that the schedule left scalar."""
-    slp_vectorize: bool = True
-    """Let LLVM join neighbouring scalar operations, as in an unrolled tile."""
-    unroll: bool = False
-    """Let LLVM unroll loops that the schedule left rolled."""
-
-    @classmethod
-    def for_target(cls, target: Target, **changes: Any) -> Options:
-        """Return the options for a target; ``changes`` are fields by name."""
-        fields = {"triple": target.triple, "cpu": target.cpu, "features": target.features}
-        return cls(**{**fields, **changes})
-
-    def check(self) -> None:
-        """Refuse what would make LLVM end the process, or code that this machine cannot run.
-
-        Raises
-        ------
-        TargetError
-            The processor is of another family, unknown, or has features that this one lacks.
-        """
-        here = host()
-        family, own = self.triple.partition("-")[0], here.triple.partition("-")[0]
-        if family != own:
-            raise TargetError(
-                f"compile for {self.triple}",
-                "code for another family of processors cannot be loaded here",
-                got=family,
-                expected=own,
-                hint="cross_compile makes an object of it",
-            )
-        levels = X86_64_LEVELS if own == "x86_64" else {"generic": ()}
-        if self.cpu != here.llvm_cpu and self.cpu not in levels:
-            raise TargetError(
-                f"compile for {self.triple}",
-                "not a processor that this package compiles for",
-                got=repr(self.cpu),
-                expected=", ".join(repr(name) for name in (here.llvm_cpu, *levels)),
-            )
-        implied = () if self.cpu == here.llvm_cpu else levels[self.cpu]
-        self._check_features(frozenset(implied), frozenset(here.features))
-
-    def _check_features(self, implied: frozenset[str], here: frozenset[str]) -> None:
-        known = {feature[1:] for feature in here}
-        unknown = [f for f in self.features if f[:1] not in ("+", "-") or f[1:] not in known]
-        if unknown:
-            raise TargetError(
-                f"compile for {self.cpu}",
-                "not a feature of this family of processors",
-                got=", ".join(unknown),
-                expected="names with a sign, as '+avx2'",
-            )
-        switched_off = {f[1:] for f in self.features if f.startswith("-")}
-        needed = (implied - switched_off) | {f[1:] for f in self.features if f.startswith("+")}
-        lacking = sorted(name for name in needed if f"+{name}" not in here)
-        if lacking:
-            raise TargetError(
-                f"compile for {self.cpu}",
-                "this machine cannot run the code",
-                got=f"code that uses {', '.join(lacking)}",
-                because="the processor here lacks it",
-                hint="build for target='cpu'",
-            )
+T = TypeVar("T")
 
 
 @cache
@@ -168,14 +89,13 @@ def _compiled(text: str, options: Options) -> CompiledObject:
 
 
 def _compile(text: str, options: Options) -> CompiledObject:
-    module = _parse(text, options)
-    functions = list(module.functions)
-    imports = tuple(f.name for f in functions if f.is_declaration)
-    externs.resolve(imports)
-    symbols = [f.name for f in functions if not f.is_declaration and f.linkage.name == "external"]
-    image = _machine(options).emit_object(_after_passes(module, text, options))
+    def finish(module: Any, names: _Names) -> CompiledObject:
+        image = _machine(options).emit_object(module)
+        return CompiledObject(image, names.symbols, names.imports)
+
+    made = _through_passes(text, options, finish)
     object_cache.count_compile()
-    return CompiledObject(image, tuple(symbols), imports)
+    return made
 
 
 @cache
@@ -198,19 +118,29 @@ def emit_object(text: str, options: Options) -> bytes:
     InternalError
         The text is not valid.
     """
-    image: bytes = _machine(options).emit_object(_optimized(text, options))
-    return image
+    options.check()
+
+    def finish(module: Any, _: _Names) -> bytes:
+        image: bytes = _machine(options).emit_object(module)
+        return image
+
+    return _through_passes(text, options, finish)
 
 
 def optimize(text: str, options: Options) -> str:
     """Return the LLVM IR text after LLVM's passes."""
-    return str(_optimized(text, options))
+    options.check()
+    return _through_passes(text, options, lambda module, _: str(module))
 
 
 def assembly(text: str, options: Options) -> str:
     """Return the assembly text that the module becomes."""
-    result = _machine(options).emit_assembly(_optimized(text, options))
-    return str(result)
+    options.check()
+
+    def finish(module: Any, _: _Names) -> str:
+        return str(_machine(options).emit_assembly(module))
+
+    return _through_passes(text, options, finish)
 
 
 @dataclass(frozen=True)
@@ -230,10 +160,12 @@ def emit_all(text: str, options: Options) -> Emitted:
 
     Nothing is checked: LLVM may end the process. `dlcompiler.runtime.cross` calls this elsewhere.
     """
-    optimized = str(_after_passes(_parse(text, options), text, options))
-    shown = _machine(options).emit_assembly(_parse(optimized, options))
-    image = _machine(options).emit_object(_parse(optimized, options))
-    return Emitted(optimized, str(shown), image)
+    optimized = _through_passes(text, options, lambda m, _: str(m), is_for_here=False)
+    with _parsed(optimized, options) as module:
+        shown = str(_machine(options).emit_assembly(module))
+    with _parsed(optimized, options) as module:
+        image = _machine(options).emit_object(module)
+    return Emitted(optimized, shown, image)
 
 
 class LoadedModule:
@@ -341,25 +273,47 @@ def _refuse_empty(image: Any) -> None:
         )
 
 
-def _optimized(text: str, options: Options) -> Any:
-    options.check()
-    module = _parse(text, options)
-    externs.resolve(f.name for f in module.functions if f.is_declaration)
-    return _after_passes(module, text, options)
+@contextlib.contextmanager
+def _parsed(text: str, options: Options) -> Iterator[Any]:
+    """Give the module of a text, and free it with all that LLVM keeps for it.
 
-
-def _parse(text: str, options: Options) -> Any:
+    The module has a context of its own, since what debug information names stays as long as its
+    context; and goes before it, in this order: a garbage collector that finds both would take any.
+    """
+    binding = _llvm()
+    context = binding.create_context()
     try:
-        # A context of its own: what debug information names stays as long as its context.
-        module = _llvm().parse_assembly(text, _llvm().create_context())
+        module = _parse(text, context, options)
+        try:
+            yield module
+        finally:
+            module.close()
+    finally:
+        context.close()
+
+
+def _parse(text: str, context: Any, options: Options) -> Any:
+    try:
+        module = _llvm().parse_assembly(text, context)
+    except RuntimeError as error:
+        raise _invalid(text, error) from error
+    try:
         module.triple = options.triple
         module.data_layout = str(_machine(options).target_data)
         module.verify()
     except RuntimeError as error:
-        raise InternalError(
-            "read LLVM IR", "the text is not valid", got=error, excerpt=_excerpt(text, str(error))
-        ) from error
+        module.close()
+        raise _invalid(text, error) from error
+    except BaseException:
+        module.close()
+        raise
     return module
+
+
+def _invalid(text: str, error: RuntimeError) -> InternalError:
+    return InternalError(
+        "read LLVM IR", "the text is not valid", got=error, excerpt=_excerpt(text, str(error))
+    )
 
 
 def _excerpt(text: str, message: str) -> str | None:
@@ -387,20 +341,47 @@ def _machine(options: Options) -> Any:
     )
 
 
-def _after_passes(module: Any, text: str, options: Options) -> Any:
-    """Return the module of `text` after LLVM's passes; `module` is changed."""
-    _run_passes(module, options)
-    try:
-        module.verify()
-    except RuntimeError as error:
-        if not options.slp_vectorize:
-            raise InternalError("compile", "LLVM's passes broke the module", got=error) from error
-    else:
-        return module
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The functions of a module before LLVM's passes."""
+
+    symbols: tuple[str, ...]
+    imports: tuple[str, ...]
+
+    @classmethod
+    def of(cls, module: Any) -> _Names:
+        functions = list(module.functions)
+        own = [f for f in functions if not f.is_declaration and f.linkage.name == "external"]
+        imports = (f.name for f in functions if f.is_declaration)
+        return cls(tuple(f.name for f in own), tuple(imports))
+
+
+def _through_passes(
+    text: str,
+    options: Options,
+    finish: Callable[[Any, _Names], T],
+    *,
+    is_for_here: bool = True,
+) -> T:
+    """Return what `finish` makes of the module of `text` after LLVM's passes."""
+    with _parsed(text, options) as module:
+        names = _Names.of(module)
+        if is_for_here:
+            externs.resolve(names.imports)
+        _run_passes(module, options)
+        try:
+            module.verify()
+        except RuntimeError as error:
+            if not options.slp_vectorize:
+                raise InternalError(
+                    "compile", "LLVM's passes broke the module", got=error
+                ) from error
+        else:
+            return finish(module, names)
     # LLVM 22 turns some long straight blocks into code whose uses stand before their definitions,
     # and then aborts. The pass that does it is the vectorizer of straight code.
     careful = replace(options, slp_vectorize=False)
-    return _after_passes(_parse(text, careful), text, careful)
+    return _through_passes(text, careful, finish, is_for_here=is_for_here)
 
 
 def _run_passes(module: Any, options: Options) -> None:
