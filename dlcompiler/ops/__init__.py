@@ -33,6 +33,7 @@ REGISTRY: dict[str, str] = {
     "batch_matmul": "dlcompiler.ops.gemm:BATCH_MATMUL",
     "depthwise_conv2d": "dlcompiler.ops.depthwise:DEPTHWISE",
     "conv2d_direct": "dlcompiler.ops.conv2d.direct:CONV2D_DIRECT",
+    "conv2d_winograd": "dlcompiler.ops.conv2d.winograd:WINOGRAD",
     "softmax": "dlcompiler.ops.softmax:SOFTMAX",
     "log_softmax": "dlcompiler.ops.softmax:LOG_SOFTMAX",
     "layer_norm": "dlcompiler.ops.norms:LAYER_NORM",
