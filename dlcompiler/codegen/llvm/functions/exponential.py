@@ -64,7 +64,7 @@ def exp(x: Value) -> Value:
 def normal_exp(x: Value) -> Value:
     """Write e**x where that is known to be a normal number."""
     base = _of(E, x)
-    rest, pattern = _reduced(x, base)
+    rest, pattern = _reduced(x, base, x.format.bias)
     return _near_1(rest, base) * power_of_two(pattern, x.format)
 
 
@@ -87,11 +87,12 @@ def sigmoid(x: Value) -> Value:
     quotient gets its power in two halves.
     """
     base, form = _of(E, x), x.format
-    rest, pattern = _reduced(at_least(at_most(-x, -base.lowest), base.lowest), base)
+    inside = at_least(at_most(-x, -base.lowest), base.lowest)
+    rest, pattern = _reduced(inside, base, 2 * form.bias)
     t = rest * polynomial(rest, base.tail)
-    n = pattern - x.like(form.magic).bits()
-    is_large = n < 0
-    exponent = choose(is_large, n, 0 - n)
+    zero = x.like(form.magic + 2 * form.bias).bits()  # the pattern of n = 0
+    is_large = pattern < zero
+    exponent = choose(is_large, pattern, (zero + 2 * form.bias) - pattern)
     w1, w2 = (power_of_two(half, form) for half in _halves(exponent))
     w = w1 * w2
     near_1 = 1.0 + w
@@ -120,8 +121,10 @@ _TANH = {"float32": (0.64, 18.1, table.TANH), "float64": (0.64, 38.2, table.TANH
 def _power(x: Value, bases: dict[str, Base]) -> Value:
     base = _of(bases, x)
     inside = at_least(at_most(x, base.highest), base.lowest)
-    rest, pattern = _reduced(inside, base)
-    return scaled(_near_1(rest, base), pattern)
+    rest, pattern = _reduced(inside, base, 2 * x.format.bias)
+    # In two halves, of which no product but the last leaves the range of normal numbers.
+    first, second = (power_of_two(half, x.format) for half in _halves(pattern))
+    return _near_1(rest, base) * first * second
 
 
 def _near_1(rest: Value, base: Base) -> Value:
@@ -133,9 +136,9 @@ def _of(bases: dict[str, Base], x: Value) -> Base:
     return bases[dtypes.element(x.dtype)]
 
 
-def _reduced(x: Value, base: Base) -> tuple[Value, Value]:
-    """Return the rest r, and a pattern whose low bits are n."""
-    magic = x.format.magic
+def _reduced(x: Value, base: Base, offset: int) -> tuple[Value, Value]:
+    """Return the rest r, and a pattern whose low bits are ``n + offset``."""
+    magic = x.format.magic + offset
     shifted = fma(x, base.per_two, magic)
     n = shifted - magic
     rest = fma(n, -base.high, x)
@@ -144,22 +147,12 @@ def _reduced(x: Value, base: Base) -> tuple[Value, Value]:
     return rest, shifted.bits()
 
 
-def scaled(value: Value, pattern: Value) -> Value:
-    """Write ``value * 2**n`` of an n in the low bits of a pattern, rounded once.
-
-    The power is applied in two halves, so that no product but the last leaves the range of normal
-    numbers: `value` is near 1.
-    """
-    first, second = (power_of_two(half, value.format) for half in _halves(pattern))
-    return value * first * second
-
-
 def _halves(n: Value) -> tuple[Value, Value]:
     """Write two integers whose low bits are those of halves of n."""
     half = n.shifted_bits(1)
     return half, n - half
 
 
-def power_of_two(pattern: Value, form: Format) -> Value:
-    """Write 2**n of an n in the low bits of a pattern; it is a normal number."""
-    return ((pattern << form.fraction) + (form.bias << form.fraction)).as_float()
+def power_of_two(biased: Value, form: Format) -> Value:
+    """Write 2**n, a normal number, of a pattern whose low bits are ``n + bias``."""
+    return (biased << form.fraction).as_float()

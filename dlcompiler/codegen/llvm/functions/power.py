@@ -56,7 +56,7 @@ def _log2(x: Value) -> Value:
 def _exp2(x: Value) -> Value:
     """Write 2**x, of which only what float32 can hold is needed."""
     inside = at_least(at_most(x, 200.0), -200.0)
-    magic = x.format.magic
+    magic = x.format.magic + x.format.bias
     shifted = inside + magic
     rest = inside - (shifted - magic)
     power = fma(rest, polynomial(rest, table.POW_EXP2), 1.0)
