@@ -34,6 +34,7 @@ REGISTRY: dict[str, str] = {
     "depthwise_conv2d": "dlcompiler.ops.depthwise:DEPTHWISE",
     "conv2d_direct": "dlcompiler.ops.conv2d.direct:CONV2D_DIRECT",
     "conv2d_winograd": "dlcompiler.ops.conv2d.winograd:WINOGRAD",
+    "conv2d_gemm": "dlcompiler.ops.conv2d.gemm:CONV2D_GEMM",
     "softmax": "dlcompiler.ops.softmax:SOFTMAX",
     "log_softmax": "dlcompiler.ops.softmax:LOG_SOFTMAX",
     "layer_norm": "dlcompiler.ops.norms:LAYER_NORM",

@@ -1,4 +1,4 @@
-"""ops.conv2d: each layout, dtype and awkward shape against NumPy, random configs, the default."""
+"""ops.conv2d, direct and as a matrix product: each layout, dtype and awkward shape against NumPy, random configs, the default."""
 
 import random
 from dataclasses import replace
@@ -14,6 +14,8 @@ from dlcompiler.target import resolve
 from tests.ops.products import check, choices
 
 DIRECT = ops.operator("conv2d_direct")
+GEMM = ops.operator("conv2d_gemm")
+BOTH = pytest.mark.parametrize("operator", [DIRECT, GEMM], ids=["direct", "gemm"])
 CPU = resolve("cpu")
 AVX2 = resolve("x86-64-avx2")
 TWO_CORES = replace(AVX2, cores=2)
@@ -39,6 +41,26 @@ def test_products(choice):
     check(DIRECT, DIRECT.workload(c=c, o=o, **params))
 
 
+@pytest.mark.parametrize("choice", choices({**PARAMETERS, "layout": ("NCHW",)}), ids=str)
+def test_products_as_a_matrix_product(choice):
+    params = dict(choice)
+    del params["layout"]
+    c, o = params.pop("channels")
+    check(GEMM, GEMM.workload(c=c, o=o, **params))
+
+
+@pytest.mark.parametrize("size", [(16, 16), (14, 14), (7, 7), (5, 48)])
+def test_images_that_are_their_own_columns(size):
+    h, w = size
+    check(GEMM, GEMM.workload(c=24, h=h, w=w, o=20, kernel=1, n=2, epilogue="bias+relu"))
+
+
+@pytest.mark.parametrize("groups", [3, 6])
+def test_groups_as_matrix_products(groups):
+    for kernel in (1, 3):
+        check(GEMM, GEMM.workload(c=12, h=8, w=8, o=18, groups=groups, kernel=kernel))
+
+
 @pytest.mark.parametrize(
     ("c", "o", "groups", "layout"),
     [(6, 9, 3, "NCHW"), (6, 9, 3, "NHWC"), (5, 5, 5, "NCHW"), (32, 32, 2, "NCHW8c"), (7, 11, 1,
@@ -58,18 +80,20 @@ def test_epilogues(layout, epilogue):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_random_configs_of_odd_shapes(seed):
+@BOTH
+def test_random_configs_of_odd_shapes(operator, seed):
     generator = random.Random(seed)
-    work = DIRECT.workload(
+    blocks = (8, 16, 24) if operator is DIRECT else (1, 4, 6)
+    work = operator.workload(
         n=generator.choice((1, 2)), c=generator.choice((3, 16, 24)), h=generator.choice((7, 15)),
         w=generator.choice((7, 14)), o=generator.choice((13, 24, 64)),
         kernel=generator.choice((1, 3)), stride=generator.choice((1, 2)), padding=1,
-        block=generator.choice((8, 16, 24)),
+        block=generator.choice(blocks),
     )  # fmt: skip
     two = replace(CPU, cores=2)
-    space = DIRECT.space(work, two)
+    space = operator.space(work, two)
     for index in space.sample(2, generator):
-        check(DIRECT, work, space.at(index))
+        check(operator, work, space.at(index))
 
 
 def test_nan_and_infinity_reach_the_windows_that_read_them():
@@ -94,26 +118,28 @@ def test_refusals(change, problem):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_there_is_a_default_for_every_shape(seed):
+@BOTH
+def test_there_is_a_default_for_every_shape(operator, seed):
     generator = random.Random(seed)
     for _ in range(30):
         c, h, w, o = generator.choices((0, 1, 2, 7, 16, 100, 512), k=4)
-        work = DIRECT.workload(
+        work = operator.workload(
             c=c, h=h, w=w, o=o, kernel=generator.choice((1, 3, 7)),
             stride=generator.choice((1, 2)), padding=generator.choice((-1, 0, 3, 100)),
             dtype=generator.choice(("float32", "float64")),
         )  # fmt: skip
         for target in (CPU, AVX2, TWO_CORES, resolve("x86-64-sse2")):
-            DIRECT.space(work, target).index_of(DIRECT.default_config(work, target))
+            operator.space(work, target).index_of(operator.default_config(work, target))
 
 
 @pytest.mark.parametrize("order", ["rows", "channels"])
-def test_one_loop_is_parallel(order):
-    work = DIRECT.workload(c=8, h=28, w=28, o=32, kernel=3, padding=1)
-    values = dict(DIRECT.default_config(work, TWO_CORES).values)
-    values |= {"order": order, "parallel": True, "block_rows": 7}
-    cfg = DIRECT.space(work, TWO_CORES).config(**values)
-    s, args = DIRECT.template(work, TWO_CORES, cfg)
+@BOTH
+def test_one_loop_is_parallel(operator, order):
+    work = operator.workload(c=8, h=32, w=32, o=32, kernel=3, padding=1)
+    values = dict(operator.default_config(work, TWO_CORES).values)
+    values |= {"order": order, "parallel": True, "block_rows": 8}
+    cfg = operator.space(work, TWO_CORES).config(**values)
+    s, args = operator.template(work, TWO_CORES, cfg)
     kinds = [node.kind for node in walk(lower(s, args).body) if isinstance(node, For)]
     assert kinds.count("parallel") == 1
-    check(DIRECT, work, cfg)
+    check(operator, work, cfg)

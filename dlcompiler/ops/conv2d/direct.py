@@ -134,23 +134,15 @@ def _padded(shape: Shape, layout: Layout, data: Tensor, tall: int) -> Tensor:
 
     def element(*indices: Any) -> Any:
         n, c, y, x = layout.element(*indices)
-        conditions = [
-            condition
-            for window, index, extent in ((rows, y, height), (columns, x, columns.span))
-            for condition in _inside(window, index, extent)
-        ]
         place = layout.place(n, c, y - rows.before, x - columns.before)
+        conditions = [
+            *shapes.inside(rows, y - rows.before, height - rows.before),
+            *shapes.inside(columns, x - columns.before),
+        ]
         return te.if_then_else(te.all(*conditions), data[place], te.const(0, data.dtype))
 
     image: Tensor = te.compute(extents, element, name="conv2d.image")
     return image
-
-
-def _inside(window: shapes.Window, index: Any, extent: int) -> list[Any]:
-    """Return the conditions for an index of the padded image to be one of the image."""
-    last = window.size + window.before
-    found = [index >= window.before] if window.before > 0 else []
-    return found + ([index < last] if extent > last else [])
 
 
 def reference(workload: Workload, seed: int) -> Reference:
@@ -168,16 +160,20 @@ def reference(workload: Workload, seed: int) -> Reference:
 
 
 def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Array]:
-    """Return the inputs with weights (o, c / groups, kh, kw) as `packed_shape` has them."""
-    shape, block = shape_of(workload), workload["block"]
+    """Return the inputs with weights (o, c / groups, kh, kw) as the kernel reads them."""
+    weight = packed_weight(shape_of(workload), workload["block"], arrays["weight"])
+    return {**arrays, "weight": weight}
+
+
+def packed_weight(shape: Shape, block: int, weight: Array) -> Array:
+    """Return weights (o, c / groups, kh, kw) as `packed_shape` has them; the rest of a block is 0."""
     per_group = shape.o // shape.groups
     blocks = -(-per_group // block)
-    weight = arrays["weight"].reshape(shape.groups, per_group, *shape.weight[1:])
+    grouped = weight.reshape(shape.groups, per_group, *shape.weight[1:])
     missing = blocks * block - per_group
-    weight = np.pad(weight, [(0, 0), (0, missing), (0, 0), (0, 0), (0, 0)])
-    weight = weight.reshape(shape.groups * blocks, block, *shape.weight[1:])
-    packed = np.ascontiguousarray(weight.transpose(0, 2, 3, 4, 1))
-    return {**arrays, "weight": packed}
+    whole = np.pad(grouped, [(0, 0), (0, missing), (0, 0), (0, 0), (0, 0)])
+    split = whole.reshape(shape.groups * blocks, block, *shape.weight[1:])
+    return np.ascontiguousarray(split.transpose(0, 2, 3, 4, 1))
 
 
 def packing(workload: Workload, target: Target) -> tuple[Schedule, tuple[Tensor, ...]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 from dlcompiler.ir import Axis
 from dlcompiler.ops.conv2d.layouts import Layout
 from dlcompiler.ops.conv2d.shapes import Shape, shape_of
+from dlcompiler.ops.conv2d.tiles import SMALLEST_PARALLEL_FLOPS, Machine, cache_bytes, pieces
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload
 from dlcompiler.space.knob import divisors
@@ -22,7 +22,6 @@ EXTRA_ROWS = MAX_BLOCK_ROWS - 1
 _TILE_ROWS = (1, 2, 3, 4)
 _TILE_COLUMNS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 14)
 _MOST_ACCUMULATORS = 28
-_SMALLEST_PARALLEL_FLOPS = 2e6
 
 
 def space(workload: Workload, target: Target) -> Space:
@@ -75,20 +74,17 @@ def default_config(workload: Workload, target: Target) -> Config:
 
     Notes
     -----
-    A step of a tile of ``p`` pixels and ``v`` vectors takes ``max(p·v / 2, (p + v) / 2, p·0.8, 4)``
-    cycles: two multiply-adds and two loads in a cycle, the loads of single elements a little
-    slower, and no less than the latency of an FMA; ``p·v + v + 1`` vectors must fit the registers.
-    The tile needs the fewest cycles for a block of rows, the rest of rows and columns included.
+    The tile needs the fewest cycles (`tiles.Machine`) for a block of rows, what is left at its edges
+    included.
     A block of rows of the image fits half of the L2 cache, and the weights for a part of the input
     channels half of L1.
-    **Source:** measured on Zen 3; see also A. Fog, instruction tables.
     """
     shape = shape_of(workload)
     choices = space(workload, target)
     values = {knob.name: list(knob.values) for knob in choices.knobs}
     block_rows = _block_rows(shape, target)
     tile = _best_tile(shape, workload["block"], block_rows, target, values)
-    is_parallel = target.cores > 1 and shape.flops >= _SMALLEST_PARALLEL_FLOPS
+    is_parallel = target.cores > 1 and shape.flops >= SMALLEST_PARALLEL_FLOPS
     row_blocks = shape.n * -(-shape.rows.out // block_rows)
     by_channels = is_parallel and row_blocks < 2 * target.cores
     return choices.config(
@@ -102,16 +98,12 @@ def default_config(workload: Workload, target: Target) -> Config:
     )
 
 
-def _cache(target: Target, level: int, otherwise: int) -> int:
-    return target.caches[level].bytes if len(target.caches) > level else otherwise
-
-
 def _block_rows(shape: Shape, target: Target) -> int:
     """Return how many rows of the result need what fits half of L2 of the image, evenly shared."""
     height = max(shape.rows.out, 1)
     width = max(shape.columns.span, 1)
     item = 8 if shape.dtype == "float64" else 4
-    room = _cache(target, 1, 256 * 1024) // 2
+    room = cache_bytes(target, 1) // 2
     rows_of_image = max(room // max(shape.c * width * item, 1), shape.rows.reach)
     fitting = (rows_of_image - shape.rows.reach) // shape.rows.stride + 1
     most = min(max(fitting, 1), height, MAX_BLOCK_ROWS)
@@ -121,60 +113,34 @@ def _block_rows(shape: Shape, target: Target) -> int:
 def _split_c(shape: Shape, block: int, target: Target, values: Sequence[Any]) -> int:
     item = 8 if shape.dtype == "float64" else 4
     of_channel = shape.rows.kernel * shape.columns.kernel * block * item
-    room = _cache(target, 0, 32 * 1024) // 2
+    room = cache_bytes(target, 0) // 2
     if shape.weight[1] * of_channel <= room:
         return 0
     fitting = [value for value in values if value and value * of_channel <= room]
     return max(fitting, default=0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Machine:
-    vectors: int
-    registers: int
-
-    def fits(self, pixels: int) -> bool:
-        return pixels * self.vectors + self.vectors + 1 <= self.registers
-
-    def cycles(self, pixels: int) -> float:
-        v = self.vectors
-        return max(pixels * v / 2, (pixels + v) / 2, 0.8 * pixels, 4.0)
-
-
 def _best_tile(
     shape: Shape, block: int, block_rows: int, target: Target, values: dict[str, list[Any]]
 ) -> tuple[int, int]:
     """Return rows and columns of the register tile."""
-    lanes = target.lanes(shape.dtype)
-    machine = _Machine(max(block // lanes, 1), registers(target))
+    machine, vectors = Machine.of(target), -(-block // target.lanes(shape.dtype))
     tiles = [
         (rows, columns)
         for rows in values["tile_rows"]
         for columns in values["tile_columns"]
-        if rows <= block_rows and machine.fits(rows * columns)
+        if rows <= block_rows and machine.fits(rows * columns, vectors)
     ] or [(1, 1)]
 
     def cost(tile: tuple[int, int]) -> tuple[float, int, int]:
         total = sum(
-            count * other * machine.cycles(rows * columns)
-            for rows, count in _pieces(block_rows, tile[0])
-            for columns, other in _pieces(max(shape.columns.out, 1), tile[1])
+            count * other * machine.cycles(rows * columns, vectors)
+            for rows, count in pieces(block_rows, tile[0])
+            for columns, other in pieces(max(shape.columns.out, 1), tile[1])
         )
         return total, tile[0], -tile[1]
 
     return min(tiles, key=cost)
-
-
-def _pieces(extent: int, tile: int) -> Iterator[tuple[int, int]]:
-    """Return the sizes of the pieces of an extent, with how many there are."""
-    yield tile, extent // tile
-    if extent % tile:
-        yield extent % tile, 1
-
-
-def registers(target: Target) -> int:
-    """Return the number of vector registers of one thread."""
-    return 32 if target.has("avx512f") or target.triple.startswith(("aarch64", "arm64")) else 16
 
 
 # -- the schedule -------------------------------------------------------------------------------

@@ -239,6 +239,23 @@ def refused(op: str, name: str, value: Any, expected: str) -> TuningError:
     )
 
 
+def inside(window: Window, index: Any, end: int | None = None) -> list[Any]:
+    """Return the conditions for an index into an image to be one: those that can fail.
+
+    Parameters
+    ----------
+    window : Window
+        The window that reads.
+    index : Expr
+        Where, counted from the first element of the image.
+    end : int, optional
+        What the index stays below, where more is read than the window asks for.
+    """
+    end = window.span - window.before if end is None else end
+    found = [index >= 0] if window.before > 0 else []
+    return found + ([index < window.size] if end > window.size else [])
+
+
 # -- the reference ------------------------------------------------------------------------------
 
 

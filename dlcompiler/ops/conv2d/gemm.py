@@ -1,0 +1,145 @@
+"""Convolution as a matrix product, with pixels in the lanes of vectors; images in NCHW.
+
+``sums[o, f] = sum over k of weight[o, k] * columns[k, f]``, where f counts the pixels of the result
+row by row, and k the elements of the kernel. A kernel of one element that visits each pixel reads
+the image as it is; else ``conv2d.columns`` copies, for each k, what the pixels read (im2col), for
+the rows of a block before they are needed. Columns and sums reach a little beyond the last pixel,
+so that a tile at the end is computed as any other.
+
+**Source:** K. Chellapilla, S. Puri, P. Simard, "High performance convolutional neural networks for
+document processing", IWFHR 2006.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dlcompiler import te
+from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.conv2d import shapes
+from dlcompiler.ops.conv2d.direct import packed_shape, packed_weight
+from dlcompiler.ops.conv2d.gemm_schedule import EXTRA_PIXELS, default_config, schedule, space
+from dlcompiler.ops.conv2d.shapes import Shape, shape_of
+from dlcompiler.ops.epilogues import Epilogue
+from dlcompiler.ops.rounding import Array
+from dlcompiler.space import Workload
+from dlcompiler.te import Tensor
+
+NAME = "conv2d_gemm"
+BLOCKS = (1, 2, 3, 4, 5, 6, 8)
+
+
+def workload(*, block: int = 0, **params: Any) -> Workload:
+    """Return the workload of a convolution as a matrix product.
+
+    Parameters
+    ----------
+    block : int
+        Output channels that are computed together, and lie side by side in the packed weights; by
+        default 4, or fewer where a group has fewer.
+    **params
+        See `shapes.workload`.
+    """
+    found = shapes.workload(NAME, **params)
+    block = block or max(min(4, found["o"] // found["groups"]), 1)
+    if block not in BLOCKS:
+        raise shapes.refused(NAME, "block", block, ", ".join(map(str, BLOCKS)))
+    return Workload.of(NAME, **found.as_dict(), block=block)
+
+
+def reads_in_place(shape: Shape) -> bool:
+    """Tell whether the image is its own matrix of columns, in whole vectors."""
+    return shape.rows.out * shape.columns.out % 16 == 0 and all(
+        window.kernel == window.stride == 1 and not window.before and window.out == window.size
+        for window in (shape.rows, shape.columns)
+    )
+
+
+def define(workload: Workload) -> tuple[Tensor, ...]:
+    """Return data, the packed weights, the operands of the epilogue, and the result."""
+    shape, block = shape_of(workload), workload["block"]
+    epilogue = Epilogue.read(shape.epilogue, channel=1)
+    data = te.placeholder(shape.image, shape.dtype, "data")
+    weight = te.placeholder(packed_shape(shape, block), shape.dtype, "weight")
+    operands = epilogue.placeholders(shape.result, shape.dtype)
+    sums = _sums(shape, data, weight)
+    width = max(shape.columns.out, 1)
+    per_group = max(shape.o // shape.groups, 1)
+    blocks = -(-per_group // block)
+
+    def element(n: Any, o: Any, y: Any, x: Any) -> Any:
+        group, rest = (o // per_group, o % per_group) if shape.groups > 1 else (0, o)
+        value = sums[n, group * blocks + rest // block, rest % block, y * width + x]
+        return epilogue.element(value, (n, o, y, x), operands)
+
+    tag = f"{NAME}:{shape.groups}"
+    return data, weight, *operands.values(), te.compute(shape.result, element, "result", tag=tag)
+
+
+def _sums(shape: Shape, data: Tensor, weight: Tensor) -> Tensor:
+    width = max(shape.columns.out, 1)
+    columns = None if reads_in_place(shape) else _columns(shape, data)
+    channels = shape.c // shape.groups
+    blocks = max(weight.static_shape[0] // shape.groups, 1)
+    c, p, q = (
+        te.reduce_axis((0, extent), name=name)
+        for extent, name in zip(shape.weight[1:], ("c", "p", "q"), strict=True)
+    )
+
+    def element(n: Any, b: Any, v: Any, f: Any) -> Any:
+        channel = c + ((b // blocks) * channels if shape.groups > 1 else 0)
+        read = data[n, channel, f // width, f % width] if columns is None else (
+            columns[n, channel, p, q, f]
+        )  # fmt: skip
+        return te.sum(weight[b, c, p, q, v] * read, axis=[c, p, q])
+
+    pixels = shape.rows.out * shape.columns.out if columns is None else columns.static_shape[4]
+    extents = (shape.n, weight.static_shape[0], weight.static_shape[4], pixels)
+    sums: Tensor = te.compute(extents, element, name="conv2d.sums")
+    return sums
+
+
+def _columns(shape: Shape, data: Tensor) -> Tensor:
+    rows, columns = shape.rows, shape.columns
+    width = max(columns.out, 1)
+    pixels = rows.out * columns.out + EXTRA_PIXELS if rows.out * columns.out else 0
+    # Beyond the last pixel rows of the image follow, and then zeros.
+    tall = (pixels // width) * rows.stride + rows.reach - rows.before
+
+    def element(n: Any, c: Any, p: Any, q: Any, f: Any) -> Any:
+        y = f // width * rows.stride + p * rows.dilation - rows.before
+        x = f % width * columns.stride + q * columns.dilation - columns.before
+        conditions = [
+            condition
+            for window, index, end in ((rows, y, tall), (columns, x, None))
+            for condition in shapes.inside(window, index, end)
+        ]
+        read = data[n, c, y, x]
+        zero = te.const(0, data.dtype)
+        return te.if_then_else(te.all(*conditions), read, zero) if conditions else read
+
+    extents = (shape.n, shape.c, rows.kernel, columns.kernel, pixels)
+    found: Tensor = te.compute(extents, element, name="conv2d.columns")
+    return found
+
+
+def reference(workload: Workload, seed: int) -> Reference:
+    """Return inputs with packed weights, the right result, and its bound."""
+    found = shapes.reference(workload, seed)
+    return Reference(
+        prepack(workload, found.inputs), found.expected, found.bound, plain=found.inputs
+    )
+
+
+def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Array]:
+    """Return the inputs with weights (o, c / groups, kh, kw) as the kernel reads them."""
+    weight = packed_weight(shape_of(workload), workload["block"], arrays["weight"])
+    return {**arrays, "weight": np.ascontiguousarray(weight)}
+
+
+CONV2D_GEMM = Operator(
+    NAME, workload, define, reference, space, default_config, schedule, prepack
+)

@@ -1,0 +1,197 @@
+"""How the convolution as a matrix product is computed: choices, the analytic one, the schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dlcompiler.ir import Axis
+from dlcompiler.ops.conv2d.shapes import Shape, shape_of
+from dlcompiler.ops.conv2d.tiles import SMALLEST_PARALLEL_FLOPS, Machine, cache_bytes, pieces
+from dlcompiler.schedule import Schedule
+from dlcompiler.space import Config, Filter, Knob, Space, Workload
+from dlcompiler.space.knob import divisors
+from dlcompiler.target import Target
+from dlcompiler.te import ComputeOp, PlaceholderOp, Tensor
+
+_TILE_VECTORS = (1, 2, 3, 4)
+_MOST_ACCUMULATORS = 28
+EXTRA_PIXELS = 63
+"""How far the stages reach beyond the last pixel: the widest tile is four vectors of 16 lanes."""
+
+
+def space(workload: Workload, target: Target) -> Space:
+    """Return the configs of `schedule` for a workload.
+
+    ================  ==========================================================================
+    ``tile_pixels``   pixels of the register tile: 1 to 4 vectors; its channels are the block of
+                      the packed weights
+    ``unroll_c``      input channels in one iteration of the reduction, where the kernel is 1x1
+    ``block_rows``    rows of the result whose columns are copied together
+    ``order``         what is outermost, blocks of ``rows`` or of ``channels``
+    ``parallel``      run the outermost loop on several cores
+    ================  ==========================================================================
+    """
+    shape = shape_of(workload)
+    lanes = target.lanes(shape.dtype)
+    height, width = max(shape.rows.out, 1), max(shape.columns.out, 1)
+    channels = max(shape.weight[1], 1)
+    is_point = shape.rows.kernel == shape.columns.kernel == 1
+    block = workload["block"]
+    knobs = [
+        Knob("tile_pixels", tuple(lanes * vectors for vectors in _TILE_VECTORS)),
+        Knob("unroll_c", tuple(u for u in (1, 2, 4) if is_point and channels % u == 0) or (1,)),
+        Knob("block_rows", divisors(height)),
+        Knob("order", ("rows", "channels")),
+        Knob("parallel", (False, True) if target.cores > 1 else (False,)),
+    ]
+    return Space(workload, knobs, [
+        Filter(
+            f"at most {_MOST_ACCUMULATORS} accumulators",
+            lambda v: v["tile_pixels"] // lanes * block <= _MOST_ACCUMULATORS,
+        ),
+        Filter(
+            "blocks are whole tiles, or all rows",
+            lambda v: v["block_rows"] == height or v["block_rows"] * width % v["tile_pixels"] == 0,
+        ),
+    ])  # fmt: skip
+
+
+# -- the default --------------------------------------------------------------------------------
+
+
+def default_config(workload: Workload, target: Target) -> Config:
+    """Return the config that a simple model of the processor prefers.
+
+    Notes
+    -----
+    As in `direct_schedule.default_config`. A block of rows is as large as the columns that fit half
+    of the L2 cache.
+    """
+    shape = shape_of(workload)
+    choices = space(workload, target)
+    values = {knob.name: list(knob.values) for knob in choices.knobs}
+    pixels = max(shape.rows.out * shape.columns.out, 1)
+    machine = Machine.of(target)
+    lanes = target.lanes(shape.dtype)
+    tiles = [t for t in values["tile_pixels"] if machine.fits(workload["block"], t // lanes)]
+
+    def cost(tile: int) -> float:
+        return sum(
+            count * machine.cycles(workload["block"], -(-size // lanes))
+            for size, count in pieces(pixels, tile)
+        )
+
+    tile = min(tiles or values["tile_pixels"][:1], key=cost)
+    is_parallel = target.cores > 1 and shape.flops >= SMALLEST_PARALLEL_FLOPS
+    rows = _block_rows(shape, tile, target, values["block_rows"])
+    by_channels = is_parallel and shape.n * shape.rows.out // rows < 2 * target.cores
+    return choices.config(
+        tile_pixels=tile,
+        unroll_c=max(values["unroll_c"]),
+        block_rows=rows,
+        order="channels" if by_channels else "rows",
+        parallel=is_parallel,
+    )
+
+
+def _block_rows(shape: Shape, tile: int, target: Target, values: Sequence[int]) -> int:
+    width = max(shape.columns.out, 1)
+    item = 8 if shape.dtype == "float64" else 4
+    height = max(values)
+    room = cache_bytes(target, 1) // 2
+    size = max(shape.c * shape.rows.kernel * shape.columns.kernel * width * item, 1)
+    fitting = [rows for rows in values if rows * width % tile == 0 and rows * size <= room]
+    return max(fitting, default=height)
+
+
+# -- the schedule -------------------------------------------------------------------------------
+
+
+def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
+    """Schedule a convolution as a matrix product on a CPU.
+
+    The sums of a tile stay in registers over the whole reduction, and leave them through the
+    epilogue into the result.
+
+    Parameters
+    ----------
+    s : Schedule
+        A fresh schedule of `outs`.
+    outs : sequence of Tensor
+        The result.
+    cfg : Config
+        Of `space`.
+    target : Target
+        A CPU.
+    """
+    (result,) = outs
+    sums = next(t for t in result.op.input_tensors if t.name == "conv2d.sums")
+    columns = next(t for t in sums.op.input_tensors if t.name != "weight")
+    weight = next(t for t in sums.op.input_tensors if t.name == "weight")
+    lanes = target.lanes(result.dtype)
+    local = s.cache_write(sums, "local")
+    s[sums].compute_inline()
+    blocks, inner = _schedule_result(s, result, weight.static_shape[4], cfg, lanes)
+    s[local].compute_at(s[result], inner)
+    _schedule_sums(s, local, cfg, lanes)
+    if not isinstance(columns.op, PlaceholderOp):
+        if cfg["order"] == "rows":
+            s[columns].compute_at(s[result], blocks)
+        *_, f = s[columns].op.axis
+        _, x = s[columns].split(f, max(result.static_shape[3], 1))
+        _, vector = s[columns].split(x, lanes)
+        s[columns].vectorize(vector)
+
+
+def _schedule_result(
+    s: Schedule, result: Tensor, block: int, cfg: Config, lanes: int
+) -> tuple[Axis, Axis]:
+    """Split the result into tiles.
+
+    Returns
+    -------
+    tuple of Axis
+        The loop over blocks of rows (fused with that over images where it is parallel), and the
+        innermost loop over tiles.
+    """
+    stage = s[result]
+    n, o, y, x = result.op.axis
+    assert isinstance(result.op, ComputeOp)
+    groups = int(result.op.tag.partition(":")[2])
+    channels: list[Axis] = []
+    if groups > 1:
+        group, o = stage.split(o, max(result.static_shape[1] // groups, 1))
+        channels = [group]
+    outer, channel = stage.split(o, block)
+    channels.append(outer)
+    rows, y = stage.split(y, cfg["block_rows"])
+    tiles, pixels = stage.split(stage.fuse(y, x), cfg["tile_pixels"])
+    vectors, vector = stage.split(pixels, lanes)
+    is_by_rows = cfg["order"] == "rows"
+    outermost = [n, rows, tiles, *channels] if is_by_rows else [n, *channels, rows, tiles]
+    stage.reorder(*outermost, channel, vectors, vector)
+    stage.vectorize(vector)
+    stage.unroll(vectors)
+    stage.unroll(channel)
+    if cfg["parallel"]:
+        shared = stage.fuse(*([n, rows] if is_by_rows else [n, *channels]))
+        stage.parallel(shared)
+        rows = shared if is_by_rows else rows
+    return rows, outermost[-1]
+
+
+def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int) -> None:
+    """Order the loops of the register tile: the reduction outside, channels and vectors inside."""
+    stage = s[sums]
+    n, b, v, f = stage.op.axis
+    c, p, q = stage.op.reduce_axis
+    vectors, vector = stage.split(f, lanes)
+    steps = [c, p, q]
+    if cfg["unroll_c"] > 1:
+        c, step = stage.split(c, cfg["unroll_c"])
+        steps = [c, p, q, step]
+        stage.unroll(step)
+    stage.reorder(n, b, *steps, v, vectors, vector)
+    stage.vectorize(vector)
+    stage.unroll(vectors)
+    stage.unroll(v)

@@ -1,0 +1,51 @@
+"""A simple model of a processor, by which tiles are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dlcompiler.target import Target
+
+SMALLEST_PARALLEL_FLOPS = 2e6
+"""What is worth waking other cores for [FLOP]."""
+
+_CACHES = (32 * 1024, 256 * 1024)
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a register tile costs.
+
+    **Source:** two multiply-adds and two loads in a cycle, and the latency of an FMA, from A. Fog,
+    instruction tables (Zen 3); the loads of single elements a little slower, as measured there.
+    """
+
+    registers: int
+    """Vector registers of one thread."""
+
+    @staticmethod
+    def of(target: Target) -> Machine:
+        """Return the model of a target."""
+        has_many = target.has("avx512f") or target.triple.startswith(("aarch64", "arm64"))
+        return Machine(32 if has_many else 16)
+
+    def fits(self, elements: int, vectors: int) -> bool:
+        """Tell whether a tile of so many single elements times vectors stays in registers."""
+        return elements * vectors + vectors + 1 <= self.registers
+
+    def cycles(self, elements: int, vectors: int) -> float:
+        """Return how long a step of the reduction takes a tile [cycle]."""
+        return max(elements * vectors / 2, (elements + vectors) / 2, 0.8 * elements, 4.0)
+
+
+def cache_bytes(target: Target, level: int) -> int:
+    """Return the size of a cache, 0 for the nearest; a usual one where it is not known [byte]."""
+    return target.caches[level].bytes if len(target.caches) > level else _CACHES[level]
+
+
+def pieces(extent: int, tile: int) -> Iterator[tuple[int, int]]:
+    """Return the sizes of the pieces of an extent, with how many there are."""
+    yield tile, extent // tile
+    if extent % tile:
+        yield extent % tile, 1
