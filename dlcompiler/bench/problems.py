@@ -108,7 +108,9 @@ def _depthwise(work: Work, row: Row) -> _Problem:
 
 def _conv2d(work: Work, row: Row) -> _Problem:
     del row  # the kernel is the same
-    return "conv2d_direct", {**_convolution(work), "o": work["outputs"]}, _same_names(work)
+    params = {**_convolution(work), "o": work["outputs"]}
+    selected = ops.select("conv2d", params, target_of(1)).workload
+    return selected.op, params | {"block": selected["block"]}, _same_names(work)
 
 
 def _convolution(work: Work) -> dict[str, Any]:

@@ -8,22 +8,27 @@ from __future__ import annotations
 
 import difflib
 import importlib
+from collections.abc import Mapping
+from typing import Any
 
 from dlcompiler.errors import TuningError
-from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.base import Operator, Reference, Selection
 from dlcompiler.ops.gemm import batch_matmul, dense, matmul
-from dlcompiler.ops.tuned import config_for
+from dlcompiler.ops.tuned import Tuned, config_for
+from dlcompiler.target import Target
 
 __all__ = [
     "REGISTRY",
     "Operator",
     "Reference",
+    "Selection",
     "batch_matmul",
     "config_for",
     "dense",
     "matmul",
     "names",
     "operator",
+    "select",
 ]
 
 #: Name of an operator -> where its `Operator` is found.
@@ -75,3 +80,38 @@ def operator(name: str) -> Operator:
     found = getattr(importlib.import_module(module), attribute)
     assert isinstance(found, Operator)
     return found
+
+
+def select(
+    kind: str, params: Mapping[str, Any], target: Target, tuned: Tuned | None = None
+) -> Selection:
+    """Return how a computation is done best: by which operator, with which config.
+
+    Parameters
+    ----------
+    kind : str
+        Name of an operator, or ``"conv2d"``, which several compute.
+    params : mapping
+        Parameters of its workload.
+    target : Target
+        What it is built for.
+    tuned : mapping, optional
+        Configs by workload; by default those that are shipped. An empty one asks for estimates.
+
+    Returns
+    -------
+    Selection
+
+    Examples
+    --------
+    >>> from dlcompiler.target import resolve
+    >>> select("matmul", dict(m=64, n=64, k=64), resolve("x86-64-avx2")).operator.name
+    'matmul'
+    """
+    if kind == "conv2d":
+        choose = importlib.import_module("dlcompiler.ops.conv2d.choose")
+        selection: Selection = choose.select_conv2d(params, target, tuned)
+        return selection
+    found = operator(kind)
+    workload = found.workload(**params)
+    return Selection(found, workload, config_for(found, workload, target, tuned))

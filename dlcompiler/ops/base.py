@@ -75,3 +75,15 @@ class Operator:
         s = create_schedule(outs)
         self.schedule(s, outs, cfg, target)
         return s, args
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """How a computation is done."""
+
+    operator: Operator
+    """What does it."""
+    workload: Workload
+    """The computation, with the operator's own parameters."""
+    config: Config
+    """Of the operator's space."""

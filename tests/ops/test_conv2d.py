@@ -1,4 +1,4 @@
-"""ops.conv2d, direct and as a matrix product: each layout, dtype and awkward shape against NumPy, random configs, the default."""
+"""ops.conv2d, direct and as a matrix product, against NumPy; configs and the choice of operator."""
 
 import random
 from dataclasses import replace
@@ -9,6 +9,7 @@ import pytest
 from dlcompiler import ops
 from dlcompiler.errors import TuningError
 from dlcompiler.ir import For, walk
+from dlcompiler.ops.tuned import anchor
 from dlcompiler.pipeline import lower
 from dlcompiler.target import resolve
 from tests.ops.products import check, choices
@@ -143,3 +144,45 @@ def test_one_loop_is_parallel(operator, order):
     kinds = [node.kind for node in walk(lower(s, args).body) if isinstance(node, For)]
     assert kinds.count("parallel") == 1
     check(operator, work, cfg)
+
+
+# -- the choice between operators ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        ({"c": 64, "h": 56, "w": 56, "o": 64, "kernel": 1}, "conv2d_gemm"),
+        ({"c": 64, "h": 56, "w": 56, "o": 128, "kernel": 3, "stride": 2}, "conv2d_direct"),
+        ({"c": 64, "h": 56, "w": 56, "o": 64, "kernel": 1, "layout": "NHWC"}, "conv2d_direct"),
+    ],
+)
+def test_the_lowest_estimate_is_selected(params, expected):
+    found = ops.select("conv2d", params, AVX2, tuned={})
+    assert found.operator.name == expected
+    found.operator.space(found.workload, AVX2).index_of(found.config)
+
+
+def test_narrow_images_take_three_vectors_of_channels():
+    params = {"c": 256, "h": 14, "w": 14, "o": 512, "kernel": 3, "stride": 2, "padding": 1}
+    assert ops.select("conv2d", params, AVX2, tuned={}).workload["block"] == 24
+
+
+def test_what_is_tuned_is_selected():
+    params = {"c": 64, "h": 28, "w": 28, "o": 64, "kernel": 3}
+    work = DIRECT.workload(**params, block=8)
+    values = dict(DIRECT.default_config(work, AVX2).values) | {"tile_columns": 3}
+    found = ops.select("conv2d", params | {"epilogue": "relu"}, AVX2, tuned={anchor(work): values})
+    assert (found.workload["block"], found.config["tile_columns"]) == (8, 3)
+
+
+def test_groups_and_layouts_are_selected():
+    for params in ({"groups": 4}, {"layout": "NCHW16c"}, {"dtype": "float64"}, {"o": 0}):
+        base = {"c": 32, "h": 5, "w": 5, "o": 32, "kernel": 3}
+        found = ops.select("conv2d", base | params, AVX2)
+        assert found.workload["c"] == 32
+
+
+def test_one_of_another_kind_is_selected_by_its_name():
+    found = ops.select("matmul", {"m": 8, "n": 8, "k": 8}, AVX2)
+    assert found.operator.name == found.workload.op == "matmul"

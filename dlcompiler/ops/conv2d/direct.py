@@ -166,7 +166,7 @@ def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Arr
 
 
 def packed_weight(shape: Shape, block: int, weight: Array) -> Array:
-    """Return weights (o, c / groups, kh, kw) as `packed_shape` has them; the rest of a block is 0."""
+    """Return weights (o, c / groups, kh, kw) as `packed_shape` has them."""
     per_group = shape.o // shape.groups
     blocks = -(-per_group // block)
     grouped = weight.reshape(shape.groups, per_group, *shape.weight[1:])

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dlcompiler.ir import Axis
 from dlcompiler.ops.conv2d.layouts import Layout
 from dlcompiler.ops.conv2d.shapes import Shape, shape_of
-from dlcompiler.ops.conv2d.tiles import SMALLEST_PARALLEL_FLOPS, Machine, cache_bytes, pieces
+from dlcompiler.ops.conv2d.tiles import (
+    COPY_CYCLES,
+    SMALLEST_PARALLEL_FLOPS,
+    TILE_CYCLES,
+    Machine,
+    cache_bytes,
+    pieces,
+)
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload
 from dlcompiler.space.knob import divisors
@@ -74,10 +82,9 @@ def default_config(workload: Workload, target: Target) -> Config:
 
     Notes
     -----
-    The tile needs the fewest cycles (`tiles.Machine`) for a block of rows, what is left at its edges
-    included.
-    A block of rows of the image fits half of the L2 cache, and the weights for a part of the input
-    channels half of L1.
+    The tile needs the fewest cycles (`tiles.Machine`) for a block of rows, with what is left at its
+    edges. A block of rows of the image fits half of the L2 cache, and the weights for a part of the
+    input channels half of L1.
     """
     shape = shape_of(workload)
     choices = space(workload, target)
@@ -121,7 +128,7 @@ def _split_c(shape: Shape, block: int, target: Target, values: Sequence[Any]) ->
 
 
 def _best_tile(
-    shape: Shape, block: int, block_rows: int, target: Target, values: dict[str, list[Any]]
+    shape: Shape, block: int, block_rows: int, target: Target, values: Mapping[str, list[Any]]
 ) -> tuple[int, int]:
     """Return rows and columns of the register tile."""
     machine, vectors = Machine.of(target), -(-block // target.lanes(shape.dtype))
@@ -133,14 +140,37 @@ def _best_tile(
     ] or [(1, 1)]
 
     def cost(tile: tuple[int, int]) -> tuple[float, int, int]:
-        total = sum(
-            count * other * machine.cycles(rows * columns, vectors)
-            for rows, count in pieces(block_rows, tile[0])
-            for columns, other in pieces(max(shape.columns.out, 1), tile[1])
-        )
-        return total, tile[0], -tile[1]
+        return _step_cycles(shape, block, block_rows, tile, target), tile[0], -tile[1]
 
     return min(tiles, key=cost)
+
+
+def _step_cycles(
+    shape: Shape, block: int, block_rows: int, tile: tuple[int, int], target: Target
+) -> float:
+    """Return how long a step of the reduction takes for a block of rows and channels [cycle]."""
+    machine, vectors = Machine.of(target), -(-block // target.lanes(shape.dtype))
+    return sum(
+        count * other * machine.cycles(rows * columns, vectors)
+        for rows, count in pieces(block_rows, tile[0])
+        for columns, other in pieces(max(shape.columns.out, 1), tile[1])
+    )
+
+
+def estimate(workload: Workload, target: Target) -> float:
+    """Return about how long the default config takes on one core [cycle]."""
+    shape, block = shape_of(workload), workload["block"]
+    cfg = default_config(workload, target)
+    tile = int(cfg["tile_rows"]), int(cfg["tile_columns"])
+    rows = int(cfg["block_rows"])
+    step = _step_cycles(shape, block, rows, tile, target)
+    per_group = -(-(shape.o // shape.groups) // block)
+    row_blocks = -(-shape.rows.out // rows)
+    blocks = shape.n * shape.groups * per_group * row_blocks
+    tiles = -(-rows // tile[0]) * -(-shape.columns.out // tile[1])
+    image = 0 if shape.rows.is_inside and shape.columns.is_inside else math.prod(shape.image)
+    copies: float = COPY_CYCLES * (image + 2 * math.prod(shape.result))
+    return float(blocks * (step * shape.terms + tiles * TILE_CYCLES) + copies)
 
 
 # -- the schedule -------------------------------------------------------------------------------

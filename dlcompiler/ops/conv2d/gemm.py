@@ -15,8 +15,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from dlcompiler import te
 from dlcompiler.ops.base import Operator, Reference
 from dlcompiler.ops.conv2d import shapes
@@ -24,8 +22,11 @@ from dlcompiler.ops.conv2d.direct import packed_shape, packed_weight
 from dlcompiler.ops.conv2d.gemm_schedule import EXTRA_PIXELS, default_config, schedule, space
 from dlcompiler.ops.conv2d.shapes import Shape, shape_of
 from dlcompiler.ops.epilogues import Epilogue
+from dlcompiler.ops.packing import panels
 from dlcompiler.ops.rounding import Array
+from dlcompiler.schedule import Schedule
 from dlcompiler.space import Workload
+from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
 NAME = "conv2d_gemm"
@@ -48,14 +49,6 @@ def workload(*, block: int = 0, **params: Any) -> Workload:
     if block not in BLOCKS:
         raise shapes.refused(NAME, "block", block, ", ".join(map(str, BLOCKS)))
     return Workload.of(NAME, **found.as_dict(), block=block)
-
-
-def reads_in_place(shape: Shape) -> bool:
-    """Tell whether the image is its own matrix of columns, in whole vectors."""
-    return shape.rows.out * shape.columns.out % 16 == 0 and all(
-        window.kernel == window.stride == 1 and not window.before and window.out == window.size
-        for window in (shape.rows, shape.columns)
-    )
 
 
 def define(workload: Workload) -> tuple[Tensor, ...]:
@@ -81,7 +74,7 @@ def define(workload: Workload) -> tuple[Tensor, ...]:
 
 def _sums(shape: Shape, data: Tensor, weight: Tensor) -> Tensor:
     width = max(shape.columns.out, 1)
-    columns = None if reads_in_place(shape) else _columns(shape, data)
+    columns = None if shape.reads_in_place else _columns(shape, data)
     channels = shape.c // shape.groups
     blocks = max(weight.static_shape[0] // shape.groups, 1)
     c, p, q = (
@@ -137,9 +130,15 @@ def reference(workload: Workload, seed: int) -> Reference:
 def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Array]:
     """Return the inputs with weights (o, c / groups, kh, kw) as the kernel reads them."""
     weight = packed_weight(shape_of(workload), workload["block"], arrays["weight"])
-    return {**arrays, "weight": np.ascontiguousarray(weight)}
+    return {**arrays, "weight": weight}
+
+
+def packing(workload: Workload, target: Target) -> tuple[Schedule, tuple[Tensor, ...]]:
+    """Return `prepack` as a kernel."""
+    shape = shape_of(workload)
+    return panels(shape.weight, shape.groups, workload["block"], shape.dtype, target)
 
 
 CONV2D_GEMM = Operator(
-    NAME, workload, define, reference, space, default_config, schedule, prepack
+    NAME, workload, define, reference, space, default_config, schedule, prepack, packing
 )

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from dlcompiler.ir import Axis
 from dlcompiler.ops.conv2d.shapes import Shape, shape_of
-from dlcompiler.ops.conv2d.tiles import SMALLEST_PARALLEL_FLOPS, Machine, cache_bytes, pieces
+from dlcompiler.ops.conv2d.tiles import (
+    COPY_CYCLES,
+    SMALLEST_PARALLEL_FLOPS,
+    TILE_CYCLES,
+    Machine,
+    cache_bytes,
+)
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload
 from dlcompiler.space.knob import divisors
@@ -69,19 +76,14 @@ def default_config(workload: Workload, target: Target) -> Config:
     """
     shape = shape_of(workload)
     choices = space(workload, target)
-    values = {knob.name: list(knob.values) for knob in choices.knobs}
-    pixels = max(shape.rows.out * shape.columns.out, 1)
-    machine = Machine.of(target)
-    lanes = target.lanes(shape.dtype)
-    tiles = [t for t in values["tile_pixels"] if machine.fits(workload["block"], t // lanes)]
-
-    def cost(tile: int) -> float:
-        return sum(
-            count * machine.cycles(workload["block"], -(-size // lanes))
-            for size, count in pieces(pixels, tile)
-        )
-
-    tile = min(tiles or values["tile_pixels"][:1], key=cost)
+    values: dict[str, list[Any]] = {knob.name: list(knob.values) for knob in choices.knobs}
+    machine, lanes = Machine.of(target), target.lanes(shape.dtype)
+    block = workload["block"]
+    tiles = [t for t in values["tile_pixels"] if machine.fits(block, t // lanes)]
+    tile = min(
+        tiles or values["tile_pixels"][:1],
+        key=lambda tile: _step_cycles(shape, block, tile, target),
+    )
     is_parallel = target.cores > 1 and shape.flops >= SMALLEST_PARALLEL_FLOPS
     rows = _block_rows(shape, tile, target, values["block_rows"])
     by_channels = is_parallel and shape.n * shape.rows.out // rows < 2 * target.cores
@@ -92,6 +94,26 @@ def default_config(workload: Workload, target: Target) -> Config:
         order="channels" if by_channels else "rows",
         parallel=is_parallel,
     )
+
+
+def _step_cycles(shape: Shape, block: int, tile: int, target: Target) -> float:
+    """Return how long a step of the reduction takes for all pixels and a block [cycle]."""
+    tiles = -(-shape.rows.out * shape.columns.out // tile)
+    return tiles * Machine.of(target).cycles(block, tile // target.lanes(shape.dtype))
+
+
+def estimate(workload: Workload, target: Target) -> float:
+    """Return about how long the default config takes on one core [cycle]."""
+    shape, block = shape_of(workload), int(workload["block"])
+    tile = int(default_config(workload, target)["tile_pixels"])
+    blocks = shape.n * shape.groups * -(-(shape.o // shape.groups) // block)
+    pixels = shape.rows.out * shape.columns.out
+    step = _step_cycles(shape, block, tile, target)
+    steps = blocks * (step * shape.terms + -(-pixels // tile) * TILE_CYCLES)
+    if shape.reads_in_place:
+        return steps
+    by_element = COPY_CYCLES * (2 if shape.columns.stride == 1 else 4)
+    return steps + by_element * shape.n * shape.groups * shape.terms * pixels
 
 
 def _block_rows(shape: Shape, tile: int, target: Target, values: Sequence[int]) -> int:

@@ -119,6 +119,17 @@ class Shape:
         return self.c // self.groups * self.rows.kernel * self.columns.kernel
 
     @property
+    def reads_in_place(self) -> bool:
+        """Tell whether the images are the columns of their product with the weights.
+
+        Their pixels are then whole vectors, however wide.
+        """
+        return self.rows.out * self.columns.out % 16 == 0 and all(
+            window.kernel == window.stride == 1 and not window.before and window.out == window.size
+            for window in (self.rows, self.columns)
+        )
+
+    @property
     def flops(self) -> int:
         """Number of multiplications and additions [FLOP]."""
         return 2 * self.n * self.o * self.rows.out * self.columns.out * self.terms

@@ -10,6 +10,11 @@ from dlcompiler.target import Target
 SMALLEST_PARALLEL_FLOPS = 2e6
 """What is worth waking other cores for [FLOP]."""
 
+TILE_CYCLES = 30
+"""What it takes to begin and to end a tile [cycle]."""
+COPY_CYCLES = 0.25
+"""What it takes to copy an element that lies beside the one before [cycle]."""
+
 _CACHES = (32 * 1024, 256 * 1024)
 
 

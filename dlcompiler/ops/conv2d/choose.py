@@ -1,0 +1,92 @@
+"""Which operator computes a convolution: the tuned one, or that of the lowest estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dlcompiler.ops.base import Operator, Selection
+from dlcompiler.ops.conv2d import direct, direct_schedule, gemm, gemm_schedule, shapes
+from dlcompiler.ops.conv2d.layouts import Layout
+from dlcompiler.ops.tuned import Tuned, anchor, config_for, shipped, target_class
+from dlcompiler.space import Workload
+from dlcompiler.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    operator: Operator
+    variants: Callable[[Mapping[str, Any]], Iterator[Mapping[str, Any]]]
+    """Returns the operator's own parameters to try."""
+    estimate: Callable[[Workload, Target], float]
+
+
+def _direct(params: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    layout = params.get("layout", "NCHW")
+    per_group = params["o"] // params.get("groups", 1)
+    for block in direct.BLOCKS:
+        if block <= max(direct.BLOCKS[0], 2 * per_group - 1):
+            together = Layout(layout).channels or 1
+            if block % together == 0:
+                yield {"block": block}
+
+
+def _gemm(params: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    if params.get("layout", "NCHW") == "NCHW":
+        yield from ({"block": block} for block in (4, 6))
+
+
+_CANDIDATES = (
+    _Candidate(direct.CONV2D_DIRECT, _direct, direct_schedule.estimate),
+    _Candidate(gemm.CONV2D_GEMM, _gemm, gemm_schedule.estimate),
+)
+
+
+def select_conv2d(
+    params: Mapping[str, Any], target: Target, tuned: Tuned | None = None
+) -> Selection:
+    """Return how to compute a convolution.
+
+    Parameters
+    ----------
+    params : mapping
+        See `shapes.workload`; ``layout`` may be given, too.
+    target : Target
+        A CPU.
+    tuned : mapping, optional
+        Configs by workload; by default those that are shipped for the target's class.
+
+    Returns
+    -------
+    Selection
+
+    Raises
+    ------
+    TuningError
+        The parameters are no convolution.
+
+    Examples
+    --------
+    >>> from dlcompiler.target import resolve
+    >>> params = dict(c=64, h=56, w=56, o=64, kernel=1)
+    >>> select_conv2d(params, resolve("x86-64-avx2"), tuned={}).operator.name
+    'conv2d_gemm'
+    """
+    known = shipped(target_class(target)) if tuned is None else tuned
+    plain = {name: value for name, value in params.items() if name != "layout"}
+    shapes.workload("conv2d", **plain)
+    found = list(_workloads(params))
+    is_known = [pair for pair in found if anchor(pair[1]) in known]
+    candidate, workload = min(is_known or found, key=lambda pair: pair[0].estimate(pair[1], target))
+    operator = candidate.operator
+    return Selection(operator, workload, config_for(operator, workload, target, known))
+
+
+def _workloads(params: Mapping[str, Any]) -> Iterator[tuple[_Candidate, Workload]]:
+    for candidate in _CANDIDATES:
+        own = params if candidate.operator is direct.CONV2D_DIRECT else {
+            name: value for name, value in params.items() if name != "layout"
+        }  # fmt: skip
+        for variant in candidate.variants(params):
+            yield candidate, candidate.operator.workload(**own, **variant)
