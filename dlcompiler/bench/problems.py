@@ -110,7 +110,9 @@ def _conv2d(work: Work, row: Row) -> _Problem:
     del row  # the kernel is the same
     params = {**_convolution(work), "o": work["outputs"]}
     selected = ops.select("conv2d", params, target_of(1)).workload
-    return selected.op, params | {"block": selected["block"]}, _same_names(work)
+    known = selected.as_dict()
+    own = {name: known[name] for name in ("block", "tile") if name in known}
+    return selected.op, params | own, _same_names(work)
 
 
 def _convolution(work: Work) -> dict[str, Any]:

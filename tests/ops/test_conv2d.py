@@ -9,6 +9,7 @@ import pytest
 from dlcompiler import ops
 from dlcompiler.errors import TuningError
 from dlcompiler.ir import For, walk
+from dlcompiler.ops.conv2d.choose import select_conv2d
 from dlcompiler.ops.tuned import anchor
 from dlcompiler.pipeline import lower
 from dlcompiler.target import resolve
@@ -163,13 +164,19 @@ def test_the_lowest_estimate_is_selected(params, expected):
     found.operator.space(found.workload, AVX2).index_of(found.config)
 
 
+def test_minimal_filtering_is_left_out_where_exact_results_are_asked_for():
+    params = {"c": 64, "h": 56, "w": 56, "o": 64, "kernel": 3, "padding": 1}
+    assert ops.select("conv2d", params, AVX2, tuned={}).operator.name == "conv2d_winograd"
+    assert select_conv2d(params, AVX2, {}, is_exact=True).operator is DIRECT
+
+
 def test_narrow_images_take_three_vectors_of_channels():
     params = {"c": 256, "h": 14, "w": 14, "o": 512, "kernel": 3, "stride": 2, "padding": 1}
     assert ops.select("conv2d", params, AVX2, tuned={}).workload["block"] == 24
 
 
 def test_what_is_tuned_is_selected():
-    params = {"c": 64, "h": 28, "w": 28, "o": 64, "kernel": 3}
+    params = {"c": 64, "h": 28, "w": 28, "o": 64, "kernel": 3, "stride": 2}
     work = DIRECT.workload(**params, block=8)
     values = dict(DIRECT.default_config(work, AVX2).values) | {"tile_columns": 3}
     found = ops.select("conv2d", params | {"epilogue": "relu"}, AVX2, tuned={anchor(work): values})
