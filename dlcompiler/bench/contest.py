@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dlcompiler.bench.intervals import paired_ratio
-from dlcompiler.bench.memory import PLAIN
+from dlcompiler.bench.memory import ALONE, PLAIN
 from dlcompiler.bench.peers import check_names, missing
 from dlcompiler.bench.problems import NotThere, Problem, problem_of, target_of
 from dlcompiler.bench.results import Contest, PeerResult, Result
@@ -102,7 +102,7 @@ class Bench:
         """Measure one row; what goes wrong is a result, too."""
         threads = self.settings.threads
         try:
-            problem = problem_of(work, row)
+            problem = self._problem(work, row, threads)
         except NotThere as reason:
             return Result(work, row, threads, None, str(reason))
         present = tuple(name for name in self._names if name not in self._absent)
@@ -117,14 +117,22 @@ class Bench:
             return Result(work, row, threads, False, str(error))
         return Result(work, row, threads, True, "", contest, {**self._absent, **absent})
 
+    def _problem(self, work: Work, row: Row, threads: int) -> Problem:
+        return problem_of(work, row, threads=threads, is_tuned=self.settings.is_tuned)
+
     def _contest(
         self, work: Work, row: Row, problem: Problem, names: Sequence[str]
     ) -> tuple[Contest, dict[str, str]]:
         threads = self.settings.threads
         kernels = self._kernels(problem, threads)
-        alone = self._kernels(problem, 1) if threads > 1 else None
-        reference = problem.reference()
-        arrays, roles = _arrays(problem, reference)
+        arrays, roles = _arrays(problem, problem.reference())
+        alone = None
+        if threads > 1:
+            single = self._problem(work, row, 1)
+            alone = self._kernels(single, 1)
+            if single.workload != problem.workload:
+                others, _ = _arrays(single, single.reference())
+                arrays |= {ALONE + name: array for name, array in others.items()}
         params = {
             "ours": kernels.handles,
             "alone": None if alone is None else alone.handles,

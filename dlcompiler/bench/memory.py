@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 ALIGNMENT = 64
 """A cache line [byte]."""
+ALONE = "alone:"
+"""Begins the names of arrays of our kernel for one thread, where it is another operator's."""
 PLAIN = "plain:"
 """Begins the names of arrays that peers take in place of one that was packed ahead."""
 

@@ -44,8 +44,19 @@ class Problem:
         return self.operator.reference(self.workload, SEED)
 
 
-def problem_of(work: Work, row: Row) -> Problem:
-    """Return how a row of a work is computed.
+def problem_of(work: Work, row: Row, *, threads: int = 1, is_tuned: bool = True) -> Problem:
+    """Return how a row of a work is computed: by the operator that `ops.select` chooses.
+
+    Parameters
+    ----------
+    work : Work
+        What.
+    row : {"plain", "prepacked"}
+        Whether weights are packed ahead.
+    threads : int
+        How many will be used.
+    is_tuned : bool
+        Whether the choice may rest on configs that ship.
 
     Raises
     ------
@@ -56,13 +67,13 @@ def problem_of(work: Work, row: Row) -> Problem:
     if make is None:
         raise NotThere(f"there is no operator for {work.family} yet")
     name, parameters, roles = make(work, row)
-    if name not in ops.REGISTRY:
+    if name not in (*ops.REGISTRY, "conv2d"):
         raise NotThere(f"there is no operator {name} yet")
-    operator = ops.operator(name)
+    chosen = ops.select(name, parameters, target_of(threads), None if is_tuned else {})
     packs = row == "plain" and work.family == "conv2d"
-    if packs and operator.packing is None:
-        raise NotThere(f"{name} has no kernel that packs its weights")
-    return Problem(operator, operator.workload(**parameters), roles, packs)
+    if packs and chosen.operator.packing is None:
+        raise NotThere(f"{chosen.operator.name} has no kernel that packs its weights")
+    return Problem(chosen.operator, chosen.workload, roles, packs)
 
 
 def target_of(threads: int) -> Target:
@@ -108,11 +119,7 @@ def _depthwise(work: Work, row: Row) -> _Problem:
 
 def _conv2d(work: Work, row: Row) -> _Problem:
     del row  # the kernel is the same
-    params = {**_convolution(work), "o": work["outputs"]}
-    selected = ops.select("conv2d", params, target_of(1)).workload
-    known = selected.as_dict()
-    own = {name: known[name] for name in ("block", "tile") if name in known}
-    return selected.op, params | own, _same_names(work)
+    return "conv2d", {**_convolution(work), "o": work["outputs"]}, _same_names(work)
 
 
 def _convolution(work: Work) -> dict[str, Any]:

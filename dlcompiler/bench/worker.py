@@ -16,7 +16,7 @@ import threadpoolctl
 
 from dlcompiler.bench.baselines import baseline_offers
 from dlcompiler.bench.machine import FMALoop
-from dlcompiler.bench.memory import PLAIN, aligned, aligned_copy
+from dlcompiler.bench.memory import ALONE, PLAIN, aligned, aligned_copy
 from dlcompiler.bench.peers import Absent, Array, Job, Offer, load
 from dlcompiler.bench.placing import caller_apart, wait_until_quiet
 from dlcompiler.errors import MeasurementError
@@ -51,8 +51,9 @@ class Contests:
         weights in each call, or null; ``alone``, those of the same for one thread, or null;
         ``peers``, names; ``job``, the fields of `Job` without arrays; ``roles``, role -> name of an
         array; ``threads``; ``limits``, of `alternate`. The arrays are named ``input:…``,
-        ``expected:…`` and ``bound:…`` as for `CheckedKernels`, and ``plain:…`` where peers take
-        another one than the kernel.
+        ``expected:…`` and ``bound:…`` as for `CheckedKernels`, ``plain:…`` where peers take
+        another one than the kernel, and all again as ``alone:…`` where the kernel for one thread
+        takes others.
 
         Returns ``worst``, the largest difference as a fraction of the bound; ``samples_s``, name ->
         seconds of each round; ``ways``, peer -> how it computed; ``absent``, peer -> reason; and
@@ -60,7 +61,8 @@ class Contests:
         ``peak``, ``peak alone`` and the peers'.
         """
         params = request.params
-        arrays = {name: aligned_copy(array) for name, array in request.arrays.items()}
+        owned = {name: aligned_copy(array) for name, array in request.arrays.items()}
+        arrays = {name: array for name, array in owned.items() if not name.startswith(ALONE)}
         count = params["threads"]
         threads.set_num_threads(count)
         ours = self._ours(params["ours"], arrays)
@@ -68,8 +70,13 @@ class Contests:
         entrants = {"ours": ours, "peak": _Entrant(peak)}
         worst = ours.verify(arrays)
         if params["alone"] is not None:
-            entrants["ours alone"] = self._ours(params["alone"], arrays)
-            worst = max(worst, entrants["ours alone"].verify(arrays))
+            own = {
+                name.removeprefix(ALONE): array
+                for name, array in owned.items()
+                if name.startswith(ALONE)
+            }
+            entrants["ours alone"] = self._ours(params["alone"], own or arrays)
+            worst = max(worst, entrants["ours alone"].verify(own or arrays))
             entrants["peak alone"] = _Entrant(FMALoop(1))
         with threadpoolctl.threadpool_limits(count):
             job = _job(params, arrays)

@@ -56,7 +56,7 @@ def test_a_wrong_result_is_no_measurement(bench, monkeypatch):
 
     operator = dataclasses.replace(right.operator, reference=reference)
     wrong = dataclasses.replace(right, operator=operator)
-    monkeypatch.setattr(contest, "problem_of", lambda work, row: wrong)
+    monkeypatch.setattr(contest, "problem_of", lambda work, row, **how: wrong)
     result = bench.measure_row(GEMM, "plain")
     assert result.verified is False
     assert "128 of 128 elements are wrong" in result.reason
@@ -97,6 +97,16 @@ def test_a_peer_that_crashes_costs_only_itself(bench, monkeypatch):
     result = bench.measure_row(GEMM, "plain")
     assert result.verified is True
     assert result.absent == {"numpy": "in a process that was lost: ended by SIGSEGV"}
+
+
+def test_one_thread_may_be_another_operators_work(monkeypatch):
+    problems = {1: problem_of(GEMM, "plain"), 2: problem_of(GEMM, "prepacked")}
+    monkeypatch.setattr(contest, "problem_of", lambda work, row, threads, **how: problems[threads])
+    with Bench(Settings(peers=("numpy",), threads=2, limits=QUICK)) as bench:
+        row = bench.measure_row(GEMM, "prepacked").to_json()
+    assert row["verified"] is True, row["reason"]
+    assert row["speedup"] > 0
+    assert row["fma_peak_speedup"] > 0
 
 
 def test_works_that_move_memory_meet_baselines(bench):
