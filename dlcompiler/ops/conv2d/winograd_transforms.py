@@ -124,6 +124,12 @@ def input_row(t: Transforms, row: int, values: Sequence[Any], number: Any) -> An
     return _added(parts)
 
 
+def weight_row(t: Transforms, row: int, values: Sequence[Any], number: Any) -> Any:
+    """Return a row of ``G`` times a column of values."""
+    terms = [(c, v) for c, v in zip(t.weight[row], values, strict=True) if c]
+    return _added([_signed(terms, number)])
+
+
 def output_row(t: Transforms, row: int, values: Sequence[Any], number: Any) -> Any:
     """Return a row of ``A^T`` times a column of values: opposite points are added first."""
     coefficients = t.output[row]
