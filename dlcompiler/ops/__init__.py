@@ -83,7 +83,12 @@ def operator(name: str) -> Operator:
 
 
 def select(
-    kind: str, params: Mapping[str, Any], target: Target, tuned: Tuned | None = None
+    kind: str,
+    params: Mapping[str, Any],
+    target: Target,
+    tuned: Tuned | None = None,
+    *,
+    is_exact: bool = False,
 ) -> Selection:
     """Return how a computation is done best: by which operator, with which config.
 
@@ -97,6 +102,9 @@ def select(
         What it is built for.
     tuned : mapping, optional
         Configs by workload; by default those that are shipped. An empty one asks for estimates.
+    is_exact : bool
+        Only operators whose errors are those of the definition, and which spread NaN and infinity
+        as it does.
 
     Returns
     -------
@@ -110,7 +118,7 @@ def select(
     """
     if kind == "conv2d":
         choose = importlib.import_module("dlcompiler.ops.conv2d.choose")
-        selection: Selection = choose.select_conv2d(params, target, tuned)
+        selection: Selection = choose.select_conv2d(params, target, tuned, is_exact=is_exact)
         return selection
     found = operator(kind)
     workload = found.workload(**params)

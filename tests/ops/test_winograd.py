@@ -12,9 +12,10 @@ from dlcompiler import ops
 from dlcompiler.errors import TuningError
 from dlcompiler.ir import For, walk
 from dlcompiler.ops.conv2d import shapes
-from dlcompiler.ops.conv2d.winograd import error_bound, pack
+from dlcompiler.ops.conv2d.winograd import error_bound
 from dlcompiler.ops.conv2d.winograd_transforms import input_row, output_row, transforms
-from dlcompiler.pipeline import lower
+from dlcompiler.ops.conv2d.winograd_weights import pack
+from dlcompiler.pipeline import build, lower
 from dlcompiler.target import resolve
 from tests.ops.products import check, choices
 
@@ -76,6 +77,22 @@ def test_weights_are_transformed_and_packed():
     for o, c in itertools.product((0, 15, 19), range(3)):
         np.testing.assert_allclose(packed[o // 16, :, :, c, o % 16], g @ weight[o, c] @ g.T)
     assert (packed[1, :, :, :, 4:] == 0).all()
+
+
+@pytest.mark.parametrize("tile", [2, 4])
+def test_a_kernel_packs_weights_as_numpy_does(tile):
+    workload = WINOGRAD.workload(c=3, h=6, w=6, o=20, tile=tile)
+    s, args = WINOGRAD.packing(workload, CPU)
+    weight = np.random.default_rng(1).uniform(-1, 1, (20, 3, 9)).astype(np.float32)
+    packed = np.full(args[1].shape, np.nan, np.float32)
+    build(s, args, CPU)(weight, packed)
+    np.testing.assert_allclose(packed, pack(weight.reshape(20, 3, 3, 3), tile), atol=1e-6)
+
+
+def test_who_asks_for_exactness_gets_another_operator():
+    params = {"c": 64, "h": 56, "w": 56, "o": 64, "kernel": 3, "padding": 1}
+    assert ops.select("conv2d", params, CPU, {}).operator is WINOGRAD
+    assert ops.select("conv2d", params, CPU, {}, is_exact=True).operator is not WINOGRAD
 
 
 @pytest.mark.parametrize("tile", [2, 4])

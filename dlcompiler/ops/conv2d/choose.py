@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dlcompiler import dtypes
 from dlcompiler.ops.base import Operator, Selection
 from dlcompiler.ops.conv2d import (
     direct,
@@ -15,14 +14,12 @@ from dlcompiler.ops.conv2d import (
     gemm_schedule,
     shapes,
     winograd,
+    winograd_schedule,
 )
 from dlcompiler.ops.conv2d.layouts import Layout
 from dlcompiler.ops.tuned import Tuned, anchor, config_for, shipped, target_class
 from dlcompiler.space import Workload
 from dlcompiler.target import Target
-
-_BYTES_PER_CYCLE = 9.4
-_TRANSFORM_CYCLES = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +28,8 @@ class _Candidate:
     variants: Callable[[Mapping[str, Any]], Iterator[Mapping[str, Any]]]
     """Returns the operator's own parameters to try."""
     estimate: Callable[[Workload, Target], float]
+    is_exact: bool = True
+    """Whether errors, NaN and infinities are those of a sum of products."""
 
 
 def _direct(params: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -49,34 +48,15 @@ def _gemm(params: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _winograd(params: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    plain = {name: value for name, value in params.items() if name != "layout"}
-    shape = shapes.shape_of(shapes.workload("conv2d", **plain))
-    if params.get("layout", "NCHW") == "NCHW" and winograd.why_not(shape) is None:
-        yield from ({"tile": tile} for tile in winograd.TILES)
-
-
-def _winograd_cycles(workload: Workload, target: Target) -> float:
-    """Return about how long a convolution by minimal filtering takes on one core [cycle].
-
-    Products take a tile of ``r`` rows and two vectors ``max(r, 5)`` cycles; the transformed weights
-    come from beyond L2. The numbers are fitted to measurements on Zen 3.
-    """
-    shape, tile = shapes.shape_of(workload), workload["tile"]
-    positions = (tile + winograd.TAPS - 1) ** 2
-    tiles = shape.n * -(-shape.rows.out // tile) * -(-shape.columns.out // tile)
-    rows = int(winograd.default_config(workload, target)["rows"])
-    panels = -(-shape.o // winograd.PANEL)
-    lanes = winograd.PANEL // target.lanes(shape.dtype) / 2
-    products = positions * -(-tiles // rows) * max(rows * lanes, 5) * shape.c * panels
-    weights = positions * shape.c * shape.o * dtypes.bytes_of(shape.dtype)
-    transforms = positions * tiles * (shape.c + shape.o)
-    return float(products + weights / _BYTES_PER_CYCLE + _TRANSFORM_CYCLES * transforms)
+    shape = shapes.shape_of(shapes.workload("conv2d", **_plain(params)))
+    is_possible = params.get("layout", "NCHW") == "NCHW" and not winograd.why_not(shape)
+    yield from ({"tile": tile} for tile in winograd.TILES if is_possible)
 
 
 _CANDIDATES = (
     _Candidate(direct.CONV2D_DIRECT, _direct, direct_schedule.estimate),
     _Candidate(gemm.CONV2D_GEMM, _gemm, gemm_schedule.estimate),
-    _Candidate(winograd.WINOGRAD, _winograd, _winograd_cycles),
+    _Candidate(winograd.WINOGRAD, _winograd, winograd_schedule.estimate, is_exact=False),
 )
 
 
@@ -96,7 +76,7 @@ def select_conv2d(
     tuned : mapping, optional
         Configs by workload; by default those that are shipped for the target's class.
     is_exact : bool
-        Leave minimal filtering out.
+        Leave out minimal filtering, whose errors are larger and which spreads NaN over tiles.
 
     Returns
     -------
@@ -115,13 +95,8 @@ def select_conv2d(
     'conv2d_gemm'
     """
     known = shipped(target_class(target)) if tuned is None else tuned
-    plain = {name: value for name, value in params.items() if name != "layout"}
-    shapes.workload("conv2d", **plain)
-    found = [
-        pair
-        for pair in _workloads(params)
-        if not (is_exact and pair[0].operator is winograd.WINOGRAD)
-    ]
+    shapes.workload("conv2d", **_plain(params))
+    found = [pair for pair in _workloads(params) if pair[0].is_exact or not is_exact]
     is_known = [pair for pair in found if anchor(pair[1]) in known]
     candidate, workload = min(is_known or found, key=lambda pair: pair[0].estimate(pair[1], target))
     operator = candidate.operator
@@ -130,8 +105,10 @@ def select_conv2d(
 
 def _workloads(params: Mapping[str, Any]) -> Iterator[tuple[_Candidate, Workload]]:
     for candidate in _CANDIDATES:
-        own = params if candidate.operator is direct.CONV2D_DIRECT else {
-            name: value for name, value in params.items() if name != "layout"
-        }  # fmt: skip
+        own = params if candidate.operator is direct.CONV2D_DIRECT else _plain(params)
         for variant in candidate.variants(params):
             yield candidate, candidate.operator.workload(**own, **variant)
+
+
+def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in params.items() if name != "layout"}

@@ -20,10 +20,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from dlcompiler import te
 from dlcompiler.ops.rounding import Wide
 
 Matrix: TypeAlias = tuple[tuple[Fraction, ...], ...]
 
+TAPS = 3
+"""Those of the kernels that are computed so."""
 _POINTS = (0, 1, -1, 2, -2)
 """Where the polynomials are evaluated; small numbers keep the transforms cheap and exact."""
 
@@ -79,6 +82,12 @@ def transforms(outputs: int, taps: int) -> Transforms:
     last = tuple(infinity if i == taps - 1 else Fraction(0) for i in range(taps))
     rows = [(*_polynomial(others), Fraction(0)) for others in without]
     return Transforms(outputs, taps, output, (*weight, last), (*rows, _polynomial(points)))
+
+
+def on_both_sides(matrix: Wide, values: Wide) -> Wide:
+    """Return ``matrix @ values @ matrix.T`` of the last two dimensions."""
+    result: Wide = matrix @ values @ matrix.T
+    return result
 
 
 def _polynomial(roots: Sequence[Fraction]) -> tuple[Fraction, ...]:
@@ -169,3 +178,11 @@ def _added(parts: Sequence[tuple[bool, Any]]) -> Any:
     for negate, part in ordered[1:]:
         total = total - part if negate else total + part
     return total
+
+
+def chosen(number: Any, expressions: Sequence[Any]) -> Any:
+    """Return the expression of a number; unrolled, nothing is left of the choice."""
+    result = expressions[-1]
+    for n, expression in reversed(list(enumerate(expressions[:-1]))):
+        result = te.if_then_else(number == n, expression, result)
+    return result

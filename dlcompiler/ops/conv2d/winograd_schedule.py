@@ -1,0 +1,241 @@
+"""How a convolution by minimal filtering is computed; see `dlcompiler.ops.conv2d.winograd`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dlcompiler import dtypes
+from dlcompiler.ops.conv2d import shapes
+from dlcompiler.ops.conv2d.shapes import Shape
+from dlcompiler.ops.conv2d.winograd_transforms import TAPS
+from dlcompiler.ops.conv2d.winograd_weights import PANEL
+from dlcompiler.schedule import Schedule
+from dlcompiler.space import Config, Knob, Space, Workload, divisors
+from dlcompiler.target import Target
+from dlcompiler.te import Tensor
+
+MOST_ROWS = 6
+"""Tiles in the largest register tile of the products."""
+_BLOCK_BYTES = 4 * 1024 * 1024
+"""What the transformed tiles of a block may take of the last cache [byte]."""
+_SMALLEST_PARALLEL_FLOPS = 1e6
+
+
+def tiles_of(shape: Shape, tile: int) -> tuple[int, int]:
+    """Return the numbers of tiles below and beside each other, at least one."""
+    return max(-(-shape.rows.out // tile), 1), max(-(-shape.columns.out // tile), 1)
+
+
+# -- the choices --------------------------------------------------------------------------------
+
+
+def space(workload: Workload, target: Target) -> Space:
+    """Return the configs of `schedule`.
+
+    ============  ==============================================================================
+    ``rows``      tiles in the register tile of the products
+    ``unroll``    channels in one iteration of their loop
+    ``block``     rows of tiles for which all stages run at a time; 0: all
+    ``whole``     keep the sums of all output channels of a block, not of one panel
+    ``parallel``  run input channels, then panels of output channels on several cores
+    ============  ==============================================================================
+    """
+    shape = shapes.shape_of(workload)
+    down, _ = tiles_of(shape, workload["tile"])
+    knobs = [
+        Knob("rows", tuple(range(1, MOST_ROWS + 1))),
+        Knob("unroll", tuple(u for u in (1, 2, 4) if max(shape.c, 1) % u == 0)),
+        Knob("block", (0, *(rows for rows in divisors(down, 8) if rows < down))),
+        Knob("whole", (False, True)),
+        Knob("parallel", (False, True) if target.cores > 1 else (False,)),
+    ]
+    return Space(workload, knobs)
+
+
+def default_config(workload: Workload, target: Target) -> Config:
+    """Return the config that a simple model of the processor prefers.
+
+    Notes
+    -----
+    A step of the products takes a register tile of ``r`` tiles and two vectors ``r`` cycles, and no
+    less than 5: fewer sums do not hide the latency of a multiply-add. Blocks are made where the
+    transformed tiles of the whole image would not stay in the last cache.
+    """
+    shape, tile = shapes.shape_of(workload), workload["tile"]
+    down, across = tiles_of(shape, tile)
+    choices = space(workload, target)
+    values = {knob.name: [int(value) for value in knob.values] for knob in choices.knobs}
+    row_bytes = across * (tile + TAPS - 1) ** 2 * shape.c * dtypes.bytes_of(shape.dtype)
+    fitting = [rows for rows in values["block"] if rows and rows * row_bytes <= _BLOCK_BYTES]
+    block = 0 if down * row_bytes <= _BLOCK_BYTES else max(fitting, default=1)
+    count = (block or down) * across
+    rows = min(values["rows"], key=lambda r: (-(-count // r) * max(r, 5), -r))
+    return choices.config(
+        rows=rows,
+        unroll=max(values["unroll"]),
+        block=block if 1 in values["block"] else 0,
+        whole=False,
+        parallel=target.cores > 1 and shape.flops >= _SMALLEST_PARALLEL_FLOPS,
+    )
+
+
+def estimate(workload: Workload, target: Target) -> float:
+    """Return about how long the default config takes on one core [cycle].
+
+    Notes
+    -----
+    The constants were measured on one x86-64 machine with AVX2 (Zen 3): a transform takes 4.6
+    cycles for each position of a tile and vector of channels, and the last cache or memory brings
+    10 bytes of weights in a cycle while others are used.
+    """
+    shape, tile = shapes.shape_of(workload), workload["tile"]
+    cfg = default_config(workload, target)
+    down, across = tiles_of(shape, tile)
+    positions = (tile + TAPS - 1) ** 2
+    lanes = min(target.lanes(shape.dtype), PANEL)
+    rows, block_rows = int(cfg["rows"]), int(cfg["block"]) or down
+    steps = down // block_rows * -(-block_rows * across // rows) * max(rows, 5)
+    vectors = -(-shape.o // PANEL) * -(-PANEL // (2 * lanes))
+    products = shape.n * positions * steps * shape.c * vectors
+    transformed = 4.6 * shape.n * down * across * positions * (shape.c + shape.o) / lanes
+    weights = positions * shape.c * shape.o * dtypes.bytes_of(shape.dtype) / 10
+    return float(products + transformed + weights)
+
+
+# -- the schedule -------------------------------------------------------------------------------
+
+_Place = tuple[Tensor, Any]
+"""A stage and one of its loops, to compute another at."""
+
+
+def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
+    """Schedule a convolution by minimal filtering on a CPU.
+
+    The transforms work on vectors of channels, so that tiles of any number and place fill them;
+    images are transposed to channels side by side, and back, in registers.
+
+    Parameters
+    ----------
+    s : Schedule
+        A fresh schedule of `outs`.
+    outs : sequence of Tensor
+        The result.
+    cfg : Config
+        Of `space`.
+    target : Target
+        A CPU.
+    """
+    (result,) = outs
+    lanes = min(target.lanes(result.dtype), PANEL)
+    stages = {stage.name.rpartition(".")[2]: stage.tensor for stage in s.stages}
+    tile = _extent(stages["columns"], 0)
+    block, panel, unrolled = _schedule_result(s, result, cfg, lanes, tile)
+    unrolled += _schedule_output(s, stages["output"], stages["columns"], lanes, (result, panel))
+    at = result, block if cfg["whole"] else panel
+    unrolled += _schedule_sums(s, stages["sums"], cfg, lanes, at)
+    unrolled += _schedule_input(s, stages["input"], stages["rows"], lanes, (result, block))
+    channels = s[stages["input"]].leaf_iter_vars[1]
+    unrolled += _schedule_image(s, stages["image"], lanes, (stages["input"], channels))
+    if cfg["parallel"]:
+        s[result].parallel(panel)
+        s[stages["input"]].parallel(channels)
+    # Last, since the extents of unrolled loops are looked at with each step that follows.
+    for of, axis in unrolled:
+        s[of].unroll(axis)
+
+
+def _extent(of: Tensor, dimension: int) -> int:
+    extent = of.shape[dimension]
+    assert isinstance(extent, int)
+    return extent
+
+
+def _schedule_result(
+    s: Schedule, result: Tensor, cfg: Config, lanes: int, tile: int
+) -> tuple[Any, Any, list[_Place]]:
+    """Split the result; returns the loops over blocks of rows and over panels of channels."""
+    n, o, y, x = result.op.axis
+    order, block = [], n
+    if cfg["block"]:
+        block, y = s[result].split(y, cfg["block"] * tile)
+        order.append(block)
+    panel, o = s[result].split(o, PANEL)
+    groups, o = s[result].split(o, lanes)
+    x, lane = s[result].split(x, lanes)
+    s[result].reorder(*order, panel, groups, y, x, o, lane)
+    s[result].vectorize(lane)
+    return block, panel, [(result, o)]
+
+
+def _schedule_output(
+    s: Schedule, output: Tensor, columns: Tensor, lanes: int, at: _Place
+) -> list[_Place]:
+    """Transform sums back, tile by tile, in vectors of output channels."""
+    tile = _extent(columns, 0)
+    s[output].compute_at(s[at[0]], at[1])
+    n, y, x, o = output.op.axis
+    for axis, factor in ((y, tile), (x, tile), (o, lanes)):
+        s[output].align_extent(axis, factor)
+    y, p = s[output].split(y, tile)
+    x, q = s[output].split(x, tile)
+    o, lane = s[output].split(o, lanes)
+    s[output].reorder(n, y, x, o, p, q, lane)
+    s[output].vectorize(lane)
+    s[columns].compute_at(s[output], o)
+    s[columns].set_scope("local")
+    row, j, n, t, lane = columns.op.axis
+    s[columns].reorder(n, t, j, row, lane)
+    s[columns].vectorize(lane)
+    return [(output, q), (columns, row)]
+
+
+def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int, at: _Place) -> list[_Place]:
+    """Multiply matrices, tiles by channels; a register tile is two vectors of channels wide."""
+    tile = s.cache_write(sums, "local")
+    s[sums].compute_at(s[at[0]], at[1])
+    i, j, n, t, o = sums.op.axis
+    s[sums].align_extent(t, cfg["rows"])
+    t, row = s[sums].split(t, cfg["rows"])
+    o, column = s[sums].split(o, min(2 * lanes, PANEL))
+    vector, lane = s[sums].split(column, lanes)
+    s[sums].reorder(n, i, j, o, t, row, vector, lane)
+    s[sums].vectorize(lane)
+    unrolled = [(sums, row), (sums, vector)]
+
+    s[tile].compute_at(s[sums], t)
+    i, j, n, t, o = tile.op.axis
+    (k,) = tile.op.reduce_axis
+    k, step = s[tile].split(k, cfg["unroll"])
+    vector, lane = s[tile].split(o, lanes)
+    s[tile].reorder(i, j, n, k, step, t, vector, lane)
+    s[tile].vectorize(lane)
+    return [*unrolled, (tile, step), (tile, t), (tile, vector)]
+
+
+def _schedule_input(
+    s: Schedule, transformed: Tensor, rows: Tensor, lanes: int, at: _Place
+) -> list[_Place]:
+    """Transform tiles in vectors of input channels."""
+    s[transformed].compute_at(s[at[0]], at[1])
+    i, j, n, t, c = transformed.op.axis
+    c, lane = s[transformed].split(c, lanes)
+    s[transformed].reorder(n, c, t, i, j, lane)
+    s[transformed].vectorize(lane)
+    s[rows].compute_at(s[transformed], t)
+    s[rows].set_scope("local")
+    row, n, t, b, lane = rows.op.axis
+    s[rows].reorder(n, t, b, row, lane)
+    s[rows].vectorize(lane)
+    return [(transformed, j), (rows, row)]
+
+
+def _schedule_image(s: Schedule, image: Tensor, lanes: int, at: _Place) -> list[_Place]:
+    """Copy the image to channels side by side: columns that are read together are transposed."""
+    s[image].compute_at(s[at[0]], at[1])
+    _, y, x, lane = image.op.axis
+    x, column = s[image].split(x, lanes)
+    s[image].vectorize(lane)
+    s[image].pragma(y, "loop_partition_hint")
+    s[image].pragma(x, "loop_partition_hint")
+    return [(image, column)]
