@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from dlcompiler.bench.lowering import lowering_slope, step_cost, time_lowering
 from dlcompiler.bench.machine import fma_peak_gflops
 from dlcompiler.bench.programs import packed_conv2d, six_step_gemm
 from dlcompiler.bench.quickstart import plain, register_tile
+from dlcompiler.bench.threads import TIMEOUT, alternation, dispatch
 from dlcompiler.ir import Extent
 from dlcompiler.measurement import RemoteKernel, Verified, verify
 from dlcompiler.pipeline import build, lower
@@ -28,6 +29,8 @@ from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.te import Tensor, compute, placeholder, var
 
 SIZE = 1024
+BRIEF_TIMEOUT = 20
+"""Logarithm of the cycles that OpenBLAS's idle threads spin: 0.4 ms at 2.5 GHz."""
 ROUNDS = 21
 
 
@@ -160,6 +163,32 @@ def _call_seconds(extent: Extent) -> float:
     return time_call(lambda: kernel(*arrays), min_repeats=50, max_repeats=200).median_s
 
 
+def dispatching() -> Figure:
+    """Measure the start of a parallel loop, all threads idle before."""
+    found = dispatch()
+    text = (
+        f"{format_seconds(found.spinning_s)} while helpers spin (target ≤ 10 µs), "
+        f"{format_seconds(found.asleep_s)} from sleep (target ≤ 40 µs); until all threads have met "
+        f"{format_seconds(found.meeting_spinning_s)} and {format_seconds(found.meeting_asleep_s)}"
+    )
+    return Figure("starting a parallel loop", text, asdict(found))
+
+
+def alternating() -> Figure:
+    """Measure parallel products in turn with NumPy's: each beside itself alone."""
+    found, brief = alternation(), alternation(timeout=BRIEF_TIMEOUT)
+    text = (
+        f"ours takes {found.own:.2f} ×, np.matmul {found.numpy:.2f} × its time alone (target "
+        f"≤ 1.10); with {TIMEOUT}={BRIEF_TIMEOUT} {brief.own:.2f} and {brief.numpy:.2f} ×"
+    )
+    values = {"own": found.own, "numpy": found.numpy}
+    return Figure(
+        "  in turn with NumPy",
+        text,
+        {**values, "own_brief": brief.own, "numpy_brief": brief.numpy},
+    )
+
+
 def importing() -> Figure:
     """Measure ``import dlcompiler`` in a fresh process."""
     code = "import time; t = time.perf_counter(); import dlcompiler; print(time.perf_counter() - t)"
@@ -220,6 +249,8 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "compiling": compiling,
     "call": call_cost,
     "symbolic call": symbolic_call_cost,
+    "dispatch": dispatching,
+    "alternation": alternating,
     "import": importing,
     "click": click,
 }

@@ -7,7 +7,9 @@ imported one by one, since some of them load what others do not need:
 - `dlcompiler.runtime.object_cache`: compiled objects, kept from one process to the next;
 - `dlcompiler.runtime.cross`: code for other machines, made in a child process;
 - `dlcompiler.runtime.externs`: what machine code may call outside itself;
-- `dlcompiler.runtime.threads`: the pool behind ``parallel`` loops;
+- `dlcompiler.runtime.threads`: how many threads ``parallel`` loops use;
+- `dlcompiler.runtime.pool`: the threads themselves, and where they run;
+- `dlcompiler.runtime.native`: the machine code of the runtime itself, for loops and workspaces;
 - `dlcompiler.runtime.function`: a kernel that takes NumPy arrays and checks them;
 - `dlcompiler.runtime.timing`: the one stopwatch;
 - `dlcompiler.runtime.workers`, `dlcompiler.runtime.serve`: the two ends of a worker process.

@@ -1,7 +1,7 @@
-"""The workers of the pool: Python threads that stay in machine code (``native/pool.ll``).
+"""The helpers of the pool: Python threads that stay in machine code (``native/pool.ll``).
 
-A worker is a daemon thread that enters ``dlc_pool_worker`` through ctypes, which releases the
-interpreter's lock, and comes back when it is surplus. Between regions it spins for `SPIN_S`, where
+A helper is a daemon thread that enters ``dlc_pool_helper`` through ctypes, which releases the
+interpreter's lock, and comes back when it is surplus. Between launches it spins for `SPIN_S`, where
 each thread has a core, and then sleeps in the system.
 """
 
@@ -27,15 +27,15 @@ Mask = frozenset[int]
 
 
 class Pool:
-    """The workers of this process, and where they may run.
+    """The helpers of this process, and where they may run.
 
-    On Linux, a worker never runs where the caller does: woken there, it would wait for the caller.
-    Where the threads are as many as the cores, each worker has one of its own.
+    On Linux, a helper never runs where the caller does: woken there, it would wait for the caller.
+    Where the threads are as many as the cores, each helper has one of its own.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._workers: list[threading.Thread] = []
+        self._helpers: list[threading.Thread] = []
         self._asked = 0
         self._is_closed = False
         self._allowed: Mask = frozenset()
@@ -43,14 +43,14 @@ class Pool:
         self._home = -1
 
     @property
-    def workers(self) -> tuple[threading.Thread, ...]:
+    def helpers(self) -> tuple[threading.Thread, ...]:
         """The threads beside the caller's."""
-        return tuple(self._workers)
+        return tuple(self._helpers)
 
     def prepare(self, threads: int) -> None:
         """Have so many threads, the caller's among them, and none where the caller runs.
 
-        A system that grants fewer makes regions slower, not wrong. At exit there are none.
+        A system that grants fewer makes launches slower, not wrong. At exit there are none.
         """
         if threads - 1 != self._asked:
             self._resize(min(threads, native.MAX_THREADS) - 1, threads - 1)
@@ -58,15 +58,15 @@ class Pool:
             self._move()
 
     def stop(self) -> None:
-        """End all workers, for good; one that is in a chunk for long is left behind."""
+        """End all helpers, for good; one that is in a chunk for long is left behind."""
         self._is_closed = True
-        if self._workers:
+        if self._helpers:
             self._resize(0, 0)
 
     def forget(self) -> None:
-        """Start again without workers, in a forked child: fork copies one thread only."""
+        """Start again without helpers, in a forked child: fork copies one thread only."""
         self._lock = threading.Lock()
-        self._workers, self._masks, self._asked = [], [], 0
+        self._helpers, self._masks, self._asked = [], [], 0
 
     def _resize(self, count: int, asked: int) -> None:
         with self._lock:
@@ -75,13 +75,13 @@ class Pool:
             count = 0 if self._is_closed else count
             spin_s = SPIN_S if count < available_cores() else 0
             self._tell(count, spin_s)
-            surplus, self._workers = self._workers[count:], self._workers[:count]
+            surplus, self._helpers = self._helpers[count:], self._helpers[:count]
             end = time.monotonic() + _JOIN_S
             for thread in surplus:
                 thread.join(max(0.0, end - time.monotonic()))
             self._grow(count)
-            if len(self._workers) != count:
-                self._tell(len(self._workers), spin_s)
+            if len(self._helpers) != count:
+                self._tell(len(self._helpers), spin_s)
             self._asked = asked
             self._place()
 
@@ -89,9 +89,9 @@ class Pool:
         _function("dlc_pool_resize", ctypes.c_int32, ctypes.c_int64)(count, round(spin_s * 1e9))
 
     def _grow(self, count: int) -> None:
-        for number in range(len(self._workers), count):
+        for number in range(len(self._helpers), count):
             thread = threading.Thread(
-                target=_function("dlc_pool_worker", ctypes.c_int32),
+                target=_function("dlc_pool_helper", ctypes.c_int32),
                 args=(number,),
                 name=f"dlcompiler-{number}",
                 daemon=True,
@@ -100,23 +100,23 @@ class Pool:
                 thread.start()
             except RuntimeError:  # the system grants no more, or the interpreter ends
                 return
-            self._workers.append(thread)
+            self._helpers.append(thread)
 
     def _place(self) -> None:
-        """Give each worker its cores, seen from where the caller is now."""
+        """Give each helper its cores, seen from where the caller is now."""
         if not hasattr(os, "sched_setaffinity"):
             return
         self._allowed = _allowed()
         self._home = _current_cpu()
-        masks = placement(sorted(self._allowed), self._home, len(self._workers))
+        masks = placement(sorted(self._allowed), self._home, len(self._helpers))
         for thread, mask in zip(
-            self._workers, masks or [self._allowed] * len(self._workers), strict=True
+            self._helpers, masks or [self._allowed] * len(self._helpers), strict=True
         ):
             _pin(thread, mask)
         self._masks = masks
 
     def _move(self) -> None:
-        """Let the worker that is where the caller came go where the caller was."""
+        """Let the helper that is where the caller came go where the caller was."""
         if not self._lock.acquire(blocking=False):
             return
         try:
@@ -125,7 +125,7 @@ class Pool:
                 self._place()
             elif cpu in self._allowed:
                 for number, (thread, mask) in enumerate(
-                    zip(self._workers, self._masks, strict=True)
+                    zip(self._helpers, self._masks, strict=True)
                 ):
                     if cpu in mask:
                         self._masks[number] = mask - {cpu} | {self._home}
@@ -135,8 +135,8 @@ class Pool:
             self._lock.release()
 
 
-def placement(allowed: Sequence[int], caller: int, workers: int) -> list[Mask]:
-    """Return the cores that each worker may use; none of it where they are too few to choose.
+def placement(allowed: Sequence[int], caller: int, helpers: int) -> list[Mask]:
+    """Return the cores that each helper may use; none of it where they are too few to choose.
 
     Parameters
     ----------
@@ -144,24 +144,24 @@ def placement(allowed: Sequence[int], caller: int, workers: int) -> list[Mask]:
         Cores that the process may use.
     caller : int
         Where the caller runs.
-    workers : int
+    helpers : int
         How many there are.
 
     Examples
     --------
-    >>> [sorted(mask) for mask in placement(range(4), caller=1, workers=3)]
+    >>> [sorted(mask) for mask in placement(range(4), caller=1, helpers=3)]
     [[0], [2], [3]]
-    >>> [sorted(mask) for mask in placement(range(4), caller=1, workers=2)]
+    >>> [sorted(mask) for mask in placement(range(4), caller=1, helpers=2)]
     [[0, 2, 3], [0, 2, 3]]
-    >>> placement(range(4), caller=1, workers=4)
+    >>> placement(range(4), caller=1, helpers=4)
     []
     """
     others = [cpu for cpu in allowed if cpu != caller]
-    if workers > len(others) or len(others) == len(allowed):
+    if helpers > len(others) or len(others) == len(allowed):
         return []
-    if workers == len(others):
+    if helpers == len(others):
         return [frozenset({cpu}) for cpu in others]
-    return [frozenset(others)] * workers
+    return [frozenset(others)] * helpers
 
 
 def _allowed() -> Mask:

@@ -1,11 +1,11 @@
 """Parallel loops: how many threads they use, and the call of a kernel that has them.
 
 Machine code calls ``dlc_parallel_for`` (``native/pool.ll``), which shares the iterations out among
-the calling thread and the workers of `dlcompiler.runtime.pool`.
+the calling thread and the helpers of `dlcompiler.runtime.pool`.
 
-- Many Python threads may call at once. One loop at a time has the workers; a loop that finds them
+- Many Python threads may call at once. One loop at a time has the helpers; a loop that finds them
   taken runs in its own thread alone, and so does a loop inside a loop.
-- A forked child starts workers of its own.
+- A forked child starts helpers of its own.
 - Python delivers Ctrl-C when the kernel has returned.
 """
 
@@ -58,6 +58,6 @@ def set_num_threads(count: int | None) -> None:
 
 
 def run(kernel: Callable[..., object], operands: list[Any]) -> None:
-    """Run a kernel that has parallel loops, with the workers that it may use."""
+    """Run a kernel that has parallel loops, with the helpers that it may use."""
     POOL.prepare(num_threads())
     kernel(*operands)

@@ -94,7 +94,7 @@ def available_cores() -> int:
 
 def _affinity() -> tuple[int, ...]:
     if hasattr(os, "sched_getaffinity"):
-        return tuple(sorted(os.sched_getaffinity(0)))
+        return tuple(sorted(os.sched_getaffinity(os.getpid())))  # of the main thread
     return tuple(range(os.cpu_count() or 1))
 
 

@@ -171,7 +171,7 @@ def test_without_threads_to_start_the_result_is_the_same(count_up, monkeypatch):
         c = np.zeros(1000, np.int32)
         count_up(c)
     np.testing.assert_array_equal(c, 1)
-    assert not POOL.workers
+    assert not POOL.helpers
     threads.set_num_threads(None)
 
 
@@ -196,17 +196,17 @@ def test_the_number_of_threads_may_change_during_calls(count_up):
 
 
 @pytest.mark.parametrize("count", [2, 4, 40])
-def test_idle_workers_sleep_and_surplus_ones_leave(count_up, count):
+def test_idle_helpers_sleep_and_surplus_ones_leave(count_up, count):
     threads.set_num_threads(count)
     count_up(np.zeros(1000, np.int32))
-    workers = POOL.workers
-    assert len(workers) == count - 1
+    helpers = POOL.helpers
+    assert len(helpers) == count - 1
     sleepers = ctypes.CFUNCTYPE(ctypes.c_int32)(native.address("dlc_pool_sleepers"))
     assert _comes_true(lambda: sleepers() == count - 1)
     threads.set_num_threads(1)
     count_up(np.zeros(1000, np.int32))
-    assert not POOL.workers
-    assert not any(worker.is_alive() for worker in workers)
+    assert not POOL.helpers
+    assert not any(helper.is_alive() for helper in helpers)
     assert sleepers() == 0
     threads.set_num_threads(None)
 
@@ -219,7 +219,7 @@ def _comes_true(condition):
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="no affinity on this system")
-def test_workers_stay_away_from_the_caller(count_up):
+def test_helpers_stay_away_from_the_caller(count_up):
     before = os.sched_getaffinity(0)
     if len(before) < 2:
         pytest.skip("one core")
@@ -229,15 +229,15 @@ def test_workers_stay_away_from_the_caller(count_up):
             os.sched_setaffinity(0, {cpu})
             os.sched_setaffinity(0, before)
             count_up(np.zeros(1000, np.int32))
-            (worker,) = POOL.workers
-            allowed = os.sched_getaffinity(worker.native_id)
+            (helper,) = POOL.helpers
+            allowed = os.sched_getaffinity(helper.native_id)
             assert allowed < before
             assert len(allowed) == len(before) - 1
         assert os.sched_getaffinity(0) == before
         os.sched_setaffinity(0, {cpu})
         threads.set_num_threads(3)  # more than the cores that the caller may use
         count_up(np.zeros(1000, np.int32))
-        assert [os.sched_getaffinity(w.native_id) for w in POOL.workers] == [{cpu}] * 2
+        assert [os.sched_getaffinity(w.native_id) for w in POOL.helpers] == [{cpu}] * 2
     finally:
         os.sched_setaffinity(0, before)
         threads.set_num_threads(None)
@@ -297,7 +297,7 @@ PREPARE = """
 """
 
 
-def test_a_forked_child_starts_workers_of_its_own():
+def test_a_forked_child_starts_helpers_of_its_own():
     done = run_script(
         PREPARE
         + """
@@ -305,7 +305,7 @@ def test_a_forked_child_starts_workers_of_its_own():
         c = np.zeros(1, np.int64)
         for _ in range(1000):
             f(c)
-        print(name, c[0], len(POOL.workers), flush=True)
+        print(name, c[0], len(POOL.helpers), flush=True)
 
     busy = threading.Thread(target=lambda: [f(np.zeros(1, np.int64)) for _ in range(10000)])
     busy.start()
@@ -338,7 +338,7 @@ def test_waiting_without_futex():
     for _ in range(20):
         f(c)
         time.sleep(0.001)
-    print(c[0], len(POOL.workers))
+    print(c[0], len(POOL.helpers))
     """
     )
     assert done.stdout == f"{4 * 1520} 2\n", done.stderr

@@ -1,6 +1,6 @@
 """Machine code of the runtime itself: LLVM IR in this folder, compiled once, never unloaded.
 
-- ``pool.ll``: ``dlc_parallel_for`` and the life of a worker; ``futex.ll`` or ``condition.ll``: how
+- ``pool.ll``: ``dlc_parallel_for`` and the life of a helper; ``futex.ll`` or ``condition.ll``: how
   they wait;
 - ``workspaces.ll``: ``dlc_workspace_alloc`` and ``dlc_workspace_free``, memory for temporaries.
 

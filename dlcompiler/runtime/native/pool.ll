@@ -1,24 +1,24 @@
 ; The pool behind parallel loops.
 ;
 ; A caller that finds the slot free lays the range out in equal shares, one per thread, opens the
-; gate and works; a worker that passes the gate works too. Each starts with its own share, takes it
+; gate and works; a helper that passes the gate works too. Each starts with its own share, takes it
 ; chunk by chunk, and then helps with the others' shares. So nobody waits for a thread that is not
 ; there: the caller can do all of it. Then the caller closes the gate and waits for those inside.
 ;
 ; A caller that finds the slot taken (a loop inside a loop, or another thread's loop) runs its range
 ; by itself. So no thread ever waits for anything but chunks that are being executed.
 ;
-; The gate is one word, so that a worker that comes late learns in the same step that it is inside
+; The gate is one word, so that a helper that comes late learns in the same step that it is inside
 ; and whether there is anything to do: OPEN is the sign bit, WAITING (the caller sleeps) the next,
-; below them stands the number of workers inside. It survives from region to region; fields of a
-; region are written before the gate opens, and read behind it.
+; below them stands the number of helpers inside. It survives from launch to launch; fields of a
+; launch are written before the gate opens, and read behind it.
 
 @slot = internal global i32 0, align 64
 @gate = internal global i32 0, align 64
-; Counts regions and changes of @limit: what idle workers watch.
+; Counts launches and changes of @limit: what idle helpers watch.
 @epoch = internal global i32 0, align 64
 @sleepers = internal global i32 0, align 64
-; Workers from this number on leave.
+; Helpers from this number on leave.
 @limit = internal global i32 0, align 64
 @spin_ns = internal global i64 0, align 8
 
@@ -37,7 +37,7 @@ ${pause_declaration}
 
 ; -- what Python calls --------------------------------------------------------------------------
 
-; Forget everything: at the start, and in a forked child, where the workers are gone.
+; Forget everything: at the start, and in a forked child, where the helpers are gone.
 define void @dlc_pool_reset() {
   store atomic i32 0, ptr @slot seq_cst, align 4
   store atomic i32 0, ptr @gate seq_cst, align 4
@@ -47,7 +47,7 @@ define void @dlc_pool_reset() {
   ret void
 }
 
-; Say how many workers there are, and how long one that is idle spins.
+; Say how many helpers there are, and how long one that is idle spins.
 define void @dlc_pool_resize(i32 %limit, i64 %spin_ns) {
   store atomic i64 %spin_ns, ptr @spin_ns seq_cst, align 8
   store atomic i32 %limit, ptr @limit seq_cst, align 4
@@ -61,8 +61,8 @@ define i32 @dlc_pool_sleepers() {
   ret i32 %value
 }
 
-; The life of a worker, by its number from 0.
-define void @dlc_pool_worker(i32 %number) {
+; The life of a helper, by its number from 0.
+define void @dlc_pool_helper(i32 %number) {
 entry:
   %wide = zext i32 %number to i64
   %own = add i64 %wide, 1
@@ -111,28 +111,28 @@ entry:
 share:
   %extent = sub i64 %end, %begin
   %limit = load atomic i32, ptr @limit monotonic, align 4
-  %workers = zext i32 %limit to i64
-  %threads = add i64 %workers, 1
+  %helpers = zext i32 %limit to i64
+  %threads = add i64 %helpers, 1
   %count = call i64 @llvm.umin.i64(i64 %threads, i64 %extent)
   %alone = icmp eq i64 %count, 1
   br i1 %alone, label %serial, label %try
 try:
   %pair = cmpxchg ptr @slot, i32 0, i32 1 acquire monotonic
   %free = extractvalue { i32, i1 } %pair, 1
-  br i1 %free, label %region, label %serial
+  br i1 %free, label %launch, label %serial
 serial:
   call void %body(i64 %begin, i64 %end, ptr %env)
   br label %done
-region:
+launch:
   store ptr %body, ptr @body, align 8
   store ptr %env, ptr @env, align 8
   call void @lay_out(i64 %begin, i64 %extent, i64 %count)
   %closed = atomicrmw or ptr @gate, i32 ${open} release
   %before = atomicrmw add ptr @epoch, i32 1 seq_cst
   %asleep = load atomic i32, ptr @sleepers seq_cst, align 4
-  %helpers64 = sub i64 %count, 1
-  %helpers = trunc i64 %helpers64 to i32
-  %needed = call i32 @llvm.umin.i32(i32 %asleep, i32 %helpers)
+  %others = sub i64 %count, 1
+  %wanted = trunc i64 %others to i32
+  %needed = call i32 @llvm.umin.i32(i32 %asleep, i32 %wanted)
   %none = icmp eq i32 %needed, 0
   br i1 %none, label %work, label %call
 call:
@@ -148,7 +148,7 @@ done:
   ret void
 }
 
-; -- the parts of a region ----------------------------------------------------------------------
+; -- the parts of a launch ----------------------------------------------------------------------
 
 define internal void @lay_out(i64 %begin, i64 %extent, i64 %count) {
 entry:
@@ -218,7 +218,7 @@ done:
   ret void
 }
 
-; Wait until no worker is inside.
+; Wait until no helper is inside.
 define internal void @wait_for_empty() {
 entry:
   br label %look
