@@ -19,8 +19,12 @@ FEW_ROWS = 8
 """Rows of C up to which copying B costs more than it brings."""
 _SMALLEST_PARALLEL_FLOPS = 5e6
 _TYPICAL_L2_BYTES = 512 * 1024
+_PANEL, _WIDE_PANEL = 8, 32
+"""Tiles in a panel of B that blocks of A run along; if A is copied, once for each panel."""
 _BLOCK_TILES = 16
-"""Tiles in a block of A that is copied: 96 rows of 1000 numbers fill most of an L2 cache."""
+"""Most tiles in a block that one core takes: small enough to be shared out evenly."""
+_EVEN = 0.9
+"""Part of the cores' time that may not be less for pieces to be called even."""
 _ROW_SUMS = 4
 """Rows of C that share the rows of B that are read: their factors stay in registers."""
 
@@ -36,8 +40,7 @@ def default_config(workload: Workload, target: Target) -> Config:
     loads in a cycle), and no less than the latency of an FMA; ``r·v + v + 1`` vectors must fit the
     registers. Of the tiles that need at most 3 % more cycles for the whole result than the best,
     the one with the fewest loads for each multiply-add is taken, those of B counted `FROM_L2`
-    times. Panels of B are as wide as half
-    of the L2 cache allows, up to two tiles, four if there are few rows to use them.
+    times.
     **Source:** K. Goto, R. A. van de Geijn, "Anatomy of high-performance matrix multiplication",
     ACM TOMS 34(3), 2008, section 4.
     """
@@ -116,18 +119,16 @@ def _tiles(product: Product, target: Target, choices: Space) -> dict[str, Any]:
         [int(r) for r in values["tile_m"]],
         widths,
     )
+    is_copied = product.layout[0] == "T" or product.sums_dtype != product.dtype
     chosen: dict[str, Any] = {
         "form": "tiles", "tile_m": rows, "tile_n": columns, "unroll_k": 1,
-        "pack": product.packed == 0, "pack_a": False,
-        "panel": _panel(product, target, rows, columns),
+        "pack": product.packed == 0, "pack_a": is_copied,
     }  # fmt: skip
-    row_tiles = -(-product.m // rows)
-    if product.layout[0] == "T" or product.sums_dtype != product.dtype:
-        fitting = [int(tiles) for tiles in values["block"] if 0 < int(tiles) <= _BLOCK_TILES]
-        chosen |= {"pack_a": True, "panel": 0, "block": max(fitting, default=0)}
-    if _is_parallel(product, target):
-        chosen |= _shared(product, target, chosen, values, row_tiles)
-    return chosen
+    blocks = [int(tiles) for tiles in values["block"]]
+    chosen |= _pieces(product, target, chosen, blocks)
+    return chosen | (
+        _shared(product, target, chosen, blocks) if _is_parallel(product, target) else {}
+    )
 
 
 def best_tile(
@@ -153,37 +154,45 @@ def best_tile(
     return rows, vectors * lanes
 
 
-def _panel(product: Product, target: Target, rows: int, columns: int) -> int:
+def _pieces(
+    product: Product, target: Target, chosen: Mapping[str, Any], blocks: Sequence[int]
+) -> dict[str, int]:
+    """Return how many tiles are in a panel of B and a block of A.
+
+    A block of A is what L2 holds beside a tile of B, which all of it reads; B comes from L3, a
+    panel at a time. Where all of A is there, or its rows are too long, panels of B are.
+    """
     l2 = next((level.bytes for level in target.caches if level.name == "L2"), _TYPICAL_L2_BYTES)
-    tile_bytes = max(product.k, 1) * columns * dtypes.bytes_of(product.sums_dtype)
-    most = 2 if product.m > FEW_ROWS * rows else 4
-    wanted = [panel for panel in (1, 2, 4) if panel == 1 or panel * tile_bytes <= l2 // 2]
-    return _largest([panel for panel in wanted if panel <= most], -(-product.n // columns))
+    along_k = max(product.k, 1) * dtypes.bytes_of(product.sums_dtype)
+    in_l2 = 3 * l2 // 4 // (along_k * chosen["tile_m"])
+    fitting = [tiles for tiles in blocks if 0 < tiles <= in_l2]
+    column_tiles = -(-product.n // chosen["tile_n"])
+    if fitting and (chosen["pack_a"] or -(-product.m // chosen["tile_m"]) > in_l2):
+        widest = _WIDE_PANEL if chosen["pack_a"] else _PANEL
+        return {"block": max(fitting), "panel": _largest((1, 2, 4, widest), column_tiles)}
+    if chosen["pack_a"]:
+        return {"block": min(filter(None, blocks), default=0), "panel": 0}
+    most = 2 if product.m > FEW_ROWS * chosen["tile_m"] else 4
+    panels = [p for p in (1, 2, 4) if p * along_k * chosen["tile_n"] <= l2 // 2 and p <= most]
+    return {"block": 0, "panel": _largest(panels or (1,), column_tiles)}
 
 
 def _shared(
-    product: Product,
-    target: Target,
-    chosen: Mapping[str, Any],
-    values: Mapping[str, Sequence[Any]],
-    row_tiles: int,
+    product: Product, target: Target, chosen: Mapping[str, Any], blocks: Sequence[int]
 ) -> dict[str, Any]:
     """Return what several cores share: panels of B where they can be shared out evenly."""
     stack = product.batch[0] if product.batch else 1
     column_tiles = -(-product.n // chosen["tile_n"])
-    if not chosen["pack_a"]:
-        for panel in (chosen["panel"], 2, 1):
-            if (
-                panel <= chosen["panel"]
-                and _evenness(stack * -(-column_tiles // panel), target.cores) >= 0.9
-            ):
-                return {"panel": panel, "parallel": "panels"}
-    elif _evenness(stack, target.cores) >= 0.9:
+    narrowest = chosen["panel"] if chosen["pack_a"] else 1
+    for panel in (chosen["panel"], 4, 2, 1):
+        pieces = stack * -(-column_tiles // panel) if panel else stack
+        is_possible = panel == chosen["panel"] or narrowest <= panel < chosen["panel"]
+        if is_possible and _evenness(pieces, target.cores) >= _EVEN:
+            return {"panel": panel, "parallel": "panels"}
+    possible = sorted((tiles for tiles in blocks if 0 < tiles <= _BLOCK_TILES), reverse=True)
+    if not possible:
         return {"parallel": "panels"}
-    blocks = [int(tiles) for tiles in values["block"] if 0 < int(tiles) <= _BLOCK_TILES]
-    if not blocks:
-        return {"panel": 1, "parallel": "panels"} if not chosen["pack_a"] else {}
-    block = _balanced(sorted(blocks, reverse=True), row_tiles, target.cores)
+    block = _balanced(possible, -(-product.m // chosen["tile_m"]), target.cores)
     return {"panel": 0, "block": block, "parallel": "blocks"}
 
 
