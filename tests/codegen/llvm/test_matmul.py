@@ -1,7 +1,5 @@
 """A register tile: what the classic matmul schedule becomes."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -18,10 +16,10 @@ from dlcompiler.ir import (
     Var,
     const,
     index_const,
-    print_func,
     seq,
 )
 from dlcompiler.runtime import llvm
+from tests.inner_loops import inner_loops
 
 ROWS, COLUMNS, LANES, N = 4, 16, 8, 64
 
@@ -45,20 +43,6 @@ def _matmul(kind="serial"):
     return PrimFunc("matmul", (A, B, C), (C,), For(i, index_const(N // ROWS), kind, nest))
 
 
-def _innermost_loop(assembly, func):
-    """Return the instructions that carry out the lines of the loop k, as (mnemonic, operands)."""
-    lines = print_func(func).text.splitlines()
-    first = next(n for n, line in enumerate(lines, 1) if line.strip() == "for k in range(64):")
-    wanted = range(first + 1, first + 1 + ROWS * COLUMNS // LANES)
-    current, found = 0, []
-    for line in assembly.splitlines():
-        if match := re.match(r"\t\.loc\t1 (\d+) ", line):
-            current = int(match[1])
-        elif re.match(r"\t[a-z]", line) and current in wanted:
-            found.append(line.strip().split(None, 1))
-    return found
-
-
 @pytest.fixture(scope="module")
 def operands():
     return np.random.default_rng(5).integers(-8, 8, (2, N, N)).astype("float32")
@@ -77,12 +61,11 @@ def test_the_tile_stays_in_registers(kind):
 
     func = _matmul(kind)
     text = llvm.assembly(emit(func, X86_64_AVX2).text, llvm.Options.for_target(X86_64_AVX2))
-    instructions = _innermost_loop(text, func)
-    names = [name for name, *_ in instructions]
-    assert names.count("vfmadd231ps") == ROWS * COLUMNS // LANES
-    assert names.count("vbroadcastss") == ROWS
-    assert names.count("vmovups") == COLUMNS // LANES, "loads of B, and no load or store of C.local"
-    assert not any("(%rsp" in " ".join(rest) for _, *rest in instructions)
+    (loop,) = inner_loops(func, text, "C.local")
+    assert loop.count("vfmadd231ps") == ROWS * COLUMNS // LANES
+    assert loop.count("vbroadcastss") == ROWS
+    assert loop.count("vmovups") == COLUMNS // LANES, "loads of B, and no load or store of C.local"
+    assert not loop.stack_accesses
 
 
 def test_two_hundred_statements_are_written_in_no_time(target):

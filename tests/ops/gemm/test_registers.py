@@ -1,0 +1,42 @@
+"""ops.gemm: the sums of a tile stay in registers, and an inner loop does nothing but multiply."""
+
+import pytest
+
+from dlcompiler.codegen import emit
+from dlcompiler.ops.gemm import DENSE, MATMUL
+from dlcompiler.pipeline import lower
+from dlcompiler.runtime import llvm
+from dlcompiler.target import resolve
+from tests.inner_loops import inner_loops
+
+AVX2 = resolve("x86-64-avx2")
+CASES = {
+    "square": (MATMUL, {"m": 1024, "n": 1024, "k": 1024}),
+    "tails": (MATMUL, {"m": 333, "n": 777, "k": 999}),
+    "transposed": (MATMUL, {"m": 512, "n": 512, "k": 512, "layout": "TT"}),
+    "float64": (MATMUL, {"m": 96, "n": 96, "k": 96, "dtype": "float64"}),
+    "packed": (DENSE, {"m": 96, "n": 96, "k": 96, "packed": 16, "epilogue": "bias+gelu"}),
+    "dots": (DENSE, {"m": 4, "n": 512, "k": 512}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_inner_loops_are_multiply_adds_on_registers(case):
+    operator, params = CASES[case]
+    workload = operator.workload(**params)
+    cfg = operator.default_config(workload, AVX2)
+    schedule, args = operator.template(workload, AVX2, cfg)
+    func = lower(schedule, args)
+    text = llvm.assembly(emit(func, AVX2).text, llvm.Options.for_target(AVX2))
+    sums = f"{workload.op}.sums" + (".rf" if cfg.form == "dots" else "")
+    loops = inner_loops(func, text, sums)
+    assert [loop.stack_accesses for loop in loops] == [()] * len(loops)
+    largest = max(loops, key=lambda loop: loop.count("vfmadd"))
+    if cfg.form == "dots":
+        assert largest.count("vfmadd") == cfg.tile_m * cfg.tile_n
+        return
+    vectors = cfg.tile_n // AVX2.lanes(args[0].dtype)
+    assert largest.count("vfmadd") == cfg.tile_m * vectors
+    assert largest.count("vbroadcasts") == cfg.tile_m, "a factor of A is one load"
+    assert largest.count("vmov") == vectors, "a vector of B is one load, and nothing is stored"
+    assert len(largest.instructions) <= cfg.tile_m * vectors + cfg.tile_m + vectors + 4
