@@ -62,6 +62,7 @@ INTRINSICS: frozenset[str] = frozenset(
         # memory and control
         *("assume", "expect", "lifetime.end", "lifetime.start", "memcpy", "memcpy.inline"),
         *("memmove", "memset", "memset.inline", "prefetch", "trap", "unreachable"),
+        "x86.sse.sfence",
         *("dbg.declare", "dbg.label", "dbg.value", "stackrestore", "stacksave"),
         # hints that a thread spins
         *("aarch64.hint", "x86.sse2.pause"),

@@ -44,6 +44,8 @@ class Addresses:
         self.evaluate = evaluate
         self.pointers: dict[Buffer, str] = {}
         """Where each buffer starts."""
+        self.streamed: frozenset[Buffer] = frozenset()
+        """The buffers that are stored past the caches here."""
 
     def pointer(self, buffer: Buffer, offset: Offset, *, in_bounds: bool = True) -> str:
         """Write the address of an element; `in_bounds` promises that it lies in the buffer."""

@@ -28,6 +28,7 @@ class DebugInfo:
             "!DISubroutineType(types: !{})",
         ]
         self._locations: dict[tuple[int, int], int] = {}
+        self._notes: dict[str, int] = {}
 
     def subprogram(self, symbol: str, line: int) -> int:
         """Add a function that starts at `line` and return its number."""
@@ -45,6 +46,12 @@ class DebugInfo:
             number = self._add(f"!DILocation(line: {line}, scope: !{scope})")
             self._locations[scope, line] = number
         return number
+
+    def note(self, node: str) -> int:
+        """Return the number of other metadata, which is kept here with the rest."""
+        if node not in self._notes:
+            self._notes[node] = self._add(node)
+        return self._notes[node]
 
     def _add(self, node: str) -> int:
         self._nodes.append(node)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dlcompiler import dtypes
-from dlcompiler.codegen.llvm import arithmetic
+from dlcompiler.codegen.llvm import arithmetic, streaming
 from dlcompiler.codegen.llvm.addresses import Addresses, Offset, splat
 from dlcompiler.codegen.llvm.types import (
     constant,
@@ -215,7 +215,8 @@ def store(addresses: Addresses, node: Store, value: str, mask: Mask | None) -> N
     found = addresses.progression(buffer, node.indices)
     if found is not None and found[1] == 1:
         if mask is None:
-            _write(addresses, buffer, found[0], vector_dtype, value)
+            is_streamed = buffer in addresses.streamed and streaming.is_streamable(node)
+            _write(addresses, buffer, found[0], vector_dtype, value, is_streamed=is_streamed)
         elif _has_masks(buffer):
             _write_neighbours(addresses, buffer, found[0], value, mask)
         else:
@@ -274,11 +275,20 @@ def _write_one(
     w.effect(f"store {memory_type(buffer.dtype)} {stored}, ptr {chosen}{_align(buffer)}")
 
 
-def _write(addresses: Addresses, buffer: Buffer, offset: Offset, dtype: str, value: str) -> None:
+def _write(
+    addresses: Addresses,
+    buffer: Buffer,
+    offset: Offset,
+    dtype: str,
+    value: str,
+    *,
+    is_streamed: bool = False,
+) -> None:
     w = addresses.w
     address = addresses.pointer(buffer, offset)
     stored = _to_memory(w, value, dtype)
-    w.effect(f"store {memory_type(dtype)} {stored}, ptr {address}{_align(buffer)}")
+    how = f", align {streaming.ALIGNMENT}{streaming.mark(w)}" if is_streamed else _align(buffer)
+    w.effect(f"store {memory_type(dtype)} {stored}, ptr {address}{how}")
 
 
 def prefetch(addresses: Addresses, node: Prefetch) -> None:

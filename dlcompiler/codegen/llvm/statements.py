@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from dlcompiler import dtypes
-from dlcompiler.codegen.llvm import allocations, assertions, memory, parallel
+from dlcompiler.codegen.llvm import allocations, assertions, memory, parallel, streaming
 from dlcompiler.codegen.llvm.addresses import span
 from dlcompiler.codegen.llvm.expressions import Expressions
 from dlcompiler.codegen.llvm.types import memory_type, value_type
@@ -129,6 +129,27 @@ class Statements:
         runs_once
             Whether there is at least one iteration for certain.
         """
+        addresses, w = self.expressions.addresses, self.w
+        streamed = () if addresses.streamed else streaming.streamed(stmt, addresses.pointers)
+        if not streamed:
+            self._iterations(stmt, begin, end, runs_once=runs_once)
+            return
+        aligned = streaming.are_aligned(w, [addresses.pointers[buffer] for buffer in streamed])
+        stream, plain, done = w.name("stream"), w.name("plain"), w.name("streamed")
+        w.branch(aligned, stream, plain)
+        w.open(stream)
+        addresses.streamed = frozenset(streamed)
+        self._iterations(stmt, begin, end, runs_once=runs_once)
+        addresses.streamed = frozenset()
+        streaming.write_fence(w)
+        w.jump(done)
+        w.open(plain)
+        self._start(stmt)
+        self._iterations(stmt, begin, end, runs_once=runs_once)
+        w.jump(done)
+        w.open(done)
+
+    def _iterations(self, stmt: For, begin: str, end: str, *, runs_once: bool) -> None:
         w, name = self.w, stmt.var.name
         variable = f"%{w.name(name)}"
         head, done = w.name(f"{name}.loop"), w.name(f"{name}.end")
