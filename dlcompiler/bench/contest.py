@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dlcompiler.bench.intervals import paired_ratio
@@ -156,7 +156,9 @@ class Bench:
         handles = {*kernels.handles.values(), *(alone.handles.values() if alone else ())}
         for handle in handles - {None}:
             self._worker.call("unload", {"handle": handle}, timeout_s=CONTEST_LIMIT_S)
-        return _evaluated(work, value, kernels.config), value["absent"]
+        contest = _evaluated(work, value)
+        name = problem.operator.name
+        return replace(contest, operator=name, config=kernels.config), value["absent"]
 
     def _kernels(self, problem: Problem, threads: int) -> _Kernels:
         """Return the kernels for some threads, loaded in the worker."""
@@ -193,7 +195,7 @@ def _arrays(problem: Problem, reference: Reference) -> tuple[dict[str, Any], dic
     return arrays, roles
 
 
-def _evaluated(work: Work, value: Mapping[str, Any], config: str) -> Contest:
+def _evaluated(work: Work, value: Mapping[str, Any]) -> Contest:
     """Return what the worker measured, in pairs of one round."""
     samples = {name: tuple(seconds) for name, seconds in value["samples_s"].items()}
     ours, peak = samples["ours"], samples["peak"]
@@ -213,7 +215,6 @@ def _evaluated(work: Work, value: Mapping[str, Any], config: str) -> Contest:
         of_peak=of_peak,
         peak_gflops=value["flops"] / Timing(peak).median_s / 1e9,
         worst=value["worst"],
-        config=config,
         alone=None if alone is None else Timing(alone),
         peak_speedup=peak_speedup,
     )

@@ -77,8 +77,10 @@ is verified first, within a bound that follows from the arithmetic. We and each 
 alternation in one process; *ratio* is the best peer's time divided by ours, round by round, as a
 median with its 95 % interval: above 1, ours is faster. *plain*: operands in the caller's layout,
 packing is part of our time. *prepacked*: weights are known ahead to everyone. Targets read the row
-in bold. *of peak* is the fraction of the FMA peak, measured in the same rounds; works that move
-memory show their rate instead, which is above the memory's where caches hold the data.
+in bold. *of peak* is the fraction of the FMA peak, measured in the same rounds, that the
+multiplications and additions of the definition make: minimal filtering (`conv2d_winograd`) does with
+fewer, within an error bound of its own, and may exceed 1. Works that move memory show their rate
+instead, which is above the memory's where caches hold the data.
 """
 
 
@@ -106,13 +108,15 @@ def _markdown(rows: Sequence[Mapping[str, Any]], name: str) -> str:
     if name.startswith("unlisted"):
         shown = sorted(rows, key=lambda row: row["ratio"] or 0.0)[:SHOWN_OF_UNLISTED]
         text = f"\nThe {len(shown)} of {len(rows)} with the smallest ratios:\n"
-    columns = [*_COLUMNS, "speed-up"] if any(row.get("speedup") for row in rows) else _COLUMNS
+    columns = [*_COLUMNS, "operator"]
+    columns += ["speed-up"] if any(row.get("speedup") for row in rows) else []
     lines = [f"\n| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
     for row in shown:
         values = list(cells(row))
         values += [""] * (len(_COLUMNS) - len(values))
         if row["judged"]:
             values[1] = f"**{values[1]}**"
+        values.append(row.get("operator", ""))
         if row.get("speedup"):
             values.append(f"{row['speedup']:.2f} of {row['fma_peak_speedup']:.2f}")
         lines.append(f"| {' | '.join(values)} |")

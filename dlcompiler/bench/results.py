@@ -39,8 +39,10 @@ class Contest:
     """That peak [GFLOP/s]."""
     worst: float
     """Our largest difference from the right result, as a fraction of the bound."""
+    operator: str = ""
+    """Name of our operator."""
     config: str = ""
-    """The choices of our schedule."""
+    """The choices of its schedule."""
     alone: Timing | None = None
     """Our calls on one thread [s], where there are more."""
     peak_speedup: float | None = None
@@ -135,6 +137,7 @@ def _measured(work: Work, contest: Contest | None, ratio: Ratio | None) -> dict[
         "of_fma_peak": contest.of_peak.median if work.flops else None,
         "fma_peak_gflops": contest.peak_gflops,
         "worst_of_bound": contest.worst,
+        "operator": contest.operator,
         "config": contest.config,
         "speedup": None if speedup is None else speedup.median,
         "fma_peak_speedup": contest.peak_speedup,

@@ -22,7 +22,7 @@ def result(ratio, of_peak=0.5, speedup=None, verified=True):
     }
     alone = None if speedup is None else Timing((speedup,))
     measured = Contest(
-        Timing((1.0,)), peers, Ratio(of_peak, of_peak, of_peak), 100.0, 0.1, alone=alone,
+        Timing((1.0,)), peers, Ratio(of_peak, of_peak, of_peak), 100.0, 0.1, "matmul", alone=alone,
         peak_speedup=None if speedup is None else 2.0,
     )  # fmt: skip
     return Result(WORK, "plain", 1, verified, "", measured if verified else None)
@@ -112,7 +112,10 @@ def test_a_page_shows_rows_goals_and_what_was_not_measured():
         "tables": [table("gemm", goals)],
     }
     text = page(document)
-    assert "| good | **plain** | 1 s | 0 s | numpy | 1.25 s | 1.25 [1.25, 1.25] | 0.50 |" in text
+    assert (
+        "| good | **plain** | 1 s | 0 s | numpy | 1.25 s | 1.25 [1.25, 1.25] | 0.50 | matmul |"
+        in text
+    )
     assert "WRONG" in text
     assert "- yes none < 0.95: 1.25" in text
     assert "peers: numpy 2.0" in text
