@@ -78,9 +78,9 @@ alternation in one process; *ratio* is the best peer's time divided by ours, rou
 median with its 95 % interval: above 1, ours is faster. *plain*: operands in the caller's layout,
 packing is part of our time. *prepacked*: weights are known ahead to everyone. Targets read the row
 in bold. *of peak* is the fraction of the FMA peak, measured in the same rounds, that the
-multiplications and additions of the definition make: minimal filtering (`conv2d_winograd`) does with
-fewer, within an error bound of its own, and may exceed 1. Works that move memory show their rate
-instead, which is above the memory's where caches hold the data.
+multiplications and additions of the definition make: minimal filtering (`conv2d_winograd`) does
+with fewer, within an error bound of its own, and may exceed 1. Works that move memory show their
+rate instead, which is above the memory's where caches hold the data.
 """
 
 
