@@ -134,12 +134,15 @@ def _padded(shape: Shape, layout: Layout, data: Tensor, tall: int) -> Tensor:
 
     def element(*indices: Any) -> Any:
         n, c, y, x = layout.element(*indices)
-        place = layout.place(n, c, y - rows.before, x - columns.before)
-        conditions = [
-            *shapes.inside(rows, y - rows.before, height - rows.before),
-            *shapes.inside(columns, x - columns.before),
-        ]
-        return te.if_then_else(te.all(*conditions), data[place], te.const(0, data.dtype))
+        value: Any = data[layout.place(n, c, y - rows.before, x - columns.before)]
+        # One choice in the other: rows are decided once, and columns by constant masks.
+        for conditions in (
+            shapes.inside(columns, x - columns.before),
+            shapes.inside(rows, y - rows.before, height - rows.before),
+        ):
+            if conditions:
+                value = te.if_then_else(te.all(*conditions), value, te.const(0, data.dtype))
+        return value
 
     image: Tensor = te.compute(extents, element, name="conv2d.image")
     return image

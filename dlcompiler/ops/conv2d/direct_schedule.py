@@ -16,6 +16,8 @@ from dlcompiler.ops.conv2d.tiles import (
     Machine,
     cache_bytes,
     pieces,
+    schedule_copy,
+    shares_evenly,
 )
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload
@@ -93,7 +95,7 @@ def default_config(workload: Workload, target: Target) -> Config:
     tile = _best_tile(shape, workload["block"], block_rows, target, values)
     is_parallel = target.cores > 1 and shape.flops >= SMALLEST_PARALLEL_FLOPS
     row_blocks = shape.n * -(-shape.rows.out // block_rows)
-    by_channels = is_parallel and row_blocks < 2 * target.cores
+    by_channels = is_parallel and not shares_evenly(row_blocks, target.cores)
     return choices.config(
         tile_rows=tile[0],
         tile_columns=tile[1],
@@ -206,8 +208,7 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     if not isinstance(image.op, PlaceholderOp):
         if cfg["order"] == "rows":
             s[image].compute_at(s[result], rows)
-        _, vector = s[image].split(s[image].op.axis[-1], lanes)
-        s[image].vectorize(vector)
+        schedule_copy(s, image, lanes, parallel=cfg["parallel"] and cfg["order"] != "rows")
 
 
 def _schedule_result(

@@ -13,6 +13,8 @@ from dlcompiler.ops.conv2d.tiles import (
     TILE_CYCLES,
     Machine,
     cache_bytes,
+    schedule_copy,
+    shares_evenly,
 )
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload
@@ -86,7 +88,8 @@ def default_config(workload: Workload, target: Target) -> Config:
     )
     is_parallel = target.cores > 1 and shape.flops >= SMALLEST_PARALLEL_FLOPS
     rows = _block_rows(shape, tile, target, values["block_rows"])
-    by_channels = is_parallel and shape.n * shape.rows.out // rows < 2 * target.cores
+    row_blocks = shape.n * -(-shape.rows.out // rows)
+    by_channels = is_parallel and not shares_evenly(row_blocks, target.cores)
     return choices.config(
         tile_pixels=tile,
         unroll_c=max(values["unroll_c"]),
@@ -160,9 +163,8 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
         if cfg["order"] == "rows":
             s[columns].compute_at(s[result], blocks)
         *_, f = s[columns].op.axis
-        _, x = s[columns].split(f, max(result.static_shape[3], 1))
-        _, vector = s[columns].split(x, lanes)
-        s[columns].vectorize(vector)
+        s[columns].split(f, max(result.static_shape[3], 1))
+        schedule_copy(s, columns, lanes, parallel=cfg["parallel"] and cfg["order"] != "rows")
 
 
 def _schedule_result(

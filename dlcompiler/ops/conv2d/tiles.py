@@ -1,11 +1,13 @@
-"""A simple model of a processor, by which tiles are chosen."""
+"""A simple model of a processor, by which tiles are chosen; and how rows are copied."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dlcompiler.schedule import Schedule
 from dlcompiler.target import Target
+from dlcompiler.te import Tensor
 
 SMALLEST_PARALLEL_FLOPS = 2e6
 """What is worth waking other cores for [FLOP]."""
@@ -14,6 +16,8 @@ TILE_CYCLES = 30
 """What it takes to begin and to end a tile [cycle]."""
 COPY_CYCLES = 0.25
 """What it takes to copy an element that lies beside the one before [cycle]."""
+
+_UNROLLED_VECTORS = 16
 
 _CACHES = (32 * 1024, 256 * 1024)
 
@@ -54,3 +58,27 @@ def pieces(extent: int, tile: int) -> Iterator[tuple[int, int]]:
     yield tile, extent // tile
     if extent % tile:
         yield extent % tile, 1
+
+
+def shares_evenly(pieces: int, cores: int) -> bool:
+    """Tell whether no core waits for long when pieces of work are shared out.
+
+    Examples
+    --------
+    >>> shares_evenly(2, 2), shares_evenly(3, 2), shares_evenly(9, 2)
+    (True, False, True)
+    """
+    rounds = -(-pieces // cores)
+    return pieces >= 0.8 * rounds * cores
+
+
+def schedule_copy(s: Schedule, copy: Tensor, lanes: int, *, parallel: bool) -> None:
+    """Schedule a stage that copies rows: by vectors, and the rows on several cores if asked."""
+    stage = s[copy]
+    first, second, *_, last = stage.leaf_iter_vars
+    vectors, vector = stage.split(last, lanes)
+    stage.vectorize(vector)
+    if last.extent <= _UNROLLED_VECTORS * lanes:
+        stage.unroll(vectors)
+    if parallel:
+        stage.parallel(stage.fuse(first, second))
