@@ -18,6 +18,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from dlcompiler import dtypes
 from dlcompiler.ir import Axis, TensorLoad, free_vars, walk
 from dlcompiler.ops.lanes import widest_power
 from dlcompiler.schedule import Schedule
@@ -70,6 +71,15 @@ def schedule_injective(
     if is_parallel:
         rest = op.axis[: len(op.axis) - len(joined)]
         s[out].parallel(s[out].fuse(*rest) if rest else outer)
+    if _is_beyond_caches(out, target):
+        s[out].pragma(s[out].leaf_iter_vars[0], "nontemporal")
+
+
+def _is_beyond_caches(out: Tensor, target: Target) -> bool:
+    """Tell whether a result is larger than all caches: whoever reads it reads memory anyway."""
+    extents = [extent for extent in out.shape if isinstance(extent, int)]
+    size = math.prod(extents) * dtypes.bytes_of(out.dtype)
+    return len(extents) == len(out.shape) and size > max(level.bytes for level in target.caches)
 
 
 def _loads(s: Schedule, out: Tensor) -> list[TensorLoad]:
