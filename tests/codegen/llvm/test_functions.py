@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +25,7 @@ from tests.fuzz.accuracy import (
 )
 from tests.scalars.agreement import edge_values, pairs
 
+PAGE = Path(__file__).parents[3] / "docs/MATH.md"
 OF_ONE = sorted(set(MAX_ULPS["float32"]) - {"pow"})
 TARGETS = ("cpu", "x86-64-sse2")
 """With FMA instructions and without."""
@@ -174,6 +177,14 @@ def test_other_machines_need_no_library(target):
 def test_stated_errors_are_within_those_of_the_language():
     stated = itertools.chain.from_iterable(table.values() for table in MAX_ULPS.values())
     assert max(stated) <= FUNCTION_ULPS
+
+
+def test_the_page_says_what_is_stated():
+    rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", PAGE.read_text(), re.MULTILINE)
+    stated = [
+        (name, MAX_ULPS[dtype][name]) for dtype in MAX_ULPS for name in sorted(MAX_ULPS[dtype])
+    ]
+    assert [(name, float(ulps)) for name, ulps in rows] == stated
 
 
 def test_coefficients_are_those_of_the_tool():
