@@ -1,0 +1,432 @@
+"""Pooling: the mean or the largest element of windows that slide over images.
+
+The stages before the result are ``pool.padded``, the image in a frame of zeros or of the smallest
+number, and ``pool.sums``, what the windows give. Along rows of NCHW `dlcompiler.ops.sliding`
+schedules them; in the layouts with channels side by side, vectors are of channels.
+
+A NaN in a window is its result, as in NumPy. A window in which there is no element gives the
+smallest number of the dtype, or the mean 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dlcompiler import dtypes, te
+from dlcompiler.errors import TuningError
+from dlcompiler.ops import reductions
+from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.conv2d import shapes
+from dlcompiler.ops.conv2d.layouts import Layout, layout_of
+from dlcompiler.ops.conv2d.shapes import Window
+from dlcompiler.ops.defining import tensor
+from dlcompiler.ops.rounding import Array, Wide, rounded, sum_bound
+from dlcompiler.ops.shapes import checked_dtype
+from dlcompiler.ops.sliding import (
+    EXTRA_COLUMNS,
+    EXTRA_ROWS,
+    Sliding,
+    framed,
+    schedule_sliding,
+    sliding_config,
+    sliding_space,
+)
+from dlcompiler.schedule import Schedule
+from dlcompiler.space import Config, Knob, Space, Workload
+from dlcompiler.target import Target
+from dlcompiler.te import Tensor
+
+NAME = "pool2d"
+KINDS = ("max", "avg")
+FLOATS = ("float32", "float64")
+DTYPES = (*FLOATS, "int8", "uint8", "int32")
+_SMALLEST_PARALLEL = 1 << 18
+"""Elements read from which on several cores are worth waking."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pooling:
+    """What is done to each window."""
+
+    kind: str
+    """``"max"`` or ``"avg"``."""
+    rows: Window
+    """The window along the height."""
+    columns: Window
+    """The window along the width."""
+    layout: str = "NCHW"
+    """Of the images and the result."""
+    counts_padding: bool = True
+    """Whether a mean counts the zeros of the padding."""
+
+    def counted(self, window: Window) -> range:
+        """Return the places along a dimension that a mean counts."""
+        if not self.counts_padding:
+            return range(window.size)
+        return range(-max(window.before, 0), window.size + max(window.after, 0))
+
+
+def window_of(size: int, kernel: int, stride: int, before: int, after: int, dilation: int,
+              ceil_mode: bool) -> Window:  # fmt: skip
+    """Return the window along a dimension; with `ceil_mode` the last one may reach over the edge.
+
+    It then begins in the image or in the padding before it, as PyTorch has it.
+    """
+    window = Window(size, kernel, stride, before, after, dilation)
+    room = size + before + after - window.reach
+    if not ceil_mode or room < 0 or room % stride == 0:
+        return window
+    if window.out * stride >= size + before:
+        return window
+    return replace(window, after=window.out * stride + window.reach - size - before)
+
+
+def pool2d(data: Tensor, of: Pooling, given: tuple[Window, Window] | None = None) -> Tensor:
+    """Define pooling of images.
+
+    Parameters
+    ----------
+    data : Tensor
+        Images in the layout of `of`.
+    of : Pooling
+        What is done, with the windows as `window_of` makes them.
+    given : tuple of Window, optional
+        The windows without ``ceil_mode``, whose padding a mean counts; by default those of `of`.
+
+    Returns
+    -------
+    Tensor
+        In the same layout.
+    """
+    layout = Layout(of.layout)
+    is_max = of.kind == "max"
+    value = te.min_value(data.dtype) if is_max else te.const(0, data.dtype)
+    p, q = te.reduce_axis((0, of.rows.kernel), "p"), te.reduce_axis((0, of.columns.kernel), "q")
+    reduce = te.max if is_max else te.sum
+    if of.layout == "NCHW":
+        image = framed(data, of.rows, of.columns, value, "pool.padded")
+        n, c = data.shape[:2]
+        extents = (n, c, of.rows.out + EXTRA_ROWS, of.columns.out + EXTRA_COLUMNS)
+        shape: Sequence[Any] = (n, c, of.rows.out, of.columns.out)
+    else:
+        image = _framed_in(data, of, value)
+        extents = shape = _with_places(data.shape, of, layout)
+
+    def window(*i: Any) -> Any:
+        n, c, y, x = layout.element(*i)
+        row = y * of.rows.stride + p * of.rows.dilation
+        column = x * of.columns.stride + q * of.columns.dilation
+        return reduce(image[layout.place(n, c, row, column)], axis=[p, q])
+
+    sums = tensor(extents, window, "pool.sums")
+    if is_max:
+        return tensor(shape, lambda *i: sums[i], "pool_max", "pool_max")
+    rows, columns = given or (of.rows, of.columns)
+    below = _divisors(of, rows, of.rows, data.dtype, "pool.rows")
+    across = _divisors(of, columns, of.columns, data.dtype, "pool.columns")
+
+    def mean(*i: Any) -> Any:
+        _, _, y, x = layout.element(*i)
+        return sums[i] / (below(y) * across(x))
+
+    return tensor(shape, mean, "pool_avg", "pool_avg")
+
+
+def _with_places(extents: Sequence[Any], of: Pooling, layout: Layout) -> tuple[Any, ...]:
+    """Return the shape of the result in a layout with channels side by side."""
+    if layout.channels:
+        return extents[0], extents[1], of.rows.out, of.columns.out, extents[4]
+    return extents[0], of.rows.out, of.columns.out, extents[3]
+
+
+def _framed_in(data: Tensor, of: Pooling, value: Any) -> Tensor:
+    """Define the image in its frame, in a layout with channels side by side."""
+    layout = Layout(of.layout)
+    rows, columns = of.rows, of.columns
+
+    def element(*i: Any) -> Any:
+        n, c, y, x = layout.element(*i)
+        row, column = y - rows.before, x - columns.before
+        is_inside = te.all(row >= 0, row < rows.size, column >= 0, column < columns.size)
+        return te.if_then_else(is_inside, data[layout.place(n, c, row, column)], value)
+
+    height, width = max(rows.span, rows.reach), max(columns.span, columns.reach)
+    if layout.channels:
+        shape: tuple[Any, ...] = (*data.shape[:2], height, width, data.shape[4])
+    else:
+        shape = (data.shape[0], height, width, data.shape[3])
+    return tensor(shape, element, "pool.padded")
+
+
+def _divisors(of: Pooling, given: Window, window: Window, dtype: str, name: str) -> Any:
+    """Return how many elements a mean counts along a dimension, as a function of the place."""
+    counts = _counts(of, given, window)
+    if len(set(counts)) <= 1:
+        count = te.const(float(counts[0] if counts else 1), dtype)
+        return lambda place: count
+    counted = of.counted(given)
+
+    def element(place: Any) -> Any:
+        first = place * window.stride - window.before
+        taps = [first + k * window.dilation for k in range(window.kernel)]
+        inside = [te.all(tap >= counted.start, tap < counted.stop) for tap in taps]
+        total = te.const(0, dtype)
+        for test in inside:
+            total = total + te.if_then_else(test, te.const(1, dtype), te.const(0, dtype))
+        return te.maximum(total, te.const(1, dtype))
+
+    table = tensor((window.out,), element, name)
+    return lambda place: table[place]
+
+
+def _counts(of: Pooling, given: Window, window: Window) -> list[int]:
+    """Return how many elements a mean counts at each place along a dimension, at least 1."""
+    counted = of.counted(given)
+    firsts = range(-window.before, -window.before + window.out * window.stride, window.stride)
+    return [
+        max(sum(first + k * window.dilation in counted for k in range(window.kernel)), 1)
+        for first in firsts
+    ]
+
+
+def global_pool(data: Tensor, kind: str, layout: str = "NCHW") -> Tensor:
+    """Define the mean or the largest element of each channel; the extents stay, as 1.
+
+    The operator ``reduction`` computes it: ``function="mean"`` or ``"max"``, ``keepdims=1``.
+    """
+    axes = {"NCHW": (2, 3), "NHWC": (1, 2)}.get(layout, (2, 3))
+    function = reductions.mean if kind == "avg" else reductions.max
+    return function(data, axes, True)
+
+
+# -- the operator -------------------------------------------------------------------------------
+
+
+def workload(
+    *,
+    kind: str,
+    c: int,
+    h: int,
+    w: int,
+    kernel: shapes.Sizes,
+    layout: str = "NCHW",
+    ceil_mode: int = 0,
+    count_include_pad: int = 1,
+    dtype: str = "float32",
+    **others: Any,
+) -> Workload:
+    """Return the workload of a pooling.
+
+    Parameters
+    ----------
+    kind : str
+        ``"max"`` or ``"avg"``.
+    c, h, w : int
+        Channels, height and width of the images.
+    kernel : int or tuple of int
+        Its extents.
+    layout : str
+        One of `layouts.LAYOUTS`.
+    ceil_mode : int
+        1 lets the last windows reach over the edge, if they begin inside.
+    count_include_pad : int
+        Whether a mean counts the zeros of the padding.
+    dtype : str
+        Of the images and of the result; a mean is of floats.
+    **others
+        ``n``, ``stride``, ``padding``, ``dilation``: see `shapes.workload`.
+
+    Raises
+    ------
+    TuningError
+        A parameter is not what it should be.
+    """
+    if kind not in KINDS:
+        raise TuningError(NAME, "no such kind", got=repr(kind), expected=" or ".join(KINDS))
+    for name, flag in (("ceil_mode", ceil_mode), ("count_include_pad", count_include_pad)):
+        if flag not in (0, 1):
+            raise TuningError(NAME, f"{name} is 0 or 1", got=repr(flag))
+    found = shapes.workload(NAME, c=c, h=h, w=w, o=c, kernel=kernel, **others).as_dict()
+    layout_of(NAME, layout, c)
+    own = ("o", "groups", "epilogue", "dtype")
+    return Workload.of(
+        NAME,
+        kind=kind,
+        **{name: value for name, value in found.items() if name not in own},
+        layout=layout,
+        ceil_mode=int(ceil_mode),
+        count_include_pad=int(count_include_pad),
+        dtype=checked_dtype(dtype, FLOATS if kind == "avg" else DTYPES, f"{NAME} {kind}"),
+    )
+
+
+def _pooling(workload: Workload) -> tuple[Pooling, tuple[Window, Window]]:
+    """Return what a workload names, and its windows without ``ceil_mode``."""
+    p: Mapping[str, Any] = workload.as_dict()
+    numbers = [
+        (p["h"], p["kernel_h"], p["stride_h"], p["pad_top"], p["pad_bottom"], p["dilation_h"]),
+        (p["w"], p["kernel_w"], p["stride_w"], p["pad_left"], p["pad_right"], p["dilation_w"]),
+    ]
+    rows, columns = (window_of(*of, bool(p["ceil_mode"])) for of in numbers)
+    given = Window(*numbers[0]), Window(*numbers[1])
+    return Pooling(p["kind"], rows, columns, p["layout"], bool(p["count_include_pad"])), given
+
+
+def define(workload: Workload) -> tuple[Tensor, ...]:
+    """Return ``data`` and the result."""
+    of, given = _pooling(workload)
+    n, c, h, w = (workload[name] for name in "nchw")
+    data = te.placeholder(Layout(of.layout).shape((n, c, h, w)), workload["dtype"], "data")
+    return data, pool2d(data, of, given)
+
+
+def reference(workload: Workload, seed: int) -> Reference:
+    """Return random images, the right result, and its bound: 0 for the largest elements."""
+    of, given = _pooling(workload)
+    dtype, layout = workload["dtype"], Layout(of.layout)
+    generator = np.random.default_rng(seed)
+    extents = tuple(workload[name] for name in "nchw")
+    kind: Any = dtypes.to_numpy(dtype)
+    if dtype in FLOATS:
+        image = generator.uniform(-1, 1, extents).astype(kind)
+    else:
+        limits = np.iinfo(kind)
+        image = generator.integers(limits.min, limits.max, extents, kind, endpoint=True)
+    expected, bound = exact(image, of, given, dtype)
+    name = f"pool_{of.kind}"
+    return Reference(
+        {"data": layout.store(image)},
+        {name: layout.store(expected)},
+        {name: layout.store(bound)},
+    )
+
+
+def exact(image: Array, of: Pooling, given: tuple[Window, Window], dtype: str) -> tuple[Wide, Wide]:
+    """Return the result of images (n, c, h, w) in float64, and how far one may be from it."""
+    is_max = of.kind == "max"
+    lowest = float(te.min_value(dtype).value) if dtype not in FLOATS else -np.inf
+    start = lowest if is_max else 0.0
+    rows, columns = of.rows, of.columns
+    result = np.full((*image.shape[:2], rows.out, columns.out), start)
+    magnitude = np.zeros_like(result)
+    for p, q in np.ndindex(rows.kernel, columns.kernel):
+        y, down = _hit(rows, p)
+        x, across = _hit(columns, q)
+        at = _grid(down, across)
+        seen = image[_grid(y, x)].astype(np.float64)
+        result[at] = np.maximum(result[at], seen) if is_max else result[at] + seen
+        magnitude[at] += np.abs(seen)
+    if is_max:
+        return result, np.zeros_like(result)
+    count = np.outer(_counts(of, given[0], rows), _counts(of, given[1], columns))
+    count = count.reshape(rows.out, columns.out)
+    bound = sum_bound(magnitude, rows.kernel * columns.kernel, dtype) / count
+    return result / count, rounded(result / count, bound, dtype)
+
+
+def _grid(y: Array, x: Array) -> tuple[Any, ...]:
+    """Return what chooses some rows and columns of images."""
+    return (slice(None), slice(None), *np.ix_(y, x))
+
+
+def _hit(window: Window, tap: int) -> tuple[Array, Array]:
+    """Return the elements that a tap reads along a dimension, and the places that read them."""
+    places = np.arange(window.out)
+    read = places * window.stride - window.before + tap * window.dilation
+    is_inside = (read >= 0) & (read < window.size)
+    return read[is_inside], places[is_inside]
+
+
+# -- the choices, and the schedule --------------------------------------------------------------
+
+
+def _sliding(workload: Workload) -> Sliding:
+    of, _ = _pooling(workload)
+    return Sliding(workload["n"] * workload["c"], of.rows, of.columns, workload["dtype"])
+
+
+def space(workload: Workload, target: Target) -> Space:
+    """Return the configs of `schedule`.
+
+    Those of `sliding.sliding_space` for NCHW; else:
+
+    ============  ==============================================================================
+    ``vectors``   of channels, in registers over a window
+    ``parallel``  run rows of the result on several cores
+    ============  ==============================================================================
+    """
+    if workload["layout"] == "NCHW":
+        return sliding_space(workload, _sliding(workload), target)
+    knobs = [
+        Knob("vectors", (1, 2, 4, 8)),
+        Knob("parallel", (False, True) if target.cores > 1 else (False,)),
+    ]
+    return Space(workload, knobs)
+
+
+def default_config(workload: Workload, target: Target) -> Config:
+    """Return the config that a simple model prefers; four vectors hide the latency of a sum."""
+    if workload["layout"] == "NCHW":
+        return sliding_config(workload, _sliding(workload), target)
+    of, _ = _pooling(workload)
+    places = workload["n"] * workload["c"] * of.rows.out * of.columns.out
+    is_parallel = places * of.rows.kernel * of.columns.kernel >= _SMALLEST_PARALLEL
+    return space(workload, target).config(vectors=4, parallel=target.cores > 1 and is_parallel)
+
+
+def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
+    """Schedule a pooling on a CPU.
+
+    Parameters
+    ----------
+    s : Schedule
+        A fresh schedule of `outs`.
+    outs : sequence of Tensor
+        The result.
+    cfg : Config
+        Of `space`.
+    target : Target
+        A CPU.
+    """
+    (result,) = outs
+    if "rows" in cfg:
+        schedule_sliding(s, result, cfg, target)
+    else:
+        _schedule_channels(s, result, cfg, target)
+
+
+def _schedule_channels(s: Schedule, result: Tensor, cfg: Config, target: Target) -> None:
+    """Schedule windows of images with channels side by side, in vectors of channels.
+
+    Windows that lie in the image are computed without conditions, those at the edges apart.
+    """
+    sums = next(stage.tensor for stage in s.stages if stage.name == "pool.sums")
+    padded = next(stage.tensor for stage in s.stages if stage.name == "pool.padded")
+    lanes = target.lanes(result.dtype)
+    *outer, y, x, c = result.op.axis
+    channels, c = s[result].split(c, cfg["vectors"] * lanes)
+    vector, lane = s[result].split(c, lanes)
+    s[result].reorder(*outer, y, x, channels, vector, lane)
+    s[result].vectorize(lane)
+    s[result].pragma(y, "loop_partition_hint")
+    s[result].pragma(x, "loop_partition_hint")
+    tile = s.cache_write(sums, "local")
+    s[sums].compute_inline()
+    s[padded].compute_inline()
+    s[tile].compute_at(s[result], channels)
+    p, q = tile.op.reduce_axis
+    own = list(tile.op.axis)
+    vectors, own_lane = s[tile].split(own[-1], lanes)
+    s[tile].reorder(*own[:-1], p, q, vectors, own_lane)
+    s[tile].vectorize(own_lane)
+    if cfg["parallel"]:
+        s[result].parallel(y)
+    for of, axis in ((result, vector), (tile, vectors)):
+        s[of].unroll(axis)
+
+
+POOL2D = Operator(NAME, workload, define, reference, space, default_config, schedule)

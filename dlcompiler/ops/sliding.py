@@ -1,0 +1,248 @@
+"""Windows that slide over the rows of images (n, c, h, w), in vectors along the width.
+
+Depthwise convolution and pooling have the same three stages: the image in its frame, ``….padded``;
+what each window gives, ``….sums``; and the result. The first two reach beyond the result, so that a
+tile at an edge is computed as any other and only what is stored is guarded: a schedule copies a few
+rows at a time, and reads whole vectors of them without conditions.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from dlcompiler import dtypes, te
+from dlcompiler.ops.conv2d.shapes import Window
+from dlcompiler.ops.defining import tensor
+from dlcompiler.schedule import Schedule
+from dlcompiler.space import Config, Filter, Knob, Space, Workload, split_knob
+from dlcompiler.target import Target
+from dlcompiler.te import Tensor
+
+_TILE_ROWS = (1, 2, 3, 4, 5, 6, 7, 8)
+_TILE_VECTORS = (1, 2, 4)
+EXTRA_ROWS = max(_TILE_ROWS) - 1
+"""What the last tile may reach beyond the result."""
+_MOST_LANES = 16
+EXTRA_COLUMNS = _MOST_LANES * max(_TILE_VECTORS) - 1
+"""What the last tile may reach beyond the result."""
+_MOST_COPIES = 160
+"""Steps of a reduction that are unrolled; beyond them the rows of the kernel are a loop."""
+_MOST_COPIED_VECTORS = 16
+"""Vectors of a padded row that are copied without a loop."""
+_STRIP_BYTES = 16 * 1024
+"""What the copied rows may take: half of the nearest cache [byte]."""
+_SMALLEST_PARALLEL_STEPS = 5e5
+
+
+@dataclass(frozen=True, slots=True)
+class Sliding:
+    """Windows over the rows of images."""
+
+    images: int
+    """Number of images and channels together."""
+    rows: Window
+    """The window along the height."""
+    columns: Window
+    """The window along the width."""
+    dtype: str
+    """Of the image and of the sums."""
+
+    @property
+    def taps(self) -> int:
+        """Elements of a window."""
+        return self.rows.kernel * self.columns.kernel
+
+
+def framed(data: Tensor, rows: Window, columns: Window, value: Any, name: str) -> Tensor:
+    """Define images in a frame of a value, as wide as the widest tile may read."""
+
+    def element(n: Any, c: Any, y: Any, x: Any) -> Any:
+        row, column = y - rows.before, x - columns.before
+        is_inside = te.all(row >= 0, row < data.shape[2], column >= 0, column < data.shape[3])
+        return te.if_then_else(is_inside, data[n, c, row, column], value)
+
+    height = reach(rows, rows.out + EXTRA_ROWS)
+    width = reach(columns, columns.out + EXTRA_COLUMNS) + EXTRA_COLUMNS
+    return tensor((*data.shape[:2], height, width), element, name)
+
+
+def reach(window: Window, places: int) -> int:
+    """Return the extent that a number of places reads."""
+    return (max(places, 1) - 1) * window.stride + window.reach
+
+
+# -- the choices --------------------------------------------------------------------------------
+
+
+def sliding_space(workload: Workload, of: Sliding, target: Target) -> Space:
+    """Return the configs of `schedule_sliding`.
+
+    ============  ==============================================================================
+    ``rows``      of the register tile
+    ``vectors``   side by side in a row of it
+    ``strip``     rows of tiles for which the padded image is copied at a time; 0: all
+    ``parallel``  run images and channels on several cores
+    ============  ==============================================================================
+    """
+    knobs = [
+        split_knob("rows", of.rows.out, _TILE_ROWS),
+        Knob("vectors", _TILE_VECTORS),
+        Knob("strip", (0, 1, 2, 4, 8)),
+        Knob("parallel", (False, True) if target.cores > 1 else (False,)),
+    ]
+    lanes = _lanes(of.columns.out, of.dtype, target)
+    vectors = Filter(
+        "a tile is not wider than twice the result",
+        lambda v: v["vectors"] == 1 or v["vectors"] * lanes < 2 * of.columns.out,
+    )
+    registers = Filter("at most 16 accumulators", lambda v: v["rows"] * v["vectors"] <= 16)
+    return Space(workload, knobs, (vectors, registers))
+
+
+def sliding_config(workload: Workload, of: Sliding, target: Target) -> Config:
+    """Return the config that a simple model of the processor prefers.
+
+    Notes
+    -----
+    A tile takes half a cycle for each multiply-add or load, whichever are more; a row of the image
+    is loaded once for all rows of the result that read it. Loads a stride apart take two loads and
+    three shuffles. Of tiles that are equally good the smaller is taken.
+    """
+    choices = sliding_space(workload, of, target)
+    values = {knob.name: [int(value) for value in knob.values] for knob in choices.knobs}
+    rows = min(values["rows"], key=lambda r: (_cycles(of, r), r))
+    lanes = _lanes(of.columns.out, of.dtype, target)
+    vectors = 1
+    while (
+        not _is_unrolled(of, rows, vectors)
+        and rows * vectors < 8
+        and vectors * lanes < of.columns.out
+    ):
+        vectors *= 2
+    pitch = reach(of.columns, of.columns.out) * dtypes.bytes_of(of.dtype)
+    strips = [
+        strip
+        for strip in values["strip"]
+        if strip and pitch * reach(of.rows, rows * strip) <= _STRIP_BYTES
+    ]
+    is_whole = pitch * reach(of.rows, of.rows.out) <= _STRIP_BYTES
+    return choices.config(
+        rows=rows,
+        vectors=vectors,
+        strip=0 if is_whole else max(strips, default=1),
+        parallel=target.cores > 1
+        and of.images >= target.cores
+        and of.images * of.rows.out * of.columns.out * of.taps >= _SMALLEST_PARALLEL_STEPS,
+    )
+
+
+def _cycles(of: Sliding, rows: int) -> float:
+    """Return what a column of tiles takes of one vector [cycles]."""
+    tiles = -(-of.rows.out // rows)
+    loads = reach(of.rows, rows) * of.columns.kernel
+    products = rows * of.taps
+    if not _is_unrolled(of, rows, 1):
+        loads = products
+    load_cycles = 0.5 if of.columns.stride == 1 else 2.0
+    return tiles * (max(products / 2, loads * load_cycles) + rows + 4)
+
+
+def _is_unrolled(of: Sliding, rows: int, vectors: int) -> bool:
+    return rows * vectors * of.taps <= _MOST_COPIES
+
+
+def _lanes(width: int, dtype: str, target: Target) -> int:
+    """Return the lanes of a vector: of the target, or fewer for a narrow result."""
+    return min(target.lanes(dtype), _MOST_LANES, 1 << (max(width, 1) - 1).bit_length())
+
+
+def _extents(of: Tensor) -> tuple[int, ...]:
+    """Return the shape of a tensor, whose extents are numbers here."""
+    return tuple(extent for extent in of.shape if isinstance(extent, int))
+
+
+# -- the schedule -------------------------------------------------------------------------------
+
+
+def schedule_sliding(s: Schedule, result: Tensor, cfg: Config, target: Target) -> None:
+    """Schedule windows over rows on a CPU.
+
+    A strip of rows of a channel is copied into its frame; a tile of sums stays in registers.
+
+    Parameters
+    ----------
+    s : Schedule
+        A fresh schedule of the result.
+    result : Tensor
+        Reads ``….sums``, which reads ``….padded``.
+    cfg : Config
+        Of `sliding_space`.
+    target : Target
+        A CPU.
+    """
+    stages = {stage.name.rpartition(".")[2]: stage.tensor for stage in s.stages}
+    sums, padded = stages["sums"], stages["padded"]
+    taps = math.prod(axis.extent for axis in sums.op.reduce_axis if isinstance(axis.extent, int))
+    lanes = _lanes(_extents(result)[3], result.dtype, target)
+    tile = s.cache_write(sums, "local")
+    s[sums].compute_inline()
+
+    strips, tiles, unrolled = _schedule_result(s, result, cfg, lanes)
+    s[tile].compute_at(s[result], tiles)
+    unrolled += _schedule_sums(s, tile, cfg, lanes, taps)
+    s[padded].compute_at(s[result], strips)
+    unrolled += _schedule_copy(s, padded, lanes)
+    # Last, since the extents of unrolled loops are looked at with each step that follows.
+    for of, axis in unrolled:
+        s[of].unroll(axis)
+
+
+_Loops = list[tuple[Tensor, Any]]
+
+
+def _schedule_result(
+    s: Schedule, result: Tensor, cfg: Config, lanes: int
+) -> tuple[Any, Any, _Loops]:
+    """Split the result into tiles; returns the loops over strips of rows and over tiles."""
+    n, o, y, x = result.op.axis
+    y, row = s[result].split(y, cfg["rows"])
+    x, columns = s[result].split(x, cfg["vectors"] * lanes)
+    vector, lane = s[result].split(columns, lanes)
+    channel = s[result].fuse(n, o)
+    strips = channel
+    if cfg["strip"]:
+        strips, y = s[result].split(y, cfg["strip"])
+    s[result].reorder(y, x, row, vector, lane)
+    s[result].vectorize(lane)
+    if cfg["parallel"]:
+        s[result].parallel(channel)
+    return strips, x, [(result, row), (result, vector)]
+
+
+def _schedule_sums(s: Schedule, tile: Tensor, cfg: Config, lanes: int, taps: int) -> _Loops:
+    """Order the loops of a tile: rows innermost, which read the same rows of the image."""
+    _, _, y, x = tile.op.axis
+    p, q = tile.op.reduce_axis
+    s[tile].align_extent(x, lanes)
+    vector, lane = s[tile].split(x, lanes)
+    is_unrolled = cfg["rows"] * cfg["vectors"] * taps <= _MOST_COPIES
+    s[tile].reorder(*((q, p) if is_unrolled else (p, q)), y, vector, lane)
+    s[tile].vectorize(lane)
+    copies = (p, q, y, vector) if is_unrolled else (q, y, vector)
+    return [(tile, axis) for axis in copies]
+
+
+def _schedule_copy(s: Schedule, padded: Tensor, lanes: int) -> _Loops:
+    """Copy rows by vectors, those at the edges apart, and those at the ends under masks."""
+    _, _, y, x = padded.op.axis
+    s[padded].align_extent(x, lanes)
+    vectors, lane = s[padded].split(x, lanes)
+    s[padded].vectorize(lane)
+    s[padded].pragma(y, "loop_partition_hint")
+    (data,) = padded.op.input_tensors
+    if _extents(data)[3] // lanes <= _MOST_COPIED_VECTORS:
+        return [(padded, vectors)]
+    s[padded].pragma(vectors, "loop_partition_hint")
+    return []

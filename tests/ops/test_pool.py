@@ -1,0 +1,102 @@
+"""ops.pool: kinds, layouts, dtypes and awkward windows against NumPy and PyTorch's rules."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dlcompiler import ops, te
+from dlcompiler.errors import TuningError
+from dlcompiler.ops.pool import global_pool, window_of
+from dlcompiler.target import resolve
+from tests.ops.products import check, choices
+
+POOL = ops.operator("pool2d")
+CPU = resolve("cpu")
+TWO_CORES = replace(CPU, cores=2)
+PARAMETERS = {
+    "kind": ("max", "avg"),
+    "layout": ("NCHW", "NHWC", "NCHW8c"),
+    "image": ((1, 8, 7, 7), (2, 16, 5, 29), (1, 24, 33, 14), (0, 8, 4, 4), (1, 0, 4, 4)),
+    "kernel": (1, 3, (5, 2)),
+    "stride": (1, 2, (3, 1)),
+    "padding": (0, 1, -1, (0, 4, 2, 1)),
+    "dilation": (1, 2),
+    "ceil_mode": (0, 1),
+    "count_include_pad": (0, 1),
+    "dtype": ("float32", "float64", "int8", "uint8", "int32"),
+}
+
+
+def workload_of(choice):
+    n, c, h, w = choice["image"]
+    rest = {name: value for name, value in choice.items() if name != "image"}
+    return POOL.workload(n=n, c=c, h=h, w=w, **rest)
+
+
+def _is_allowed(choice):
+    return choice["kind"] == "max" or choice["dtype"].startswith("float")
+
+
+@pytest.mark.parametrize("choice", choices(PARAMETERS, _is_allowed), ids=str)
+def test_values(choice):
+    check(POOL, workload_of(choice))
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+@pytest.mark.parametrize("kind", ["max", "avg"])
+def test_random_configs(kind, layout):
+    generator = random.Random(kind + layout)
+    workload = POOL.workload(
+        kind=kind, c=9, h=11, w=21, kernel=3, stride=2, padding=1, layout=layout,
+        count_include_pad=0,
+    )  # fmt: skip
+    space = POOL.space(workload, TWO_CORES)
+    for index in space.sample(2, generator):
+        check(POOL, workload, space.at(index), target=TWO_CORES)
+
+
+@pytest.mark.parametrize("kind", ["max", "avg"])
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_nan_and_infinity_do_as_in_numpy(kind, layout):
+    workload = POOL.workload(kind=kind, c=8, h=6, w=6, kernel=2, stride=2, layout=layout)
+    data = POOL.reference(workload, 1).inputs["data"].copy()
+    image = data if layout == "NCHW" else np.moveaxis(data, 3, 1)
+    image[0, 0, 0, 1], image[0, 1, 5, 5], image[0, 2, 2, 2] = np.nan, np.inf, -np.inf
+    (got,) = check(POOL, workload, inputs={"data": data}).values()
+    got = got if layout == "NCHW" else np.moveaxis(got, 3, 1)
+    windows = image.reshape(1, 8, 3, 2, 3, 2)
+    expected = {"max": np.max, "avg": np.mean}[kind](windows, axis=(3, 5))
+    np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("size", "kernel", "stride", "padding", "out"),
+    [(6, 3, 2, 0, 3), (7, 3, 2, 0, 3), (5, 2, 3, 1, 2), (4, 2, 3, 1, 2), (6, 2, 3, 0, 2)],
+)
+def test_ceil_mode_has_as_many_windows_as_pytorch(size, kernel, stride, padding, out):
+    assert window_of(size, kernel, stride, padding, padding, 1, True).out == out
+
+
+def test_global_pooling():
+    data = te.placeholder((2, 3, 4, 5), "float64", "data")
+    x = np.random.default_rng(1).normal(size=(2, 3, 4, 5))
+    for kind, function in (("avg", np.mean), ("max", np.max)):
+        got = te.evaluate(global_pool(data, kind), {data: x})
+        np.testing.assert_allclose(got, function(x, axis=(2, 3), keepdims=True))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"kind": "min"},
+        {"layout": "CHWN"},
+        {"layout": "NCHW8c"},
+        {"dtype": "int8"},
+        {"ceil_mode": 2},
+    ],
+)
+def test_parameters_are_checked(parameters):
+    with pytest.raises(TuningError):
+        POOL.workload(**{"kind": "avg", "c": 4, "h": 8, "w": 8, "kernel": 3, **parameters})
