@@ -17,7 +17,8 @@ FROM_L2 = 3
 """How many loads of a number of A, in the nearest cache, a vector of B from L2 counts as."""
 FEW_ROWS = 8
 """Rows of C up to which copying B costs more than it brings."""
-_SMALLEST_PARALLEL_FLOPS = 5e6
+_PARALLEL_FLOPS, _PARALLEL_FLOPS_OF_FEW = 4e6, 1e6
+"""Least work that is shared: 40 µs of one core; where C has few rows or columns, memory decides."""
 _TYPICAL_L2_BYTES = 512 * 1024
 _PANEL, _WIDE_PANEL = 8, 32
 """Tiles in a panel of B that blocks of A run along; if A is copied, once for each panel."""
@@ -67,11 +68,11 @@ def _has_few(product: Product, lanes: int) -> bool:
     return 2 * product.n < 3 * lanes or (product.layout[1] == "T" and product.m <= FEW_ROWS)
 
 
-def _is_parallel(product: Product, target: Target) -> bool:
+def _is_parallel(product: Product, target: Target, least: float) -> bool:
     flops = 2.0 * product.m * product.n * product.k
     for extent in product.batch:
         flops *= extent
-    return target.cores > 1 and flops >= _SMALLEST_PARALLEL_FLOPS
+    return target.cores > 1 and flops >= least
 
 
 def _rows(product: Product, target: Target) -> dict[str, Any]:
@@ -80,7 +81,7 @@ def _rows(product: Product, target: Target) -> dict[str, Any]:
     rows = _largest((1, 2, _ROW_SUMS), product.m)
     steps = 4 if rows < _ROW_SUMS else 2
     values = {"form": "rows", "tile_m": rows, "tile_n": columns, "unroll_k": steps, "panel": 0}
-    if not _is_parallel(product, target):
+    if not _is_parallel(product, target, _PARALLEL_FLOPS_OF_FEW):
         return values
     tiles = -(-product.n // columns)
     panel = _balanced((32, 8, 4, 2, 1), tiles, target.cores)
@@ -95,7 +96,7 @@ def _dots(product: Product, target: Target) -> dict[str, Any]:
         "form": "dots", "tile_m": rows, "tile_n": columns, "unroll_k": 1, "panel": 0,
         "pack": not lies_along_k,
     }  # fmt: skip
-    if not _is_parallel(product, target):
+    if not _is_parallel(product, target, _PARALLEL_FLOPS_OF_FEW):
         return values
     tiles = -(-product.n // columns)
     if tiles < 2 * target.cores:
@@ -127,7 +128,9 @@ def _tiles(product: Product, target: Target, choices: Space) -> dict[str, Any]:
     blocks = [int(tiles) for tiles in values["block"]]
     chosen |= _pieces(product, target, chosen, blocks)
     return chosen | (
-        _shared(product, target, chosen, blocks) if _is_parallel(product, target) else {}
+        _shared(product, target, chosen, blocks)
+        if _is_parallel(product, target, _PARALLEL_FLOPS)
+        else {}
     )
 
 
@@ -180,20 +183,23 @@ def _pieces(
 def _shared(
     product: Product, target: Target, chosen: Mapping[str, Any], blocks: Sequence[int]
 ) -> dict[str, Any]:
-    """Return what several cores share: panels of B where they can be shared out evenly."""
+    """Return what several cores share: panels of B, or blocks of A where there are few panels."""
+    cores = target.cores
     stack = product.batch[0] if product.batch else 1
-    column_tiles = -(-product.n // chosen["tile_n"])
-    narrowest = chosen["panel"] if chosen["pack_a"] else 1
-    for panel in (chosen["panel"], 4, 2, 1):
-        pieces = stack * -(-column_tiles // panel) if panel else stack
-        is_possible = panel == chosen["panel"] or narrowest <= panel < chosen["panel"]
-        if is_possible and _evenness(pieces, target.cores) >= _EVEN:
+    column_tiles, row_tiles = -(-product.n // chosen["tile_n"]), -(-product.m // chosen["tile_m"])
+    narrower = () if chosen["pack_a"] else tuple(p for p in (4, 2, 1) if p < chosen["panel"])
+    panels = [
+        (p, stack * (-(-column_tiles // p) if p else 1)) for p in (chosen["panel"], *narrower)
+    ]
+    for panel, pieces in panels:
+        if pieces >= 2 * cores and _evenness(pieces, cores) >= _EVEN:
             return {"panel": panel, "parallel": "panels"}
     possible = sorted((tiles for tiles in blocks if 0 < tiles <= _BLOCK_TILES), reverse=True)
-    if not possible:
-        return {"parallel": "panels"}
-    block = _balanced(possible, -(-product.m // chosen["tile_m"]), target.cores)
-    return {"panel": 0, "block": block, "parallel": "blocks"}
+    if possible and stack == 1 and row_tiles >= 2 * cores * possible[-1]:
+        block = _balanced(possible, row_tiles, cores)
+        return {"panel": 0, "block": block, "parallel": "blocks"}
+    panel, _ = max(panels, key=lambda item: min(_evenness(item[1], cores), _EVEN))
+    return {"panel": panel, "parallel": "panels"}
 
 
 def _balanced(sizes: Sequence[int], tiles: int, cores: int) -> int:
