@@ -34,7 +34,7 @@ class Pool:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._helpers: list[threading.Thread] = []
         self._asked = 0
         self._is_closed = False
@@ -65,7 +65,7 @@ class Pool:
 
     def forget(self) -> None:
         """Start again without helpers, in a forked child: fork copies one thread only."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._helpers, self._masks, self._asked = [], [], 0
 
     def _resize(self, count: int, asked: int) -> None:

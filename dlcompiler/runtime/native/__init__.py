@@ -32,6 +32,8 @@ WORKSPACE = ("dlc_workspace_alloc", "dlc_workspace_free")
 
 MAX_THREADS = 1024
 """Threads that share a loop, the caller among them, at most."""
+WAKES = 4
+"""How many sleeping threads one wakes; those wake as many more, where there are."""
 CHUNKS = 8
 """A thread takes its share in about so many chunks; what others may help with is one less."""
 
@@ -51,7 +53,7 @@ _LARGE_PAGES = (
     "%advised = call i32 @madvise(ptr %block, i64 %bytes, i32 14)",  # MADV_HUGEPAGE
 )
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _loaded: list[LoadedModule] = []
 
 
@@ -75,6 +77,7 @@ def constants() -> Mapping[str, object]:
     return {
         "max_threads": MAX_THREADS,
         "chunks": CHUNKS,
+        "wakes": WAKES,
         "open": _signed(_OPEN),
         "not_open": _signed(~_OPEN),
         "waiting": _WAITING,
@@ -122,7 +125,7 @@ def idle_limit_bytes() -> int:
 def _after_fork() -> None:
     """Forget, in a forked child, the threads that it does not have."""
     global _lock
-    _lock = threading.Lock()
+    _lock = threading.RLock()
     for module in _loaded:
         for name in ("dlc_pool_reset", "dlc_workspace_reset"):
             ctypes.CFUNCTYPE(None)(module.address(name))()

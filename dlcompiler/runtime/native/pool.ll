@@ -18,6 +18,8 @@
 ; Counts launches and changes of @limit: what idle helpers watch.
 @epoch = internal global i32 0, align 64
 @sleepers = internal global i32 0, align 64
+; How many sleepers a launch still wants: each wakes some, so that the caller need not wake them all.
+@uncalled = internal global i32 0, align 64
 ; Helpers from this number on leave.
 @limit = internal global i32 0, align 64
 @spin_ns = internal global i64 0, align 8
@@ -97,6 +99,7 @@ sleep:
   %s0 = atomicrmw add ptr @sleepers, i32 1 seq_cst
   call void @sleep_while(ptr @epoch, i32 %seen)
   %s1 = atomicrmw sub ptr @sleepers, i32 1 seq_cst
+  call void @wake_some()
   br label %look
 done:
   ret void
@@ -133,10 +136,8 @@ launch:
   %others = sub i64 %count, 1
   %wanted = trunc i64 %others to i32
   %needed = call i32 @llvm.umin.i32(i32 %asleep, i32 %wanted)
-  %none = icmp eq i32 %needed, 0
-  br i1 %none, label %work, label %call
-call:
-  call void @wake(ptr @epoch, i32 %needed)
+  store atomic i32 %needed, ptr @uncalled monotonic, align 4
+  call void @wake_some()
   br label %work
 work:
   call void @work(i64 0)
@@ -173,6 +174,24 @@ next:
   %following = add i64 %n, 1
   %more = icmp ult i64 %following, %count
   br i1 %more, label %next, label %done
+done:
+  ret void
+}
+
+; Wake some of those that the launch still wants.
+define internal void @wake_some() {
+entry:
+  %open = load atomic i32, ptr @uncalled monotonic, align 4
+  %any = icmp sgt i32 %open, 0
+  br i1 %any, label %take, label %done
+take:
+  %left = atomicrmw sub ptr @uncalled, i32 ${wakes} monotonic
+  %still = icmp sgt i32 %left, 0
+  br i1 %still, label %wake, label %done
+wake:
+  %number = call i32 @llvm.umin.i32(i32 %left, i32 ${wakes})
+  call void @wake(ptr @epoch, i32 %number)
+  br label %done
 done:
   ret void
 }
