@@ -26,7 +26,7 @@ def placed(state: State) -> State:
     An axis that was split stands for its inner half, and the inner one of two that were fused for
     the fused one: the same iterations. A vectorized loop is left for the loop around it, and with
     it what the loop would have been: all lanes share what is computed there. Attachments whose
-    loop has gone otherwise stay as they are: see `validity.obligations`.
+    loop has gone otherwise stay as they are: see `obligations.obligations`.
     """
     cached = state.cache.get("placed")
     if cached is None:
