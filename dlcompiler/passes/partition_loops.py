@@ -45,7 +45,6 @@ from dlcompiler.ir import (
     If,
     IfThenElse,
     Let,
-    Load,
     Logical,
     PrimFunc,
     Select,
@@ -65,6 +64,7 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir.rewrite import Node, children
 from dlcompiler.passes.base import push_origin, statements
+from dlcompiler.passes.lane_guards import has_loads
 from dlcompiler.passes.simplify import simplify
 
 MAX_GROWTH = 4
@@ -187,7 +187,7 @@ class _Partitioner:
         """Yield what each guard in a loop asks of its variable, where that can be told."""
         found: dict[int, list[_Bound | None]] = {}
         for guard, inner in _guards(loop.body, (), with_choices=_has_hint(loop)):
-            if loop.var in free_vars(guard) and not _reads_memory(guard):
+            if loop.var in free_vars(guard) and not has_loads(guard):
                 found.setdefault(id(guard), []).append(self.solve(guard, loop, inner))
         for several in found.values():
             if all(several):  # a guard of shared statements must hold at each of its places
@@ -315,11 +315,6 @@ class _Partitioner:
             return False
         self.room -= cost
         return True
-
-
-def _reads_memory(guard: Compare) -> bool:
-    """Tell whether a guard may change while its loops run."""
-    return any(isinstance(node, Load) for node in walk(guard))
 
 
 def _is_number(expr: Expr, value: int) -> bool:
