@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from dlcompiler import dtypes
 from dlcompiler.ir import (
@@ -19,15 +19,7 @@ from dlcompiler.ir import (
     Var,
 )
 from dlcompiler.ir.expr import fold_index
-
-COMPARISONS: dict[str, Callable[[int, int], bool]] = {
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-}
+from dlcompiler.ir.numeric import compare_function
 
 
 class DataDependent(Exception):  # noqa: N818 - a property of the program, not a mistake
@@ -50,7 +42,7 @@ def evaluate(expr: Expr, values: Mapping[Var, int]) -> int:
         case Binary(op, a, b) if expr.dtype == "index":
             return fold_index(op, evaluate(a, values), evaluate(b, values))
         case Compare(op, a, b):
-            return COMPARISONS[op](evaluate(a, values), evaluate(b, values))
+            return bool(compare_function(op)(evaluate(a, values), evaluate(b, values)))
         case Logical(op, a, b):
             decided = evaluate(a, values)
             return decided if bool(decided) == (op == "or") else evaluate(b, values)

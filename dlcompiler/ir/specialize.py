@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -22,19 +21,11 @@ from dlcompiler.ir.expr import (
     fold_index,
 )
 from dlcompiler.ir.func import PrimFunc
+from dlcompiler.ir.numeric import compare_function
 from dlcompiler.ir.rewrite import Node, rewrite
 from dlcompiler.ir.stmt import Allocate, Buffer, Prefetch, Store
 
 Number: TypeAlias = bool | int | float
-
-COMPARISONS: dict[str, Callable[[int, int], bool]] = {
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
-}
 
 
 def specialize(func: PrimFunc, values: Mapping[Var, Number]) -> PrimFunc:
@@ -92,7 +83,7 @@ def condition_value(condition: Expr, values: Mapping[Var, Number]) -> bool:
         case Const(value):
             return bool(value)
         case Compare(op, a, b):
-            return COMPARISONS[op](_value(a, values), _value(b, values))
+            return bool(compare_function(op)(_value(a, values), _value(b, values)))
         case Logical(op, a, b):
             parts = (condition_value(a, values), condition_value(b, values))
             return all(parts) if op == "and" else any(parts)
