@@ -32,14 +32,8 @@ from dlcompiler.schedule.primitives.base import Refused
 from dlcompiler.schedule.relations import ranged
 from dlcompiler.schedule.state import unique_name
 from dlcompiler.schedule.verdict import Illegal
+from dlcompiler.te.notation_scan import INDEX_OPERATORS
 
-OPERATORS = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.FloorDiv: "floordiv",
-    ast.Mod: "floormod",
-}
 MAX_TEXT = 2000
 FORMS = "sums of axes, their quotients and remainders by numbers: i // 4, i % 4, i*8 + j"
 
@@ -162,9 +156,9 @@ def _read_index(tree: ast.expr, variables: dict[str, Var]) -> Expr:
             return variables[name]
         case ast.Constant(value=int(number)) if not isinstance(number, bool):
             return index_const(number)
-        case ast.BinOp(left, operator, right) if type(operator) in OPERATORS:
+        case ast.BinOp(left, operator, right) if type(operator) in INDEX_OPERATORS:
             a, b = _read_index(left, variables), _read_index(right, variables)
-            return binary(OPERATORS[type(operator)], a, b)  # type: ignore[arg-type]
+            return binary(INDEX_OPERATORS[type(operator)], a, b)  # type: ignore[arg-type]
     raise _malformed("not index arithmetic", ast.unparse(tree))
 
 

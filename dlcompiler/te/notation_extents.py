@@ -11,18 +11,12 @@ from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Expr, Extent, Var, binary, extent_binary, index_const, structural_equal
 from dlcompiler.te import arithmetic
 from dlcompiler.te.definition import checked_extent
+from dlcompiler.te.notation_scan import INDEX_OPERATORS
 from dlcompiler.te.symbols import symbols_of, var
 from dlcompiler.te.tensor import Tensor
 
 MAX_FORMULA = 300
 MAX_FORMULA_DEPTH = 40
-_OPERATORS: dict[type[ast.operator], Any] = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.FloorDiv: "floordiv",
-    ast.Mod: "floormod",
-}
 _FUNCTIONS = {
     "min": arithmetic.minimum,
     "max": arithmetic.maximum,
@@ -85,11 +79,11 @@ class Symbols:
                 return self.by_name[name]
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return binary("sub", 0, self._value(operand, text, where))
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in INDEX_OPERATORS:
                 a, b = self._value(left, text, where), self._value(right, text, where)
                 if isinstance(a, int) and isinstance(b, int):
                     a = index_const(a)
-                return binary(_OPERATORS[type(op)], a, b)
+                return binary(INDEX_OPERATORS[type(op)], a, b)  # type: ignore[arg-type]  # a str
             case ast.Call(func=ast.Name(id=name), args=[a, b], keywords=[]) if name in _FUNCTIONS:
                 result: Expr = _FUNCTIONS[name](
                     self._value(a, text, where), self._value(b, text, where)

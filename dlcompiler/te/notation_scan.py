@@ -33,6 +33,10 @@ OPERATORS: dict[type[ast.operator], str] = {
     ast.LShift: "shl",
     ast.RShift: "shr",
 }
+INDEX_OPERATORS: dict[type[ast.operator], str] = {
+    kind: OPERATORS[kind] for kind in (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
+}
+"""Those of formulas of indices and extents."""
 COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq",
     ast.NotEq: "ne",
