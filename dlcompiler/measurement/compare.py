@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from dlcompiler.measurement.remote import RemoteKernel
 from dlcompiler.pipeline import build, lower
+from dlcompiler.pipeline.checks import default_args
 from dlcompiler.runtime.timing import Paired
 from dlcompiler.schedule import Schedule
 from dlcompiler.target import Target
-from dlcompiler.te import PlaceholderOp, Tensor
+from dlcompiler.te import Tensor
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,3 @@ def compare(
     names = (a.name, b.name) if a.name != b.name else ("first", "second")
     lines = difflib.unified_diff(old, new, fromfile=names[0], tofile=names[1], lineterm="", n=2)
     return Comparison(*names, timing, "\n".join(lines))
-
-
-def default_args(schedule: Schedule) -> list[Tensor]:
-    """Return all inputs of a schedule, then its outputs."""
-    stages = schedule.state.stages
-    inputs = [stage.tensor for stage in stages if isinstance(stage.op, PlaceholderOp)]
-    return [*inputs, *schedule.outputs]

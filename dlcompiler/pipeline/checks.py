@@ -54,7 +54,7 @@ def races(program: Schedule | PrimFunc, args: Sequence[Tensor] | None = None) ->
         case PrimFunc():
             return analyze_races(program)
         case Schedule():
-            given = _parameters(program) if args is None else args
+            given = default_args(program) if args is None else args
             return analyze_races(build_nests(program.state, given, "main"))
     raise ScheduleError(
         "races",
@@ -64,7 +64,8 @@ def races(program: Schedule | PrimFunc, args: Sequence[Tensor] | None = None) ->
     )
 
 
-def _parameters(schedule: Schedule) -> list[Tensor]:
+def default_args(schedule: Schedule) -> list[Tensor]:
+    """Return all inputs of a schedule, then its outputs."""
     stages = schedule.state.stages
     inputs = [s for s in stages if isinstance(s.op, PlaceholderOp)]
     outputs = [s for s in stages if s.is_output and s not in inputs]
