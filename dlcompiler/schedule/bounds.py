@@ -28,6 +28,7 @@ from dlcompiler.ir import (
 )
 from dlcompiler.schedule.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.placement import placed
+from dlcompiler.schedule.relations import outward
 from dlcompiler.schedule.state import (
     AttachedAt,
     Fuse,
@@ -103,7 +104,8 @@ class _Inference:
         region = self.region(stage, enclosing)
         extents = self.extents(stage, region)
         loop_vars = self.loop_vars(stage, extents)
-        relative = self.relative_values(stage, extents, loop_vars)
+        counted = outward(stage.relations, loop_vars, extents)
+        relative = {axis: self.analyzer.simplify(value) for axis, value in counted.items()}
         values = dict(relative)
         for axis, span in zip(stage.op.axis, region, strict=True):
             values[axis] = self.analyzer.simplify(
@@ -191,24 +193,6 @@ class _Inference:
                 self.ranges[result[leaf]] = SIZE
                 self.symbolic[result[leaf]] = extent
         return result
-
-    def relative_values(
-        self, stage: StageState, extents: Mapping[Axis, Extent], loop_vars: Mapping[Axis, Var]
-    ) -> dict[Axis, Expr]:
-        """Return every axis, counted from 0, in terms of the loop variables."""
-        values: dict[Axis, Expr] = dict(loop_vars)
-        for relation in reversed(stage.relations):
-            match relation:
-                case Split(parent, outer, inner, _, _):
-                    step = extent_expr(extents[inner])
-                    values[parent] = Binary(
-                        "add", Binary("mul", values[outer], step), values[inner]
-                    )
-                case Fuse(outer, inner, fused):
-                    count = extent_expr(1 if is_zero(extents[inner]) else extents[inner])
-                    values[outer] = Binary("floordiv", values[fused], count)
-                    values[inner] = Binary("floormod", values[fused], count)
-        return {axis: self.analyzer.simplify(value) for axis, value in values.items()}
 
     def guards(
         self,

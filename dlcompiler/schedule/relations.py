@@ -10,21 +10,27 @@ from dlcompiler.ir.stmt import extent_binary, extent_expr
 from dlcompiler.schedule.state import Fuse, Relation, Singleton, Split
 
 
-def outward(relations: Sequence[Relation], values: Mapping[Axis, Expr]) -> dict[Axis, Expr]:
+def outward(
+    relations: Sequence[Relation],
+    values: Mapping[Axis, Expr],
+    extents: Mapping[Axis, Extent] | None = None,
+) -> dict[Axis, Expr]:
     """Return `values`, of some leaves, with those of the axes that the leaves come from.
 
-    All axes count from 0, and have the extents that they were created with.
+    All axes count from 0, and have `extents`; by default those that they were created with.
     """
     result = dict(values)
     for relation in reversed(relations):
         match relation:
             case Split(parent, outer, inner, _, _) if outer in result and inner in result:
-                step = binary("mul", result[outer], extent_expr(inner.extent))
+                count = inner.extent if extents is None else extents[inner]
+                step = binary("mul", result[outer], extent_expr(count))
                 result[parent] = binary("add", step, result[inner])
             case Fuse(outer, inner, fused) if fused in result:
-                count = extent_expr(_at_least_one(inner.extent))
-                result[outer] = binary("floordiv", result[fused], count)
-                result[inner] = binary("floormod", result[fused], count)
+                count = inner.extent if extents is None else extents[inner]
+                divisor = extent_expr(_at_least_one(count))
+                result[outer] = binary("floordiv", result[fused], divisor)
+                result[inner] = binary("floormod", result[fused], divisor)
     return result
 
 
