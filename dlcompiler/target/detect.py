@@ -6,9 +6,11 @@ Nothing here is cached but `host`, and a file that cannot be read gives a typica
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import platform
+import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,7 +18,11 @@ from pathlib import Path
 from dlcompiler.target.model import CacheLevel, Target
 from dlcompiler.target.presets import TYPICAL_CACHES, cpu_target
 
+if sys.platform != "win32":
+    import resource
+
 _CPUS = Path("/sys/devices/system/cpu")
+_CGROUP = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +98,18 @@ def available_cores() -> int:
     return cores if quota is None else max(1, min(cores, round(quota)))
 
 
+def available_memory_bytes() -> int | None:
+    """Return the memory of this process [byte]: the machine's, within its limits; None: unknown."""
+    limits = [_read(_CGROUP / "memory.max"), _read(_CGROUP / "memory/memory.limit_in_bytes")]
+    found = [int(limit) for limit in limits if limit.isdigit()]
+    with contextlib.suppress(ValueError, OSError, AttributeError):
+        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    if sys.platform != "win32":
+        soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+        found += [soft] if soft != resource.RLIM_INFINITY else []
+    return min(found, default=None)
+
+
 def _affinity() -> tuple[int, ...]:
     if hasattr(os, "sched_getaffinity"):
         return tuple(sorted(os.sched_getaffinity(os.getpid())))  # of the main thread
@@ -100,9 +118,9 @@ def _affinity() -> tuple[int, ...]:
 
 def _quota() -> float | None:
     """Read the CPU quota of cgroup v2, or of v1."""
-    words = _read(Path("/sys/fs/cgroup/cpu.max")).split()
+    words = _read(_CGROUP / "cpu.max").split()
     if not words:
-        v1 = Path("/sys/fs/cgroup/cpu")
+        v1 = _CGROUP / "cpu"
         words = [_read(v1 / "cpu.cfs_quota_us"), _read(v1 / "cpu.cfs_period_us")]
     if len(words) != 2 or not all(word.isdigit() for word in words) or int(words[1]) == 0:
         return None  # "max", "-1" or nothing: unlimited

@@ -144,6 +144,17 @@ def test_what_cannot_be_read_is_not_an_error(tmp_path, monkeypatch):
     assert detect._groups((0,)) is None
 
 
+@pytest.mark.parametrize("name", ["memory.max", "memory/memory.limit_in_bytes"])
+def test_the_limit_of_a_container_is_the_memory(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(detect, "_CGROUP", tmp_path)
+    whole = detect.available_memory_bytes()
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("max\n")
+    assert detect.available_memory_bytes() == whole
+    (tmp_path / name).write_text("123456\n")
+    assert detect.available_memory_bytes() == 123456
+
+
 @pytest.mark.parametrize(("quota", "cores"), [(None, 8), (2.0, 2), (0.5, 1), (100.0, 8)])
 def test_the_quota_of_a_container_limits_the_cores(quota, cores, monkeypatch):
     monkeypatch.setattr(detect, "_quota", lambda: quota)

@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from dlcompiler.errors import DeviceUnavailable
 from dlcompiler.runtime.llvm import LoadedModule, Options, compile_ir
 from dlcompiler.target import resolve
+from dlcompiler.target.detect import available_memory_bytes
 
 #: Name by which kernels call the pool: ``void dlc_parallel_for(ptr body, ptr env, i64 begin, i64
 #: end)`` runs ``void body(i64 begin, i64 end, ptr env)`` for chunks of the range.
@@ -37,7 +38,7 @@ WAKES = 4
 CHUNKS = 8
 """A thread takes its share in about so many chunks; what others may help with is one less."""
 
-_LEAST_LIMIT_BYTES = 256 << 20
+_LEAST_LIMIT_BYTES = 64 << 20
 
 _OPEN, _WAITING = 1 << 31, 1 << 30
 
@@ -115,11 +116,7 @@ def _start(module: LoadedModule) -> None:
 
 def idle_limit_bytes() -> int:
     """Return how much memory idle workspaces of all threads may keep: a sixteenth of it [byte]."""
-    try:
-        physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError):
-        physical = 0
-    return max(physical // 16, _LEAST_LIMIT_BYTES)
+    return max((available_memory_bytes() or 0) // 16, _LEAST_LIMIT_BYTES)
 
 
 def _after_fork() -> None:
