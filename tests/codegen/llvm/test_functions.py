@@ -180,7 +180,7 @@ def test_stated_errors_are_within_those_of_the_language():
 
 
 def test_the_page_says_what_is_stated():
-    rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", PAGE.read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     stated = [
         (name, MAX_ULPS[dtype][name]) for dtype in MAX_ULPS for name in sorted(MAX_ULPS[dtype])
     ]
@@ -188,4 +188,4 @@ def test_the_page_says_what_is_stated():
 
 
 def test_coefficients_are_those_of_the_tool():
-    assert minimax.FILE.read_text() == minimax.text()
+    assert minimax.FILE.read_text(encoding="utf-8") == minimax.text()
