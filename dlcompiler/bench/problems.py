@@ -117,6 +117,12 @@ def _depthwise(work: Work, row: Row) -> _Problem:
     return "depthwise_conv2d", _convolution(work), _same_names(work)
 
 
+def _pool2d(work: Work, row: Row) -> _Problem:
+    del row
+    parameters = {n: value for n, value in _convolution(work).items() if n != "epilogue"}
+    return "pool2d", {**parameters, "kind": work.function}, _same_names(work)
+
+
 def _conv2d(work: Work, row: Row) -> _Problem:
     del row  # the kernel is the same
     return "conv2d", {**_convolution(work), "o": work["outputs"]}, _same_names(work)
@@ -141,6 +147,7 @@ _PROBLEMS: dict[str, Callable[[Work, Row], _Problem]] = {
     "batch_matmul": _product,
     "conv2d": _conv2d,
     "depthwise": _depthwise,
+    "pool2d": _pool2d,
     "softmax": _along_rows,
     "log_softmax": _along_rows,
     "layer_norm": _along_rows,

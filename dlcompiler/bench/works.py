@@ -29,6 +29,8 @@ ELEMENTWISE = {
 }
 """Elementwise functions, and how many arrays each reads."""
 REDUCTIONS = ("sum", "max", "min", "mean")
+POOLINGS = ("max", "avg")
+"""An average counts the zeros of the padding, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,9 @@ GRAMMAR: dict[str, Family] = {
     ),
     "depthwise": Family(
         "NxCxHxW,kernel,stride,padding", (*_IMAGE, *_WINDOW), has_weights=True, judged="prepacked"
+    ),
+    "pool2d": Family(
+        "NxCxHxW,kernel,stride,padding", (*_IMAGE, *_WINDOW), POOLINGS, bound_by="memory"
     ),
     "softmax": Family("RxC", ("rows", "columns"), bound_by="memory"),
     "log_softmax": Family("RxC", ("rows", "columns"), bound_by="memory"),
@@ -258,6 +263,9 @@ def _main_shapes(work: Work) -> tuple[dict[str, tuple[int, ...]], tuple[int, ...
             return {"data": (batch, m, k), "other": (batch, k, n)}, (batch, m, n)
         case "conv2d" | "depthwise":
             return _convolution_shapes(work)
+        case "pool2d":
+            shapes, out = _convolution_shapes(work)
+            return {"data": shapes["data"]}, out
         case "elementwise":
             roles = ("data", "other")[: ELEMENTWISE[work.function]]
             return dict.fromkeys(roles, numbers), numbers
@@ -271,7 +279,7 @@ def _main_shapes(work: Work) -> tuple[dict[str, tuple[int, ...]], tuple[int, ...
 def _convolution_shapes(work: Work) -> tuple[dict[str, tuple[int, ...]], tuple[int, ...]]:
     batch, channels, height, width = work.numbers[:4]
     kernel, stride, padding = work.numbers[-3:]
-    is_depthwise = work.family == "depthwise"
+    is_depthwise = work.family != "conv2d"
     outputs = channels if is_depthwise else work["outputs"]
     spatial = [(extent + 2 * padding - kernel) // max(stride, 1) + 1 for extent in (height, width)]
     weight = (outputs, 1 if is_depthwise else channels, kernel, kernel)

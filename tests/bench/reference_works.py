@@ -23,6 +23,8 @@ WORKS = (
     "conv2d:1x8x6x6,8,3,1,1+batch_norm+residual+relu",
     "depthwise:1x8x9x9,3,2,1",
     "depthwise:1x8x9x9,3,1,1+batch_norm+relu6",
+    "pool2d:max:1x3x9x8,3,2,1",
+    "pool2d:avg:2x3x9x8,3,1,1",
     "softmax:3x11",
     "log_softmax:3x11",
     "layer_norm:3x11",
@@ -65,6 +67,13 @@ def main_result(work, arrays):
         case "conv2d" | "depthwise":
             groups = work["channels"] if work.family == "depthwise" else 1
             return convolution(x, arrays["weight"], work["stride"], work["padding"], groups)
+        case "pool2d":
+            fill = -np.inf if work.function == "max" else 0
+            border = [(0, 0), (0, 0), *[(work["padding"],) * 2] * 2]
+            padded = np.pad(x, border, constant_values=fill)
+            seen = np.lib.stride_tricks.sliding_window_view(padded, (work["kernel"],) * 2, (2, 3))
+            seen = seen[:, :, :: work["stride"], :: work["stride"]]
+            return seen.max((4, 5)) if work.function == "max" else seen.mean((4, 5))
         case "softmax" | "log_softmax":
             powers = np.exp(x - x.max(1, keepdims=True))
             result = powers / powers.sum(1, keepdims=True)

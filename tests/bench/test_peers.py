@@ -14,7 +14,11 @@ from tests.bench.reference_works import WORKS, arrays_of, check, job_of
 
 WITHOUT_NUMPY = {
     "elementwise:sigmoid:64",
-    *(text for text in WORKS if text.startswith(("conv2d", "depthwise")) or "gelu" in text),
+    *(
+        text
+        for text in WORKS
+        if text.startswith(("conv2d", "depthwise", "pool2d")) or "gelu" in text
+    ),
 }
 ROOT = Path(__file__).parents[2]
 

@@ -12,6 +12,8 @@ SMALL = (
     "conv2d:1x8x6x6,8,3,1,1+batch_norm+residual+relu",
     "depthwise:1x8x9x9,3,2,1",
     "depthwise:1x8x9x9,3,1,1+batch_norm+relu6",
+    "pool2d:max:1x3x9x8,3,2,1",
+    "pool2d:avg:1x3x9x8,3,1,1",
     "softmax:3x11",
     "log_softmax:3x11",
     "layer_norm:3x11",

@@ -90,6 +90,11 @@ def _nodes(job: Job) -> tuple[list[_Node], dict[str, Array]]:
             return _followed(job)
         case "batch_matmul":
             return [("MatMul", ["data", "other"], "out", {})], {}
+        case "pool2d":
+            more = {n: value for n, value in _conv_attributes(job).items() if n != "group"}
+            kind = {"max": "MaxPool", "avg": "AveragePool"}[job.function]
+            more |= {"count_include_pad": 1} if job.function == "avg" else {}
+            return [(kind, ["data"], "out", more)], {}
         case "softmax":
             return [("Softmax", ["data"], "out", {"axis": -1})], {}
         case "log_softmax":

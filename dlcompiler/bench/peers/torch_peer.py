@@ -117,6 +117,10 @@ def _function(torch: Any, job: Job) -> Callable[..., Any]:
             return _followed(
                 torch, job, lambda x, w, b: nn.conv2d(x, w, b, stride, padding, 1, groups)
             )
+        case "pool2d":
+            pool = {"max": nn.max_pool2d, "avg": nn.avg_pool2d}[job.function]
+            window = [job.sizes[name] for name in ("kernel", "stride", "padding")]
+            return lambda data: pool(data, *window)
         case "softmax":
             return lambda data: torch.softmax(data, -1)
         case "log_softmax":
