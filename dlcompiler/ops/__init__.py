@@ -13,6 +13,12 @@ from typing import Any
 
 from dlcompiler.errors import TuningError
 from dlcompiler.ops.base import Operator, Reference, Selection
+from dlcompiler.ops.conv2d.plain import (
+    conv2d_hwcn,
+    conv2d_nchw,
+    conv2d_nhwc,
+    depthwise_conv2d_nchw,
+)
 from dlcompiler.ops.gemm import batch_matmul, dense, matmul
 from dlcompiler.ops.tuned import Tuned, config_for
 from dlcompiler.target import Target
@@ -24,7 +30,11 @@ __all__ = [
     "Selection",
     "batch_matmul",
     "config_for",
+    "conv2d_hwcn",
+    "conv2d_nchw",
+    "conv2d_nhwc",
     "dense",
+    "depthwise_conv2d_nchw",
     "matmul",
     "names",
     "operator",

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from dlcompiler import te
 from dlcompiler.errors import TuningError
+from dlcompiler.ops import conv2d_nchw
 from dlcompiler.ops.conv2d.shapes import Window, framed, reference, shape_of, workload
 
 BASE = {"c": 4, "h": 7, "w": 6, "o": 6, "kernel": 3}
@@ -76,3 +78,15 @@ def test_images_are_framed_and_cut():
 def test_what_is_no_convolution_is_refused(change, problem):
     with pytest.raises(TuningError, match=problem):
         workload("conv2d", **BASE | change)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_the_plain_definition_agrees_with_the_reference(groups):
+    params = BASE | {"stride": 2, "padding": (1, 0, 2, 1), "dilation": (1, 2), "groups": groups}
+    work = workload("conv2d", **params)
+    shape = shape_of(work)
+    data, weight = (te.placeholder(extents, "float32") for extents in (shape.image, shape.weight))
+    out = conv2d_nchw(data, weight, 2, (1, 0, 2, 1), (1, 2), groups=groups)
+    found = reference(work, seed=2)
+    result = te.evaluate(out, {data: found.inputs["data"], weight: found.inputs["weight"]})
+    assert (np.abs(result - found.expected["result"]) <= found.bound["result"]).all()

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from dlcompiler import te
 from dlcompiler.compat.missing import reporter
-from dlcompiler.compat.windows import Pair, padding_of, pair
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir.stmt import extent_product
+from dlcompiler.ops.conv2d.plain import (
+    SlidingWindow,
+    conv2d_hwcn,
+    conv2d_nchw,
+    conv2d_nhwc,
+    depthwise_conv2d_nchw,
+    pair,
+)
 from dlcompiler.ops.defining import BROADCAST, dimensions, over, tensor
 from dlcompiler.ops.elementwise import elementwise
 from dlcompiler.ops.gemm import batch_matmul, dense
@@ -28,110 +34,6 @@ def leaky_relu(x: te.Tensor, alpha: float) -> Any:
         "leaky_relu",
         lambda value: te.select(value > te.const(0, value.dtype), value, value * alpha),
         x,
-    )
-
-
-def conv2d_nchw(
-    Input: te.Tensor,
-    Filter: te.Tensor,
-    stride: Any,
-    padding: Any,
-    dilation: Any = 1,
-    out_dtype: str | None = None,
-) -> te.Tensor:
-    """Convolve images (n, c, h, w) with filters (o, c, kh, kw)."""
-    n, c, h, w = Input.shape
-    o, _, kh, kw = Filter.static_shape
-    window = _Window((kh, kw), stride, padding, dilation, (h, w))
-    image = window.pad(Input, 2)
-    rc, ry, rx = _reduction_axes(c, kh, kw)
-    return tensor(
-        (n, o, *window.out),
-        lambda nn, ff, yy, xx: te.sum(
-            _as(image[(nn, rc, *window.at(yy, xx, ry, rx))], out_dtype)
-            * _as(Filter[ff, rc, ry, rx], out_dtype),
-            axis=[rc, ry, rx],
-        ),
-        name="conv2d_nchw",
-        tag="conv2d_nchw",
-    )
-
-
-def conv2d_hwcn(
-    Input: te.Tensor,
-    Filter: te.Tensor,
-    stride: Any,
-    padding: Any,
-    dilation: Any = 1,
-    out_dtype: str | None = None,
-) -> te.Tensor:
-    """Convolve images (h, w, c, n) with filters (kh, kw, c, o)."""
-    h, w, c, n = Input.shape
-    kh, kw, _, o = Filter.static_shape
-    window = _Window((kh, kw), stride, padding, dilation, (h, w))
-    image = window.pad(Input, 0)
-    rc, ry, rx = _reduction_axes(c, kh, kw)
-    return tensor(
-        (*window.out, o, n),
-        lambda yy, xx, ff, nn: te.sum(
-            _as(image[(*window.at(yy, xx, ry, rx), rc, nn)], out_dtype)
-            * _as(Filter[ry, rx, rc, ff], out_dtype),
-            axis=[ry, rx, rc],
-        ),
-        name="conv2d_hwcn",
-        tag="conv2d_hwcn",
-    )
-
-
-def conv2d_nhwc(
-    Input: te.Tensor,
-    Filter: te.Tensor,
-    stride: Any,
-    padding: Any,
-    dilation: Any = 1,
-    out_dtype: str | None = None,
-) -> te.Tensor:
-    """Convolve images (n, h, w, c) with filters (kh, kw, c, o)."""
-    n, h, w, c = Input.shape
-    kh, kw, _, o = Filter.static_shape
-    window = _Window((kh, kw), stride, padding, dilation, (h, w))
-    image = window.pad(Input, 1)
-    rc, ry, rx = _reduction_axes(c, kh, kw)
-    return tensor(
-        (n, *window.out, o),
-        lambda nn, yy, xx, ff: te.sum(
-            _as(image[(nn, *window.at(yy, xx, ry, rx), rc)], out_dtype)
-            * _as(Filter[ry, rx, rc, ff], out_dtype),
-            axis=[ry, rx, rc],
-        ),
-        name="conv2d_nhwc",
-        tag="conv2d_nhwc",
-    )
-
-
-def depthwise_conv2d_nchw(
-    Input: te.Tensor,
-    Filter: te.Tensor,
-    stride: Any,
-    padding: Any,
-    dilation: Any = 1,
-    out_dtype: str | None = None,
-) -> te.Tensor:
-    """Convolve each channel (n, c, h, w) with its own filters (c, m, kh, kw)."""
-    n, c, h, w = Input.shape
-    _, many, kh, kw = Filter.static_shape
-    window = _Window((kh, kw), stride, padding, dilation, (h, w))
-    image = window.pad(Input, 2)
-    ry, rx = (over(k, name=name) for k, name in ((kh, "ry"), (kw, "rx")))
-    return tensor(
-        (n, c * many, *window.out),
-        lambda nn, cc, yy, xx: te.sum(
-            _as(image[(nn, cc // many, *window.at(yy, xx, ry, rx))], out_dtype)
-            * _as(Filter[cc // many, cc % many, ry, rx], out_dtype),
-            axis=[ry, rx],
-        ),
-        name="DepthwiseConv2d",
-        tag="depthwise_conv2d_nchw",
     )
 
 
@@ -177,7 +79,7 @@ def pool2d(
             got=f"pool_type={pool_type!r}, layout={layout!r}, ceil_mode={ceil_mode}",
             expected="'avg' or 'max', 'NCHW', False",
         )  # fmt: skip
-    window = _Window(pair(kernel), stride, padding, dilation, data.shape[2:])
+    window = SlidingWindow(pair(kernel), stride, padding, dilation, data.shape[2:])
     has_border = any((*window.before, *window.after))
     if pool_type == "avg" and has_border and not count_include_pad:
         raise ExpressionError("topi.nn.pool2d", "count_include_pad=False is not here yet")
@@ -196,47 +98,6 @@ def pool2d(
         return result
     count = pair(kernel)[0] * pair(kernel)[1]
     return tensor(shape, lambda *i: result[i] / count, name="pool_avg", tag="elemwise")
-
-
-class _Window:
-    """A window that moves over the two dimensions of an image."""
-
-    def __init__(
-        self, kernel: Pair, stride: Any, padding: Any, dilation: Any, sizes: Sequence[Any]
-    ) -> None:
-        self.strides, self.dilation = pair(stride), pair(dilation)
-        reach = tuple((k - 1) * d + 1 for k, d in zip(kernel, self.dilation, strict=True))
-        self.before, self.after = padding_of(padding, reach, self.strides, sizes)
-        self.out = tuple(
-            (size + first + last - k) // step + 1
-            for size, first, last, k, step in zip(
-                sizes, self.before, self.after, reach, self.strides, strict=True
-            )
-        )
-        """How many windows there are, along the height and the width."""
-
-    def at(self, y: Any, x: Any, ry: Any, rx: Any) -> tuple[Any, Any]:
-        """Return where the element (ry, rx) of the window (y, x) is in the padded image."""
-        (sy, sx), (dy, dx) = self.strides, self.dilation
-        return y * sy + ry * dy, x * sx + rx * dx
-
-    def pad(self, data: te.Tensor, first: int, value: Any = 0) -> te.Tensor:
-        """Return an image with its border; its height is dimension `first`."""
-        if not any((*self.before, *self.after)):
-            return data
-        rest = len(data.shape) - first - 2
-        before = (*[0] * first, *self.before, *[0] * rest)
-        after = (*[0] * first, *self.after, *[0] * rest)
-        return pad(data, before, after, value, name="pad_temp")
-
-
-def _reduction_axes(c: Any, kh: int, kw: int) -> list[Any]:
-    names = ((c, "rc"), (kh, "ry"), (kw, "rx"))
-    return [over(extent, name=name) for extent, name in names]
-
-
-def _as(value: Any, dtype: str | None) -> Any:
-    return value if dtype is None else value.astype(dtype)
 
 
 __getattr__ = reporter(__name__)

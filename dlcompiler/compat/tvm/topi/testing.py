@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from dlcompiler.compat.missing import reporter
-from dlcompiler.compat.windows import conv2d, padding_of, pair
+from dlcompiler.compat.windows import conv2d
+from dlcompiler.ops.conv2d.plain import padding_of, pair
 
 
 def conv2d_nchw_python(a_np: Any, w_np: Any, stride: Any, padding: Any, groups: int = 1) -> Any:
