@@ -65,8 +65,8 @@ def reduce_in_lanes(
         return []
     stage = s[tensor]
     _, lane = stage.split(stage.state.leaves[-1], width)
-    accumulators = _first(s.rfactor(tensor, lane))
-    _vectorize_first(s, accumulators)
+    accumulators = _first(s.rfactor(tensor, lane, factor_axis=-1))
+    _vectorize_last(s, accumulators)
     partial = [accumulators]
     while width > 1 and is_tree:
         width //= 2
@@ -74,8 +74,8 @@ def reduce_in_lanes(
         if width == 1:
             stage.unroll(halves)
             break
-        folded = _first(s.rfactor(tensor, lane))
-        s[folded].unroll(_vectorize_first(s, folded))
+        folded = _first(s.rfactor(tensor, lane, factor_axis=-1))
+        s[folded].unroll(_vectorize_last(s, folded))
         partial.append(folded)
     return partial
 
@@ -203,10 +203,11 @@ def _first(made: Tensor | Sequence[Tensor]) -> Tensor:
     return made if isinstance(made, Tensor) else made[0]
 
 
-def _vectorize_first(s: Schedule, partial: Tensor) -> Axis:
-    """Make the first dimension of partial results lanes; returns the innermost loop around."""
+def _vectorize_last(s: Schedule, partial: Tensor) -> Axis:
+    """Make the last dimension of partial results lanes; returns the innermost loop around."""
     stage = s[partial]
-    leaves = stage.state.leaves
-    stage.reorder(*leaves[1:], leaves[0])
-    stage.vectorize(leaves[0])
-    return leaves[-1]
+    *outer, lane = stage.op.axis
+    reduced_loops = [leaf for leaf in stage.state.leaves if leaf.kind == "reduce"]
+    stage.reorder(*outer, *reduced_loops, lane)
+    stage.vectorize(lane)
+    return reduced_loops[-1]

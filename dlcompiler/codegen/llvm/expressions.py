@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from dlcompiler import dtypes
-from dlcompiler.codegen.llvm import arithmetic, calls, memory
+from dlcompiler.codegen.llvm import arithmetic, calls, functions, memory
 from dlcompiler.codegen.llvm.addresses import Addresses, splat
 from dlcompiler.codegen.llvm.conversions import convert
 from dlcompiler.codegen.llvm.lanes import first_lane, is_uniform, progression
@@ -146,6 +146,10 @@ class Expressions:
             case Not(value):
                 type_ = value_type(value.dtype)
                 return w.pure(f"xor {type_} {write(value)}, {constant(True, value.dtype)}")
+            case Call("exp" as name, (Binary("min", x, bound),), _) if functions.is_own(
+                name, x.dtype
+            ) and _is_zero(bound):
+                return functions.call(w, f"{name}_below_1", x.dtype, (write(x),))
             case Call(name, arguments, _):
                 dtypes_ = tuple(argument.dtype for argument in arguments)
                 return calls.call(w, name, dtypes_, tuple(map(write, arguments)))
@@ -300,6 +304,13 @@ def _integer_constant(expr: Expr) -> int | None:
         case Const(value, _) | Broadcast(Const(value, _), _) if not isinstance(value, float):
             return int(value)
     return None
+
+
+def _is_zero(expr: Expr) -> bool:
+    match expr:
+        case Const(value, _) | Broadcast(Const(value, _), _):
+            return value == 0
+    return False
 
 
 def _loads_or_calls(expr: Expr) -> bool:

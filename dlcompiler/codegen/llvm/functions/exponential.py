@@ -16,6 +16,7 @@ from dlcompiler.codegen.llvm.functions.values import (
     Value,
     at_least,
     at_most,
+    by_steps,
     choose,
     fma,
     polynomial,
@@ -73,6 +74,11 @@ def exp2(x: Value) -> Value:
     return _power(x, TWO)
 
 
+def exp_below_1(x: Value) -> Value:
+    """Write e**x of the smaller of x and 0."""
+    return _power_below_1(x, E)
+
+
 def exp10(x: Value) -> Value:
     """Write 10**x."""
     return _power(x, TEN)
@@ -125,6 +131,20 @@ def _power(x: Value, bases: dict[str, Base]) -> Value:
     # In two halves, of which no product but the last leaves the range of normal numbers.
     first, second = (power_of_two(half, x.format) for half in _halves(pattern))
     return _near_1(rest, base) * first * second
+
+
+def _power_below_1(x: Value, bases: dict[str, Base]) -> Value:
+    """Write a power that is at most 1.
+
+    So n is at most 0, and one product of ``2**(n + k)``, always normal, and ``2**-k`` does what
+    takes two halves otherwise. It is meant for long rows of numbers, where fewer
+    operations matter more than how long one waits for another.
+    """
+    base, raised = _of(bases, x), 2 * x.format.fraction
+    inside = at_least(at_most(x, 0.0), base.lowest)
+    rest, pattern = _reduced(inside, base, x.format.bias + raised)
+    near_1 = fma(rest, by_steps(rest, base.tail), 1.0)
+    return near_1 * power_of_two(pattern, x.format) * 2.0**-raised
 
 
 def _near_1(rest: Value, base: Base) -> Value:

@@ -9,7 +9,6 @@ from dlcompiler.codegen.llvm.functions import error, exponential, logarithm, pow
 from dlcompiler.codegen.llvm.functions.values import Value, Writer
 from dlcompiler.codegen.llvm.types import value_type
 from dlcompiler.codegen.llvm.writer import Function
-from dlcompiler.ir.functions import FUNCTIONS
 
 _WRITERS: dict[str, Writer] = {
     "cos": trigonometric.cos,
@@ -17,6 +16,7 @@ _WRITERS: dict[str, Writer] = {
     "exp": exponential.exp,
     "exp10": exponential.exp10,
     "exp2": exponential.exp2,
+    "exp_below_1": exponential.exp_below_1,
     "log": logarithm.log,
     "log10": logarithm.log10,
     "log1p": logarithm.log1p,
@@ -69,7 +69,7 @@ def call(w: Function, name: str, dtype: str, arguments: tuple[str, ...]) -> str:
     type_ = value_type(dtype)
     symbol = f"dlc_{name}_{dtype}"
     if symbol not in w.module.defined:
-        w.module.define(symbol, _written(w, name, dtype, symbol))
+        w.module.define(symbol, _written(w, name, dtype, symbol, len(arguments)))
     operands = ", ".join(f"{type_} {operand}" for operand in arguments)
     function = w.module.defined[symbol]
     function.calls += 1
@@ -77,11 +77,12 @@ def call(w: Function, name: str, dtype: str, arguments: tuple[str, ...]) -> str:
     return w.pure(f"call {type_} @{symbol}({operands}){'' if is_copied else ' noinline'}")
 
 
-def _written(caller: Function, name: str, dtype: str, symbol: str) -> list[tuple[str, int]]:
+def _written(
+    caller: Function, name: str, dtype: str, symbol: str, count: int
+) -> list[tuple[str, int]]:
     """Return the lines of a function of the module's own."""
     w = Function(caller.module, symbol, None)
     writer, type_ = _WRITERS[name], value_type(dtype)
-    count = FUNCTIONS[name].arity
     arguments = [Value(w, w.parameter("xy"[n], type_), dtype) for n in range(count)]
     result = writer(*arguments)
     attributes = "nounwind willreturn memory(none)"

@@ -232,6 +232,14 @@ def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
     return total
 
 
+def by_steps(x: Value, coefficients: Sequence[float]) -> Value:
+    """Write a polynomial by Horner's rule: the fewest operations, each waiting for the last."""
+    total = x.like(coefficients[-1])
+    for c in reversed(coefficients[:-1]):
+        total = fma(total, x, c)
+    return total
+
+
 def _by_pairs(x: Value, coefficients: Sequence[float]) -> Value:
     """Write a polynomial by G. Estrin's scheme."""
     terms: list[Operand] = list(coefficients)
