@@ -11,6 +11,7 @@ import numpy.typing as npt
 from dlcompiler import ops
 from dlcompiler.bench.works import Row, Work
 from dlcompiler.ops import Operator, Reference
+from dlcompiler.ops.gemm import packed_width
 from dlcompiler.space import Config, Workload
 from dlcompiler.target import Target, resolve
 
@@ -87,7 +88,7 @@ _Problem = tuple[str, dict[str, Any], dict[str, str]]
 def _product(work: Work, row: Row) -> _Problem:
     parameters: dict[str, Any] = {**work.sizes, "epilogue": "+".join(work.epilogue)}
     if row == "prepacked":
-        parameters["packed"] = 2 * resolve("cpu").lanes("float32")
+        parameters["packed"] = packed_width(work["m"], resolve("cpu"))
     name = "matmul" if work.family == "gemm" else work.family
     second = "other" if work.family == "batch_matmul" else "weight"
     operands = {role: role for role in work.shapes if role not in ("data", second, "out")}

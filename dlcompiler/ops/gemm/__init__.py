@@ -1,7 +1,7 @@
 """Products of matrices: matmul, dense and batch_matmul."""
 
 from dlcompiler.ops.base import Operator
-from dlcompiler.ops.gemm.default import default_config
+from dlcompiler.ops.gemm.default import default_config, packed_width
 from dlcompiler.ops.gemm.definition import batch_matmul, define, dense, matmul
 from dlcompiler.ops.gemm.product import (
     batch_matmul_workload,
@@ -12,7 +12,7 @@ from dlcompiler.ops.gemm.reference import prepack, reference
 from dlcompiler.ops.gemm.schedule import schedule
 from dlcompiler.ops.gemm.space import space
 
-__all__ = ["batch_matmul", "dense", "matmul"]
+__all__ = ["batch_matmul", "dense", "matmul", "packed_width"]
 
 MATMUL, DENSE, BATCH_MATMUL = (
     Operator(name, workload, define, reference, space, default_config, schedule, prepack)

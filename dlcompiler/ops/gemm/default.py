@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dlcompiler import dtypes
-from dlcompiler.ops.gemm.product import Product
+from dlcompiler.ops.gemm.product import MAX_PANEL, Product
 from dlcompiler.ops.gemm.space import space
 from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target
@@ -55,6 +55,25 @@ def default_config(workload: Workload, target: Target) -> Config:
     else:
         values = _tiles(product, target, choices)
     return choices.config(**{"pack": False, "pack_a": False, "block": 0, "parallel": "", **values})
+
+
+def packed_width(m: int, target: Target, dtype: str = "float32") -> int:
+    """Return how many columns a panel of weights should have that are packed ahead.
+
+    Two vectors, as in the tile that `default_config` prefers. One row of A alone gives too few
+    sums that way to hide the latency of an FMA, and gets panels of eight; two rows get four.
+
+    Parameters
+    ----------
+    m : int
+        Rows of A in a call.
+    target : Target
+        Where it runs.
+    dtype : str
+        Of the sums.
+    """
+    vectors = {1: 8, 2: 4}.get(m, 2)
+    return min(vectors * target.lanes(dtype), MAX_PANEL)
 
 
 def _form_is_allowed(product: Product, form: str) -> bool:
@@ -168,15 +187,15 @@ def _pieces(
     l2 = next((level.bytes for level in target.caches if level.name == "L2"), _TYPICAL_L2_BYTES)
     along_k = max(product.k, 1) * dtypes.bytes_of(product.sums_dtype)
     in_l2 = 3 * l2 // 4 // (along_k * chosen["tile_m"])
+    is_in_l2 = product.m * along_k <= l2
     fitting = [tiles for tiles in blocks if 0 < tiles <= in_l2]
     column_tiles = -(-product.n // chosen["tile_n"])
-    if fitting and (chosen["pack_a"] or -(-product.m // chosen["tile_m"]) > in_l2):
+    if fitting and (chosen["pack_a"] or not is_in_l2):
         widest = _WIDE_PANEL if chosen["pack_a"] else _PANEL
         return {"block": max(fitting), "panel": _largest((1, 2, 4, widest), column_tiles)}
     if chosen["pack_a"]:
         return {"block": min(filter(None, blocks), default=0), "panel": 0}
-    most = 2 if product.m > FEW_ROWS * chosen["tile_m"] else 4
-    panels = [p for p in (1, 2, 4) if p * along_k * chosen["tile_n"] <= l2 // 2 and p <= most]
+    panels = [p for p in (1, 2, 4) if p * along_k * chosen["tile_n"] <= l2 // 2]
     return {"block": 0, "panel": _largest(panels or (1,), column_tiles)}
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from dlcompiler.ops.gemm import BATCH_MATMUL, DENSE, MATMUL
+from dlcompiler.ops.gemm import BATCH_MATMUL, DENSE, MATMUL, packed_width
 from dlcompiler.pipeline import lower
 from dlcompiler.target import resolve
 
@@ -49,6 +49,12 @@ def test_a_tile_wastes_little():
 )
 def test_few_rows_or_columns_have_forms_of_their_own(params, form):
     assert chosen(k=500, **params).form == form
+
+
+def test_the_panels_of_packed_weights_give_enough_sums():
+    assert [packed_width(m, AVX2) for m in (1, 2, 3, 100)] == [64, 32, 16, 16]
+    cfg = chosen(m=1, n=1000, k=500, packed=64)
+    assert (cfg.tile_m, cfg.tile_n, cfg.pack) == (1, 64, False)
 
 
 def test_what_must_be_converted_or_turned_is_copied():
