@@ -39,3 +39,9 @@ def test_what_is_shipped_can_be_read():
     tuned.shipped("x86_64-avx2")
     with pytest.raises(TuningError, match="not a document of this version"):
         tuned.read({"version": 2})
+
+
+def test_what_is_shipped_fits_the_spaces():
+    for workload, values in tuned.shipped("x86_64-avx2").items():
+        cfg = ops.config_for(ops.operator(workload.op), workload, AVX2)
+        assert values.items() <= dict(cfg.values).items(), str(workload)
