@@ -43,11 +43,11 @@ def test_values(choice):
     check(WINOGRAD, workload_of(choice))
 
 
-@pytest.mark.parametrize(("block", "whole", "rows"), [(0, True, 6), (1, False, 4), (2, True, 5)])
-def test_configs(block, whole, rows):
+@pytest.mark.parametrize(("block", "group", "rows"), [(0, 0, 6), (1, 1, 4), (2, 0, 5)])
+def test_configs(block, group, rows):
     workload = WINOGRAD.workload(c=12, h=7, w=5, o=24, padding=1, tile=2)
     cfg = WINOGRAD.space(workload, TWO_CORES).config(
-        rows=rows, unroll=2, block=block, whole=whole, parallel=block == 2
+        rows=rows, unroll=2, block=block, group=group, parallel=block == 2
     )
     check(WINOGRAD, workload, cfg, target=TWO_CORES)
     s, args = WINOGRAD.template(workload, TWO_CORES, cfg)

@@ -20,6 +20,8 @@ MOST_ROWS = 6
 _BLOCK_BYTES = 4 * 1024 * 1024
 """What the transformed tiles of a block may take of the last cache [byte]."""
 _SMALLEST_PARALLEL_FLOPS = 1e6
+_LEAST_CYCLES = 4.4
+"""What a step of a register tile takes at least: the latency of a multiply-add, nearly hidden."""
 
 
 def tiles_of(shape: Shape, tile: int) -> tuple[int, int]:
@@ -37,8 +39,8 @@ def space(workload: Workload, target: Target) -> Space:
     ``rows``      tiles in the register tile of the products
     ``unroll``    channels in one iteration of their loop
     ``block``     rows of tiles for which all stages run at a time; 0: all
-    ``whole``     keep the sums of all output channels of a block, not of one panel
-    ``parallel``  run input channels, then panels of output channels on several cores
+    ``group``     panels of output channels whose sums are kept at a time; 0: all
+    ``parallel``  run input channels, then groups of panels on several cores
     ============  ==============================================================================
     """
     shape = shapes.shape_of(workload)
@@ -47,7 +49,7 @@ def space(workload: Workload, target: Target) -> Space:
         Knob("rows", tuple(range(1, MOST_ROWS + 1))),
         Knob("unroll", tuple(u for u in (1, 2, 4) if max(shape.c, 1) % u == 0)),
         Knob("block", (0, *(rows for rows in divisors(down, 8) if rows < down))),
-        Knob("whole", (False, True)),
+        Knob("group", (0, *(n for n in (1, 2, 4, 8) if n < -(-shape.o // PANEL)))),
         Knob("parallel", (False, True) if target.cores > 1 else (False,)),
     ]
     return Space(workload, knobs)
@@ -59,7 +61,7 @@ def default_config(workload: Workload, target: Target) -> Config:
     Notes
     -----
     A step of the products takes a register tile of ``r`` tiles and two vectors ``r`` cycles, and no
-    less than 5: fewer sums do not hide the latency of a multiply-add. Blocks are made where the
+    less than 4.4: fewer sums do not hide the latency of a multiply-add. Blocks are made where the
     transformed tiles of the whole image would not stay in the last cache.
     """
     shape, tile = shapes.shape_of(workload), workload["tile"]
@@ -70,12 +72,12 @@ def default_config(workload: Workload, target: Target) -> Config:
     fitting = [rows for rows in values["block"] if rows and rows * row_bytes <= _BLOCK_BYTES]
     block = 0 if down * row_bytes <= _BLOCK_BYTES else max(fitting, default=1)
     count = (block or down) * across
-    rows = min(values["rows"], key=lambda r: (-(-count // r) * max(r, 5), -r))
+    rows = min(values["rows"], key=lambda r: (-(-count // r) * max(r, _LEAST_CYCLES), -r))
     return choices.config(
         rows=rows,
         unroll=max(values["unroll"]),
         block=block if 1 in values["block"] else 0,
-        whole=False,
+        group=values["group"][min(1, len(values["group"]) - 1)],
         parallel=target.cores > 1 and shape.flops >= _SMALLEST_PARALLEL_FLOPS,
     )
 
@@ -95,7 +97,7 @@ def estimate(workload: Workload, target: Target) -> float:
     positions = (tile + TAPS - 1) ** 2
     lanes = min(target.lanes(shape.dtype), PANEL)
     rows, block_rows = int(cfg["rows"]), int(cfg["block"]) or down
-    steps = down // block_rows * -(-block_rows * across // rows) * max(rows, 5)
+    steps = down // block_rows * -(-block_rows * across // rows) * max(rows, _LEAST_CYCLES)
     vectors = -(-shape.o // PANEL) * -(-PANEL // (2 * lanes))
     products = shape.n * positions * steps * shape.c * vectors
     transformed = 4.6 * shape.n * down * across * positions * (shape.c + shape.o) / lanes
@@ -130,15 +132,15 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     lanes = min(target.lanes(result.dtype), PANEL)
     stages = {stage.name.rpartition(".")[2]: stage.tensor for stage in s.stages}
     tile = _extent(stages["columns"], 0)
-    block, panel, unrolled = _schedule_result(s, result, cfg, lanes, tile)
+    block, group, panel, unrolled = _schedule_result(s, result, cfg, lanes, tile)
     unrolled += _schedule_output(s, stages["output"], stages["columns"], lanes, (result, panel))
-    at = result, block if cfg["whole"] else panel
+    at = result, group if cfg["group"] else block
     unrolled += _schedule_sums(s, stages["sums"], cfg, lanes, at)
     unrolled += _schedule_input(s, stages["input"], stages["rows"], lanes, (result, block))
     channels = s[stages["input"]].leaf_iter_vars[1]
     unrolled += _schedule_image(s, stages["image"], lanes, (stages["input"], channels))
     if cfg["parallel"]:
-        s[result].parallel(panel)
+        s[result].parallel(group)
         s[stages["input"]].parallel(channels)
     # Last, since the extents of unrolled loops are looked at with each step that follows.
     for of, axis in unrolled:
@@ -153,19 +155,23 @@ def _extent(of: Tensor, dimension: int) -> int:
 
 def _schedule_result(
     s: Schedule, result: Tensor, cfg: Config, lanes: int, tile: int
-) -> tuple[Any, Any, list[_Place]]:
-    """Split the result; returns the loops over blocks of rows and over panels of channels."""
+) -> tuple[Any, Any, Any, list[_Place]]:
+    """Split the result; returns the loops over blocks of rows, groups of panels, and panels."""
     n, o, y, x = result.op.axis
     order, block = [], n
     if cfg["block"]:
         block, y = s[result].split(y, cfg["block"] * tile)
         order.append(block)
     panel, o = s[result].split(o, PANEL)
-    groups, o = s[result].split(o, lanes)
+    group = panel
+    if cfg["group"] > 1:
+        group, panel = s[result].split(panel, cfg["group"])
+        order.append(group)
+    vectors, o = s[result].split(o, lanes)
     x, lane = s[result].split(x, lanes)
-    s[result].reorder(*order, panel, groups, y, x, o, lane)
+    s[result].reorder(*order, panel, vectors, y, x, o, lane)
     s[result].vectorize(lane)
-    return block, panel, [(result, o)]
+    return block, group, panel, [(result, o)]
 
 
 def _schedule_output(
@@ -201,6 +207,8 @@ def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int, at: _Plac
     vector, lane = s[sums].split(column, lanes)
     s[sums].reorder(n, i, j, o, t, row, vector, lane)
     s[sums].vectorize(lane)
+    if cfg["parallel"] and not cfg["group"]:
+        s[sums].parallel(s[sums].fuse(i, j))
     unrolled = [(sums, row), (sums, vector)]
 
     s[tile].compute_at(s[sums], t)
