@@ -57,6 +57,9 @@ REGISTRY: dict[str, str] = {
     "rms_norm": "dlcompiler.ops.norms:RMS_NORM",
     "elementwise": "dlcompiler.ops.arithmetic:ELEMENTWISE",
     "reduction": "dlcompiler.ops.reduction:REDUCTION",
+    "transpose": "dlcompiler.ops.moving:TRANSPOSE",
+    "pad": "dlcompiler.ops.moving:PAD",
+    "concatenate": "dlcompiler.ops.moving:CONCATENATE",
 }
 
 

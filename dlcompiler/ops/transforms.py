@@ -148,3 +148,35 @@ def pad(
         return te.if_then_else(te.all(*inside), data[places], value) if inside else data[places]
 
     return tensor(shape, element, name=name, tag=f"{INJECTIVE},pad")
+
+
+def pad_by_elements(
+    data: te.Tensor, pad_before: Sequence[int], pad_after: Sequence[int], mode: str
+) -> te.Tensor:
+    """Return a tensor whose border repeats its own elements.
+
+    Parameters
+    ----------
+    mode : {"edge", "reflect"}
+        Repeat the outermost element, or mirror the tensor there without repeating it; then the
+        border is narrower than the tensor.
+    """
+    pairs = list(zip(pad_before, pad_after, data.static_shape, strict=True))
+    for first, last, extent in pairs:
+        too_wide = extent == 0 or (mode == "reflect" and max(first, last) >= extent)
+        if max(first, last) > 0 and too_wide:
+            raise ExpressionError("pad", "the border is wider than the tensor", got=(first, last))
+
+    def place(index: Any, first: int, extent: int) -> Any:
+        moved = index - first
+        if mode == "edge":
+            return te.minimum(te.maximum(moved, 0), extent - 1)
+        beyond = te.maximum(moved, -moved)
+        return te.minimum(beyond, 2 * (extent - 1) - beyond)
+
+    def element(*indices: Any) -> Any:
+        extents = [(first, extent) for first, _, extent in pairs]
+        return data[tuple(place(i, *pair) for i, pair in zip(indices, extents, strict=True))]
+
+    shape = [extent + first + last for first, last, extent in pairs]
+    return tensor(shape, element, name="PadInput", tag=INJECTIVE)

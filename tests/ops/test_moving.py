@@ -1,0 +1,93 @@
+"""ops: transposition, borders and joining, exactly as NumPy does them."""
+
+import os
+
+import pytest
+
+from dlcompiler import ops
+from dlcompiler.errors import TuningError
+from dlcompiler.ops.moving import DTYPES
+from tests.ops.products import check, choices
+
+TRANSPOSE, PAD, CONCATENATE = map(ops.operator, ("transpose", "pad", "concatenate"))
+IS_FULL = bool(os.environ.get("DLCOMPILER_TEST_FULL"))
+TRANSPOSED = {
+    "shape_axes": (
+        *(("scalar", ""), ("7", "0"), ("5x67", "1,0"), ("67x33", "1,0"), ("0x3", "1,0")),
+        *(
+            ("2x3x5x7", "0,2,3,1"),
+            ("2x17x3x20", "0,3,1,2"),
+            ("3x40x41", "2,1,0"),
+            ("3x4x5", "1,0,2"),
+        ),
+        ("1x1x9", "2,0,1"),
+    ),
+    "dtype": DTYPES if IS_FULL else ("float32", "float64", "float16", "int8", "bool"),
+}
+PADDED = {
+    "sizes": (
+        *(("7", "0", "0"), ("7", "3", "100"), ("5x67", "1,2", "0,3"), ("5x67", "-2,-1", "-1,-60")),
+        *(("5x67", "-1,3", "2,-3"), ("0x3", "2,1", "0,1"), ("2x3x5x7", "0,0,1,1", "0,0,1,1")),
+        ("1x1", "0,0", "0,40"),
+    ),
+    "mode": ("constant", "edge", "reflect"),
+    "dtype": ("float32", "int8", "float64", "bool", "uint16"),
+}
+JOINED = {
+    "shapes": ("5,7", "0,3", "5x67,5x67", "5x67,3x67,1x67", "2x3x4,2x3x4", "1x33,0x33"),
+    "axis": (0, 1, -1),
+    "dtype": ("float32", "int8", "float64", "bool", "bfloat16"),
+}
+
+
+@pytest.mark.parametrize("choice", choices(TRANSPOSED), ids=str)
+def test_transpositions(choice):
+    shape, axes = choice["shape_axes"]
+    check(TRANSPOSE, TRANSPOSE.workload(shape=shape, axes=axes, dtype=choice["dtype"]))
+
+
+def _is_defined(choice):
+    if choice["mode"] == "constant":
+        return True
+    extents, first, last = (text.replace("x", ",").split(",") for text in choice["sizes"])
+    return all(
+        max(int(a), int(b)) <= 0 or max(int(a), int(b)) < int(n)
+        for n, a, b in zip(extents, first, last, strict=True)
+    )
+
+
+@pytest.mark.parametrize("choice", choices(PADDED, _is_defined), ids=str)
+def test_borders(choice):
+    shape, before, after = choice.pop("sizes")
+    check(PAD, PAD.workload(shape=shape, before=before, after=after, **choice))
+
+
+def _fits(choice):
+    shapes = [text.split("x") for text in choice["shapes"].split(",")]
+    if choice["axis"] == 1 and len(shapes[0]) == 1:
+        return False
+    n = choice["axis"] % len(shapes[0])
+    return len({tuple(shape[:n] + shape[n + 1 :]) for shape in shapes}) == 1
+
+
+@pytest.mark.parametrize("choice", choices(JOINED, _fits), ids=str)
+def test_joining(choice):
+    check(CONCATENATE, CONCATENATE.workload(**choice))
+
+
+@pytest.mark.parametrize(
+    ("operator", "parameters"),
+    [
+        (TRANSPOSE, {"shape": "3x4", "axes": "0,0"}),
+        (TRANSPOSE, {"shape": "3x4", "axes": "0"}),
+        (PAD, {"shape": "3", "before": "1,1", "after": "1"}),
+        (PAD, {"shape": "3", "before": "-2", "after": "-2"}),
+        (PAD, {"shape": "3", "before": "3", "after": "0", "mode": "reflect"}),
+        (PAD, {"shape": "3", "before": "1", "after": "1", "mode": "wrap"}),
+        (CONCATENATE, {"shapes": "3x4,3x5", "axis": 0}),
+    ],
+    ids=str,
+)
+def test_refusals(operator, parameters):
+    with pytest.raises(TuningError):
+        operator.workload(**parameters)
