@@ -202,7 +202,7 @@ def test_idle_helpers_sleep_and_surplus_ones_leave(count_up, count):
     helpers = POOL.helpers
     assert len(helpers) == count - 1
     sleepers = ctypes.CFUNCTYPE(ctypes.c_int32)(native.address("dlc_pool_sleepers"))
-    assert _comes_true(lambda: sleepers() == count - 1)
+    assert comes_true(lambda: sleepers() == count - 1)
     threads.set_num_threads(1)
     count_up(np.zeros(1000, np.int32))
     assert not POOL.helpers
@@ -211,7 +211,7 @@ def test_idle_helpers_sleep_and_surplus_ones_leave(count_up, count):
     threads.set_num_threads(None)
 
 
-def _comes_true(condition):
+def comes_true(condition):
     end = time.monotonic() + 10
     while not (found := condition()) and time.monotonic() < end:
         time.sleep(0.001)
