@@ -55,6 +55,7 @@ REGISTRY: dict[str, str] = {
     "log_softmax": "dlcompiler.ops.softmax:LOG_SOFTMAX",
     "layer_norm": "dlcompiler.ops.norms:LAYER_NORM",
     "rms_norm": "dlcompiler.ops.norms:RMS_NORM",
+    "batch_norm": "dlcompiler.ops.batch_norm:BATCH_NORM",
     "elementwise": "dlcompiler.ops.arithmetic:ELEMENTWISE",
     "reduction": "dlcompiler.ops.reduction:REDUCTION",
     "transpose": "dlcompiler.ops.moving:TRANSPOSE",

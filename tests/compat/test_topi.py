@@ -6,6 +6,7 @@ import pytest
 from dlcompiler import te
 from dlcompiler.compat.tvm import topi
 from dlcompiler.errors import ExpressionError
+from dlcompiler.pipeline import build, lower
 
 RANDOM = np.random.default_rng(1)
 
@@ -121,3 +122,14 @@ def test_refusals(operator):
     x = te.placeholder((3, 4), name="X")
     with pytest.raises(ExpressionError):
         operator(x)
+
+
+def test_the_schedule_of_injective_operators():
+    A = te.placeholder((5, 33), name="A")
+    B = topi.nn.relu(topi.add(A, 1.0))
+    s = topi.generic.schedule_injective([B])
+    kernel = build(s, [A, B])
+    x, result = _values(5, 33), np.empty((5, 33), np.float32)
+    kernel(x, result)
+    _close(result, np.maximum(x + 1, 0))
+    assert "vectorized" in str(lower(s, [A, B], simple_mode=True))

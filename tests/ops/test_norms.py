@@ -23,6 +23,19 @@ def test_values(choice):
     check(operator, operator.workload(**choice))
 
 
+BATCH = {
+    "shape": ("1x1", "7x0", "0x3x2", "3x5", "2x3x5x7", "1x17x9x9", "2x33x1x40"),
+    "axis": (0, 1, -1),
+    "dtype": ("float16", "bfloat16", "float32", "float64"),
+}
+
+
+@pytest.mark.parametrize("choice", choices(BATCH), ids=str)
+def test_batch_norm(choice):
+    operator = ops.operator("batch_norm")
+    check(operator, operator.workload(**choice))
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_random_configs(seed):
     generator = random.Random(seed)

@@ -1,11 +1,12 @@
 """Classic TVM's ``tvm.topi``: operators on whole tensors, in terms of `te`.
 
-Definitions only: a schedule is the user's business, or that of `dlcompiler.ops`.
+Definitions, by `dlcompiler.ops` where it has them; of schedules, `generic.schedule_injective`.
 """
 
 from dlcompiler.compat.missing import reporter
 from dlcompiler.compat.tvm.topi import (
     broadcast,
+    generic,
     math,
     nn,
     reduction,
@@ -102,6 +103,7 @@ __all__ = [
     "floor_divide",
     "full",
     "full_like",
+    "generic",
     "greater",
     "greater_equal",
     "identity",

@@ -1,0 +1,30 @@
+"""Classic TVM's ``tvm.topi.generic``: schedules for any target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dlcompiler import te
+from dlcompiler.compat.missing import reporter
+from dlcompiler.ops.injective import schedule_injective as schedule_one
+from dlcompiler.schedule import Schedule, create_schedule
+from dlcompiler.target import resolve
+
+
+def schedule_injective(outs: Any) -> Schedule:
+    """Return a schedule of tensors that are no reductions, for this machine: in vectors.
+
+    Parameters
+    ----------
+    outs : Tensor or sequence of Tensor
+        What is computed.
+    """
+    results = [outs] if isinstance(outs, te.Tensor) else list(outs)
+    s = create_schedule([out.op for out in results])
+    for out in results:
+        schedule_one(s, out, resolve("cpu"))
+    return s
+
+
+__getattr__ = reporter(__name__)
+__all__ = ["schedule_injective"]
