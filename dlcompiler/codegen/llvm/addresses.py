@@ -44,7 +44,7 @@ class Addresses:
         self.evaluate = evaluate
         self.pointers: dict[Buffer, str] = {}
         """Where each buffer starts."""
-        self.streamed: frozenset[Buffer] = frozenset()
+        self.streamed: dict[Buffer, int] = {}
         """The buffers that are stored past the caches here."""
 
     def pointer(self, buffer: Buffer, offset: Offset, *, in_bounds: bool = True) -> str:

@@ -215,8 +215,10 @@ def store(addresses: Addresses, node: Store, value: str, mask: Mask | None) -> N
     found = addresses.progression(buffer, node.indices)
     if found is not None and found[1] == 1:
         if mask is None:
-            is_streamed = buffer in addresses.streamed and streaming.is_streamable(node)
-            _write(addresses, buffer, found[0], vector_dtype, value, is_streamed=is_streamed)
+            alignment = addresses.streamed.get(buffer, 0)
+            if alignment and not streaming.is_streamable(node, alignment):
+                alignment = 0
+            _write(addresses, buffer, found[0], vector_dtype, value, streamed=alignment)
         elif _has_masks(buffer):
             _write_neighbours(addresses, buffer, found[0], value, mask)
         else:
@@ -282,12 +284,12 @@ def _write(
     dtype: str,
     value: str,
     *,
-    is_streamed: bool = False,
+    streamed: int = 0,
 ) -> None:
     w = addresses.w
     address = addresses.pointer(buffer, offset)
     stored = _to_memory(w, value, dtype)
-    how = f", align {streaming.ALIGNMENT}{streaming.mark(w)}" if is_streamed else _align(buffer)
+    how = f", align {streamed}{streaming.mark(w)}" if streamed else _align(buffer)
     w.effect(f"store {memory_type(dtype)} {stored}, ptr {address}{how}")
 
 

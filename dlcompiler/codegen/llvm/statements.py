@@ -130,21 +130,26 @@ class Statements:
             Whether there is at least one iteration for certain.
         """
         addresses, w = self.expressions.addresses, self.w
-        streamed = () if addresses.streamed else streaming.streamed(stmt, addresses.pointers)
+        known = addresses.pointers
+        streamed = () if addresses.streamed else streaming.streamed(stmt, known, streaming.LEAST)
         if not streamed:
             self._iterations(stmt, begin, end, runs_once=runs_once)
             return
-        aligned = streaming.are_aligned(w, [addresses.pointers[buffer] for buffer in streamed])
-        stream, plain, done = w.name("stream"), w.name("plain"), w.name("streamed")
-        w.branch(aligned, stream, plain)
-        w.open(stream)
-        addresses.streamed = frozenset(streamed)
-        self._iterations(stmt, begin, end, runs_once=runs_once)
-        addresses.streamed = frozenset()
-        streaming.write_fence(w)
-        w.jump(done)
-        w.open(plain)
-        self._start(stmt)
+        done = w.name("streamed")
+        for alignment in streaming.alignments(w.module.triple):
+            if streaming.streamed(stmt, known, alignment) != streamed:
+                continue
+            aligned = streaming.are_aligned(w, [known[buffer] for buffer in streamed], alignment)
+            stream, otherwise = w.name("stream"), w.name("otherwise")
+            w.branch(aligned, stream, otherwise)
+            w.open(stream)
+            addresses.streamed = dict.fromkeys(streamed, alignment)
+            self._iterations(stmt, begin, end, runs_once=runs_once)
+            addresses.streamed = {}
+            streaming.write_fence(w)
+            w.jump(done)
+            w.open(otherwise)
+            self._start(stmt)
         self._iterations(stmt, begin, end, runs_once=runs_once)
         w.jump(done)
         w.open(done)
