@@ -52,13 +52,14 @@ def space(workload: Workload, target: Target) -> Space:
     shape = shape_of(workload)
     vectors = max(workload["block"] // target.lanes(shape.dtype), 1)
     channels = max(shape.weight[1], 1)
-    is_point = shape.rows.kernel == shape.columns.kernel == 1
+    taps = shape.rows.kernel * shape.columns.kernel
+    is_point = taps == 1
     height = max(shape.rows.out, 1)
     knobs = [
         Knob("tile_rows", tuple(r for r in _TILE_ROWS if r <= height)),
         Knob("tile_columns", tuple(c for c in _TILE_COLUMNS if c <= max(shape.columns.out, 1))),
         Knob("unroll_c", tuple(u for u in (1, 2, 4) if is_point and channels % u == 0) or (1,)),
-        Knob("split_c", (0, *(d for d in divisors(channels) if 8 <= d < channels))),
+        Knob("split_c", (0, *(d for d in divisors(channels) if d < channels and d * taps >= 8))),
         Knob("block_rows", tuple(range(1, min(height, MAX_BLOCK_ROWS) + 1))),
         Knob("order", ("rows", "channels")),
         Knob("parallel", (False, True) if target.cores > 1 else (False,)),
@@ -85,8 +86,8 @@ def default_config(workload: Workload, target: Target) -> Config:
     Notes
     -----
     The tile needs the fewest cycles (`tiles.Machine`) for a block of rows, with what is left at its
-    edges. A block of rows of the image fits half of the L2 cache, and the weights for a part of the
-    input channels half of L1.
+    edges. A block of rows of the image fits half of the L2 cache, and a block of weights, for a
+    part of the input channels, a quarter: they are read anew for each tile.
     """
     shape = shape_of(workload)
     choices = space(workload, target)
@@ -116,17 +117,23 @@ def _block_rows(shape: Shape, target: Target) -> int:
     rows_of_image = max(room // max(shape.c * width * item, 1), shape.rows.reach)
     fitting = (rows_of_image - shape.rows.reach) // shape.rows.stride + 1
     most = min(max(fitting, 1), height, MAX_BLOCK_ROWS)
-    return -(-height // -(-height // most))
+    if not (shape.rows.is_inside and shape.columns.is_inside):
+        return -(-height // -(-height // most))
+    # Of an image that is read as it is, rows beyond the last would cost a comparison at each load.
+    dividing = divisors(height, MAX_BLOCK_ROWS)
+    near = [rows for rows in dividing if 2 * rows >= most]
+    return min(near, key=lambda rows: abs(rows - most)) if near else max(dividing)
 
 
 def _split_c(shape: Shape, block: int, target: Target, values: Sequence[Any]) -> int:
     item = 8 if shape.dtype == "float64" else 4
     of_channel = shape.rows.kernel * shape.columns.kernel * block * item
-    room = cache_bytes(target, 0) // 2
+    room = cache_bytes(target, 1) // 4
     if shape.weight[1] * of_channel <= room:
         return 0
-    fitting = [value for value in values if value and value * of_channel <= room]
-    return max(fitting, default=0)
+    parts = [value for value in values if value]
+    fitting = [value for value in parts if value * of_channel <= room]
+    return max(fitting) if fitting else min(parts, default=0)
 
 
 def _best_tile(

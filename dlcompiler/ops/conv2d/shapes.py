@@ -215,7 +215,9 @@ def shape_of(workload: Workload) -> Shape:
             ("w", "w", "pad_left", "pad_right"),
         )
     )
-    return Shape(p["n"], p["c"], p["o"], rows, columns, p["groups"], p["dtype"], p["epilogue"])
+    return Shape(
+        p["n"], p["c"], p["o"], rows, columns, p["groups"], p["dtype"], p.get("epilogue", "")
+    )
 
 
 def _pair(op: str, name: str, value: Any) -> Pair:
