@@ -66,8 +66,20 @@ sum = reduction("sum", te.sum, "Add up over dimensions, all by default.")
 max = reduction("max", te.max, "Return the largest over dimensions, all by default.")
 min = reduction("min", te.min, "Return the smallest over dimensions, all by default.")
 prod = reduction("prod", te.prod, "Multiply over dimensions, all by default.")
-_all = te.comm_reducer(te.all, lambda kind: te.const(True, kind), name="all")
-_any = te.comm_reducer(te.any, lambda kind: te.const(False, kind), name="any")
+
+
+def _both(a: Any, b: Any) -> Any:
+    """Tell whether two conditions hold; both are evaluated, so that lanes need no masks."""
+    return te.select(a, b, te.const(False, "bool"))
+
+
+def _either(a: Any, b: Any) -> Any:
+    """Tell whether one of two conditions holds; see `_both`."""
+    return te.select(a, te.const(True, "bool"), b)
+
+
+_all = te.comm_reducer(_both, lambda kind: te.const(True, kind), name="all")
+_any = te.comm_reducer(_either, lambda kind: te.const(False, kind), name="any")
 all = reduction("all", _all, "Tell whether all elements are not 0, over dimensions.", _truth)
 any = reduction("any", _any, "Tell whether any element is not 0, over dimensions.", _truth)
 
@@ -125,13 +137,13 @@ def _best(name: str, dtype: str) -> Callable[..., Any]:
     def combine(left: Any, right: Any) -> tuple[Any, Any]:
         (i, x), (j, y) = left, right
         better = y > x if name == "argmax" else y < x
-        equal = te.all(y >= x, y <= x)
+        equal = _both(y >= x, y <= x)
         if is_float:
             is_nan, was_nan = y != y, x != x
-            better = te.any(better, te.all(is_nan, x == x))
-            equal = te.any(equal, te.all(is_nan, was_nan))
-        first = te.any(i < 0, te.all(j >= 0, j < i))
-        takes = te.any(better, te.all(equal, first))
+            better = _either(better, _both(is_nan, x == x))
+            equal = _either(equal, _both(is_nan, was_nan))
+        first = _either(i < 0, _both(j >= 0, j < i))
+        takes = _either(better, _both(equal, first))
         return te.select(takes, j, i), te.select(takes, y, x)
 
     def nothing(*kinds: str) -> tuple[Any, Any]:
