@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from dlcompiler.bench.programs import Program
 from dlcompiler.ops.gemm import MATMUL
@@ -18,7 +19,7 @@ ROUNDS = 21
 
 def default_gemm() -> Program:
     """Return a 512³ product as the operator schedules it untuned, for one thread."""
-    target = resolve("cpu")
+    target = replace(resolve("cpu"), cores=1)
     workload = MATMUL.workload(m=512, n=512, k=512)
     tensors = list(MATMUL.define(workload))
     schedule = create_schedule(tensors[-1].op)

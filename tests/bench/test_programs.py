@@ -4,9 +4,11 @@ from functools import partial
 
 import pytest
 
+from dlcompiler.bench.compiling import time_build
 from dlcompiler.bench.lowering import lowering_slope, step_cost, time_lowering
 from dlcompiler.bench.programs import chain, packed_conv2d, six_step_gemm
 from dlcompiler.measurement import verify
+from dlcompiler.runtime import object_cache
 
 
 @pytest.mark.parametrize(
@@ -33,3 +35,14 @@ def test_the_timing_runs():
     assert 0 < found.early_s < found.whole_s
     assert lowering_slope((2, 4), rounds=1) > 0
     assert step_cost(rounds=1) > 0
+
+
+def test_building_is_timed_with_the_cache_and_without(tmp_path):
+    before, chosen = object_cache.current(), object_cache.ObjectCache(tmp_path)
+    object_cache.use(chosen)
+    try:
+        assert min(time_build(partial(six_step_gemm, 64), rounds=2)) > 0
+        assert object_cache.current() is chosen
+        assert chosen.size()[0] == 1
+    finally:
+        object_cache.use(before)
