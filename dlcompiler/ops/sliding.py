@@ -34,6 +34,8 @@ _MOST_COPIED_VECTORS = 16
 _STRIP_BYTES = 16 * 1024
 """What the copied rows may take: half of the nearest cache [byte]."""
 _SMALLEST_PARALLEL_STEPS = 5e5
+_MOST_STRIDED_ROWS = 7
+"""Rows of the tallest tile whose sums do not leave the registers where elements are shuffled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +110,12 @@ def sliding_config(workload: Workload, of: Sliding, target: Target) -> Config:
     -----
     A tile takes half a cycle for each multiply-add or load, whichever are more; a row of the image
     is loaded once for all rows of the result that read it. Loads a stride apart take two loads and
-    three shuffles. Of tiles that are equally good the smaller is taken.
+    three shuffles, and registers for them. Of tiles that are equally good the smaller is taken.
     """
     choices = sliding_space(workload, of, target)
     values = {knob.name: [int(value) for value in knob.values] for knob in choices.knobs}
-    rows = min(values["rows"], key=lambda r: (_cycles(of, r), r))
+    most = max(_TILE_ROWS) if of.columns.stride == 1 else _MOST_STRIDED_ROWS
+    rows = min((r for r in values["rows"] if r <= most), key=lambda r: (_cycles(of, r), r))
     lanes = _lanes(of.columns.out, of.dtype, target)
     vectors = 1
     while (
