@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from dlcompiler.autotune.run import Listener, Plan, TuningRun
 from dlcompiler.autotune.store import MEMORY, RecordStore
 from dlcompiler.autotune.tuners import tuner as make_tuner
 from dlcompiler.errors import TuningError
-from dlcompiler.ops import operator
+from dlcompiler.ops import Operator, operator
 from dlcompiler.space import Workload
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import PlaceholderOp
@@ -95,7 +96,7 @@ def tune(
     if threads is not None:
         _check("threads", threads, int)
     item = operator(workload.op)
-    workload = item.workload(**workload.as_dict())
+    workload = _completed(item, workload)
     machine = resolve(target)
     space = item.space(workload, machine)
     count = threads or machine.cores
@@ -118,6 +119,17 @@ def tune(
             run.stop()
             run.wait()
     return run
+
+
+def _completed(item: Operator, workload: Workload) -> Workload:
+    """Return a workload with the parameters that whoever made it by hand has left out.
+
+    Operators take some parameters together, as the kernel of a convolution, and name them one by
+    one in the workload: one that names them so comes from the operator, and is complete.
+    """
+    given = workload.as_dict()
+    known = inspect.signature(item.workload).parameters
+    return item.workload(**given) if all(name in known for name in given) else workload
 
 
 def _check(name: str, value: object, *kinds: type) -> None:

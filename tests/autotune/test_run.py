@@ -12,6 +12,7 @@ import pytest
 
 from dlcompiler.autotune import RecordStore, Result, tune
 from dlcompiler.errors import TuningError
+from dlcompiler.ops import operator
 from dlcompiler.space import Workload
 
 WORKLOAD = Workload.of("matmul", m=64, n=64, k=64)
@@ -22,6 +23,8 @@ FAULTS = {
     7: Result("crashed", message="ended by SIGSEGV"),
     9: Result("wrong answer", message="C[0, 0] is nan, expected 3"),
 }
+
+FASTEST = Result("ok", (1e-6,) * 3)
 
 
 def start(measurer, trials=24, **options):
@@ -42,6 +45,13 @@ def test_a_run_tries_the_default_first_and_then_searches(fake):
     assert run.best.seconds == min(trial.seconds for trial in run.trials)
     assert measurer.is_closed
     assert not run.is_running
+
+
+def test_a_workload_whose_parameters_are_named_one_by_one_is_taken_as_it_is(fake):
+    workload = operator("depthwise_conv2d").workload(c=8, h=9, w=9, kernel=3, padding=1)
+    run = tune(workload, "x86-64-avx2", trials=1, measurer=fake(faults={0: FASTEST})).wait()
+    assert run.plan.workload == workload
+    assert len(run.trials) == 1
 
 
 def test_it_returns_at_once_and_trials_come_while_it_goes_on(fake, wait_for):
