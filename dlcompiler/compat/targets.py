@@ -199,8 +199,9 @@ def _check_triple(triple: str, text: str) -> None:
     if family and family not in (here, {"x86_64": "x86-64"}.get(here)):
         raise TargetError(
             f"build for {text}",
-            "code for another family of processors is not part of dlcompiler yet",
-            got=family, expected=here, hint="target='llvm' is this machine",
+            "code for another family of processors cannot be loaded here",
+            got=family, expected=here,
+            hint="dlcompiler.cross_compile makes an object of it; target='llvm' is this machine",
         )  # fmt: skip
 
 
