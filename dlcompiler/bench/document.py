@@ -70,20 +70,46 @@ def _row(result: Result, bandwidth: float) -> dict[str, Any]:
     return {**row, "of_bandwidth": None if rate is None else rate / bandwidth}
 
 
-def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document with the tables of another one that it does not have itself.
+def check_mergeable(
+    old: Mapping[str, Any], tables: Sequence[Table], peers: Sequence[str], cpu: str
+) -> None:
+    """Refuse to measure tables for a document whose others stay and would not belong to them.
+
+    Parameters
+    ----------
+    old : mapping
+        The document.
+    tables : sequence of Table
+        What is to be measured.
+    peers : sequence of str
+        Beside whom.
+    cpu : str
+        The processor, as of the document's ``machine``; what follows a ``;`` does not count.
 
     Raises
     ------
     UserError
-        They were measured on different processors, or beside other versions of the peers.
+        Other tables were measured on another processor, or beside other versions of the peers.
     """
-    for fact in ("version", "peer_versions"):
-        if old.get(fact) != new[fact]:
+    if {table["name"] for table in old["tables"]} <= {table.name for table in tables}:
+        return
+    now = {
+        "version": SCHEMA_VERSION,
+        "peer_versions": versions(peers),
+        "cpu": cpu.partition(";")[0],
+    }
+    then = {**old, "cpu": old["machine"]["cpu"].partition(";")[0]}
+    for fact, value in now.items():
+        if then.get(fact) != value:
             raise UserError(
-                "bench --save", f"the saved document has another {fact}", got=old.get(fact),
-                expected=new[fact], hint="save all tables anew, or to another file",
+                "bench --save", f"the other tables of the file have another {fact}",
+                got=then.get(fact), expected=value,
+                hint="measure all tables, or save these to another file",
             )  # fmt: skip
+
+
+def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document with the tables of another one that it does not have itself."""
     names = {table["name"] for table in new["tables"]}
     tables = [*(t for t in old["tables"] if t["name"] not in names), *new["tables"]]
     order = [table.name for table in tables_of("paper")]

@@ -11,6 +11,7 @@ from typing import Any
 from dlcompiler.bench import FIGURES, describe_machine, measure_figures
 from dlcompiler.bench.contest import Settings
 from dlcompiler.bench.document import (
+    check_mergeable,
     has_wrong_results,
     measure_tables,
     measure_works,
@@ -60,6 +61,8 @@ def _contest(args: argparse.Namespace) -> int:
             say(f"{name:<26} {reason}")
     if args.suite:
         tables = tables_of(args.suite, seed=args.seed, count=args.count)
+        if args.save is not None and Path(args.save).is_file():
+            check_mergeable(_read(Path(args.save)), tables, settings.peers, machine["cpu"])
         document = measure_tables(tables, settings, say)
     else:
         document = measure_works(works, settings, say)

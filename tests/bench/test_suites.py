@@ -2,10 +2,11 @@
 
 import pytest
 
-from dlcompiler.bench.document import merged
+from dlcompiler.bench.document import check_mergeable, merged
 from dlcompiler.bench.goals import MeanRatio, PeakFraction, Speedup, WorstRatio, judge
 from dlcompiler.bench.intervals import Ratio
 from dlcompiler.bench.page import cells, page, verdict_text
+from dlcompiler.bench.peers import versions
 from dlcompiler.bench.results import Contest, PeerResult, Result
 from dlcompiler.bench.suites import TABLES, tables_of
 from dlcompiler.bench.works import parse_work
@@ -93,9 +94,18 @@ def test_tables_that_were_not_measured_again_stay():
     both = merged(document("fused", "gemm"), document("gemm", value=2))
     assert [t["name"] for t in both["tables"]] == ["gemm", "fused"]
     assert {row["table"]: row["value"] for row in both["results"]} == {"gemm": 2, "fused": 1}
-    other = {**document("gemm"), "peer_versions": {"numpy": "3.0"}}
+
+
+def test_tables_that_stay_must_belong_to_the_new_ones():
+    saved = {**document("fused", "gemm"), "peer_versions": versions(["numpy"])}
+    saved["machine"] = {"cpu": "some; 2 cores"}
+    gemm, everything = tables_of("gemm"), tables_of("paper")
+    check_mergeable(saved, gemm, ["numpy"], "some; 1 core")
+    check_mergeable({**saved, "peer_versions": {}}, everything, ["numpy"], "another")
     with pytest.raises(UserError, match="another peer_versions"):
-        merged(document("gemm"), other)
+        check_mergeable({**saved, "peer_versions": {}}, gemm, ["numpy"], "some")
+    with pytest.raises(UserError, match="another cpu"):
+        check_mergeable(saved, gemm, ["numpy"], "another")
 
 
 def test_a_page_shows_rows_goals_and_what_was_not_measured():
