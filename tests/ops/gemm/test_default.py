@@ -66,7 +66,13 @@ def test_what_must_be_converted_or_turned_is_copied():
 
 @pytest.mark.parametrize(
     ("m", "n", "shared"),
-    [(1024, 1024, "panels"), (1024, 32, "blocks"), (1, 4096, "panels"), (32, 1024, "panels")],
+    [
+        (1024, 1024, "panels"),
+        (64, 256, "panels"),
+        (1024, 32, "blocks"),
+        (1, 4096, "panels"),
+        (32, 1024, "panels"),
+    ],
 )
 def test_cores_get_equal_shares(m, n, shared):
     cfg = chosen(AVX2_TWO_CORES, m=m, n=n, k=1024)
