@@ -70,14 +70,13 @@ class Pooling:
         return range(-max(window.before, 0), window.size + max(window.after, 0))
 
 
-def window_of(size: int, kernel: int, stride: int, before: int, after: int, dilation: int,
-              ceil_mode: bool) -> Window:  # fmt: skip
+def window_of(window: Window, ceil_mode: bool) -> Window:
     """Return the window along a dimension; with `ceil_mode` the last one may reach over the edge.
 
     It then begins in the image or in the padding before it, as PyTorch has it.
     """
-    window = Window(size, kernel, stride, before, after, dilation)
-    room = size + before + after - window.reach
+    size, before, stride = window.size, window.before, window.stride
+    room = size + before + window.after - window.reach
     if not ceil_mode or room < 0 or room % stride == 0:
         return window
     if window.out * stride >= size + before:
@@ -85,7 +84,13 @@ def window_of(size: int, kernel: int, stride: int, before: int, after: int, dila
     return replace(window, after=window.out * stride + window.reach - size - before)
 
 
-def pool2d(data: Tensor, of: Pooling, given: tuple[Window, Window] | None = None) -> Tensor:
+def pool2d(
+    data: Tensor,
+    of: Pooling,
+    given: tuple[Window, Window] | None = None,
+    *,
+    is_wide: bool = True,
+) -> Tensor:
     """Define pooling of images.
 
     Parameters
@@ -96,6 +101,8 @@ def pool2d(data: Tensor, of: Pooling, given: tuple[Window, Window] | None = None
         What is done, with the windows as `window_of` makes them.
     given : tuple of Window, optional
         The windows without ``ceil_mode``, whose padding a mean counts; by default those of `of`.
+    is_wide : bool
+        Let the stages in NCHW reach beyond the result, as `schedule` wants it.
 
     Returns
     -------
@@ -107,14 +114,14 @@ def pool2d(data: Tensor, of: Pooling, given: tuple[Window, Window] | None = None
     value = te.min_value(data.dtype) if is_max else te.const(0, data.dtype)
     p, q = te.reduce_axis((0, of.rows.kernel), "p"), te.reduce_axis((0, of.columns.kernel), "q")
     reduce = te.max if is_max else te.sum
-    if of.layout == "NCHW":
+    if of.layout == "NCHW" and is_wide:
         image = framed(data, of.rows, of.columns, value, "pool.padded")
         n, c = data.shape[:2]
         extents = (n, c, of.rows.out + EXTRA_ROWS, of.columns.out + EXTRA_COLUMNS)
         shape: Sequence[Any] = (n, c, of.rows.out, of.columns.out)
     else:
         image = _framed_in(data, of, value)
-        extents = shape = _with_places(data.shape, of, layout)
+        extents = shape = _resized(data.shape, of.layout, of.rows.out, of.columns.out)
 
     def window(*i: Any) -> Any:
         n, c, y, x = layout.element(*i)
@@ -136,15 +143,14 @@ def pool2d(data: Tensor, of: Pooling, given: tuple[Window, Window] | None = None
     return tensor(shape, mean, "pool_avg", "pool_avg")
 
 
-def _with_places(extents: Sequence[Any], of: Pooling, layout: Layout) -> tuple[Any, ...]:
-    """Return the shape of the result in a layout with channels side by side."""
-    if layout.channels:
-        return extents[0], extents[1], of.rows.out, of.columns.out, extents[4]
-    return extents[0], of.rows.out, of.columns.out, extents[3]
+def _resized(extents: Sequence[Any], layout: str, height: int, width: int) -> tuple[Any, ...]:
+    """Return the shape of images in a layout, with another height and width."""
+    first = 1 if layout == "NHWC" else 2
+    return (*extents[:first], height, width, *extents[first + 2 :])
 
 
 def _framed_in(data: Tensor, of: Pooling, value: Any) -> Tensor:
-    """Define the image in its frame, in a layout with channels side by side."""
+    """Define the image in its frame, no larger than it is read."""
     layout = Layout(of.layout)
     rows, columns = of.rows, of.columns
 
@@ -155,10 +161,7 @@ def _framed_in(data: Tensor, of: Pooling, value: Any) -> Tensor:
         return te.if_then_else(is_inside, data[layout.place(n, c, row, column)], value)
 
     height, width = max(rows.span, rows.reach), max(columns.span, columns.reach)
-    if layout.channels:
-        shape: tuple[Any, ...] = (*data.shape[:2], height, width, data.shape[4])
-    else:
-        shape = (data.shape[0], height, width, data.shape[3])
+    shape = _resized(data.shape, of.layout, height, width)
     return tensor(shape, element, "pool.padded")
 
 
@@ -271,8 +274,8 @@ def _pooling(workload: Workload) -> tuple[Pooling, tuple[Window, Window]]:
         (p["h"], p["kernel_h"], p["stride_h"], p["pad_top"], p["pad_bottom"], p["dilation_h"]),
         (p["w"], p["kernel_w"], p["stride_w"], p["pad_left"], p["pad_right"], p["dilation_w"]),
     ]
-    rows, columns = (window_of(*of, bool(p["ceil_mode"])) for of in numbers)
     given = Window(*numbers[0]), Window(*numbers[1])
+    rows, columns = (window_of(window, bool(p["ceil_mode"])) for window in given)
     return Pooling(p["kind"], rows, columns, p["layout"], bool(p["count_include_pad"])), given
 
 

@@ -96,6 +96,22 @@ def test_a_depthwise_convolution_and_pooling():
     _close(_apply(lambda a: topi.nn.global_pool(a, "avg"), x), x.mean(axis=(2, 3), keepdims=True))
 
 
+def test_poolings_that_count_or_reach_otherwise():
+    x = _values(1, 3, 5, 5)
+    ones = np.pad(np.ones((5, 5)), 1)
+    around = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    shifts = [np.s_[..., p : p + 5, q : q + 5] for p in range(3) for q in range(3)]
+    wanted = sum(around[at] for at in shifts) / sum(ones[at] for at in shifts)
+    left_out = lambda a: topi.nn.pool2d(a, 3, 1, 1, 1, "avg", False, "NCHW", False)  # noqa: E731
+    _close(_apply(left_out, x), wanted)
+    over_the_edge = _apply(lambda a: topi.nn.pool2d(a, 2, 2, 1, 0, "max", True), x)
+    assert over_the_edge.shape == (1, 3, 3, 3)
+    _close(over_the_edge[0, :, 2, 2], x[0, :, 4, 4])
+    images = x.transpose(0, 2, 3, 1).copy()
+    nhwc = _apply(lambda a: topi.nn.pool2d(a, 2, 2, 1, 0, "max", True, "NHWC"), images)
+    _close(nhwc, over_the_edge.transpose(0, 2, 3, 1))
+
+
 def test_a_direct_convolution_by_definition():
     """The reference itself, once, against loops."""
     x, w = _values(1, 2, 5, 5), _values(3, 2, 2, 3)

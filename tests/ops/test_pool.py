@@ -8,6 +8,7 @@ import pytest
 
 from dlcompiler import ops, te
 from dlcompiler.errors import TuningError
+from dlcompiler.ops.conv2d.shapes import Window
 from dlcompiler.ops.pool import global_pool, window_of
 from dlcompiler.target import resolve
 from tests.ops.products import check, choices
@@ -76,7 +77,8 @@ def test_nan_and_infinity_do_as_in_numpy(kind, layout):
     [(6, 3, 2, 0, 3), (7, 3, 2, 0, 3), (5, 2, 3, 1, 2), (4, 2, 3, 1, 2), (6, 2, 3, 0, 2)],
 )
 def test_ceil_mode_has_as_many_windows_as_pytorch(size, kernel, stride, padding, out):
-    assert window_of(size, kernel, stride, padding, padding, 1, True).out == out
+    window = Window(size, kernel, stride, padding, padding)
+    assert window_of(window, True).out == out
 
 
 def test_global_pooling():

@@ -8,6 +8,7 @@ from dlcompiler import te
 from dlcompiler.compat.missing import reporter
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir.stmt import extent_product
+from dlcompiler.ops import pool
 from dlcompiler.ops.conv2d.plain import (
     SlidingWindow,
     conv2d_hwcn,
@@ -16,11 +17,30 @@ from dlcompiler.ops.conv2d.plain import (
     depthwise_conv2d_nchw,
     pair,
 )
+from dlcompiler.ops.conv2d.shapes import Pair, Window
 from dlcompiler.ops.defining import BROADCAST, dimensions, over, tensor
 from dlcompiler.ops.elementwise import elementwise
 from dlcompiler.ops.gemm import batch_matmul, dense
+from dlcompiler.ops.pool import KINDS, Pooling, window_of
 from dlcompiler.ops.softmax import log_softmax, softmax
 from dlcompiler.ops.transforms import pad, reshape
+
+
+def _pooled(
+    data: te.Tensor, kernel: Pair, window: SlidingWindow, how: tuple[str, bool, str, bool]
+) -> te.Tensor:
+    """Pool as the operator ``pool2d`` defines it, whose extents are numbers."""
+    kind, ceil_mode, layout, counts_padding = how
+    first = layout.index("H")
+    sizes = data.static_shape[first : first + 2]
+    given = [
+        Window(sizes[n], kernel[n], window.strides[n], window.before[n], window.after[n],
+               window.dilation[n])
+        for n in (0, 1)
+    ]  # fmt: skip
+    rows, columns = (window_of(of, ceil_mode) for of in given)
+    pooling = Pooling(kind, rows, columns, layout, counts_padding)
+    return pool.pool2d(data, pooling, (given[0], given[1]), is_wide=False)
 
 
 def relu(x: te.Tensor) -> Any:
@@ -72,17 +92,21 @@ def pool2d(
     layout: str = "NCHW",
     count_include_pad: bool = True,
 ) -> te.Tensor:
-    """Reduce windows of images (n, c, h, w): mean (``"avg"``) or largest (``"max"``)."""
-    if pool_type not in ("avg", "max") or layout != "NCHW" or ceil_mode:
+    """Reduce windows of images: mean (``"avg"``) or largest (``"max"``)."""
+    if pool_type not in KINDS or layout not in ("NCHW", "NHWC"):
         raise ExpressionError(
             "topi.nn.pool2d", "not part of dlcompiler yet",
-            got=f"pool_type={pool_type!r}, layout={layout!r}, ceil_mode={ceil_mode}",
-            expected="'avg' or 'max', 'NCHW', False",
+            got=f"pool_type={pool_type!r}, layout={layout!r}",
+            expected="'avg' or 'max', 'NCHW' or 'NHWC'",
         )  # fmt: skip
-    window = SlidingWindow(pair(kernel), stride, padding, dilation, data.shape[2:])
+    first = layout.index("H")
+    window = SlidingWindow(pair(kernel), stride, padding, dilation, data.shape[first : first + 2])
     has_border = any((*window.before, *window.after))
-    if pool_type == "avg" and has_border and not count_include_pad:
-        raise ExpressionError("topi.nn.pool2d", "count_include_pad=False is not here yet")
+    leaves_out = pool_type == "avg" and has_border and not count_include_pad
+    if layout == "NHWC" or ceil_mode or leaves_out:
+        return _pooled(
+            data, pair(kernel), window, (pool_type, ceil_mode, layout, count_include_pad)
+        )
     is_max = pool_type == "max"
     image = window.pad(data, 2, te.min_value(data.dtype) if is_max else 0)
     ry, rx = (over(k, name=name) for k, name in zip(pair(kernel), "yx", strict=True))
