@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dlcompiler.ir import Binary, Broadcast, Const, Expr, Extent, index_const, structural_equal
+from dlcompiler.ir.expr import lanes_of
+
+_ZERO = index_const(0)
 
 
 def joined(indices: Sequence[Expr], strides: Sequence[Extent]) -> tuple[Expr, ...] | None:
@@ -20,8 +23,9 @@ def joined(indices: Sequence[Expr], strides: Sequence[Extent]) -> tuple[Expr, ..
     Returns
     -------
     tuple of Expr or None
-        The index of the loop in the last dimension of the loop's, and 0 in the others: it may be
-        larger than that dimension. None if there is no such loop.
+        The index of the loop in the last dimension of the loop's, and 0 in the others, or in the
+        first what is added there: it may be larger than that dimension. None if there is no such
+        loop.
 
     Examples
     --------
@@ -34,21 +38,26 @@ def joined(indices: Sequence[Expr], strides: Sequence[Extent]) -> tuple[Expr, ..
         source, by, extent = _parts(indices[last])
         if by != 1 or extent is None or strides[last] != 1:
             continue
-        first = _first_of_run(indices, strides, last, source, extent)
-        if first is not None:
-            zeros = (index_const(0),) * (last - first)
-            return (*indices[:first], *zeros, source, *indices[last + 1 :])
+        found = _first_of_run(indices, strides, last, source, extent)
+        if found is not None:
+            first, base = found
+            zeros = (index_const(0),) * (last - first - 1)
+            return (*indices[:first], base, *zeros, source, *indices[last + 1 :])
     return None
 
 
 def _first_of_run(
     indices: Sequence[Expr], strides: Sequence[Extent], last: int, source: Expr, covered: int
-) -> int | None:
-    """Return where the run that ends at `last` begins, if it covers all of `source`."""
+) -> tuple[int, Expr] | None:
+    """Return where the run that ends at `last` begins, if it covers all of `source`.
+
+    The loop may begin at some element of its first dimension: what is added there comes along.
+    """
     for position in reversed(range(last)):
         index = indices[position]
         if isinstance(index, Const) and index.value == 0:
             continue
+        base, index = _without_base(index)
         own, by, extent = _parts(index)
         if (
             by != covered
@@ -57,9 +66,24 @@ def _first_of_run(
         ):
             return None
         if extent is None:
-            return position
+            return position, base
+        if base is not _ZERO:
+            return None
         covered *= extent
     return None
+
+
+def _without_base(index: Expr) -> tuple[Expr, Expr]:
+    """Return what all lanes add to a quotient, and the quotient."""
+    match index:
+        case Binary("add", base, Binary("floordiv") as quotient) | Binary(
+            "add", Binary("floordiv") as quotient, base
+        ):
+            if isinstance(base, Broadcast):
+                return base.value, quotient
+            if lanes_of((base,)) == 1 == lanes_of((quotient,)):
+                return base, quotient
+    return _ZERO, index
 
 
 def _parts(index: Expr) -> tuple[Expr, int, int | None]:

@@ -48,6 +48,15 @@ def test_what_stands_outside_the_loop_stays():
     assert [str(index) for index in found] == ["g", "0", "f"]
 
 
+def test_a_loop_may_begin_at_a_row():
+    row, column = _indices((4, 7), F)
+    found = joined((G * 2 + row, column), (7, 1))
+    assert [str(index) for index in found] == ["g*2", "f"]
+    assert joined((row, G + row, column), (28, 7, 1)) is not None
+    plane, row, column = _indices((3, 4, 7), F)
+    assert joined((plane, G + row, column), (28, 7, 1)) is None
+
+
 @pytest.mark.parametrize(
     ("indices", "strides"),
     [
@@ -76,5 +85,20 @@ def test_a_fused_loop_reads_and_writes_whole_vectors(shape):
     assert "extractelement" not in kernel.llvm_ir
     a = np.arange(math.prod(shape), dtype="float32").reshape(shape)
     b = np.zeros(shape, "float32")
+    kernel(a, b)
+    np.testing.assert_array_equal(b, a * 3)
+
+
+def test_blocks_of_rows_are_whole_vectors():
+    A = te.placeholder((12, 28), name="A")
+    B = te.compute((12, 28), lambda i, j: A[i, j] * 3, name="B")
+    s = te.create_schedule(B.op)
+    _, rows = s[B].split(B.op.axis[0], 4)
+    _, lanes = s[B].split(s[B].fuse(rows, B.op.axis[1]), 16)
+    s[B].vectorize(lanes)
+    kernel = build(s, [A, B], name="triple")
+    assert "extractelement" not in kernel.llvm_ir
+    a = np.arange(12 * 28, dtype="float32").reshape(12, 28)
+    b = np.zeros_like(a)
     kernel(a, b)
     np.testing.assert_array_equal(b, a * 3)

@@ -74,7 +74,7 @@ def default_config(workload: Workload, target: Target) -> Config:
     Notes
     -----
     As in `direct_schedule.default_config`. A block of rows is as large as the columns that fit half
-    of the L2 cache.
+    of the L2 cache; where none are copied, it is all rows.
     """
     shape = shape_of(workload)
     choices = space(workload, target)
@@ -123,6 +123,8 @@ def _block_rows(shape: Shape, tile: int, target: Target, values: Sequence[int]) 
     width = max(shape.columns.out, 1)
     item = 8 if shape.dtype == "float64" else 4
     height = max(values)
+    if shape.reads_in_place:
+        return height
     room = cache_bytes(target, 1) // 2
     size = max(shape.c * shape.rows.kernel * shape.columns.kernel * width * item, 1)
     fitting = [rows for rows in values if rows * width % tile == 0 and rows * size <= room]
