@@ -32,6 +32,7 @@ EXTRA_ROWS = MAX_BLOCK_ROWS - 1
 _TILE_ROWS = (1, 2, 3, 4)
 _TILE_COLUMNS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 14)
 _MOST_ACCUMULATORS = 28
+_LINE_BYTES = 64
 
 
 def space(workload: Workload, target: Target) -> Space:
@@ -87,7 +88,8 @@ def default_config(workload: Workload, target: Target) -> Config:
     -----
     The tile needs the fewest cycles (`tiles.Machine`) for a block of rows, with what is left at its
     edges. A block of rows of the image fits half of the L2 cache, and a block of weights, for a
-    part of the input channels, a quarter: they are read anew for each tile.
+    part of the input channels, a quarter: they are read anew for each tile. Of a 1x1 kernel they
+    fit L1, together with the rows that they are multiplied by.
     """
     shape = shape_of(workload)
     choices = space(workload, target)
@@ -127,8 +129,11 @@ def _block_rows(shape: Shape, target: Target) -> int:
 
 def _split_c(shape: Shape, block: int, target: Target, values: Sequence[Any]) -> int:
     item = 8 if shape.dtype == "float64" else 4
-    of_channel = shape.rows.kernel * shape.columns.kernel * block * item
-    room = cache_bytes(target, 1) // 4
+    taps = shape.rows.kernel * shape.columns.kernel
+    of_channel, room = taps * block * item, cache_bytes(target, 1) // 4
+    if taps == 1:  # each step reads another row of the image, too: from L2 that is too much
+        of_channel += max(shape.columns.size * item, _LINE_BYTES)
+        room = cache_bytes(target, 0)
     if shape.weight[1] * of_channel <= room:
         return 0
     parts = [value for value in values if value]
