@@ -99,11 +99,12 @@ def default_config(workload: Workload, target: Target) -> Config:
     is_parallel = target.cores > 1 and shape.flops >= SMALLEST_PARALLEL_FLOPS
     row_blocks = shape.n * -(-shape.rows.out // block_rows)
     by_channels = is_parallel and not shares_evenly(row_blocks, target.cores)
+    split_c = _split_c(shape, workload["block"], target, values["split_c"])
     return choices.config(
         tile_rows=tile[0],
         tile_columns=tile[1],
-        unroll_c=max(values["unroll_c"]),
-        split_c=_split_c(shape, workload["block"], target, values["split_c"]),
+        unroll_c=max(steps for steps in values["unroll_c"] if split_c % steps == 0),
+        split_c=split_c,
         block_rows=block_rows,
         order="channels" if by_channels else "rows",
         parallel=is_parallel,
