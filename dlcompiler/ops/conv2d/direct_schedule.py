@@ -93,7 +93,7 @@ def default_config(workload: Workload, target: Target) -> Config:
     """
     shape = shape_of(workload)
     choices = space(workload, target)
-    values = {knob.name: list(knob.values) for knob in choices.knobs}
+    values: dict[str, list[Any]] = {knob.name: list(knob.values) for knob in choices.knobs}
     block_rows = _block_rows(shape, target)
     tile = _best_tile(shape, workload["block"], block_rows, target, values)
     is_parallel = target.cores > 1 and shape.flops >= SMALLEST_PARALLEL_FLOPS
