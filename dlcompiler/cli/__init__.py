@@ -17,6 +17,7 @@ REGISTRY: dict[str, str] = {
     "bench": "dlcompiler.cli.bench:COMMAND",
     "tune": "dlcompiler.cli.tune:COMMAND",
     "passes": "dlcompiler.cli.passes:COMMAND",
+    "operators": "dlcompiler.cli.operators:COMMAND",
 }
 """Sub-command -> where it is."""
 

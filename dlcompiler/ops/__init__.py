@@ -1,7 +1,24 @@
 """The operator library: for each operator what it computes, and one schedule that reads a config.
 
-An `Operator` bundles the te definition, a NumPy reference with an error bound, the space of configs
-and the schedule. Templates are deterministic and read only (workload, target, config).
+An operator has a definition as a tensor expression, a NumPy reference with a derived error bound, a
+space of configs, an analytic default among them, and one schedule that reads a config. `select`
+chooses operator and config, `Operator.template` makes the schedule. Templates are deterministic and
+read only (workload, target, config). Weights are packed once, ahead: `Operator.prepack`::
+
+    >>> import dlcompiler as dlc, numpy as np
+    >>> from dlcompiler import ops
+    >>> from dlcompiler.target import resolve
+    >>> image, weight = np.ones((1, 8, 6, 6), "f"), np.ones((16, 8, 3, 3), "f")
+    >>> target = resolve("cpu")
+    >>> chosen = ops.select("conv2d", dict(c=8, h=6, w=6, o=16, kernel=3, padding=1), target)
+    >>> schedule, args = chosen.operator.template(chosen.workload, target, chosen.config)
+    >>> kernel = dlc.build(schedule, args, target)
+    >>> inputs = chosen.operator.prepack(chosen.workload, {"data": image, "weight": weight})
+    >>> result = np.empty((1, 16, 6, 6), "f")
+    >>> kernel(*inputs.values(), result)
+    >>> result[0, 0, 0, :3].round().tolist()
+    [32.0, 48.0, 48.0]
+
 """
 
 from __future__ import annotations

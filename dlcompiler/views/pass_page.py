@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dlcompiler.ir import PrimFunc
 from dlcompiler.passes import Pass, flatten_storage
 from dlcompiler.pipeline.lower import EXTRA_PASSES, INSTRUMENTS, PASSES
+from dlcompiler.views.docstrings import markdown
 
 HEAD = """\
 # Passes
@@ -57,24 +58,4 @@ def _section(run: Callable[..., PrimFunc], known: set[str]) -> Iterator[str]:
         return
     known.add(function.__name__)
     yield f"### {function.__name__}\n"
-    yield _markdown(inspect.getdoc(sys.modules[function.__module__]) or "")
-
-
-def _markdown(text: str) -> str:
-    """Return a docstring as Markdown: literal blocks become fenced ones."""
-    lines: list[str] = []
-    is_code = False
-    for line in text.splitlines():
-        if is_code and line and not line.startswith(" "):
-            while lines[-1] == "":
-                lines.pop()
-            lines += ["```", ""]
-            is_code = False
-        if line.endswith("::") and not is_code:
-            lines += [line.removesuffix(":").replace("``", "`"), "", "```python"]
-            is_code = True
-        elif not (is_code and lines[-1] == "```python" and not line):
-            lines.append(line.removeprefix("    ") if is_code else line.replace("``", "`"))
-    if is_code:
-        lines.append("```")
-    return "\n".join(lines) + "\n"
+    yield markdown(inspect.getdoc(sys.modules[function.__module__]) or "")
