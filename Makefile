@@ -53,9 +53,8 @@ bench: $(INSTALLED) ## measure all tables beside the peers that are installed; w
 	@$(RUN)/dlcompiler bench --suite paper --save docs/benchmarks/paper.json; status=$$?; \
 	  $(RUN)/dlcompiler bench --page docs/benchmarks/paper.json > docs/BENCHMARKS.md && exit $$status
 
-peers: $(INSTALLED) ## install PyTorch (for CPUs) and ONNX Runtime, to be measured beside
-	@$(RUN)/python -m pip install -q --disable-pip-version-check --editable '.[peers]' \
-	  --extra-index-url https://download.pytorch.org/whl/cpu
+peers: $(INSTALLED) ## install PyTorch and ONNX Runtime, to be measured beside (several GB)
+	@$(RUN)/python -m pip install -q --disable-pip-version-check --editable '.[peers]'
 
 figures: $(INSTALLED) ## print the measured figures of the compiler and a description of the machine
 	@$(RUN)/dlcompiler bench --figures
