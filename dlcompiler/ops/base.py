@@ -36,7 +36,7 @@ def _as_given(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, A
     return arrays
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Operator:
     """An operator of the library; its functions are pure."""
 
@@ -75,6 +75,9 @@ class Operator:
         s = create_schedule(outs)
         self.schedule(s, outs, cfg, target)
         return s, args
+
+    def __repr__(self) -> str:
+        return f"Operator({self.name})"
 
 
 @dataclass(frozen=True, slots=True)
