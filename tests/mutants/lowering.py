@@ -113,7 +113,7 @@ def region_of_the_loop_above(patch: Patch) -> None:
 def fused_axes_swapped(patch: Patch) -> None:
     """Of a fused loop, the quotient counts the inner axis and the remainder the outer one."""
     other = {"floordiv": "floormod", "floormod": "floordiv"}
-    patch.value("schedule.bounds", "Binary", lambda op, a, b: Binary(other.get(op, op), a, b))
+    patch.value("schedule.relations", "binary", lambda op, a, b: Binary(other.get(op, op), a, b))
 
 
 @LOWERING(BOUNDS)
@@ -121,9 +121,10 @@ def split_steps_too_far(patch: Patch) -> None:
     """One iteration of the outer half of a split counts for one too many."""
 
     def wrong(op, a, b):
-        return Binary(op, a, index_const(int(b.value) + 1) if op == "mul" else b)
+        is_step = op == "mul" and isinstance(b, Const)
+        return Binary(op, a, index_const(int(b.value) + 1) if is_step else b)
 
-    patch.value("schedule.bounds", "Binary", wrong)
+    patch.value("schedule.relations", "binary", wrong)
 
 
 @LOWERING(NEST, quick=True)
