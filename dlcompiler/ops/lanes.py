@@ -23,9 +23,19 @@ from collections.abc import Callable, Sequence
 from dlcompiler.ir import Axis, Reduce
 from dlcompiler.ops.defining import reduced
 from dlcompiler.schedule import Schedule
+from dlcompiler.target import Target
 from dlcompiler.te import ComputeOp, Tensor
 
 _ROWS_AT_ONCE = 8
+
+
+SMALLEST_PARALLEL = 1 << 16
+"""Elements of rows from which on several cores are worth waking."""
+
+
+def are_worth_sharing(rows: int, elements: int, target: Target) -> bool:
+    """Tell whether rows, of so many elements in all, are worth sharing among the cores."""
+    return target.cores > 1 and elements >= SMALLEST_PARALLEL and rows >= target.cores
 
 
 def widest_power(extent: int, most: int) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 from dlcompiler import dtypes, te
 from dlcompiler.ops.base import Operator, Reference
 from dlcompiler.ops.defining import along, dimensions, reduced, tensor, without
-from dlcompiler.ops.lanes import reduce_in_lanes, widest_power
+from dlcompiler.ops.lanes import are_worth_sharing, reduce_in_lanes, widest_power
 from dlcompiler.ops.rounding import SMALLEST, Wide, unit
 from dlcompiler.ops.shapes import checked_dimension, checked_dtype, shape_of, shape_text
 from dlcompiler.schedule import Schedule
@@ -158,12 +158,8 @@ def default_config(workload: Workload, target: Target) -> Config:
     shape = shape_of(workload["shape"])
     elements = int(np.prod(shape))
     rows = elements // max(shape[workload["axis"]], 1)
-    is_parallel = target.cores > 1 and elements >= _SMALLEST_PARALLEL and rows >= target.cores
+    is_parallel = are_worth_sharing(rows, elements, target)
     return space(workload, target).config(sums=4, powers=8, parallel=is_parallel)
-
-
-_SMALLEST_PARALLEL = 1 << 16
-"""Elements from which on several cores are worth waking."""
 
 
 # -- the schedule -------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from dlcompiler.ops.conv2d.tiles import (
     pieces,
     schedule_copy,
     shares_evenly,
+    sums_and_operands,
 )
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload
@@ -209,9 +210,7 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
         A CPU.
     """
     (result,) = outs
-    sums = next(t for t in result.op.input_tensors if t.name == "conv2d.sums")
-    image = next(t for t in sums.op.input_tensors if t.name != "weight")
-    weight = next(t for t in sums.op.input_tensors if t.name == "weight")
+    sums, image, weight = sums_and_operands(result)
     lanes = target.lanes(result.dtype)
     local = s.cache_write(sums, "local")
     s[sums].compute_inline()

@@ -36,8 +36,7 @@ class Machine:
     @staticmethod
     def of(target: Target) -> Machine:
         """Return the model of a target."""
-        has_many = target.has("avx512f") or target.triple.startswith(("aarch64", "arm64"))
-        return Machine(32 if has_many else 16)
+        return Machine(target.vector_registers)
 
     def fits(self, elements: int, vectors: int) -> bool:
         """Tell whether a tile of so many single elements times vectors stays in registers."""
@@ -51,6 +50,14 @@ class Machine:
 def cache_bytes(target: Target, level: int) -> int:
     """Return the size of a cache, 0 for the nearest; a usual one where it is not known [byte]."""
     return target.caches[level].bytes if len(target.caches) > level else _CACHES[level]
+
+
+def sums_and_operands(result: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the sums of a convolution, what they read of the image, and the weights."""
+    sums = next(t for t in result.op.input_tensors if t.name == "conv2d.sums")
+    image = next(t for t in sums.op.input_tensors if t.name != "weight")
+    weight = next(t for t in sums.op.input_tensors if t.name == "weight")
+    return sums, image, weight
 
 
 def pieces(extent: int, tile: int) -> Iterator[tuple[int, int]]:
