@@ -25,8 +25,10 @@ from dlcompiler.errors import TuningError
 from dlcompiler.ir import Expr
 from dlcompiler.ops.activations import ACTIVATIONS
 from dlcompiler.ops.rounding import Array, Wide, rounded, unit
+from dlcompiler.ops.widening import drawn
 from dlcompiler.te import Tensor
 
+_OF_INTEGERS = ("bias", "residual", "relu")
 _OPERANDS = {"bias": ("bias",), "batch_norm": ("scale", "shift"), "residual": ("residual",)}
 
 
@@ -64,6 +66,22 @@ class Epilogue:
             if step in _OPERANDS and steps.count(step) > 1:
                 raise TuningError(where, f"the step {step} stands twice", got=repr(text))
         return Epilogue(steps, channel)
+
+    @staticmethod
+    def check(text: str, dtype: str, where: str) -> None:
+        """Refuse what `read` refuses, and an epilogue of floats where `dtype` is of integers.
+
+        Raises
+        ------
+        TuningError
+            A step is unknown, stands twice, or is one of floats.
+        """
+        steps = Epilogue.read(text, channel=1, where=where).steps
+        if dtypes.is_int(dtype) and not set(steps) <= set(_OF_INTEGERS):
+            raise TuningError(
+                where, "a step of the epilogue is one of floats", got=repr(text),
+                expected=", ".join(_OF_INTEGERS),
+            )  # fmt: skip
 
     def operands(self, shape: Sequence[int]) -> dict[str, tuple[int, ...]]:
         """Return the shape of each operand by name, for an output of `shape`."""
@@ -103,10 +121,9 @@ class Epilogue:
     def inputs(
         self, shape: Sequence[int], dtype: str, generator: np.random.Generator
     ) -> dict[str, Array]:
-        """Return random operands in [-1, 1)."""
-        kind = dtypes.to_numpy(dtype)
+        """Return random operands: see `widening.drawn`."""
         operands = self.operands(shape)
-        return {name: generator.uniform(-1, 1, s).astype(kind) for name, s in operands.items()}
+        return {name: drawn(extents, dtype, generator) for name, extents in operands.items()}
 
     def reference(
         self, value: Wide, bound: Wide, operands: Mapping[str, Array], dtype: str

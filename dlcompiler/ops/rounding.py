@@ -54,4 +54,5 @@ def sum_bound(magnitude: Wide, terms: int, dtype: str) -> Wide:
 
 def rounded(value: Wide, bound: Wide, dtype: str, ulps: float = 1.0) -> Wide:
     """Return the bound after an operation on numbers that were `bound` off, which rounds."""
-    return bound + 2 * ulps * unit(dtype) * (np.abs(value) + bound)
+    smallest = SMALLEST.get(dtype, 0.0)
+    return bound + 2 * ulps * unit(dtype) * (np.abs(value) + bound + smallest)

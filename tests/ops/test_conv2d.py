@@ -9,6 +9,7 @@ import pytest
 from dlcompiler import ops
 from dlcompiler.errors import TuningError
 from dlcompiler.ir import For, walk
+from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.choose import select_conv2d
 from dlcompiler.ops.tuned import anchor
 from dlcompiler.pipeline import lower
@@ -24,7 +25,7 @@ TWO_CORES = replace(AVX2, cores=2)
 
 PARAMETERS = {
     "layout": ("NCHW", "NHWC", "NCHW8c"),
-    "dtype": ("float32", "float64"),
+    "dtype": ("float32", "float64", "float16", "bfloat16", "int8"),
     "channels": ((16, 8), (8, 48), (8, 0), (0, 8)),
     "h": (1, 7, 16),
     "w": (0, 5, 13),
@@ -36,6 +37,9 @@ PARAMETERS = {
 }
 
 
+OF_PRODUCTS = {**PARAMETERS, "layout": ("NCHW",), "dtype": ("float32", "float64")}
+
+
 @pytest.mark.parametrize("choice", choices(PARAMETERS), ids=str)
 def test_products(choice):
     params = dict(choice)
@@ -43,7 +47,7 @@ def test_products(choice):
     check(DIRECT, DIRECT.workload(c=c, o=o, **params))
 
 
-@pytest.mark.parametrize("choice", choices({**PARAMETERS, "layout": ("NCHW",)}), ids=str)
+@pytest.mark.parametrize("choice", choices(OF_PRODUCTS), ids=str)
 def test_products_as_a_matrix_product(choice):
     params = dict(choice)
     del params["layout"]
@@ -81,6 +85,32 @@ def test_epilogues(layout, epilogue):
     ))  # fmt: skip
 
 
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW8c"])
+@pytest.mark.parametrize(
+    ("dtype", "epilogue"),
+    [
+        ("float16", "batch_norm+residual+relu6"),
+        ("bfloat16", "bias+gelu"),
+        ("int8", "bias+residual+relu"),
+    ],
+)
+def test_epilogues_of_narrow_dtypes(layout, dtype, epilogue):
+    for kernel in (1, 3):
+        check(DIRECT, DIRECT.workload(
+            c=16, h=9, w=11, o=32, kernel=kernel, groups=2, layout=layout, dtype=dtype,
+            epilogue=epilogue,
+        ))  # fmt: skip
+
+
+def test_sums_of_int8_are_exact_beyond_16_bits():
+    work = DIRECT.workload(c=64, h=3, w=3, o=8, kernel=3, dtype="int8", epilogue="relu")
+    data = np.full((1, 64, 3, 3), -128, np.int8)
+    weight = DIRECT.prepack(work, {"weight": np.full((8, 64, 3, 3), -128, np.int8)})["weight"]
+    result = check(DIRECT, work, inputs={"data": data, "weight": weight})["result"]
+    assert result.dtype == np.int32
+    assert (result == 64 * 9 * 128 * 128).all()
+
+
 @pytest.mark.parametrize("seed", range(8))
 @BOTH
 def test_random_configs_of_odd_shapes(operator, seed):
@@ -112,7 +142,7 @@ def test_nan_and_infinity_reach_the_windows_that_read_them():
 @pytest.mark.parametrize(
     ("change", "problem"),
     [({"layout": "CHWN"}, "no such layout"), ({"layout": "NCHW16c"}, "does not divide"),
-     ({"block": 7}, "block is not")],
+     ({"block": 7}, "block is not"), ({"dtype": "int8", "epilogue": "gelu"}, "one of floats")],
 )  # fmt: skip
 def test_refusals(change, problem):
     with pytest.raises(TuningError, match=problem):
@@ -128,7 +158,7 @@ def test_there_is_a_default_for_every_shape(operator, seed):
         work = operator.workload(
             c=c, h=h, w=w, o=o, kernel=generator.choice((1, 3, 7)),
             stride=generator.choice((1, 2)), padding=generator.choice((-1, 0, 3, 100)),
-            dtype=generator.choice(("float32", "float64")),
+            dtype=generator.choice(PARAMETERS["dtype"] if operator is DIRECT else shapes.FLOATS),
         )  # fmt: skip
         for target in (CPU, AVX2, TWO_CORES, resolve("x86-64-sse2")):
             operator.space(work, target).index_of(operator.default_config(work, target))
@@ -184,7 +214,13 @@ def test_what_is_tuned_is_selected():
 
 
 def test_groups_and_layouts_are_selected():
-    for params in ({"groups": 4}, {"layout": "NCHW16c"}, {"dtype": "float64"}, {"o": 0}):
+    for params in (
+        {"groups": 4},
+        {"layout": "NCHW16c"},
+        {"dtype": "float64"},
+        {"dtype": "int8"},
+        {"o": 0},
+    ):
         base = {"c": 32, "h": 5, "w": 5, "o": 32, "kernel": 3}
         found = ops.select("conv2d", base | params, AVX2)
         assert found.workload["c"] == 32

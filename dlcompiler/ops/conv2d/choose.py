@@ -18,6 +18,7 @@ from dlcompiler.ops.conv2d import (
 )
 from dlcompiler.ops.conv2d.layouts import Layout
 from dlcompiler.ops.tuned import Tuned, anchor, config_for, shipped, target_class
+from dlcompiler.ops.widening import DTYPES
 from dlcompiler.space import Workload
 from dlcompiler.target import Target
 
@@ -43,14 +44,21 @@ def _direct(params: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _gemm(params: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    if params.get("layout", "NCHW") == "NCHW":
+    if _is_usual(params):
         yield from ({"block": block} for block in (4, 6))
 
 
 def _winograd(params: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    if not _is_usual(params):
+        return
     shape = shapes.shape_of(shapes.workload("conv2d", **_plain(params)))
-    is_possible = params.get("layout", "NCHW") == "NCHW" and not winograd.why_not(shape)
-    yield from ({"tile": tile} for tile in winograd.TILES if is_possible)
+    yield from ({"tile": tile} for tile in winograd.TILES if not winograd.why_not(shape))
+
+
+def _is_usual(params: Mapping[str, Any]) -> bool:
+    """Tell whether layout and dtype are those that all operators take."""
+    is_wide = params.get("dtype", "float32") in shapes.FLOATS
+    return is_wide and params.get("layout", "NCHW") == "NCHW"
 
 
 _CANDIDATES = (
@@ -95,7 +103,7 @@ def select_conv2d(
     'conv2d_gemm'
     """
     known = shipped(target_class(target)) if tuned is None else tuned
-    shapes.workload("conv2d", **_plain(params))
+    shapes.workload("conv2d", **_plain(params), allowed=DTYPES)
     found = [pair for pair in _workloads(params) if pair[0].is_exact or not is_exact]
     is_known = [pair for pair in found if anchor(pair[1]) in known]
     candidate, workload = min(is_known or found, key=lambda pair: pair[0].estimate(pair[1], target))

@@ -5,8 +5,9 @@ reduction it takes these vectors of weights, which lie side by side, and one ele
 for each pixel, wherever it is. So strides, dilations and narrow images cost nothing; in NCHW the
 sums are transposed when they are copied out.
 
-The definition has up to two stages before the result: ``conv2d.image``, the padded image, where
-windows reach beyond the edges, and ``conv2d.sums``. Both reach a little beyond the last row, so
+The definition has up to two stages before the result: ``conv2d.image``, the padded image in the
+dtype of the sums, where windows reach beyond the edges or the dtypes differ, and ``conv2d.sums``.
+Both reach a little beyond the last row, so
 that a block of rows at the edge is computed as any other.
 """
 
@@ -31,6 +32,7 @@ from dlcompiler.ops.conv2d.shapes import Shape, shape_of
 from dlcompiler.ops.epilogues import Epilogue
 from dlcompiler.ops.packing import panels
 from dlcompiler.ops.rounding import Array
+from dlcompiler.ops.widening import DTYPES, converted
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Workload
 from dlcompiler.target import Target
@@ -53,7 +55,7 @@ def workload(*, block: int = 0, layout: str = "NCHW", **params: Any) -> Workload
     **params
         See `shapes.workload`.
     """
-    found = shapes.workload(NAME, **params)
+    found = shapes.workload(NAME, **params, allowed=DTYPES)
     c, o, groups = found["c"], found["o"], found["groups"]
     channels = layout_of(NAME, layout, c // groups, o // groups).channels
     if block == 0:
@@ -76,7 +78,7 @@ def define(workload: Workload) -> tuple[Tensor, ...]:
     weight = te.placeholder(packed_shape(shape, block), shape.dtype, "weight")
     operands = {
         name: te.placeholder(
-            layout.shape(shape.result) if name == "residual" else extents, shape.dtype, name
+            layout.shape(shape.result) if name == "residual" else extents, shape.sums_dtype, name
         )
         for name, extents in epilogue.operands(shape.result).items()
     }
@@ -88,7 +90,8 @@ def define(workload: Workload) -> tuple[Tensor, ...]:
         n, o, y, x = layout.element(*indices)
         group, rest = (o // per_group, o % per_group) if shape.groups > 1 else (0, o)
         value = sums[n, group * blocks + rest // block, y, x, rest % block]
-        return epilogue.element(value, indices, operands, channel=o)
+        value = epilogue.element(value, indices, operands, channel=o)
+        return converted(value, shape.result_dtype)
 
     tag = f"{NAME}:{layout.name}:{shape.groups}"
     result = te.compute(layout.shape(shape.result), element, name="result", tag=tag)
@@ -103,9 +106,8 @@ def packed_shape(shape: Shape, block: int) -> tuple[int, int, int, int, int]:
 
 def _sums(shape: Shape, layout: Layout, data: Tensor, weight: Tensor) -> Tensor:
     rows, columns = shape.rows, shape.columns
-    is_padded = not (rows.is_inside and columns.is_inside)
     tall = rows.out + EXTRA_ROWS if rows.out else 0
-    image = _padded(shape, layout, data, tall) if is_padded else data
+    image = _copied(shape, layout, data, tall) if shape.is_copied else data
     channels = shape.c // shape.groups
     blocks = max(weight.static_shape[0] // shape.groups, 1)
     c, p, q = (
@@ -115,33 +117,35 @@ def _sums(shape: Shape, layout: Layout, data: Tensor, weight: Tensor) -> Tensor:
 
     def element(n: Any, b: Any, y: Any, x: Any, v: Any) -> Any:
         first = (b // blocks) * channels if shape.groups > 1 else 0
-        # Rows beyond the last are computed, but not used: where nothing is padded, as the last.
+        # Rows beyond the last are computed, but not used: where nothing is copied, as the last.
         last = te.minimum(y, max(rows.out - 1, 0))
-        row = y * rows.stride if is_padded else last * rows.stride - rows.before
-        column = x * columns.stride - (0 if is_padded else columns.before)
+        row = y * rows.stride if shape.is_copied else last * rows.stride - rows.before
+        column = x * columns.stride - (0 if shape.is_copied else columns.before)
         place = layout.place(n, first + c, row + p * rows.dilation, column + q * columns.dilation)
-        return te.sum(image[place] * weight[b, c, p, q, v], axis=[c, p, q])
+        factor = converted(weight[b, c, p, q, v], shape.sums_dtype)
+        return te.sum(image[place] * factor, axis=[c, p, q])
 
     extents = (shape.n, weight.static_shape[0], tall, columns.out, weight.static_shape[4])
     sums: Tensor = te.compute(extents, element, name="conv2d.sums")
     return sums
 
 
-def _padded(shape: Shape, layout: Layout, data: Tensor, tall: int) -> Tensor:
+def _copied(shape: Shape, layout: Layout, data: Tensor, tall: int) -> Tensor:
     rows, columns = shape.rows, shape.columns
     height = (tall - 1) * rows.stride + rows.reach if tall else 0
     extents = layout.shape((shape.n, shape.c, height, columns.span))
 
     def element(*indices: Any) -> Any:
         n, c, y, x = layout.element(*indices)
-        value: Any = data[layout.place(n, c, y - rows.before, x - columns.before)]
+        place = layout.place(n, c, y - rows.before, x - columns.before)
+        value: Any = converted(data[place], shape.sums_dtype)
         # One choice in the other: rows are decided once, and columns by constant masks.
         for conditions in (
             shapes.inside(columns, x - columns.before),
             shapes.inside(rows, y - rows.before, height - rows.before),
         ):
             if conditions:
-                value = te.if_then_else(te.all(*conditions), value, te.const(0, data.dtype))
+                value = te.if_then_else(te.all(*conditions), value, te.const(0, shape.sums_dtype))
         return value
 
     image: Tensor = te.compute(extents, element, name="conv2d.image")

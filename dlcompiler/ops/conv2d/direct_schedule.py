@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dlcompiler import dtypes
 from dlcompiler.ir import Axis
 from dlcompiler.ops.conv2d.layouts import Layout
 from dlcompiler.ops.conv2d.shapes import Shape, shape_of
@@ -52,7 +53,7 @@ def space(workload: Workload, target: Target) -> Space:
     ===============  ===========================================================================
     """
     shape = shape_of(workload)
-    vectors = max(workload["block"] // target.lanes(shape.dtype), 1)
+    vectors = max(workload["block"] // target.lanes(shape.sums_dtype), 1)
     channels = max(shape.weight[1], 1)
     taps = shape.rows.kernel * shape.columns.kernel
     is_point = taps == 1
@@ -116,12 +117,12 @@ def _block_rows(shape: Shape, target: Target) -> int:
     """Return how many rows of the result need what fits half of L2 of the image, evenly shared."""
     height = max(shape.rows.out, 1)
     width = max(shape.columns.span, 1)
-    item = 8 if shape.dtype == "float64" else 4
+    item = dtypes.bytes_of(shape.sums_dtype)
     room = cache_bytes(target, 1) // 2
     rows_of_image = max(room // max(shape.c * width * item, 1), shape.rows.reach)
     fitting = (rows_of_image - shape.rows.reach) // shape.rows.stride + 1
     most = min(max(fitting, 1), height, MAX_BLOCK_ROWS)
-    if not (shape.rows.is_inside and shape.columns.is_inside):
+    if shape.is_copied:
         return -(-height // -(-height // most))
     # Of an image that is read as it is, rows beyond the last would cost a comparison at each load.
     dividing = divisors(height, MAX_BLOCK_ROWS)
@@ -130,7 +131,7 @@ def _block_rows(shape: Shape, target: Target) -> int:
 
 
 def _split_c(shape: Shape, block: int, target: Target, values: Sequence[Any]) -> int:
-    item = 8 if shape.dtype == "float64" else 4
+    item = dtypes.bytes_of(shape.sums_dtype)
     taps = shape.rows.kernel * shape.columns.kernel
     of_channel, room = taps * block * item, cache_bytes(target, 1) // 4
     if taps == 1:  # each step reads another row of the image, too: from L2 that is too much
@@ -147,7 +148,7 @@ def _best_tile(
     shape: Shape, block: int, block_rows: int, target: Target, values: Mapping[str, list[Any]]
 ) -> tuple[int, int]:
     """Return rows and columns of the register tile."""
-    machine, vectors = Machine.of(target), -(-block // target.lanes(shape.dtype))
+    machine, vectors = Machine.of(target), -(-block // target.lanes(shape.sums_dtype))
     tiles = [
         (rows, columns)
         for rows in values["tile_rows"]
@@ -165,7 +166,7 @@ def _step_cycles(
     shape: Shape, block: int, block_rows: int, tile: tuple[int, int], target: Target
 ) -> float:
     """Return how long a step of the reduction takes for a block of rows and channels [cycle]."""
-    machine, vectors = Machine.of(target), -(-block // target.lanes(shape.dtype))
+    machine, vectors = Machine.of(target), -(-block // target.lanes(shape.sums_dtype))
     return sum(
         count * other * machine.cycles(rows * columns, vectors)
         for rows, count in pieces(block_rows, tile[0])
@@ -184,7 +185,7 @@ def estimate(workload: Workload, target: Target) -> float:
     row_blocks = -(-shape.rows.out // rows)
     blocks = shape.n * shape.groups * per_group * row_blocks
     tiles = -(-rows // tile[0]) * -(-shape.columns.out // tile[1])
-    image = 0 if shape.rows.is_inside and shape.columns.is_inside else math.prod(shape.image)
+    image = math.prod(shape.image) if shape.is_copied else 0
     copies: float = COPY_CYCLES * (image + 2 * math.prod(shape.result))
     return float(blocks * (step * shape.terms + tiles * TILE_CYCLES) + copies)
 
@@ -211,7 +212,7 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     """
     (result,) = outs
     sums, image, weight = sums_and_operands(result)
-    lanes = target.lanes(result.dtype)
+    lanes = target.lanes(sums.dtype)
     local = s.cache_write(sums, "local")
     s[sums].compute_inline()
     rows, inner = _schedule_result(s, result, weight, cfg, lanes)

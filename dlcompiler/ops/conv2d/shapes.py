@@ -8,20 +8,21 @@ the kernel is not flipped.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from dlcompiler import dtypes
 from dlcompiler.errors import TuningError
+from dlcompiler.ops import widening
 from dlcompiler.ops.base import Reference
 from dlcompiler.ops.epilogues import Epilogue
-from dlcompiler.ops.rounding import Array, Wide, sum_bound
+from dlcompiler.ops.rounding import Array, Wide, rounded, sum_bound
+from dlcompiler.ops.shapes import checked_dtype
 from dlcompiler.space import Workload
 
-DTYPES = ("float32", "float64")
+FLOATS = ("float32", "float64")
 MAX_EXTENT = 1 << 20
 MAX_PADDING = 1 << 16
 
@@ -94,9 +95,19 @@ class Shape:
     groups: int
     """Output channels of a group read the input channels of that group only."""
     dtype: str
-    """Of images, weights and result."""
+    """Of images and weights."""
     epilogue: str = ""
     """See `dlcompiler.ops.epilogues`."""
+
+    @property
+    def sums_dtype(self) -> str:
+        """What products are summed in, and what the operands of the epilogue are."""
+        return widening.sums_dtype(self.dtype)
+
+    @property
+    def result_dtype(self) -> str:
+        """Of the result."""
+        return widening.result_dtype(self.dtype)
 
     @property
     def image(self) -> tuple[int, int, int, int]:
@@ -117,6 +128,12 @@ class Shape:
     def terms(self) -> int:
         """Number of products that are summed for one element of the result."""
         return self.c // self.groups * self.rows.kernel * self.columns.kernel
+
+    @property
+    def is_copied(self) -> bool:
+        """Tell whether images are read from a copy: in a frame, or in the dtype of the sums."""
+        is_inside = self.rows.is_inside and self.columns.is_inside
+        return not is_inside or self.dtype != self.sums_dtype
 
     @property
     def reads_in_place(self) -> bool:
@@ -151,6 +168,7 @@ def workload(
     groups: int = 1,
     dtype: str = "float32",
     epilogue: str = "",
+    allowed: Sequence[str] = FLOATS,
     **others: int | str,
 ) -> Workload:
     """Return the workload of a convolution.
@@ -170,9 +188,12 @@ def workload(
     groups : int
         Divides the input channels and the output channels.
     dtype : str
-        Of all arrays.
+        Of images and weights; the result is of the same, and of int8 int32. The operands of the
+        epilogue are of the sums' dtype: see `dlcompiler.ops.widening`.
     epilogue : str
         See `dlcompiler.ops.epilogues`.
+    allowed : sequence of str
+        The dtypes that the operator takes.
     **others
         Further parameters of the operator, which follow.
 
@@ -192,11 +213,8 @@ def workload(
         raise TuningError(
             op, "the groups do not divide the channels", got=f"c={c}, o={o}, groups={groups}"
         )
-    if dtype not in DTYPES:
-        raise TuningError(
-            op, "not a dtype of this operator", got=repr(dtype), expected=", ".join(DTYPES)
-        )
-    Epilogue.read(epilogue, channel=1, where=op)
+    checked_dtype(dtype, allowed, op)
+    Epilogue.check(epilogue, dtype, op)
     return Workload.of(
         op, n=n, c=c, h=h, w=w, o=o, kernel_h=kernel_h, kernel_w=kernel_w,
         stride_h=stride_h, stride_w=stride_w, pad_top=top, pad_left=left, pad_bottom=bottom,
@@ -275,7 +293,7 @@ def inside(window: Window, index: Any, end: int | None = None) -> list[Any]:
 def reference(
     workload: Workload, seed: int, *, factor: float = 1.0, result: str = "result"
 ) -> Reference:
-    """Return random inputs in [-1, 1), the right result, and how far one may be from it.
+    """Return random inputs, the right result, and how far one may be from it.
 
     Parameters
     ----------
@@ -295,16 +313,17 @@ def reference(
     """
     shape = shape_of(workload)
     generator = np.random.default_rng(seed)
-    kind = dtypes.to_numpy(shape.dtype)
     data, weight = (
-        generator.uniform(-1, 1, extents).astype(kind) for extents in (shape.image, shape.weight)
+        widening.drawn(extents, shape.dtype, generator) for extents in (shape.image, shape.weight)
     )
     epilogue = Epilogue.read(shape.epilogue, channel=1)
-    operands = epilogue.inputs(shape.result, shape.dtype, generator)
+    operands = epilogue.inputs(shape.result, shape.sums_dtype, generator)
     exact = convolve(shape, data, weight)
     magnitude = convolve(shape, np.abs(data), np.abs(weight))
-    bound = factor * sum_bound(magnitude, shape.terms, shape.dtype)
-    expected, bound = epilogue.reference(exact, bound, operands, shape.dtype)
+    bound = factor * sum_bound(magnitude, shape.terms, shape.sums_dtype)
+    expected, bound = epilogue.reference(exact, bound, operands, shape.sums_dtype)
+    if shape.result_dtype != shape.sums_dtype:
+        bound = rounded(expected, bound, shape.result_dtype)
     inputs = {"data": data, "weight": weight, **operands}
     return Reference(inputs, {result: expected}, {result: bound}, plain=inputs)
 

@@ -25,6 +25,7 @@ from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Axis, TensorLoad, free_vars, walk
 from dlcompiler.ops.defining import BROADCAST, over, tensor
 from dlcompiler.ops.gemm.product import Product
+from dlcompiler.ops.widening import converted
 from dlcompiler.space import Workload
 from dlcompiler.te import Tensor
 
@@ -170,8 +171,7 @@ def define(workload: Workload) -> tuple[Tensor, ...]:
 
     def element(*indices: Any) -> Any:
         value = product.epilogue.element(sums[indices], indices, operands)
-        is_converted = product.result_dtype != product.sums_dtype
-        return value.astype(product.result_dtype) if is_converted else value
+        return converted(value, product.result_dtype)
 
     named = _of_i_j(element, len(product.batch))
     return A, B, *operands.values(), tensor(product.shapes["C"], named, name="C")
@@ -183,7 +183,7 @@ def _left(product: Product, A: Tensor, op: str) -> Tensor:
     def element(*indices: Any) -> Any:
         *lead, i, k = indices
         place = (te.minimum(i, max(product.m - 1, 0)), k)
-        return _converted(A[(*lead, *_swapped(place, product.layout[0] == "T"))], product)
+        return converted(A[(*lead, *_swapped(place, product.layout[0] == "T"))], product.sums_dtype)
 
     named = (lambda b, i, k: element(b, i, k)) if product.batch else (lambda i, k: element(i, k))
     return tensor((*product.batch, rows, product.k), named, name=f"{op}.left")
@@ -194,22 +194,20 @@ def _right(product: Product, B: Tensor, op: str) -> Tensor:
         width = product.packed
         return tensor(
             (product.k, product.panels * width),
-            lambda k, j: _converted(B[j // width, k, j % width], product),
+            lambda k, j: converted(B[j // width, k, j % width], product.sums_dtype),
             name=f"{op}.right",
         )
 
     def element(*indices: Any) -> Any:
         *lead, k, j = indices
-        value = _converted(B[(*lead, *_swapped((k, j), product.layout[1] == "T"))], product)
+        value = converted(
+            B[(*lead, *_swapped((k, j), product.layout[1] == "T"))], product.sums_dtype
+        )
         return te.if_then_else(j < product.n, value, te.const(0, product.sums_dtype))
 
     named = (lambda b, k, j: element(b, k, j)) if product.batch else (lambda k, j: element(k, j))
     shape = (*product.batch, product.k, product.n + EXTRA_COLUMNS)
     return tensor(shape, named, name=f"{op}.right")
-
-
-def _converted(value: Any, product: Product) -> Any:
-    return value if product.dtype == product.sums_dtype else value.astype(product.sums_dtype)
 
 
 def runs_along(stage: Tensor, axis: Axis) -> bool:

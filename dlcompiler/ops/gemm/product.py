@@ -7,16 +7,12 @@ from dataclasses import dataclass
 from dlcompiler.errors import TuningError
 from dlcompiler.ops.epilogues import Epilogue
 from dlcompiler.ops.shapes import checked_dtype
+from dlcompiler.ops.widening import DTYPES, result_dtype, sums_dtype
 from dlcompiler.space import Workload
 
-DTYPES = ("float32", "float64", "float16", "bfloat16", "int8")
 LAYOUTS = ("NN", "NT", "TN", "TT")
 MAX_EXTENT = 1 << 20
 MAX_PANEL = 64
-
-_SUMS = {"float16": "float32", "bfloat16": "float32", "int8": "int32"}
-_RESULTS = {"int8": "int32"}
-_OF_INTEGERS = ("bias", "residual", "relu")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +58,12 @@ class Product:
     @property
     def sums_dtype(self) -> str:
         """What sums are kept in, and the operands of the epilogue are."""
-        return _SUMS.get(self.dtype, self.dtype)
+        return sums_dtype(self.dtype)
 
     @property
     def result_dtype(self) -> str:
         """Of C."""
-        return _RESULTS.get(self.dtype, self.dtype)
+        return result_dtype(self.dtype)
 
     @property
     def panels(self) -> int:
@@ -113,7 +109,7 @@ def matmul_workload(
         ``(ceil(n / packed), k, packed)``; 0: it was not.
     """
     given = _extents("matmul", m=m, n=n, k=k) | {"dtype": checked_dtype(dtype, DTYPES, "matmul")}
-    _check_epilogue("matmul", epilogue, dtype)
+    Epilogue.check(epilogue, dtype, "matmul")
     if layout not in LAYOUTS:
         raise TuningError("matmul", "no such layout", got=repr(layout), expected=", ".join(LAYOUTS))
     changed = {"layout": layout} if layout != "NN" else {}
@@ -128,7 +124,7 @@ def dense_workload(
     The parameters are those of `matmul_workload`.
     """
     given = _extents("dense", m=m, n=n, k=k) | {"dtype": checked_dtype(dtype, DTYPES, "dense")}
-    _check_epilogue("dense", epilogue, dtype)
+    Epilogue.check(epilogue, dtype, "dense")
     return Workload.of("dense", **given, **_extras("dense", epilogue, packed))
 
 
@@ -158,15 +154,6 @@ def _extents(where: str, **extents: int) -> dict[str, int | str]:
                 expected=f"an int from 0 to {MAX_EXTENT}",
             )  # fmt: skip
     return dict(extents)
-
-
-def _check_epilogue(where: str, text: str, dtype: str) -> None:
-    steps = Epilogue.read(text, channel=1, where=where).steps
-    if dtype == "int8" and not set(steps) <= set(_OF_INTEGERS):
-        raise TuningError(
-            where, "a step of the epilogue is one of floats", got=repr(text),
-            expected=", ".join(_OF_INTEGERS),
-        )  # fmt: skip
 
 
 def _extras(where: str, epilogue: str, packed: int) -> dict[str, int | str]:

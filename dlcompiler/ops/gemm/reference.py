@@ -6,13 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dlcompiler import dtypes
 from dlcompiler.ops.base import Reference
 from dlcompiler.ops.gemm.product import Product
-from dlcompiler.ops.rounding import Array, Wide, rounded, sum_bound
+from dlcompiler.ops.rounding import Array, rounded, sum_bound
+from dlcompiler.ops.widening import drawn
 from dlcompiler.space import Workload
-
-_LARGEST_INTEGER = 8
 
 
 def reference(workload: Workload, seed: int) -> Reference:
@@ -23,11 +21,8 @@ def reference(workload: Workload, seed: int) -> Reference:
     product = Product.of(workload)
     generator = np.random.default_rng(seed)
     shapes = _plain_shapes(product)
-    plain = {name: _drawn(shapes[name], product.dtype, generator) for name in "AB"}
-    operands = {
-        name: _drawn(shape, product.sums_dtype, generator)
-        for name, shape in product.epilogue.operands(shapes["C"]).items()
-    }
+    plain = {name: drawn(shapes[name], product.dtype, generator) for name in "AB"}
+    operands = product.epilogue.inputs(shapes["C"], product.sums_dtype, generator)
     a, b = (
         np.swapaxes(plain[name], -1, -2) if product.layout[n] == "T" else plain[name]
         for n, name in enumerate("AB")
@@ -50,14 +45,6 @@ def _plain_shapes(product: Product) -> dict[str, tuple[int, ...]]:
     n, k = product.n, product.k
     b = (n, k) if product.layout[1] == "T" else (k, n)
     return {**product.shapes, "B": (*product.batch, *b)}
-
-
-def _drawn(shape: tuple[int, ...], dtype: str, generator: np.random.Generator) -> Array:
-    kind = dtypes.to_numpy(dtype)
-    if dtypes.is_int(dtype):
-        return generator.integers(-_LARGEST_INTEGER, _LARGEST_INTEGER, shape).astype(kind)
-    values: Wide = generator.uniform(-1, 1, shape)
-    return values.astype(kind)
 
 
 def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Array]:

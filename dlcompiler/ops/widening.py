@@ -1,0 +1,56 @@
+"""Sums of narrow numbers: what products are added in, and what comes out.
+
+Products of 16-bit floats are summed in float32 and rounded once, at the end; those of int8 are
+summed in int32, which is then the result.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dlcompiler import dtypes
+from dlcompiler.ir import Expr
+from dlcompiler.ops.rounding import Array, Wide
+
+DTYPES = ("float32", "float64", "float16", "bfloat16", "int8")
+"""Of operators that sum products."""
+
+_SUMS = {"float16": "float32", "bfloat16": "float32", "int8": "int32"}
+_RESULTS = {"int8": "int32"}
+_LARGEST_INTEGER = 8
+
+
+def sums_dtype(dtype: str) -> str:
+    """Return what products are summed in, and what the operands of an epilogue are.
+
+    Examples
+    --------
+    >>> sums_dtype("bfloat16"), sums_dtype("int8"), sums_dtype("float64")
+    ('float32', 'int32', 'float64')
+    """
+    return _SUMS.get(dtype, dtype)
+
+
+def result_dtype(dtype: str) -> str:
+    """Return the dtype of the result.
+
+    Examples
+    --------
+    >>> result_dtype("bfloat16"), result_dtype("int8")
+    ('bfloat16', 'int32')
+    """
+    return _RESULTS.get(dtype, dtype)
+
+
+def converted(value: Expr, dtype: str) -> Expr:
+    """Return a value in a dtype: itself, if it is of that dtype."""
+    return value if value.dtype == dtype else value.astype(dtype)
+
+
+def drawn(shape: tuple[int, ...], dtype: str, generator: np.random.Generator) -> Array:
+    """Return random numbers in [-1, 1), or integers from -8 to 7, whose sums are exact."""
+    kind = dtypes.to_numpy(dtype)
+    if dtypes.is_int(dtype):
+        return generator.integers(-_LARGEST_INTEGER, _LARGEST_INTEGER, shape).astype(kind)
+    values: Wide = generator.uniform(-1, 1, shape)
+    return values.astype(kind)
