@@ -5,16 +5,13 @@ import mmap
 
 import numpy as np
 
-_kept = []
-
 
 def guarded_array(shape, dtype, *, at_end=True):
-    """Return an array that ends where a page ends (or begins where one begins)."""
+    """Return an array that ends where a page ends, or begins where one begins."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     page = mmap.PAGESIZE
     inner = -(-max(size, 1) // page) * page
     region = mmap.mmap(-1, inner + 2 * page)
-    _kept.append(region)
     view = np.frombuffer(region, "uint8")
     libc = ctypes.CDLL(None, use_errno=True)
     for start in (0, page + inner):
