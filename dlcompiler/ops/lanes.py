@@ -13,6 +13,9 @@
 
 All of it stays in registers. With several vectors the partial results hide the latency of an
 addition, and the halves make a chain of ``log2`` steps of what would be one of 16.
+
+What lies beyond the caches is read at several places at once, from as many rows or pieces of a row:
+a core fetches ahead inside a page and stops at its end, and so it is never at all ends at once.
 """
 
 from __future__ import annotations
@@ -20,14 +23,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from dlcompiler import dtypes
 from dlcompiler.ir import Axis, Reduce
 from dlcompiler.ops.defining import reduced
-from dlcompiler.schedule import Schedule
+from dlcompiler.schedule import Schedule, Stage
 from dlcompiler.target import Target
 from dlcompiler.te import ComputeOp, Tensor
 
 _ROWS_AT_ONCE = 8
-
+_PAGE = 4096
+"""Within it a core fetches ahead [byte]: pieces that are shorter are no streams of their own."""
 
 SMALLEST_PARALLEL = 1 << 16
 """Elements of rows from which on several cores are worth waking."""
@@ -50,7 +55,7 @@ def widest_power(extent: int, most: int) -> int:
 
 
 def reduce_in_lanes(
-    s: Schedule, tensor: Tensor, width: int, *, is_tree: bool = True
+    s: Schedule, tensor: Tensor, width: int, *, is_tree: bool = True, streams: int = 1
 ) -> list[Tensor]:
     """Reduce the innermost reduction loop of a stage in `width` lanes.
 
@@ -65,6 +70,8 @@ def reduce_in_lanes(
     is_tree : bool
         Combine the lanes by halves; otherwise one after the other, which is less code where the
         function that combines is long.
+    streams : int
+        Pieces of the loop that are read in turns; 1 reads from end to end.
 
     Returns
     -------
@@ -74,9 +81,18 @@ def reduce_in_lanes(
     if width == 1:
         return []
     stage = s[tensor]
-    _, lane = stage.split(stage.state.leaves[-1], width)
+    steps = stage.state.leaves[-1]
+    if streams > 1:
+        assert isinstance(steps.extent, int)
+        piece = -(-steps.extent // (streams * width)) * width
+        _, steps = stage.split(steps, piece)
+    _, lane = stage.split(steps, width)
     accumulators = _first(s.rfactor(tensor, lane, factor_axis=-1))
     _vectorize_last(s, accumulators)
+    if streams > 1:
+        *_, pieces, steps = _reduced_loops(s[accumulators])
+        s[accumulators].reorder(steps, pieces)
+        s[accumulators].unroll(pieces)
     partial = [accumulators]
     while width > 1 and is_tree:
         width //= 2
@@ -91,7 +107,7 @@ def reduce_in_lanes(
 
 
 def schedule_reduction(
-    s: Schedule, out: Tensor, lanes: int, *, vectors: int, strip: int, parts: int
+    s: Schedule, out: Tensor, lanes: int, *, vectors: int, streams: int, strip: int, parts: int
 ) -> None:
     """Schedule a reduction, or what is made of its result element by element.
 
@@ -105,6 +121,8 @@ def schedule_reduction(
         Of a vector.
     vectors : int
         Vectors of partial results, where neighbours in memory are reduced.
+    streams : int
+        There, how many places are read at once: rows, or pieces of a long one.
     strip : int
         Elsewhere, how many neighbouring results are kept in the nearest cache, while row after row
         is added to them.
@@ -115,9 +133,10 @@ def schedule_reduction(
     if sums.op is out.op:
         sums = s.cache_write(out, "local")
     operand, gone = reduced(sums)
-    vectors = vectors if _is_plain(sums) else 1
+    if not _is_plain(sums):
+        vectors = streams = 1
     if len(operand.shape) - 1 in gone:
-        _reduce_rows(s, out, sums, lanes * vectors, parts)
+        _reduce_rows(s, out, sums, lanes * vectors, streams, parts)
     else:
         _reduce_columns(s, out, sums, lanes, strip, parts)
 
@@ -135,7 +154,9 @@ def _is_plain(sums: Tensor) -> bool:
     return isinstance(head, Reduce) and head.reducer.op is not None
 
 
-def _reduce_rows(s: Schedule, out: Tensor, sums: Tensor, width: int, parts: int) -> None:
+def _reduce_rows(
+    s: Schedule, out: Tensor, sums: Tensor, width: int, streams: int, parts: int
+) -> None:
     """Reduce neighbours in memory: the last dimensions, and perhaps others around them."""
     operand, gone = reduced(sums)
     count = _trailing(operand, lambda n: n in gone)
@@ -147,17 +168,44 @@ def _reduce_rows(s: Schedule, out: Tensor, sums: Tensor, width: int, parts: int)
             share, _ = stage.split(neighbours, nparts=parts)
             sums = _first(s.rfactor(sums, share))
             s[sums].parallel(s[sums].op.axis[0])
-        _attach(s, _in_lanes(s, sums, widest_power(extent, width)), sums)
+            extent //= parts
+        _attach(s, _in_lanes(s, sums, extent, width, _pieces(operand, extent, streams)), sums)
         return
-    row = s[out].fuse(*s[out].op.axis)
-    for tensor in (sums, *_in_lanes(s, sums, widest_power(extent, width))):
+    at, at_once = _rows_at_once(out.static_shape, streams, parts)
+    streams = _pieces(operand, extent, streams) if at_once == 1 else 1
+    partial = _in_lanes(s, sums, extent, max(width // at_once, 1), streams)
+    *around, last = s[out].op.axis[: at + 1]
+    last, few = s[out].split(last, at_once)
+    s[out].unroll(few)
+    row = s[out].fuse(*around, last)
+    for tensor in (sums, *partial):
         s[tensor].compute_at(s[out], row)
+        _unroll_rows(s[tensor], at)
     if parts > 1:
         s[out].parallel(row)
 
 
-def _in_lanes(s: Schedule, sums: Tensor, width: int) -> list[Tensor]:
-    return reduce_in_lanes(s, sums, width, is_tree=_is_plain(sums))
+def _rows_at_once(shape: Sequence[int], most: int, parts: int) -> tuple[int, int]:
+    """Return the dimension of a result that neighbouring rows differ in, and how many to join."""
+    at = max((n for n, extent in enumerate(shape) if extent > 1), default=0)
+    return at, widest_power(min(shape[at], math.prod(shape) // parts), most)
+
+
+def _pieces(operand: Tensor, extent: int, most: int) -> int:
+    """Return how many pieces of a row to read at once: each is a page at least."""
+    return widest_power(extent * dtypes.bits(operand.dtype) // (8 * _PAGE), most)
+
+
+def _unroll_rows(stage: Stage, dimension: int) -> None:
+    """Take a step in each of a few rows, before the next step in any."""
+    row = stage.op.axis[dimension]
+    stage.reorder(*_reduced_loops(stage), row)
+    stage.unroll(row)
+
+
+def _in_lanes(s: Schedule, sums: Tensor, extent: int, width: int, streams: int) -> list[Tensor]:
+    width = widest_power(extent, width)
+    return reduce_in_lanes(s, sums, width, is_tree=_is_plain(sums), streams=streams)
 
 
 def _attach(s: Schedule, partial: list[Tensor], host: Tensor) -> None:
@@ -217,7 +265,11 @@ def _vectorize_last(s: Schedule, partial: Tensor) -> Axis:
     """Make the last dimension of partial results lanes; returns the innermost loop around."""
     stage = s[partial]
     *outer, lane = stage.op.axis
-    reduced_loops = [leaf for leaf in stage.state.leaves if leaf.kind == "reduce"]
+    reduced_loops = _reduced_loops(stage)
     stage.reorder(*outer, *reduced_loops, lane)
     stage.vectorize(lane)
     return reduced_loops[-1]
+
+
+def _reduced_loops(stage: Stage) -> list[Axis]:
+    return [leaf for leaf in stage.state.leaves if leaf.kind == "reduce"]

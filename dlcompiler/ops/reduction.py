@@ -188,12 +188,14 @@ def space(workload: Workload, target: Target) -> Space:
 
     ============  ==============================================================================
     ``vectors``   vectors of partial results
+    ``streams``   rows, or pieces of a long row, that are read at once
     ``strip``     neighbouring results kept in the nearest cache
     ``parallel``  run on several cores
     ============  ==============================================================================
     """
     knobs = [
         Knob("vectors", (1, 2, 4, 8)),
+        Knob("streams", (1, 2, 4, 8)),
         Knob("strip", (256, 1024, 4096)),
         Knob("parallel", (False, True) if target.cores > 1 else (False,)),
     ]
@@ -201,10 +203,10 @@ def space(workload: Workload, target: Target) -> Space:
 
 
 def default_config(workload: Workload, target: Target) -> Config:
-    """Return what keeps eight vectors of sums, or as many results as the nearest cache holds."""
+    """Return four streams into eight vectors, or as many results as the nearest cache holds."""
     elements = math.prod(shape_of(workload["shape"]))
     is_parallel = target.cores > 1 and elements >= SMALLEST_PARALLEL
-    return space(workload, target).config(vectors=8, strip=4096, parallel=is_parallel)
+    return space(workload, target).config(vectors=8, streams=4, strip=4096, parallel=is_parallel)
 
 
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
@@ -216,7 +218,15 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     inline_injective(s)
     parts = target.cores if cfg["parallel"] else 1
     lanes = target.lanes(out.dtype)
-    schedule_reduction(s, out, lanes, vectors=cfg["vectors"], strip=cfg["strip"], parts=parts)
+    schedule_reduction(
+        s,
+        out,
+        lanes,
+        vectors=cfg["vectors"],
+        streams=cfg["streams"],
+        strip=cfg["strip"],
+        parts=parts,
+    )
 
 
 REDUCTION = Operator("reduction", workload, define, reference, space, default_config, schedule)

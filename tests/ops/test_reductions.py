@@ -1,5 +1,6 @@
 """ops.reduction: each function × dtype × dimensions × shape against NumPy."""
 
+import dataclasses
 import os
 
 import numpy as np
@@ -55,6 +56,17 @@ def test_every_config(axes):
     space = OPERATOR.space(workload, CPU)
     for index in space.sample(3, seed=1):
         check(OPERATOR, workload, space.at(index))
+
+
+@pytest.mark.parametrize("shape", [(9001,), (1, 8192), (3, 5000), (5, 2, 1, 300)], ids=str)
+@pytest.mark.parametrize("parallel", [False, True])
+@pytest.mark.parametrize("streams", [4, 8])
+def test_reading_at_several_places(shape, parallel, streams):
+    for axes in {-1, "all"}:
+        workload = OPERATOR.workload(function="sum", shape=shape, axes=axes, keepdims=1)
+        config = {"vectors": 8, "streams": streams, "strip": 4096, "parallel": parallel}
+        target = dataclasses.replace(CPU, cores=2)
+        check(OPERATOR, workload, OPERATOR.space(workload, target).config(**config))
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
