@@ -6,8 +6,6 @@ surrounds it, so that it reads on light and dark ground.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from dlcompiler.ir import PrimFunc
 from dlcompiler.schedule import HistoryView, Schedule
 from dlcompiler.te import PlaceholderOp, Tensor
@@ -16,6 +14,7 @@ from dlcompiler.views.loop_tree import LoopTree, element_text, loop_tree
 from dlcompiler.views.markup import Markup, join, tag
 from dlcompiler.views.nest_picture import HOW_TO_READ, MONO, nest_picture
 from dlcompiler.views.program import Line, Program, program
+from dlcompiler.views.scene import table_html
 from dlcompiler.views.text import LOOP_COLUMNS, loop_rows
 
 _SMALL = "font-size:12px;opacity:.8;margin:4px 0"
@@ -62,7 +61,7 @@ def tree_html(tree: LoopTree) -> Markup:
             "details",
             {"style": "margin:4px 0"},
             tag("summary", {"style": "cursor:pointer;font-size:12px"}, "Show as table"),
-            _table(LOOP_COLUMNS, _indented(tree)),
+            table_html(LOOP_COLUMNS, _indented(tree)),
         ),
     )
 
@@ -88,23 +87,6 @@ def _indented(tree: LoopTree) -> list[list[object]]:
         depth = len(text) - len(text.lstrip(" "))
         result.append(["\u00a0" * depth + text.lstrip(" "), *rest])
     return result
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Markup:
-    return tag(
-        "table",
-        {"class": "dlc-table"},
-        tag("thead", None, tag("tr", None, *(tag("th", {"scope": "col"}, c) for c in columns))),
-        tag("tbody", None, *(tag("tr", None, *map(_cell, row)) for row in rows)),
-    )
-
-
-def _cell(value: object) -> Markup:
-    if value is None:
-        return tag("td")
-    if isinstance(value, int | float):
-        return tag("td", {"style": "text-align:right"}, f"{value:,}")
-    return tag("td", {"style": "text-align:left"}, str(value))
 
 
 def func_html(func: PrimFunc) -> Markup:

@@ -28,13 +28,15 @@ e
 ELSEWHERE = "s[C].unroll(s[C].op.axis[0])"
 HOSTILE = """\
 bad = "<img src=x onerror='window.broken = 1'>"
-row = {**e.view["tree"]["rows"][1], "name": bad, "label": bad, "made_by": bad}
-status = {"text": bad, "tone": "error", "details": [[bad, bad]]}
-tree = {**e.view["tree"], "rows": [row], "inputs": [bad], "obligations": [bad]}
-line = {**e.view["program"]["lines"][0], "tokens": [{"kind": "text", "text": bad}]}
-history = {"lanes": 1, "rows": [{**e.view["history"]["rows"][0], "step": bad, "notes": {bad: bad}}]}
-e.view = {**e.view, "seq": 999, "name": bad, "tree": tree, "status": status, "known": [bad],
-          "program": {**e.view["program"], "lines": [line]}, "history": history}
+row = {**e.tree["rows"][1], "name": bad, "label": bad, "made_by": bad}
+line = {**e.text["lines"][0], "tokens": [{"kind": "text", "text": bad}]}
+with e.hold_sync():
+    e.status = {"text": bad, "tone": "error", "details": [[bad, bad]]}
+    e.tree = {**e.tree, "rows": [row], "inputs": [bad], "obligations": [bad]}
+    e.text = {**e.text, "lines": [line], "note": bad}
+    e.history = {"lanes": 1, "rows": [{**e.history["rows"][0], "step": bad, "notes": {bad: bad}}]}
+    e.bar = {**e.bar, "name": bad, "known": [bad]}
+    e.reply = {"seq": 999, "id": None}
 """
 
 
@@ -100,10 +102,10 @@ def test_click_an_axis(explorer):
     explorer.settle()
     assert explorer.loop("C/k").get_attribute("aria-selected") == "true"
     assert explorer.page.locator(".dlc-moves h3").inner_text() == "loop k of C"
-    marked = explorer.page.locator(".dlc-own").all_inner_texts()
+    marked = explorer.page.locator(".dlc-line.dlc-own").all_inner_texts()
     assert len(marked) == 1
     assert "for k in range(256)" in marked[0]
-    assert explorer.page.locator(".dlc-inside").count() == 1
+    assert explorer.page.locator(".dlc-line.dlc-inside").count() == 1
 
 
 def test_apply_a_primitive_and_see_the_program_change(explorer):
@@ -248,7 +250,7 @@ def test_the_other_program(explorer):
     explorer.settle()
     explorer.move("vectorize C C.j").click()
     explorer.settle()
-    explorer.page.get_by_role("button", name="after all passes").click()
+    explorer.page.get_by_role("tab", name="after all passes").click()
     explorer.settle()
     assert "broadcast(" in explorer.program.inner_text()
 

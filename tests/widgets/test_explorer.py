@@ -36,7 +36,7 @@ class Program:
     def send(self, op, **args):
         self.sent += 1
         self.e.intent = {"id": f"test-{self.sent}", "op": op, "args": args}
-        assert self.e.view["reply"] == f"test-{self.sent}"
+        assert self.e.view["reply"]["id"] == f"test-{self.sent}"
         return self.e.view
 
     def apply(self, primitive, stage="C", **args):
@@ -60,16 +60,20 @@ def test_first_view(program):
     view = program.e.view
     assert json.loads(json.dumps(view)) == view
     assert program.loops() == ["C/i", "C/j", "C/k"]
-    assert view["chosen"] == view["palette"]["chosen"] == "C/i"
-    assert (view["name"], view["target"], view["steps"]) == ("matmul", "cpu", 0)
-    assert (view["undo"], view["redo"], view["reply"]) == (None, None, None)
-    assert view["measuring"] == {"state": "idle"}
-    assert view["program"]["lines"][0]["text"].startswith("def matmul(")
+    assert view["chosen"] == view["moves"]["chosen"] == "C/i"
+    assert (view["bar"]["name"], view["bar"]["target"], view["bar"]["steps"]) == (
+        "matmul",
+        "cpu",
+        0,
+    )
+    assert (view["bar"]["undo"], view["bar"]["redo"], view["reply"]["id"]) == (None, None, None)
+    assert view["bar"]["measuring"] == {"state": "idle"}
+    assert view["text"]["lines"][0]["text"].startswith("def matmul(")
 
 
 def test_choose(program):
     view = program.send("choose", key="C/k")
-    assert view["chosen"] == view["palette"]["chosen"] == "C/k"
+    assert view["chosen"] == view["moves"]["chosen"] == "C/k"
     assert view["status"]["text"] == "loop k of C, level 3, reduction, extent 64, serial"
 
 
@@ -84,22 +88,21 @@ def test_apply(program):
     view = program.apply("split", axis="j", factor=16)
     assert program.loops() == ["C/i", "C/j.outer", "C/j.inner", "C/k"]
     assert view["status"] == {"text": "split C j 16: done.", "tone": "info", "details": []}
-    assert view["program"]["step"] == "split C j 16"
-    assert view["program"]["added"] > 0
-    assert view["undo"] == "split C j 16"
+    assert view["text"]["note"].startswith("split C j 16: +")
+    assert view["bar"]["undo"] == "split C j 16"
     assert program.s.node.title() == "split C j 16"
-    assert "s[C].split(j, factor=16)" in view["python"]
+    assert "s[C].split(j, factor=16)" in view["bar"]["python"]
 
 
 def test_every_item_of_a_palette_can_be_sent_as_it_stands(program):
     """What the page sends back is the step of the view model, with the parameters added."""
-    for group in program.e.view["palette"]["loop"]:
+    for group in program.e.view["moves"]["loop"]:
         for item in group["items"]:
             chosen = {p["name"]: p["default"] for p in item["parameters"]}
             step = {**item["step"], "args": {**item["step"]["args"], **chosen}}
             view = program.send("apply", step=step)
             assert (view["status"]["tone"] == "error") == (item["status"] == "illegal")
-            while program.e.view["undo"]:
+            while program.e.view["bar"]["undo"]:
                 program.send("undo")
 
 
@@ -134,7 +137,7 @@ def test_a_wrong_argument_is_explained_and_nothing_is_lost(program, args, text):
     view = program.apply("split", **args)
     assert view["status"]["tone"] == "error"
     assert text in view["status"]["text"]
-    for part in ("tree", "program", "history", "palette", "chosen"):
+    for part in ("tree", "text", "history", "moves", "chosen"):
         assert view[part] == before[part]
 
 
@@ -150,7 +153,7 @@ def test_a_wrong_argument_is_explained_and_nothing_is_lost(program, args, text):
 def test_a_malformed_step_is_refused(program, step):
     view = program.send("apply", step=step)
     assert view["status"]["tone"] == "error"
-    assert view["steps"] == 0
+    assert view["bar"]["steps"] == 0
 
 
 def test_an_illegal_step_says_why_in_parts(program):
@@ -163,7 +166,7 @@ def test_an_illegal_step_says_why_in_parts(program):
 def test_an_unknown_request_is_refused(program, intent):
     program.e.intent = {"id": "x", **intent}
     assert program.status()["tone"] == "error"
-    assert program.e.view["steps"] == 0
+    assert program.e.view["bar"]["steps"] == 0
 
 
 def test_a_bug_is_said_and_the_page_does_not_wait_for_ever(program, monkeypatch):
@@ -173,37 +176,37 @@ def test_a_bug_is_said_and_the_page_does_not_wait_for_ever(program, monkeypatch)
     monkeypatch.setattr(program.s, "jump", broken)
     with pytest.raises(KeyError):
         program.send("jump", id="x")
-    assert program.e.view["reply"] == "test-1"
+    assert program.e.view["reply"]["id"] == "test-1"
     assert program.status()["text"] == "jump: KeyError: 'lost'"
-    assert program.apply("parallel", axis="i")["steps"] == 1
+    assert program.apply("parallel", axis="i")["bar"]["steps"] == 1
 
 
 def test_undo_redo_and_jump(program):
     program.apply("parallel", axis="i")
     view = program.send("undo")
-    assert (view["undo"], view["redo"]) == (None, "parallel C i")
+    assert (view["bar"]["undo"], view["bar"]["redo"]) == (None, "parallel C i")
     assert view["status"]["text"] == "Undone: parallel C i."
-    assert program.send("redo")["steps"] == 1
+    assert program.send("redo")["bar"]["steps"] == 1
     root = view["history"]["rows"][0]["id"]
-    assert program.send("jump", id=root)["steps"] == 0
+    assert program.send("jump", id=root)["bar"]["steps"] == 0
     assert program.send("jump", id="nothing")["status"]["tone"] == "error"
     assert program.send("undo")["status"]["text"] == "undo: there is no step to undo"
 
 
 def test_the_program_after_all_passes(program):
     program.apply("vectorize", axis="j")
-    view = program.send("mode", mode="final")
-    assert any("broadcast(" in line["text"] for line in view["program"]["lines"])
-    assert view["program"]["mode"] == "final"
-    assert program.send("mode", mode="assembly")["status"]["tone"] == "error"
-    assert program.e.view["program"]["mode"] == "final"
+    view = program.send("text", tab="final")
+    assert any("broadcast(" in line["text"] for line in view["text"]["lines"])
+    assert view["text"]["tab"] == "final"
+    assert program.send("text", tab="nothing")["status"]["tone"] == "error"
+    assert program.e.view["text"]["tab"] == "final"
 
 
 def test_a_step_made_elsewhere(program):
-    seq = program.e.view["seq"]
+    seq = program.e.view["reply"]["seq"]
     program.s[program.C].parallel(program.C.op.axis[0])
-    assert program.e.view["seq"] > seq
-    assert program.e.view["reply"] is None
+    assert program.e.view["reply"]["seq"] > seq
+    assert program.e.view["reply"]["id"] is None
     assert program.e.view["history"]["rows"][-1]["is_here"]
     assert program.status()["text"] == "Elsewhere: parallel C i."
 
@@ -211,7 +214,7 @@ def test_a_step_made_elsewhere(program):
 def test_two_explorers_of_one_schedule_agree(program):
     other = Explorer(program.s, program.args)
     program.apply("parallel", axis="i")
-    assert other.view["steps"] == 1
+    assert other.view["bar"]["steps"] == 1
     other.close()
 
 
@@ -219,7 +222,7 @@ def test_a_closed_explorer_follows_no_more(program):
     other = Explorer(program.s, program.args)
     other.close()
     program.apply("parallel", axis="i")
-    assert other.view["steps"] == 0
+    assert other.view["bar"]["steps"] == 0
 
 
 def test_steps_and_requests_from_two_threads_do_not_block_each_other(program):
@@ -244,10 +247,10 @@ def test_an_obligation_is_said_and_the_program_gives_the_reason(program):
     program.apply("compute_at", stage="C.local", parent="C", axis="i")
     view = program.apply("fuse", axes=["i", "j"])
     assert view["status"]["details"][0][0] == "owed"
-    assert view["program"]["lines"] == []
-    assert "no longer a loop" in view["program"]["error"]["text"]
+    assert view["text"]["lines"] == []
+    assert "no longer a loop" in view["text"]["error"]["text"]
     view = program.send("undo")
-    assert view["program"]["error"] is None
+    assert view["text"]["error"] is None
 
 
 # -- measuring ------------------------------------------------------------------------------------
@@ -275,11 +278,11 @@ class FakeStopwatch:
 def measured(result, then):
     watch = FakeStopwatch(result)
     program = Program(stopwatch=watch)
-    assert program.send("measure")["measuring"] == {"state": "running"}
+    assert program.send("measure")["bar"]["measuring"] == {"state": "running"}
     then(program, watch)
     watch.go.set()
     program.e._measuring.wait(30)
-    assert program.e.view["measuring"] == {"state": "idle"}
+    assert program.e.view["bar"]["measuring"] == {"state": "idle"}
     program.e.close()
     return program
 
@@ -294,7 +297,7 @@ def test_a_measurement_is_noted_where_it_was_made():
     assert program.s.node.notes == {}
     assert program.e.view["history"]["rows"][0]["notes"] == {"measured": text}
     assert program.status()["text"] == f"Measured: create: {text} (n=3)."
-    assert program.send("undo")["known"] == [f"measured {text}"]
+    assert program.send("undo")["bar"]["known"] == [f"measured {text}"]
 
 
 def test_a_measurement_can_be_cancelled():
@@ -366,6 +369,6 @@ def test_static_fallback_of_a_huge_program_is_small():
     s = create_schedule(B.op)
     s[B].unroll(s[B].op.axis[0])
     e = Explorer(s, [A, B])
-    e.intent = {"id": "x", "op": "mode", "args": {"mode": "final"}}
+    e.intent = {"id": "x", "op": "text", "args": {"tab": "final"}}
     assert len(e._repr_mimebundle_()[0]["text/html"].encode()) < 60_000
     e.close()

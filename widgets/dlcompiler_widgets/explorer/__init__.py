@@ -1,4 +1,7 @@
-"""The Explorer: a schedule as a loop tree that can be clicked."""
+"""The workbench: the Explorer with all its panes, and each pane as a widget of its own.
+
+``session`` is what it does, ``snapshot`` what it shows, ``widget`` how both reach a page.
+"""
 
 from dlcompiler_widgets.explorer.widget import Explorer
 

@@ -1,10 +1,9 @@
-"""What the Explorer does without a front end: intents in, view models out."""
+"""What the workbench does without a front end: requests in, another state out."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from dlcompiler.errors import DLCompilerError, ScheduleError
@@ -14,30 +13,14 @@ from dlcompiler.schedule import Node, Schedule, Step
 from dlcompiler.schedule.trace import decode
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
-from dlcompiler.views import LoopTree, Program, history_tree, loop_tree, palette, program
+from dlcompiler.views import LoopTree, loop_tree
+from dlcompiler_widgets.explorer.pictures import PICTURES, Picture
+from dlcompiler_widgets.explorer.status import Status, status_of
+from dlcompiler_widgets.explorer.texts import TEXTS, Text
 
-Json = dict[str, Any]
 Mode = Literal["loops", "final"]
 
-MODES: dict[str, str] = {
-    "loops": "loops as scheduled",
-    "final": "after all passes",
-}
 _REMEMBERED_PROGRAMS = 64
-
-
-@dataclass(frozen=True)
-class Status:
-    """What came of the last action, in words."""
-
-    text: str
-    tone: Literal["info", "error"] = "info"
-    details: tuple[tuple[str, str], ...] = ()
-    """Further lines, each with its label: got, because, hint."""
-
-    def to_json(self) -> Json:
-        """Return it for the front end."""
-        return {"text": self.text, "tone": self.tone, "details": [list(d) for d in self.details]}
 
 
 class Session:
@@ -53,7 +36,7 @@ class Session:
         self.args = tuple(args)
         self.target = target
         self.name = name
-        self.mode: Mode = "loops"
+        self.tabs = {"picture": next(iter(PICTURES)), "text": next(iter(TEXTS))}
         self.chosen: str | None = None
         self.status = Status("Choose a loop by a click, or with the arrow keys in the loop nest.")
         self._chosen_in: dict[str, str | None] = {}
@@ -70,7 +53,7 @@ class Session:
         Parameters
         ----------
         op
-            ``choose``, ``apply``, ``undo``, ``redo``, ``jump`` or ``mode``.
+            ``choose``, ``apply``, ``undo``, ``redo``, ``jump``, ``picture`` or ``text``.
         args
             What it needs; comes from a browser, so anything.
 
@@ -85,7 +68,8 @@ class Session:
             "undo": self.undo,
             "redo": self.redo,
             "jump": self.jump,
-            "mode": self.set_mode,
+            "picture": self.open_picture,
+            "text": self.open_text,
         }
         if op not in actions:
             self.status = Status(f"unknown request {op!r}", "error")
@@ -127,13 +111,20 @@ class Session:
         self.schedule.jump(str(args.get("id")))
         self.follow(f"Now at: {self.schedule.node.title()}.")
 
-    def set_mode(self, args: Mapping[str, Any]) -> None:
-        """Show the program in a ``mode`` of `MODES`."""
-        mode = args.get("mode")
-        if mode not in MODES:
-            raise ScheduleError("show the program", "no such view", got=mode)
-        self.mode = mode
-        self.status = Status(f"Program: {MODES[mode]}.")
+    def open_picture(self, args: Mapping[str, Any]) -> None:
+        """Open a ``tab`` of `PICTURES`."""
+        self._open("picture", PICTURES, args)
+
+    def open_text(self, args: Mapping[str, Any]) -> None:
+        """Open a ``tab`` of `TEXTS`."""
+        self._open("text", TEXTS, args)
+
+    def _open(self, pane: str, tabs: Mapping[str, Picture | Text], args: Mapping[str, Any]) -> None:
+        tab = args.get("tab")
+        if not isinstance(tab, str) or tab not in tabs:
+            raise ScheduleError(f"show a {pane}", "there is no such tab", got=repr(tab))
+        self.tabs[pane] = tab
+        self.status = Status(f"Shown: {tabs[tab].text}.")
 
     def follow(self, text: str = "") -> None:
         """Take over where the schedule is now, and say what happened."""
@@ -154,42 +145,9 @@ class Session:
         self.chosen = remembered or _next_choice(before, old, keys)
         self._chosen_in[self.schedule.node.id] = self.chosen
 
-    # -- view models -----------------------------------------------------------------------------
-
-    def view(self) -> Json:
-        """Return everything that is shown."""
-        node, following = self.schedule.node, self.schedule.next_node
-        return {
-            "name": self.name,
-            "target": self.target.name,
-            "steps": len(self.schedule.trace),
-            "undo": node.title() if node.parent else None,
-            "redo": following.title() if following else None,
-            "tree": self.tree,
-            "chosen": self.chosen,
-            "palette": palette(self.schedule, self.chosen),
-            "program": self.program(),
-            "modes": [{"mode": mode, "text": text} for mode, text in MODES.items()],
-            "history": history_tree(self.schedule.history),
-            "known": [f"{kind} {value}" for kind, value in node.notes.items()],
-            "python": self.schedule.trace.to_python(),
-            "status": self.status.to_json(),
-        }
-
-    def program(self) -> Json:
-        """Return the lowered program, compared with the one before the last step."""
-        node = self.schedule.node
-        shown = self.lowered(node)
-        head: Json = {"mode": self.mode, "step": node.title() if node.parent else None}
-        if isinstance(shown, DLCompilerError):
-            return {**head, **_no_program(self.name), "error": status_of(shown).to_json()}
-        before = self.lowered(node.parent) if node.parent else None
-        view = program(shown, before if isinstance(before, PrimFunc) else None)
-        return {**head, **view, "error": None}
-
-    def lowered(self, node: Node) -> PrimFunc | DLCompilerError:
+    def lowered(self, node: Node, mode: Mode) -> PrimFunc | DLCompilerError:
         """Return the program of a state, or why it has none."""
-        key = (node.id, self.mode)
+        key = (node.id, mode)
         if key in self._programs:
             self._programs.move_to_end(key)
             return self._programs[key]
@@ -201,7 +159,7 @@ class Session:
                 self.args,
                 name=self.name,
                 kind=self.target.kind,
-                simple_mode=self.mode == "loops",
+                simple_mode=mode == "loops",
             )
         except DLCompilerError as error:
             result = error
@@ -209,10 +167,6 @@ class Session:
         if len(self._programs) > _REMEMBERED_PROGRAMS:
             self._programs.popitem(last=False)
         return result
-
-
-def _no_program(name: str) -> Program:
-    return {"name": name, "lines": [], "added": 0, "removed": 0, "left_out": 0}
 
 
 def _step(data: Any) -> Step:
@@ -231,9 +185,3 @@ def _next_choice(before: str | None, old: set[str], keys: Sequence[str]) -> str 
         parent = before.removesuffix(".inner").removesuffix(".outer")
         candidates = [before, f"{before}.inner", parent, *candidates]
     return next((key for key in candidates if key in keys), None)
-
-
-def status_of(error: DLCompilerError) -> Status:
-    """Return what an error says, in its parts."""
-    details = tuple((label, str(value)) for label, value in error.parts() if value is not None)
-    return Status(f"{error.operation}: {error.problem}", "error", details)

@@ -1,62 +1,67 @@
-"""The Explorer widget: traits and callbacks. What they mean is in `session`."""
+"""The workbench as widgets: traits and callbacks. What they mean is in `session`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import anywidget
 import traitlets
 
-from dlcompiler.errors import DLCompilerError
+from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.runtime.timing import Timing
 from dlcompiler.schedule import Node, Schedule
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import Tensor
 from dlcompiler.views import loop_table
-from dlcompiler.views.html import history_html, program_html, tree_html
-from dlcompiler.views.markup import join, tag
+from dlcompiler.views.html import func_html, history_html, tree_html
+from dlcompiler.views.markup import Markup, join, tag
+from dlcompiler_widgets.assets import module, styles
 from dlcompiler_widgets.explorer.measuring import Measuring, Stopwatch, WorkerStopwatch, describe
-from dlcompiler_widgets.explorer.session import Session, Status, status_of
+from dlcompiler_widgets.explorer.session import Session
+from dlcompiler_widgets.explorer.snapshot import snapshot
+from dlcompiler_widgets.explorer.status import Status, status_of
 
-_HERE = Path(__file__).parent
 _LARGEST_FALLBACK_BYTES = 60_000
 
 
-class Explorer(anywidget.AnyWidget):
-    """A schedule that can be clicked: its loop nest, what may be done next, and what that changes.
-
-    It edits the schedule it is given. Steps made elsewhere, in another cell, show up in it.
+class Workbench(anywidget.AnyWidget):
+    """Panes on a schedule: what they show, and what is done when they are clicked.
 
     Parameters
     ----------
     schedule : Schedule
         The schedule.
-    args : sequence of Tensor
-        Parameters of the function to show: inputs first, outputs last.
+    args : sequence of Tensor, optional
+        Parameters of the function to show: inputs first, outputs last. By default, all inputs and
+        outputs of the schedule.
     target : str or Target
         What to compile for.
     name : str
         Name of the function.
     stopwatch : Stopwatch, optional
         What measures; by default, a worker process.
-
-    Examples
-    --------
-    >>> from dlcompiler import te
-    >>> from dlcompiler.schedule import create_schedule
-    >>> A = te.placeholder((64, 64), name="A")
-    >>> B = te.compute((64, 64), lambda i, j: A[j, i], name="B")
-    >>> Explorer(create_schedule(B.op), [A, B])
-    Explorer(main on cpu: 1 stage, 2 loops; 0 steps)
     """
 
-    _esm = _HERE / "index.js"
-    _css = _HERE / "style.css"
+    _esm = module("workbench")
+    _css = styles("workbench")
 
-    view = traitlets.Dict().tag(sync=True)
-    """All that is shown, replaced as a whole: ``seq`` grows, ``reply`` names the intent."""
+    shown_panes: ClassVar[tuple[str, ...]] = ()
+    """The panes of this widget, in the order of the page."""
+
+    layout_of_panes = traitlets.Dict().tag(sync=True)
+    """``panes``: which there are."""
+    bar = traitlets.Dict().tag(sync=True)
+    tree = traitlets.Dict().tag(sync=True)
+    picture = traitlets.Dict().tag(sync=True)
+    text = traitlets.Dict().tag(sync=True)
+    moves = traitlets.Dict().tag(sync=True)
+    history = traitlets.Dict().tag(sync=True)
+    status = traitlets.Dict().tag(sync=True)
+    chosen = traitlets.Unicode(None, allow_none=True).tag(sync=True)
+    """Key of the chosen loop, as in the loop tree."""
+    reply = traitlets.Dict().tag(sync=True)
+    """``seq`` grows with each answer, ``id`` is that of the request; set with the panes at once."""
     intent = traitlets.Dict().tag(sync=True)
     """What the user asked for: ``{"id", "op", "args"}``."""
     last_latency_ms = traitlets.Float(0.0).tag(sync=True)
@@ -65,19 +70,21 @@ class Explorer(anywidget.AnyWidget):
     def __init__(
         self,
         schedule: Schedule,
-        args: Sequence[Tensor],
+        args: Sequence[Tensor] | None = None,
         target: str | Target = "cpu",
         *,
         name: str = "main",
         stopwatch: Stopwatch | None = None,
     ) -> None:
+        if args is None:
+            args = parameters_of(schedule)
         self._session = Session(schedule, args, resolve(target), name)
         self._measuring = Measuring(stopwatch or WorkerStopwatch(), self._on_measured)
         # The history's own lock: a step of another cell holds it when it calls the listener.
         self._lock = schedule.lock
         self._is_handling = False
         self._seq = 0
-        super().__init__()
+        super().__init__(layout_of_panes={"panes": list(self.shown_panes)})
         with self._lock:
             self._push(None)
         schedule.listeners.append(self._on_step)
@@ -153,20 +160,31 @@ class Explorer(anywidget.AnyWidget):
 
     def _push(self, reply: Any) -> None:
         self._seq += 1
-        self.view = {
-            **self._session.view(),
-            "measuring": {"state": self._measuring.state},
-            "seq": self._seq,
-            "reply": reply,
-        }
+        with self.hold_sync():
+            for name, value in self._shown().items():
+                setattr(self, name, value)
+            self.reply = {"seq": self._seq, "id": reply}
+
+    def _shown(self) -> dict[str, Any]:
+        """Return the values of the traits that the page draws."""
+        shown = snapshot(self._session, self.shown_panes)
+        if "bar" in shown:
+            shown["bar"]["measuring"] = {"state": self._measuring.state}
+        return shown
+
+    @property
+    def view(self) -> dict[str, Any]:
+        """All that is shown, by pane, with ``chosen``, ``status`` and ``reply``; JSON-able."""
+        names = (*self.shown_panes, "chosen", "status", "reply")
+        return {name: getattr(self, name) for name in names}
 
     # -- without a front end -----------------------------------------------------------------------
 
     def __repr__(self) -> str:
         session = self._session
         return (
-            f"Explorer({session.name} on {session.target.name}: {session.tree['summary']}; "
-            f"{len(self.schedule.trace)} steps)"
+            f"{type(self).__name__}({session.name} on {session.target.name}: "
+            f"{session.tree['summary']}; {len(self.schedule.trace)} steps)"
         )
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
@@ -174,18 +192,57 @@ class Explorer(anywidget.AnyWidget):
         if bundle is None:
             return None
         data, metadata = bundle
-        text = f"{self!r}\n{loop_table(self.schedule)}"
-        return {**data, "text/plain": text, "text/html": self._static_html()}, metadata
+        return {**data, "text/plain": self.static_text(), "text/html": self.static_html()}, metadata
 
-    def _static_html(self) -> str:
-        """Return what shows where no front end runs the widget."""
+    def static_text(self) -> str:
+        """Return what shows in a terminal."""
+        return f"{self!r}\n{loop_table(self.schedule)}"
+
+    def static_html(self) -> str:
+        """Return what shows where no front end runs the widget; without script."""
         with self._lock:
-            view = self._session.view()
-        parts = [tree_html(view["tree"])]
-        if view["program"]["error"] is None:
-            parts.append(program_html(view["program"]))
-        parts.append(history_html(self.schedule.history))
+            parts = self.static_parts()
         note = tag("p", None, tag("strong", None, repr(self)), " — run the cell to explore it.")
         whole = str(tag("div", None, note, *parts))
-        # A notebook stores this text with every Explorer in it.
+        # A notebook stores this text with every widget in it.
         return whole if len(whole.encode()) < _LARGEST_FALLBACK_BYTES else join(note, parts[0])
+
+    def static_parts(self) -> list[Markup]:
+        """Return the fragments of the static picture, the most important one first."""
+        raise NotImplementedError
+
+
+class Explorer(Workbench):
+    """A schedule that can be clicked: its loop nest, what may be done next, and what that changes.
+
+    It edits the schedule it is given. Steps made elsewhere, in another cell, show up in it.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> from dlcompiler.schedule import create_schedule
+    >>> A = te.placeholder((64, 64), name="A")
+    >>> B = te.compute((64, 64), lambda i, j: A[j, i], name="B")
+    >>> Explorer(create_schedule(B.op), [A, B])
+    Explorer(main on cpu: 1 stage, 2 loops; 0 steps)
+    """
+
+    shown_panes = ("bar", "tree", "picture", "text", "moves", "history")
+
+    def static_parts(self) -> list[Markup]:
+        """Return the loop nest, the program and the history."""
+        parts = [tree_html(self._session.tree)]
+        program = self._session.lowered(self.schedule.node, "loops")
+        if not isinstance(program, DLCompilerError):
+            parts.append(func_html(program))
+        parts.append(history_html(self.schedule.history))
+        return parts
+
+
+def parameters_of(schedule: Schedule) -> list[Tensor]:
+    """Return the tensors that a schedule reads from outside, and then its outputs."""
+    inputs = [t for s in schedule.state.stages if s.is_placeholder for t in s.tensors]
+    outputs = list(schedule.outputs)
+    if not outputs:
+        raise ScheduleError("explore a schedule", "it has no output")
+    return [*inputs, *outputs]

@@ -1,0 +1,175 @@
+"""Pictures as data: marks with places, words and keys, laid out once in Python.
+
+A *scene* is the one thing that a picture's static SVG, its drawing in a browser, its table and its
+tests are made from. A mark knows what it stands for: `keys` are those of the loop tree, so that a
+click on it chooses a loop, and a chosen loop is seen in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, TypedDict
+
+from dlcompiler.views.markup import Attributes, Markup, tag
+
+Cell = str | int | float | None
+Role = Literal[
+    "box", "bar", "edge", "axis", "capacity", "cell", "name", "label", "soft", "warn", "node"
+]
+"""What a mark is in its picture; style sheets say how that looks."""
+
+_STYLES: dict[str, str] = {
+    "box": "fill-opacity:.22;stroke:currentColor;stroke-opacity:.55",
+    "bar": "stroke:currentColor;stroke-opacity:.7",
+    "cell": "stroke:currentColor;stroke-opacity:.45",
+    "node": "fill-opacity:.22;stroke:currentColor;stroke-opacity:.7",
+    "edge": "fill:none;stroke:currentColor;stroke-opacity:.7",
+    "axis": "fill:none;stroke:currentColor;stroke-opacity:.4",
+    "capacity": "fill:none;stroke:currentColor;stroke-dasharray:4 3",
+    "name": "fill:currentColor;font-weight:600",
+    "label": "fill:currentColor",
+    "soft": "fill:currentColor;fill-opacity:.72",
+    "warn": "fill:none;stroke:currentColor;stroke-width:2",
+}
+_FONT = "font-family:system-ui,-apple-system,'Segoe UI',sans-serif;font-size:12px"
+
+
+class Mark(TypedDict, total=False):
+    """A shape or a text; lengths in pixels from the top left corner."""
+
+    shape: Literal["rect", "line", "path", "circle", "text"]
+    role: Role
+    x: float
+    y: float
+    w: float
+    h: float
+    x2: float
+    y2: float
+    r: float
+    d: str
+    text: str
+    anchor: Literal["start", "middle", "end"]
+    fill: str
+    keys: list[str]
+    title: str
+    """Words shown when it is pointed at, and spoken."""
+
+
+class Table(TypedDict):
+    """What a picture says, as rows under columns."""
+
+    columns: list[str]
+    rows: list[list[Cell]]
+
+
+class Scene(TypedDict):
+    """A picture: what is drawn, in words, and as a table."""
+
+    title: str
+    summary: str
+    """The picture in a sentence."""
+    how_to_read: str
+    width: float
+    height: float
+    marks: list[Mark]
+    table: Table
+
+
+def scene_html(scene: Scene) -> Markup:
+    """Return a scene as inline SVG with its sentence, the way to read it, and its table.
+
+    Parameters
+    ----------
+    scene
+        The picture.
+
+    Returns
+    -------
+    Markup
+        A fragment without script and ``id``, in the colour of what surrounds it.
+    """
+    small = {"style": "font-size:12px;opacity:.85;margin:4px 0"}
+    return tag(
+        "figure",
+        {"class": "dlc-figure", "style": "margin:4px 0"},
+        tag("p", {"style": "margin:4px 0"}, scene["summary"]),
+        tag("div", {"style": "overflow-x:auto"}, scene_svg(scene)),
+        tag("figcaption", small, f"How to read: {scene['how_to_read']}"),
+        tag(
+            "details",
+            None,
+            tag("summary", {"style": "cursor:pointer;font-size:12px"}, "Show as table"),
+            table_html(scene["table"]["columns"], scene["table"]["rows"]),
+        ),
+    )
+
+
+def scene_svg(scene: Scene) -> Markup:
+    """Return the marks of a scene as an SVG element."""
+    return tag(
+        "svg",
+        {
+            "viewBox": f"0 0 {_number(scene['width'])} {_number(scene['height'])}",
+            "width": _number(scene["width"]),
+            "height": _number(scene["height"]),
+            "role": "img",
+            "aria-label": f"{scene['title']}: {scene['summary']}",
+            "style": _FONT,
+        },
+        tag("title", None, scene["title"]),
+        *map(_mark, scene["marks"]),
+    )
+
+
+def _mark(mark: Mark) -> Markup:
+    style = _STYLES[mark["role"]]
+    fill = mark.get("fill")
+    if fill:
+        style = f"fill:{fill};{style}"
+    name, attributes = _shape(mark)
+    title = [tag("title", None, mark["title"])] if mark.get("title") else []
+    text = [mark["text"]] if mark["shape"] == "text" else []
+    return tag(name, {**attributes, "style": style}, *text, *title)
+
+
+def _shape(mark: Mark) -> tuple[str, Attributes]:
+    def at(*names: str) -> list[str]:
+        return [_number(mark.get(name, 0.0)) for name in names]  # type: ignore[arg-type]
+
+    match mark["shape"]:
+        case "rect":
+            x, y, width, height = at("x", "y", "w", "h")
+            return "rect", {"x": x, "y": y, "width": width, "height": height, "rx": 2}
+        case "line":
+            x1, y1, x2, y2 = at("x", "y", "x2", "y2")
+            return "line", {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
+        case "circle":
+            cx, cy, r = at("x", "y", "r")
+            return "circle", {"cx": cx, "cy": cy, "r": r}
+        case "path":
+            return "path", {"d": mark["d"]}
+        case "text":
+            x, y = at("x", "y")
+            return "text", {"x": x, "y": y, "text-anchor": mark.get("anchor", "start")}
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}".rstrip("0").rstrip(".")
+
+
+def table_html(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Markup:
+    """Return rows under their columns as an HTML table; numbers stand right."""
+    return tag(
+        "table",
+        {"class": "dlc-table"},
+        tag("thead", None, tag("tr", None, *(tag("th", {"scope": "col"}, c) for c in columns))),
+        tag("tbody", None, *(tag("tr", None, *map(_cell, row)) for row in rows)),
+    )
+
+
+def _cell(value: object) -> Markup:
+    if value is None:
+        return tag("td")
+    if isinstance(value, int | float):
+        return tag("td", {"style": "text-align:right"}, f"{value:,}")
+    return tag("td", {"style": "text-align:left"}, str(value))

@@ -1,0 +1,75 @@
+"""One ES module and one style sheet per widget, out of small files, without a build step.
+
+anywidget loads a single module, and a replay page has to work from a file, where browsers refuse
+to import another one. So the modules in ``js/`` are put into one text when a widget class is made:
+each becomes a function that returns what it exports. Two forms are allowed, each beginning a line:
+
+- ``import { a, b } from "./name.js";``
+- ``export`` before ``function``, ``class`` or ``const``; the entry has ``export default``.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+_JS = Path(__file__).parent / "js"
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w-]+)\.js";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
+
+
+@cache
+def module(entry: str) -> str:
+    """Return a module of ``js/`` and all that it imports as one module.
+
+    Parameters
+    ----------
+    entry
+        Name of a file without its ending; it has the ``export default``.
+    """
+    return "\n".join([*map(_function, order(entry)[:-1]), _body(entry)])
+
+
+@cache
+def styles(*names: str) -> str:
+    """Return style sheets of ``js/``, one after another."""
+    return "\n".join((_JS / f"{name}.css").read_text() for name in names)
+
+
+def order(entry: str) -> list[str]:
+    """Return the modules that one needs, and itself at the end: each behind all that it imports."""
+    found: list[str] = []
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        if name in path:
+            raise ValueError(f"modules import each other: {' -> '.join((*path, name))}")
+        if name not in found:
+            for _, other in _IMPORT.findall(_source(name)):
+                visit(other, (*path, name))
+            found.append(name)
+
+    visit(entry, ())
+    return found
+
+
+def _function(name: str) -> str:
+    exports = ", ".join(_exports(name))
+    return f"const {_name(name)} = (() => {{\n{_body(name)}\nreturn {{ {exports} }};\n}})();\n"
+
+
+def _source(name: str) -> str:
+    return (_JS / f"{name}.js").read_text()
+
+
+def _name(module_name: str) -> str:
+    return f"module_{module_name.replace('-', '_')}"
+
+
+def _exports(name: str) -> list[str]:
+    return [match[1] for match in _EXPORT.findall(_source(name))]
+
+
+def _body(name: str) -> str:
+    text = _IMPORT.sub(lambda m: f"const {{{m[1]}}} = {_name(m[2])};\n", _source(name))
+    return _EXPORT.sub(r"\1", text)

@@ -1,0 +1,31 @@
+"""The pictures of the workbench, by the name of their tab."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dlcompiler.views.nest_scene import nest_scene
+
+if TYPE_CHECKING:
+    from dlcompiler_widgets.explorer.session import Session
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One tab."""
+
+    text: str
+    draw: Callable[[Session], Mapping[str, Any]]
+    """What to show of a session; a `Scene`, or what the drawer named `kind` takes."""
+    kind: str = "scene"
+
+
+def _nest(session: Session) -> Mapping[str, Any]:
+    return nest_scene(session.tree)
+
+
+PICTURES: dict[str, Picture] = {
+    "nest": Picture("Loop nest", _nest),
+}

@@ -1,0 +1,87 @@
+"""What the workbench shows, pane by pane: a pure reading of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from dlcompiler.errors import DLCompilerError
+from dlcompiler.views import history_tree, palette
+from dlcompiler_widgets.explorer.pictures import PICTURES
+from dlcompiler_widgets.explorer.session import Session
+from dlcompiler_widgets.explorer.status import status_of
+from dlcompiler_widgets.explorer.texts import TEXTS
+
+Json = dict[str, Any]
+
+
+def bar(session: Session) -> Json:
+    """Return what concerns the whole schedule."""
+    node, following = session.schedule.node, session.schedule.next_node
+    return {
+        "name": session.name,
+        "target": session.target.name,
+        "steps": len(session.schedule.trace),
+        "undo": node.title() if node.parent else None,
+        "redo": following.title() if following else None,
+        "known": [f"{kind} {value}" for kind, value in node.notes.items()],
+        "python": session.schedule.trace.to_python(),
+    }
+
+
+def tree(session: Session) -> Json:
+    """Return the loop nest."""
+    return dict(session.tree)
+
+
+def moves(session: Session) -> Json:
+    """Return what may be done to the chosen loop."""
+    return dict(palette(session.schedule, session.chosen))
+
+
+def picture(session: Session) -> Json:
+    """Return the picture of the open tab; only this one is computed."""
+    open_ = PICTURES[session.tabs["picture"]]
+    shown: Json = {
+        "tab": session.tabs["picture"],
+        "tabs": [{"name": name, "text": each.text} for name, each in PICTURES.items()],
+        "kind": open_.kind,
+        "model": None,
+        "error": None,
+    }
+    try:
+        shown["model"] = open_.draw(session)
+    except DLCompilerError as error:
+        shown["error"] = status_of(error).to_json()
+    return shown
+
+
+def text(session: Session) -> Json:
+    """Return the text of the open tab."""
+    return {
+        "tab": session.tabs["text"],
+        "tabs": [{"name": name, "text": each.text} for name, each in TEXTS.items()],
+        **TEXTS[session.tabs["text"]].lines(session),
+    }
+
+
+def history(session: Session) -> Json:
+    """Return the states of the schedule."""
+    return dict(history_tree(session.schedule.history))
+
+
+PANES: dict[str, Callable[[Session], Json]] = {
+    "bar": bar,
+    "tree": tree,
+    "picture": picture,
+    "text": text,
+    "moves": moves,
+    "history": history,
+}
+"""What a pane shows. The name is that of the trait and of the pane in ``js/workbench.js``."""
+
+
+def snapshot(session: Session, panes: Iterable[str]) -> dict[str, Any]:
+    """Return what `panes` show, by name, with the chosen loop and the status."""
+    shown: dict[str, Any] = {name: PANES[name](session) for name in panes}
+    return {**shown, "chosen": session.chosen, "status": session.status.to_json()}

@@ -1,0 +1,28 @@
+"""What came of an action, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dlcompiler.errors import DLCompilerError
+
+
+@dataclass(frozen=True)
+class Status:
+    """What came of the last action, in words."""
+
+    text: str
+    tone: Literal["info", "error"] = "info"
+    details: tuple[tuple[str, str], ...] = ()
+    """Further lines, each with its label: got, because, hint."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it for the front end."""
+        return {"text": self.text, "tone": self.tone, "details": [list(d) for d in self.details]}
+
+
+def status_of(error: DLCompilerError) -> Status:
+    """Return what an error says, in its parts."""
+    details = tuple((label, str(value)) for label, value in error.parts() if value is not None)
+    return Status(f"{error.operation}: {error.problem}", "error", details)

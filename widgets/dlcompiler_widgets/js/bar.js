@@ -1,0 +1,65 @@
+/*
+ * The bar: what is shown, on which target, and what concerns the whole schedule.
+ */
+
+import { button, focusable, h } from "./dom.js";
+
+export class BarPane {
+  constructor(app) {
+    this.app = app;
+    this.root = h("div", { class: "dlc-bar", role: "toolbar", "aria-label": "Schedule" });
+    this.code = h("div", { class: "dlc-code", hidden: true });
+  }
+
+  draw(bar) {
+    const send = (op) => () => this.app.send(op);
+    this.python = bar.python;
+    this.root.replaceChildren(
+      h("div", { class: "dlc-title" },
+        h("strong", { text: bar.name }),
+        h("span", { class: "dlc-soft", text: `${bar.target} · ${bar.steps} steps` })),
+      button("undo", "↶ Undo", bar.undo ? `Undo: ${bar.undo}` : "Nothing to undo",
+        send("undo"), !bar.undo),
+      button("redo", "↷ Redo", bar.redo ? `Redo: ${bar.redo}` : "Nothing to redo",
+        send("redo"), !bar.redo),
+      this.measureButton(bar.measuring),
+      button("copy", "Copy as Python", "Copy the steps as Python", () => this.copy()),
+      button("help", "?", "Show the keys", () => this.app.help()),
+      h("span", { class: "dlc-known", text: bar.known.join(" · ") }));
+  }
+
+  measureButton({ state }) {
+    if (state === "running") {
+      return button("measure", "◌ Cancel", "Cancel measuring", () => this.app.send("cancel"));
+    }
+    const isWaiting = state === "cancelling";
+    return button("measure", isWaiting ? "Cancelling…" : "Measure",
+      "Measure this state in a worker process", () => this.app.send("measure"), isWaiting);
+  }
+
+  home() {
+    return this.root.querySelector("button");
+  }
+
+  async copy() {
+    const text = this.python;
+    let done = false;
+    try {
+      await navigator.clipboard.writeText(text);
+      done = true;
+    } catch {
+      // No permission, or no secure context: the text below can be selected by hand.
+    }
+    const area = focusable("textarea", { readonly: true, rows: Math.min(text.split("\n").length, 14),
+      "aria-label": "The steps as Python", spellcheck: "false" });
+    area.value = text;
+    const close = focusable("button", { type: "button", text: "Close",
+      on: { click: () => { this.code.hidden = true; this.root.querySelector('[data-key="copy"]').focus(); } } });
+    this.code.replaceChildren(area, close);
+    this.code.hidden = false;
+    if (!done) area.select();
+    this.app.say({ tone: "info", details: [], text: done
+      ? `Copied ${text.trim().split("\n").length} lines of Python.`
+      : "The clipboard is not available: copy the selected text." });
+  }
+}

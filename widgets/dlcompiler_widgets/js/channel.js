@@ -1,0 +1,36 @@
+/*
+ * Requests to Python and their answers. A page that has no kernel gives a `model` of its own.
+ */
+
+export class Channel {
+  constructor(model) {
+    this.model = model;
+    this.id = Math.random().toString(36).slice(2, 8);
+    this.sent = 0;
+    this.started = new Map();
+  }
+
+  /** Ask for something; returns the number of the request. */
+  send(op, args = {}) {
+    this.sent += 1;
+    const id = `${this.id}-${this.sent}`;
+    this.started.set(id, performance.now());
+    this.model.set("intent", { id, op, args });
+    this.model.save_changes();
+    return id;
+  }
+
+  /** Whether an answer is to a request of this view that a later one has overtaken. */
+  isStale(reply) {
+    const [id, number] = String(reply ?? "").split("-");
+    return id === this.id && Number(number) < this.sent;
+  }
+
+  /** The time since a request of this view was sent, in ms; null for answers to others. */
+  latency(reply) {
+    if (!this.started.has(reply)) return null;
+    const latency = performance.now() - this.started.get(reply);
+    this.started.clear();
+    return latency;
+  }
+}

@@ -1,0 +1,115 @@
+/*
+ * Elements. All text goes through textContent: a name can come from anywhere.
+ */
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** Make an element: attributes by name, `on` for listeners, `text` for its text. */
+export function h(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === "on") {
+      for (const [event, listener] of Object.entries(value)) node.addEventListener(event, listener);
+    } else if (name === "text") node.textContent = value;
+    else if (name === "style") Object.assign(node.style, value);
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children.filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+/**
+ * Make an element that takes the focus. Without the attribute, JupyterLab and Notebook 7 take
+ * letters typed on it for their own commands: "b" would insert a cell.
+ */
+export function focusable(tag, attributes, ...children) {
+  return h(tag, { "data-lm-suppress-shortcuts": "true", ...attributes }, ...children);
+}
+
+/** Make a button; a disabled one stays focusable, and does nothing. */
+export function button(key, text, title, action, isDisabled = false, more = {}) {
+  return focusable("button", {
+    type: "button", "data-key": key, title, text, "aria-label": title,
+    "aria-disabled": isDisabled ? "true" : null,
+    on: { click: () => !isDisabled && action() }, ...more,
+  });
+}
+
+/** Make an element of an SVG picture. */
+export function svg(tag, attributes = {}, ...children) {
+  const node = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== null && value !== undefined) node.setAttribute(name, value);
+  }
+  node.append(...children.filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+export const count = (number) => number.toLocaleString("en");
+
+/** The colours of an axis, side by side, as a CSS background. */
+export function paint(colors) {
+  if (colors.length < 2) return colors[0] ?? "transparent";
+  const share = 100 / colors.length;
+  const stops = colors.map((color, n) => `${color} ${n * share}% ${(n + 1) * share}%`);
+  return `linear-gradient(to bottom, ${stops.join(", ")})`;
+}
+
+/** A table under its columns; numbers stand right. */
+export function table({ columns, rows }) {
+  const cell = (value) => h("td", { class: typeof value === "number" ? "dlc-number" : null,
+    text: typeof value === "number" ? count(value) : value ?? "" });
+  return h("table", { class: "dlc-table" },
+    h("thead", {}, h("tr", {}, ...columns.map((text) => h("th", { scope: "col", text })))),
+    h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map(cell)))));
+}
+
+/** Let arrows, Home, End and letters move among the items of a list that is one tab stop. */
+export function roving(container, { choose, parentOf = null, childOf = null, keys = {} }) {
+  container.addEventListener("keydown", (event) => {
+    const items = [...container.querySelectorAll("[data-item]")];
+    const at = items.indexOf(document.activeElement);
+    if (at < 0 || event.altKey || event.ctrlKey || event.metaKey) return;
+    const own = keys[event.key];
+    const target = {
+      ArrowDown: () => items[at + 1],
+      ArrowUp: () => items[at - 1],
+      Home: () => items[0],
+      End: () => items[items.length - 1],
+      ArrowLeft: () => parentOf && parentOf(items, at),
+      ArrowRight: () => childOf && childOf(items, at),
+      Enter: () => items[at],
+      " ": () => items[at],
+    }[event.key];
+    const found = own ? null : target ? target() : typed(items, at, event.key);
+    if (!own && !target && !found) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (own) own(items[at]);
+    if (!found) return;
+    focusItem(items, found);
+    choose(found, event.key);
+  });
+}
+
+/** Give an item of a list the focus, and its one tab stop. */
+export function focusItem(items, found) {
+  for (const item of items) item.tabIndex = item === found ? 0 : -1;
+  found.focus();
+}
+
+/** The next item whose name begins with a typed letter. */
+function typed(items, at, key) {
+  if (key.length !== 1 || !/\S/.test(key)) return null;
+  const later = [...items.slice(at + 1), ...items.slice(0, at)];
+  return later.find((item) => item.dataset.name?.toLowerCase().startsWith(key.toLowerCase()));
+}
+
+/** What came of an action, in words: text, tone, and further lines with their labels. */
+export function message({ text, tone, details = [] }) {
+  return h("div", { class: `dlc-message dlc-${tone}` },
+    h("span", { text: (tone === "error" ? "✕ " : "") + text }),
+    ...details.map(([label, value]) => h("span", { class: "dlc-soft" },
+      h("b", { text: `${label} ` }), h("span", { text: value }))));
+}

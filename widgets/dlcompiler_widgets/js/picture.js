@@ -1,0 +1,37 @@
+/*
+ * One picture at a time, by tabs. Most are scenes; one that moves has a module of its own.
+ */
+
+import { h, message } from "./dom.js";
+import { drawScene, markScene, tabs } from "./scene.js";
+
+/** How to draw the models that are no scenes, by their `kind`: (model, app) → { root, mark }. */
+const DRAWERS = {};
+
+export class PicturePane {
+  constructor(app) {
+    this.app = app;
+    this.body = h("div", { class: "dlc-picture-body", role: "tabpanel" });
+    this.root = h("section", { class: "dlc-pane dlc-picture", "aria-label": "Picture" });
+  }
+
+  draw({ tab, tabs: all, kind, model, error }) {
+    const head = all.length > 1
+      ? tabs("Pictures", all, tab, (name) => this.app.send("picture", { tab: name })) : null;
+    const drawn = DRAWERS[kind]?.(model, this.app);
+    this.drawn = drawn ?? null;
+    this.body.setAttribute("aria-label", all.find(({ name }) => name === tab)?.text ?? "Picture");
+    if (error) this.body.replaceChildren(message(error));
+    else if (kind === "off") this.body.replaceChildren();
+    else {
+      this.body.replaceChildren(
+        drawn?.root ?? drawScene(model, (key) => this.app.choose(key)));
+    }
+    this.root.replaceChildren(...[head, this.body].filter((node) => node));
+  }
+
+  mark(key) {
+    if (this.drawn?.mark) this.drawn.mark(key);
+    else markScene(this.body, key);
+  }
+}

@@ -1,0 +1,77 @@
+/*
+ * A picture as Python laid it out: marks with places, words and keys. The static SVG has the same.
+ */
+
+import { button, h, svg, table } from "./dom.js";
+
+const SHAPES = {
+  rect: ({ x, y, w, h: height }) => svg("rect", { x, y, width: w, height, rx: 2 }),
+  line: ({ x, y, x2, y2 }) => svg("line", { x1: x, y1: y, x2, y2 }),
+  path: ({ d }) => svg("path", { d }),
+  circle: ({ x, y, r }) => svg("circle", { cx: x, cy: y, r }),
+  text: ({ x, y, text, anchor }) => {
+    const node = svg("text", { x, y, "text-anchor": anchor ?? "start" });
+    node.textContent = text;
+    return node;
+  },
+};
+
+/** Draw a scene; `choose` is called with the key of a mark that is clicked. */
+export function drawScene(scene, choose) {
+  const picture = svg("svg", {
+    viewBox: `0 0 ${scene.width} ${scene.height}`, width: scene.width, height: scene.height,
+    role: "img", "aria-label": `${scene.title}: ${scene.summary}`, class: "dlc-scene",
+  }, ...scene.marks.map((mark) => drawMark(mark, choose)));
+  const twin = h("details", { class: "dlc-twin" },
+    h("summary", { text: "Show as table", "data-lm-suppress-shortcuts": "true" }),
+    table(scene.table));
+  return h("figure", { class: "dlc-figure" },
+    h("p", { class: "dlc-summary", text: scene.summary }),
+    h("div", { class: "dlc-scroll" }, picture),
+    h("figcaption", { class: "dlc-soft", text: `How to read: ${scene.how_to_read}` }),
+    twin);
+}
+
+export function drawMark(mark, choose) {
+  const node = SHAPES[mark.shape](mark);
+  node.setAttribute("class", `dlc-mark dlc-${mark.role}`);
+  if (mark.fill) node.style.fill = mark.fill;
+  if (mark.title) {
+    const title = svg("title");
+    title.textContent = mark.title;
+    node.append(title);
+  }
+  if (mark.keys?.length) {
+    node.keys = mark.keys;
+    node.classList.add("dlc-link");
+    node.addEventListener("click", () => choose(mark.keys[0]));
+  }
+  return node;
+}
+
+/** Show which marks belong to the chosen loop. */
+export function markScene(root, key) {
+  for (const node of root.querySelectorAll(".dlc-mark")) {
+    node.classList.toggle("dlc-own", key !== null && (node.keys ?? []).includes(key));
+  }
+}
+
+/** The tabs over pictures or texts; one is open. */
+export function tabs(label, items, open, choose) {
+  const bar = h("div", { class: "dlc-tabs", role: "tablist", "aria-label": label },
+    ...items.map(({ name, text }) => button(`tab ${name}`, text, text, () => choose(name), false, {
+      role: "tab", "aria-selected": String(name === open), tabindex: name === open ? 0 : -1,
+      "data-item": true,
+    })));
+  bar.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const all = [...bar.children];
+    const next = all[(all.indexOf(document.activeElement) + step + all.length) % all.length];
+    next.focus();
+    next.click();
+  });
+  return bar;
+}

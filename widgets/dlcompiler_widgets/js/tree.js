@@ -1,0 +1,81 @@
+/*
+ * The loop nest as a tree: the hub from which everything else is chosen.
+ */
+
+import { count, focusable, h, paint, roving } from "./dom.js";
+
+const INDENT = 14;
+
+export class TreePane {
+  constructor(app) {
+    this.app = app;
+    this.rows = new Map();
+    this.items = h("div", { class: "dlc-rows", role: "tree", "aria-label": "Loop nest" });
+    this.notes = h("p", { class: "dlc-soft" });
+    this.root = h("section", { class: "dlc-pane dlc-tree", "aria-label": "Loop nest" },
+      h("h3", { text: "Loop nest" }), this.items, this.notes);
+    roving(this.items, {
+      choose: (item, key) => (key === "Enter" ? app.focusMoves() : app.choose(item.dataset.key)),
+      parentOf: (items, at) => items.find((item) => item.dataset.key === items[at].dataset.parent),
+      childOf: (items, at) => items.find((i) => i.dataset.parent === items[at].dataset.key),
+    });
+  }
+
+  draw(tree) {
+    this.rows = new Map(tree.rows.map((row) => [row.key, row]));
+    this.items.replaceChildren(...tree.rows.map((row) => this.row(row)));
+    const notes = tree.inputs.map((text) => `input ${text}`);
+    notes.push(...tree.inlined.map((name) => `${name} is inlined`));
+    notes.push(...tree.obligations.map((text) => `owed: ${text}`));
+    this.notes.textContent = notes.join(" · ");
+  }
+
+  row(row) {
+    const bars = this.barsOf(row).map((bar) =>
+      h("i", { class: "dlc-bar-mark", style: {
+        left: `${bar.depth * INDENT + 4}px`, background: paint(bar.colors) } }));
+    const indent = { paddingLeft: `${row.depth * INDENT + 14}px` };
+    if (row.type === "statement") {
+      return h("div", { class: "dlc-row dlc-statement", style: indent, title: row.name,
+        "aria-hidden": "true" }, ...bars, h("span", { class: "dlc-clip", text: row.name }));
+    }
+    const cells = row.type === "stage"
+      ? [h("span", { class: "dlc-stage-name", text: row.name }),
+        h("span", { class: "dlc-soft dlc-clip", text: row.detail })]
+      : [h("span", { class: "dlc-loop-name", text: row.name }),
+        row.axis === "reduce" ? h("span", { class: "dlc-soft", text: "reduction" }) : null,
+        row.kind === "serial" ? null : h("span", { class: "dlc-pill", text: row.kind }),
+        h("span", { class: "dlc-extent",
+          text: typeof row.extent === "number" ? count(row.extent) : row.extent })];
+    return focusable("div", {
+      class: `dlc-row dlc-${row.type}`, role: "treeitem", tabindex: -1, style: indent,
+      "data-item": true, "data-key": row.key, "data-parent": row.parent, "data-name": row.name,
+      "aria-label": row.label, "aria-level": row.depth + 1, "aria-selected": "false",
+      title: row.made_by ? `${row.label}; made by: ${row.made_by}` : row.label,
+      on: { click: (event) => { event.currentTarget.focus(); this.app.choose(row.key); } },
+    }, ...bars, ...cells);
+  }
+
+  /** The loops whose bars pass through a row: its own and those around it. */
+  barsOf(row) {
+    const bars = [];
+    for (let at = row; at; at = this.rows.get(at.parent)) {
+      if (at.type === "loop") bars.push({ depth: at.depth, colors: at.colors });
+    }
+    return bars;
+  }
+
+  mark(key) {
+    const items = [...this.items.querySelectorAll("[data-item]")];
+    const stop = items.find((item) => item.dataset.key === key) ?? items[0];
+    for (const item of items) {
+      item.setAttribute("aria-selected", String(item.dataset.key === key));
+      item.tabIndex = item === stop ? 0 : -1;
+    }
+  }
+
+  /** The element that takes the focus when the tree gets it. */
+  home() {
+    return this.items.querySelector('[data-item][tabindex="0"]');
+  }
+}

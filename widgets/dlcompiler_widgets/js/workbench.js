@@ -1,0 +1,176 @@
+/*
+ * The workbench in the browser: draws the view models that arrive, and sends what the user wants.
+ *
+ * Nothing is decided here. Each pane shows one trait of the model and is rebuilt only when that
+ * changes; `layout_of_panes` says which there are: all for the Explorer, one for a pane on its own.
+ */
+
+import { BarPane } from "./bar.js";
+import { Channel } from "./channel.js";
+import { h, message } from "./dom.js";
+import { HistoryPane } from "./history.js";
+import { MovesPane } from "./moves.js";
+import { PicturePane } from "./picture.js";
+import { TextPane } from "./text.js";
+import { TreePane } from "./tree.js";
+
+const PANES = {
+  bar: BarPane, tree: TreePane, picture: PicturePane, text: TextPane, moves: MovesPane,
+  history: HistoryPane,
+};
+const KEYS = [
+  ["↑ ↓ ← → Home End, letters", "move in the loop nest and in the history"],
+  ["Enter", "from a loop to its moves; from a state: go there"],
+  ["Esc", "from the moves back to the loop"],
+  ["Ctrl+Z, Ctrl+Shift+Z", "undo, redo"],
+  ["Tab", "to the next part"],
+];
+const isTyping = (event) => ["INPUT", "TEXTAREA", "SELECT"].includes(event.target.tagName);
+
+class Workbench {
+  constructor(model, host, signal) {
+    this.model = model;
+    this.channel = new Channel(model);
+    this.drawn = {};
+    this.lastSeq = -1;
+    const { panes } = model.get("layout_of_panes");
+    this.panes = Object.fromEntries(panes.map((name) => [name, new PANES[name](this)]));
+    this.status = h("div", { class: "dlc-status", role: "status", "aria-live": "polite" });
+    const { bar, ...rest } = this.panes;
+    this.root = h("div", {
+      class: `dlc-explorer${panes.length > 1 ? "" : " dlc-single"}`, "data-latency-ms": "" },
+    bar?.root, bar?.code,
+    h("div", { class: "dlc-grid" }, ...Object.values(rest).map((pane) => pane.root)),
+    this.status);
+    this.root.addEventListener("keydown", (event) => this.shortcut(event));
+    host.append(this.root);
+    const update = () => this.redraw();
+    model.on("change:reply", update);
+    signal?.addEventListener("abort", () => model.off("change:reply", update));
+    this.draw();
+  }
+
+  // -- what panes ask for ----------------------------------------------------------------------
+
+  send(op, args = {}) {
+    this.root.setAttribute("aria-busy", "true");
+    return this.channel.send(op, args);
+  }
+
+  choose(key) {
+    if (key === this.chosen || !key) return;
+    this.mark(key);
+    this.send("choose", { key });
+  }
+
+  say(status) {
+    this.drawn.status = null;
+    this.status.replaceChildren(message(status));
+  }
+
+  help() {
+    this.say({ text: "Keys:", tone: "info", details: KEYS });
+  }
+
+  isLoop(key) {
+    return this.panes.tree?.rows.get(key)?.type === "loop";
+  }
+
+  focusTree() {
+    this.panes.tree?.home()?.focus();
+  }
+
+  focusMoves() {
+    this.panes.moves?.home()?.focus();
+  }
+
+  // -- drawing ---------------------------------------------------------------------------------
+
+  /** Draw the newest state in the next frame, however many arrived. */
+  redraw() {
+    if (this.frame) return;
+    this.frame = requestAnimationFrame(() => {
+      this.frame = null;
+      const { seq, id } = this.model.get("reply");
+      if (seq <= this.lastSeq || this.channel.isStale(id)) return;
+      this.lastSeq = seq;
+      this.draw();
+      this.root.offsetHeight; // the layout is part of what the user waits for
+      this.measure(id);
+    });
+  }
+
+  measure(id) {
+    const latency = this.channel.latency(id);
+    if (latency === null) return;
+    this.root.dataset.latencyMs = latency.toFixed(1);
+    this.root.dataset.reply = id;
+    this.root.removeAttribute("aria-busy");
+    this.model.set("last_latency_ms", latency);
+    this.model.save_changes();
+  }
+
+  draw() {
+    const focus = this.focusPlace();
+    // The tree first: other panes ask it what a key is.
+    for (const name of ["tree", ...Object.keys(this.panes)]) {
+      const pane = this.panes[name], value = this.model.get(name);
+      if (!pane || !value) continue;
+      const text = JSON.stringify(value);
+      if (this.drawn[name] === text) continue;
+      this.drawn[name] = text;
+      pane.draw(value);
+    }
+    const status = this.model.get("status");
+    if (this.drawn.status !== JSON.stringify(status)) {
+      this.say(status);
+      this.drawn.status = JSON.stringify(status);
+    }
+    this.mark(this.model.get("chosen"));
+    this.restoreFocus(focus);
+  }
+
+  /** Show which loop is chosen, in every pane. */
+  mark(key) {
+    this.chosen = key;
+    for (const pane of Object.values(this.panes)) pane.mark?.(key);
+  }
+
+  /** Where the keyboard is: the pane it is in, and the key of the thing. */
+  focusPlace() {
+    const active = document.activeElement;
+    if (!this.root.contains(active)) return null;
+    const pane = Object.values(this.panes).find((each) => each.root.contains(active));
+    return pane ? { pane, key: active.dataset.key, active } : null;
+  }
+
+  restoreFocus(place) {
+    if (!place || this.root.contains(place.active)) return;
+    const same = [...place.pane.root.querySelectorAll("[data-key]")].find(
+      (node) => node.dataset.key === place.key && !node.disabled,
+    );
+    const { tree } = this.panes;
+    const own = place.pane === tree ? tree.home() : same ?? place.pane.home?.();
+    (own && place.pane !== this.panes.moves ? own : same ?? tree?.home())
+      ?.focus({ preventScroll: true });
+  }
+
+  /** Ctrl+Z, Ctrl+Shift+Z and ?, except where a text is being edited. */
+  shortcut(event) {
+    if (isTyping(event)) return;
+    if (event.key === "?") {
+      event.stopPropagation();
+      this.help();
+    }
+    if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z") return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.send(event.shiftKey ? "redo" : "undo");
+  }
+}
+
+export default {
+  render({ model, el, signal }) {
+    new Workbench(model, el, signal);
+  },
+};
