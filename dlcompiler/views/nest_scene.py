@@ -49,9 +49,8 @@ def _draw(
 ) -> float:
     """Add the marks of a row and all inside it, from (x, y); returns where it ends."""
     if row["type"] == "statement":
-        line: Mark = {"shape": "text", "role": "soft", "x": x + 4, "y": y + 14,
-                      "text": row["name"], "keys": [row["stage"]], "title": row["label"]}  # fmt: skip
-        marks.append(line)
+        marks.append({"shape": "text", "role": "soft", "x": x + 4, "y": y + 14, "text": row["name"],
+                      "keys": [row["stage"]], "title": row["label"]})  # fmt: skip
         return y + _HEAD
     place = len(marks)
     below = y + _HEAD

@@ -1,0 +1,52 @@
+"""The workbench in a browser, without Jupyter around it."""
+
+import pytest
+
+from dlcompiler import te
+from dlcompiler.schedule import create_schedule
+from tests.widgets.live_page import LivePage
+
+pytest.importorskip("dlcompiler_widgets")
+from dlcompiler_widgets import Explorer
+
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
+
+
+def matmul(n=64):
+    A, B = te.placeholder((n, n), name="A"), te.placeholder((n, n), name="B")
+    k = te.reduce_axis((0, n), name="k")
+    C = te.compute((n, n), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+    return create_schedule(C.op), [A, B, C]
+
+
+@pytest.fixture
+def explorer(browser):
+    schedule, args = matmul()
+    widget = Explorer(schedule, args, name="matmul")
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    page = LivePage(context, widget)
+    yield page
+    assert not page.errors
+    context.close()
+    widget.close()
+
+
+def test_a_click_applies_a_step(explorer):
+    explorer.loop("C/j").click()
+    explorer.settle()
+    explorer.click("split C C.j = 16")
+    assert explorer.widget.schedule.node.title() == "split C j 16"
+    assert explorer.loop("C/j.inner").get_attribute("aria-selected") == "true"
+
+
+def test_tabs_change_the_text(explorer):
+    explorer.click("tab final")
+    assert explorer.widget.text["tab"] == "final"
+    assert "after all passes" in explorer.locate(".dlc-status").inner_text()
+
+
+def test_a_box_of_the_picture_chooses_its_loop(explorer):
+    explorer.locate("rect.dlc-link").nth(2).click(position={"x": 5, "y": 5})
+    explorer.settle()
+    assert explorer.widget.chosen == "C/j"
+    assert explorer.locate("rect.dlc-own").count() == 1
