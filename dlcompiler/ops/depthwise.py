@@ -1,7 +1,9 @@
 """Depthwise convolution: each output channel reads one input channel.
 
-Images are NCHW. The stages before the result are ``depthwise.padded``, the image in its frame of
-zeros, and ``depthwise.sums``; `dlcompiler.ops.sliding` schedules them.
+The stages before the result are ``depthwise.padded``, the image in its frame of zeros and in the
+dtype of the sums, and ``depthwise.sums``. Along rows of NCHW `dlcompiler.ops.sliding` schedules
+them; in the layouts with channels side by side `dlcompiler.ops.channels`, whose weights are packed
+ahead to lie side by side, too.
 """
 
 from __future__ import annotations
@@ -9,13 +11,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from dlcompiler import te
 from dlcompiler.errors import TuningError
 from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.channels import (
+    channels_config,
+    channels_space,
+    framed_beside,
+    schedule_channels,
+)
 from dlcompiler.ops.conv2d import shapes
+from dlcompiler.ops.conv2d.layouts import Layout, layout_of
 from dlcompiler.ops.conv2d.shapes import Shape
 from dlcompiler.ops.defining import tensor
 from dlcompiler.ops.epilogues import Epilogue
+from dlcompiler.ops.rounding import Array
 from dlcompiler.ops.sliding import (
     EXTRA_COLUMNS,
     EXTRA_ROWS,
@@ -25,53 +37,85 @@ from dlcompiler.ops.sliding import (
     sliding_config,
     sliding_space,
 )
+from dlcompiler.ops.widening import DTYPES, converted
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
 NAME = "depthwise_conv2d"
+PLAIN = Layout("NCHW")
+"""The layout in which weights are read as they are."""
 
 
 def depthwise(
-    data: Tensor, weight: Tensor, shape: Shape, operands: Mapping[str, Tensor] | None = None
+    data: Tensor,
+    weight: Tensor,
+    shape: Shape,
+    layout: Layout = PLAIN,
+    operands: Mapping[str, Tensor] | None = None,
 ) -> Tensor:
     """Define a depthwise convolution with its epilogue.
 
     Parameters
     ----------
     data : Tensor
-        Images, ``(n, c, h, w)``.
+        Images in the layout.
     weight : Tensor
-        ``(c * multiplier, 1, kh, kw)``: the output channel ``o`` reads channel ``o // multiplier``.
+        ``(c * multiplier, 1, kh, kw)`` in NCHW, else ``(kh, kw, c * multiplier)``: the output
+        channel ``o`` reads channel ``o // multiplier``.
     shape : Shape
         The shape of the convolution, with ``groups == c``.
+    layout : Layout, optional
+        Of the images, the result and a residual.
     operands : mapping, optional
         Of the epilogue.
 
     Returns
     -------
     Tensor
-        ``(n, c * multiplier, oh, ow)``.
+        ``(n, c * multiplier, oh, ow)`` in the layout.
     """
-    rows, columns = shape.rows, shape.columns
-    padded = framed(data, rows, columns, te.const(0, data.dtype), "depthwise.padded")
+    rows, columns, is_plain = shape.rows, shape.columns, layout == PLAIN
+    zero = te.const(0, shape.sums_dtype)
+    padded = (
+        framed(data, rows, columns, zero, "depthwise.padded")
+        if is_plain
+        else framed_beside(data, layout, rows, columns, zero, "depthwise.padded")
+    )
     multiplier = shape.o // max(shape.c, 1)
     p, q = te.reduce_axis((0, rows.kernel), "p"), te.reduce_axis((0, columns.kernel), "q")
 
-    def total(n: Any, o: Any, y: Any, x: Any) -> Any:
+    def total(*i: Any) -> Any:
+        n, o, y, x = layout.element(*i)
         row, column = y * rows.stride + p * rows.dilation, x * columns.stride + q * columns.dilation
-        return te.sum(padded[n, o // multiplier, row, column] * weight[o, 0, p, q], axis=[p, q])
+        factor = weight[o, 0, p, q] if is_plain else weight[p, q, o]
+        read = padded[layout.place(n, o // multiplier, row, column)]
+        return te.sum(read * converted(factor, shape.sums_dtype), axis=[p, q])
 
     n, o, height, width = shape.result
-    extents = (n, o, height + EXTRA_ROWS, width + EXTRA_COLUMNS)
-    sums = tensor(extents, total, "depthwise.sums")
+    beyond = (n, o, height + EXTRA_ROWS, width + EXTRA_COLUMNS)
+    extents = layout.shape(shape.result)
+    sums = tensor(beyond if is_plain else extents, total, "depthwise.sums")
     epilogue = Epilogue.read(shape.epilogue, channel=1)
-    return tensor(shape.result, lambda *i: epilogue.element(sums[i], i, operands or {}), "result")
+
+    def element(*i: Any) -> Any:
+        channel = layout.element(*i)[1]
+        value = epilogue.element(sums[i], i, operands or {}, channel=channel)
+        return converted(value, shape.result_dtype)
+
+    return tensor(extents, element, "result")
 
 
 def workload(
-    *, c: int, h: int, w: int, kernel: shapes.Sizes, multiplier: int = 1, **others: Any
+    *,
+    c: int,
+    h: int,
+    w: int,
+    kernel: shapes.Sizes,
+    multiplier: int = 1,
+    layout: str = "NCHW",
+    **others: Any,
 ) -> Workload:
     """Return the workload of a depthwise convolution; see `shapes.workload`.
 
@@ -83,6 +127,8 @@ def workload(
         Its extents.
     multiplier : int
         Output channels for each input channel.
+    layout : {"NCHW", "NHWC", "NCHW8c", "NCHW16c"}
+        Of the images and the result.
     **others
         ``n``, ``stride``, ``padding``, ``dilation``, ``dtype``, ``epilogue``.
 
@@ -97,23 +143,50 @@ def workload(
                 NAME, f"{name} is not a number that it may be", got=repr(number),
                 expected=f"an int from {least}",
             )  # fmt: skip
-    return shapes.workload(
-        NAME, c=c, h=h, w=w, o=c * multiplier, kernel=kernel, groups=max(c, 1), **others
-    )
+    layout_of(NAME, layout, c, c * multiplier)
+    found = shapes.workload(
+        NAME, c=c, h=h, w=w, o=c * multiplier, kernel=kernel, groups=max(c, 1), allowed=DTYPES,
+        **others,
+    )  # fmt: skip
+    return Workload.of(NAME, **found.as_dict(), layout=layout)
 
 
 def define(workload: Workload) -> tuple[Tensor, ...]:
     """Return ``data``, ``weight``, the operands of the epilogue, and ``result``."""
-    shape = shapes.shape_of(workload)
-    data = te.placeholder(shape.image, shape.dtype, "data")
-    weight = te.placeholder(shape.weight, shape.dtype, "weight")
-    operands = Epilogue.read(shape.epilogue, channel=1).placeholders(shape.result, shape.dtype)
-    return data, weight, *operands.values(), depthwise(data, weight, shape, operands)
+    shape, layout = shapes.shape_of(workload), Layout(workload["layout"])
+    data = te.placeholder(layout.shape(shape.image), shape.dtype, "data")
+    extents = shape.weight if layout == PLAIN else (*shape.weight[2:], shape.o)
+    weight = te.placeholder(extents, shape.dtype, "weight")
+    operands = {
+        name: te.placeholder(
+            layout.shape(extents) if name == "residual" else extents, shape.sums_dtype, name
+        )
+        for name, extents in Epilogue.read(shape.epilogue, channel=1).operands(shape.result).items()
+    }
+    return data, weight, *operands.values(), depthwise(data, weight, shape, layout, operands)
 
 
 def reference(workload: Workload, seed: int) -> Reference:
-    """Return inputs in [-1, 1), the right result, and its bound ``K·u·Σ|a||b|``."""
-    return shapes.reference(workload, seed)
+    """Return inputs in the kernel's layouts, the right result, and its bound ``K·u·Σ|a||b|``."""
+    found, layout = shapes.reference(workload, seed), Layout(workload["layout"])
+    plain = {
+        name: layout.store(array) if name in ("data", "residual") else array
+        for name, array in found.inputs.items()
+    }
+    expected, bound = (
+        {name: layout.store(array) for name, array in arrays.items()}
+        for arrays in (found.expected, found.bound)
+    )
+    return Reference(prepack(workload, plain), expected, bound, plain=plain)
+
+
+def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Array]:
+    """Return the inputs with weights (o, 1, kh, kw) as the kernel reads them: see `depthwise`."""
+    if workload["layout"] == PLAIN.name:
+        return arrays
+    shape = shapes.shape_of(workload)
+    rows = arrays["weight"].reshape(shape.o, *shape.weight[2:])
+    return {**arrays, "weight": np.ascontiguousarray(rows.transpose(1, 2, 0))}
 
 
 # -- the choices, and the schedule --------------------------------------------------------------
@@ -121,23 +194,33 @@ def reference(workload: Workload, seed: int) -> Reference:
 
 def _sliding(workload: Workload) -> Sliding:
     shape = shapes.shape_of(workload)
-    return Sliding(shape.n * shape.o, shape.rows, shape.columns, shape.dtype)
+    return Sliding(shape.n * shape.o, shape.rows, shape.columns, shape.sums_dtype)
 
 
 def space(workload: Workload, target: Target) -> Space:
-    """Return the configs of `schedule`: see `sliding.sliding_space`."""
-    return sliding_space(workload, _sliding(workload), target)
+    """Return the configs of `schedule`: see `sliding.sliding_space`, `channels.channels_space`."""
+    if workload["layout"] == PLAIN.name:
+        return sliding_space(workload, _sliding(workload), target)
+    return channels_space(workload, target)
 
 
 def default_config(workload: Workload, target: Target) -> Config:
-    """Return the config that a simple model prefers: see `sliding.sliding_config`."""
-    return sliding_config(workload, _sliding(workload), target)
+    """Return the config that a simple model prefers."""
+    if workload["layout"] == PLAIN.name:
+        return sliding_config(workload, _sliding(workload), target)
+    return channels_config(workload, _sliding(workload), target)
 
 
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
-    """Schedule a depthwise convolution on a CPU: see `sliding.schedule_sliding`."""
+    """Schedule a depthwise convolution on a CPU.
+
+    See `sliding.schedule_sliding` for NCHW, else `channels.schedule_channels`.
+    """
     (result,) = outs
-    schedule_sliding(s, result, cfg, target)
+    if "rows" in cfg:
+        schedule_sliding(s, result, cfg, target)
+    else:
+        schedule_channels(s, result, cfg, target)
 
 
-DEPTHWISE = Operator(NAME, workload, define, reference, space, default_config, schedule)
+DEPTHWISE = Operator(NAME, workload, define, reference, space, default_config, schedule, prepack)

@@ -2,7 +2,7 @@
 
 The stages before the result are ``pool.padded``, the image in a frame of zeros or of the smallest
 number, and ``pool.sums``, what the windows give. Along rows of NCHW `dlcompiler.ops.sliding`
-schedules them; in the layouts with channels side by side, vectors are of channels.
+schedules them; in the layouts with channels side by side, `dlcompiler.ops.channels`.
 
 A NaN in a window is its result, as in NumPy. A window in which there is no element gives the
 smallest number of the dtype, or the mean 0.
@@ -20,6 +20,13 @@ from dlcompiler import dtypes, te
 from dlcompiler.errors import TuningError
 from dlcompiler.ops import reductions
 from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.channels import (
+    channels_config,
+    channels_space,
+    framed_beside,
+    resized,
+    schedule_channels,
+)
 from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.layouts import Layout, layout_of
 from dlcompiler.ops.conv2d.shapes import Window
@@ -36,7 +43,7 @@ from dlcompiler.ops.sliding import (
     sliding_space,
 )
 from dlcompiler.schedule import Schedule
-from dlcompiler.space import Config, Knob, Space, Workload
+from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
@@ -44,8 +51,6 @@ NAME = "pool2d"
 KINDS = ("max", "avg")
 FLOATS = ("float32", "float64")
 DTYPES = (*FLOATS, "int8", "uint8", "int32")
-_SMALLEST_PARALLEL = 1 << 18
-"""Elements read from which on several cores are worth waking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +125,8 @@ def pool2d(
         extents = (n, c, of.rows.out + EXTRA_ROWS, of.columns.out + EXTRA_COLUMNS)
         shape: Sequence[Any] = (n, c, of.rows.out, of.columns.out)
     else:
-        image = _framed_in(data, of, value)
-        extents = shape = _resized(data.shape, of.layout, of.rows.out, of.columns.out)
+        image = framed_beside(data, layout, of.rows, of.columns, value, "pool.padded")
+        extents = shape = resized(data.shape, layout, of.rows.out, of.columns.out)
 
     def window(*i: Any) -> Any:
         n, c, y, x = layout.element(*i)
@@ -141,28 +146,6 @@ def pool2d(
         return sums[i] / (below(y) * across(x))
 
     return tensor(shape, mean, "pool_avg", "pool_avg")
-
-
-def _resized(extents: Sequence[Any], layout: str, height: int, width: int) -> tuple[Any, ...]:
-    """Return the shape of images in a layout, with another height and width."""
-    first = 1 if layout == "NHWC" else 2
-    return (*extents[:first], height, width, *extents[first + 2 :])
-
-
-def _framed_in(data: Tensor, of: Pooling, value: Any) -> Tensor:
-    """Define the image in its frame, no larger than it is read."""
-    layout = Layout(of.layout)
-    rows, columns = of.rows, of.columns
-
-    def element(*i: Any) -> Any:
-        n, c, y, x = layout.element(*i)
-        row, column = y - rows.before, x - columns.before
-        is_inside = te.all(row >= 0, row < rows.size, column >= 0, column < columns.size)
-        return te.if_then_else(is_inside, data[layout.place(n, c, row, column)], value)
-
-    height, width = max(rows.span, rows.reach), max(columns.span, columns.reach)
-    shape = _resized(data.shape, of.layout, height, width)
-    return tensor(shape, element, "pool.padded")
 
 
 def _divisors(of: Pooling, given: Window, window: Window, dtype: str, name: str) -> Any:
@@ -353,32 +336,17 @@ def _sliding(workload: Workload) -> Sliding:
 
 
 def space(workload: Workload, target: Target) -> Space:
-    """Return the configs of `schedule`.
-
-    Those of `sliding.sliding_space` for NCHW; else:
-
-    ============  ==============================================================================
-    ``vectors``   of channels, in registers over a window
-    ``parallel``  run rows of the result on several cores
-    ============  ==============================================================================
-    """
+    """Return the configs of `schedule`: see `sliding.sliding_space`, `channels.channels_space`."""
     if workload["layout"] == "NCHW":
         return sliding_space(workload, _sliding(workload), target)
-    knobs = [
-        Knob("vectors", (1, 2, 4, 8)),
-        Knob("parallel", (False, True) if target.cores > 1 else (False,)),
-    ]
-    return Space(workload, knobs)
+    return channels_space(workload, target)
 
 
 def default_config(workload: Workload, target: Target) -> Config:
-    """Return the config that a simple model prefers; four vectors hide the latency of a sum."""
+    """Return the config that a simple model prefers."""
     if workload["layout"] == "NCHW":
         return sliding_config(workload, _sliding(workload), target)
-    of, _ = _pooling(workload)
-    places = workload["n"] * workload["c"] * of.rows.out * of.columns.out
-    is_parallel = places * of.rows.kernel * of.columns.kernel >= _SMALLEST_PARALLEL
-    return space(workload, target).config(vectors=4, parallel=target.cores > 1 and is_parallel)
+    return channels_config(workload, _sliding(workload), target)
 
 
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
@@ -399,37 +367,7 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     if "rows" in cfg:
         schedule_sliding(s, result, cfg, target)
     else:
-        _schedule_channels(s, result, cfg, target)
-
-
-def _schedule_channels(s: Schedule, result: Tensor, cfg: Config, target: Target) -> None:
-    """Schedule windows of images with channels side by side, in vectors of channels.
-
-    Windows that lie in the image are computed without conditions, those at the edges apart.
-    """
-    sums = next(stage.tensor for stage in s.stages if stage.name == "pool.sums")
-    padded = next(stage.tensor for stage in s.stages if stage.name == "pool.padded")
-    lanes = target.lanes(result.dtype)
-    *outer, y, x, c = result.op.axis
-    channels, c = s[result].split(c, cfg["vectors"] * lanes)
-    vector, lane = s[result].split(c, lanes)
-    s[result].reorder(*outer, y, x, channels, vector, lane)
-    s[result].vectorize(lane)
-    s[result].pragma(y, "loop_partition_hint")
-    s[result].pragma(x, "loop_partition_hint")
-    tile = s.cache_write(sums, "local")
-    s[sums].compute_inline()
-    s[padded].compute_inline()
-    s[tile].compute_at(s[result], channels)
-    p, q = tile.op.reduce_axis
-    own = list(tile.op.axis)
-    vectors, own_lane = s[tile].split(own[-1], lanes)
-    s[tile].reorder(*own[:-1], p, q, vectors, own_lane)
-    s[tile].vectorize(own_lane)
-    if cfg["parallel"]:
-        s[result].parallel(y)
-    for of, axis in ((result, vector), (tile, vectors)):
-        s[of].unroll(axis)
+        schedule_channels(s, result, cfg, target)
 
 
 POOL2D = Operator(NAME, workload, define, reference, space, default_config, schedule)

@@ -15,6 +15,7 @@ from typing import Any
 from dlcompiler import dtypes, te
 from dlcompiler.ops.conv2d.shapes import Window
 from dlcompiler.ops.defining import tensor
+from dlcompiler.ops.widening import converted
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload, split_knob
 from dlcompiler.target import Target
@@ -49,7 +50,7 @@ class Sliding:
     columns: Window
     """The window along the width."""
     dtype: str
-    """Of the image and of the sums."""
+    """Of the sums."""
 
     @property
     def taps(self) -> int:
@@ -58,12 +59,12 @@ class Sliding:
 
 
 def framed(data: Tensor, rows: Window, columns: Window, value: Any, name: str) -> Tensor:
-    """Define images in a frame of a value, as wide as the widest tile may read."""
+    """Define images in a frame of a value and of its dtype, as wide as the widest tile may read."""
 
     def element(n: Any, c: Any, y: Any, x: Any) -> Any:
         row, column = y - rows.before, x - columns.before
         is_inside = te.all(row >= 0, row < data.shape[2], column >= 0, column < data.shape[3])
-        return te.if_then_else(is_inside, data[n, c, row, column], value)
+        return te.if_then_else(is_inside, converted(data[n, c, row, column], value.dtype), value)
 
     height = reach(rows, rows.out + EXTRA_ROWS)
     width = reach(columns, columns.out + EXTRA_COLUMNS) + EXTRA_COLUMNS
@@ -188,7 +189,7 @@ def schedule_sliding(s: Schedule, result: Tensor, cfg: Config, target: Target) -
     stages = {stage.name.rpartition(".")[2]: stage.tensor for stage in s.stages}
     sums, padded = stages["sums"], stages["padded"]
     taps = math.prod(axis.extent for axis in sums.op.reduce_axis if isinstance(axis.extent, int))
-    lanes = _lanes(_extents(result)[3], result.dtype, target)
+    lanes = _lanes(_extents(result)[3], sums.dtype, target)
     tile = s.cache_write(sums, "local")
     s[sums].compute_inline()
 

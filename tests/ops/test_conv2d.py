@@ -12,6 +12,7 @@ from dlcompiler.ir import For, walk
 from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.choose import select_conv2d
 from dlcompiler.ops.tuned import anchor
+from dlcompiler.ops.widening import DTYPES
 from dlcompiler.pipeline import lower
 from dlcompiler.target import resolve
 from tests.ops.products import check, choices
@@ -25,7 +26,7 @@ TWO_CORES = replace(AVX2, cores=2)
 
 PARAMETERS = {
     "layout": ("NCHW", "NHWC", "NCHW8c"),
-    "dtype": ("float32", "float64", "float16", "bfloat16", "int8"),
+    "dtype": ("float32", "float64"),
     "channels": ((16, 8), (8, 48), (8, 0), (0, 8)),
     "h": (1, 7, 16),
     "w": (0, 5, 13),
@@ -37,17 +38,27 @@ PARAMETERS = {
 }
 
 
-OF_PRODUCTS = {**PARAMETERS, "layout": ("NCHW",), "dtype": ("float32", "float64")}
+NARROW = {
+    "layout": ("NCHW", "NHWC", "NCHW8c"),
+    "dtype": ("float16", "bfloat16", "int8"),
+    "channels": ((16, 8), (8, 48), (0, 8)),
+    "h": (1, 16),
+    "w": (0, 5, 13),
+    "kernel": (1, 3, (2, 5)),
+    "stride": (1, (3, 1)),
+    "padding": (0, (3, -1), (0, 9, 2, -2)),
+    "dilation": (1, (2, 1)),
+}
 
 
-@pytest.mark.parametrize("choice", choices(PARAMETERS), ids=str)
+@pytest.mark.parametrize("choice", choices(PARAMETERS) + choices(NARROW), ids=str)
 def test_products(choice):
     params = dict(choice)
     c, o = params.pop("channels")
     check(DIRECT, DIRECT.workload(c=c, o=o, **params))
 
 
-@pytest.mark.parametrize("choice", choices(OF_PRODUCTS), ids=str)
+@pytest.mark.parametrize("choice", choices({**PARAMETERS, "layout": ("NCHW",)}), ids=str)
 def test_products_as_a_matrix_product(choice):
     params = dict(choice)
     del params["layout"]
@@ -158,7 +169,7 @@ def test_there_is_a_default_for_every_shape(operator, seed):
         work = operator.workload(
             c=c, h=h, w=w, o=o, kernel=generator.choice((1, 3, 7)),
             stride=generator.choice((1, 2)), padding=generator.choice((-1, 0, 3, 100)),
-            dtype=generator.choice(PARAMETERS["dtype"] if operator is DIRECT else shapes.FLOATS),
+            dtype=generator.choice(DTYPES if operator is DIRECT else shapes.FLOATS),
         )  # fmt: skip
         for target in (CPU, AVX2, TWO_CORES, resolve("x86-64-sse2")):
             operator.space(work, target).index_of(operator.default_config(work, target))

@@ -31,6 +31,21 @@ PARAMETERS = {
     "epilogue": ("", "bias+relu", "batch_norm+residual+relu6"),
     "dtype": ("float32", "float64"),
 }
+BESIDE = {
+    "image": ((2, 8, 6, 5), (1, 24, 3, 9), (1, 40, 1, 1), (1, 0, 4, 4)),
+    "kernel": (1, 3, (5, 3)),
+    "stride": (1, (2, 3)),
+    "padding": (0, (0, 5, 2, 1), (-1, 3)),
+    "dilation": (1, 2),
+    "multiplier": (1, 2),
+    "epilogue": ("bias+residual+relu", "batch_norm+residual+relu6"),
+    "dtype": ("float32", "float64", "float16", "bfloat16", "int8"),
+    "layout": ("NCHW", "NHWC", "NCHW8c"),
+}
+
+
+def _is_taken(choice):
+    return choice["dtype"] != "int8" or "norm" not in choice["epilogue"]
 
 
 def workload_of(choice):
@@ -42,6 +57,28 @@ def workload_of(choice):
 @pytest.mark.parametrize("choice", choices(PARAMETERS), ids=str)
 def test_values(choice):
     check(DEPTHWISE, workload_of(choice))
+
+
+@pytest.mark.parametrize("choice", choices(BESIDE, _is_taken), ids=str)
+def test_layouts_and_narrow_dtypes(choice):
+    check(DEPTHWISE, workload_of(choice))
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 7, 5), (0, 2, 4, 4), (1, 37, 9, 8)], ids=str)
+@pytest.mark.parametrize("kernel", [3, 7])
+def test_channels_that_fill_no_vector(shape, kernel):
+    n, c, h, w = shape
+    check(
+        DEPTHWISE, DEPTHWISE.workload(n=n, c=c, h=h, w=w, kernel=kernel, padding=1, layout="NHWC")
+    )
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW16c"])
+def test_choices_of_vectors_of_channels(layout):
+    workload = DEPTHWISE.workload(c=48, h=9, w=7, kernel=3, padding=1, stride=2, layout=layout)
+    space = DEPTHWISE.space(workload, CPU)
+    for cfg in map(space.at, space.allowed()):
+        check(DEPTHWISE, workload, cfg)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -75,7 +112,18 @@ def test_channels_may_run_in_parallel():
 
 
 @pytest.mark.parametrize(
-    "parameters", [{"c": 3.5}, {"multiplier": 0}, {"kernel": 0}, {"stride": 0}, {"groups": 3}]
+    "parameters",
+    [
+        {"c": 3.5},
+        {"multiplier": 0},
+        {"kernel": 0},
+        {"stride": 0},
+        {"groups": 3},
+        {"layout": "CHWN"},
+        {"layout": "NCHW8c"},
+        {"dtype": "int32"},
+        {"dtype": "int8", "epilogue": "relu6"},
+    ],
 )
 def test_parameters_are_checked(parameters):
     with pytest.raises((TuningError, TypeError)):
