@@ -4,6 +4,7 @@ VENV      := .venv
 RUN       := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 CHECKERS  := $(VENV)/.checkers
+WRITERS   := $(VENV)/.writers
 
 # The first of these that is Python 3.11 or newer and can create environments; PYTHON=... overrides.
 PYTHON  ?=
@@ -14,12 +15,12 @@ USABLE  := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 HERE := $(shell cat $(VENV)/.here 2>/dev/null)
 ifneq ($(HERE),)
 ifneq ($(HERE),$(CURDIR))
-.PHONY: $(INSTALLED) $(CHECKERS)
+.PHONY: $(INSTALLED) $(CHECKERS) $(WRITERS)
 endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help figures peers tour test test-full fuzz fuzz-arith fuzz-math mutants lab bench check check-style check-types check-layers format golden clean
+.PHONY: help docs figures peers tour test test-full fuzz fuzz-arith fuzz-math mutants lab bench check check-style check-types check-layers format golden clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | column -t -s @ 2>/dev/null \
@@ -59,6 +60,10 @@ peers: $(INSTALLED) ## install PyTorch and ONNX Runtime, to be measured beside (
 figures: $(INSTALLED) ## print the measured figures of the compiler and a description of the machine
 	@$(RUN)/dlcompiler bench --figures
 
+docs: $(WRITERS) ## build the documentation, with the notebooks run, into build/docs/html
+	@$(RUN)/python -m sphinx -W --keep-going -q -c docs -d build/docs/doctrees . build/docs/html
+	@echo "build/docs/html/docs/index.html"
+
 check: check-style check-types check-layers ## run every static check (make -k check: do not stop at the first)
 
 check-style: $(CHECKERS)
@@ -78,6 +83,11 @@ format: $(CHECKERS) ## fix what the style checks can fix
 golden: $(INSTALLED) ## write the golden texts anew (ARGS=tests/ir: some); read the diff before committing
 	@$(RUN)/python -m pytest --update-golden -m "not alone" $(or $(ARGS),tests); status=$$?; \
 	  git status --short tests/golden; exit $$status
+
+$(WRITERS): $(INSTALLED)
+	@echo "Installing what writes the documentation into $(VENV)"
+	@$(RUN)/python -m pip install -qq --disable-pip-version-check --group docs
+	@touch $@
 
 clean: ## remove what builds and runs produced, and the environment
 	rm -rf build dist *.egg-info .mypy_cache .ruff_cache .import_linter_cache .hypothesis $(VENV)
