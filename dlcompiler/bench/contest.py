@@ -10,14 +10,12 @@ from typing import Any
 from dlcompiler.bench.intervals import paired_ratio
 from dlcompiler.bench.memory import ALONE, PLAIN
 from dlcompiler.bench.peers import check_names, missing
-from dlcompiler.bench.problems import NotThere, Problem, problem_of, target_of
+from dlcompiler.bench.problems import NotThere, Problem, problem_of, remote_kernel, target_of
 from dlcompiler.bench.results import Contest, PeerResult, Result
 from dlcompiler.bench.works import Row, Work
 from dlcompiler.errors import DLCompilerError
-from dlcompiler.measurement import RemoteKernel
 from dlcompiler.measurement.checked import BOUND, EXPECTED, INPUT
 from dlcompiler.ops import Reference
-from dlcompiler.pipeline import emit_source
 from dlcompiler.runtime.timing import Timing
 from dlcompiler.runtime.workers import Worker
 from dlcompiler.schedule import Schedule
@@ -172,9 +170,8 @@ class Bench:
 
     def _loaded(self, name: str, template: tuple[Schedule, Sequence[Tensor]]) -> int:
         """Return the handle of a kernel in the worker."""
-        target, threads = target_of(self.settings.threads), self.settings.threads
-        source, func = emit_source(*template, target, name)
-        kernel = RemoteKernel.of_source(source, func, target, threads=threads, worker=self._worker)
+        threads = self.settings.threads
+        kernel = remote_kernel(template, name, threads=threads, worker=self._worker)
         if failure := kernel.load():
             failure.unwrap(f"load {kernel.name}")
         return kernel.handle

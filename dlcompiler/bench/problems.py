@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,10 +10,15 @@ import numpy.typing as npt
 
 from dlcompiler import ops
 from dlcompiler.bench.works import Row, Work
+from dlcompiler.measurement import RemoteKernel
 from dlcompiler.ops import Operator, Reference
 from dlcompiler.ops.gemm import packed_width
+from dlcompiler.pipeline import emit_source
+from dlcompiler.runtime.workers import Worker
+from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Workload
 from dlcompiler.target import Target, resolve
+from dlcompiler.te import Tensor
 
 Array = npt.NDArray[Any]
 SEED = 0
@@ -80,6 +85,19 @@ def problem_of(work: Work, row: Row, *, threads: int = 1, is_tuned: bool = True)
 def target_of(threads: int) -> Target:
     """Return this machine with as many cores as threads are to be used."""
     return replace(resolve("cpu"), cores=threads)
+
+
+def remote_kernel(
+    template: tuple[Schedule, Sequence[Tensor]],
+    name: str,
+    *,
+    threads: int,
+    worker: Worker | None = None,
+) -> RemoteKernel:
+    """Return the kernel of a schedule and its parameters, for a worker that uses some threads."""
+    target = target_of(threads)
+    source, func = emit_source(*template, target, name)
+    return RemoteKernel.of_source(source, func, target, threads=threads, worker=worker)
 
 
 _Problem = tuple[str, dict[str, Any], dict[str, str]]

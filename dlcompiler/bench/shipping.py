@@ -9,19 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from dlcompiler.autotune import tune
-from dlcompiler.bench.problems import Problem, problem_of, target_of
+from dlcompiler.bench.problems import Problem, problem_of, remote_kernel, target_of
 from dlcompiler.bench.works import Work
 from dlcompiler.errors import TuningError, UserError
-from dlcompiler.measurement import RemoteKernel
 from dlcompiler.ops import tuned
-from dlcompiler.pipeline import emit_source
 from dlcompiler.space import Config, Workload
 
 WORTH_KEEPING = 1.02
 """How much faster a config must be than the one used so far."""
 ROUNDS = 21
 PAIR_LIMIT_S = 120.0
-_CHOSEN_BY_CORES = "parallel"
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class Found:
     work: Work
     workload: Workload
     values: Mapping[str, Any]
-    """Of the knobs that do not depend on the number of cores."""
+    """Of the knobs that one core may choose."""
     ratio: float
     """Time with the config used so far, divided by that with these values: measured in pairs."""
 
@@ -57,19 +54,21 @@ def find_config(work: Work, *, trials: int, seconds: float | None, seed: int) ->
         raise TuningError(f"tune {work.text}", "no config could be measured")
     used = problem.config(target, is_tuned=True)
     ratio = 1.0 if best.config == used else _ratio(problem, used, best.config)
-    values = {n: value for n, value in best.config.values.items() if n != _CHOSEN_BY_CORES}
+    choices = problem.operator.space(problem.workload, target).knobs
+    values = {knob.name: best.config[knob.name] for knob in choices if len(knob.values) > 1}
     return Found(work, tuned.anchor(problem.workload), values, ratio)
 
 
 def _ratio(problem: Problem, used: Config, best: Config) -> float:
     """Return the time of one config divided by that of another, measured in alternation."""
-    target, kernels = target_of(1), []
-    for config in (used, best):
-        schedule, args = problem.operator.template(problem.workload, target, config)
-        source, func = emit_source(schedule, args, target, problem.workload.op)
-        kernels.append(RemoteKernel.of_source(source, func, target, threads=1))
-    pair = kernels[1].pair(kernels[0], limits={"rounds": ROUNDS}, timeout_s=PAIR_LIMIT_S)
-    return pair.ratio
+    workload = problem.workload
+    first, second = (
+        remote_kernel(
+            problem.operator.template(workload, target_of(1), config), workload.op, threads=1
+        )
+        for config in (used, best)
+    )
+    return second.pair(first, limits={"rounds": ROUNDS}, timeout_s=PAIR_LIMIT_S).ratio
 
 
 def keep(path: Path, found: Found) -> None:

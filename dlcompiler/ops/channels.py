@@ -18,7 +18,7 @@ from dlcompiler.ops.defining import tensor
 from dlcompiler.ops.sliding import Sliding
 from dlcompiler.ops.widening import converted
 from dlcompiler.schedule import Schedule
-from dlcompiler.space import Config, Knob, Space, Workload
+from dlcompiler.space import Config, Knob, Space, Workload, parallel_knob
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
@@ -67,7 +67,7 @@ def channels_space(workload: Workload, target: Target) -> Space:
     """
     knobs = [
         Knob("vectors", _VECTORS),
-        Knob("parallel", (False, True) if target.cores > 1 else (False,)),
+        parallel_knob(target.cores),
     ]
     return Space(workload, knobs)
 

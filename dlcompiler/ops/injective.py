@@ -24,7 +24,7 @@ from dlcompiler.ops.lanes import widest_power
 from dlcompiler.schedule import Schedule
 from dlcompiler.schedule.auto_inline import inline_injective
 from dlcompiler.schedule.inlining import bodies
-from dlcompiler.space import Config, Knob, Space, Workload
+from dlcompiler.space import Config, Knob, Space, Workload, parallel_knob
 from dlcompiler.target import Target
 from dlcompiler.te import ComputeOp, Tensor
 
@@ -156,7 +156,7 @@ def injective_space(workload: Workload, target: Target) -> Space:
     """
     knobs = [
         Knob("vectors", (1, 2, 4, 8)),
-        Knob("parallel", (False, True) if target.cores > 1 else (False,)),
+        parallel_knob(target.cores),
     ]
     return Space(workload, knobs)
 

@@ -18,7 +18,7 @@ from dlcompiler.ops.lanes import are_worth_sharing, reduce_in_lanes, widest_powe
 from dlcompiler.ops.rounding import Array, Wide, unit
 from dlcompiler.ops.shapes import checked_dtype, shape_of, shape_text
 from dlcompiler.schedule import Schedule
-from dlcompiler.space import Config, Knob, Space, Workload
+from dlcompiler.space import Config, Knob, Space, Workload, parallel_knob
 from dlcompiler.target import Target
 from dlcompiler.te import ComputeOp, Tensor
 
@@ -170,7 +170,7 @@ def space(workload: Workload, target: Target) -> Space:
     knobs = [
         Knob("sums", (1, 2, 4, 8)),
         Knob("vectors", (1, 2, 4)),
-        Knob("parallel", (False, True) if target.cores > 1 else (False,)),
+        parallel_knob(target.cores),
     ]
     return Space(workload, knobs)
 

@@ -28,7 +28,7 @@ from dlcompiler.ops.shapes import (
 )
 from dlcompiler.schedule import Schedule
 from dlcompiler.schedule.auto_inline import inline_injective
-from dlcompiler.space import Config, Knob, Space, Workload
+from dlcompiler.space import Config, Knob, Space, Workload, parallel_knob
 from dlcompiler.target import Target
 from dlcompiler.te import ComputeOp, Tensor
 
@@ -197,7 +197,7 @@ def space(workload: Workload, target: Target) -> Space:
         Knob("vectors", (1, 2, 4, 8)),
         Knob("streams", (1, 2, 4, 8)),
         Knob("strip", (256, 1024, 4096)),
-        Knob("parallel", (False, True) if target.cores > 1 else (False,)),
+        parallel_knob(target.cores),
     ]
     return Space(workload, knobs)
 

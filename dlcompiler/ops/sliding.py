@@ -17,7 +17,7 @@ from dlcompiler.ops.conv2d.shapes import Window
 from dlcompiler.ops.defining import tensor
 from dlcompiler.ops.widening import converted
 from dlcompiler.schedule import Schedule
-from dlcompiler.space import Config, Filter, Knob, Space, Workload, split_knob
+from dlcompiler.space import Config, Filter, Knob, Space, Workload, parallel_knob, split_knob
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
@@ -93,7 +93,7 @@ def sliding_space(workload: Workload, of: Sliding, target: Target) -> Space:
         split_knob("rows", of.rows.out, _TILE_ROWS),
         Knob("vectors", _TILE_VECTORS),
         Knob("strip", (0, 1, 2, 4, 8)),
-        Knob("parallel", (False, True) if target.cores > 1 else (False,)),
+        parallel_knob(target.cores),
     ]
     lanes = _lanes(of.columns.out, of.dtype, target)
     vectors = Filter(

@@ -50,8 +50,9 @@ def config_for(
     operator, workload, target
         What is built.
     tuned : mapping, optional
-        Values by workload; by default those that are shipped for the target's class. An empty one
-        asks for the analytic default.
+        Values by workload, found on one core; by default those that are shipped for the target's
+        class. An empty one asks for the analytic default. On several cores the knobs that depend
+        on their number (`Knob.is_by_cores`) keep the default's values.
 
     Returns
     -------
@@ -60,8 +61,12 @@ def config_for(
     default = operator.default_config(workload, target)
     found = (shipped(target_class(target)) if tuned is None else tuned).get(anchor(workload))
     if found is not None:
+        choices = operator.space(workload, target)
+        if target.cores > 1:
+            by_cores = {knob.name for knob in choices.knobs if knob.is_by_cores}
+            found = {name: value for name, value in found.items() if name not in by_cores}
         try:
-            return operator.space(workload, target).config(**{**default.values, **found})
+            return choices.config(**{**default.values, **found})
         except TuningError:  # of another version of the space
             pass
     return default

@@ -6,8 +6,18 @@ read against another list of values by position.
 """
 
 from dlcompiler.space.config import Config
-from dlcompiler.space.knob import Knob, Value, divisors, split_knob
+from dlcompiler.space.knob import Knob, Value, divisors, parallel_knob, split_knob
 from dlcompiler.space.space import Filter, Space
 from dlcompiler.space.workload import Workload
 
-__all__ = ["Config", "Filter", "Knob", "Space", "Value", "Workload", "divisors", "split_knob"]
+__all__ = [
+    "Config",
+    "Filter",
+    "Knob",
+    "Space",
+    "Value",
+    "Workload",
+    "divisors",
+    "parallel_knob",
+    "split_knob",
+]

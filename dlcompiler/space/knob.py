@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from dlcompiler.errors import TuningError
@@ -25,6 +25,8 @@ class Knob:
     """A Python identifier, unique in its space."""
     values: tuple[Value, ...]
     """The possible values, in order, each once."""
+    is_by_cores: bool = field(default=False, repr=False)
+    """Whether the best value depends on how many cores there are."""
 
     def __post_init__(self) -> None:
         where = f"knob {self.name}"
@@ -76,6 +78,17 @@ def divisors(number: int, largest: int | None = None) -> tuple[int, ...]:
     """
     limit = number if largest is None else min(largest, number)
     return tuple(n for n in range(1, limit + 1) if number % n == 0)
+
+
+def parallel_knob(cores: int) -> Knob:
+    """Return the knob ``parallel``: whether several cores share the work, if there are several.
+
+    Examples
+    --------
+    >>> parallel_knob(2), parallel_knob(1).values
+    (Knob(name='parallel', values=(False, True)), (False,))
+    """
+    return Knob("parallel", (False, True) if cores > 1 else (False,), is_by_cores=True)
 
 
 def split_knob(

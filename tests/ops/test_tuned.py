@@ -1,6 +1,7 @@
 """ops.tuned: shipped configs are used where they fit, and passed over where they do not."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -32,6 +33,17 @@ def test_knobs_that_are_not_named_are_chosen_analytically():
     default = MATMUL.default_config(WORK, AVX2)
     cfg = ops.config_for(MATMUL, WORK, AVX2, {WORK: {"unroll_k": 1}})
     assert dict(cfg.values) == {**default.values, "unroll_k": 1}
+
+
+def test_what_depends_on_the_cores_is_kept_on_one_core_only():
+    work = MATMUL.workload(m=512, n=512, k=512)
+    cores = {n: replace(AVX2, cores=n) for n in (1, 2)}
+    values = {"panel": 1, "block": 8, "tile_m": 4}
+    found = {n: ops.config_for(MATMUL, work, target, {work: values}) for n, target in cores.items()}
+    assert values.items() <= dict(found[1].values).items()
+    default = MATMUL.default_config(work, cores[2])
+    assert dict(found[2].values) == {**default.values, "tile_m": 4}
+    assert default["parallel"]
 
 
 def test_what_is_shipped_can_be_read():

@@ -18,7 +18,7 @@ from dlcompiler.ops.conv2d.tiles import (
     sums_and_operands,
 )
 from dlcompiler.schedule import Schedule
-from dlcompiler.space import Config, Filter, Knob, Space, Workload
+from dlcompiler.space import Config, Filter, Knob, Space, Workload, parallel_knob
 from dlcompiler.space.knob import divisors
 from dlcompiler.target import Target
 from dlcompiler.te import ComputeOp, PlaceholderOp, Tensor
@@ -51,8 +51,8 @@ def space(workload: Workload, target: Target) -> Space:
         Knob("tile_pixels", tuple(lanes * vectors for vectors in _TILE_VECTORS)),
         Knob("unroll_c", tuple(u for u in (1, 2, 4) if is_point and channels % u == 0) or (1,)),
         Knob("block_rows", divisors(height)),
-        Knob("order", ("rows", "channels")),
-        Knob("parallel", (False, True) if target.cores > 1 else (False,)),
+        Knob("order", ("rows", "channels"), is_by_cores=True),
+        parallel_knob(target.cores),
     ]
     return Space(workload, knobs, [
         Filter(

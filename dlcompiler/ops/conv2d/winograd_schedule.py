@@ -11,7 +11,7 @@ from dlcompiler.ops.conv2d.shapes import Shape
 from dlcompiler.ops.conv2d.winograd_transforms import TAPS
 from dlcompiler.ops.conv2d.winograd_weights import PANEL
 from dlcompiler.schedule import Schedule
-from dlcompiler.space import Config, Knob, Space, Workload, divisors
+from dlcompiler.space import Config, Knob, Space, Workload, divisors, parallel_knob
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
@@ -50,7 +50,7 @@ def space(workload: Workload, target: Target) -> Space:
         Knob("unroll", tuple(u for u in (1, 2, 4) if max(shape.c, 1) % u == 0)),
         Knob("block", (0, *(rows for rows in divisors(down, 8) if rows < down))),
         Knob("group", (0, *(n for n in (1, 2, 4, 8) if n < -(-shape.o // PANEL)))),
-        Knob("parallel", (False, True) if target.cores > 1 else (False,)),
+        parallel_knob(target.cores),
     ]
     return Space(workload, knobs)
 

@@ -51,6 +51,8 @@ def space(workload: Workload, target: Target) -> Space:
     forms = _forms(product)
     few = tuple(c for c in _DOTS if c <= max(n, 1) and c not in columns and "dots" in forms)
     row_tiles = -(-max(product.m, 1) // _COMMON_ROWS)
+    blocks = (0, *(tiles for tiles in (4, 8, 16, 32) if tiles < row_tiles))
+    shared = ("", "panels", "blocks") if target.cores > 1 else ("",)
     knobs = [
         split_knob("tile_m", product.m, TILE_ROWS),
         Knob("tile_n", (*few, *columns)),
@@ -58,9 +60,9 @@ def space(workload: Workload, target: Target) -> Space:
         Knob("form", forms),
         Knob("pack", (False,) if product.packed else (False, True)),
         Knob("pack_a", (False, True)),
-        Knob("panel", (1, 2, 4, 8, 32, 0)),
-        Knob("block", (0, *(tiles for tiles in (4, 8, 16, 32) if tiles < row_tiles))),
-        Knob("parallel", ("", "panels", "blocks") if target.cores > 1 else ("",)),
+        Knob("panel", (1, 2, 4, 8, 32, 0), is_by_cores=True),
+        Knob("block", blocks, is_by_cores=True),
+        Knob("parallel", shared, is_by_cores=True),
     ]
     return Space(workload, knobs, _filters(product, lanes))
 
