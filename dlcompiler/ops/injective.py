@@ -79,7 +79,7 @@ def _is_beyond_caches(out: Tensor, target: Target) -> bool:
     """Tell whether a result is larger than all caches: whoever reads it reads memory anyway."""
     extents = [extent for extent in out.shape if isinstance(extent, int)]
     size = math.prod(extents) * dtypes.bytes_of(out.dtype)
-    return len(extents) == len(out.shape) and size > max(level.bytes for level in target.caches)
+    return len(extents) == len(out.shape) and size > target.cache_bytes(-1)
 
 
 def _loads(s: Schedule, out: Tensor) -> list[TensorLoad]:

@@ -98,6 +98,24 @@ class Target:
         """
         return max(self.vector_bits // (8 * dtypes.bytes_of(dtypes.element(dtype))), 1)
 
+    def cache_bytes(self, level: int) -> int:
+        """Return the size of a data cache, or of the farthest where there are fewer [byte].
+
+        Parameters
+        ----------
+        level : int
+            0 is the nearest, -1 the farthest.
+
+        Examples
+        --------
+        >>> from dlcompiler.target.presets import CORTEX_A53
+        >>> [CORTEX_A53.cache_bytes(level) >> 10 for level in (0, 1, 2, -1)]
+        [32, 512, 512, 512]
+        """
+        if not self.caches:
+            return 0
+        return self.caches[min(level, len(self.caches) - 1)].bytes
+
     def has(self, feature: str) -> bool:
         """Tell whether a feature is switched on by name: ``has("fma")``.
 

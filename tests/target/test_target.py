@@ -76,6 +76,11 @@ def test_a_processor_without_vectors():
     assert (found.vector_extension, found.lanes("float32")) == ("none", 2)
 
 
+def test_a_machine_without_caches_has_none_of_any_size():
+    machine = dataclasses.replace(X86_64_AVX2, caches=())
+    assert [machine.cache_bytes(level) for level in (0, 1, -1)] == [0, 0, 0]
+
+
 def test_a_target_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         X86_64_AVX2.cores = 4

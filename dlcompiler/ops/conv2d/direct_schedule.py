@@ -15,7 +15,6 @@ from dlcompiler.ops.conv2d.tiles import (
     SMALLEST_PARALLEL_FLOPS,
     TILE_CYCLES,
     Machine,
-    cache_bytes,
     pieces,
     schedule_copy,
     shares_evenly,
@@ -118,7 +117,7 @@ def _block_rows(shape: Shape, target: Target) -> int:
     height = max(shape.rows.out, 1)
     width = max(shape.columns.span, 1)
     item = dtypes.bytes_of(shape.sums_dtype)
-    room = cache_bytes(target, 1) // 2
+    room = target.cache_bytes(1) // 2
     rows_of_image = max(room // max(shape.c * width * item, 1), shape.rows.reach)
     fitting = (rows_of_image - shape.rows.reach) // shape.rows.stride + 1
     most = min(max(fitting, 1), height, MAX_BLOCK_ROWS)
@@ -133,10 +132,10 @@ def _block_rows(shape: Shape, target: Target) -> int:
 def _split_c(shape: Shape, block: int, target: Target, values: Sequence[Any]) -> int:
     item = dtypes.bytes_of(shape.sums_dtype)
     taps = shape.rows.kernel * shape.columns.kernel
-    of_channel, room = taps * block * item, cache_bytes(target, 1) // 4
+    of_channel, room = taps * block * item, target.cache_bytes(1) // 4
     if taps == 1:  # each step reads another row of the image, too: from L2 that is too much
         of_channel += max(shape.columns.size * item, _LINE_BYTES)
-        room = cache_bytes(target, 0)
+        room = target.cache_bytes(0)
     if shape.weight[1] * of_channel <= room:
         return 0
     parts = [value for value in values if value]

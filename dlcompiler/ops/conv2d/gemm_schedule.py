@@ -12,7 +12,6 @@ from dlcompiler.ops.conv2d.tiles import (
     SMALLEST_PARALLEL_FLOPS,
     TILE_CYCLES,
     Machine,
-    cache_bytes,
     schedule_copy,
     shares_evenly,
     sums_and_operands,
@@ -126,7 +125,7 @@ def _block_rows(shape: Shape, tile: int, target: Target, values: Sequence[int]) 
     height = max(values)
     if shape.reads_in_place:
         return height
-    room = cache_bytes(target, 1) // 2
+    room = target.cache_bytes(1) // 2
     size = max(shape.c * shape.rows.kernel * shape.columns.kernel * width * item, 1)
     fitting = [rows for rows in values if rows * width % tile == 0 and rows * size <= room]
     return max(fitting, default=height)

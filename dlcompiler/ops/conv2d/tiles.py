@@ -19,8 +19,6 @@ COPY_CYCLES = 0.25
 
 _UNROLLED_VECTORS = 16
 
-_CACHES = (32 * 1024, 256 * 1024)
-
 
 @dataclass(frozen=True, slots=True)
 class Machine:
@@ -45,11 +43,6 @@ class Machine:
     def cycles(self, elements: int, vectors: int) -> float:
         """Return how long a step of the reduction takes a tile [cycle]."""
         return max(elements * vectors / 2, (elements + vectors) / 2, 0.8 * elements, 4.0)
-
-
-def cache_bytes(target: Target, level: int) -> int:
-    """Return the size of a cache, 0 for the nearest; a usual one where it is not known [byte]."""
-    return target.caches[level].bytes if len(target.caches) > level else _CACHES[level]
 
 
 def sums_and_operands(result: Tensor) -> tuple[Tensor, Tensor, Tensor]:

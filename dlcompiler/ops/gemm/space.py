@@ -7,7 +7,7 @@ from typing import Any
 
 from dlcompiler.ops.gemm.definition import EXTRA_COLUMNS
 from dlcompiler.ops.gemm.product import Product
-from dlcompiler.space import Filter, Knob, Space, Workload, split_knob
+from dlcompiler.space import Filter, Knob, Space, Workload, divisors, split_knob
 from dlcompiler.target import Target
 
 TILE_ROWS = (1, 2, 3, 4, 6, 8)
@@ -17,6 +17,9 @@ FEW = 32
 _DOTS = (1, 2, 4)
 _WIDEST_DOTS = max(_DOTS)
 _TILE_VECTORS = (1, 2, 3, 4)
+_USUAL_BLOCKS = (4, 8, 16, 32)
+NEAR = 2**0.5
+"""Ratio up to which a size of blocks stands for another."""
 
 # Accumulators beyond the registers are spilled, which is slow; the tuner may see for itself, within
 # what compiles in a moment.
@@ -50,11 +53,13 @@ def space(workload: Workload, target: Target) -> Space:
         columns = (product.packed,)
     forms = _forms(product)
     few = tuple(c for c in _DOTS if c <= max(n, 1) and c not in columns and "dots" in forms)
-    row_tiles = -(-max(product.m, 1) // _COMMON_ROWS)
-    blocks = (0, *(tiles for tiles in (4, 8, 16, 32) if tiles < row_tiles))
+    rows = split_knob("tile_m", product.m, TILE_ROWS)
+    even = {r: even_blocks(product.m, r) for r in map(int, rows.values)}
+    usual = (0, *usual_blocks(product.m))
+    blocks = tuple(sorted({*usual}.union(*even.values())))
     shared = ("", "panels", "blocks") if target.cores > 1 else ("",)
     knobs = [
-        split_knob("tile_m", product.m, TILE_ROWS),
+        rows,
         Knob("tile_n", (*few, *columns)),
         Knob("unroll_k", (1, 2, 4)),
         Knob("form", forms),
@@ -64,7 +69,46 @@ def space(workload: Workload, target: Target) -> Space:
         Knob("block", blocks, is_by_cores=True),
         Knob("parallel", shared, is_by_cores=True),
     ]
-    return Space(workload, knobs, _filters(product, lanes))
+    leaves_no_rest = Filter(
+        "a block is of a usual size, or leaves no rest",
+        lambda v: v["block"] in usual or v["block"] in even[v["tile_m"]],
+    )
+    return Space(workload, knobs, (*_filters(product, lanes), leaves_no_rest))
+
+
+def usual_blocks(m: int) -> tuple[int, ...]:
+    """Return the sizes of blocks that are offered for any tile, if C has so many rows; [tile]."""
+    return tuple(tiles for tiles in _USUAL_BLOCKS if tiles < -(-m // _COMMON_ROWS))
+
+
+def even_blocks(m: int, rows: int) -> tuple[int, ...]:
+    """Return sizes of blocks that divide the whole tiles of C, one near each usual size; [tile].
+
+    A block that is cut short is one more copy of the register tile in the code, and takes a fifth
+    of the time to build a kernel.
+
+    Parameters
+    ----------
+    m : int
+        Rows of C.
+    rows : int
+        Rows of the register tile.
+
+    Examples
+    --------
+    >>> even_blocks(512, 6), even_blocks(1024, 6), even_blocks(2048, 6), even_blocks(1024, 4)
+    ((5, 17), (5, 10, 17, 34), (11, 31), (4, 8, 16, 32))
+    """
+    whole = max(m // rows, 1)
+    found = []
+    for usual in _USUAL_BLOCKS:
+        near = [
+            (max(size, usual) / min(size, usual), size)
+            for size in divisors(whole, int(NEAR * usual))
+            if size < whole and usual <= NEAR * size
+        ]
+        found += [size for _, size in sorted(near)[:1]]
+    return tuple(found)
 
 
 def _forms(product: Product) -> tuple[str, ...]:

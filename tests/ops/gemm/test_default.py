@@ -5,14 +5,19 @@ from dataclasses import replace
 
 import pytest
 
+from dlcompiler.errors import TuningError
 from dlcompiler.ops.gemm import BATCH_MATMUL, DENSE, MATMUL, packed_width
 from dlcompiler.pipeline import lower
-from dlcompiler.target import resolve
+from dlcompiler.target import CacheLevel, resolve
 
 CPU = resolve("cpu")
 AVX2 = resolve("x86-64-avx2")
 AVX2_TWO_CORES = replace(AVX2, cores=2)
 SSE2 = resolve("x86-64-sse2")
+ZEN_CACHES = tuple(
+    CacheLevel(name, kib << 10, line=64, shared_by=1)
+    for name, kib in (("L1d", 32), ("L2", 512), ("L3", 32768))
+)
 
 
 def chosen(target=AVX2, **params):
@@ -62,6 +67,27 @@ def test_what_must_be_converted_or_turned_is_copied():
         cfg = chosen(m=500, n=500, k=500, **params)
         assert cfg.pack_a
         assert cfg.block > 0
+
+
+@pytest.mark.parametrize("m", [512, 600, 1024, 1200, 2048])
+def test_blocks_leave_no_rest_where_they_can(m):
+    cfg = chosen(replace(AVX2, caches=ZEN_CACHES), m=m, n=m, k=m)
+    assert cfg.block > 0
+    assert m // cfg.tile_m % cfg.block == 0
+
+
+def test_where_no_block_divides_one_of_a_usual_size_is_chosen():
+    cfg = chosen(replace(AVX2, caches=ZEN_CACHES), m=6 * 127, n=1024, k=1024)
+    assert (cfg.tile_m, cfg.block) == (6, 16)
+
+
+def test_a_block_of_a_usual_size_goes_with_any_tile_and_an_even_one_with_its_own():
+    space = MATMUL.space(MATMUL.workload(m=512, n=512, k=512), AVX2)
+    base = chosen(m=512, n=512, k=512).values
+    for rows, block in ((6, 32), (6, 17), (4, 32)):
+        assert space.index_of(space.config(**{**base, "tile_m": rows, "block": block})) >= 0
+    with pytest.raises(TuningError, match="leaves no rest"):
+        space.config(**{**base, "tile_m": 4, "block": 17})
 
 
 @pytest.mark.parametrize(
