@@ -52,12 +52,13 @@ def _stream(job: Job) -> list[Offer]:
     size = job.arrays["data"].size
     if size % granularity():
         raise Absent(f"the number of elements is no multiple of {granularity()}")
-    return [_way(job, past_caches=False), _way(job, past_caches=True)]
+    if _MIXES[job.function] == "1:0":
+        return [_way(job, "from end to end"), _way(job, "at 8 places at once", places=8)]
+    return [_way(job, "through the caches"), _way(job, "past the caches", past_caches=True)]
 
 
-def _way(job: Job, *, past_caches: bool) -> Offer:
+def _way(job: Job, way: str, *, past_caches: bool = False, places: int = 1) -> Offer:
     inputs = [array.reshape(-1) for array in job.arrays.values()]
-    kernel = stream(_MIXES[job.function], inputs[0].size, past_caches=past_caches)
+    kernel = stream(_MIXES[job.function], inputs[0].size, past_caches=past_caches, places=places)
     out = aligned(kernel.params[-1].static_shape)
-    way = "past the caches" if past_caches else "through the caches"
     return Offer(way, partial(kernel, *inputs, out), lambda: out, computes_the_work=False)

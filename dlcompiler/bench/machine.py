@@ -143,11 +143,11 @@ def memory_bandwidth(mix: str = "1:1", repeats: int = 5) -> float:
     mix : str
         Reads to writes, a key of `dlcompiler.bench.streams.MIXES`.
     repeats : int
-        Samples of each kind of stores; the median of the faster kind is returned.
+        Samples of each way; the median of the fastest is returned.
     """
     best = 0.0
-    for past_caches in (False, True):
-        kernel = stream(mix, BANDWIDTH_ELEMENTS, past_caches=past_caches)
+    for past_caches, places in ((False, 1), (False, 8), (True, 1), (True, 4)):
+        kernel = stream(mix, BANDWIDTH_ELEMENTS, past_caches=past_caches, places=places)
         arrays = [aligned(param.static_shape) for param in kernel.params]
         for array in arrays:
             array[...] = 0

@@ -1,7 +1,8 @@
 """Kernels that only move memory: what elementwise work and reductions can reach at best.
 
-Each reads its inputs from end to end, eight vectors in an iteration, does one addition for each
-vector read, and writes what its mix asks for; with stores through the caches, and past them.
+Each reads its inputs, from end to end or at several places at once, eight vectors in an iteration,
+does one addition for each vector read, and writes what its mix asks for; with stores through the
+caches, and past them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ MIXES = {"1:0": (1, 0), "1:1": (1, 1), "2:1": (2, 1)}
 """Reads to writes -> how many arrays are read, and how many are written."""
 
 
-def stream(mix: str, elements: int, *, past_caches: bool) -> Function:
+def stream(mix: str, elements: int, *, past_caches: bool = False, places: int = 1) -> Function:
     """Return a kernel of some inputs and one output, float32.
 
     Parameters
@@ -30,10 +31,12 @@ def stream(mix: str, elements: int, *, past_caches: bool) -> Function:
         Of each array, a multiple of `granularity`.
     past_caches : bool
         Whether stores are non-temporal; the output must then be aligned to a vector.
+    places : int
+        How many pieces of each array are gone through at once: 1, 2, 4 or 8.
     """
     target = resolve("cpu")
     reads, writes = MIXES[mix]
-    kind = _Stream(target.lanes("float32"), reads, bool(writes), past_caches)
+    kind = _Stream(target.lanes("float32"), reads, bool(writes), past_caches, places)
     text = "\n".join(kind.text(elements)) + "\n"
     inputs = [Param(f"in{n}", (elements,), "float32") for n in range(reads)]
     out = Param("out", (elements if writes else kind.lanes,), "float32", is_output=True)
@@ -51,6 +54,7 @@ class _Stream:
     reads: int
     writes: bool
     past_caches: bool
+    places: int
 
     @property
     def vector(self) -> str:
@@ -58,7 +62,7 @@ class _Stream:
 
     def text(self, elements: int) -> Iterator[str]:
         """Yield the lines of the kernel, a loop of `UNROLLED` vectors of each array."""
-        steps = range(UNROLLED)
+        steps, neighbours = range(UNROLLED), UNROLLED // self.places
         inputs = ", ".join(f"ptr %in{n}" for n in range(self.reads))
         yield f"define void @stream({inputs}, ptr %out) {{"
         yield "entry:\n  br label %loop\nloop:"
@@ -66,14 +70,15 @@ class _Stream:
         for u in steps if not self.writes else ():
             yield f"  %s{u} = phi {self.vector} [ zeroinitializer, %entry ], [ %t{u}, %loop ]"
         for u in steps:
-            yield f"  %at{u} = add i64 %i, {u * self.lanes}"
+            place, n = divmod(u, neighbours)
+            yield f"  %at{u} = add i64 %i, {place * elements // self.places + n * self.lanes}"
             for n in range(self.reads):
                 yield f"  %p{n}.{u} = getelementptr float, ptr %in{n}, i64 %at{u}"
                 yield f"  %x{n}.{u} = load {self.vector}, ptr %p{n}.{u}, align 4"
         for u in steps:
             yield from self._write(u) if self.writes else self._keep(u)
-        yield f"  %next = add i64 %i, {UNROLLED * self.lanes}"
-        yield f"  %more = icmp ult i64 %next, {elements}"
+        yield f"  %next = add i64 %i, {neighbours * self.lanes}"
+        yield f"  %more = icmp ult i64 %next, {elements // self.places}"
         yield "  br i1 %more, label %loop, label %exit\nexit:"
         yield from self._sums() if not self.writes else ()
         yield "  fence seq_cst\n  ret void\n}" if self.past_caches else "  ret void\n}"

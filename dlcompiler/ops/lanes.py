@@ -31,8 +31,8 @@ from dlcompiler.target import Target
 from dlcompiler.te import ComputeOp, Tensor
 
 _ROWS_AT_ONCE = 8
-_PAGE = 4096
-"""Within it a core fetches ahead [byte]: pieces that are shorter are no streams of their own."""
+_PAGE = 4096 * 8
+"""Within it a core fetches ahead [bit]: what is shorter is no stream of its own."""
 
 SMALLEST_PARALLEL = 1 << 16
 """Elements of rows from which on several cores are worth waking."""
@@ -169,10 +169,12 @@ def _reduce_rows(
             sums = _first(s.rfactor(sums, share))
             s[sums].parallel(s[sums].op.axis[0])
             extent //= parts
-        _attach(s, _in_lanes(s, sums, extent, width, _pieces(operand, extent, streams)), sums)
+        pages = extent * dtypes.bits(operand.dtype) // _PAGE
+        _attach(s, _in_lanes(s, sums, extent, width, widest_power(pages, streams)), sums)
         return
-    at, at_once = _rows_at_once(out.static_shape, streams, parts)
-    streams = _pieces(operand, extent, streams) if at_once == 1 else 1
+    pages = extent * dtypes.bits(operand.dtype) // _PAGE
+    at, at_once = _rows_at_once(out.static_shape, streams if pages else 1, parts)
+    streams = widest_power(pages, streams) if at_once == 1 else 1
     partial = _in_lanes(s, sums, extent, max(width // at_once, 1), streams)
     *around, last = s[out].op.axis[: at + 1]
     last, few = s[out].split(last, at_once)
@@ -189,11 +191,6 @@ def _rows_at_once(shape: Sequence[int], most: int, parts: int) -> tuple[int, int
     """Return the dimension of a result that neighbouring rows differ in, and how many to join."""
     at = max((n for n, extent in enumerate(shape) if extent > 1), default=0)
     return at, widest_power(min(shape[at], math.prod(shape) // parts), most)
-
-
-def _pieces(operand: Tensor, extent: int, most: int) -> int:
-    """Return how many pieces of a row to read at once: each is a page at least."""
-    return widest_power(extent * dtypes.bits(operand.dtype) // (8 * _PAGE), most)
 
 
 def _unroll_rows(stage: Stage, dimension: int) -> None:

@@ -203,10 +203,10 @@ def space(workload: Workload, target: Target) -> Space:
 
 
 def default_config(workload: Workload, target: Target) -> Config:
-    """Return four streams into eight vectors, or as many results as the nearest cache holds."""
+    """Return eight streams into eight vectors, or as many results as the nearest cache holds."""
     elements = math.prod(shape_of(workload["shape"]))
     is_parallel = target.cores > 1 and elements >= SMALLEST_PARALLEL
-    return space(workload, target).config(vectors=8, streams=4, strip=4096, parallel=is_parallel)
+    return space(workload, target).config(vectors=8, streams=8, strip=4096, parallel=is_parallel)
 
 
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
