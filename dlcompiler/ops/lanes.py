@@ -33,6 +33,8 @@ from dlcompiler.te import ComputeOp, Tensor
 _ROWS_AT_ONCE = 8
 _PAGE = 4096 * 8
 """Within it a core fetches ahead [bit]: what is shorter is no stream of its own."""
+_LINE = 64 * 8
+"""Of a cache, of which a turn takes at least one from each row [bit]."""
 
 SMALLEST_PARALLEL = 1 << 16
 """Elements of rows from which on several cores are worth waking."""
@@ -162,27 +164,29 @@ def _reduce_rows(
     count = _trailing(operand, lambda n: n in gone)
     stage = s[sums]
     neighbours = stage.fuse(*stage.op.reduce_axis[-count:])
-    extent = math.prod(operand.static_shape[-count:])
+    extent, bits = math.prod(operand.static_shape[-count:]), dtypes.bits(operand.dtype)
+    pages = extent * bits // _PAGE
     if not out.shape:
         if parts > 1 and extent >= parts * width and _is_plain(sums):
             share, _ = stage.split(neighbours, nparts=parts)
             sums = _first(s.rfactor(sums, share))
             s[sums].parallel(s[sums].op.axis[0])
-            extent //= parts
-        pages = extent * dtypes.bits(operand.dtype) // _PAGE
+            extent, pages = extent // parts, pages // parts
         _attach(s, _in_lanes(s, sums, extent, width, widest_power(pages, streams)), sums)
         return
-    pages = extent * dtypes.bits(operand.dtype) // _PAGE
     at, at_once = _rows_at_once(out.static_shape, streams if pages else 1, parts)
     streams = widest_power(pages, streams) if at_once == 1 else 1
-    partial = _in_lanes(s, sums, extent, max(width // at_once, 1), streams)
+    width = widest_power(extent, max(width // at_once, 1))
+    partial = _in_lanes(s, sums, extent, width, streams)
     *around, last = s[out].op.axis[: at + 1]
     last, few = s[out].split(last, at_once)
     s[out].unroll(few)
     row = s[out].fuse(*around, last)
     for tensor in (sums, *partial):
         s[tensor].compute_at(s[out], row)
-        _unroll_rows(s[tensor], at)
+        if at_once > 1:
+            is_read = tensor is (*partial, sums)[0]
+            _unroll_rows(s[tensor], at, max(_LINE // (bits * width), 1) if is_read else 1)
     if parts > 1:
         s[out].parallel(row)
 
@@ -193,10 +197,15 @@ def _rows_at_once(shape: Sequence[int], most: int, parts: int) -> tuple[int, int
     return at, widest_power(min(shape[at], math.prod(shape) // parts), most)
 
 
-def _unroll_rows(stage: Stage, dimension: int) -> None:
-    """Take a step in each of a few rows, before the next step in any."""
-    row = stage.op.axis[dimension]
-    stage.reorder(*_reduced_loops(stage), row)
+def _unroll_rows(stage: Stage, dimension: int, steps: int) -> None:
+    """Take a few steps in each of a few rows, before the next steps in any."""
+    row, (*around, step) = stage.op.axis[dimension], _reduced_loops(stage)
+    if steps > 1:
+        step, few = stage.split(step, steps)
+        stage.reorder(*around, step, row, few)
+        stage.unroll(few)
+    else:
+        stage.reorder(*around, step, row)
     stage.unroll(row)
 
 

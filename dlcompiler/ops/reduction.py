@@ -203,10 +203,19 @@ def space(workload: Workload, target: Target) -> Space:
 
 
 def default_config(workload: Workload, target: Target) -> Config:
-    """Return eight streams into eight vectors, or as many results as the nearest cache holds."""
-    elements = math.prod(shape_of(workload["shape"]))
-    is_parallel = target.cores > 1 and elements >= SMALLEST_PARALLEL
-    return space(workload, target).config(vectors=8, streams=8, strip=4096, parallel=is_parallel)
+    """Return eight streams into eight vectors, or as many results as the nearest cache holds.
+
+    Where all is one result, the streams take turns of two lines, each into the same four vectors.
+    """
+    shape = shape_of(workload["shape"])
+    gone = _axes_of(workload["axes"], len(shape))
+    is_one = math.prod(shape) == math.prod(shape[n] for n in gone)
+    return space(workload, target).config(
+        vectors=4 if is_one else 8,
+        streams=8,
+        strip=4096,
+        parallel=target.cores > 1 and math.prod(shape) >= SMALLEST_PARALLEL,
+    )
 
 
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
