@@ -54,9 +54,9 @@ def space(workload: Workload, target: Target) -> Space:
     forms = _forms(product)
     few = tuple(c for c in _DOTS if c <= max(n, 1) and c not in columns and "dots" in forms)
     rows = split_knob("tile_m", product.m, TILE_ROWS)
-    even = {r: even_blocks(product.m, r) for r in map(int, rows.values)}
-    usual = (0, *usual_blocks(product.m))
-    blocks = tuple(sorted({*usual}.union(*even.values())))
+    even = (even_blocks(product.m, int(r)) for r in rows.values)
+    # Any block goes with any tile, so that a tuned tile takes the block that suits the cores.
+    blocks = tuple(sorted({0, *usual_blocks(product.m)}.union(*even)))
     shared = ("", "panels", "blocks") if target.cores > 1 else ("",)
     knobs = [
         rows,
@@ -69,11 +69,7 @@ def space(workload: Workload, target: Target) -> Space:
         Knob("block", blocks, is_by_cores=True),
         Knob("parallel", shared, is_by_cores=True),
     ]
-    leaves_no_rest = Filter(
-        "a block is of a usual size, or leaves no rest",
-        lambda v: v["block"] in usual or v["block"] in even[v["tile_m"]],
-    )
-    return Space(workload, knobs, (*_filters(product, lanes), leaves_no_rest))
+    return Space(workload, knobs, _filters(product, lanes))
 
 
 def usual_blocks(m: int) -> tuple[int, ...]:

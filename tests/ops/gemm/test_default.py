@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from dlcompiler.errors import TuningError
 from dlcompiler.ops.gemm import BATCH_MATMUL, DENSE, MATMUL, packed_width
 from dlcompiler.pipeline import lower
 from dlcompiler.target import CacheLevel, resolve
@@ -79,15 +78,6 @@ def test_blocks_leave_no_rest_where_they_can(m):
 def test_where_no_block_divides_one_of_a_usual_size_is_chosen():
     cfg = chosen(replace(AVX2, caches=ZEN_CACHES), m=6 * 127, n=1024, k=1024)
     assert (cfg.tile_m, cfg.block) == (6, 16)
-
-
-def test_a_block_of_a_usual_size_goes_with_any_tile_and_an_even_one_with_its_own():
-    space = MATMUL.space(MATMUL.workload(m=512, n=512, k=512), AVX2)
-    base = chosen(m=512, n=512, k=512).values
-    for rows, block in ((6, 32), (6, 17), (4, 32)):
-        assert space.index_of(space.config(**{**base, "tile_m": rows, "block": block})) >= 0
-    with pytest.raises(TuningError, match="leaves no rest"):
-        space.config(**{**base, "tile_m": 4, "block": 17})
 
 
 @pytest.mark.parametrize(
