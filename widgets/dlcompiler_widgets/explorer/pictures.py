@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dlcompiler.errors import DLCompilerError
+from dlcompiler.views.iteration_space import iteration_space
 from dlcompiler.views.nest_scene import nest_scene
 
 if TYPE_CHECKING:
@@ -26,6 +28,14 @@ def _nest(session: Session) -> Mapping[str, Any]:
     return nest_scene(session.tree)
 
 
+def _space(session: Session) -> Mapping[str, Any]:
+    func = session.lowered(session.schedule.node, "loops")
+    if isinstance(func, DLCompilerError):
+        raise func
+    return iteration_space(func, session.tree, session.chosen)
+
+
 PICTURES: dict[str, Picture] = {
     "nest": Picture("Loop nest", _nest),
+    "space": Picture("Iteration space", _space, kind="space"),
 }

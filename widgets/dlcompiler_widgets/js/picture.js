@@ -3,10 +3,11 @@
  */
 
 import { h, message } from "./dom.js";
+import { SpaceDrawer } from "./space.js";
 import { drawScene, markScene, tabs } from "./scene.js";
 
 /** How to draw the models that are no scenes, by their `kind`: (model, app) → { root, mark }. */
-const DRAWERS = {};
+const DRAWERS = { space: (model, app) => new SpaceDrawer(model, app) };
 
 export class PicturePane {
   constructor(app) {
@@ -19,6 +20,7 @@ export class PicturePane {
     const head = all.length > 1
       ? tabs("Pictures", all, tab, (name) => this.app.send("picture", { tab: name })) : null;
     const drawn = DRAWERS[kind]?.(model, this.app);
+    this.drawn?.close?.();
     this.drawn = drawn ?? null;
     this.body.setAttribute("aria-label", all.find(({ name }) => name === tab)?.text ?? "Picture");
     if (error) this.body.replaceChildren(message(error));

@@ -1,0 +1,136 @@
+"""The iteration space against the interpreter: every element, in the order of the visit."""
+
+import json
+import math
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from dlcompiler import te
+from dlcompiler.errors import ScheduleError
+from dlcompiler.pipeline import lower
+from dlcompiler.schedule import create_schedule
+from dlcompiler.views import loop_tree
+from dlcompiler.views.iteration_scene import cells, iteration_scene
+from dlcompiler.views.iteration_space import iteration_space
+from dlcompiler.views.scene import scene_html
+from dlcompiler.views.visits import loop_values, touched
+
+
+def matmul(n=6, m=8, l=4):  # noqa: E741
+    A, B = te.placeholder((n, l), name="A"), te.placeholder((l, m), name="B")
+    k = te.reduce_axis((0, l), name="k")
+    C = te.compute((n, m), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+    return create_schedule(C.op), [A, B, C]
+
+
+def space_of(s, args, key=None):
+    return iteration_space(lower(s, args, simple_mode=True), loop_tree(s), key)
+
+
+def test_the_plain_nest():
+    s, args = matmul()
+    space = space_of(s, args, "C/k")
+    assert json.loads(json.dumps(space)) == space
+    assert [loop["key"] for loop in space["loops"]] == ["C/i", "C/j", "C/k"]
+    assert (space["depth"], space["steps"]) == (3, 6 * 8 * 4)
+    for step in range(space["steps"]):
+        i, j, k = loop_values(space, step)
+        assert (i, j, k) == (step // 32, step // 4 % 8, step % 4)
+        seen = touched(space, step)
+        assert seen["C"]["points"] == [[i, j]]
+        assert seen["A"]["points"] == [[i, k]]
+        assert seen["B"]["points"] == [[k, j]]
+
+
+@pytest.mark.parametrize("key", ["C/i.outer", "C/j.outer", "C/k", "C/i.inner", "C/j.inner"])
+def test_all_steps_together_touch_everything_once(key):
+    """Tiles that divide nothing: guards cut off what lies outside."""
+    s, args = matmul(7, 9, 5)
+    C = args[-1]
+    i, j = s[C].op.axis
+    (k,) = s[C].op.reduce_axis
+    i_outer, j_outer, i_inner, j_inner = s[C].tile(i, j, 4, 4)
+    s[C].reorder(i_outer, j_outer, k, i_inner, j_inner)
+    space = space_of(s, args, key)
+    assert space["chosen"] == key
+    visits = [touched(space, step) for step in range(space["steps"])]
+    for name, shape in (("A", (7, 5)), ("B", (5, 9)), ("C", (7, 9))):
+        seen = {tuple(point) for visit in visits for point in visit[name]["points"]}
+        assert len(seen) == math.prod(shape)
+        assert max(seen) == tuple(side - 1 for side in shape)
+
+
+def test_a_step_of_an_outer_loop_touches_a_tile():
+    s, args = matmul(8, 8, 4)
+    s[args[-1]].tile(*s[args[-1]].op.axis, 4, 2)
+    space = space_of(s, args, "C/j.outer")
+    seen = touched(space, 1)
+    assert seen["C"]["spans"] == [[0, 1, 2, 3], [2, 3]]
+    assert len(seen["C"]["points"]) == 8
+    assert len(seen["A"]["points"]) == 16
+
+
+def test_a_fused_loop_and_a_padded_read():
+    A = te.placeholder((6,), name="A")
+    P = te.compute((8,), lambda i: te.if_then_else(te.all(i >= 1, i < 7), A[i - 1], 0.0), name="P")
+    Q = te.compute((4, 6), lambda i, j: A[j] * 2.0, name="Q")
+    s = create_schedule(P.op)
+    space = space_of(s, [A, P], "P/i")
+    assert [touched(space, step)["A"]["points"] for step in range(8)] == [
+        [], [[0]], [[1]], [[2]], [[3]], [[4]], [[5]], [],
+    ]  # fmt: skip
+    s = create_schedule(Q.op)
+    s[Q].fuse(*s[Q].op.axis)
+    space = space_of(s, [A, Q], "Q/i.j.fused")
+    assert [touched(space, n)["Q"]["points"] for n in (5, 6)] == [[[0, 5]], [[1, 0]]]
+
+
+def test_a_large_step_is_drawn_by_dimension():
+    s, args = matmul(256, 256, 64)
+    space = space_of(s, args, "C/i")
+    seen = touched(space, 3)
+    assert not seen["B"]["exact"]
+    assert seen["A"]["spans"] == [[3], list(range(64))]
+    tensor = next(t for t in space["tensors"] if t["name"] == "B")
+    assert tensor["grid"]["block"] == [3, 11]
+    assert len(cells(tensor, seen["B"])) == 22 * 24
+
+
+def test_an_attached_stage_stands_in_the_loops_of_its_reader():
+    A = te.placeholder((4, 6), name="A")
+    B = te.compute((4, 6), lambda i, j: A[i, j] + 1.0, name="B")
+    C = te.compute((4, 6), lambda i, j: B[i, j] * 2.0, name="C")
+    s = create_schedule(C.op)
+    s[B].compute_at(s[C], s[C].op.axis[0])
+    space = space_of(s, [A, C], "B/j")
+    assert [loop["key"] for loop in space["loops"]] == ["C/i", "B/j"]
+    assert touched(space, 8)["A"]["points"] == [[1, 2]]
+
+
+def test_an_index_from_data_is_left_out_and_said():
+    I = te.placeholder((5,), name="I", dtype="int32")  # noqa: E741
+    A = te.placeholder((9,), name="A")
+    B = te.compute((5,), lambda i: A[I[i]], name="B")
+    space = space_of(create_schedule(B.op), [I, A, B])
+    assert [tensor["name"] for tensor in space["tensors"]] == ["B", "I"]
+    assert any("depends on data" in note for note in space["notes"])
+
+
+def test_symbols_have_no_picture():
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] + 1.0, name="B")
+    with pytest.raises(ScheduleError, match="known only at a call"):
+        space_of(create_schedule(B.op), [A, B])
+
+
+def test_the_still_picture():
+    s, args = matmul()
+    scene = iteration_scene(space_of(s, args, "C/j"), 2)
+    assert scene["summary"] == "One iteration of j: step 3 of 48, at i = 0, j = 2."
+    assert [row[3] for row in scene["table"]["rows"]] == [1, 4, 4]
+    html = scene_html(scene)
+    ET.fromstring(html)
+    assert "<script" not in html
+    assert html.count("<rect") == 3 + 1 + 4 + 4

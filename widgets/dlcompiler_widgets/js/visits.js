@@ -1,0 +1,114 @@
+/*
+ * What a step of an iteration space touches: the rules of `dlcompiler.views.visits`.
+ */
+
+const MOST_POINTS = 4096;
+
+const floorDiv = (a, b) => Math.floor(a / b);
+const OPERATIONS = {
+  "+": (a, b) => a + b, "-": (a, b) => a - b, "*": (a, b) => a * b,
+  "//": floorDiv, "%": (a, b) => a - b * floorDiv(a, b),
+  truncdiv: (a, b) => Math.trunc(a / b), truncmod: (a, b) => a % b, min: Math.min, max: Math.max,
+  "<": (a, b) => a < b, "<=": (a, b) => a <= b, ">": (a, b) => a > b, ">=": (a, b) => a >= b,
+  "==": (a, b) => a === b, "!=": (a, b) => a !== b, and: (a, b) => a && b, or: (a, b) => a || b,
+  bitand: (a, b) => a & b, bitor: (a, b) => a | b, bitxor: (a, b) => a ^ b,
+  shl: (a, b) => a << b, shr: (a, b) => a >> b,
+};
+
+/** The value of a formula where the loops have `values`. */
+export function valueOf(formula, values) {
+  if (typeof formula === "number") return formula;
+  const [op, a, b] = formula;
+  if (op === "v") return values[a];
+  if (op === "not") return Number(!valueOf(a, values));
+  return Number(OPERATIONS[op](valueOf(a, values), valueOf(b, values)));
+}
+
+/** The values of the first `depth` loops in a step, outermost first. */
+export function loopValues(space, step) {
+  const values = [];
+  for (const { extent } of space.loops.slice(0, space.depth).reverse()) {
+    values.unshift(step % extent);
+    step = floorDiv(step, extent);
+  }
+  return values;
+}
+
+/** What a step touches in a tensor: points (each once), or only the indices of each dimension. */
+export function touched(space, tensor, step) {
+  const outer = loopValues(space, step);
+  const inner = space.loops.slice(space.depth).map(({ extent }) => extent);
+  const volume = inner.reduce((product, extent) => product * extent, 1);
+  return volume <= MOST_POINTS ? points(space, tensor, outer, inner) : spans(space, tensor, outer);
+}
+
+/** Call `visit` with all combinations of values below `extents`. */
+function eachOf(extents, visit, values = []) {
+  if (values.length === extents.length) return visit(values);
+  for (let value = 0; value < extents[values.length]; value += 1) {
+    eachOf(extents, visit, [...values, value]);
+  }
+  return undefined;
+}
+
+function points(space, tensor, outer, inner) {
+  const found = new Map();
+  eachOf(inner, (rest) => {
+    const values = [...outer, ...rest];
+    if (!space.conditions.every((guard) => valueOf(guard, values))) return;
+    for (const access of tensor.accesses) {
+      if (!access.conditions.every((guard) => valueOf(guard, values))) continue;
+      const point = access.indices.map((index) => valueOf(index, values));
+      found.set(point.join(), point);
+    }
+  });
+  return { exact: true, points: [...found.values()] };
+}
+
+function spans(space, tensor, outer) {
+  const found = tensor.shape.map(() => new Set());
+  for (const access of tensor.accesses) {
+    access.indices.forEach((index, n) => {
+      for (const value of rangeOf(space, index, outer, tensor.shape[n])) found[n].add(value);
+    });
+  }
+  return { exact: false, spans: found.map((span) => [...span]) };
+}
+
+function rangeOf(space, index, outer, size) {
+  const used = [...loopsIn(index)].filter((n) => n >= space.depth);
+  const extents = used.map((n) => space.loops[n].extent);
+  if (extents.reduce((product, extent) => product * extent, 1) > MOST_POINTS) {
+    return [...Array(size).keys()];
+  }
+  const values = [...outer, ...space.loops.slice(outer.length).map(() => 0)];
+  const found = [];
+  eachOf(extents, (rest) => {
+    used.forEach((n, at) => { values[n] = rest[at]; });
+    const value = valueOf(index, values);
+    if (value >= 0 && value < size) found.push(value);
+  });
+  return found;
+}
+
+function loopsIn(formula) {
+  if (typeof formula === "number") return new Set();
+  if (formula[0] === "v") return new Set([formula[1]]);
+  return new Set(formula.slice(1).flatMap((part) => [...loopsIn(part)]));
+}
+
+/** The cells of a tensor's grid that hold something touched, as `row * columns + column`. */
+export function cellsOf(tensor, seen) {
+  const { columns, block: [down, across] } = tensor.grid;
+  const cell = (row, column) => floorDiv(row, down) * columns + floorDiv(column, across);
+  if (seen.exact) {
+    return new Set(seen.points.map((point) => {
+      const [row, column] = [0, ...point].slice(-2);
+      return cell(row, column);
+    }));
+  }
+  const [rows, across_] = [[0], ...seen.spans].slice(-2);
+  const below = [...new Set(rows.map((row) => floorDiv(row, down) * down))];
+  const beside = [...new Set(across_.map((column) => floorDiv(column, across) * across))];
+  return new Set(below.flatMap((row) => beside.map((column) => cell(row, column))));
+}
