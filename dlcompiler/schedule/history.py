@@ -11,12 +11,16 @@ from dlcompiler.display import render
 from dlcompiler.errors import ScheduleError
 from dlcompiler.schedule.state import State, Step
 
+MAX_NAME = 60
+MAX_NOTE = 2_000
+"""Longest name and note of a state [characters]."""
+
 
 @dataclass(slots=True, eq=False)
 class Node:
     """One state, how it was reached, and what is known of it.
 
-    Everything but `children` and `notes`, which grow, is fixed.
+    Everything but `children` and `notes`, which grow, and the user's own words is fixed.
     """
 
     state: State
@@ -28,6 +32,10 @@ class Node:
     children: list[Node] = field(default_factory=list)
     notes: dict[str, Any] = field(default_factory=dict)
     """Labels such as ``measured`` or ``verified``, for display."""
+    name: str = ""
+    """What the user calls the state; set by `History.describe`."""
+    note: str = ""
+    """What the user wrote about the state."""
 
     @property
     def id(self) -> str:
@@ -70,11 +78,52 @@ class History:
             self.nodes[state.id] = node
             return node
 
+    def describe(self, node: Node, name: str | None = None, note: str | None = None) -> None:
+        """Give a state a name, a note, or both; an empty text takes one away.
+
+        Parameters
+        ----------
+        node
+            The state.
+        name
+            What to call it, instead of its id and as the name of the branch that goes on from it:
+            one line, and unlike the other states'.
+        note
+            Any text.
+
+        Raises
+        ------
+        ScheduleError
+            If the name or the note cannot be given; nothing is then changed.
+        """
+        with self.lock:
+            name = node.name if name is None else self._name(node, name)
+            node.note = node.note if note is None else _note(note)
+            node.name = name
+
+    def _name(self, node: Node, name: str) -> str:
+        name = " ".join(name.split())
+        if len(name) > MAX_NAME or not name.isprintable():
+            raise ScheduleError(
+                "name a state", "a name is one short line", got=repr(name[: 2 * MAX_NAME]),
+                expected=f"at most {MAX_NAME} characters that can be seen",
+            )  # fmt: skip
+        for other in self.nodes.values():
+            if name and other is not node and other.name == name:
+                raise ScheduleError(
+                    "name a state", "another state has this name", got=repr(name),
+                    because=f"the state after {other.title()} is called so",
+                )  # fmt: skip
+        return name
+
     def node(self, id: str) -> Node:
-        """Return the node of a state id, or of a prefix of it that is unique."""
+        """Return the node of a state id, of a unique prefix of it, or of a name."""
         prefix = str(id)
         if prefix in self.nodes:
             return self.nodes[prefix]
+        named = [node for node in self.nodes.values() if prefix and node.name == prefix]
+        if named:
+            return named[0]
         found = [node for key, node in self.nodes.items() if prefix and key.startswith(prefix)]
         if len(found) != 1:
             raise ScheduleError(
@@ -98,6 +147,16 @@ class History:
         return node.title() if node else "unknown step"
 
 
+def _note(text: str) -> str:
+    text = text.strip()
+    if len(text) > MAX_NOTE:
+        raise ScheduleError(
+            "note on a state", "the note is too long", got=f"{len(text)} characters",
+            expected=f"at most {MAX_NOTE}",
+        )  # fmt: skip
+    return text
+
+
 @dataclass(frozen=True)
 class HistoryView:
     """A history seen from a cursor: prints as a tree that marks the place."""
@@ -113,6 +172,7 @@ class HistoryView:
     def _draw(self, node: Node, first: str, rest: str, lines: list[str]) -> None:
         here = node.id == self.cursor
         notes = "".join(f"   {value}" for value in node.notes.values())
+        notes = f"   [{node.name}]{notes}" if node.name else notes
         mark = "◉" if here else "●"
         lines.append(
             f"{first}{mark} {node.title()}   {node.id[:8]}{notes}{'   ← here' if here else ''}"

@@ -197,8 +197,21 @@ class Schedule(Handle):
         return self._redo.get(node.id, only)
 
     def jump(self, id: str) -> None:
-        """Go to any state of the history, by its id or a unique prefix of it."""
+        """Go to any state of the history, by its name, its id, or a unique prefix of the id."""
         self._move(self._history.node(id))
+
+    def describe(self, name: str | None = None, note: str | None = None) -> None:
+        """Give the current state a name and a note, which its history shows and exports hold.
+
+        Parameters
+        ----------
+        name : str, optional
+            One line, unlike the names of other states; ``s.jump(name)`` comes back here. ``""``
+            takes the name away.
+        note : str, optional
+            Any text.
+        """
+        self._history.describe(self._node, name, note)
 
     def fork(self, name: str) -> Schedule:
         """Return another schedule at the same state; its steps become a branch of the history."""

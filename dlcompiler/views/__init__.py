@@ -7,6 +7,7 @@ feeds a widget, a static picture, a table and a test; no view decides anything b
 `loop_tree`             the loop nest of a schedule, stages inside the loops they are attached to
 `program`               the lowered program line by line, and what a step changed in it
 `history_tree`          the states of a schedule, and where its cursor is
+`compare_states`        two states: their steps, their figures, their programs
 `palette`               what may be done next to a loop, and why the rest may not
 ======================  =============================================================
 
@@ -14,7 +15,7 @@ Fragments of HTML come from `views.html`: no script, no ``id``, every text escap
 fragments to a page that stands alone. `text_table` is for terminals.
 """
 
-from dlcompiler.views.history_tree import HistoryTree, history_tree
+from dlcompiler.views.history_tree import HistoryTree, branch_name, history_tree
 from dlcompiler.views.loop_tree import LoopTree, loop_key, loop_tree
 from dlcompiler.views.page import Section, page
 from dlcompiler.views.palette import Palette, palette
@@ -27,6 +28,7 @@ __all__ = [
     "Palette",
     "Program",
     "Section",
+    "branch_name",
     "history_tree",
     "loop_key",
     "loop_table",

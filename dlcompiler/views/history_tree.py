@@ -18,6 +18,10 @@ class HistoryRow(TypedDict):
     """Column in the picture: a first child stays in its parent's, other children open new ones."""
     notes: dict[str, str]
     """What is known of the state, by what it is: ``measured``, ``verified`` …"""
+    name: str
+    """What the user calls it, or ''."""
+    note: str
+    """What the user wrote about it, or ''."""
     is_here: bool
     is_on_path: bool
     """Whether it leads to the cursor."""
@@ -60,16 +64,25 @@ def history_tree(view: HistoryView) -> HistoryTree:
     return {"rows": rows, "lanes": lanes}
 
 
+def branch_name(node: Node) -> str:
+    """Return the name of a state, or of the nearest one before it that has a name; or ''."""
+    return next((each.name for each in reversed(node.path()) if each.name), "")
+
+
 def _row(node: Node, lane: int, cursor: str, path: set[str]) -> HistoryRow:
     notes = {kind: str(value) for kind, value in node.notes.items()}
     step = node.title()
-    label = ", ".join([step, *(f"{kind} {text}" for kind, text in notes.items())])
+    parts = [f"{node.name}: {step}" if node.name else step]
+    parts += [f"{kind} {text}" for kind, text in notes.items()]
+    label = ", ".join([*parts, *([f"note: {node.note}"] if node.note else [])])
     return {
         "id": node.id,
         "parent": node.parent.id if node.parent else None,
         "step": step,
         "lane": lane,
         "notes": notes,
+        "name": node.name,
+        "note": node.note,
         "is_here": node.id == cursor,
         "is_on_path": node.id in path,
         "label": f"{label}, current state" if node.id == cursor else label,

@@ -105,12 +105,19 @@ def func_html(func: PrimFunc) -> Markup:
     return program_html(program(func))
 
 
-def program_html(view: Program) -> Markup:
-    """Return a program; lines that the last step added or removed are marked ``+`` and ``−``."""
+def program_html(view: Program, changed: str = "Lines changed by the last step") -> Markup:
+    """Return a program; lines that it has more or less than another are marked ``+`` and ``−``.
+
+    Parameters
+    ----------
+    view
+        The program.
+    changed
+        What the marked lines are.
+    """
     parts: list[Markup] = []
     if view["added"] or view["removed"]:
-        added, removed = view["added"], view["removed"]
-        text = f"Lines changed by the last step: {added} added (+), {removed} removed (−)."
+        text = f"{changed}: {view['added']} added (+), {view['removed']} removed (−)."
         parts.append(tag("p", {"style": _SMALL}, text))
     parts.append(
         tag(
@@ -186,11 +193,13 @@ def _glyphs(row: HistoryRow) -> str:
 
 
 def _step(row: HistoryRow) -> Markup:
-    return tag("strong", None, row["step"]) if row["is_here"] else join(row["step"])
+    step = tag("strong", None, row["step"]) if row["is_here"] else join(row["step"])
+    return join(step, " — ", tag("em", None, row["name"])) if row["name"] else step
 
 
 def _known(row: HistoryRow) -> str:
-    return "; ".join(f"{kind} {text}" for kind, text in row["notes"].items())
+    known = [f"{kind} {text}" for kind, text in row["notes"].items()]
+    return "; ".join([*known, *([row["note"]] if row["note"] else [])])
 
 
 def tensor_html(tensor: Tensor) -> Markup:

@@ -154,3 +154,33 @@ def test_refuses_the_beginning_of_several_ids(matmul, refusal):
     assert refusal(matmul.s.jump, twice).startswith(
         f"state {twice!r}: several states begin like this\n  expected  "
     )
+
+
+def test_a_named_state_is_found_by_its_name(matmul):
+    matmul.s[matmul.C].split(matmul.i, 4)
+    matmul.s.describe("tiled  rows", "a note\nof two lines ")
+    assert (matmul.s.node.name, matmul.s.node.note) == ("tiled rows", "a note\nof two lines")
+    assert "[tiled rows]" in repr(matmul.s.history)
+    matmul.s.undo()
+    matmul.s.jump("tiled rows")
+    assert matmul.s.node.title() == "split C i 4"
+    matmul.s.describe(name="")
+    assert (matmul.s.node.name, matmul.s.node.note) == ("", "a note\nof two lines")
+
+
+def test_refuses_a_name_that_another_state_has(matmul, refusal):
+    matmul.s.describe("start")
+    matmul.s[matmul.C].split(matmul.i, 4)
+    assert refusal(matmul.s.describe, "start", "a note") == (
+        "name a state: another state has this name\n"
+        "  got       'start'\n"
+        "  because   the state after create is called so"
+    )
+    assert matmul.s.node.note == ""
+
+
+def test_refuses_a_name_that_is_no_short_line(matmul, refusal):
+    for name in ("x" * 61, "a\x1bb"):
+        assert "a name is one short line" in refusal(matmul.s.describe, name)
+    assert "the note is too long" in refusal(matmul.s.describe, "good", "x" * 3000)
+    assert matmul.s.node.name == ""

@@ -34,7 +34,8 @@ with e.hold_sync():
     e.status = {"text": bad, "tone": "error", "details": [[bad, bad]]}
     e.tree = {**e.tree, "rows": [row], "inputs": [bad], "obligations": [bad]}
     e.text = {**e.text, "lines": [line], "note": bad}
-    e.history = {"lanes": 1, "rows": [{**e.history["rows"][0], "step": bad, "notes": {bad: bad}}]}
+    row = {**e.history["rows"][0], "step": bad, "name": bad, "note": bad, "notes": {bad: bad}}
+    e.history = {**e.history, "lanes": 1, "rows": [row]}
     e.bar = {**e.bar, "name": bad, "known": [bad]}
     e.reply = {"seq": 999, "id": None}
 """
@@ -68,7 +69,7 @@ class ExplorerPage:
         return self.page.locator(".dlc-loop").evaluate_all("all => all.map(e => e.dataset.key)")
 
     def states(self):
-        return self.page.locator(".dlc-state").all_inner_texts()
+        return self.page.locator(".dlc-state-step").all_inner_texts()
 
     def settle(self):
         """Wait until the answer to the last request is drawn."""
@@ -234,7 +235,7 @@ def test_measure(explorer):
     text = explorer.page.locator(".dlc-known").inner_text()
     assert "±" in text
     assert "GFLOP/s" in text
-    assert "±" in explorer.states()[0]
+    assert "±" in explorer.page.locator(".dlc-state").first.inner_text()
 
 
 def test_cancel_a_measurement(explorer):

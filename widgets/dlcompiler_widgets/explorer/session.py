@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from dlcompiler.errors import DLCompilerError, ScheduleError
@@ -14,6 +15,7 @@ from dlcompiler.schedule.trace import decode
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 from dlcompiler.views import LoopTree, loop_tree
+from dlcompiler_widgets.explorer import branches
 from dlcompiler_widgets.explorer.pictures import PICTURES, Picture
 from dlcompiler_widgets.explorer.status import Status, status_of
 from dlcompiler_widgets.explorer.texts import TEXTS, Text
@@ -38,6 +40,8 @@ class Session:
         self.name = name
         self.tabs = {"picture": next(iter(PICTURES)), "text": next(iter(TEXTS))}
         self.chosen: str | None = None
+        self.compared: dict[str, str] = {}
+        """Ids of the states that are compared: ``a``, ``b``, or one of them so far."""
         self.status = Status("Choose a loop by a click, or with the arrow keys in the loop nest.")
         self._chosen_in: dict[str, str | None] = {}
         self._programs: OrderedDict[tuple[str, Mode], PrimFunc | DLCompilerError] = OrderedDict()
@@ -53,7 +57,8 @@ class Session:
         Parameters
         ----------
         op
-            ``choose``, ``apply``, ``undo``, ``redo``, ``jump``, ``picture`` or ``text``.
+            ``choose``, ``apply``, ``undo``, ``redo``, ``jump``, ``picture``, ``text``,
+            ``describe`` or ``compare``.
         args
             What it needs; comes from a browser, so anything.
 
@@ -62,7 +67,7 @@ class Session:
         bool
             Whether it was done; if not, `status` says why.
         """
-        actions = {
+        actions: dict[str, Callable[[Mapping[str, Any]], None]] = {
             "choose": self.choose,
             "apply": self.apply,
             "undo": self.undo,
@@ -70,6 +75,8 @@ class Session:
             "jump": self.jump,
             "picture": self.open_picture,
             "text": self.open_text,
+            "describe": partial(branches.describe, self),
+            "compare": partial(branches.compare, self),
         }
         if op not in actions:
             self.status = Status(f"unknown request {op!r}", "error")

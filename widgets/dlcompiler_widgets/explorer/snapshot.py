@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from dlcompiler.errors import DLCompilerError
-from dlcompiler.views import history_tree, palette
+from dlcompiler.views import branch_name, history_tree, palette
+from dlcompiler_widgets.explorer.branches import comparison
 from dlcompiler_widgets.explorer.pictures import PICTURES
 from dlcompiler_widgets.explorer.session import Session
 from dlcompiler_widgets.explorer.status import status_of
@@ -22,6 +23,7 @@ def bar(session: Session) -> Json:
         "name": session.name,
         "target": session.target.name,
         "steps": len(session.schedule.trace),
+        "branch": branch_name(node),
         "undo": node.title() if node.parent else None,
         "redo": following.title() if following else None,
         "known": [f"{kind} {value}" for kind, value in node.notes.items()],
@@ -67,7 +69,12 @@ def text(session: Session) -> Json:
 
 def history(session: Session) -> Json:
     """Return the states of the schedule."""
-    return dict(history_tree(session.schedule.history))
+    return {**history_tree(session.schedule.history), "compared": session.compared}
+
+
+def compare(session: Session) -> Json:
+    """Return the two states that are compared; nothing while there are not two."""
+    return dict(comparison(session) or {})
 
 
 PANES: dict[str, Callable[[Session], Json]] = {
@@ -77,6 +84,7 @@ PANES: dict[str, Callable[[Session], Json]] = {
     "text": text,
     "moves": moves,
     "history": history,
+    "compare": compare,
 }
 """What a pane shows. The name is that of the trait and of the pane in ``js/workbench.js``."""
 

@@ -44,7 +44,7 @@ class Workbench(anywidget.AnyWidget):
     """
 
     _esm = module("workbench")
-    _css = styles("workbench")
+    _css = styles("workbench", "history")
 
     shown_panes: ClassVar[tuple[str, ...]] = ()
     """The panes of this widget, in the order of the page."""
@@ -57,6 +57,7 @@ class Workbench(anywidget.AnyWidget):
     text = traitlets.Dict().tag(sync=True)
     moves = traitlets.Dict().tag(sync=True)
     history = traitlets.Dict().tag(sync=True)
+    compare = traitlets.Dict().tag(sync=True)
     status = traitlets.Dict().tag(sync=True)
     chosen = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     """Key of the chosen loop, as in the loop tree."""
@@ -227,7 +228,7 @@ class Explorer(Workbench):
     Explorer(main on cpu: 1 stage, 2 loops; 0 steps)
     """
 
-    shown_panes = ("bar", "tree", "picture", "text", "moves", "history")
+    shown_panes = ("bar", "tree", "picture", "text", "moves", "history", "compare")
 
     def static_parts(self) -> list[Markup]:
         """Return the loop nest, the program and the history."""

@@ -17,7 +17,8 @@ export class BarPane {
     this.root.replaceChildren(
       h("div", { class: "dlc-title" },
         h("strong", { text: bar.name }),
-        h("span", { class: "dlc-soft", text: `${bar.target} · ${bar.steps} steps` })),
+        h("span", { class: "dlc-soft", text: `${bar.target} · ${bar.steps} steps` }),
+        bar.branch ? h("span", { class: "dlc-soft", text: `branch: ${bar.branch}` }) : null),
       button("undo", "↶ Undo", bar.undo ? `Undo: ${bar.undo}` : "Nothing to undo",
         send("undo"), !bar.undo),
       button("redo", "↷ Redo", bar.redo ? `Redo: ${bar.redo}` : "Nothing to redo",

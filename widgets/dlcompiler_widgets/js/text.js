@@ -3,6 +3,7 @@
  */
 
 import { count, focusable, h, message } from "./dom.js";
+import { programLine } from "./lines.js";
 import { tabs } from "./scene.js";
 
 export class TextPane {
@@ -31,13 +32,7 @@ export class TextPane {
 
   line(line) {
     const key = line.keys.find((k) => this.app.isLoop(k)) ?? line.keys[0];
-    const mark = { same: "", added: "+", removed: "−" }[line.status];
-    const tokens = line.tokens.map(({ kind, text }) =>
-      (kind === "text" ? document.createTextNode(text) : h("span", { class: `dlc-${kind}`, text })));
-    const node = h("div", { class: `dlc-line dlc-${line.status}`, "data-depth": line.depth },
-      h("span", { class: "dlc-gutter", text: line.number ?? "" }),
-      h("span", { class: "dlc-sign", text: mark }),
-      h("span", { class: "dlc-text", style: { paddingLeft: `${line.depth * 2}ch` } }, ...tokens));
+    const node = programLine(line);
     node.keys = line.keys;
     if (key && line.status !== "removed") {
       node.addEventListener("click", () => this.app.choose(key));

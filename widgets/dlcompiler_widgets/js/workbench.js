@@ -7,6 +7,7 @@
 
 import { BarPane } from "./bar.js";
 import { Channel } from "./channel.js";
+import { ComparePane } from "./compare.js";
 import { h, message } from "./dom.js";
 import { HistoryPane } from "./history.js";
 import { MovesPane } from "./moves.js";
@@ -16,11 +17,12 @@ import { TreePane } from "./tree.js";
 
 const PANES = {
   bar: BarPane, tree: TreePane, picture: PicturePane, text: TextPane, moves: MovesPane,
-  history: HistoryPane,
+  history: HistoryPane, compare: ComparePane,
 };
 const KEYS = [
   ["↑ ↓ ← → Home End, letters", "move in the loop nest and in the history"],
   ["Enter", "from a loop to its moves; from a state: go there"],
+  ["n, a, b", "on a state: name and note; compare it, as A or as B"],
   ["Esc", "from the moves back to the loop"],
   ["Ctrl+Z, Ctrl+Shift+Z", "undo, redo"],
   ["Tab", "to the next part"],
@@ -36,12 +38,12 @@ class Workbench {
     const { panes } = model.get("layout_of_panes");
     this.panes = Object.fromEntries(panes.map((name) => [name, new PANES[name](this)]));
     this.status = h("div", { class: "dlc-status", role: "status", "aria-live": "polite" });
-    const { bar, ...rest } = this.panes;
+    const { bar, compare, ...rest } = this.panes;
     this.root = h("div", {
       class: `dlc-explorer${panes.length > 1 ? "" : " dlc-single"}`, "data-latency-ms": "" },
     bar?.root, bar?.code,
     h("div", { class: "dlc-grid" }, ...Object.values(rest).map((pane) => pane.root)),
-    this.status);
+    this.status, compare?.root);
     this.root.addEventListener("keydown", (event) => this.shortcut(event));
     host.append(this.root);
     const update = () => this.redraw();
@@ -146,6 +148,7 @@ class Workbench {
 
   restoreFocus(place) {
     if (!place || this.root.contains(place.active)) return;
+    if (this.root.contains(document.activeElement)) return; // a pane has moved it
     const same = [...place.pane.root.querySelectorAll("[data-key]")].find(
       (node) => node.dataset.key === place.key && !node.disabled,
     );

@@ -1,0 +1,155 @@
+"""States with names and notes, and two of them compared, in the workbench."""
+
+import json
+
+import pytest
+
+from tests.widgets.live_page import LivePage
+from tests.widgets.test_live_page import matmul
+
+pytest.importorskip("dlcompiler_widgets")
+from dlcompiler_widgets import Explorer
+
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+
+
+@pytest.fixture
+def explorer():
+    schedule, args = matmul()
+    C = args[2]
+    i, j = C.op.axis
+    schedule[C].vectorize(j)
+    schedule.undo()
+    schedule[C].parallel(i)
+    widget = Explorer(schedule, args, name="matmul")
+    yield widget
+    widget.close()
+
+
+def send(explorer, op, **args):
+    explorer.intent = {"id": f"{op} {sorted(args.items())}", "op": op, "args": args}
+    return explorer.view
+
+
+def ids(explorer):
+    return [row["id"] for row in explorer.view["history"]["rows"]]
+
+
+def test_a_state_is_named_and_noted_on(explorer):
+    _, _, here = ids(explorer)
+    view = send(explorer, "describe", id=here, name="threads", note="one core per row")
+    row = view["history"]["rows"][-1]
+    assert (row["name"], row["note"]) == ("threads", "one core per row")
+    assert view["bar"]["branch"] == "threads"
+    assert explorer.schedule.node.name == "threads"
+    explorer.schedule.undo()
+    assert explorer.view["bar"]["branch"] == ""
+    explorer.schedule.jump("threads")
+    assert explorer.view["history"]["rows"][-1]["is_here"]
+
+
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        ({"id": "nothing", "name": "x"}, "no such state"),
+        ({"id": None}, "no such state"),
+        ({"name": 3}, "not a text"),
+        ({"name": "x" * 61}, "one short line"),
+        ({"name": "a\x00b"}, "one short line"),
+        ({"note": "x" * 2001}, "too long"),
+        ({"name": "taken"}, "another state has this name"),
+    ],
+)
+def test_a_description_that_cannot_be(explorer, args, text):
+    first, _, here = ids(explorer)
+    send(explorer, "describe", id=first, name="taken")
+    view = send(explorer, "describe", **{"id": here, **args})
+    assert text in view["status"]["text"]
+    assert view["status"]["tone"] == "error"
+    assert view["history"]["rows"][-1]["name"] == ""
+
+
+def test_two_states_are_compared(explorer):
+    _, vector, threads = ids(explorer)
+    view = send(explorer, "compare", a=vector)
+    assert view["status"]["text"] == "A is vectorize C j. Choose B next."
+    assert (view["compare"], view["history"]["compared"]) == ({}, {"a": vector})
+    view = send(explorer, "compare", b=threads)
+    assert [step["status"] for step in view["compare"]["steps"]] == ["only in A", "only in B"]
+    assert json.loads(json.dumps(view)) == view
+    assert send(explorer, "compare")["compare"] == {}
+    assert send(explorer, "compare", a="nothing")["status"]["tone"] == "error"
+
+
+# -- in a browser ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def page(browser, explorer):
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    page = LivePage(context, explorer)
+    yield page
+    assert not page.errors
+    context.close()
+
+
+in_browser = [pytest.mark.alone, pytest.mark.timeout(120)]
+
+
+def row(page, number):
+    return page.locate(".dlc-state").nth(number)
+
+
+class TestInBrowser:
+    pytestmark = in_browser
+
+    def test_naming_by_keyboard(self, page):
+        row(page, 2).focus()
+        page.page.keyboard.press("n")
+        page.page.keyboard.type("threads")
+        page.page.keyboard.press("Tab")
+        page.page.keyboard.type(HOSTILE)
+        page.page.keyboard.press("Enter")
+        page.settle()
+        assert page.widget.schedule.node.name == "threads"
+        assert row(page, 2).locator("i").inner_text() == HOSTILE
+        assert page.page.evaluate("document.activeElement.dataset.key") == ids(page.widget)[2]
+
+    def test_comparing_by_keyboard_and_closing(self, page):
+        row(page, 1).focus()
+        page.page.keyboard.press("a")
+        page.settle()
+        row(page, 2).focus()
+        page.page.keyboard.press("b")
+        page.settle()
+        assert page.locate(".dlc-compare h3").all_inner_texts() == [
+            "A: vectorize C j",
+            "B: parallel C i",
+        ]
+        assert page.locate(".dlc-compare .dlc-removed").count() > 0
+        assert page.page.evaluate("document.activeElement.dataset.key") == "close comparison"
+        page.page.keyboard.press("Escape")
+        page.settle()
+        assert not page.locate(".dlc-compare").is_visible()
+        assert page.page.evaluate("document.activeElement.dataset.key") == ids(page.widget)[2]
+
+    def test_comparing_by_clicks(self, page):
+        _, vector, threads = ids(page.widget)
+        row(page, 1).hover()
+        page.click(f"a {vector}")
+        page.click(f"b {threads}")
+        page.click("swap")
+        assert page.widget.view["compare"]["a"]["id"] == threads
+        page.click("go b")
+        assert page.widget.schedule.node.id == vector
+
+    def test_axe_finds_nothing_serious(self, page):
+        axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+        _, vector, threads = ids(page.widget)
+        found = list(axe.run(page.page, context=".dlc-history").response["violations"])
+        send(page.widget, "compare", a=vector, b=threads)
+        page.push()
+        page.locate(".dlc-compare:visible").wait_for()
+        found += axe.run(page.page, context=".dlc-compare").response["violations"]
+        serious = [v for v in found if v["impact"] in ("serious", "critical")]
+        assert serious == [], [(v["id"], [n["html"] for n in v["nodes"]]) for v in serious]

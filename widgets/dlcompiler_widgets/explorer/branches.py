@@ -1,0 +1,70 @@
+"""What the workbench does with the states of a schedule: names, notes, and two side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dlcompiler.errors import ScheduleError
+from dlcompiler.schedule import Node
+from dlcompiler.views.compare import Side, StateComparison, compare_states
+from dlcompiler_widgets.explorer.status import Status
+
+if TYPE_CHECKING:
+    from dlcompiler_widgets.explorer.session import Session
+
+
+def describe(session: Session, args: Mapping[str, Any]) -> None:
+    """Give the state with an ``id`` a ``name`` and a ``note``."""
+    node = _node(session, args.get("id"))
+    texts = {kind: args[kind] for kind in ("name", "note") if kind in args}
+    for kind, text in texts.items():
+        if not isinstance(text, str):
+            raise ScheduleError("describe a state", f"its {kind} is not a text", got=repr(text))
+    session.schedule.history.history.describe(node, **texts)
+    called = f"{node.title()} is now called {node.name}." if node.name else "It has no name now."
+    session.status = Status(called if "name" in texts else f"Noted on {node.title()}.")
+
+
+def compare(session: Session, args: Mapping[str, Any]) -> None:
+    """Set the states to compare, ``a`` and ``b``; without any, stop comparing."""
+    sides = [side for side in ("a", "b") if args.get(side) is not None]
+    if not sides:
+        session.compared = {}
+        session.status = Status("No states are compared.")
+        return
+    nodes = {side: _node(session, args[side]) for side in sides}
+    session.compared |= {side: node.id for side, node in nodes.items()}
+    others = [letter for letter in ("a", "b") if letter not in session.compared]
+    if others:
+        (missing,) = others
+        text = f"{sides[0].upper()} is {title_of(nodes[sides[0]])}. Choose {missing.upper()} next."
+    else:
+        a, b = (title_of(_node(session, session.compared[side])) for side in ("a", "b"))
+        text = f"Compared: A, {a}, with B, {b}."
+    session.status = Status(text)
+
+
+def comparison(session: Session) -> StateComparison | None:
+    """Return the comparison that is shown, if both sides are chosen."""
+    if set(session.compared) != {"a", "b"}:
+        return None
+    a, b = (_side(session, session.compared[side]) for side in ("a", "b"))
+    return compare_states(a, b)
+
+
+def title_of(node: Node) -> str:
+    """Return the name of a state, or else the step that led to it."""
+    return node.name or node.title()
+
+
+def _side(session: Session, id: str) -> Side:
+    node = _node(session, id)
+    return Side(node, session.lowered(node, "loops"))
+
+
+def _node(session: Session, id: object) -> Node:
+    nodes = session.schedule.history.history.nodes
+    if not isinstance(id, str) or id not in nodes:
+        raise ScheduleError("find a state", "there is no such state", got=repr(id))
+    return nodes[id]
