@@ -73,6 +73,12 @@ class History:
         with self.lock:
             if state.id in self.nodes:
                 return self.nodes[state.id]
+            if self.nodes.get(parent.id) is not parent:
+                raise ScheduleError(
+                    f"apply {step}",
+                    "the state is only looked at: the history does not know it",
+                    hint="apply the step that led to it first",
+                )
             node = Node(state, parent, step, result, len(self.nodes))
             parent.children.append(node)
             self.nodes[state.id] = node

@@ -110,7 +110,7 @@ def _storage_candidates(stage: StageState) -> Iterator[_Candidate]:
             yield "storage_align", {"axis": axis, "offset": offset}, targets, (factors,)
         yield "align_extent", {"axis": axis}, (stage.label(axis),), (factors,)
     yield "double_buffer", {}, (stage.name,), ()
-    for text in _layouts(variable_names([axis.name for axis in stage.op.axis])):
+    for text in layouts(stage):
         yield "transform_layout", {"index_map": text}, (stage.name, text), ()
 
 
@@ -124,8 +124,9 @@ def _prefetch_candidates(state: State, stage: StageState) -> Iterator[_Candidate
             yield "prefetch", args, (stage.label(leaf), tensor.name), (ahead,)
 
 
-def _layouts(names: list[str]) -> Iterator[str]:
+def layouts(stage: StageState) -> Iterator[str]:
     """Yield layouts worth a look: the last two dimensions swapped, and the last one in blocks."""
+    names = variable_names([axis.name for axis in stage.op.axis])
     if not names:
         return
     *rest, last = names

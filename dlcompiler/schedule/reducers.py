@@ -52,6 +52,7 @@ def _refusal(stage: StageState, reducer: Reducer, law: str, found: str, hint: st
         "result",
         because=found,
         hint=hint,
+        conflicts=(*(stage.key(x) for x in stage.leaves if x.kind == "reduce"), stage.body_key),
     )
 
 

@@ -289,6 +289,16 @@ class Schedule(Handle):
             self._move(node)
             return node.result
 
+    def after(self, attempt: Attempt) -> Schedule:
+        """Return a schedule at the state that an attempt leads to; no step may be applied to it.
+
+        The history does not learn of it: to look at what a step would do, and what could follow.
+        """
+        if attempt.state is None or isinstance(attempt.verdict, Illegal):
+            raise ScheduleError("look at a step", "the step is illegal", got=repr(attempt.verdict))
+        node = Node(attempt.state, self._node, attempt.step, attempt.result, self._node.number + 1)
+        return Schedule(self._history, node, f"{self.name}, one step on")
+
     def attempt(self, name: str, stage: str, args: Mapping[str, Any]) -> Attempt:
         """Try a primitive without moving the cursor."""
         item = known_primitive(f"apply {name!r}", name)

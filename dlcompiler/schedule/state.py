@@ -152,6 +152,15 @@ class StageState:
         """Return ``stage.axis``."""
         return f"{self.name}.{self.paths.get(axis, axis.name)}"
 
+    def key(self, axis: Axis) -> str:
+        """Return what names a loop in views and verdicts: ``stage/axis``."""
+        return f"{self.name}/{self.paths.get(axis, axis.name)}"
+
+    @property
+    def body_key(self) -> str:
+        """What names the statement inside its loops, its accesses, in views and verdicts."""
+        return f"{self.name}//body"
+
 
 def new_stage(
     op: Operation, name: str, *, is_output: bool = False, scope: str = "global"

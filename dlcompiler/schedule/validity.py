@@ -70,6 +70,7 @@ def _loop_problems(stage: StageState) -> Iterator[Illegal]:
             "structural",
             "a loop nest can have one vectorized loop",
             got=f"{' and '.join(stage.label(leaf) for leaf in vectorized)} vectorized",
+            conflicts=tuple(stage.key(leaf) for leaf in vectorized),
         )
     for leaf in vectorized[:1]:
         inside = stage.leaves[stage.position(leaf) + 1 :]
@@ -79,6 +80,7 @@ def _loop_problems(stage: StageState) -> Iterator[Illegal]:
                     "structural",
                     "a parallel loop cannot stand inside a vectorized one",
                     got=f"{stage.label(inner)} inside {stage.label(leaf)}",
+                    conflicts=(stage.key(leaf), stage.key(inner)),
                 )
 
 
@@ -91,6 +93,7 @@ def _extent_problems(stage: StageState) -> Iterator[Illegal]:
                 "the loop would be too long",
                 got=f"{stage.label(leaf)}, extent {leaf.extent}",
                 hint=f"split by factors that divide the extent; at most {MAX_EXTENT} iterations",
+                conflicts=(stage.key(leaf),),
             )
 
 
@@ -111,6 +114,7 @@ def _size_problems(state: State, changed: Iterable[StageState]) -> Iterator[Ille
                 f"{stage.name} would be too large",
                 got=f"{size} elements",
                 hint=f"split by factors that divide the extents; at most {MAX_ELEMENTS} elements",
+                conflicts=(stage.name,),
             )
 
 
@@ -125,6 +129,7 @@ def _depth_problems(state: State, stage: StageState) -> Iterator[Illegal]:
             "limit",
             f"{stage.name} would be computed inside {depth} loops",
             hint=f"fuse loops or attach it further out; at most {MAX_LOOPS} loops",
+            conflicts=(stage.name,),
         )
 
 
@@ -148,6 +153,7 @@ def _unrolling_problems(state: State) -> Iterator[Illegal]:
                 "limit",
                 f"the body of {stage.name} would be repeated {unknown[0]} times, an unknown number",
                 hint="split the loop by a number and unroll the inner one",
+                conflicts=tuple(stage.key(leaf) for leaf in leaves),
             )
             continue
         copies = math.prod(size for size in sizes if isinstance(size, int))
@@ -158,6 +164,7 @@ def _unrolling_problems(state: State) -> Iterator[Illegal]:
                 f"the body of {stage.name} would be repeated {copies} times",
                 got=f"unrolled loops: {loops}",
                 hint=f"split the loop and unroll the inner one; at most {MAX_COPIES} copies",
+                conflicts=tuple(stage.key(leaf) for leaf in leaves),
             )
 
 
@@ -169,6 +176,7 @@ def _attachment_problems(state: State, stage: StageState, at: AttachedAt) -> Ite
             "structural",
             f"{stage.name} is attached at {where}, and {parent.name} would have no loops",
             hint=f"move {stage.name} first: s[{stage.name}].compute_root()",
+            conflicts=(stage.name, parent.name),
         )
         return
     if not parent.has_leaf(at.axis):
@@ -182,6 +190,7 @@ def _attachment_problems(state: State, stage: StageState, at: AttachedAt) -> Ite
                 f"{stage.name} is computed",
                 because=f"{stage.name} exists only during one iteration of {where}",
                 hint=f"attach {stage.name} further out, or {consumer.name} inside {where}",
+                conflicts=(parent.key(at.axis), consumer.body_key),
             )
         elif consumer is parent and _starts_outside(state, parent, at.axis, stage):
             yield Illegal(
@@ -190,6 +199,7 @@ def _attachment_problems(state: State, stage: StageState, at: AttachedAt) -> Ite
                 f"{stage.name} is computed",
                 because="a reduction is initialised before its first reduction loop",
                 hint=f"attach {stage.name} at a loop outside the reduction",
+                conflicts=(parent.key(at.axis), f"{consumer.name}//init"),
             )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 IllegalKind: TypeAlias = Literal["structural", "semantic", "limit"]
@@ -29,6 +29,8 @@ class Illegal:
     hint: str | None = None
     got: str | None = None
     because: str | None = None
+    conflicts: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """Keys of what stands in the way: loops (``C/k``), stages (``C``), statements (``C//body``)."""
 
     def __bool__(self) -> bool:
         return False

@@ -98,7 +98,7 @@ class _Place:
 class _Tree:
     def __init__(self, schedule: Schedule) -> None:
         self.state = placed(schedule.state)
-        self.history = schedule.history.history
+        self.steps = {node.id: node.title() for node in schedule.node.path()}
         self.bodies = bodies(self.state)
         owed = obligations(schedule.state)
         self.owed = [str(item) for item in owed]
@@ -169,7 +169,7 @@ class _Tree:
                 "kind": kind,
                 "axis": leaf.kind,
                 "colors": list(self.colors[stage.name][leaf]),
-                "made_by": self.history.step_text(leaf.id) if leaf.id else "",
+                "made_by": self.steps.get(leaf.id.partition("/")[0], "") if leaf.id else "",
                 "label": f"loop {path} of {stage.name}, level {outside.depth}, {axis}, "
                 f"extent {extent}, {kind}",
             }

@@ -171,6 +171,7 @@ def require_plain(stage: StageState, axis: Axis) -> None:
                 "the loop has a pragma already, and would lose that",
                 got=f"{stage.label(axis)}, {names}",
                 hint="undo that step, and give the new loop the pragma afterwards",
+                conflicts=(stage.key(axis),),
             )
         )
     raise Refused(
@@ -179,6 +180,7 @@ def require_plain(stage: StageState, axis: Axis) -> None:
             f"the loop is {kind} already, and would lose that",
             got=f"{stage.label(axis)}, {kind}",
             hint=f"undo that step, and make the new loop {kind} afterwards",
+            conflicts=(stage.key(axis),),
         )
     )
 
@@ -192,6 +194,7 @@ def require_kind(stage: StageState, axis: Axis, kind: LoopKind) -> None:
                 f"the loop is {stage.kind(axis)} already",
                 got=stage.label(axis),
                 hint="undo that step, or choose another loop",
+                conflicts=(stage.key(axis),),
             )
         )
 
@@ -221,6 +224,7 @@ def require_own_storage(stage: StageState) -> None:
                 "limit",
                 f"{stage.name} is an output: its memory is the caller's",
                 hint="cache it first, with s.cache_write(…), and choose for the cache",
+                conflicts=(stage.name,),
             )
         )
     if stage.is_inlined:

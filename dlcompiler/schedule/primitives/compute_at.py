@@ -46,6 +46,7 @@ def check(state: State, stage: StageState, *, parent: str, axis: Any) -> Verdict
             f"{stage.name} is an output of the schedule",
             because="all of it must be stored, exactly once",
             hint=f"compute the consumer inside {stage.name}'s loops instead",
+            conflicts=(stage.name,),
         )
     require_leaf(state, host, axis)
     readers = consumers(state, stage)

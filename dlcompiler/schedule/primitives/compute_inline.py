@@ -36,6 +36,7 @@ def check(state: State, stage: StageState) -> Verdict:
             "structural",
             f"{stage.name} is an output: it must be stored",
             hint="inline the stages that it reads",
+            conflicts=(stage.name,),
         )
     if is_reduction(stage):
         return Illegal(
@@ -44,6 +45,7 @@ def check(state: State, stage: StageState) -> Verdict:
             got=f"{stage.name} = {stage.op.bodies[0]}",  # type: ignore[union-attr]
             because="its value is complete only after the last iteration of its loops",
             hint=f"use s[{stage.name}].compute_at(…) to compute it where it is read",
+            conflicts=(*(stage.key(x) for x in stage.leaves if x.kind == "reduce"), stage.body_key),
         )
     require_small(state, stage)
     return LEGAL
@@ -71,6 +73,7 @@ def require_small(state: State, stage: StageState) -> None:
                 because=f"every place that reads {stage.name} gets a copy, here {copies}",
                 hint=f"use s[{stage.name}].compute_at(…), or inline fewer stages: at most "
                 f"{MAX_NODES} operations and {MAX_DEPTH} levels",
+                conflicts=(reader.body_key,),
             )
         )
 

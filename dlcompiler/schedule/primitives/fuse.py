@@ -53,6 +53,7 @@ def check(state: State, stage: StageState, *, axes: Any) -> Verdict:
             "the loops are not adjacent",
             got=", ".join(stage.paths[axis] for axis in axes),
             hint=f"the loops are: {leaf_names(stage)}; reorder them first",
+            conflicts=_between(stage, axes),
         )
     if len({axis.kind for axis in axes}) > 1:
         return Illegal(
@@ -60,8 +61,16 @@ def check(state: State, stage: StageState, *, axes: Any) -> Verdict:
             "a data loop and a reduction loop cannot be fused",
             got=", ".join(f"{stage.paths[axis]} ({axis.kind})" for axis in axes),
             because="the fused loop would be neither: the result is initialised between them",
+            conflicts=tuple(stage.key(axis) for axis in axes),
         )
     return LEGAL
+
+
+def _between(stage: StageState, axes: tuple[Axis, ...]) -> tuple[str, ...]:
+    """Return the keys of the loops that stand between those of a call."""
+    places = [stage.position(axis) for axis in axes]
+    inside = stage.leaves[min(places) : max(places)]
+    return tuple(stage.key(leaf) for leaf in inside if not any(leaf is axis for axis in axes))
 
 
 def apply(

@@ -60,9 +60,15 @@ def check(
             f"the loop is {stage.kind(axis)}: none of its iterations is later",
             got=stage.label(axis),
             hint="prefetch at a serial loop inside or outside it",
+            conflicts=(stage.key(axis),),
         )
     if isinstance(axis.extent, int) and axis.extent <= 1:
-        return Illegal("structural", "the loop has no other iteration", got=stage.label(axis))
+        return Illegal(
+            "structural",
+            "the loop has no other iteration",
+            got=stage.label(axis),
+            conflicts=(stage.key(axis),),
+        )
     return LEGAL
 
 

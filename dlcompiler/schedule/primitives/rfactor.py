@@ -72,6 +72,7 @@ def check(state: State, stage: StageState, *, axis: Any, factor_axis: Any = 0) -
             "only a reduction loop can be factored",
             got=f"{stage.label(axis)}, a data loop",
             hint=f"the reduction loops are: {', '.join(stage.paths[leaf] for leaf in reduced)}",
+            conflicts=(stage.key(axis),),
         )
     require_plain(stage, axis)
     require_place(stage, factor_axis)

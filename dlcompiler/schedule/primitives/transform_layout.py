@@ -53,6 +53,7 @@ def check(state: State, stage: StageState, *, index_map: Any) -> Verdict:
             "structural",
             f"the loops of {stage.name} or its strides have been changed already",
             hint="call transform_layout first, then schedule the new axes",
+            conflicts=tuple(stage.key(leaf) for leaf in stage.leaves),
         )
     inverse_of(index_map_of(index_map, _names(stage)), stage.tensor.shape)
     return LEGAL

@@ -47,6 +47,7 @@ def require_independent(state: State, stage: StageState, axis: Any, kind: LoopKi
                 f"the loop prefetches, and a {kind} loop has no later iterations",
                 got=stage.label(axis),
                 hint="undo that step, or choose another loop",
+                conflicts=(stage.key(axis),),
             )
         )
     if axis.kind == "data":
@@ -61,6 +62,7 @@ def require_independent(state: State, stage: StageState, axis: Any, kind: LoopKi
             because=f"{who} would update {element}: iterations {axis.name}=0 and {axis.name}=1 "
             "write the same element",
             hint=_alternative(stage, kind),
+            conflicts=(stage.key(axis), stage.body_key),
         )
     )
 
