@@ -143,6 +143,18 @@ def assembly(text: str, options: Options) -> str:
     return _through_passes(text, options, finish)
 
 
+def emit_assembly(text: str, options: Options) -> str:
+    """Return the assembly text that the module becomes, for a machine of any family.
+
+    Nothing is checked: LLVM may end the process. `dlcompiler.runtime.cross` calls this elsewhere.
+    """
+
+    def finish(module: Any, _: _Names) -> str:
+        return str(_machine(options).emit_assembly(module))
+
+    return _through_passes(text, options, finish, is_for_here=False)
+
+
 @dataclass(frozen=True)
 class Emitted:
     """All that a module becomes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.history import Node
@@ -12,6 +13,17 @@ from dlcompiler.schedule.primitives import primitive
 from dlcompiler.schedule.primitives.base import ParameterKind
 from dlcompiler.schedule.state import StageState, State, Step
 from dlcompiler.te import Tensor
+
+
+@dataclass(frozen=True)
+class PythonLine:
+    """A line of the code."""
+
+    text: str
+    node: Node | None
+    """The state that the line leads to; None where it only names what is there."""
+    axes: tuple[Axis, ...]
+    """The axes that have a variable in it."""
 
 
 def write_python(path: Sequence[Node], schedule: str) -> str:
@@ -24,30 +36,42 @@ def write_python(path: Sequence[Node], schedule: str) -> str:
     schedule
         The variable of the schedule.
     """
-    return _Writer(path[0].state, schedule).write(path[1:])
+    return "\n".join(line.text for line in python_lines(path, schedule)) + "\n"
+
+
+def python_lines(path: Sequence[Node], schedule: str) -> list[PythonLine]:
+    """Return the lines of the code of `write_python`, and what each is about."""
+    return _Writer(path[0], schedule).write(path[1:])
 
 
 class _Writer:
-    def __init__(self, root: State, schedule: str) -> None:
-        self.root = root
+    def __init__(self, start: Node, schedule: str) -> None:
+        self.start = start
+        self.root = start.state
         self.schedule = schedule
         self.used = {"te", schedule}
         self.axes: dict[Axis, str] = {}
         self.tensors: dict[Tensor, str] = {}
-        for stage in root.stages:
+        for stage in self.root.stages:
             variable = self.variable(stage.name)
             for n, tensor in enumerate(stage.tensors):
                 self.tensors[tensor] = f"{variable}.op.output({n})" if n else variable
-        self.lines: list[str] = []
+        self.lines: list[PythonLine] = []
+        self.mentioned: dict[Axis, None] = {}
 
-    def write(self, nodes: Sequence[Node]) -> str:
+    def add(self, text: str, node: Node | None = None) -> None:
+        """Write a line; the axes that were named since the last one stand in it."""
+        self.lines.append(PythonLine(text, node, tuple(self.mentioned)))
+        self.mentioned.clear()
+
+    def write(self, nodes: Sequence[Node]) -> list[PythonLine]:
         # Consumers first: a tensor whose name is no variable is reached through who reads it.
         for stage in reversed(self.root.stages):
             if (variable := self.tensors[stage.tensor]) != stage.name:
-                self.lines.append(self.find(stage, variable))
+                self.add(self.find(stage, variable))
         ops = [f"{self.tensors[s.tensor]}.op" for s in self.root.stages if s.is_output]
         outputs = ops[0] if len(ops) == 1 else f"[{', '.join(ops)}]"
-        self.lines.append(f"{self.schedule} = te.create_schedule({outputs})")
+        self.add(f"{self.schedule} = te.create_schedule({outputs})", self.start)
         steps = [node.step for node in nodes if node.step is not None]
         touched = {name for step in steps for name in (step.stage, step.args.get("parent"))}
         for stage in self.root.stages:
@@ -55,7 +79,7 @@ class _Writer:
                 self.stage_axes(stage)
         for node in nodes:
             self.step(node)
-        return "\n".join(self.lines) + "\n"
+        return self.lines
 
     def find(self, stage: StageState, variable: str) -> str:
         """Return the line that gives a tensor its variable."""
@@ -77,24 +101,24 @@ class _Writer:
         assert node.step is not None
         match node.result:
             case None:
-                self.lines.append(call)
+                self.add(call, node)
             case Tensor():
                 stage = node.state.producer_of(node.result)
                 self.tensors[node.result] = self.variable(stage.name)
-                self.lines.append(f"{self.tensors[node.result]} = {call}")
+                self.add(f"{self.tensors[node.result]} = {call}", node)
                 self.stage_axes(stage)
             case (Tensor(), *_) as tensors:
                 stage = node.state.producer_of(tensors[0])
                 for tensor in tensors:
                     self.tensors[tensor] = self.variable(tensor.name)
                 names = ", ".join(self.tensors[tensor] for tensor in tensors)
-                self.lines.append(f"{names} = {call}")
+                self.add(f"{names} = {call}", node)
                 self.stage_axes(stage)
             case Axis():
-                self.lines.append(f"{self.bind(node.result, node.step.stage)} = {call}")
+                self.add(f"{self.bind(node.result, node.step.stage)} = {call}", node)
             case axes:
                 names = ", ".join(self.bind(axis, node.step.stage) for axis in axes)
-                self.lines.append(f"{names} = {call}")
+                self.add(f"{names} = {call}", node)
 
     def call(self, state: State, step: Step) -> str:
         if step.primitive in ("cache_read", "cache_write", "rfactor"):
@@ -151,7 +175,9 @@ class _Writer:
 
     def axis(self, state: State, stage: str, path: str) -> str:
         paths = state.stage(stage).paths
-        return self.axes[next(axis for axis, own in paths.items() if own == path)]
+        found = next(axis for axis, own in paths.items() if own == path)
+        self.mentioned[found] = None
+        return self.axes[found]
 
     def stage_axes(self, stage: StageState) -> None:
         """Write the lines that name the axes of a stage; its reduction axes may have names."""
@@ -160,11 +186,12 @@ class _Writer:
                 continue
             names = [self.bind(axis, stage.name, stage.paths[axis]) for axis in axes]
             left = f"({names[0]},)" if len(names) == 1 else ", ".join(names)
-            self.lines.append(f"{left} = {self.at(stage)}.op.{attribute}")
+            self.add(f"{left} = {self.at(stage)}.op.{attribute}")
 
     def bind(self, axis: Axis, stage: str, path: str | None = None) -> str:
         """Return a new variable for an axis."""
         self.axes[axis] = self.variable(path or axis.name, stage)
+        self.mentioned[axis] = None
         return self.axes[axis]
 
     def variable(self, name: str, prefix: str = "") -> str:

@@ -48,6 +48,8 @@ class Row(TypedDict):
     """Colours of the original axes of a loop."""
     made_by: str
     """The step that made a loop, in words; '' for the axes of the expression."""
+    made_by_state: str
+    """Id of the state that it was made in, as in the history; '' for the axes of the expression."""
     label: str
     """The row in words, to be spoken."""
 
@@ -170,6 +172,7 @@ class _Tree:
                 "axis": leaf.kind,
                 "colors": list(self.colors[stage.name][leaf]),
                 "made_by": self.steps.get(leaf.id.partition("/")[0], "") if leaf.id else "",
+                "made_by_state": leaf.id.partition("/")[0],
                 "label": f"loop {path} of {stage.name}, level {outside.depth}, {axis}, "
                 f"extent {extent}, {kind}",
             }
@@ -215,7 +218,8 @@ def _row(
     return {
         "key": key, "type": type, "depth": place.depth, "parent": place.parent,
         "stage": stage.name, "name": "", "detail": "", "extent": None, "runs": place.runs,
-        "kind": "serial", "axis": "", "colors": [], "made_by": "", "label": "",
+        "kind": "serial", "axis": "", "colors": [], "made_by": "", "made_by_state": "",
+        "label": "",
     }  # fmt: skip
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Sequence
-from typing import Literal, TypedDict, cast
+from typing import Literal, NotRequired, TypedDict, cast
 
-from dlcompiler.ir import For, PrimFunc, Stmt, print_func
-from dlcompiler.ir.stmt import Allocate, Origin, Store
-from dlcompiler.views.loop_tree import loop_key
+from dlcompiler.ir import PrimFunc, Stmt, print_func
+from dlcompiler.views.line_keys import keys_of
 
 MOST_LINES = 400
 """More lines than this are cut; a program that long was unrolled, not written."""
 
 Status = Literal["same", "added", "removed"]
-TokenKind = Literal["keyword", "kind", "number", "text"]
+TokenKind = Literal["keyword", "kind", "number", "text", "axis", "comment"]
 
 _TOKEN = re.compile(
     r"(?P<keyword>\b(?:def|for|in|range|if|else|pass|allocate|and|or|not)\b)"
@@ -29,6 +28,8 @@ class Token(TypedDict):
 
     kind: TokenKind
     text: str
+    keys: NotRequired[list[str]]
+    """Of an axis in notation: the keys of the loops that it became."""
 
 
 class Line(TypedDict):
@@ -44,6 +45,12 @@ class Line(TypedDict):
     """Keys, as in the loop tree, of the loops and the stages that the line comes from."""
     tokens: list[Token]
     """The text without its indentation, in pieces."""
+    within: NotRequired[list[str]]
+    """Of code whose text has no depth: keys of the loops around it, the innermost first."""
+    state: NotRequired[str]
+    """Of a line that is a step: the id of the state that it led to."""
+    about: NotRequired[str]
+    """Where the line comes from, in words."""
 
 
 class Program(TypedDict):
@@ -96,7 +103,7 @@ def _line(text: str, number: int | None, status: Status, statement: Stmt | None)
         "text": text,
         "depth": (len(text) - len(stripped)) // 4,
         "status": status,
-        "keys": _keys(statement),
+        "keys": keys_of(statement),
         "tokens": list(tokens(stripped)),
     }
 
@@ -130,20 +137,6 @@ def _common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
     rest = shorter - first
     last = next((n for n in range(rest) if old[-1 - n] != new[-1 - n]), rest)
     return first, last
-
-
-def _keys(statement: Stmt | None) -> list[str]:
-    if not isinstance(statement, For | Store | Allocate):
-        return []
-    return list(dict.fromkeys(_origin_keys(statement.origin)))
-
-
-def _origin_keys(origin: Origin) -> Iterator[str]:
-    for ref in origin:
-        yield loop_key(ref.stage)
-        # "(init)" is a part of the stage, not one of its loops.
-        if ref.axis and not ref.axis.startswith("("):
-            yield loop_key(ref.stage, ref.axis)
 
 
 def tokens(text: str) -> Iterator[Token]:

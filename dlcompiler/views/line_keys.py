@@ -1,0 +1,56 @@
+"""Which loops a line of the printed loop IR comes from; code made of it points at these lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dlcompiler.ir import For, PrimFunc, Stmt, print_func
+from dlcompiler.ir.stmt import Allocate, Origin, Store
+from dlcompiler.views.loop_tree import loop_key
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """A line of a printed program, as far as generated code needs it."""
+
+    text: str
+    """Without its indentation."""
+    keys: tuple[str, ...]
+    """Keys, as in the loop tree, of the stages and the loops that the line comes from."""
+    within: tuple[str, ...]
+    """Keys of the loops around it, the innermost first."""
+
+
+def source_lines(func: PrimFunc) -> list[SourceLine]:
+    """Return the lines of a program; line `n` of the debug information is item ``n - 1``."""
+    printed = print_func(func)
+    around: list[tuple[int, list[str]]] = []
+    lines: list[SourceLine] = []
+    for number, text in enumerate(printed.text.splitlines(), 1):
+        stripped = text.lstrip(" ")
+        depth = len(text) - len(stripped)
+        while around and around[-1][0] >= depth:
+            around.pop()
+        statement = printed.statement_at.get(number)
+        keys = keys_of(statement)
+        within = dict.fromkeys(key for _, outer in reversed(around) for key in outer)
+        lines.append(SourceLine(stripped, tuple(keys), tuple(within)))
+        if isinstance(statement, For):
+            around.append((depth, [key for key in keys if "/" in key]))
+    return lines
+
+
+def keys_of(statement: Stmt | None) -> list[str]:
+    """Return the keys of the stages and the loops that a statement comes from."""
+    if not isinstance(statement, For | Store | Allocate):
+        return []
+    return list(dict.fromkeys(_origin_keys(statement.origin)))
+
+
+def _origin_keys(origin: Origin) -> Iterator[str]:
+    for ref in origin:
+        yield loop_key(ref.stage)
+        # "(init)" is a part of the stage, not one of its loops.
+        if ref.axis and not ref.axis.startswith("("):
+            yield loop_key(ref.stage, ref.axis)
