@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import DLCompilerError
+from dlcompiler.views.axis_graph import axes_scene
 from dlcompiler.views.iteration_space import iteration_space
 from dlcompiler.views.nest_scene import nest_scene
+from dlcompiler.views.schedule_graph import dataflow_scene
 
 if TYPE_CHECKING:
     from dlcompiler_widgets.explorer.session import Session
@@ -35,7 +37,19 @@ def _space(session: Session) -> Mapping[str, Any]:
     return iteration_space(func, session.tree, session.chosen)
 
 
+def _stages(session: Session) -> Mapping[str, Any]:
+    return dataflow_scene(session.schedule)
+
+
+def _axes(session: Session) -> Mapping[str, Any]:
+    chosen = (session.chosen or "").partition("/")[0]
+    names = [stage.name for stage in session.schedule.state.stages if not stage.is_placeholder]
+    return axes_scene(session.schedule, chosen if chosen in names else names[-1])
+
+
 PICTURES: dict[str, Picture] = {
     "nest": Picture("Loop nest", _nest),
     "space": Picture("Iteration space", _space, kind="space"),
+    "stages": Picture("Stages", _stages),
+    "axes": Picture("Axes", _axes),
 }

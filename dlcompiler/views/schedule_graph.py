@@ -1,0 +1,96 @@
+"""The stages of a schedule as a graph: what flows between them, and where each is computed."""
+
+from __future__ import annotations
+
+from dlcompiler.schedule import AttachedAt, Schedule, StageState, State
+from dlcompiler.views.boxes import arrow, box, box_size, count, extent_of
+from dlcompiler.views.layered import layered
+from dlcompiler.views.loop_tree import loop_key
+from dlcompiler.views.scene import Scene
+
+
+def dataflow_scene(schedule: Schedule) -> Scene:
+    """Return the stages of a schedule, what flows between them, and where each is computed.
+
+    Parameters
+    ----------
+    schedule
+        The schedule, at the state to show.
+
+    Returns
+    -------
+    Scene
+        A box for each stage, an arrow from each producer to each of its readers.
+    """
+    state = schedule.state
+    stages = {stage.name: stage for stage in state.stages}
+    edges = _reads(state)
+    texts = {name: _stage_lines(stage) for name, stage in stages.items()}
+    places = layered({name: box_size(lines) for name, lines in texts.items()}, edges)
+    marks = [arrow(places[a], places[b]) for a, b in edges]
+    for name, lines in texts.items():
+        marks += box(places[name], lines, [loop_key(name)], is_dashed=stages[name].is_inlined)
+    width, height = extent_of(places)
+    computed = [stage for stage in state.stages if not stage.is_placeholder]
+    return {
+        "title": "Stages",
+        "summary": _stages_summary(state),
+        "how_to_read": "values flow down the arrows; each box says what a stage stores, and where "
+        "it is computed. A dashed box stores nothing: its formula stands in its readers.",
+        "width": width,
+        "height": height,
+        "marks": marks,
+        "table": {
+            "columns": ["stage", "stores", "scope", "computed", "read by"],
+            "rows": [
+                [
+                    stage.name,
+                    _stores(stage),
+                    stage.scope,
+                    _where(stage),
+                    ", ".join(b for a, b in edges if a == stage.name),
+                ]
+                for stage in (*computed, *(s for s in state.stages if s.is_placeholder))
+            ],
+        },
+    }
+
+
+def _reads(state: State) -> list[tuple[str, str]]:
+    pairs: dict[tuple[str, str], None] = {}
+    for stage in state.stages:
+        for tensor in stage.op.input_tensors:
+            pairs[state.producer_of(tensor).name, stage.name] = None
+    return list(pairs)
+
+
+def _stores(stage: StageState) -> str:
+    tensor = stage.tensors[0]
+    return f"{tensor.dtype}[{', '.join(map(str, tensor.shape))}]"
+
+
+def _where(stage: StageState) -> str:
+    if stage.is_placeholder:
+        return "input"
+    if stage.is_inlined:
+        return "inlined"
+    at = stage.attachment
+    if isinstance(at, AttachedAt):
+        return f"inside a loop of {at.stage}"
+    return "output" if stage.is_output else "on its own"
+
+
+def _stage_lines(stage: StageState) -> list[str]:
+    scope = "" if stage.scope == "global" else f" in {stage.scope}"
+    return [stage.name, _stores(stage) + scope, _where(stage)]
+
+
+def _stages_summary(state: State) -> str:
+    computed = [stage for stage in state.stages if not stage.is_placeholder]
+    inlined = sum(stage.is_inlined for stage in computed)
+    attached = sum(isinstance(stage.attachment, AttachedAt) for stage in computed)
+    inputs = len(state.stages) - len(computed)
+    return (
+        f"{count(inputs, 'input')}, {count(len(computed), 'computed stage')}: {attached} inside a "
+        f"loop of a reader, {inlined} inlined."
+    )
