@@ -141,7 +141,8 @@ def _power_below_1(x: Value, bases: dict[str, Base]) -> Value:
     operations matter more than how long one waits for another.
     """
     base, raised = _of(bases, x), 2 * x.format.fraction
-    inside = at_least(at_most(x, 0.0), base.lowest)
+    # The power of the least normal number is 1, too; with 0, LLVM makes two instructions of one.
+    inside = at_least(at_most(x, x.format.least_normal), base.lowest)
     rest, pattern = _reduced(inside, base, x.format.bias + raised)
     near_1 = fma(rest, by_steps(rest, base.tail), 1.0)
     return near_1 * power_of_two(pattern, x.format) * 2.0**-raised
