@@ -63,7 +63,8 @@ def reduced(result: te.Tensor) -> tuple[te.Tensor, tuple[int, ...]]:
     """Return the operand of a reduction, and which of its dimensions are reduced, in order."""
     op = result.op
     assert isinstance(op, te.ComputeOp)
-    load = next(node for node in walk(op.bodies[0]) if isinstance(node, TensorLoad))
-    assert isinstance(load.tensor, te.Tensor)
     gone = {id(axis.var) for axis in op.reduce_axis}
+    loads = [node for node in walk(op.bodies[0]) if isinstance(node, TensorLoad)]
+    load = next((x for x in loads if any(id(i) in gone for i in x.indices)), loads[0])
+    assert isinstance(load.tensor, te.Tensor)
     return load.tensor, tuple(n for n, index in enumerate(load.indices) if id(index) in gone)

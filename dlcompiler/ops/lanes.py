@@ -131,22 +131,23 @@ def schedule_reduction(
     parts : int
         1, or on how many cores to run.
     """
-    sums = _reduction_of(s)
+    *before, sums = _reductions(s)
     if sums.op is out.op:
         sums = s.cache_write(out, "local")
+    reductions = (sums, *reversed(before))
     operand, gone = reduced(sums)
-    if not _is_plain(sums):
+    if not all(map(_is_plain, reductions)):
         vectors = streams = 1
     if len(operand.shape) - 1 in gone:
-        _reduce_rows(s, out, sums, lanes * vectors, streams, parts)
+        _reduce_rows(s, out, reductions, lanes * vectors, streams, parts)
     else:
-        _reduce_columns(s, out, sums, lanes, strip, parts)
+        _reduce_columns(s, out, reductions, lanes, strip, parts)
 
 
-def _reduction_of(s: Schedule) -> Tensor:
-    """Return the only tensor that is reduced, or the first of those computed together."""
-    ops = (stage.op for stage in s.stages)
-    return next(op for op in ops if isinstance(op, ComputeOp) and op.reduce_axis).output(0)
+def _reductions(s: Schedule) -> list[Tensor]:
+    """Return what is reduced, of tensors computed together the first, readers last."""
+    ops = [stage.op for stage in s.stages]
+    return [op.output(0) for op in ops if isinstance(op, ComputeOp) and op.reduce_axis]
 
 
 def _is_plain(sums: Tensor) -> bool:
@@ -157,38 +158,47 @@ def _is_plain(sums: Tensor) -> bool:
 
 
 def _reduce_rows(
-    s: Schedule, out: Tensor, sums: Tensor, width: int, streams: int, parts: int
+    s: Schedule, out: Tensor, reductions: Sequence[Tensor], width: int, streams: int, parts: int
 ) -> None:
     """Reduce neighbours in memory: the last dimensions, and perhaps others around them."""
-    operand, gone = reduced(sums)
+    operand, gone = reduced(reductions[0])
     count = _trailing(operand, lambda n: n in gone)
-    stage = s[sums]
-    neighbours = stage.fuse(*stage.op.reduce_axis[-count:])
     extent, bits = math.prod(operand.static_shape[-count:]), dtypes.bits(operand.dtype)
     pages = extent * bits // _PAGE
     if not out.shape:
-        if parts > 1 and extent >= parts * width and _is_plain(sums):
-            share, _ = stage.split(neighbours, nparts=parts)
-            sums = _first(s.rfactor(sums, share))
-            s[sums].parallel(s[sums].op.axis[0])
-            extent, pages = extent // parts, pages // parts
-        _attach(s, _in_lanes(s, sums, extent, width, widest_power(pages, streams)), sums)
+        parts = parts if extent >= parts * width else 1
+        width, streams = widest_power(extent // parts, width), widest_power(pages // parts, streams)
+        for sums in reductions:
+            _reduce_all(s, sums, width, streams, parts)
         return
     at, at_once = _rows_at_once(out.static_shape, streams if pages else 1, parts)
     streams = widest_power(pages, streams) if at_once == 1 else 1
     width = widest_power(extent, max(width // at_once, 1))
-    partial = _in_lanes(s, sums, extent, width, streams)
+    steps = max(_LINE // (bits * width), 1)
     *around, last = s[out].op.axis[: at + 1]
     last, few = s[out].split(last, at_once)
     s[out].unroll(few)
     row = s[out].fuse(*around, last)
-    for tensor in (sums, *partial):
-        s[tensor].compute_at(s[out], row)
-        if at_once > 1:
-            is_read = tensor is (*partial, sums)[0]
-            _unroll_rows(s[tensor], at, max(_LINE // (bits * width), 1) if is_read else 1)
+    for sums in reductions:
+        s[sums].fuse(*s[sums].op.reduce_axis[-count:])
+        partial = _in_lanes(s, sums, width, streams)
+        for tensor in (sums, *partial):
+            s[tensor].compute_at(s[out], row)
+            if at_once > 1:
+                _unroll_rows(s[tensor], at, steps if tensor is (*partial, sums)[0] else 1)
     if parts > 1:
         s[out].parallel(row)
+
+
+def _reduce_all(s: Schedule, sums: Tensor, width: int, streams: int, parts: int) -> None:
+    """Reduce all that there is to one result."""
+    stage = s[sums]
+    neighbours = stage.fuse(*stage.op.reduce_axis)
+    if parts > 1 and _is_plain(sums):
+        share, _ = stage.split(neighbours, nparts=parts)
+        sums = _first(s.rfactor(sums, share))
+        s[sums].parallel(s[sums].op.axis[0])
+    _attach(s, _in_lanes(s, sums, width, streams), sums)
 
 
 def _rows_at_once(shape: Sequence[int], most: int, parts: int) -> tuple[int, int]:
@@ -209,8 +219,7 @@ def _unroll_rows(stage: Stage, dimension: int, steps: int) -> None:
     stage.unroll(row)
 
 
-def _in_lanes(s: Schedule, sums: Tensor, extent: int, width: int, streams: int) -> list[Tensor]:
-    width = widest_power(extent, width)
+def _in_lanes(s: Schedule, sums: Tensor, width: int, streams: int) -> list[Tensor]:
     return reduce_in_lanes(s, sums, width, is_tree=_is_plain(sums), streams=streams)
 
 
@@ -222,10 +231,10 @@ def _attach(s: Schedule, partial: list[Tensor], host: Tensor) -> None:
 
 
 def _reduce_columns(
-    s: Schedule, out: Tensor, sums: Tensor, lanes: int, strip: int, parts: int
+    s: Schedule, out: Tensor, reductions: Sequence[Tensor], lanes: int, strip: int, parts: int
 ) -> None:
     """Reduce element by element: neighbours in memory are neighbouring results."""
-    operand, gone = reduced(sums)
+    operand, gone = reduced(reductions[0])
     stage, axes = s[out], s[out].op.axis
     count = _joined(operand.static_shape, _trailing(operand, lambda n: n not in gone), strip)
     extent = math.prod(out.static_shape[-count:])
@@ -237,16 +246,23 @@ def _reduce_columns(
     stage.vectorize(vector)
     if rest:
         outer = stage.fuse(*rest)
-        s[sums].compute_at(stage, outer)
+        for sums in reductions:
+            s[sums].compute_at(stage, outer)
         if parts > 1:
             stage.parallel(outer)
-    partial = s[sums]
-    *_, last = partial.op.reduce_axis
+    at_once = _ROWS_AT_ONCE if all(map(_is_plain, reductions)) else 1
+    at_once = widest_power(operand.static_shape[gone[-1]], at_once)
+    for sums in reductions:
+        _add_rows(s[sums], count, widest_power(extent, lanes), at_once)
+
+
+def _add_rows(partial: Stage, count: int, lanes: int, at_once: int) -> None:
+    """Add a few rows at once to neighbouring results, of which `count` dimensions are one."""
+    *around, last = partial.op.reduce_axis
     row = partial.fuse(*partial.op.axis[-count:])
-    vectors, vector = partial.split(row, widest_power(extent, lanes))
-    at_once = _ROWS_AT_ONCE if _is_plain(sums) else 1
-    steps, step = partial.split(last, widest_power(operand.static_shape[gone[-1]], at_once))
-    partial.reorder(*partial.op.reduce_axis[:-1], steps, vectors, step, vector)
+    vectors, vector = partial.split(row, lanes)
+    steps, step = partial.split(last, at_once)
+    partial.reorder(*around, steps, vectors, step, vector)
     partial.unroll(step)
     partial.vectorize(vector)
 

@@ -94,7 +94,7 @@ def workload(
     text = shape_text(shape, where)
     ndim = len(shape_of(text))
     chosen = _axes_of(axes, ndim)
-    if function.startswith("arg") and (not ndim or len(chosen) not in (1, ndim)):
+    if function.startswith("arg") and len(chosen) not in (1, ndim):
         raise TuningError(where, f"{function} goes along one dimension, or all", got=str(axes))
     return Workload.of(
         where,

@@ -112,41 +112,39 @@ def argmin(data: Tensor, axis: int | None = None, keepdims: bool = False) -> Ten
 
 
 def _position(name: str, data: Tensor, axis: int | None, keepdims: bool) -> Tensor:
-    best = _best(name, data.dtype)
+    """Define the first position of what is the best: two reductions of one operation each."""
+    if not data.shape:  # the position is 0, whatever is read
+        zero = te.const(0, "int32")
+        return tensor(
+            (),
+            lambda: te.select(data() == data(), zero, zero),
+            f"{data.name}_red",
+            COMM_REDUCE_IDX,
+        )
+    best_of = reduction(name, te.max if name == "argmax" else te.min, "", suffix="best")
+    extreme = best_of(data, axis, keepdims)
+    nowhere = te.const(dtypes.max_value("int32"), "int32")
     shape = data.static_shape if axis is None else ()
 
     def position(value: Any, axes: Sequence[Any]) -> Any:
         place: Any = 0
         for k, extent in zip(axes, shape or (1,) * len(axes), strict=True):
             place = place * extent + k
-        return best((as_expr(place).astype("int32"), value), axis=axes)
+        best = extreme[_kept(value.indices, axes, keepdims)]
+        found = _either(value == best, value != value) if is_float else value == best
+        return te.min(te.select(found, as_expr(place).astype("int32"), nowhere), axis=axes)
 
-    if not data.shape:
-        return tensor((), lambda: te.const(0, "int32"), f"{data.name}_red", COMM_REDUCE_IDX)
-    found, _ = _reduced(data, axis, keepdims, position, COMM_REDUCE_IDX, "best")
-    return tensor(found.shape, lambda *i: found[i], f"{data.name}_red", COMM_REDUCE_IDX)
+    is_float = dtypes.is_float(data.dtype)
+    first = _reduced(data, axis, keepdims, position, COMM_REDUCE_IDX, "first")
+    return tensor(
+        first.shape,
+        lambda *i: te.select(first[i] < nowhere, first[i], te.const(-1, "int32")),
+        f"{data.name}_red",
+        COMM_REDUCE_IDX,
+    )
 
 
-def _best(name: str, dtype: str) -> Callable[..., Any]:
-    """Return the reducer that keeps the best value and where it is first: -1 stands for nothing."""
-    is_float = dtypes.is_float(dtype)
-    worst = dtypes.min_value(dtype) if name == "argmax" else dtypes.max_value(dtype)
-    if is_float:
-        worst = -math.inf if name == "argmax" else math.inf
-
-    def combine(left: Any, right: Any) -> tuple[Any, Any]:
-        (i, x), (j, y) = left, right
-        better = y > x if name == "argmax" else y < x
-        equal = _both(y >= x, y <= x)
-        if is_float:
-            is_nan, was_nan = y != y, x != x
-            better = _either(better, _both(is_nan, x == x))
-            equal = _either(equal, _both(is_nan, was_nan))
-        first = _either(i < 0, _both(j >= 0, j < i))
-        takes = _either(better, _both(equal, first))
-        return te.select(takes, j, i), te.select(takes, y, x)
-
-    def nothing(*kinds: str) -> tuple[Any, Any]:
-        return te.const(-1, kinds[0]), te.const(worst, kinds[1])
-
-    return te.comm_reducer(combine, nothing, name=f"first_{name}")
+def _kept(indices: Sequence[Any], axes: Sequence[Any], keepdims: bool) -> tuple[Any, ...]:
+    """Return the indices of a result, by those of an element of the operand."""
+    gone = [id(axis.var) for axis in axes]
+    return tuple(0 if id(i) in gone else i for i in indices if keepdims or id(i) not in gone)

@@ -38,7 +38,7 @@ def _is_taken(choice):
     gone = {n % ndim for n in axes if -ndim <= n < ndim}
     if len(gone) < len(axes) and choice["axes"] != "0,-1":
         return False
-    if choice["function"].startswith("arg") and (not ndim or len(gone) not in (1, ndim)):
+    if choice["function"].startswith("arg") and len(gone) not in (1, ndim):
         return False
     return bool(ndim or choice["axes"] in ("all", "none")) and (
         choice["dtype"] in FUNCTIONS[choice["function"]].dtypes
@@ -80,6 +80,19 @@ def test_nan_and_infinity_do_as_in_numpy(function, axes):
     with np.errstate(all="ignore"):
         wanted = FUNCTIONS[function].reference(data, axis=axes)
     np.testing.assert_allclose(got.astype("f8"), wanted.astype("f8"), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("function", ["argmax", "argmin"])
+@pytest.mark.parametrize("shape", [(), (9,), (3, 2000)], ids=str)
+def test_first_position(function, shape):
+    data = np.zeros(shape, np.float32)
+    if shape:
+        data[..., 1::3] = -0.0
+        data[..., 4], data[..., 5:8] = np.inf, np.nan
+        data[..., 6] = -np.inf
+    workload = OPERATOR.workload(function=function, shape=shape, axes="all")
+    (got,) = check(OPERATOR, workload, inputs={"data": data}).values()
+    assert got == getattr(np, function)(data)
 
 
 def test_integers_wrap():
