@@ -15,6 +15,7 @@ from dlcompiler import te
 from dlcompiler.ops.conv2d.layouts import Layout
 from dlcompiler.ops.conv2d.shapes import Window
 from dlcompiler.ops.defining import tensor
+from dlcompiler.ops.sharing import is_worth_sharing
 from dlcompiler.ops.sliding import Sliding
 from dlcompiler.ops.widening import converted
 from dlcompiler.schedule import Schedule
@@ -25,8 +26,6 @@ from dlcompiler.te import Tensor
 _VECTORS = (1, 2, 4, 8)
 _ENOUGH_VECTORS = 4
 """Sums side by side that hide the latency of one."""
-_SMALLEST_PARALLEL = 1 << 18
-"""Elements read from which on several cores are worth waking."""
 
 
 def resized(extents: Sequence[Any], layout: Layout, height: int, width: int) -> tuple[Any, ...]:
@@ -75,7 +74,7 @@ def channels_space(workload: Workload, target: Target) -> Space:
 def channels_config(workload: Workload, of: Sliding, target: Target) -> Config:
     """Return the config that a simple model prefers."""
     places = of.images * of.rows.out * of.columns.out
-    is_parallel = target.cores > 1 and places * of.taps >= _SMALLEST_PARALLEL
+    is_parallel = is_worth_sharing(places * of.taps / target.lanes(of.dtype), target)
     return channels_space(workload, target).config(vectors=_ENOUGH_VECTORS, parallel=is_parallel)
 
 

@@ -21,6 +21,7 @@ from typing import Any
 from dlcompiler import dtypes
 from dlcompiler.ir import Axis, TensorLoad, free_vars, walk
 from dlcompiler.ops.lanes import widest_power
+from dlcompiler.ops.sharing import is_worth_sharing
 from dlcompiler.schedule import Schedule
 from dlcompiler.schedule.auto_inline import inline_injective
 from dlcompiler.schedule.inlining import bodies
@@ -30,8 +31,8 @@ from dlcompiler.te import ComputeOp, Tensor
 
 _SQUARE = 4
 """Blocks side by side in a square whose lines all stay in the nearest cache."""
-SMALLEST_PARALLEL = 1 << 17
-"""Elements from which on several cores are worth waking."""
+_CYCLES = 1.0
+"""What an element takes one core [cycle]: measured, of sums of two float32."""
 
 
 def schedule_injective(
@@ -163,5 +164,5 @@ def injective_space(workload: Workload, target: Target) -> Space:
 
 def default_injective(workload: Workload, target: Target, elements: int) -> Config:
     """Return four vectors in an iteration, and several cores for a result of many elements."""
-    is_parallel = target.cores > 1 and elements >= SMALLEST_PARALLEL
+    is_parallel = is_worth_sharing(_CYCLES * elements, target)
     return injective_space(workload, target).config(vectors=4, parallel=is_parallel)

@@ -27,7 +27,6 @@ from dlcompiler import dtypes
 from dlcompiler.ir import Axis, Reduce
 from dlcompiler.ops.defining import reduced
 from dlcompiler.schedule import Schedule, Stage
-from dlcompiler.target import Target
 from dlcompiler.te import ComputeOp, Tensor
 
 _ROWS_AT_ONCE = 8
@@ -35,14 +34,6 @@ _PAGE = 4096 * 8
 """Within it a core fetches ahead [bit]: what is shorter is no stream of its own."""
 _LINE = 64 * 8
 """Of a cache, of which a turn takes at least one from each row [bit]."""
-
-SMALLEST_PARALLEL = 1 << 16
-"""Elements of rows from which on several cores are worth waking."""
-
-
-def are_worth_sharing(rows: int, elements: int, target: Target) -> bool:
-    """Tell whether rows, of so many elements in all, are worth sharing among the cores."""
-    return target.cores > 1 and elements >= SMALLEST_PARALLEL and rows >= target.cores
 
 
 def widest_power(extent: int, most: int) -> int:

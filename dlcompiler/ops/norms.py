@@ -14,15 +14,18 @@ import numpy as np
 from dlcompiler import dtypes, te
 from dlcompiler.ops.base import Operator, Reference
 from dlcompiler.ops.defining import over, tensor
-from dlcompiler.ops.lanes import are_worth_sharing, reduce_in_lanes, widest_power
+from dlcompiler.ops.lanes import reduce_in_lanes, widest_power
 from dlcompiler.ops.rounding import Array, Wide, unit
 from dlcompiler.ops.shapes import checked_dtype, shape_of, shape_text
+from dlcompiler.ops.sharing import is_worth_sharing
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Knob, Space, Workload, parallel_knob
 from dlcompiler.target import Target
 from dlcompiler.te import ComputeOp, Tensor
 
 DTYPES = ("float32", "float64")
+_CYCLES = 1.0
+"""What an element takes one core [cycle]: measured."""
 EPSILON = 1e-5
 """What is added to the variance."""
 
@@ -180,7 +183,7 @@ def default_config(workload: Workload, target: Target) -> Config:
     shape = shape_of(workload["shape"])
     elements = int(np.prod(shape))
     rows = elements // max(shape[-1], 1)
-    is_parallel = are_worth_sharing(rows, elements, target)
+    is_parallel = rows >= target.cores and is_worth_sharing(_CYCLES * elements, target)
     return space(workload, target).config(sums=8, vectors=4, parallel=is_parallel)
 
 

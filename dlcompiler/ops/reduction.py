@@ -15,7 +15,7 @@ from dlcompiler.errors import TuningError
 from dlcompiler.ops import reductions
 from dlcompiler.ops.base import Operator, Reference
 from dlcompiler.ops.defining import ELEMWISE, tensor
-from dlcompiler.ops.injective import SMALLEST_PARALLEL, schedule_injective
+from dlcompiler.ops.injective import schedule_injective
 from dlcompiler.ops.lanes import schedule_reduction
 from dlcompiler.ops.rounding import SMALLEST, Array, Wide, unit
 from dlcompiler.ops.shapes import (
@@ -26,6 +26,7 @@ from dlcompiler.ops.shapes import (
     shape_of,
     shape_text,
 )
+from dlcompiler.ops.sharing import is_worth_sharing
 from dlcompiler.schedule import Schedule
 from dlcompiler.schedule.auto_inline import inline_injective
 from dlcompiler.space import Config, Knob, Space, Workload, parallel_knob
@@ -47,6 +48,9 @@ class Function:
     has_identity: bool = True
     """Whether it is defined of nothing."""
 
+
+_CYCLES, _POSITION_CYCLES = 0.3, 2.0
+"""What an element takes one core, and where positions are found [cycle]: measured, of float32."""
 
 FUNCTIONS: dict[str, Function] = {
     "sum": Function(reductions.sum, np.sum, is_sum=True),
@@ -210,11 +214,12 @@ def default_config(workload: Workload, target: Target) -> Config:
     shape = shape_of(workload["shape"])
     gone = _axes_of(workload["axes"], len(shape))
     is_one = math.prod(shape) == math.prod(shape[n] for n in gone)
+    cycles = _POSITION_CYCLES if str(workload["function"]).startswith("arg") else _CYCLES
     return space(workload, target).config(
         vectors=4 if is_one else 8,
         streams=8,
         strip=4096,
-        parallel=target.cores > 1 and math.prod(shape) >= SMALLEST_PARALLEL,
+        parallel=is_worth_sharing(cycles * math.prod(shape), target),
     )
 
 

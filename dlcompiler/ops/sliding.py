@@ -15,6 +15,7 @@ from typing import Any
 from dlcompiler import dtypes, te
 from dlcompiler.ops.conv2d.shapes import Window
 from dlcompiler.ops.defining import tensor
+from dlcompiler.ops.sharing import is_worth_sharing
 from dlcompiler.ops.widening import converted
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload, parallel_knob, split_knob
@@ -34,7 +35,6 @@ _MOST_COPIED_VECTORS = 16
 """Vectors of a padded row that are copied without a loop."""
 _STRIP_BYTES = 16 * 1024
 """What the copied rows may take: half of the nearest cache [byte]."""
-_SMALLEST_PARALLEL_STEPS = 5e5
 _MOST_STRIDED_ROWS = 7
 """Rows of the tallest tile whose sums do not leave the registers where elements are shuffled."""
 
@@ -132,13 +132,12 @@ def sliding_config(workload: Workload, of: Sliding, target: Target) -> Config:
         if strip and pitch * reach(of.rows, rows * strip) <= _STRIP_BYTES
     ]
     is_whole = pitch * reach(of.rows, of.rows.out) <= _STRIP_BYTES
+    steps = of.images * of.rows.out * of.columns.out * of.taps
     return choices.config(
         rows=rows,
         vectors=vectors,
         strip=0 if is_whole else max(strips, default=1),
-        parallel=target.cores > 1
-        and of.images >= target.cores
-        and of.images * of.rows.out * of.columns.out * of.taps >= _SMALLEST_PARALLEL_STEPS,
+        parallel=of.images >= target.cores and is_worth_sharing(steps / lanes, target),
     )
 
 

@@ -17,15 +17,18 @@ import numpy as np
 from dlcompiler import dtypes, te
 from dlcompiler.ops.base import Operator, Reference
 from dlcompiler.ops.defining import along, dimensions, reduced, tensor, without
-from dlcompiler.ops.lanes import are_worth_sharing, reduce_in_lanes, widest_power
+from dlcompiler.ops.lanes import reduce_in_lanes, widest_power
 from dlcompiler.ops.rounding import SMALLEST, Wide, unit
 from dlcompiler.ops.shapes import checked_dimension, checked_dtype, shape_of, shape_text
+from dlcompiler.ops.sharing import is_worth_sharing
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Knob, Space, Workload, parallel_knob
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
 DTYPES = ("float32", "float64")
+_CYCLES = 2.0
+"""What an element takes one core [cycle]: measured."""
 _EXP_ULPS = 4
 """What the powers may be off, with the subtraction before them."""
 
@@ -158,7 +161,7 @@ def default_config(workload: Workload, target: Target) -> Config:
     shape = shape_of(workload["shape"])
     elements = int(np.prod(shape))
     rows = elements // max(shape[workload["axis"]], 1)
-    is_parallel = are_worth_sharing(rows, elements, target)
+    is_parallel = rows >= target.cores and is_worth_sharing(_CYCLES * elements, target)
     return space(workload, target).config(sums=4, powers=8, parallel=is_parallel)
 
 

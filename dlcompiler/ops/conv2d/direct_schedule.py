@@ -12,7 +12,6 @@ from dlcompiler.ops.conv2d.layouts import Layout
 from dlcompiler.ops.conv2d.shapes import Shape, shape_of
 from dlcompiler.ops.conv2d.tiles import (
     COPY_CYCLES,
-    SMALLEST_PARALLEL_FLOPS,
     TILE_CYCLES,
     Machine,
     pieces,
@@ -20,6 +19,7 @@ from dlcompiler.ops.conv2d.tiles import (
     shares_evenly,
     sums_and_operands,
 )
+from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload, parallel_knob
 from dlcompiler.space.knob import divisors
@@ -97,7 +97,7 @@ def default_config(workload: Workload, target: Target) -> Config:
     values: dict[str, list[Any]] = {knob.name: list(knob.values) for knob in choices.knobs}
     block_rows = _block_rows(shape, target)
     tile = _best_tile(shape, workload["block"], block_rows, target, values)
-    is_parallel = target.cores > 1 and shape.flops >= SMALLEST_PARALLEL_FLOPS
+    is_parallel = is_worth_sharing(product_cycles(shape.flops, shape.sums_dtype, target), target)
     row_blocks = shape.n * -(-shape.rows.out // block_rows)
     by_channels = is_parallel and not shares_evenly(row_blocks, target.cores)
     split_c = _split_c(shape, workload["block"], target, values["split_c"])

@@ -9,13 +9,13 @@ from dlcompiler.ir import Axis
 from dlcompiler.ops.conv2d.shapes import Shape, shape_of
 from dlcompiler.ops.conv2d.tiles import (
     COPY_CYCLES,
-    SMALLEST_PARALLEL_FLOPS,
     TILE_CYCLES,
     Machine,
     schedule_copy,
     shares_evenly,
     sums_and_operands,
 )
+from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload, parallel_knob
 from dlcompiler.space.knob import divisors
@@ -86,7 +86,7 @@ def default_config(workload: Workload, target: Target) -> Config:
         tiles or values["tile_pixels"][:1],
         key=lambda tile: _step_cycles(shape, block, tile, target),
     )
-    is_parallel = target.cores > 1 and shape.flops >= SMALLEST_PARALLEL_FLOPS
+    is_parallel = is_worth_sharing(product_cycles(shape.flops, shape.dtype, target), target)
     rows = _block_rows(shape, tile, target, values["block_rows"])
     row_blocks = shape.n * -(-shape.rows.out // rows)
     by_channels = is_parallel and not shares_evenly(row_blocks, target.cores)

@@ -9,9 +9,6 @@ from dlcompiler.schedule import Schedule
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
-SMALLEST_PARALLEL_FLOPS = 2e6
-"""What is worth waking other cores for [FLOP]."""
-
 TILE_CYCLES = 30
 """What it takes to begin and to end a tile [cycle]."""
 COPY_CYCLES = 0.25

@@ -10,6 +10,7 @@ from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.shapes import Shape
 from dlcompiler.ops.conv2d.winograd_transforms import TAPS
 from dlcompiler.ops.conv2d.winograd_weights import PANEL
+from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Knob, Space, Workload, divisors, parallel_knob
 from dlcompiler.target import Target
@@ -19,7 +20,10 @@ MOST_ROWS = 6
 """Tiles in the largest register tile of the products."""
 _BLOCK_BYTES = 4 * 1024 * 1024
 """What the transformed tiles of a block may take of the last cache [byte]."""
-_SMALLEST_PARALLEL_FLOPS = 1e6
+_SAVED = 2
+"""How much faster than by the definition results are, with the transforms: measured."""
+_SHARED_LOOPS = 4
+"""Loops that are shared one after the other, each of which must be worth it: measured."""
 _LEAST_CYCLES = 4.4
 """What a step of a register tile takes at least: the latency of a multiply-add, nearly hidden."""
 
@@ -73,12 +77,13 @@ def default_config(workload: Workload, target: Target) -> Config:
     block = 0 if down * row_bytes <= _BLOCK_BYTES else max(fitting, default=1)
     count = (block or down) * across
     rows = min(values["rows"], key=lambda r: (-(-count // r) * max(r, _LEAST_CYCLES), -r))
+    cycles = product_cycles(shape.flops, shape.dtype, target)
     return choices.config(
         rows=rows,
         unroll=max(values["unroll"]),
         block=block if 1 in values["block"] else 0,
         group=values["group"][min(1, len(values["group"]) - 1)],
-        parallel=target.cores > 1 and shape.flops >= _SMALLEST_PARALLEL_FLOPS,
+        parallel=is_worth_sharing(cycles / _SAVED / _SHARED_LOOPS, target),
     )
 
 
