@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dlcompiler import dtypes
 from dlcompiler.ops.gemm.product import MAX_PANEL, Product
 from dlcompiler.ops.gemm.space import NEAR, even_blocks, space, usual_blocks
+from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
 from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target
 
@@ -17,8 +19,9 @@ FROM_L2 = 3
 """How many loads of a number of A, in the nearest cache, a vector of B from L2 counts as."""
 FEW_ROWS = 8
 """Rows of C up to which copying B costs more than it brings."""
-_PARALLEL_FLOPS, _PARALLEL_FLOPS_OF_FEW = 4e6, 1e6
-"""Least work that is shared: 40 µs of one core; where C has few rows or columns, memory decides."""
+_READ_BYTES = 16
+"""What one core reads of matrices beyond its own caches [byte / cycle]: where C has few rows or
+columns, this decides."""
 _PANEL, _WIDE_PANEL = 8, 32
 """Tiles in a panel of B that blocks of A run along; if A is copied, once for each panel."""
 _BLOCK_TILES = 16
@@ -89,11 +92,11 @@ def _has_few(product: Product, lanes: int) -> bool:
     return 2 * product.n < 3 * lanes or (product.layout[1] == "T" and product.m <= FEW_ROWS)
 
 
-def _is_parallel(product: Product, target: Target, least: float) -> bool:
-    flops = 2.0 * product.m * product.n * product.k
-    for extent in product.batch:
-        flops *= extent
-    return target.cores > 1 and flops >= least
+def _is_parallel(product: Product, target: Target) -> bool:
+    m, n, k, stack = product.m, product.n, product.k, math.prod(product.batch)
+    products = product_cycles(2.0 * stack * m * n * k, product.sums_dtype, target)
+    reads = stack * (m + n) * k * dtypes.bytes_of(product.dtype) / _READ_BYTES
+    return is_worth_sharing(max(products, reads), target)
 
 
 def _rows(product: Product, target: Target) -> dict[str, Any]:
@@ -102,7 +105,7 @@ def _rows(product: Product, target: Target) -> dict[str, Any]:
     rows = _largest((1, 2, _ROW_SUMS), product.m)
     steps = 4 if rows < _ROW_SUMS else 2
     values = {"form": "rows", "tile_m": rows, "tile_n": columns, "unroll_k": steps, "panel": 0}
-    if not _is_parallel(product, target, _PARALLEL_FLOPS_OF_FEW):
+    if not _is_parallel(product, target):
         return values
     tiles = -(-product.n // columns)
     panel = _balanced((32, 8, 4, 2, 1), tiles, target.cores)
@@ -117,7 +120,7 @@ def _dots(product: Product, target: Target) -> dict[str, Any]:
         "form": "dots", "tile_m": rows, "tile_n": columns, "unroll_k": 1, "panel": 0,
         "pack": not lies_along_k,
     }  # fmt: skip
-    if not _is_parallel(product, target, _PARALLEL_FLOPS_OF_FEW):
+    if not _is_parallel(product, target):
         return values
     if product.batch and product.batch[0] >= 2 * target.cores:
         return {**values, "parallel": "panels"}
@@ -152,7 +155,7 @@ def _tiles(product: Product, target: Target, choices: Space) -> dict[str, Any]:
     chosen |= _pieces(product, target, chosen, usual_blocks(product.m), even)
     return chosen | (
         _shared(product, target, chosen, sorted({*usual_blocks(product.m), *even}))
-        if _is_parallel(product, target, _PARALLEL_FLOPS)
+        if _is_parallel(product, target)
         else {}
     )
 
