@@ -49,7 +49,7 @@ class Function:
     """Whether it is defined of nothing."""
 
 
-_CYCLES, _POSITION_CYCLES = 0.3, 2.0
+_CYCLES, _POSITION_CYCLES = 0.3, 0.6
 """What an element takes one core, and where positions are found [cycle]: measured, of float32."""
 
 FUNCTIONS: dict[str, Function] = {
