@@ -89,7 +89,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Accesses:
-    """The accesses of a function to all but its inputs, in the order of its text.
+    """The accesses of a function, in the order of its text.
 
     The loads of a statement come before its store.
     """
@@ -108,12 +108,12 @@ class Accesses:
         return self.shared.get(loop, {})
 
 
-def collect_accesses(func: PrimFunc) -> Accesses:
+def collect_accesses(func: PrimFunc, *, with_inputs: bool = False) -> Accesses:
     """Return the accesses of a lowered function to the buffers that it writes or allocates.
 
-    Inputs cannot take part in a dependence and are left out.
+    Inputs cannot take part in a dependence, and are left out unless they are asked for.
     """
-    return _Collector(func).run()
+    return _Collector(func, with_inputs).run()
 
 
 def has_concurrent_loops(func: PrimFunc) -> bool:
@@ -156,31 +156,32 @@ class _Place:
         return _Place(self.loops, self.conditions, values)
 
     def under(self, condition: Expr) -> _Place:
-        added = tuple(_conjuncts(substitute(condition, self.values)))
+        added = tuple(conjuncts(substitute(condition, self.values)))
         return _Place(self.loops, (*self.conditions, *added), self.values)
 
 
-def _conjuncts(condition: Expr) -> Iterator[Expr]:
+def conjuncts(condition: Expr) -> Iterator[Expr]:
+    """Yield the conditions that together are one."""
     match condition:
         case Logical("and", a, b) | Not(Logical("or", Not(a), Not(b))):
-            yield from _conjuncts(a)
-            yield from _conjuncts(b)
+            yield from conjuncts(a)
+            yield from conjuncts(b)
         case Call("likely", (inner,), _):
-            yield from _conjuncts(inner)
+            yield from conjuncts(inner)
         case Not(Call("likely", (inner,), _)):
-            yield from _conjuncts(Not(inner))
+            yield from conjuncts(Not(inner))
         case Not(Logical("or", a, b)):
-            yield from _conjuncts(Not(a))
-            yield from _conjuncts(Not(b))
+            yield from conjuncts(Not(a))
+            yield from conjuncts(Not(b))
         case _:
             yield condition
 
 
 class _Collector:
-    def __init__(self, func: PrimFunc) -> None:
+    def __init__(self, func: PrimFunc, with_inputs: bool) -> None:
         self.func = func
         made = (n for n in _statements(func.body) if isinstance(n, Store | Allocate))
-        self.written = {stmt.buffer for stmt in made}
+        self.wanted = {stmt.buffer for stmt in made} | set(func.buffers if with_inputs else ())
         self.depths: dict[Buffer, int] = {}
         self.loops: list[Loop] = []
         self.items: list[Access] = []
@@ -291,7 +292,7 @@ class _Collector:
             match current:
                 case Load(buffer, indices, predicate):
                     stack.extend((child, here) for child in _operands(current))
-                    if buffer in self.written:
+                    if buffer in self.wanted:
                         if predicate is not None:
                             here = here.under(_in_lane(predicate, here))
                         self.add(buffer, indices, False, statement, here)

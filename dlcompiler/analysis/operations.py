@@ -1,0 +1,170 @@
+"""How much a program computes: how often each store is made, and with how many operations.
+
+Unlike `work_of`, which counts what an expression asks for, this counts what a schedule makes of it:
+what is computed again, and what is computed beyond an end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dlcompiler import dtypes
+from dlcompiler.analysis.accesses import conjuncts
+from dlcompiler.analysis.footprint import ProgramFootprint
+from dlcompiler.analysis.index_sets import IndexSet
+from dlcompiler.analysis.references import Bound, Reference
+from dlcompiler.ir import Binary, Call, Expr, IfThenElse, Not, Store, Var
+from dlcompiler.ir.rewrite import children
+
+MOST_POINTS = 1 << 20
+"""Most combinations of variables that several bounds tie together, tried one by one."""
+LONGEST = 1 << 20
+"""Most sums, from the least to the greatest, over which solutions are distributed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoreCount:
+    """A store statement, and how often it is made."""
+
+    store: Store
+    times: int
+    """Elements stored; [1]."""
+    operations: int
+    """Arithmetic operations on data, of all these; [1]."""
+    is_exact: bool
+    """Whether it is that many; if not, it is not more."""
+
+
+def count_stores(footprint: ProgramFootprint) -> list[StoreCount]:
+    """Return how often each store of a program is made, in the order of the text."""
+    items = {
+        item.access.statement: item
+        for accesses in footprint.root.references.values()
+        for item in accesses
+        if item.access.is_write
+    }
+    return [_count(footprint, item) for item in items.values()]
+
+
+def operations_of(footprint: ProgramFootprint) -> tuple[int, bool]:
+    """Return how many operations a program computes in all, and whether that is exact; [1]."""
+    counts = count_stores(footprint)
+    return sum(item.operations for item in counts), all(item.is_exact for item in counts)
+
+
+def _count(footprint: ProgramFootprint, item: Reference) -> StoreCount:
+    store = item.access.statement
+    assert isinstance(store, Store)
+    times, exact = _solutions(item.bounds, item.extents)
+    exact = exact and item.is_known
+    total = 0
+    for conditions, operations in _operations(store.value).items():
+        if not conditions:
+            total += times * operations
+            continue
+        read = [footprint.reader.bound(condition, item.extents) for condition in conditions]
+        extra = [bound for bound in read if bound is not None]
+        some, is_exact = _solutions(_merged([*item.bounds, *extra]), item.extents)
+        total += some * operations
+        exact = exact and is_exact and len(extra) == len(read)
+    return StoreCount(store, times, total, exact)
+
+
+def _operations(value: Expr) -> dict[tuple[Expr, ...], int]:
+    """Return the number of operations of an expression, by the conditions under which they are."""
+    found: dict[tuple[Expr, ...], int] = {(): 0}
+    seen: set[tuple[int, tuple[Expr, ...]]] = set()
+    stack: list[tuple[Expr, tuple[Expr, ...]]] = [(value, ())]
+    while stack:
+        expr, conditions = stack.pop()
+        if (id(expr), conditions) in seen:
+            continue
+        seen.add((id(expr), conditions))
+        if isinstance(expr, Binary | Call) and _is_data(expr):
+            found[conditions] = found.get(conditions, 0) + 1
+        if isinstance(expr, IfThenElse):
+            stack.append((expr.condition, conditions))
+            stack.append((expr.a, (*conditions, *conjuncts(expr.condition))))
+            stack.append((expr.b, (*conditions, Not(expr.condition))))
+        else:
+            stack += ((child, conditions) for child in children(expr) if isinstance(child, Expr))
+    return {conditions: count for conditions, count in found.items() if count}
+
+
+def _is_data(expr: Expr) -> bool:
+    return expr.dtype != "index" and not dtypes.is_bool(dtypes.element(expr.dtype))
+
+
+def _merged(bounds: Iterable[Bound]) -> list[Bound]:
+    """Return bounds, those on equal sums as one."""
+    found: dict[tuple[tuple[Var, int], ...], Bound] = {}
+    for bound in bounds:
+        key = tuple(bound.sum.factors.items())
+        old = found.get(key, bound)
+        found[key] = Bound(bound.sum, max(old.low, bound.low), min(old.high, bound.high))
+    return list(found.values())
+
+
+def _solutions(bounds: Sequence[Bound], extents: Mapping[Var, int]) -> tuple[int, bool]:
+    """Return how many iterations are within bounds, and whether that is exact."""
+    total, exact = 1, True
+    left = set(extents)
+    for group in _tied(bounds):
+        variables = list(dict.fromkeys(var for bound in group for var in bound.sum.factors))
+        left -= set(variables)
+        sizes = {var: extents[var] for var in variables}
+        count = _of_group(group, sizes)
+        if count is None:
+            count, exact = math.prod(sizes.values()), False
+        total *= count
+    return total * math.prod(extents[var] for var in left), exact
+
+
+def _tied(bounds: Sequence[Bound]) -> list[list[Bound]]:
+    """Return bounds in groups that share no variable."""
+    groups: list[list[Bound]] = []
+    for bound in bounds:
+        mine = [g for g in groups if any(b.sum.factors.keys() & bound.sum.factors for b in g)]
+        groups = [g for g in groups if g not in mine]
+        groups.append([*(b for g in mine for b in g), bound])
+    return groups
+
+
+def _of_group(bounds: Sequence[Bound], extents: Mapping[Var, int]) -> int | None:
+    points = math.prod(extents.values())
+    if len(bounds) == 1:
+        (bound,) = bounds
+        sums = IndexSet.single(0)
+        for var, factor in sorted(bound.sum.factors.items(), key=lambda item: abs(item[1])):
+            sums = sums.plus(factor, extents[var])
+        if sums.count == points and sums.is_exact:
+            return sums.clipped(bound.low, bound.high).count
+        if sums.high - sums.low < LONGEST:
+            return _distributed(bound, extents)
+    if points > MOST_POINTS:
+        return None
+    axes = dict(zip(extents, np.indices(tuple(extents.values()), sparse=True), strict=True))
+    holds = np.ones(tuple(extents.values()), bool)
+    for bound in bounds:
+        value = sum(factor * axes[var] for var, factor in bound.sum.factors.items())
+        holds &= (value >= bound.low) & (value <= bound.high)
+    return int(holds.sum())
+
+
+def _distributed(bound: Bound, extents: Mapping[Var, int]) -> int:
+    """Count the solutions of ``low <= sum <= high`` by how many ways lead to each sum."""
+    ways, low = np.ones(1, object), 0
+    for var, factor in bound.sum.factors.items():
+        step, extent = abs(factor), extents[var]
+        low += min(factor * (extent - 1), 0)
+        longer = np.zeros(len(ways) + step * (extent - 1), object)
+        for n in range(extent):
+            longer[step * n : step * n + len(ways)] += ways
+        ways = longer
+    first = max(bound.low - low, 0)
+    end = min(bound.high - low + 1, len(ways))
+    return int(ways[int(first) : int(end)].sum()) if first < end else 0

@@ -1,0 +1,43 @@
+"""Numbers as people read them: three digits and a unit."""
+
+from __future__ import annotations
+
+
+def format_bytes(size: float) -> str:
+    """Return a number of bytes in powers of 1024.
+
+    Examples
+    --------
+    >>> format_bytes(640), format_bytes(4096), format_bytes(12_582_912), format_bytes(1500)
+    ('640 B', '4 KiB', '12 MiB', '1.46 KiB')
+    """
+    value, unit = float(size), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if value < 1024:
+            break
+        value, unit = value / 1024, larger
+    return f"{_digits(value)} {unit}"
+
+
+def format_count(count: float) -> str:
+    """Return a number of things: whole below 100,000, else in powers of 1000.
+
+    Examples
+    --------
+    >>> format_count(65536), format_count(2_147_483_648), format_count(1_200_000)
+    ('65,536', '2.15 G', '1.2 M')
+    """
+    if count < 100_000:
+        return f"{count:,}"
+    value, unit = float(count), ""
+    for larger in (" k", " M", " G", " T", " P", " E"):
+        if value < 1000:
+            break
+        value, unit = value / 1000, larger
+    return f"{_digits(value)}{unit}"
+
+
+def _digits(value: float) -> str:
+    if value >= 99.95:
+        return f"{value:.0f}"
+    return f"{value:.3g}"

@@ -1,0 +1,63 @@
+"""Three figures of a state."""
+
+from dlcompiler import te
+from dlcompiler.schedule import create_schedule
+from dlcompiler.target.presets import X86_64_AVX2
+from dlcompiler.views.figures import figures
+
+
+def values(program, args):
+    return {item["name"]: item["value"] for item in figures(program, args, X86_64_AVX2)}
+
+
+def texts(program, args):
+    return [item["text"] for item in figures(program, args, X86_64_AVX2)]
+
+
+def test_a_plain_product(plain, tensors):
+    n = 64
+    assert values(plain, tensors) == {
+        "operations": 2 * n**3,
+        "memory traffic": 3 * n * n * 4,
+        "at once": 1,
+    }
+
+
+def test_parallel_iterations_times_lanes(plain, tensors):
+    C = tensors[2]
+    io, _, _, ji = plain[C].tile(*C.op.axis, 2, 32)
+    plain[C].vectorize(ji)
+    plain[C].parallel(io)
+    assert texts(plain, tensors)[2] == "32 parallel × 8 lanes"
+
+
+def test_what_is_computed_again_counts():
+    A = te.placeholder((16,), name="A")
+    B = te.compute((16,), lambda i: A[i] * 3.0, name="B")
+    C = te.compute((8, 8), lambda i, j: B[i + j], name="C")
+    s = create_schedule(C.op)
+    assert values(s, [A, C])["operations"] == 16
+    s[B].compute_at(s[C], C.op.axis[1])
+    assert values(s, [A, C])["operations"] == 64
+
+
+def test_a_step_that_is_not_taken(plain, tensors):
+    C = tensors[2]
+    before = values(plain, tensors)["at once"]
+    attempt = plain.attempt("vectorize", "C", {"axis": C.op.axis[1]})
+    assert values(attempt.state, tensors)["at once"] == 8
+    assert values(plain, tensors)["at once"] == before
+
+
+def test_unknown_sizes_have_no_figures():
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] * 2.0, name="B")
+    found = figures(create_schedule(B.op), [A, B], X86_64_AVX2)
+    assert [item["value"] for item in found] == [None] * 3
+    assert "known only when the program runs" in found[0]["text"]
+
+
+def test_numbers_say_what_they_are(plain, tensors):
+    found = {item["name"]: item["kind"] for item in figures(plain, tensors, X86_64_AVX2)}
+    assert found == {"operations": "exact", "memory traffic": "predicted", "at once": "exact"}
