@@ -48,7 +48,7 @@ DARK = "background: #111; color: #eee"
 
 def traits_of(widget):
     """What the page may see of a widget: its synchronised traits that are JSON."""
-    hidden = {"_esm", "_css", "layout", "tabbable", "tooltip"}
+    hidden = {"layout", "tabbable", "tooltip"}
     names = [n for n in widget.keys if not n.startswith("_") and n not in hidden]
     return {name: getattr(widget, name) for name in names}
 

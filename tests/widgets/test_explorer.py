@@ -372,3 +372,30 @@ def test_static_fallback_of_a_huge_program_is_small():
     e.intent = {"id": "x", "op": "text", "args": {"tab": "final"}}
     assert len(e._repr_mimebundle_()[0]["text/html"].encode()) < 60_000
     e.close()
+
+
+def test_cancel_has_a_way_of_its_own():
+    """While a cell is busy, only a comm that answered, and that no thread pushes to, is served."""
+    began, ended = threading.Event(), threading.Event()
+
+    class Slow:
+        def measure(self, *args):
+            began.set()
+            assert ended.wait(10)
+            raise MeasurementError("measure", "it was ended")
+
+        def cancel(self):
+            ended.set()
+
+    program = Program(stopwatch=Slow())
+    control = program.e._control
+    assert program.e.control == control.model_id
+    control.hello = 3
+    assert control.answer == 3
+    program.send("measure")
+    assert began.wait(10)
+    control.asked += 1
+    assert ended.wait(10)
+    program.e._measuring.wait(10)
+    assert program.status()["text"] == "The measurement was cancelled."
+    program.e.close()

@@ -17,6 +17,7 @@ from dlcompiler.views import loop_table
 from dlcompiler.views.html import func_html, history_html, tree_html
 from dlcompiler.views.markup import Markup, join, tag
 from dlcompiler_widgets.assets import module, styles
+from dlcompiler_widgets.explorer.control import Control
 from dlcompiler_widgets.explorer.measuring import Measuring, Stopwatch, WorkerStopwatch, describe
 from dlcompiler_widgets.explorer.session import Session
 from dlcompiler_widgets.explorer.snapshot import snapshot
@@ -65,6 +66,8 @@ class Workbench(anywidget.AnyWidget):
     """``seq`` grows with each answer, ``id`` is that of the request; set with the panes at once."""
     intent = traitlets.Dict().tag(sync=True)
     """What the user asked for: ``{"id", "op", "args"}``."""
+    control = traitlets.Unicode("").tag(sync=True)
+    """The model that takes what must be served while a cell is busy, by its id."""
     last_latency_ms = traitlets.Float(0.0).tag(sync=True)
     """Time from the last click to the redrawn page, by the page's clock; [ms]."""
 
@@ -85,7 +88,10 @@ class Workbench(anywidget.AnyWidget):
         self._lock = schedule.lock
         self._is_handling = False
         self._seq = 0
-        super().__init__(layout_of_panes={"panes": list(self.shown_panes)})
+        self._control = Control(self._measuring.cancel)
+        super().__init__(
+            layout_of_panes={"panes": list(self.shown_panes)}, control=self._control.model_id
+        )
         with self._lock:
             self._push(None)
         schedule.listeners.append(self._on_step)
@@ -101,6 +107,7 @@ class Workbench(anywidget.AnyWidget):
         if self._on_step in self.schedule.listeners:
             self.schedule.listeners.remove(self._on_step)
         self._measuring.cancel()
+        self._control.close()
         super().close()
 
     def _on_intent(self, change: Any) -> None:

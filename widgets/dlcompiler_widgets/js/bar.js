@@ -31,7 +31,7 @@ export class BarPane {
 
   measureButton({ state }) {
     if (state === "running") {
-      return button("measure", "◌ Cancel", "Cancel measuring", () => this.app.send("cancel"));
+      return button("measure", "◌ Cancel", "Cancel measuring", () => this.app.cancel());
     }
     const isWaiting = state === "cancelling";
     return button("measure", isWaiting ? "Cancelling…" : "Measure",

@@ -34,3 +34,31 @@ export class Channel {
     return latency;
   }
 }
+
+const HELLO_AFTER_MS = 1200;
+
+/**
+ * The way for Cancel: a model of its own, which is served while a cell is busy once it has been
+ * answered. Where the host has no other models, the request goes the usual way.
+ */
+export class Control {
+  constructor(model, signal) {
+    const id = model.get("control");
+    const timer = setTimeout(async () => {
+      this.model = await model.widget_manager?.get_model?.(id);
+      this.bump("hello");
+    }, HELLO_AFTER_MS);
+    signal?.addEventListener("abort", () => clearTimeout(timer));
+  }
+
+  bump(name) {
+    this.model?.set(name, this.model.get(name) + 1);
+    this.model?.save_changes();
+  }
+
+  /** Whether a request to cancel was sent. */
+  cancel() {
+    this.bump("asked");
+    return Boolean(this.model);
+  }
+}

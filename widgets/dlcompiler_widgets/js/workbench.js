@@ -6,7 +6,7 @@
  */
 
 import { BarPane } from "./bar.js";
-import { Channel } from "./channel.js";
+import { Channel, Control } from "./channel.js";
 import { ComparePane } from "./compare.js";
 import { h, message } from "./dom.js";
 import { HistoryPane } from "./history.js";
@@ -33,6 +33,7 @@ class Workbench {
   constructor(model, host, signal) {
     this.model = model;
     this.channel = new Channel(model);
+    this.control = new Control(model, signal);
     this.drawn = {};
     this.lastSeq = -1;
     const { panes } = model.get("layout_of_panes");
@@ -57,6 +58,11 @@ class Workbench {
   send(op, args = {}) {
     this.root.setAttribute("aria-busy", "true");
     return this.channel.send(op, args);
+  }
+
+  /** End what runs beside the notebook; also while a cell is busy. */
+  cancel() {
+    if (!this.control.cancel()) this.send("cancel");
   }
 
   choose(key) {
