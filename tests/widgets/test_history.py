@@ -93,16 +93,13 @@ def page(browser, explorer):
     context.close()
 
 
-in_browser = [pytest.mark.alone, pytest.mark.timeout(120)]
-
-
 def row(page, number):
     return page.locate(".dlc-state").nth(number)
 
 
+@pytest.mark.alone
+@pytest.mark.timeout(120)
 class TestInBrowser:
-    pytestmark = in_browser
-
     def test_naming_by_keyboard(self, page):
         row(page, 2).focus()
         page.page.keyboard.press("n")

@@ -15,7 +15,7 @@ from dlcompiler.schedule.trace import decode
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 from dlcompiler.views import LoopTree, loop_tree
-from dlcompiler_widgets.explorer import branches
+from dlcompiler_widgets.explorer import branches, exports
 from dlcompiler_widgets.explorer.pictures import PICTURES, Picture
 from dlcompiler_widgets.explorer.status import Status, status_of
 from dlcompiler_widgets.explorer.texts import TEXTS, Text
@@ -42,6 +42,8 @@ class Session:
         self.chosen: str | None = None
         self.compared: dict[str, str] = {}
         """Ids of the states that are compared: ``a``, ``b``, or one of them so far."""
+        self.exported: dict[str, Any] = {}
+        """What is shown to be taken away."""
         self.status = Status("Choose a loop by a click, or with the arrow keys in the loop nest.")
         self._chosen_in: dict[str, str | None] = {}
         self._programs: OrderedDict[tuple[str, Mode], PrimFunc | DLCompilerError] = OrderedDict()
@@ -58,7 +60,7 @@ class Session:
         ----------
         op
             ``choose``, ``apply``, ``undo``, ``redo``, ``jump``, ``picture``, ``text``,
-            ``describe`` or ``compare``.
+            ``describe``, ``compare`` or ``export``.
         args
             What it needs; comes from a browser, so anything.
 
@@ -77,6 +79,7 @@ class Session:
             "text": self.open_text,
             "describe": partial(branches.describe, self),
             "compare": partial(branches.compare, self),
+            "export": partial(exports.export, self),
         }
         if op not in actions:
             self.status = Status(f"unknown request {op!r}", "error")
@@ -144,6 +147,7 @@ class Session:
 
     def refresh(self) -> None:
         """Draw the tree anew, and keep as much of the choice as there still is."""
+        self.exported = {}
         before = self.chosen
         old = {row["key"] for row in self.tree["rows"]} if hasattr(self, "tree") else set()
         self.tree = loop_tree(self.schedule)

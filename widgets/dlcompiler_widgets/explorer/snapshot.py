@@ -77,6 +77,11 @@ def compare(session: Session) -> Json:
     return dict(comparison(session) or {})
 
 
+def export(session: Session) -> Json:
+    """Return what is shown to be taken away, or nothing."""
+    return session.exported
+
+
 PANES: dict[str, Callable[[Session], Json]] = {
     "bar": bar,
     "tree": tree,
@@ -85,6 +90,7 @@ PANES: dict[str, Callable[[Session], Json]] = {
     "moves": moves,
     "history": history,
     "compare": compare,
+    "export": export,
 }
 """What a pane shows. The name is that of the trait and of the pane in ``js/workbench.js``."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import anywidget
 import traitlets
@@ -11,13 +11,16 @@ import traitlets
 from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.runtime.timing import Timing
 from dlcompiler.schedule import Node, Schedule
+from dlcompiler.schedule.saved import Saved, from_json, from_link, to_json, to_link
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import Tensor
 from dlcompiler.views import loop_table
+from dlcompiler.views.export import notebook_text, python_text
 from dlcompiler.views.html import func_html, history_html, tree_html
 from dlcompiler.views.markup import Markup, join, tag
 from dlcompiler_widgets.assets import module, styles
 from dlcompiler_widgets.explorer.control import Control
+from dlcompiler_widgets.explorer.exports import saved_of
 from dlcompiler_widgets.explorer.measuring import Measuring, Stopwatch, WorkerStopwatch, describe
 from dlcompiler_widgets.explorer.session import Session
 from dlcompiler_widgets.explorer.snapshot import snapshot
@@ -59,6 +62,7 @@ class Workbench(anywidget.AnyWidget):
     moves = traitlets.Dict().tag(sync=True)
     history = traitlets.Dict().tag(sync=True)
     compare = traitlets.Dict().tag(sync=True)
+    export = traitlets.Dict().tag(sync=True)
     status = traitlets.Dict().tag(sync=True)
     chosen = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     """Key of the chosen loop, as in the loop tree."""
@@ -235,7 +239,51 @@ class Explorer(Workbench):
     Explorer(main on cpu: 1 stage, 2 loops; 0 steps)
     """
 
-    shown_panes = ("bar", "tree", "picture", "text", "moves", "history", "compare")
+    shown_panes = ("bar", "tree", "picture", "text", "moves", "history", "compare", "export")
+
+    def to_python(self) -> str:
+        """Return a program that makes this schedule from nothing."""
+        return python_text(saved_of(self._session))
+
+    def to_notebook(self) -> str:
+        """Return a notebook, as JSON, that makes, shows, verifies and measures this schedule."""
+        return notebook_text(saved_of(self._session))
+
+    def to_json(self) -> str:
+        """Return the schedule as JSON: all states with their names and notes."""
+        return to_json(saved_of(self._session))
+
+    def to_link(self) -> str:
+        """Return the steps to the current state as the fragment of a link."""
+        return to_link(saved_of(self._session))
+
+    @classmethod
+    def from_json(cls, text: str, **options: Any) -> Self:
+        """Open a schedule that `to_json` wrote; nothing in it is evaluated.
+
+        Parameters
+        ----------
+        text
+            The JSON.
+        **options
+            As for the class.
+
+        Raises
+        ------
+        DLCompilerError
+            If it is no schedule of this version, or a step does not apply.
+        """
+        return cls._opened(from_json(text), options)
+
+    @classmethod
+    def from_link(cls, text: str, **options: Any) -> Self:
+        """Open a schedule from a link (or its fragment) that `to_link` wrote; see `from_json`."""
+        return cls._opened(from_link(text), options)
+
+    @classmethod
+    def _opened(cls, saved: Saved, options: dict[str, Any]) -> Self:
+        given = {"target": saved.target, "name": saved.name, **options}
+        return cls(saved.schedule, saved.args, **given)
 
     def static_parts(self) -> list[Markup]:
         """Return the loop nest, the program and the history."""

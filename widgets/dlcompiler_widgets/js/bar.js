@@ -25,6 +25,8 @@ export class BarPane {
         send("redo"), !bar.redo),
       this.measureButton(bar.measuring),
       button("copy", "Copy as Python", "Copy the steps as Python", () => this.copy()),
+      button("export", "Export ▾", "Take this schedule away: Python, notebook, JSON, link",
+        () => this.app.send("export", { kind: "python" })),
       button("help", "?", "Show the keys", () => this.app.help()),
       h("span", { class: "dlc-known", text: bar.known.join(" · ") }));
   }
@@ -36,6 +38,10 @@ export class BarPane {
     const isWaiting = state === "cancelling";
     return button("measure", isWaiting ? "Cancelling…" : "Measure",
       "Measure this state in a worker process", () => this.app.send("measure"), isWaiting);
+  }
+
+  focusExport() {
+    this.root.querySelector('[data-key="export"]').focus();
   }
 
   home() {

@@ -9,6 +9,7 @@ import { BarPane } from "./bar.js";
 import { Channel, Control } from "./channel.js";
 import { ComparePane } from "./compare.js";
 import { h, message } from "./dom.js";
+import { ExportPane } from "./export.js";
 import { HistoryPane } from "./history.js";
 import { MovesPane } from "./moves.js";
 import { PicturePane } from "./picture.js";
@@ -17,7 +18,7 @@ import { TreePane } from "./tree.js";
 
 const PANES = {
   bar: BarPane, tree: TreePane, picture: PicturePane, text: TextPane, moves: MovesPane,
-  history: HistoryPane, compare: ComparePane,
+  history: HistoryPane, compare: ComparePane, export: ExportPane,
 };
 const KEYS = [
   ["↑ ↓ ← → Home End, letters", "move in the loop nest and in the history"],
@@ -39,10 +40,10 @@ class Workbench {
     const { panes } = model.get("layout_of_panes");
     this.panes = Object.fromEntries(panes.map((name) => [name, new PANES[name](this)]));
     this.status = h("div", { class: "dlc-status", role: "status", "aria-live": "polite" });
-    const { bar, compare, ...rest } = this.panes;
+    const { bar, compare, export: exported, ...rest } = this.panes;
     this.root = h("div", {
       class: `dlc-explorer${panes.length > 1 ? "" : " dlc-single"}`, "data-latency-ms": "" },
-    bar?.root, bar?.code,
+    bar?.root, bar?.code, exported?.root,
     h("div", { class: "dlc-grid" }, ...Object.values(rest).map((pane) => pane.root)),
     this.status, compare?.root);
     this.root.addEventListener("keydown", (event) => this.shortcut(event));
