@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dlcompiler.analysis.footprint import ProgramFootprint
+from dlcompiler.analysis.footprint import Nest, ProgramFootprint
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.lowering import build_nests
 from dlcompiler.passes import simplify
@@ -12,6 +12,7 @@ from dlcompiler.pipeline.lower import check_args, check_obligations
 from dlcompiler.schedule import Schedule, State
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
+from dlcompiler.views.line_keys import keys_of
 
 
 def footprint_of(
@@ -54,3 +55,38 @@ def _counted(
         return ProgramFootprint(simplify(build_nests(state, args, "main")), line_bytes)
     except DLCompilerError as error:
         return error
+
+
+def loop_of(nest: Nest) -> str | None:
+    """Return the key of a loop, as in the loop tree; None for the whole program."""
+    if nest.loop is None:
+        return None
+    return next((key for key in keys_of(nest.loop.statement) if "/" in key), None)
+
+
+def nest_of(footprint: ProgramFootprint, key: str | None) -> Nest:
+    """Return the loop that a key of the loop tree names.
+
+    Of several, such as the one that initialises and the one that adds, the one that runs most. Of
+    a loop that has gone since it had one iteration, and of a stage, what is around it.
+    """
+    if key is None:
+        return footprint.root
+    own = [nest for nest in footprint.nests if loop_of(nest) == key]
+    if own:
+        return max(own, key=lambda nest: nest.runs * nest.trips * len(nest.references))
+    for nest in footprint.root.walk():
+        for child in nest.children:
+            if child.loop is not None and key in keys_of(child.loop.statement):
+                return nest
+        if any(key in keys_of(item.access.statement) for item in nest.own):
+            return nest
+    return footprint.root
+
+
+def around(footprint: ProgramFootprint, nest: Nest) -> list[Nest]:
+    """Return the loops around one, outermost first, and itself at the end."""
+    path = [footprint.root]
+    while path[-1] is not nest:
+        path.append(next(each for each in path[-1].children if nest in each.walk()))
+    return path[1:]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.views.axis_graph import axes_scene
 from dlcompiler.views.iteration_space import iteration_space
+from dlcompiler.views.memory_scopes import memory_scopes
 from dlcompiler.views.nest_scene import nest_scene
 from dlcompiler.views.schedule_graph import dataflow_scene
 
@@ -30,6 +31,10 @@ def _nest(session: Session) -> Mapping[str, Any]:
     return nest_scene(session.tree)
 
 
+def _memory(session: Session) -> Mapping[str, Any]:
+    return memory_scopes(session.schedule, session.args, session.target, session.chosen)
+
+
 def _space(session: Session) -> Mapping[str, Any]:
     func = session.lowered(session.schedule.node, "loops")
     if isinstance(func, DLCompilerError):
@@ -49,6 +54,7 @@ def _axes(session: Session) -> Mapping[str, Any]:
 
 PICTURES: dict[str, Picture] = {
     "nest": Picture("Loop nest", _nest),
+    "memory": Picture("Memory scopes", _memory),
     "space": Picture("Iteration space", _space, kind="space"),
     "stages": Picture("Stages", _stages),
     "axes": Picture("Axes", _axes),
