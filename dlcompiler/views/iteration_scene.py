@@ -80,11 +80,15 @@ def _grid(tensor: SpaceTensor, seen: Touched, x: float, marks: list[Mark]) -> tu
          "title": f"{tensor['name']}, shape {size}"}
     )  # fmt: skip
     fill = WRITTEN if is_written else READ
-    for row, column in sorted(cells(tensor, seen)):
+    for top, left, bottom, right in blocks(cells(tensor, seen)):
         marks.append(
-            {"shape": "rect", "role": "cell", "x": x + column * side, "y": _TOP + row * side,
-             "w": side, "h": side, "fill": fill}
+            {"shape": "rect", "role": "cell", "x": x + left * side, "y": _TOP + top * side,
+             "w": (right - left) * side, "h": (bottom - top) * side, "fill": fill}
         )  # fmt: skip
+    down_to, right_to = f"V{_TOP + height:g}", f"H{x + width:g}"
+    columns = [f"M{x + n * side:g} {_TOP:g}{down_to}" for n in range(1, grid["columns"])]
+    rows = [f"M{x:g} {_TOP + n * side:g}{right_to}" for n in range(1, grid["rows"])]
+    marks.append({"shape": "path", "role": "axis", "d": "".join([*columns, *rows])})
     words = max(len(head), len(detail)) * 6.6
     return max(width, words), _TOP + height
 
@@ -98,6 +102,32 @@ def cells(tensor: SpaceTensor, seen: Touched) -> set[tuple[int, int]]:
     rows, columns = ([[0], *seen["spans"]])[-2:]
     below = {row // down for row in rows}
     return {(row, column) for row in below for column in {n // across for n in columns}}
+
+
+def blocks(cells: set[tuple[int, int]]) -> list[tuple[int, int, int, int]]:
+    """Return rectangles that cover cells, each once: (top, left, bottom, right), ends excluded.
+
+    Examples
+    --------
+    >>> blocks({(0, 0), (0, 1), (1, 0), (1, 1), (3, 2)})
+    [(0, 0, 2, 2), (3, 2, 4, 3)]
+    """
+    spans: dict[tuple[int, int], list[int]] = {}
+    for row in sorted({row for row, _ in cells}):
+        for left, right in _runs(sorted(column for r, column in cells if r == row)):
+            spans.setdefault((left, right), []).append(row)
+    return sorted(
+        (top, left, bottom, right)
+        for (left, right), rows in spans.items()
+        for top, bottom in _runs(rows)
+    )
+
+
+def _runs(numbers: list[int]) -> list[tuple[int, int]]:
+    """Return the runs of consecutive numbers in ascending ones: (first, behind the last)."""
+    starts = [n for n in numbers if n - 1 not in numbers]
+    ends = [n + 1 for n in numbers if n + 1 not in numbers]
+    return list(zip(starts, ends, strict=True))
 
 
 def _row(tensor: SpaceTensor, seen: Touched) -> list[Cell]:

@@ -56,7 +56,7 @@ def _draw(
     below = y + _HEAD
     for child in children.get(row["key"], []):
         below = _draw(child, children, x + _INSET, below, marks) + _GAP
-    box: Mark = {"shape": "rect", "role": "box", "x": x, "y": y, "w": _WIDTH - x - _GAP,
+    box: Mark = {"shape": "rect", "role": "box", "x": x, "y": y, "w": _right(x) - x,
                  "h": below - y, "fill": (row["colors"] or ["none"])[0], "keys": [row["key"]],
                  "title": row["label"]}  # fmt: skip
     kind = "" if row["kind"] == "serial" else f"  {row['kind']}"
@@ -65,3 +65,8 @@ def _draw(
                   "keys": [row["key"]]}  # fmt: skip
     marks[place:place] = [box, head]
     return below
+
+
+def _right(x: float) -> float:
+    """Return where a box that begins at `x` ends: its border stays apart from those around it."""
+    return _WIDTH - _GAP - (x - _GAP) / _INSET * _GAP

@@ -75,13 +75,15 @@ class Scene(TypedDict):
     table: Table
 
 
-def scene_html(scene: Scene) -> Markup:
+def scene_html(scene: Scene, *, is_open: bool = False) -> Markup:
     """Return a scene as inline SVG with its sentence, the way to read it, and its table.
 
     Parameters
     ----------
     scene
         The picture.
+    is_open
+        Whether the table shows before it is asked for.
 
     Returns
     -------
@@ -93,12 +95,14 @@ def scene_html(scene: Scene) -> Markup:
         "figure",
         {"class": "dlc-figure", "style": "margin:4px 0"},
         tag("p", {"style": "margin:4px 0"}, scene["summary"]),
-        tag("div", {"style": "overflow-x:auto"}, scene_svg(scene)),
+        # Where a host takes the SVG away and leaves its words, as JupyterLab does in notebooks that
+        # are not trusted, these have no size; the table says the same.
+        tag("div", {"style": "overflow-x:auto;font-size:0"}, scene_svg(scene)),
         tag("figcaption", small, f"How to read: {scene['how_to_read']}"),
         tag(
             "details",
-            None,
-            tag("summary", {"style": "cursor:pointer;font-size:12px"}, "Show as table"),
+            {"open": "open" if is_open else None},
+            tag("summary", {"style": "cursor:pointer;font-size:12px"}, "The same as a table"),
             table_html(scene["table"]["columns"], scene["table"]["rows"]),
         ),
     )

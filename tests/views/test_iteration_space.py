@@ -11,7 +11,7 @@ from dlcompiler.errors import ScheduleError
 from dlcompiler.pipeline import lower
 from dlcompiler.schedule import create_schedule
 from dlcompiler.views import loop_tree
-from dlcompiler.views.iteration_scene import cells, iteration_scene
+from dlcompiler.views.iteration_scene import blocks, cells, iteration_scene
 from dlcompiler.views.iteration_space import iteration_space
 from dlcompiler.views.scene import scene_html
 from dlcompiler.views.visits import loop_values, touched
@@ -133,4 +133,18 @@ def test_the_still_picture():
     html = scene_html(scene)
     ET.fromstring(html)
     assert "<script" not in html
-    assert html.count("<rect") == 3 + 1 + 4 + 4
+    filled = [mark for mark in scene["marks"] if mark["role"] == "cell"]
+    side = filled[0]["w"]
+    assert [(m["w"] / side, m["h"] / side) for m in filled] == [(1, 1), (4, 1), (1, 4)]
+    assert html.count("<rect") == 3 + len(filled)
+
+
+def test_blocks_cover_each_cell_once():
+    cells = {(r, c) for r in range(4) for c in range(5) if (r * c) % 3 != 1}
+    covered = [
+        (r, c)
+        for top, left, bottom, right in blocks(cells)
+        for r in range(top, bottom)
+        for c in range(left, right)
+    ]
+    assert sorted(covered) == sorted(cells)

@@ -5,13 +5,29 @@
     from dlcompiler_widgets import Explorer, TuningView
 
     Explorer(s, [A, B, C])
+    LoopTree(s)                # one pane of it; so are the others of `explorer.panes`
     TuningView(run)
 
 A widget is a folder: ``widget.py`` (traits and callbacks, thin), ``index.js`` and ``style.css``. It
 shows view models of `dlcompiler.views` and decides nothing itself.
 """
 
-from dlcompiler_widgets.explorer import Explorer
+from dlcompiler_widgets.explorer import (
+    Explorer,
+    HistoryTree,
+    IterationSpace,
+    LoopTree,
+    MemoryScopes,
+    ScheduleGraph,
+)
 from dlcompiler_widgets.tuning import TuningView
 
-__all__ = ["Explorer", "TuningView"]
+__all__ = [
+    "Explorer",
+    "HistoryTree",
+    "IterationSpace",
+    "LoopTree",
+    "MemoryScopes",
+    "ScheduleGraph",
+    "TuningView",
+]

@@ -1,8 +1,16 @@
 """The workbench: the Explorer with all its panes, and each pane as a widget of its own.
 
-``session`` is what it does, ``snapshot`` what it shows, ``widget`` how both reach a page.
+``session`` is what it does, ``snapshot`` what it shows, ``widget`` how both reach a page, ``panes``
+the single ones.
 """
 
+from dlcompiler_widgets.explorer.panes import (
+    HistoryTree,
+    IterationSpace,
+    LoopTree,
+    MemoryScopes,
+    ScheduleGraph,
+)
 from dlcompiler_widgets.explorer.widget import Explorer
 
-__all__ = ["Explorer"]
+__all__ = ["Explorer", "HistoryTree", "IterationSpace", "LoopTree", "MemoryScopes", "ScheduleGraph"]

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.views.axis_graph import axes_scene
+from dlcompiler.views.iteration_scene import iteration_scene
 from dlcompiler.views.iteration_space import iteration_space
 from dlcompiler.views.memory_scopes import memory_scopes
 from dlcompiler.views.nest_scene import nest_scene
+from dlcompiler.views.scene import Scene
 from dlcompiler.views.schedule_graph import dataflow_scene
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ class Picture:
     draw: Callable[[Session], Mapping[str, Any]]
     """What to show of a session; a `Scene`, or what the drawer named `kind` takes."""
     kind: str = "scene"
+    still: Callable[[Any], Scene] = lambda scene: scene
+    """What shows of it where nothing moves, made of what `draw` returned."""
 
 
 def _nest(session: Session) -> Mapping[str, Any]:
@@ -55,7 +59,8 @@ def _axes(session: Session) -> Mapping[str, Any]:
 PICTURES: dict[str, Picture] = {
     "nest": Picture("Loop nest", _nest),
     "memory": Picture("Memory scopes", _memory),
-    "space": Picture("Iteration space", _space, kind="space"),
+    "space": Picture("Iteration space", _space, kind="space", still=iteration_scene),
     "stages": Picture("Stages", _stages),
     "axes": Picture("Axes", _axes),
+    "off": Picture("Off", lambda session: {}, kind="off"),
 }

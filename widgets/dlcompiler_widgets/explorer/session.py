@@ -44,7 +44,7 @@ class Session:
         """Ids of the states that are compared: ``a``, ``b``, or one of them so far."""
         self.exported: dict[str, Any] = {}
         """What is shown to be taken away."""
-        self.status = Status("Choose a loop by a click, or with the arrow keys in the loop nest.")
+        self.status = Status("")
         self._chosen_in: dict[str, str | None] = {}
         self._programs: OrderedDict[tuple[str, Mode], PrimFunc | DLCompilerError] = OrderedDict()
         self._seen = schedule.node

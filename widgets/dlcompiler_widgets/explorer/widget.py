@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import anywidget
@@ -17,7 +17,7 @@ from dlcompiler.te import Tensor
 from dlcompiler.views import loop_table
 from dlcompiler.views.export import notebook_text, python_text
 from dlcompiler.views.html import func_html, history_html, tree_html
-from dlcompiler.views.markup import Markup, join, tag
+from dlcompiler.views.markup import Markup, tag
 from dlcompiler_widgets.assets import module, styles
 from dlcompiler_widgets.explorer.control import Control
 from dlcompiler_widgets.explorer.exports import saved_of
@@ -27,6 +27,7 @@ from dlcompiler_widgets.explorer.snapshot import snapshot
 from dlcompiler_widgets.explorer.status import Status, status_of
 
 _LARGEST_FALLBACK_BYTES = 60_000
+_LONGEST_TEXT = 12_000
 
 
 class Workbench(anywidget.AnyWidget):
@@ -52,6 +53,12 @@ class Workbench(anywidget.AnyWidget):
 
     shown_panes: ClassVar[tuple[str, ...]] = ()
     """The panes of this widget, in the order of the page."""
+    shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """The tabs of a pane, the open one first; all of them for a pane that is not named."""
+    first_words: ClassVar[str] = (
+        "Choose a loop by a click, or with the arrow keys in the loop nest."
+    )
+    """What the status line says before anything was done."""
 
     layout_of_panes = traitlets.Dict().tag(sync=True)
     """``panes``: which there are."""
@@ -87,6 +94,8 @@ class Workbench(anywidget.AnyWidget):
         if args is None:
             args = parameters_of(schedule)
         self._session = Session(schedule, args, resolve(target), name)
+        self._session.status = Status(self.first_words)
+        self._session.tabs |= {pane: names[0] for pane, names in self.shown_tabs.items()}
         self._measuring = Measuring(stopwatch or WorkerStopwatch(), self._on_measured)
         # The history's own lock: a step of another cell holds it when it calls the listener.
         self._lock = schedule.lock
@@ -108,10 +117,11 @@ class Workbench(anywidget.AnyWidget):
 
     def close(self) -> None:
         """Stop following the schedule, and close the widget."""
-        if self._on_step in self.schedule.listeners:
-            self.schedule.listeners.remove(self._on_step)
-        self._measuring.cancel()
-        self._control.close()
+        if hasattr(self, "_control"):  # not one whose construction was refused
+            if self._on_step in self.schedule.listeners:
+                self.schedule.listeners.remove(self._on_step)
+            self._measuring.cancel()
+            self._control.close()
         super().close()
 
     def _on_intent(self, change: Any) -> None:
@@ -180,6 +190,8 @@ class Workbench(anywidget.AnyWidget):
     def _shown(self) -> dict[str, Any]:
         """Return the values of the traits that the page draws."""
         shown = snapshot(self._session, self.shown_panes)
+        for pane, names in self.shown_tabs.items():
+            shown[pane]["tabs"] = [tab for tab in shown[pane]["tabs"] if tab["name"] in names]
         if "bar" in shown:
             shown["bar"]["measuring"] = {"state": self._measuring.state}
         return shown
@@ -215,9 +227,11 @@ class Workbench(anywidget.AnyWidget):
         with self._lock:
             parts = self.static_parts()
         note = tag("p", None, tag("strong", None, repr(self)), " — run the cell to explore it.")
-        whole = str(tag("div", None, note, *parts))
-        # A notebook stores this text with every widget in it.
-        return whole if len(whole.encode()) < _LARGEST_FALLBACK_BYTES else join(note, parts[0])
+        text = tag("pre", None, self.static_text()[:_LONGEST_TEXT])
+        # A notebook stores this with every widget in it.
+        wholes = [str(tag("div", None, note, *each)) for each in (parts, parts[:1])]
+        small = (each for each in wholes if len(each.encode()) < _LARGEST_FALLBACK_BYTES)
+        return next(small, str(tag("div", None, note, text)))
 
     def static_parts(self) -> list[Markup]:
         """Return the fragments of the static picture, the most important one first."""

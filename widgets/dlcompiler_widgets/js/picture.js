@@ -24,7 +24,9 @@ export class PicturePane {
     this.drawn = drawn ?? null;
     this.body.setAttribute("aria-label", all.find(({ name }) => name === tab)?.text ?? "Picture");
     if (error) this.body.replaceChildren(message(error));
-    else if (kind === "off") this.body.replaceChildren();
+    else if (kind === "off") {
+      this.body.replaceChildren(h("p", { class: "dlc-soft", text: "Pictures are off; any other tab shows one." }));
+    }
     else {
       this.body.replaceChildren(
         drawn?.root ?? drawScene(model, (key) => this.app.choose(key)));

@@ -42,7 +42,7 @@ class Workbench {
     this.status = h("div", { class: "dlc-status", role: "status", "aria-live": "polite" });
     const { bar, compare, export: exported, ...rest } = this.panes;
     this.root = h("div", {
-      class: `dlc-explorer${panes.length > 1 ? "" : " dlc-single"}`, "data-latency-ms": "" },
+      class: `dlc-explorer${Object.keys(rest).length > 1 ? "" : " dlc-single"}`, "data-latency-ms": "" },
     bar?.root, bar?.code, exported?.root,
     h("div", { class: "dlc-grid" }, ...Object.values(rest).map((pane) => pane.root)),
     this.status, compare?.root);

@@ -1,0 +1,194 @@
+"""Single panes of the workbench, each a widget and a static picture of its own.
+
+A pane follows the schedule that it is given, as the Explorer does: steps made in other cells, in
+the Explorer or in another pane show up in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from dlcompiler.errors import DLCompilerError, ScheduleError
+from dlcompiler.ir import Axis
+from dlcompiler.schedule import Schedule
+from dlcompiler.target import Target
+from dlcompiler.te import Tensor
+from dlcompiler.views import history_tree, loop_key, loop_tree, text_table
+from dlcompiler.views.history_scene import history_scene
+from dlcompiler.views.html import tree_html
+from dlcompiler.views.markup import Markup, tag
+from dlcompiler.views.nest_scene import nest_scene
+from dlcompiler.views.scene import Scene, scene_html
+from dlcompiler_widgets.explorer.pictures import PICTURES
+from dlcompiler_widgets.explorer.widget import Workbench
+
+
+class LoopTree(Workbench):
+    """The loop nest of a schedule: a tree to walk in, boxes in boxes where it stands still.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> from dlcompiler.schedule import create_schedule
+    >>> A = te.placeholder((64, 64), name="A")
+    >>> B = te.compute((64, 64), lambda i, j: A[j, i], name="B")
+    >>> LoopTree(create_schedule(B.op))
+    LoopTree(main on cpu: 1 stage, 2 loops; 0 steps)
+    """
+
+    shown_panes = ("tree",)
+
+    def static_parts(self) -> list[Markup]:
+        """Return the nest as text with bars beside it, which shows everywhere, and as boxes."""
+        boxes = tag(
+            "details",
+            None,
+            tag("summary", {"style": "cursor:pointer;font-size:12px"}, "The same as boxes"),
+            scene_html(nest_scene(self._session.tree)),
+        )
+        return [tree_html(self._session.tree), boxes]
+
+
+class PicturePane(Workbench):
+    """Some pictures of the workbench without the other panes: the tabs of ``shown_tabs``."""
+
+    shown_panes = ("picture",)
+
+    def scenes(self) -> list[Scene | DLCompilerError]:
+        """Return its pictures as they stand still, or why there is none."""
+        return [self._scene(name) for name in self.shown_tabs["picture"]]
+
+    def _scene(self, name: str) -> Scene | DLCompilerError:
+        picture = PICTURES[name]
+        try:
+            return picture.still(picture.draw(self._session))
+        except DLCompilerError as error:
+            return error
+
+    def static_text(self) -> str:
+        """Return the table of each picture under its sentence."""
+        with self._lock:
+            return "\n".join([repr(self), *map(_plain, self.scenes())])
+
+    def static_parts(self) -> list[Markup]:
+        """Return the pictures, each with its table."""
+        return [*map(_fragment, self.scenes())]
+
+
+class MemoryScopes(PicturePane):
+    """Where each buffer lives on the target, what fits there, and what moves between the levels."""
+
+    shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("memory",)}
+    first_words = "Choose a loop by a click on a mark."
+
+
+class IterationSpace(PicturePane):
+    """What each iteration of a loop touches in each tensor, in the order of the visit.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule.
+    axis : Axis or str, optional
+        The loop whose iterations are the steps: an axis that the schedule made or began with, or
+        the key of a row in the loop tree, such as ``"C/i.outer"``. By default, the outermost loop.
+    args : sequence of Tensor, optional
+        Parameters of the function; by default, all inputs and outputs.
+    target : str or Target
+        What to compile for.
+    **options
+        Further ones of `Workbench`.
+
+    Raises
+    ------
+    ScheduleError
+        If the schedule has no such loop now.
+    """
+
+    shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("space",)}
+    first_words = "Step on, or play: the picture moves without asking the kernel."
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        axis: Axis | str | None = None,
+        args: Sequence[Tensor] | None = None,
+        target: str | Target = "cpu",
+        **options: Any,
+    ) -> None:
+        key = None if axis is None else _key_of(schedule, axis)
+        super().__init__(schedule, args, target, **options)
+        if key is not None:
+            with self._lock:
+                self._session.choose({"key": key})
+                self._push(None)
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace("(", f"({self._session.chosen} of ", 1)
+
+
+class ScheduleGraph(PicturePane):
+    """What flows between the stages of a schedule, and how the loops of one came from its axes.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> from dlcompiler.schedule import create_schedule
+    >>> A = te.placeholder((64,), name="A")
+    >>> B = te.compute((64,), lambda i: A[i] + 1.0, name="B")
+    >>> print(ScheduleGraph(create_schedule(B.op)).static_text().splitlines()[1])
+    1 stage reads 1 input.
+    """
+
+    shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("stages", "axes")}
+    first_words = "Choose a stage or a loop by a click on its box."
+
+
+class HistoryTree(Workbench):
+    """The states of a schedule: go to one, name it, note on it, compare two."""
+
+    shown_panes = ("history", "compare")
+    first_words = "Choose a state by a click, or with the arrow keys and Enter, to go there."
+
+    def static_text(self) -> str:
+        """Return the states as a table."""
+        with self._lock:
+            return f"{self!r}\n{_plain(history_scene(history_tree(self.schedule.history)))}"
+
+    def static_parts(self) -> list[Markup]:
+        """Return the states as a graph of versions, and as a table."""
+        scene = history_scene(history_tree(self.schedule.history))
+        return [scene_html(scene, is_open=True)]
+
+
+def _key_of(schedule: Schedule, axis: Axis | str) -> str:
+    """Return the key of a loop in the tree."""
+    keys = {row["key"] for row in loop_tree(schedule)["rows"] if row["type"] == "loop"}
+    if isinstance(axis, str):
+        wanted = [axis]
+    else:
+        stages = [stage for stage in schedule.state.stages if axis in stage.leaves]
+        wanted = [loop_key(stage.name, stage.paths[axis]) for stage in stages]
+    found = next((key for key in wanted if key in keys), None)
+    if found is None:
+        raise ScheduleError(
+            "show an iteration space",
+            "there is no such loop now",
+            got=repr(axis) if isinstance(axis, str) else f"axis {axis.name}",
+            expected=", ".join(sorted(keys)),
+            hint="give one of the axes that the last step returned, or a key of the loop tree",
+        )
+    return found
+
+
+def _plain(scene: Scene | DLCompilerError) -> str:
+    if isinstance(scene, DLCompilerError):
+        return str(scene)
+    return f"{scene['summary']}\n{text_table(scene['table']['columns'], scene['table']['rows'])}"
+
+
+def _fragment(scene: Scene | DLCompilerError) -> Markup:
+    if isinstance(scene, DLCompilerError):
+        return tag("p", None, str(scene))
+    return scene_html(scene, is_open=True)
