@@ -59,9 +59,45 @@ def compile_elsewhere(text: str, options: Options, name: str = "a module") -> Cr
     DeviceUnavailable
         A child process cannot be started here.
     """
+    made = _emitted(_worker(), "emit", text, options, name)
+    image = base64.b64decode(made["image"])
+    return CrossCode(made["llvm_ir"], made["assembly"], image, read_facts(image))
+
+
+class Assembler:
+    """Writes assembly in a child process of its own, which `cancel` ends.
+
+    The process starts at the first use, and ends with `close` or with this object.
+    """
+
+    def __init__(self) -> None:
+        self._worker = Worker(COMMAND)
+
+    def assembly(self, text: str, options: Options, name: str = "a module") -> str:
+        """Return the assembly text that LLVM IR becomes, for any machine that LLVM knows.
+
+        Raises
+        ------
+        TargetError
+            LLVM does not know the machine, or cannot generate the code; or it was cancelled.
+        """
+        made = _emitted(self._worker, "assembly", text, options, name)
+        return str(made["assembly"])
+
+    def cancel(self) -> None:
+        """End what another thread is waiting for."""
+        self._worker.interrupt()
+
+    def close(self) -> None:
+        """End the process."""
+        self._worker.close()
+
+
+def _emitted(worker: Worker, entry: str, text: str, options: Options, name: str) -> dict[str, Any]:
+    """Return what the child made of LLVM IR."""
     operation = f"compile {name} for {options.triple}"
-    outcome = _worker().call(
-        "emit", {"options": dataclasses.asdict(options)}, data=text.encode(), timeout_s=LIMIT_S
+    outcome = worker.call(
+        entry, {"options": dataclasses.asdict(options)}, data=text.encode(), timeout_s=LIMIT_S
     )
     ignored = [line for line in outcome.stderr.splitlines() if _IGNORED in line]
     if ignored:
@@ -73,8 +109,7 @@ def compile_elsewhere(text: str, options: Options, name: str = "a module") -> Cr
         )
     if not outcome.ok:
         raise _refused(operation, outcome)
-    image = base64.b64decode(outcome.value["image"])
-    return CrossCode(outcome.value["llvm_ir"], outcome.value["assembly"], image, read_facts(image))
+    return outcome.value
 
 
 def _refused(operation: str, outcome: Outcome) -> TargetError:
@@ -98,9 +133,7 @@ def _worker() -> Worker:
 
 def _emit(request: Request) -> dict[str, Any]:
     """Generate code. ``data``: LLVM IR; ``options``: the fields of `Options`."""
-    given = request.params["options"]
-    options = Options(**{**given, "features": tuple(given["features"])})
-    made = llvm.emit_all(request.data.decode(), options)
+    made = llvm.emit_all(request.data.decode(), _options(request))
     return {
         "llvm_ir": made.llvm_ir,
         "assembly": made.assembly,
@@ -108,10 +141,20 @@ def _emit(request: Request) -> dict[str, Any]:
     }
 
 
+def _assembly(request: Request) -> dict[str, Any]:
+    """Print assembly. ``data``: LLVM IR; ``options``: the fields of `Options`."""
+    return {"assembly": llvm.emit_assembly(request.data.decode(), _options(request))}
+
+
+def _options(request: Request) -> Options:
+    given = request.params["options"]
+    return Options(**{**given, "features": tuple(given["features"])})
+
+
 def main() -> None:
     """Serve until the pipe closes."""
     llvm.initialize_all()
-    serve({"emit": _emit})
+    serve({"emit": _emit, "assembly": _assembly})
 
 
 if __name__ == "__main__":

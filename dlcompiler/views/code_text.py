@@ -40,8 +40,6 @@ class CodeText(TypedDict):
     """The lines of generated code that are shown."""
 
     lines: list[Line]
-    first: int
-    """Place of the first one among all lines, from 0."""
     before: int
     """Lines that are left out above."""
     left_out: int
@@ -67,8 +65,9 @@ class Code:
 
     def first_of(self, key: str | None, start: int = 0, end: int | None = None) -> int | None:
         """Return the first place from `start` to below `end` that comes from a loop or a stage."""
+        own = {n for n, line in enumerate(self.program, 1) if key in line.keys}
         places = range(start, len(self.lines) if end is None else min(end, len(self.lines)))
-        return next((n for n in places if key in self.keys(self.lines[n])), None)
+        return next((n for n in places if self.lines[n].line in own), None)
 
 
 def code_of(
@@ -107,8 +106,8 @@ def code_of(
     return Code(tuple(result), tuple(numbers), program, tokens, no_line)
 
 
-def code_text(code: Code, chosen: str | None = None, first: int = 0) -> CodeText:
-    """Return the lines to show: all, or those round the first one of the chosen loop.
+def place_of(code: Code, chosen: str | None, first: int = 0) -> int:
+    """Return where the lines begin that should be shown: 0 where all of them can be.
 
     Parameters
     ----------
@@ -118,22 +117,27 @@ def code_text(code: Code, chosen: str | None = None, first: int = 0) -> CodeText
         Key of the chosen loop or stage.
     first
         Where the lines began that were shown last: they stay while the chosen one is among them.
+    """
+    if len(code.lines) <= _fitting(code, 0):
+        return 0
+    if code.first_of(chosen, first, first + _fitting(code, first)) is not None:
+        return first
+    found = code.first_of(chosen)
+    return min(first, len(code.lines) - 1) if found is None else max(found - _BEFORE, 0)
+
+
+def code_text(code: Code, first: int = 0) -> CodeText:
+    """Return the lines to show, from `first`, as many as can be.
 
     Returns
     -------
     CodeText
         JSON-able, less than 1 MB.
     """
-    if len(code.lines) <= _fitting(code, 0):
-        first = 0
-    elif code.first_of(chosen, first, first + _fitting(code, first)) is None:
-        found = code.first_of(chosen)
-        first = min(first, len(code.lines) - 1) if found is None else max(found - _BEFORE, 0)
     size = _fitting(code, first)
     shown = list(zip(code.lines, code.numbers, strict=True))[first : first + size]
     return {
         "lines": [_line(code, line, number) for line, number in shown],
-        "first": first,
         "before": first,
         "left_out": len(code.lines) - first - len(shown),
     }

@@ -12,7 +12,7 @@ from dlcompiler.schedule import create_schedule
 from dlcompiler.target import resolve
 from dlcompiler.views import loop_tree
 from dlcompiler.views.assembly_text import assembly_code
-from dlcompiler.views.code_text import LARGEST_BYTES, MOST_SHOWN, code_text
+from dlcompiler.views.code_text import LARGEST_BYTES, MOST_SHOWN, code_text, place_of
 from dlcompiler.views.line_keys import source_lines
 from dlcompiler.views.llvm_text import llvm_code
 from dlcompiler.views.notation_view import notation_lines
@@ -160,15 +160,16 @@ def test_of_long_code_the_part_round_the_choice_is_shown():
     code = llvm_code(source, func)
     start = code_text(code)
     assert (start["before"], len(start["lines"])) == (0, MOST_SHOWN)
-    end = code_text(code, "C/i", start["first"])
+    place = place_of(code, "C/i", 0)
+    end = code_text(code, place)
     assert any("C/i" in line["keys"] for line in end["lines"])
     for part in (start, end):
         assert part["before"] + len(part["lines"]) + part["left_out"] == len(code.lines)
         assert len(json.dumps(part)) < 1_000_000
     first = code.first_of("B/i")
-    assert code_text(code, "B/i", len(code.lines) - 3)["first"] == max(first - 15, 0)
-    assert code_text(code, "C/i", end["first"])["first"] == end["first"]
-    assert code_text(code, "no such loop", end["first"])["first"] == end["first"]
+    assert place_of(code, "B/i", len(code.lines) - 3) == max(first - 15, 0)
+    assert place_of(code, "C/i", place) == place
+    assert place_of(code, "no such loop", place) == place
 
 
 def test_the_bytes_of_long_lines_count():

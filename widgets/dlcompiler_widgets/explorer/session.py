@@ -16,9 +16,11 @@ from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 from dlcompiler.views import LoopTree, loop_tree
 from dlcompiler_widgets.explorer import branches, exports
+from dlcompiler_widgets.explorer.code_tabs import CodeTabs
 from dlcompiler_widgets.explorer.pictures import PICTURES, Picture
 from dlcompiler_widgets.explorer.status import Status, status_of
-from dlcompiler_widgets.explorer.texts import TEXTS, Text
+from dlcompiler_widgets.explorer.texts import FIRST, TEXTS, Text
+from dlcompiler_widgets.explorer.travel import Travel
 
 Mode = Literal["loops", "final"]
 
@@ -38,12 +40,14 @@ class Session:
         self.args = tuple(args)
         self.target = target
         self.name = name
-        self.tabs = {"picture": next(iter(PICTURES)), "text": next(iter(TEXTS))}
+        self.tabs = {"picture": next(iter(PICTURES)), "text": FIRST}
         self.chosen: str | None = None
         self.compared: dict[str, str] = {}
         """Ids of the states that are compared: ``a``, ``b``, or one of them so far."""
         self.exported: dict[str, Any] = {}
         """What is shown to be taken away."""
+        self.code: CodeTabs = CodeTabs()
+        self.travel: Travel = Travel()
         self.status = Status("")
         self._chosen_in: dict[str, str | None] = {}
         self._programs: OrderedDict[tuple[str, Mode], PrimFunc | DLCompilerError] = OrderedDict()
@@ -60,7 +64,7 @@ class Session:
         ----------
         op
             ``choose``, ``apply``, ``undo``, ``redo``, ``jump``, ``picture``, ``text``,
-            ``describe``, ``compare`` or ``export``.
+            ``pass``, ``describe``, ``compare`` or ``export``.
         args
             What it needs; comes from a browser, so anything.
 
@@ -77,6 +81,7 @@ class Session:
             "jump": self.jump,
             "picture": self.open_picture,
             "text": self.open_text,
+            "pass": partial(self.travel.open, self),
             "describe": partial(branches.describe, self),
             "compare": partial(branches.compare, self),
             "export": partial(exports.export, self),
@@ -97,7 +102,8 @@ class Session:
         if row is None or row["type"] == "statement":
             raise ScheduleError("choose a loop", "there is no such loop now", got=args.get("key"))
         self.chosen = self._chosen_in[self.schedule.node.id] = row["key"]
-        self.status = Status(row["label"])
+        made_by = (("made by", row["made_by"]),) if row["made_by"] else ()
+        self.status = Status(row["label"], details=made_by)
 
     def apply(self, args: Mapping[str, Any]) -> None:
         """Apply a ``step``, given as data: primitive, stage, args."""

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.ir import PrimFunc
 from dlcompiler.views import program
+from dlcompiler.views.notation_view import notation_lines
+from dlcompiler.views.program import MOST_LINES, Line
+from dlcompiler.views.python_view import python_view
 from dlcompiler_widgets.explorer.status import status_of
 
 if TYPE_CHECKING:
@@ -23,7 +26,8 @@ class Text:
 
     text: str
     lines: Callable[[Session], Json]
-    """What to show: ``lines`` as in `views.program.Program`, ``note``, ``left_out``, ``error``."""
+    """What to show: ``lines`` as in `views.program.Program`; ``note``; how many are not shown,
+    ``before`` and ``left_out``; ``error``; ``is_stale``; ``passes`` as in `views.pass_steps`."""
 
 
 def _program(session: Session, mode: Mode) -> Json:
@@ -39,7 +43,27 @@ def _program(session: Session, mode: Mode) -> Json:
     return {"lines": view["lines"], "note": note, "left_out": view["left_out"], "error": None}
 
 
+def _whole(lines: list[Line], note: str) -> Json:
+    shown = lines[:MOST_LINES]
+    return {"lines": shown, "note": note, "left_out": len(lines) - len(shown), "error": None}
+
+
+def _notation(session: Session) -> Json:
+    return _whole(notation_lines(session.schedule), "what each stage computes in this state")
+
+
+def _python(session: Session) -> Json:
+    return _whole(python_view(session.schedule), "the steps that lead to this state")
+
+
 TEXTS: dict[str, Text] = {
+    "notation": Text("notation", _notation),
     "loops": Text("loops as scheduled", lambda session: _program(session, "loops")),
+    "passes": Text("passes", lambda session: session.travel.lines(session)),
     "final": Text("after all passes", lambda session: _program(session, "final")),
+    "llvm": Text("LLVM IR", lambda session: session.code.lines(session, "llvm")),
+    "assembly": Text("assembly", lambda session: session.code.lines(session, "assembly")),
+    "python": Text("Python", _python),
 }
+FIRST = "loops"
+"""The tab that is open at first."""

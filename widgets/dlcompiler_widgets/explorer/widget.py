@@ -108,6 +108,7 @@ class Workbench(anywidget.AnyWidget):
         with self._lock:
             self._push(None)
         schedule.listeners.append(self._on_step)
+        self._session.code.compiling.on_ready = self._on_code
         self.observe(self._on_intent, names="intent")
 
     @property
@@ -122,6 +123,7 @@ class Workbench(anywidget.AnyWidget):
                 self.schedule.listeners.remove(self._on_step)
             self._measuring.cancel()
             self._control.close()
+            self._session.code.compiling.close()
         super().close()
 
     def _on_intent(self, change: Any) -> None:
@@ -173,6 +175,12 @@ class Workbench(anywidget.AnyWidget):
                 self._session.status = Status("The measurement was cancelled.")
             self._push(None)
 
+    def _on_code(self) -> None:
+        """Show code that is ready; called from the thread that made it."""
+        with self._lock:
+            if "text" in self.shown_panes:
+                self._push(None, ("text",))
+
     def _on_step(self, schedule: Schedule) -> None:
         """Follow a step that was made elsewhere."""
         with self._lock:
@@ -180,18 +188,20 @@ class Workbench(anywidget.AnyWidget):
                 self._session.follow()
                 self._push(None)
 
-    def _push(self, reply: Any) -> None:
+    def _push(self, reply: Any, panes: Sequence[str] | None = None) -> None:
         self._seq += 1
         with self.hold_sync():
-            for name, value in self._shown().items():
+            for name, value in self._shown(panes).items():
                 setattr(self, name, value)
             self.reply = {"seq": self._seq, "id": reply}
 
-    def _shown(self) -> dict[str, Any]:
-        """Return the values of the traits that the page draws."""
-        shown = snapshot(self._session, self.shown_panes)
+    def _shown(self, panes: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the values of the traits that the page draws: all, or those of some panes."""
+        shown = snapshot(self._session, self.shown_panes if panes is None else panes)
         for pane, names in self.shown_tabs.items():
-            shown[pane]["tabs"] = [tab for tab in shown[pane]["tabs"] if tab["name"] in names]
+            if pane in shown:
+                tabs = shown[pane]["tabs"]
+                shown[pane]["tabs"] = [tab for tab in tabs if tab["name"] in names]
         if "bar" in shown:
             shown["bar"]["measuring"] = {"state": self._measuring.state}
         return shown

@@ -1,0 +1,82 @@
+"""The tab of passes: the program behind each pass of the pipeline, and what the pass changed."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dlcompiler.errors import DLCompilerError, ScheduleError
+from dlcompiler.pipeline import Change, lower
+from dlcompiler.pipeline.lower import PASSES
+from dlcompiler.views.pass_steps import pass_difference, pass_steps
+from dlcompiler_widgets.explorer.status import Status, status_of
+
+if TYPE_CHECKING:
+    from dlcompiler_widgets.explorer.session import Session
+
+Json = dict[str, Any]
+
+_REMEMBERED_STATES = 16
+
+
+class Travel:
+    """What the pipeline did to the states that were looked at, and which pass is open."""
+
+    def __init__(self) -> None:
+        self.chosen = ""
+        """Name of the pass that was chosen; '' at first."""
+        self._runs: OrderedDict[str, list[Change] | DLCompilerError] = OrderedDict()
+
+    def open(self, session: Session, args: Mapping[str, Any]) -> None:
+        """Open the pass with a ``name``; it stays open in other states."""
+        run = self._run(session)
+        names = [] if isinstance(run, DLCompilerError) else [change.name for change in run]
+        if args.get("name") not in names:
+            raise ScheduleError(
+                "show a pass", "there is no such pass", got=repr(args.get("name")),
+                expected=", ".join(names),
+            )  # fmt: skip
+        self.chosen = str(args["name"])
+        session.status = Status(f"Shown: behind {self.chosen}.")
+
+    def lines(self, session: Session) -> Json:
+        """Return the program behind the open pass with the passes of the pipeline."""
+        run = self._run(session)
+        if isinstance(run, DLCompilerError):
+            return {"lines": [], "note": "", "left_out": 0, "error": status_of(run).to_json()}
+        steps = pass_steps(run, PASSES[session.target.kind], self.chosen)
+        change = run[steps["open"] - 1]
+        view = pass_difference(change)
+        changed = f"+{view['added']} −{view['removed']} lines"
+        return {
+            "lines": view["lines"],
+            "note": "changed nothing" if change.is_unchanged else changed if change.before else "",
+            "left_out": view["left_out"],
+            "error": None,
+            "passes": steps,
+        }
+
+    def _run(self, session: Session) -> list[Change] | DLCompilerError:
+        """Return what each pass did to the current state, or why it cannot be lowered."""
+        state = session.schedule.node.id
+        if state not in self._runs:
+            self._runs[state] = _observed(session)
+            if len(self._runs) > _REMEMBERED_STATES:
+                self._runs.popitem(last=False)
+        return self._runs[state]
+
+
+def _observed(session: Session) -> list[Change] | DLCompilerError:
+    seen: list[Change] = []
+    try:
+        lower(
+            session.schedule,
+            session.args,
+            name=session.name,
+            kind=session.target.kind,
+            observers=[seen.append],
+        )
+    except DLCompilerError as error:
+        return error
+    return seen
