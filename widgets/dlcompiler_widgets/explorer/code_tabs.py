@@ -14,8 +14,8 @@ Json = dict[str, Any]
 Part = Literal["llvm", "assembly"]
 
 _NOTES = {
-    "llvm": "as the code generator wrote it, before LLVM's own passes",
-    "assembly": "as LLVM optimised it for {target}",
+    "llvm": "before LLVM's own passes",
+    "assembly": "optimised for {target}",
 }
 
 

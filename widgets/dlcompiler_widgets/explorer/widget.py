@@ -49,7 +49,7 @@ class Workbench(anywidget.AnyWidget):
     """
 
     _esm = module("workbench")
-    _css = styles("workbench", "history")
+    _css = styles("workbench", "history", "text")
 
     shown_panes: ClassVar[tuple[str, ...]] = ()
     """The panes of this widget, in the order of the page."""

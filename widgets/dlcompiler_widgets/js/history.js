@@ -49,6 +49,22 @@ export class HistoryPane {
     });
   }
 
+  /** Mark the state whose step made the chosen loop. */
+  mark(key) {
+    for (const old of this.states.querySelectorAll(".dlc-made-mark")) old.remove();
+    const made = this.app.madeBy(key);
+    const row = made && [...this.states.querySelectorAll(".dlc-state")].find((each) => each.dataset.key === made);
+    if (!row) return;
+    row.querySelector(".dlc-note").prepend(
+      h("span", { class: "dlc-known-mark dlc-made-mark", text: `● made ${key}` }));
+    if (key !== this.marked) {
+      const { scrollTop, clientHeight } = this.states;
+      const below = row.offsetTop + ROW - clientHeight;
+      this.states.scrollTop = Math.min(Math.max(scrollTop, below), row.offsetTop);
+    }
+    this.marked = key;
+  }
+
   home() {
     return this.states.querySelector(".dlc-current");
   }

@@ -7,10 +7,18 @@ import { h } from "./dom.js";
 const SIGNS = { same: "", added: "+", removed: "−" };
 
 export function programLine(line) {
-  const tokens = line.tokens.map(({ kind, text }) =>
-    (kind === "text" ? document.createTextNode(text) : h("span", { class: `dlc-${kind}`, text })));
-  return h("div", { class: `dlc-line dlc-${line.status}`, "data-depth": line.depth },
-    h("span", { class: "dlc-gutter", text: line.number ?? "" }),
-    h("span", { class: "dlc-sign", text: SIGNS[line.status] }),
-    h("span", { class: "dlc-text", style: { paddingLeft: `${line.depth * 2}ch` } }, ...tokens));
+  return h("div", { class: `dlc-line dlc-${line.status}`, "data-depth": line.depth,
+    title: line.about || null },
+  h("span", { class: "dlc-gutter", text: line.number ?? "" }),
+  h("span", { class: "dlc-sign", text: SIGNS[line.status] }),
+  h("span", { class: "dlc-text", style: { paddingLeft: `${line.depth * 2}ch` } },
+    ...line.tokens.map(piece)));
+}
+
+/** A piece of a line; that of an axis knows the loops that the axis became. */
+function piece({ kind, text, keys }) {
+  if (kind === "text") return document.createTextNode(text);
+  const node = h("span", { class: `dlc-${kind}`, text });
+  node.keys = keys;
+  return node;
 }

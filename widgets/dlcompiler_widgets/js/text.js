@@ -2,56 +2,157 @@
  * The program as text, in one form at a time; each line knows the loops that it comes from.
  */
 
-import { count, focusable, h, message } from "./dom.js";
+import { button, count, focusable, h, message } from "./dom.js";
 import { programLine } from "./lines.js";
+import { PassControls } from "./passes.js";
 import { tabs } from "./scene.js";
 
 export class TextPane {
   constructor(app) {
     this.app = app;
     this.head = h("div", { class: "dlc-head" });
+    this.note = h("span", { class: "dlc-soft dlc-clip dlc-text-note" });
+    this.found = h("span", { class: "dlc-soft dlc-found" });
+    this.passes = new PassControls(app);
     this.lines = focusable("div", {
-      class: "dlc-lines", tabindex: 0, role: "region", "aria-label": "Program text",
+      class: "dlc-lines", tabindex: 0, role: "region",
+      "aria-label": "Program text. Enter: to the next line of the chosen loop",
+      on: { keydown: (event) => this.key(event) },
     });
     this.root = h("section", { class: "dlc-pane dlc-program", "aria-label": "Program" },
-      this.head, this.lines);
+      this.head, this.passes.root,
+      h("div", { class: "dlc-text-bar" }, this.note, this.found,
+        button("copy text", "Copy", "Copy the lines that are shown", () => this.copy())),
+      this.lines);
   }
 
-  draw({ tab, tabs: all, lines, note, left_out: leftOut, error, is_stale: isStale }) {
+  draw(model) {
+    const { tab, tabs: all, note, is_stale: isStale } = model;
     this.head.replaceChildren(
-      tabs("Texts", all, tab, (name) => this.app.send("text", { tab: name })),
-      h("span", { class: "dlc-soft dlc-clip", title: note, text: note }));
-    const nodes = lines.map((line) => this.line(line));
-    if (leftOut) {
-      nodes.push(h("div", { class: "dlc-soft", text: `… and ${count(leftOut)} more lines` }));
-    }
-    if (error) nodes.push(message(error));
+      tabs("Texts", all, tab, (name) => this.app.send("text", { tab: name })));
+    this.note.textContent = this.note.title = note;
+    this.passes.draw(model.passes);
     this.lines.classList.toggle("dlc-stale", Boolean(isStale));
+    this.lines.setAttribute("aria-busy", String(Boolean(isStale)));
+    const drawn = JSON.stringify([tab, model.lines, model.before, model.left_out, model.error]);
+    if (this.drawn === drawn) return;
+    if (this.tab !== tab) this.lines.scrollTop = 0;
+    this.drawn = drawn;
+    this.tab = tab;
+    this.drawLines(model);
+  }
+
+  drawLines({ lines, before, left_out: leftOut, error }) {
+    this.shown = lines.filter(({ status }) => status !== "removed");
+    const nodes = lines.map((line) => this.line(line));
+    const gap = (number, where) => h("div", { class: "dlc-soft dlc-gap",
+      text: `… ${count(number)} more lines ${where} are not shown` });
+    if (before) nodes.unshift(gap(before, "above"));
+    if (leftOut) nodes.push(gap(leftOut, "below"));
+    if (error) nodes.push(message(error));
     this.lines.replaceChildren(...nodes);
   }
 
   line(line) {
-    const key = line.keys.find((k) => this.app.isLoop(k)) ?? line.keys[0];
     const node = programLine(line);
-    node.keys = line.keys;
-    if (key && line.status !== "removed") {
-      node.addEventListener("click", () => this.app.choose(key));
+    node.line = line;
+    if (line.status === "removed") return node;
+    node.axes = [...node.querySelectorAll(".dlc-axis")];
+    const choices = this.choices(line);
+    if (choices.length > 1) {
+      const loops = `of the loops ${choices.join(", ")}: click again for the next`;
+      node.title = line.about ? `${line.about}; ${loops}` : loops;
+    }
+    if (choices.length) {
       node.classList.add("dlc-link");
+      node.addEventListener("click", (event) =>
+        this.pick(event.target.keys?.length ? event.target.keys : choices));
     }
     return node;
   }
 
+  /** What a click on a line may choose: its loops, else the loop around it, else its stage. */
+  choices({ keys, within = [] }) {
+    const loops = keys.filter((key) => this.app.isLoop(key));
+    if (loops.length) return loops;
+    const around = within.find((key) => this.app.isLoop(key));
+    return around ? [around] : keys.slice(0, 1);
+  }
+
+  /** Choose the first of some loops; where it is chosen already, the next. */
+  pick(keys) {
+    this.app.choose(keys[(keys.indexOf(this.app.chosen) + 1) % keys.length]);
+  }
+
   /** Mark the lines of the chosen loop, and those that stand inside them. */
   mark(key) {
+    const madeBy = this.app.madeBy(key);
     let inside = Infinity;
-    for (const line of this.lines.querySelectorAll(".dlc-line")) {
-      const depth = Number(line.dataset.depth);
-      const isRemoved = line.classList.contains("dlc-removed");
-      if (!isRemoved && depth <= inside) inside = Infinity;
-      const isOwn = key !== null && !isRemoved && line.keys.includes(key);
-      line.classList.toggle("dlc-own", isOwn);
-      line.classList.toggle("dlc-inside", !isRemoved && !isOwn && depth > inside);
-      if (isOwn) inside = Math.min(inside, depth);
+    this.own = [];
+    for (const node of this.lines.querySelectorAll(".dlc-line")) {
+      const { line, axes } = node;
+      if (line.status === "removed") continue;
+      if (line.depth <= inside) inside = Infinity;
+      const isOwn = key !== null && line.keys.includes(key);
+      const isInside = line.within ? line.within.includes(key) : line.depth > inside;
+      node.classList.toggle("dlc-own", isOwn);
+      node.classList.toggle("dlc-inside", !isOwn && isInside);
+      const marked = axes.filter((axis) => axis.keys.includes(key));
+      for (const axis of axes) axis.classList.toggle("dlc-own-axis", marked.includes(axis));
+      if (line.state) this.markStep(node, madeBy === line.state);
+      if (isOwn && !line.within) inside = Math.min(inside, line.depth);
+      if (isOwn || marked.length) this.own.push(node);
+    }
+    this.say(key);
+    this.reveal();
+  }
+
+  markStep(node, isMaker) {
+    const sign = node.querySelector(".dlc-sign");
+    sign.textContent = isMaker ? "●" : "";
+    sign.title = isMaker ? "This step made the chosen loop" : "";
+  }
+
+  /** Say how much of the text is the chosen loop's. */
+  say(key) {
+    const isEmpty = !key || !this.shown?.length;
+    this.found.textContent = isEmpty ? "" : this.own.length
+      ? `${count(this.own.length)} of ${count(this.shown.length)} lines marked`
+      : `no line comes from ${key}`;
+    this.found.title = isEmpty ? "" : this.own.length ? `Lines of ${key}`
+      : "The loop was removed, or its work was merged with other lines.";
+  }
+
+  /** Scroll to the first marked line, unless one is in view. */
+  reveal() {
+    const { scrollTop, clientHeight } = this.lines;
+    const isSeen = ({ offsetTop, offsetHeight }) =>
+      offsetTop >= scrollTop && offsetTop + offsetHeight <= scrollTop + clientHeight;
+    if (this.own.length && !this.own.some(isSeen)) this.scrollTo(this.own[0]);
+  }
+
+  scrollTo(node) {
+    this.lines.scrollTop = node.offsetTop - this.lines.clientHeight / 4;
+  }
+
+  /** Enter goes to the next marked line, and from the last one to the first. */
+  key(event) {
+    if (event.key !== "Enter" || event.target !== this.lines || !this.own?.length) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.at = ((this.at ?? -1) + 1) % this.own.length;
+    this.scrollTo(this.own[this.at]);
+  }
+
+  async copy() {
+    const lines = this.shown ?? [];
+    try {
+      await navigator.clipboard.writeText(lines.map((line) => `${line.text}\n`).join(""));
+      this.app.say({ tone: "info", details: [], text: `Copied ${count(lines.length)} lines.` });
+    } catch {
+      window.getSelection().selectAllChildren(this.lines);
+      this.app.say({ tone: "info", details: [],
+        text: "The clipboard is not available: the text is selected, copy it with Ctrl+C." });
     }
   }
 }

@@ -82,7 +82,12 @@ class Workbench {
   }
 
   isLoop(key) {
-    return this.panes.tree?.rows.get(key)?.type === "loop";
+    return this.panes.tree ? this.panes.tree.rows.get(key)?.type === "loop" : key.includes("/");
+  }
+
+  /** The id of the state that made a loop. */
+  madeBy(key) {
+    return this.panes.tree?.rows.get(key)?.made_by_state || null;
   }
 
   focusTree() {

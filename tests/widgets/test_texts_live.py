@@ -1,0 +1,189 @@
+"""The text pane in a browser: one selection in all texts, and the passes."""
+
+import threading
+
+import pytest
+
+from dlcompiler.bench.programs import six_step_gemm
+from tests.widgets.live_page import LivePage
+
+pytest.importorskip("dlcompiler_widgets")
+from dlcompiler_widgets import Explorer
+
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
+
+OWN = ".dlc-lines .dlc-own"
+IS_ANY_IN_VIEW = """lines => lines.some((line) => {
+  const { top, bottom } = line.getBoundingClientRect();
+  const box = line.parentNode.getBoundingClientRect();
+  return top >= box.top - 1 && bottom <= box.bottom + 1;
+})"""
+
+
+@pytest.fixture
+def explorer(browser):
+    schedule, args = six_step_gemm(64)
+    widget = Explorer(schedule, args, target="x86-64-avx2", name="gemm")
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    page = LivePage(context, widget)
+    yield page
+    assert not page.errors
+    context.close()
+    widget.close()
+
+
+def open_code(page, tab):
+    page.click(f"tab {tab}")
+    assert page.widget._session.code.compiling.wait()
+    page.push()
+    page.locate(".dlc-lines:not(.dlc-stale) .dlc-line").first.wait_for()
+
+
+def choose(page, key):
+    page.loop(key).click()
+    page.settle()
+
+
+def loops(page):
+    return [row["key"] for row in page.widget.tree["rows"] if row["type"] == "loop"]
+
+
+def test_a_click_in_assembly_chooses_the_loop(explorer):
+    open_code(explorer, "assembly")
+    line = explorer.locate(".dlc-line", has_text="vfmadd").first
+    line.click()
+    explorer.settle()
+    assert explorer.widget.chosen == "C.global/j.c"
+    line.click()
+    explorer.settle()
+    assert explorer.widget.chosen == "C.global/k.inner"
+    assert "made by split C.global k 4" in explorer.locate(".dlc-status").inner_text()
+    made = explorer.locate(".dlc-state", has=explorer.locate(".dlc-made-mark"))
+    assert made.count() == 1
+    assert "split C.global k 4" in made.inner_text()
+
+
+def test_there_and_back_is_the_same_loop(explorer):
+    """From a loop to each of its lines, and from there through the line's loops back to it."""
+    open_code(explorer, "assembly")
+    with_lines = []
+    for key in loops(explorer):
+        choose(explorer, key)
+        own = explorer.locate(OWN)
+        if not own.count():
+            assert f"no line comes from {key}" in explorer.locate(".dlc-found").inner_text()
+            continue
+        with_lines.append(key)
+        line = own.first.element_handle()
+        keys = line.evaluate("node => node.line.keys.filter((k) => k.includes('/'))")
+        assert key in keys
+        for _ in keys:
+            line.click()
+            explorer.settle()
+            assert explorer.widget.chosen in keys
+        assert explorer.widget.chosen == key
+    assert {"C.global/j.c", "C.global/k.inner", "packedB/z", "C/i.outer"} <= set(with_lines)
+
+
+def test_the_chosen_loop_is_marked_and_in_view(explorer):
+    for tab in ("loops", "passes", "final", "llvm", "assembly", "python"):
+        open_code(explorer, tab)
+        for key in ("packedB/z", "C.global/j.c"):
+            choose(explorer, key)
+            assert explorer.locate(OWN).count() > 0, tab
+            assert explorer.locate(OWN).evaluate_all(IS_ANY_IN_VIEW), tab
+
+
+def test_the_chosen_loop_marks_the_variables_of_its_axis(explorer):
+    explorer.click("tab notation")
+    choose(explorer, "C.global/k.outer")
+    marked = explorer.locate(".dlc-own-axis").all_inner_texts()
+    assert marked == ["k", "k", "k"]
+    explorer.locate(".dlc-axis", has_text="j_c").first.click()
+    explorer.settle()
+    assert explorer.widget.chosen == "C.global/j.c"
+
+
+def test_passes_without_a_change_are_skipped(explorer):
+    explorer.click("tab passes")
+    assert explorer.locate(".dlc-pass-name").inner_text() == "2 simplify"
+    explorer.click("later pass")
+    assert explorer.locate(".dlc-pass-name").inner_text() == "7 vectorize"
+    assert explorer.locate(".dlc-line.dlc-removed").count() > 0
+    explorer.locate(".dlc-passes summary").click()
+    explorer.locate(".dlc-pass-search input[type=checkbox]").uncheck()
+    explorer.click("later pass")
+    assert explorer.locate(".dlc-pass-name").inner_text() == "8 narrow"
+    assert "changed nothing" in explorer.locate(".dlc-pass-head").inner_text()
+
+
+def test_the_slider_goes_through_the_passes_and_keeps_the_loop(explorer):
+    choose(explorer, "C.global/j.c")
+    explorer.click("tab passes")
+    slider = explorer.locate(".dlc-scrubber input")
+    slider.focus()
+    for name in ("7 vectorize", "9 unroll", "10 simplify unrolled"):
+        slider.press("ArrowRight")
+        explorer.locate(f".dlc-pass-name >> text={name}").wait_for()
+        explorer.settle()
+        assert explorer.locate(OWN).count() > 0
+    assert slider.evaluate("node => node === document.activeElement")
+    assert "10 simplify unrolled" in slider.get_attribute("aria-valuetext")
+
+
+def test_a_pass_is_found_by_name_and_opened(explorer):
+    explorer.click("tab passes")
+    explorer.locate(".dlc-passes summary").click()
+    explorer.locate(".dlc-pass-search input[type=search]").fill("VECT")
+    shown = explorer.locate(".dlc-pass:not([hidden])")
+    assert shown.count() == 1
+    shown.click()
+    explorer.settle()
+    assert explorer.locate(".dlc-pass-name").inner_text() == "7 vectorize"
+    assert explorer.locate(".dlc-pass:not([hidden])").count() == 1
+
+
+class Waiting:
+    def __init__(self):
+        self.over = threading.Event()
+
+    def assembly(self, text, options, name=""):
+        assert self.over.wait(60)
+        return "f:\n"
+
+    def cancel(self):
+        self.over.set()
+
+    close = cancel
+
+
+def test_old_code_is_dimmed_while_the_new_is_made(explorer):
+    open_code(explorer, "llvm")
+    compiling = explorer.widget._session.code.compiling
+    compiling._printer = waiting = Waiting()
+    explorer.click("undo")
+    assert explorer.locate(".dlc-lines.dlc-stale .dlc-line").count() > 10
+    waiting.over.set()
+    assert compiling.wait()
+    explorer.push()
+    explorer.locate(".dlc-lines:not(.dlc-stale)").wait_for()
+
+
+def test_copy_without_a_clipboard_selects_the_text(explorer):
+    explorer.click("tab python")
+    explorer.page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    explorer.key("copy text").click()
+    explorer.locate(".dlc-status >> text=the text is selected").wait_for()
+    assert "te.create_schedule" in explorer.page.evaluate("String(window.getSelection())")
+
+
+def test_enter_goes_to_the_next_marked_line(explorer):
+    open_code(explorer, "assembly")
+    choose(explorer, "C/i.outer")
+    lines = explorer.locate(".dlc-lines")
+    places = set()
+    lines.focus()
+    for _ in range(6):
+        lines.press("Enter")
+        places.add(lines.evaluate("node => node.scrollTop"))
+    assert len(places) > 2
