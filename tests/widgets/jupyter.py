@@ -1,0 +1,249 @@
+"""A Jupyter server and a browser, and notebooks opened in JupyterLab or in Notebook 7.
+
+Without an installed package the kernel finds the sources by PYTHONPATH. The same server serves both
+front ends. Nothing of the user's configuration is read or written.
+"""
+
+import contextlib
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+ROOT = Path(__file__).resolve().parents[2]
+WAIT_S = 90
+LOADS = 3
+CLIENT_ERRORS_OF_JUPYTER = ("favicon",)
+BROWSER_ARGUMENTS = [
+    "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking",
+]  # fmt: skip
+THEMES = "@jupyterlab/apputils-extension/themes.jupyterlab-settings"
+NEWS = "@jupyterlab/apputils-extension/notification.jupyterlab-settings"
+
+Front = Literal["lab", "notebook"]
+
+
+@dataclass
+class Server:
+    """A running server."""
+
+    url: str
+    token: str
+    folder: Path
+    settings: Path
+
+    def request(self, path, data=None):
+        request = urllib.request.Request(
+            f"{self.url}{path}",
+            data=None if data is None else json.dumps(data).encode(),
+            headers={"Authorization": f"token {self.token}", "Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return json.loads(answer.read())
+
+    def wait(self, process):
+        deadline = time.monotonic() + WAIT_S
+        while time.monotonic() < deadline:
+            assert process.poll() is None, "the Jupyter server ended"
+            try:
+                return self.request("/api/status")
+            except OSError:
+                time.sleep(0.1)
+        raise AssertionError("the Jupyter server did not start")
+
+    def set(self, plugin, **values):
+        """Write settings of the front ends; pages that are opened later read them."""
+        path = self.settings / plugin
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(values))
+
+    def address(self, path, front):
+        if front == "notebook":
+            return f"{self.url}/notebooks/{path}?token={self.token}"
+        # A workspace of its own: Lab would open the other notebooks' tabs again.
+        workspace = path.removesuffix(".ipynb")
+        return f"{self.url}/lab/workspaces/{workspace}/tree/{path}?token={self.token}"
+
+
+@contextlib.contextmanager
+def serving(folder):
+    """Run a Jupyter server on 127.0.0.1 that keeps its files in a folder."""
+    own = ("CONFIG", "DATA", "RUNTIME")
+    root = folder / "root"
+    root.mkdir()
+    token = secrets.token_hex(16)
+    port = free_port()
+    paths = [str(ROOT), str(ROOT / "widgets"), os.environ.get("PYTHONPATH", "")]
+    settings = folder / "settings"
+    environment = {
+        **os.environ,
+        **{f"JUPYTER_{name}_DIR": str(folder / name.lower()) for name in own},
+        "JUPYTERLAB_SETTINGS_DIR": str(settings),
+        "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"),
+        "IPYTHONDIR": str(folder / "ipython"),
+        "JUPYTER_TOKEN": token,
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+    }
+    server = Server(f"http://127.0.0.1:{port}", token, root, settings)
+    server.set(NEWS, fetchNews="false", checkForUpdates=False)
+    with (folder / "log.txt").open("w") as log:
+        process = subprocess.Popen(
+            [
+                sys.executable, "-m", "jupyterlab", "--allow-root", "--no-browser",
+                "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}",
+                "--ServerApp.port_retries=0", f"--ServerApp.root_dir={root}",
+                "--KernelManager.transport=ipc",
+            ],
+            env=environment, stdout=log, stderr=log, start_new_session=True, cwd=root,
+        )  # fmt: skip
+        try:
+            server.wait(process)
+            yield server
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextlib.contextmanager
+def browsing(path, sync_api=None):
+    """Run a headless Chromium."""
+    if sync_api is None:
+        from playwright import sync_api
+    with sync_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(
+            executable_path=path, headless=True, args=BROWSER_ARGUMENTS
+        )
+        yield running
+        running.close()
+
+
+@dataclass
+class Notebook:
+    """A notebook in the browser."""
+
+    page: object
+    front: Front = "lab"
+    errors: list = field(default_factory=list)
+    foreign: list = field(default_factory=list)
+    """Requests that left this machine."""
+
+    def watch(self):
+        page = self.page
+        page.set_default_timeout(30_000)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", self._console)
+        page.on("request", self._request)
+
+    def _console(self, message):
+        is_known = any(text in message.text for text in CLIENT_ERRORS_OF_JUPYTER)
+        if message.type == "error" and not is_known:
+            self.errors.append(message.text)
+
+    def _request(self, request):
+        if not request.url.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:")):
+            self.foreign.append(request.url)
+
+    def open(self, address):
+        """Load the notebook; again, when a request of Jupyter's own got lost on the way."""
+        limit = WAIT_S * 1000
+        for _ in range(LOADS):
+            self.page.goto(address, timeout=limit)
+            self.page.locator(".jp-CodeCell").first.wait_for(timeout=limit)
+            if self.front == "lab":
+                self.page.locator("#jp-main-statusbar", has_text="| Idle").wait_for(timeout=limit)
+            self.idle()
+            if not self.dialogs():
+                return
+            print(f"Jupyter asks: {self.dialogs()}; loading it again")
+        raise AssertionError(f"Jupyter asks: {self.dialogs()}")
+
+    def dialogs(self):
+        return self.page.locator(".jp-Dialog").all_inner_texts()
+
+    def cell(self, number):
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
+
+    def cells(self):
+        """How many cells there are."""
+        return self.page.locator(".jp-Notebook .jp-Cell").count()
+
+    def output(self, number):
+        return self.cell(number).locator(".jp-OutputArea").first
+
+    def start(self, number):
+        """Run a cell, and return at once."""
+        assert not self.dialogs(), f"Jupyter asks: {self.dialogs()}"
+        self.cell(number).locator(".cm-content").click()
+        self.page.keyboard.press("Control+Enter")
+
+    def run(self, number):
+        """Run a cell, and wait until the kernel is idle."""
+        self.start(number)
+        self.idle()
+
+    def idle(self):
+        self.status("idle").wait_for()
+
+    def status(self, status):
+        """The notebook's sign that the kernel is ``idle`` or ``busy``."""
+        return self.page.locator(
+            f'.jp-NotebookPanel:not(.lm-mod-hidden) [data-status="{status}"]'
+        ).first
+
+
+def write_notebook(server, name, cells, stored=None):
+    """Write a notebook, start its kernel, and return its path.
+
+    ``stored`` is what the notebook holds as the output of its first cell, by media type.
+    """
+    content = {
+        "cells": [
+            {
+                "cell_type": "code", "id": f"cell-{n}", "source": source, "metadata": {},
+                "outputs": [], "execution_count": None,
+            }
+            for n, source in enumerate(cells)
+        ],
+        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }  # fmt: skip
+    if stored:
+        content["cells"][0]["outputs"] = [
+            {"output_type": "display_data", "data": stored, "metadata": {}}
+        ]
+    path = f"{name}.ipynb"
+    (server.folder / path).write_text(json.dumps(content))
+    # A session first: otherwise running a cell races with the question for a kernel.
+    kernel = {"name": "python3"}
+    server.request(
+        "/api/sessions", {"path": path, "name": path, "type": "notebook", "kernel": kernel}
+    )
+    return path
+
+
+def open_notebook(server, browser, name, cells, front="lab", stored=None, **options):
+    """Open a notebook of the given cells in a page and a browser context of its own."""
+    path = write_notebook(server, name, cells, stored)
+    context = browser.new_context(**{"viewport": {"width": 1200, "height": 1000}, **options})
+    notebook = Notebook(context.new_page(), front)
+    notebook.watch()
+    notebook.open(server.address(path, front))
+    return notebook
