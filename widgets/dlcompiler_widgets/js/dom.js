@@ -46,7 +46,33 @@ export function svg(tag, attributes = {}, ...children) {
   return node;
 }
 
-export const count = (number) => number.toLocaleString("en");
+const NUMBERS = new Intl.NumberFormat("en");
+
+export const count = (number) => NUMBERS.format(number);
+
+/**
+ * Show items in a container, and keep the nodes of those that it shows already: most steps change
+ * a few lines of hundreds, and the focus stays where it is. `make` makes the node of an item;
+ * items are the same if `textOf` them is.
+ */
+export function refill(container, items, make, textOf = JSON.stringify) {
+  const kept = new Map();
+  for (const [text, node] of container.shown ?? []) {
+    if (!kept.has(text)) kept.set(text, []);
+    kept.get(text).push(node);
+  }
+  container.shown = items.map((item) => {
+    const text = textOf(item);
+    return [text, kept.get(text)?.shift() ?? make(item)];
+  });
+  const nodes = new Set(container.shown.map(([, node]) => node));
+  for (const child of [...container.childNodes]) if (!nodes.has(child)) child.remove();
+  let at = container.firstChild;
+  for (const node of nodes) {
+    if (node === at) at = at.nextSibling;
+    else container.insertBefore(node, at);
+  }
+}
 
 /** The colours of an axis, side by side, as a CSS background. */
 export function paint(colors) {
@@ -63,6 +89,14 @@ export function table({ columns, rows }) {
   return h("table", { class: "dlc-table" },
     h("thead", {}, h("tr", {}, ...columns.map((text) => h("th", { scope: "col", text })))),
     h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map(cell)))));
+}
+
+/** The numbers of a picture, to be opened; the table is made when it is. */
+export function twin(makeTable) {
+  const details = h("details", { class: "dlc-twin",
+    on: { toggle: () => details.children.length > 1 || details.append(makeTable()) } },
+  h("summary", { text: "Show as table", "data-lm-suppress-shortcuts": "true" }));
+  return details;
 }
 
 /** Let arrows, Home, End and letters move among the items of a list that is one tab stop. */

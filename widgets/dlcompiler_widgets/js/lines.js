@@ -6,6 +6,12 @@ import { h } from "./dom.js";
 
 const SIGNS = { same: "", added: "+", removed: "−" };
 
+/** Give a line that is shown again, perhaps elsewhere, its number. */
+export function renumber(node, { number }) {
+  const gutter = node.firstChild, text = String(number ?? "");
+  if (gutter.textContent !== text) gutter.textContent = text;
+}
+
 export function programLine(line) {
   return h("div", { class: `dlc-line dlc-${line.status}`, "data-depth": line.depth,
     title: line.about || null },

@@ -20,6 +20,8 @@ export class PicturePane {
     const head = all.length > 1
       ? tabs("Pictures", all, tab, (name) => this.app.send("picture", { tab: name })) : null;
     const drawn = DRAWERS[kind]?.(model, this.app);
+    const isSame = this.tab === tab, isOpen = isSame && this.body.querySelector(".dlc-twin")?.open;
+    this.tab = tab;
     this.drawn?.close?.();
     this.drawn = drawn ?? null;
     this.body.setAttribute("aria-label", all.find(({ name }) => name === tab)?.text ?? "Picture");
@@ -29,7 +31,8 @@ export class PicturePane {
     }
     else {
       this.body.replaceChildren(
-        drawn?.root ?? drawScene(model, (key) => this.app.choose(key)));
+        drawn?.root ?? drawScene(model, (key) => this.app.choose(key), isSame ? this.body : null));
+      if (isOpen) this.body.querySelector(".dlc-twin").open = true;
     }
     this.root.replaceChildren(...[head, this.body].filter((node) => node));
   }

@@ -2,7 +2,7 @@
  * A picture as Python laid it out: marks with places, words and keys. The static SVG has the same.
  */
 
-import { button, h, svg, table } from "./dom.js";
+import { button, h, refill, svg, table, twin } from "./dom.js";
 
 const SHAPES = {
   rect: ({ x, y, w, h: height }) => svg("rect", { x, y, width: w, height, rx: 2 }),
@@ -16,20 +16,23 @@ const SHAPES = {
   },
 };
 
-/** Draw a scene; `choose` is called with the key of a mark that is clicked. */
-export function drawScene(scene, choose) {
-  const picture = svg("svg", {
+/**
+ * Draw a scene; `choose` is called with the key of a mark that is clicked. The marks that the
+ * picture `before` had already are taken from it.
+ */
+export function drawScene(scene, choose, before = null) {
+  const picture = before?.querySelector("svg.dlc-scene") ?? svg("svg");
+  const attributes = {
     viewBox: `0 0 ${scene.width} ${scene.height}`, width: scene.width, height: scene.height,
     role: "img", "aria-label": `${scene.title}: ${scene.summary}`, class: "dlc-scene",
-  }, ...scene.marks.map((mark) => drawMark(mark, choose)));
-  const twin = h("details", { class: "dlc-twin" },
-    h("summary", { text: "Show as table", "data-lm-suppress-shortcuts": "true" }),
-    table(scene.table));
+  };
+  for (const [name, value] of Object.entries(attributes)) picture.setAttribute(name, value);
+  refill(picture, scene.marks, (mark) => drawMark(mark, choose));
   return h("figure", { class: "dlc-figure" },
     h("p", { class: "dlc-summary", text: scene.summary }),
     h("div", { class: "dlc-scroll" }, picture),
     h("figcaption", { class: "dlc-soft", text: `How to read: ${scene.how_to_read}` }),
-    twin);
+    twin(() => table(scene.table)));
 }
 
 export function drawMark(mark, choose) {

@@ -2,8 +2,8 @@
  * The program as text, in one form at a time; each line knows the loops that it comes from.
  */
 
-import { button, count, focusable, h, message } from "./dom.js";
-import { programLine } from "./lines.js";
+import { button, count, focusable, h, message, refill } from "./dom.js";
+import { programLine, renumber } from "./lines.js";
 import { PassControls } from "./passes.js";
 import { tabs } from "./scene.js";
 
@@ -34,23 +34,21 @@ export class TextPane {
     this.passes.draw(model.passes);
     this.lines.classList.toggle("dlc-stale", Boolean(isStale));
     this.lines.setAttribute("aria-busy", String(Boolean(isStale)));
-    const drawn = JSON.stringify([tab, model.lines, model.before, model.left_out, model.error]);
-    if (this.drawn === drawn) return;
     if (this.tab !== tab) this.lines.scrollTop = 0;
-    this.drawn = drawn;
     this.tab = tab;
     this.drawLines(model);
   }
 
   drawLines({ lines, before, left_out: leftOut, error }) {
     this.shown = lines.filter(({ status }) => status !== "removed");
-    const nodes = lines.map((line) => this.line(line));
+    const besidesNumber = ({ number, ...line }) => JSON.stringify([line, this.choices(line)]);
+    refill(this.lines, lines, (line) => this.line(line), besidesNumber);
+    lines.forEach((line, n) => renumber(this.lines.children[n], line));
     const gap = (number, where) => h("div", { class: "dlc-soft dlc-gap",
       text: `… ${count(number)} more lines ${where} are not shown` });
-    if (before) nodes.unshift(gap(before, "above"));
-    if (leftOut) nodes.push(gap(leftOut, "below"));
-    if (error) nodes.push(message(error));
-    this.lines.replaceChildren(...nodes);
+    if (before) this.lines.prepend(gap(before, "above"));
+    if (leftOut) this.lines.append(gap(leftOut, "below"));
+    if (error) this.lines.append(message(error));
   }
 
   line(line) {
@@ -66,7 +64,7 @@ export class TextPane {
     if (choices.length) {
       node.classList.add("dlc-link");
       node.addEventListener("click", (event) =>
-        this.pick(event.target.keys?.length ? event.target.keys : choices));
+        this.pick(event.target.keys?.length ? event.target.keys : this.choices(line)));
     }
     return node;
   }

@@ -2,7 +2,7 @@
  * The loop nest as a tree: the hub from which everything else is chosen.
  */
 
-import { count, focusable, h, paint, roving } from "./dom.js";
+import { count, focusable, h, paint, refill, roving } from "./dom.js";
 
 const INDENT = 14;
 
@@ -23,15 +23,16 @@ export class TreePane {
 
   draw(tree) {
     this.rows = new Map(tree.rows.map((row) => [row.key, row]));
-    this.items.replaceChildren(...tree.rows.map((row) => this.row(row)));
+    const withBars = tree.rows.map((row) => [row, this.barsOf(row)]);
+    refill(this.items, withBars, ([row, bars]) => this.row(row, bars));
     const notes = tree.inputs.map((text) => `input ${text}`);
     notes.push(...tree.inlined.map((name) => `${name} is inlined`));
     notes.push(...tree.obligations.map((text) => `owed: ${text}`));
     this.notes.textContent = notes.join(" · ");
   }
 
-  row(row) {
-    const bars = this.barsOf(row).map((bar) =>
+  row(row, barsOf) {
+    const bars = barsOf.map((bar) =>
       h("i", { class: "dlc-bar-mark", style: {
         left: `${bar.depth * INDENT + 4}px`, background: paint(bar.colors) } }));
     const indent = { paddingLeft: `${row.depth * INDENT + 14}px` };

@@ -130,15 +130,14 @@ class Workbench {
     for (const name of ["tree", ...Object.keys(this.panes)]) {
       const pane = this.panes[name], value = this.model.get(name);
       if (!pane || !value) continue;
-      const text = JSON.stringify(value);
-      if (this.drawn[name] === text) continue;
-      this.drawn[name] = text;
+      if (this.drawn[name] === value) continue; // only what changed is sent
+      this.drawn[name] = value;
       pane.draw(value);
     }
     const status = this.model.get("status");
-    if (this.drawn.status !== JSON.stringify(status)) {
+    if (this.drawn.status !== status) {
       this.say(status);
-      this.drawn.status = JSON.stringify(status);
+      this.drawn.status = status;
     }
     this.mark(this.model.get("chosen"));
     this.restoreFocus(focus);
