@@ -6,6 +6,8 @@ surrounds it, so that it reads on light and dark ground.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from dlcompiler.ir import PrimFunc
 from dlcompiler.schedule import HistoryView, Schedule
 from dlcompiler.te import PlaceholderOp, Tensor
@@ -30,6 +32,8 @@ _TOKEN_STYLES = {
     "kind": "font-weight:600;text-decoration:underline",
     "number": None,
     "text": None,
+    "axis": None,
+    "comment": "opacity:.72;font-style:italic",
 }
 
 
@@ -119,16 +123,16 @@ def program_html(view: Program, changed: str = "Lines changed by the last step")
     if view["added"] or view["removed"]:
         text = f"{changed}: {view['added']} added (+), {view['removed']} removed (−)."
         parts.append(tag("p", {"style": _SMALL}, text))
-    parts.append(
-        tag(
-            "pre",
-            {"class": "dlc-program", "style": f"{_CODE};overflow-x:auto"},
-            *map(_program_line, view["lines"]),
-        )
-    )
+    parts.append(lines_html(view["lines"]))
     if view["left_out"]:
         parts.append(tag("p", {"style": _SMALL}, f"… and {view['left_out']:,} more lines"))
     return tag("div", {"class": "dlc-fragment"}, *parts)
+
+
+def lines_html(lines: Iterable[Line]) -> Markup:
+    """Return lines of a program with their numbers, and marks for what was changed."""
+    style = f"{_CODE};overflow-x:auto"
+    return tag("pre", {"class": "dlc-program", "style": style}, *map(_program_line, lines))
 
 
 def _program_line(line: Line) -> Markup:

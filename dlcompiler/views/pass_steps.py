@@ -35,6 +35,8 @@ class PassStep(TypedDict):
     node_change: int
     """How many more there are than before it; [1]."""
     is_unchanged: bool
+    effect: str
+    """What it did, in a word or two."""
     label: str
     """The step in words, to be spoken."""
 
@@ -95,7 +97,7 @@ def _step(change: Change, item: Pass | None) -> PassStep:
     before = nodes if change.is_unchanged or change.before is None else _nodes(change.before)
     node_change = nodes - before
     milliseconds = round(change.seconds * 1e3, 2)
-    return {
+    step: PassStep = {
         "number": change.number,
         "name": change.name,
         "about": _about(item),
@@ -105,9 +107,11 @@ def _step(change: Change, item: Pass | None) -> PassStep:
         "nodes": nodes,
         "node_change": node_change,
         "is_unchanged": change.is_unchanged,
-        "label": f"{change.number} {change.name}: {_effect(change, node_change)}, "
-        f"{milliseconds:g} ms",
+        "effect": _effect(change, node_change),
+        "label": "",
     }
+    step["label"] = f"{step['number']} {step['name']}: {step['effect']}, {milliseconds:g} ms"
+    return step
 
 
 def _effect(change: Change, node_change: int) -> str:

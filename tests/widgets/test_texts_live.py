@@ -8,7 +8,7 @@ from dlcompiler.bench.programs import six_step_gemm
 from tests.widgets.live_page import LivePage
 
 pytest.importorskip("dlcompiler_widgets")
-from dlcompiler_widgets import Explorer
+from dlcompiler_widgets import CodePanes, Explorer, PassDiff
 
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
 
@@ -21,15 +21,27 @@ IS_ANY_IN_VIEW = """lines => lines.some((line) => {
 
 
 @pytest.fixture
-def explorer(browser):
-    schedule, args = six_step_gemm(64)
-    widget = Explorer(schedule, args, target="x86-64-avx2", name="gemm")
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
-    page = LivePage(context, widget)
-    yield page
-    assert not page.errors
-    context.close()
-    widget.close()
+def show(browser):
+    """Show a widget on a page."""
+    shown = []
+
+    def show_(pane):
+        schedule, args = six_step_gemm(64)
+        widget = pane(schedule, args, target="x86-64-avx2", name="gemm")
+        context = browser.new_context(viewport={"width": 1200, "height": 900})
+        shown.append((context, LivePage(context, widget)))
+        return shown[-1][1]
+
+    yield show_
+    for context, page in shown:
+        assert not page.errors
+        context.close()
+        page.widget.close()
+
+
+@pytest.fixture
+def explorer(show):
+    return show(Explorer)
 
 
 def open_code(page, tab):
@@ -187,3 +199,24 @@ def test_enter_goes_to_the_next_marked_line(explorer):
         lines.press("Enter")
         places.add(lines.evaluate("node => node.scrollTop"))
     assert len(places) > 2
+
+
+def test_the_passes_alone(show):
+    page = show(PassDiff)
+    assert page.locate('[role="tab"]').count() == 0
+    page.click("later pass")
+    assert page.locate(".dlc-pass-name").inner_text() == "7 vectorize"
+    page.locate(".dlc-line", has_text="for k.outer").click()
+    page.settle()
+    assert page.widget.chosen == "C.global/k.outer"
+    page.click("later pass")
+    assert page.locate(OWN).count() == 1
+
+
+def test_the_code_alone(show):
+    page = show(CodePanes)
+    open_code(page, "assembly")
+    page.locate(".dlc-line", has_text="vfmadd").first.click()
+    page.settle()
+    assert page.widget.chosen == "C.global/j.c"
+    assert "made by cache_write C global" in page.locate(".dlc-status").inner_text()

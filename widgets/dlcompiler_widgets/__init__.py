@@ -5,7 +5,7 @@
     from dlcompiler_widgets import Explorer, TuningView
 
     Explorer(s, [A, B, C])
-    LoopTree(s)                # one pane of it; so are the others of `explorer.panes`
+    LoopTree(s)                # one pane of it; so are the others of `explorer`
     TuningView(run)
 
 A widget is a folder: ``widget.py`` (traits and callbacks, thin), ``index.js`` and ``style.css``. It
@@ -13,21 +13,25 @@ shows view models of `dlcompiler.views` and decides nothing itself.
 """
 
 from dlcompiler_widgets.explorer import (
+    CodePanes,
     Explorer,
     HistoryTree,
     IterationSpace,
     LoopTree,
     MemoryScopes,
+    PassDiff,
     ScheduleGraph,
 )
 from dlcompiler_widgets.tuning import TuningView
 
 __all__ = [
+    "CodePanes",
     "Explorer",
     "HistoryTree",
     "IterationSpace",
     "LoopTree",
     "MemoryScopes",
+    "PassDiff",
     "ScheduleGraph",
     "TuningView",
 ]

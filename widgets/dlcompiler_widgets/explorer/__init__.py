@@ -1,7 +1,7 @@
 """The workbench: the Explorer with all its panes, and each pane as a widget of its own.
 
 ``session`` is what it does, ``snapshot`` what it shows, ``widget`` how both reach a page, ``panes``
-the single ones.
+and ``text_panes`` the single ones.
 """
 
 from dlcompiler_widgets.explorer.panes import (
@@ -11,6 +11,16 @@ from dlcompiler_widgets.explorer.panes import (
     MemoryScopes,
     ScheduleGraph,
 )
+from dlcompiler_widgets.explorer.text_panes import CodePanes, PassDiff
 from dlcompiler_widgets.explorer.widget import Explorer
 
-__all__ = ["Explorer", "HistoryTree", "IterationSpace", "LoopTree", "MemoryScopes", "ScheduleGraph"]
+__all__ = [
+    "CodePanes",
+    "Explorer",
+    "HistoryTree",
+    "IterationSpace",
+    "LoopTree",
+    "MemoryScopes",
+    "PassDiff",
+    "ScheduleGraph",
+]

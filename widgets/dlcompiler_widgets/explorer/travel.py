@@ -30,7 +30,7 @@ class Travel:
 
     def open(self, session: Session, args: Mapping[str, Any]) -> None:
         """Open the pass with a ``name``; it stays open in other states."""
-        run = self._run(session)
+        run = self.run(session)
         names = [] if isinstance(run, DLCompilerError) else [change.name for change in run]
         if args.get("name") not in names:
             raise ScheduleError(
@@ -42,7 +42,7 @@ class Travel:
 
     def lines(self, session: Session) -> Json:
         """Return the program behind the open pass with the passes of the pipeline."""
-        run = self._run(session)
+        run = self.run(session)
         if isinstance(run, DLCompilerError):
             return {"lines": [], "note": "", "left_out": 0, "error": status_of(run).to_json()}
         steps = pass_steps(run, PASSES[session.target.kind], self.chosen)
@@ -57,7 +57,7 @@ class Travel:
             "passes": steps,
         }
 
-    def _run(self, session: Session) -> list[Change] | DLCompilerError:
+    def run(self, session: Session) -> list[Change] | DLCompilerError:
         """Return what each pass did to the current state, or why it cannot be lowered."""
         state = session.schedule.node.id
         if state not in self._runs:

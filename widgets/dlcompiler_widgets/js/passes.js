@@ -40,7 +40,7 @@ export class PassControls {
     this.current = this.steps.find(({ number }) => number === model.open);
     const { name, number, about, requires, establishes } = this.current;
     this.title.textContent = `${number} ${name}`;
-    this.effect.textContent = `${effectOf(this.current)} · ${this.current.milliseconds} ms measured`;
+    this.effect.textContent = `${this.current.effect} · ${this.current.milliseconds} ms measured`;
     const needs = requires.length ? ` Needs ${requires.join(" and ")}.` : "";
     const gives = establishes.length ? ` Gives ${establishes.join(" and ")}.` : "";
     this.about.textContent = about + needs + gives;
@@ -68,6 +68,8 @@ export class PassControls {
     const hadFocus = this.list.contains(document.activeElement);
     this.list.replaceChildren(...this.steps.map((step) => this.row(step)));
     this.filter();
+    const open = this.list.querySelector('[aria-selected="true"]');
+    this.list.scrollTop = open.offsetTop - this.list.clientHeight / 2;
     if (hadFocus) this.list.querySelector('[tabindex="0"]')?.focus({ preventScroll: true });
   }
 
@@ -79,7 +81,7 @@ export class PassControls {
       "data-name": step.name, "aria-selected": String(isOpen), "aria-label": step.label,
       title: step.about, on: { click: () => this.open(step) },
     }, h("span", { text: `${step.number} ${step.name}` }),
-    h("span", { class: "dlc-soft", text: effectOf(step) }),
+    h("span", { class: "dlc-soft", text: step.effect }),
     h("span", { class: "dlc-number dlc-soft", text: `${step.milliseconds} ms` }));
   }
 
@@ -106,10 +108,4 @@ export class PassControls {
     if (!delay) this.app.send("pass", { name: step.name });
     else this.timer = setTimeout(() => this.app.send("pass", { name: step.name }), delay);
   }
-}
-
-function effectOf({ number, is_unchanged: isUnchanged, node_change: change }) {
-  if (isUnchanged) return "changed nothing";
-  if (number === 1) return "made the program";
-  return change ? `${change > 0 ? "+" : "−"}${Math.abs(change)} nodes` : "rewritten";
 }

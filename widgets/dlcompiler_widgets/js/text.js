@@ -28,8 +28,10 @@ export class TextPane {
 
   draw(model) {
     const { tab, tabs: all, note, is_stale: isStale } = model;
-    this.head.replaceChildren(
-      tabs("Texts", all, tab, (name) => this.app.send("text", { tab: name })));
+    if (all.length > 1) {
+      this.head.replaceChildren(
+        tabs("Texts", all, tab, (name) => this.app.send("text", { tab: name })));
+    }
     this.note.textContent = this.note.title = note;
     this.passes.draw(model.passes);
     this.lines.classList.toggle("dlc-stale", Boolean(isStale));

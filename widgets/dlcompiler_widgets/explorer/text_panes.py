@@ -1,0 +1,92 @@
+"""The texts of the workbench as widgets of their own: the passes, and a schedule's code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from dlcompiler.errors import DLCompilerError
+from dlcompiler.ir import PrimFunc
+from dlcompiler.pipeline.lower import PASSES
+from dlcompiler.views import program
+from dlcompiler.views.html import lines_html, program_html
+from dlcompiler.views.markup import Markup, tag
+from dlcompiler.views.notation_view import notation_lines
+from dlcompiler.views.pass_html import passes_html, passes_table
+from dlcompiler.views.python_view import python_view
+from dlcompiler_widgets.explorer.widget import Workbench
+
+
+class PassDiff(Workbench):
+    """The program behind each pass of the pipeline, and what the pass changed: a walk in time.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> from dlcompiler.schedule import create_schedule
+    >>> A = te.placeholder((64, 64), name="A")
+    >>> B = te.compute((64, 64), lambda i, j: A[j, i], name="B")
+    >>> PassDiff(create_schedule(B.op))
+    PassDiff(main on cpu: 1 stage, 2 loops; 0 steps)
+    """
+
+    shown_panes = ("text",)
+    shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"text": ("passes",)}
+    first_words = "Go through the passes with the slider, or choose one in the list."
+
+    def static_text(self) -> str:
+        """Return the passes as a table."""
+        with self._lock:
+            run = self._session.travel.run(self._session)
+        if isinstance(run, DLCompilerError):
+            return f"{self!r}\n{run}"
+        return f"{self!r}\n{passes_table(run, PASSES[self._session.target.kind])}"
+
+    def static_parts(self) -> list[Markup]:
+        """Return the passes as a table, and what each changed; without times, which vary."""
+        run = self._session.travel.run(self._session)
+        if isinstance(run, DLCompilerError):
+            return [tag("p", None, str(run))]
+        return passes_html(run, PASSES[self._session.target.kind])
+
+
+class CodePanes(Workbench):
+    """A schedule as text, from the notation to the assembly; a chosen loop is marked in each."""
+
+    shown_panes = ("text",)
+    shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "text": ("loops", "notation", "final", "llvm", "assembly", "python")
+    }
+    first_words = "Choose a loop by a click on a line."
+
+    def static_text(self) -> str:
+        """Return the notation and the loops as scheduled."""
+        with self._lock:
+            notation = [line["text"] for line in notation_lines(self.schedule)]
+            loops = self._session.lowered(self.schedule.node, "loops")
+        return "\n".join([repr(self), *notation, "", str(loops)])
+
+    def static_parts(self) -> list[Markup]:
+        """Return the loops as scheduled, then the notation, the steps and the final program.
+
+        What LLVM makes of it is not among them: that is made when its tab is opened.
+        """
+        loops = self._session.lowered(self.schedule.node, "loops")
+        final = self._session.lowered(self.schedule.node, "final")
+        return [
+            _section("loops as scheduled", _program(loops), is_open=True),
+            _section("notation", lines_html(notation_lines(self.schedule)), is_open=True),
+            _section("Python", lines_html(python_view(self.schedule))),
+            _section("after all passes", _program(final)),
+        ]
+
+
+def _program(func: PrimFunc | DLCompilerError) -> Markup:
+    if isinstance(func, DLCompilerError):
+        return tag("p", None, str(func))
+    return program_html(program(func))
+
+
+def _section(title: str, text: Markup, *, is_open: bool = False) -> Markup:
+    summary = tag("summary", {"style": "cursor:pointer;font-size:12px"}, title)
+    return tag("details", {"open": "open"} if is_open else None, summary, text)
