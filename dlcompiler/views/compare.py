@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.ir import PrimFunc
 from dlcompiler.schedule import Node
+from dlcompiler.views.figures import Figure
 from dlcompiler.views.html import program_html
 from dlcompiler.views.markup import Markup, tag
 from dlcompiler.views.program import Program, program
@@ -29,8 +30,8 @@ class Side:
     node: Node
     program: PrimFunc | DLCompilerError
     """Its lowered program, or why it has none."""
-    figures: Sequence[Mapping[str, Any]] = ()
-    """Numbers of it: each with ``name``, ``value``, ``unit``, ``text`` and ``kind``."""
+    figures: Sequence[Figure] = ()
+    """Numbers of it."""
 
 
 class SideView(TypedDict):
@@ -147,9 +148,9 @@ def _steps(a: Node, b: Node) -> list[StepPair]:
     return pairs
 
 
-def _figures(a: Sequence[Mapping[str, Any]], b: Sequence[Mapping[str, Any]]) -> list[FigurePair]:
+def _figures(a: Sequence[Figure], b: Sequence[Figure]) -> list[FigurePair]:
     """Pair the figures of both by name, in the order of the first that has each."""
-    left, right = ({str(figure["name"]): figure for figure in side} for side in (a, b))
+    left, right = ({figure["name"]: figure for figure in side} for side in (a, b))
     pairs: list[FigurePair] = []
     for name in dict.fromkeys([*left, *right]):
         one, other = left.get(name), right.get(name)
@@ -158,18 +159,18 @@ def _figures(a: Sequence[Mapping[str, Any]], b: Sequence[Mapping[str, Any]]) -> 
         pairs.append(
             {
                 "name": name,
-                "kind": str(known["kind"]),
-                "a": str(one["text"]) if one else "–",
-                "b": str(other["text"]) if other else "–",
+                "kind": known["kind"],
+                "a": one["text"] if one else "–",
+                "b": other["text"] if other else "–",
                 "change": _ratio(one["value"], other["value"]) if one and other else "",
             }
         )
     return pairs
 
 
-def _ratio(a: Any, b: Any) -> str:
+def _ratio(a: float | None, b: float | None) -> str:
     """Return B as a multiple of A, with three digits; '' where that says nothing."""
-    if not (isinstance(a, int | float) and isinstance(b, int | float)) or a <= 0 or b < 0:
+    if a is None or b is None or a <= 0:
         return ""
     return "same" if a == b else f"×{b / a:.3g}"
 

@@ -22,7 +22,7 @@ def test_a_module_stands_behind_what_it_imports():
 def test_one_module_comes_out():
     text = assets.module("workbench")
     assert not re.search(r"^import ", text, re.MULTILINE)
-    assert re.findall(r"^export .*", text, re.MULTILINE) == ["export default {"]
+    assert re.findall(r"^export .*", text, re.MULTILINE) == ["export default main;"]
 
 
 def test_modules_that_import_each_other_are_refused(tmp_path, monkeypatch):
@@ -34,7 +34,7 @@ def test_modules_that_import_each_other_are_refused(tmp_path, monkeypatch):
 
 
 def test_every_file_is_used():
-    assert {path.stem for path in FILES} == set(assets.order("workbench"))
+    assert {path.stem for path in FILES} == set(assets.order("replay"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

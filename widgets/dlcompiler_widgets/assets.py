@@ -5,7 +5,8 @@ to import another one. So the modules in ``js/`` are put into one text when a wi
 each becomes a function that returns what it exports. Two forms are allowed, each beginning a line:
 
 - ``import { a, b } from "./name.js";``
-- ``export`` before ``function``, ``class`` or ``const``; the entry has ``export default``.
+- ``export`` before ``function``, ``class`` or ``const``; ``export default NAME;`` ends what
+  anywidget loads.
 """
 
 from __future__ import annotations
@@ -16,7 +17,12 @@ from pathlib import Path
 
 _JS = Path(__file__).parent / "js"
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w-]+)\.js";\n', re.MULTILINE)
+_DEFAULT = re.compile(r"^export default \w+;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
+
+
+WORKBENCH_SHEETS = ("workbench", "history", "text")
+"""The style sheets of the workbench, in their order."""
 
 
 @cache
@@ -26,7 +32,7 @@ def module(entry: str) -> str:
     Parameters
     ----------
     entry
-        Name of a file without its ending; it has the ``export default``.
+        Name of a file without its ending.
     """
     return "\n".join([*map(_function, order(entry)[:-1]), _body(entry)])
 
@@ -55,7 +61,8 @@ def order(entry: str) -> list[str]:
 
 def _function(name: str) -> str:
     exports = ", ".join(_exports(name))
-    return f"const {_name(name)} = (() => {{\n{_body(name)}\nreturn {{ {exports} }};\n}})();\n"
+    body = _DEFAULT.sub("", _body(name))
+    return f"const {_name(name)} = (() => {{\n{body}\nreturn {{ {exports} }};\n}})();\n"
 
 
 def _source(name: str) -> str:

@@ -10,10 +10,18 @@ from typing import TYPE_CHECKING, Any
 from dlcompiler.errors import ScheduleError
 from dlcompiler.schedule.saved import Saved, to_json, to_link
 from dlcompiler.views.export import notebook_text, python_text
+from dlcompiler_widgets.explorer.recording import Limits
+from dlcompiler_widgets.explorer.replay import ReplayPage, replay_page
+from dlcompiler_widgets.explorer.snapshot import PANES
 from dlcompiler_widgets.explorer.status import Status
 
 if TYPE_CHECKING:
     from dlcompiler_widgets.explorer.session import Session
+
+_SENT = Limits(max_bytes=700_000, seconds=5.0)
+"""Of a page that is sent to the browser; `Explorer.save_html` writes larger ones."""
+_LARGEST_SENT = 950_000
+"""Characters; front ends become slow with larger messages."""
 
 Json = dict[str, Any]
 
@@ -37,6 +45,16 @@ def saved_of(session: Session) -> Saved:
     return Saved(session.schedule, session.args, session.target.name, session.name)
 
 
+def _sent_page(session: Session) -> str:
+    html = replay_of(session, _SENT).html
+    if len(html) > _LARGEST_SENT:
+        raise ScheduleError(
+            "export a replay page", "it is too large to be sent to the page",
+            got=f"{len(html) / 1e6:.1f} MB", hint="explorer.save_html(path) writes it to a file",
+        )  # fmt: skip
+    return html
+
+
 EXPORTS: dict[str, Export] = {
     "python": Export(
         "Python", "py", "text/x-python", lambda session: python_text(saved_of(session)),
@@ -55,7 +73,17 @@ EXPORTS: dict[str, Export] = {
         "Link", "txt", "text/plain", lambda session: to_link(saved_of(session)),
         "The steps to this state, packed. Explorer.from_link(text) opens it.",
     ),
+    "html": Export(
+        "Replay page", "html", "text/html", _sent_page,
+        "All visited states in one file that runs without a kernel and without a network.",
+    ),
 }  # fmt: skip
+
+
+def replay_of(session: Session, limits: Limits) -> ReplayPage:
+    """Return the page that replays a session."""
+    kinds = [kind for kind in EXPORTS if kind != "html"]
+    return replay_page(session, tuple(PANES), kinds, limits)
 
 
 def export(session: Session, args: Mapping[str, Any]) -> None:

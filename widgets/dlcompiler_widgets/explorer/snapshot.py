@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.views import branch_name, history_tree, palette
 from dlcompiler_widgets.explorer.branches import comparison
 from dlcompiler_widgets.explorer.pictures import PICTURES
-from dlcompiler_widgets.explorer.session import Session
 from dlcompiler_widgets.explorer.status import status_of
 from dlcompiler_widgets.explorer.texts import TEXTS
+
+if TYPE_CHECKING:
+    from dlcompiler_widgets.explorer.session import Session
 
 Json = dict[str, Any]
 

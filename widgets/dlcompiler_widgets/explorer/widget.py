@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import anywidget
@@ -18,10 +20,12 @@ from dlcompiler.views import loop_table
 from dlcompiler.views.export import notebook_text, python_text
 from dlcompiler.views.html import func_html, history_html, tree_html
 from dlcompiler.views.markup import Markup, tag
-from dlcompiler_widgets.assets import module, styles
+from dlcompiler_widgets.assets import WORKBENCH_SHEETS, module, styles
 from dlcompiler_widgets.explorer.control import Control
-from dlcompiler_widgets.explorer.exports import saved_of
+from dlcompiler_widgets.explorer.exports import replay_of, saved_of
 from dlcompiler_widgets.explorer.measuring import Measuring, Stopwatch, WorkerStopwatch, describe
+from dlcompiler_widgets.explorer.recording import Limits
+from dlcompiler_widgets.explorer.replay import ReplayPage
 from dlcompiler_widgets.explorer.session import Session
 from dlcompiler_widgets.explorer.snapshot import snapshot
 from dlcompiler_widgets.explorer.status import Status, status_of
@@ -49,7 +53,7 @@ class Workbench(anywidget.AnyWidget):
     """
 
     _esm = module("workbench")
-    _css = styles("workbench", "history", "text")
+    _css = styles(*WORKBENCH_SHEETS)
 
     shown_panes: ClassVar[tuple[str, ...]] = ()
     """The panes of this widget, in the order of the page."""
@@ -280,6 +284,26 @@ class Explorer(Workbench):
     def to_link(self) -> str:
         """Return the steps to the current state as the fragment of a link."""
         return to_link(saved_of(self._session))
+
+    def save_html(self, path: str | PathLike[str], *, max_bytes: int = 4_000_000) -> ReplayPage:
+        """Write a page that replays all visited states from a file, without kernel and network.
+
+        Parameters
+        ----------
+        path
+            The file.
+        max_bytes
+            About how much is recorded; what is left out is said, in the page, too.
+
+        Returns
+        -------
+        ReplayPage
+            What was written.
+        """
+        with self._lock:
+            page = replay_of(self._session, Limits(max_bytes))
+        Path(path).write_text(page.html, encoding="utf-8")
+        return page
 
     @classmethod
     def from_json(cls, text: str, **options: Any) -> Self:

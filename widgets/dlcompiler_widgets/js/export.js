@@ -2,7 +2,9 @@
  * What can be taken away, one kind at a time: looked at, copied, downloaded.
  */
 
-import { button, focusable, h } from "./dom.js";
+import { button, count, focusable, h } from "./dom.js";
+
+const MOST_SHOWN = 20_000;
 
 export class ExportPane {
   constructor(app) {
@@ -23,10 +25,12 @@ export class ExportPane {
       if (wasOpen) this.app.panes.bar?.focusExport();
       return;
     }
+    this.text = shown.text;
+    const isCut = shown.text.length > MOST_SHOWN;
     this.area = focusable("textarea", { readonly: true, spellcheck: "false",
-      rows: Math.min(shown.text.split("\n").length + 1, 14), "aria-label": shown.note });
-    this.area.value = shown.text;
-    this.root.replaceChildren(
+      rows: Math.min(shown.text.split("\n").length + 1, isCut ? 5 : 14), "aria-label": shown.note });
+    this.area.value = shown.text.slice(0, MOST_SHOWN);
+    this.root.replaceChildren(...[
       h("div", { class: "dlc-export-head" },
         h("div", { class: "dlc-tabs", role: "group", "aria-label": "Kinds" },
           ...shown.kinds.map(({ name, text }) => button(`export ${name}`, text, text,
@@ -36,7 +40,9 @@ export class ExportPane {
         button("export download", `Download ${shown.file}`, `Download ${shown.file}`,
           () => this.download(shown)),
         button("export close", "✕ Close", "Close the export", () => this.close())),
-      h("p", { class: "dlc-soft", text: shown.note }), this.area);
+      h("p", { class: "dlc-soft", text: shown.note }),
+      isCut ? h("p", { class: "dlc-soft", text: `${count(shown.text.length)} characters; the first `
+        + `${count(MOST_SHOWN)} are shown, all are copied and downloaded.` }) : null, this.area].filter((node) => node));
     if (!wasOpen) this.home().focus();
   }
 
@@ -51,7 +57,7 @@ export class ExportPane {
   async copy() {
     let done = true;
     try {
-      await navigator.clipboard.writeText(this.area.value);
+      await navigator.clipboard.writeText(this.text);
     } catch {
       done = false; // no permission, or no secure context: it can be selected by hand
       this.area.focus();

@@ -183,8 +183,10 @@ class Workbench {
   }
 }
 
-export default {
+export const main = {
   render({ model, el, signal }) {
     new Workbench(model, el, signal);
   },
 };
+
+export default main;

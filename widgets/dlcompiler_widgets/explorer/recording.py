@@ -1,0 +1,279 @@
+"""A recording of the workbench: what each pane shows in each state, for pages without a kernel."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from dlcompiler.schedule import HistoryView, Node
+from dlcompiler.views import history_tree
+from dlcompiler_widgets.explorer.branches import title_of
+from dlcompiler_widgets.explorer.pictures import PICTURES
+from dlcompiler_widgets.explorer.snapshot import PANES
+from dlcompiler_widgets.explorer.texts import TEXTS
+
+if TYPE_CHECKING:
+    from dlcompiler_widgets.explorer.session import Session
+
+Json = dict[str, Any]
+
+TABS: Mapping[str, Mapping[str, Any]] = {"picture": PICTURES, "text": TEXTS}
+NEEDED = ("bar", "tree")
+"""Panes that are recorded whatever the limits are: without them there is nothing to click."""
+OF_THE_STATE = (*NEEDED, "text")
+"""Panes that show the same whatever loop is chosen."""
+CODE_TABS = ("llvm", "assembly")
+"""Texts that take long to make."""
+PASSES_TAB = "passes"
+OVERLAYS = ("history", "compare", "export")
+"""Panes that are recorded apart."""
+
+
+_CODE_S = 10.0
+"""How long the code of a state is waited for [s]."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much is recorded."""
+
+    max_bytes: int = 4_000_000
+    """Of JSON; the loops of all states are recorded in any case."""
+    seconds: float = 30.0
+
+
+@dataclass
+class _Store:
+    """Values, each stored once, as long as there is room and time."""
+
+    limits: Limits
+    values: list[Any] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    bytes: int = 0
+    _places: dict[str, int] = field(default_factory=dict)
+    _end: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._end = time.monotonic() + self.limits.seconds
+
+    def must(self, value: Any) -> int:
+        """Return the place of a value that no page can do without."""
+        text = json.dumps(value)
+        self.bytes += 0 if text in self._places else len(text)
+        return self._place(text, value)
+
+    def add(self, what: str, make: Callable[[], Any]) -> int | None:
+        """Return the place of a value; None, and a count of what it was, if it is left out."""
+        if time.monotonic() < self._end and self.bytes < self.limits.max_bytes:
+            value = make()
+            text = json.dumps(value)
+            size = 0 if text in self._places else len(text)
+            if self.bytes + size <= self.limits.max_bytes:
+                self.bytes += size
+                return self._place(text, value)
+        self.left_out[what] += 1
+        return None
+
+    def _place(self, text: str, value: Any) -> int:
+        if text not in self._places:
+            self._places[text] = len(self.values)
+            self.values.append(value)
+        return self._places[text]
+
+
+def record(
+    session: Session, panes: Sequence[str], kinds: Sequence[str], limits: Limits | None = None
+) -> Json:
+    """Return what `panes` show in all states that were visited.
+
+    The states on the way to the current one are recorded first; in each, the loop that is chosen
+    by default with all tabs, then the other loops, the passes, exports, comparisons, and generated
+    code, until the limits are reached.
+
+    Parameters
+    ----------
+    session
+        The session; it is not changed.
+    panes
+        Names of panes.
+    kinds
+        Names of exports.
+    limits
+        When to stop.
+
+    Returns
+    -------
+    dict
+        JSON-able: ``values``; ``states`` by id, each with its parent, step, title and, by pane, tab
+        and chosen loop, the place of what is shown among the values; ``left_out``.
+    """
+    return _Recorder(session, panes, kinds, limits or Limits()).run()
+
+
+class _Recorder:
+    def __init__(
+        self, session: Session, panes: Sequence[str], kinds: Sequence[str], limits: Limits
+    ) -> None:
+        self.kinds = kinds
+        self.original = session
+        self.panes = [name for name in panes if name not in OVERLAYS]
+        fork = session.schedule.fork("recorded")
+        self.session = type(session)(fork, session.args, session.target, session.name)
+        self.store = _Store(limits)
+        way = session.schedule.node.path()[::-1]
+        every = list(session.schedule.history.history.walk())
+        self.nodes = [*way, *(node for node in every if node not in way)]
+        self.states = {node.id: _state(node) for node in every}
+
+    def run(self) -> Json:
+        for node in self.nodes:
+            self.needed(node)
+        for node in self.nodes:
+            self.default(node)
+        for node in self.nodes:
+            self.other_loops(node)
+        for node in self.nodes:
+            self.passes(node)
+        for node in self.nodes:
+            self.exports(node)
+        self.comparisons()
+        for node in self.nodes:
+            self.code(node)
+        self.session.code.compiling.close()
+        tabs = {pane: self.original.tabs[pane] for pane in TABS if pane in self.panes}
+        return {
+            "values": self.store.values,
+            "states": self.states,
+            "here": self.original.schedule.node.id,
+            "tabs": tabs,
+            "redo": self.redo(),
+            "history": self.history(),
+            "left_out": [f"{count} {what}" for what, count in self.store.left_out.items()],
+        }
+
+    def at(self, node: Node) -> None:
+        self.session.schedule.jump(node.id)
+        self.session.follow()
+
+    def needed(self, node: Node) -> None:
+        """Record the loops of a state, and what stands above them."""
+        self.at(node)
+        loops = [row["key"] for row in self.session.tree["rows"] if row["type"] != "statement"]
+        self.states[node.id] |= {"chosen": self.session.chosen, "loops": loops}
+        for pane in NEEDED:
+            if pane in self.panes:
+                self.keep(node, pane, "", "", self.store.must(self.shown(pane)))
+
+    def default(self, node: Node) -> None:
+        """Record a state with the loop that is chosen when one comes to it, in all tabs."""
+        self.at(node)
+        for pane in self.panes:
+            if pane not in NEEDED:
+                self.pane(node, pane)
+
+    def other_loops(self, node: Node) -> None:
+        self.at(node)
+        for key in self.states[node.id]["loops"]:
+            if key != self.states[node.id]["chosen"]:
+                self.session.chosen = key
+                for pane in self.panes:
+                    if pane not in OF_THE_STATE:
+                        self.pane(node, pane)
+
+    def pane(self, node: Node, pane: str) -> None:
+        chosen = "" if pane in OF_THE_STATE else self.session.chosen or ""
+        for tab in TABS.get(pane, [""]):
+            if tab in CODE_TABS:
+                continue
+            if tab:
+                self.session.tabs[pane] = tab
+            what = f"{pane}s" if pane in TABS else f"views of the pane {pane!r}"
+            self.keep(node, pane, tab, chosen, self.store.add(what, partial(self.shown, pane)))
+
+    def shown(self, pane: str) -> Json:
+        value = PANES[pane](self.session)
+        return {**value, "measuring": {"state": "idle"}} if pane == "bar" else value
+
+    def passes(self, node: Node) -> None:
+        """Record the program behind each pass that changed it, as tabs ``passes NAME``."""
+        self.at(node)
+        self.session.tabs["text"] = PASSES_TAB
+        steps = (self.shown("text").get("passes") or {}).get("steps", [])
+        for step in steps:
+            if not step["is_unchanged"]:
+                self.session.travel.chosen = step["name"]
+                place = self.store.add("passes", partial(self.shown, "text"))
+                self.keep(node, "text", f"{PASSES_TAB} {step['name']}", "", place)
+        self.session.travel.chosen = ""
+
+    def code(self, node: Node) -> None:
+        self.at(node)
+        for tab in CODE_TABS:
+            self.session.tabs["text"] = tab
+            self.keep(node, "text", tab, "", self.store.add("listings of code", self.compiled))
+
+    def compiled(self) -> Json:
+        """Return a text that is made beside the notebook, when it is there."""
+        shown = self.shown("text")
+        if shown["is_stale"]:
+            self.session.code.compiling.wait(_CODE_S)
+            shown = self.shown("text")
+        return shown
+
+    def exports(self, node: Node) -> None:
+        self.at(node)
+        for kind in self.kinds:
+            place = self.store.add("exports", partial(self.exported, kind))
+            self.keep(node, "export", kind, "", place)
+
+    def exported(self, kind: str) -> Json | None:
+        """Return what is shown of an export; None if the schedule has no such text."""
+        done = self.session.handle("export", {"kind": kind})
+        return self.session.exported if done else None
+
+    def comparisons(self) -> None:
+        for a in self.nodes:
+            for b in self.nodes:
+                if a is not b:
+                    place = self.store.add("comparisons", partial(self.compared, a, b))
+                    self.keep(a, "compare", b.id, "", place)
+
+    def compared(self, a: Node, b: Node) -> Json:
+        self.session.compared = {"a": a.id, "b": b.id}
+        return PANES["compare"](self.session)
+
+    def keep(self, node: Node, pane: str, tab: str, chosen: str, place: int | None) -> None:
+        if place is not None:
+            shown = self.states[node.id]["shown"].setdefault(pane, {})
+            shown.setdefault(tab, {})[chosen] = place
+
+    def redo(self) -> dict[str, str]:
+        """Return where redo leads from the states on the way to the current one."""
+        schedule = self.original.schedule
+        ways = {node.parent.id: node.id for node in schedule.node.path() if node.parent}
+        if schedule.next_node:
+            ways[schedule.node.id] = schedule.next_node.id
+        return ways
+
+    def history(self) -> Json:
+        """Return the rows of the history, seen from nowhere."""
+        history = self.original.schedule.history.history
+        tree = history_tree(HistoryView(history, history.root.id))
+        rows = [{**row, "label": row["label"].removesuffix(", current state")}
+                for row in tree["rows"]]  # fmt: skip
+        return {**tree, "rows": rows, "compared": {}}
+
+
+def _state(node: Node) -> Json:
+    return {
+        "parent": node.parent.id if node.parent else None,
+        "step": node.step.to_json() if node.step else None,
+        "title": node.title(),
+        "name": title_of(node),
+        "shown": {},
+    }

@@ -1,0 +1,114 @@
+"""A page that replays a workbench from a file: no kernel, no server, no network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dlcompiler.views.html import history_html, tree_html
+from dlcompiler.views.markup import Markup, tag
+from dlcompiler_widgets.assets import WORKBENCH_SHEETS, module, styles
+from dlcompiler_widgets.explorer.recording import Limits, record
+
+if TYPE_CHECKING:
+    from dlcompiler_widgets.explorer.session import Session
+
+STYLE = """
+body { margin: 12px auto; padding: 0 12px; max-width: 1600px; background: Canvas; color: CanvasText;
+  font: 14px/1.5 system-ui, sans-serif; }
+:root { color-scheme: light dark; }
+"""
+
+
+@dataclass(frozen=True)
+class ReplayPage:
+    """A page, and what is in it."""
+
+    html: str
+    states: int
+    left_out: tuple[str, ...]
+    """What there was no room or no time for: ``12 comparisons`` …"""
+
+    @property
+    def summary(self) -> str:
+        """What is in it, in a sentence."""
+        size = len(self.html.encode())
+        text = f"{self.states} states, {size / 1000:,.0f} kB"
+        return f"{text}; left out: {', '.join(self.left_out)}" if self.left_out else text
+
+    def __repr__(self) -> str:
+        return f"ReplayPage({self.summary})"
+
+
+def replay_page(
+    session: Session,
+    panes: Sequence[str],
+    kinds: Sequence[str],
+    limits: Limits | None = None,
+) -> ReplayPage:
+    """Return the page of a session.
+
+    Parameters
+    ----------
+    session
+        The session.
+    panes
+        Names of the panes that it shows.
+    kinds
+        Names of the exports that are in it.
+    limits
+        When to stop recording.
+
+    Notes
+    -----
+    All data is JSON in an element that is not executed, with each ``<`` escaped, so that no name in
+    it can end the element. The content security policy allows one script, by its hash, and no
+    request.
+    """
+    data = record(session, panes, kinds, limits)
+    script = f"\n{module('replay')}\n"
+    if "</script" in script.lower() or "<!--" in script:
+        raise ValueError("a script may not hold the end of its element")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    recording = json.dumps({**data, "panes": list(panes)}, separators=(",", ":"))
+    history = session.schedule.history
+    states = len(data["states"])
+    title = f"{session.name} on {session.target.name}"
+    left_out = tuple(data["left_out"])
+    head = tag(
+        "head",
+        None,
+        tag("meta", {"charset": "utf-8"}),
+        tag("meta", {"http-equiv": "Content-Security-Policy", "content": policy}),
+        tag("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
+        tag("title", None, f"{title}: a recording"),
+        tag("style", None, Markup(STYLE + styles(*WORKBENCH_SHEETS))),
+    )
+    body = tag(
+        "body",
+        None,
+        tag("p", None, _introduction(title, states, left_out)),
+        tag("div", {"id": "workbench"}, tree_html(session.tree), history_html(history)),
+        tag("script", {"type": "application/json", "id": "recording"}, _escaped(recording)),
+        tag("script", {"type": "module"}, Markup(script)),
+    )
+    html = f"<!DOCTYPE html>\n{tag('html', {'lang': 'en'}, head, body)}\n"
+    return ReplayPage(html, states, left_out)
+
+
+def _introduction(title: str, states: int, left_out: Sequence[str]) -> str:
+    text = f"A recording of {title}: {states} states. What needs a kernel says so."
+    return f"{text} Not recorded: {', '.join(left_out)}." if left_out else text
+
+
+def _escaped(text: str) -> Markup:
+    """Return JSON in which nothing can be taken for markup."""
+    return Markup(text.replace("<", "\\u003c"))

@@ -1,0 +1,224 @@
+/*
+ * The workbench without a kernel: a model that answers from a recording.
+ *
+ * The recording has what each pane shows in each state that was visited; what is not in it needs a
+ * kernel, and says so.
+ */
+
+import { main } from "./workbench.js";
+
+const HINT = ["hint", "open it in a notebook: export it as JSON or as a link here, then "
+  + "Explorer.from_json(…) or Explorer.from_link(…)"];
+const info = (text) => ({ text, tone: "info", details: [] });
+const refused = (text) => ({ text: `${text}: needs a kernel`, tone: "error", details: [HINT] });
+
+export class Recording {
+  constructor(data, panes) {
+    this.data = data;
+    this.listeners = new Map();
+    this.tabs = { ...data.tabs };
+    this.pass = "";
+    this.redoTo = { ...data.redo };
+    this.compared = {};
+    this.exported = null;
+    this.seq = 0;
+    this.traits = {
+      layout_of_panes: { panes }, last_latency_ms: 0, control: "",
+      status: info("A recording: go to any state, choose loops, open tabs."),
+    };
+    this.arrive(data.here);
+    this.show(null);
+  }
+
+  // -- the model of a widget -------------------------------------------------------------------
+
+  get(name) {
+    return this.traits[name];
+  }
+
+  set(name, value) {
+    this.traits[name] = value;
+    if (name === "intent") this.asked = value;
+  }
+
+  save_changes() {
+    const intent = this.asked;
+    this.asked = null;
+    if (intent) queueMicrotask(() => this.answer(intent));
+  }
+
+  on(event, listener) {
+    this.listeners.set(event, [...(this.listeners.get(event) ?? []), listener]);
+  }
+
+  off(event, listener) {
+    const others = (this.listeners.get(event) ?? []).filter((each) => each !== listener);
+    this.listeners.set(event, others);
+  }
+
+  // -- what is asked ---------------------------------------------------------------------------
+
+  answer({ id, op, args }) {
+    const status = Object.hasOwn(ACTIONS, op) ? ACTIONS[op](this, args) : refused(op);
+    this.traits.status = status;
+    this.show(id);
+    for (const listener of this.listeners.get("change:reply") ?? []) listener();
+  }
+
+  get state() {
+    return this.data.states[this.here];
+  }
+
+  children() {
+    return Object.entries(this.data.states).filter(([, state]) => state.parent === this.here);
+  }
+
+  /** Where redo leads: to where one was last, or to the only state that follows. */
+  next() {
+    const only = this.children();
+    return this.redoTo[this.here] ?? (only.length === 1 ? only[0][0] : null);
+  }
+
+  arrive(id) {
+    for (let at = id; this.data.states[at].parent; at = this.data.states[at].parent) {
+      this.redoTo[this.data.states[at].parent] = at;
+    }
+    this.here = id;
+    const { loops = [], chosen } = this.state;
+    this.chosen = [this.chosen, `${this.chosen}.inner`].find((key) => loops.includes(key)) ?? chosen;
+    this.exported = null;
+  }
+
+  /** What a pane shows, or undefined where that was not recorded. */
+  recorded(id, pane, tab, chosen) {
+    const shown = this.data.states[id].shown[pane]?.[tab];
+    return this.data.values[shown?.[chosen] ?? shown?.[""]];
+  }
+
+  // -- what is shown ---------------------------------------------------------------------------
+
+  show(id) {
+    for (const pane of this.traits.layout_of_panes.panes) {
+      this.traits[pane] = (this[`show_${pane}`] ?? this.showPane).call(this, pane);
+    }
+    this.traits.chosen = this.chosen;
+    this.seq += 1;
+    this.traits.reply = { seq: this.seq, id };
+  }
+
+  showPane(pane) {
+    const tab = this.tabs[pane] ?? "";
+    const open = pane === "text" && this.pass ? this.recorded(this.here, pane, `${tab} ${this.pass}`, "") : null;
+    return open ?? this.recorded(this.here, pane, tab, this.chosen) ?? this.missing(pane, tab);
+  }
+
+  /** In place of what was not recorded: the tabs, and why there is nothing. */
+  missing(pane, tab) {
+    const error = refused("this was not recorded");
+    const known = this.data.values.find((value) => value?.tabs && value.tab && pane in this.tabs
+      && value.tabs.some(({ name }) => name === tab)) ?? {};
+    return { ...known, tab, kind: "off", model: null, lines: [], left_out: 0, note: "", error,
+      title: error.text, loop: [], stage: [] };
+  }
+
+  show_bar(pane) {
+    const following = this.next();
+    return {
+      ...this.showPane(pane), undo: this.state.parent ? this.state.title : null,
+      redo: following ? this.data.states[following].title : null,
+    };
+  }
+
+  show_history() {
+    const path = new Set();
+    for (let at = this.here; at; at = this.data.states[at].parent) path.add(at);
+    const rows = this.data.history.rows.map((row) => ({
+      ...row, is_here: row.id === this.here, is_on_path: path.has(row.id),
+      label: row.id === this.here ? `${row.label}, current state` : row.label,
+    }));
+    return { ...this.data.history, rows, compared: this.compared };
+  }
+
+  show_compare() {
+    const { a, b } = this.compared;
+    return a && b ? this.recorded(a, "compare", b, "") : {};
+  }
+
+  show_export() {
+    return this.exported ?? {};
+  }
+}
+
+const canonical = (value) => JSON.stringify(value, (_, inner) =>
+  (inner && typeof inner === "object" && !Array.isArray(inner)
+    ? Object.fromEntries(Object.entries(inner).sort()) : inner));
+
+function go(recording, id, text) {
+  if (!id) return refused(text);
+  recording.arrive(id);
+  return info(`Now at: ${recording.state.name}.`);
+}
+
+const ACTIONS = {
+  undo: (recording) => go(recording, recording.state.parent, "no earlier state"),
+  redo: (recording) => go(recording, recording.next(), "no later state"),
+  jump: (recording, { id }) =>
+    go(recording, Object.hasOwn(recording.data.states, id) ? id : null, "no such state"),
+
+  /** A step that was taken here leads to the state that it led to. */
+  apply(recording, { step }) {
+    const found = recording.children().find(([, state]) => canonical(state.step) === canonical(step));
+    return go(recording, found?.[0], `${step.primitive} ${step.stage}`);
+  },
+
+  choose(recording, { key }) {
+    recording.chosen = key;
+    return info(recording.traits.tree?.rows?.find((row) => row.key === key)?.label ?? key);
+  },
+
+  /** A pass that changed nothing was not recorded: the program is that behind the one before. */
+  pass(recording, { name }) {
+    if (!recording.recorded(recording.here, "text", `passes ${name}`, "")) {
+      return refused(`the pass ${name}`);
+    }
+    recording.pass = name;
+    return info(`Shown: behind ${name}.`);
+  },
+
+  picture: (recording, { tab }) => open(recording, "picture", tab),
+  text: (recording, { tab }) => open(recording, "text", tab),
+
+  compare(recording, args) {
+    const compared = Object.keys(args).length ? { ...recording.compared, ...args } : {};
+    const { a, b } = compared;
+    if (a && b && !recording.recorded(a, "compare", b, "")) {
+      return refused(a === b ? "a state with itself" : "this comparison was not recorded");
+    }
+    recording.compared = compared;
+    const letter = a ? "B" : "A";
+    return info(a && b ? "Compared: A with B." : a || b ? `Choose ${letter} next.` : "Closed.");
+  },
+
+  export(recording, { kind }) {
+    const shown = kind ? recording.recorded(recording.here, "export", kind, "") : null;
+    if (kind && !shown) return refused(`export ${kind}`);
+    recording.exported = shown;
+    return info(kind ? "Copy it, or download it as a file." : "Closed.");
+  },
+};
+
+function open(recording, pane, tab) {
+  recording.tabs[pane] = tab;
+  return info(`Shown: ${tab}.`);
+}
+
+function start() {
+  const place = document.getElementById("recording");
+  if (!place) return;
+  const { panes, ...data } = JSON.parse(place.textContent);
+  const el = document.getElementById("workbench");
+  el.replaceChildren();
+  main.render({ model: new Recording(data, panes), el });
+}
+
+start();
