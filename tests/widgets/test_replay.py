@@ -19,7 +19,7 @@ from dlcompiler_widgets.explorer.recording import Limits, record
 HOSTILE = "</script><script>window.broken = 1</script><img src=x onerror='window.broken = 1'><!--"
 
 
-def explored():
+def explored(name="matmul"):
     """An Explorer whose schedule has two branches; it stands on the second."""
     schedule, args = matmul()
     C = args[2]
@@ -30,7 +30,7 @@ def explored():
     schedule[C].parallel(i)
     schedule[C].vectorize(j)
     schedule.node.notes["measured"] = HOSTILE
-    return Explorer(schedule, args, name=HOSTILE)
+    return Explorer(schedule, args, name=name)
 
 
 @pytest.fixture(scope="module")
@@ -240,6 +240,18 @@ class TestInBrowser:
         replay.click("export link")
         link = replay.page.locator(".dlc-export textarea").input_value()
         assert from_link(link).schedule.node.title() == "vectorize C j"
+
+    def test_a_hostile_name_is_text(self, browser, tmp_path):
+        explorer = explored(HOSTILE)
+        explorer.save_html(tmp_path / "hostile.html")
+        explorer.close()
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto((tmp_path / "hostile.html").as_uri())
+        assert page.locator(".dlc-title strong").inner_text() == HOSTILE
+        assert page.locator("img").count() == 0
+        assert page.evaluate("window.broken === undefined")
+        context.close()
 
     def test_without_javascript_the_nest_is_seen(self, browser, file):
         context = browser.new_context(java_script_enabled=False)

@@ -19,7 +19,7 @@ export class PicturePane {
   draw({ tab, tabs: all, kind, model, error }) {
     const head = all.length > 1
       ? tabs("Pictures", all, tab, (name) => this.app.send("picture", { tab: name })) : null;
-    const drawn = DRAWERS[kind]?.(model, this.app);
+    const drawn = model ? DRAWERS[kind]?.(model, this.app) : null;
     const isSame = this.tab === tab, isOpen = isSame && this.body.querySelector(".dlc-twin")?.open;
     this.tab = tab;
     this.drawn?.close?.();
