@@ -222,7 +222,8 @@ def _model(stage: str, nest: _Nest, loops: list[SpaceLoop], depth: int) -> Itera
 
 def _grid(shape: list[int]) -> Grid:
     sides = ([1, *shape])[-2:]
-    down, across = (max(1, math.ceil(side / MOST_CELLS)) for side in sides)
+    # Powers of two, so that cells and tiles have common edges.
+    down, across = (1 << (max(math.ceil(side / MOST_CELLS), 1) - 1).bit_length() for side in sides)
     rows, columns = math.ceil(sides[0] / down), math.ceil(sides[1] / across)
     cell = max(4, min(12, _SIDE_PX // max(rows, columns)))
     return {"rows": rows, "columns": columns, "block": [down, across], "cell": cell}

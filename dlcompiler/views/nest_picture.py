@@ -67,7 +67,7 @@ def _row(row: Row, rows: Mapping[str, Row]) -> Markup:
         return _line(Markup(bars + text), title=row["label"])
     name = Markup(bars + tag("strong", None, row["name"]))
     axis = "reduction" if row["axis"] == "reduce" else "data"
-    return _line(_columns(name, f"{row['extent']:,}", _kind(row), axis), title=row["label"])
+    return _line(_columns(name, _extent(row), _kind(row), axis), title=row["label"])
 
 
 def _columns(name: str, extent: str, kind: str, axis: str) -> Markup:
@@ -111,3 +111,8 @@ def _level(colors: list[str]) -> Markup:
         marks.append(tag("span", {"style": f"{style}background-color:{color}"}))
     gap = tag("span", {"style": f"{_BLOCK};width:{room}px"}, _SPACE)
     return Markup("".join(marks) + gap)
+
+
+def _extent(row: Row) -> str:
+    extent = row["extent"]
+    return f"{extent:,}" if isinstance(extent, int) else str(extent)

@@ -93,8 +93,8 @@ def test_a_large_step_is_drawn_by_dimension():
     assert not seen["B"]["exact"]
     assert seen["A"]["spans"] == [[3], list(range(64))]
     tensor = next(t for t in space["tensors"] if t["name"] == "B")
-    assert tensor["grid"]["block"] == [3, 11]
-    assert len(cells(tensor, seen["B"])) == 22 * 24
+    assert tensor["grid"]["block"] == [4, 16]
+    assert len(cells(tensor, seen["B"])) == 16 * 16
 
 
 def test_an_attached_stage_stands_in_the_loops_of_its_reader():

@@ -399,3 +399,13 @@ def test_cancel_has_a_way_of_its_own():
     program.e._measuring.wait(10)
     assert program.status()["text"] == "The measurement was cancelled."
     program.e.close()
+
+
+def test_a_loop_whose_extent_is_a_symbol_is_shown_everywhere():
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] + 1.0, name="B")
+    e = Explorer(create_schedule(B.op))
+    assert ">n<" in e.static_html()
+    assert "n" in e.static_text()
+    e.close()
