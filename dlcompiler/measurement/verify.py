@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dlcompiler import dtypes
+from dlcompiler.display import render
 from dlcompiler.errors import CallError, MeasurementError, ProgramError, VerificationError
 from dlcompiler.ir import PrimFunc, Var, condition_value
 from dlcompiler.ir import specialize as specialize_func
@@ -50,6 +51,9 @@ class Verified:
         return (
             f"Verified(oracle={oracles!r}, shape={self.shape}, worst={self.worst:.2g} of the bound)"
         )
+
+    def _repr_html_(self) -> str:
+        return render("verified", self)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dlcompiler.display import render
 from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target
@@ -78,6 +79,9 @@ class Operator:
 
     def __repr__(self) -> str:
         return f"Operator({self.name})"
+
+    def _repr_html_(self) -> str:
+        return render("operator", self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dlcompiler import dtypes
+from dlcompiler.display import render
 from dlcompiler.errors import OutOfMemory, ProgramError
 from dlcompiler.runtime import threads
 from dlcompiler.runtime.arguments import (
@@ -287,3 +288,6 @@ class Function:
 
     def __repr__(self) -> str:
         return f"Function({self.name}({', '.join(str(param) for param in self.params)}))"
+
+    def _repr_html_(self) -> str:
+        return render("function", self)

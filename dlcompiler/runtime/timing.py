@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
+from dlcompiler.display import render
 from dlcompiler.errors import MeasurementError
 
 Call = Callable[[], object]
@@ -76,6 +77,9 @@ class Timing:
         median, spread = format_seconds(self.median_s), format_seconds(self.spread_s)
         return f"Timing(median={median}, spread={spread}, n={self.n}{rate}{kind})"
 
+    def _repr_html_(self) -> str:
+        return render("timing", self)
+
 
 @dataclass(frozen=True)
 class Paired:
@@ -98,6 +102,9 @@ class Paired:
 
     def __repr__(self) -> str:
         return f"Paired(a/b={self.ratio:.3g} ±{self.ratio_spread:.2g}, a={self.a}, b={self.b})"
+
+    def _repr_html_(self) -> str:
+        return render("paired", self)
 
 
 def time_call(

@@ -2,7 +2,7 @@
 
 from dlcompiler.schedule.bounds import Bounds, StageBounds, infer_bounds
 from dlcompiler.schedule.history import History, HistoryView, Node
-from dlcompiler.schedule.moves import Domain, Move
+from dlcompiler.schedule.moves import Domain, Move, Moves
 from dlcompiler.schedule.obligations import (
     Obligation,
     has_bounds,
@@ -25,6 +25,7 @@ __all__ = [
     "Illegal",
     "Legal",
     "Move",
+    "Moves",
     "Node",
     "Obligation",
     "Pending",

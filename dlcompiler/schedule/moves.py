@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dlcompiler.display import render
 from dlcompiler.ir import Axis, Extent
 from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.index_maps import variable_names
@@ -52,6 +53,15 @@ class Move:
         parts = [self.primitive, *(self.targets or (self.stage,)), *map(str, self.domains)]
         verdict = "" if self.verdict else f": {self.verdict!r}"
         return f"Move({', '.join(parts)}{verdict})"
+
+
+class Moves(tuple[Move, ...]):
+    """Moves, which a notebook shows as a table with their verdicts."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return render("moves", self)
 
 
 Wanted: TypeAlias = Callable[[str, Mapping[str, Any]], bool]

@@ -22,7 +22,7 @@ from dlcompiler.schedule.arguments import (
 )
 from dlcompiler.schedule.calls import bind_call, stage_of_all
 from dlcompiler.schedule.history import History, HistoryView, Node
-from dlcompiler.schedule.moves import Move, moves_of
+from dlcompiler.schedule.moves import Moves, moves_of
 from dlcompiler.schedule.obligations import Obligation, obligations
 from dlcompiler.schedule.placement import placed
 from dlcompiler.schedule.primitives import Making
@@ -459,16 +459,16 @@ class Schedule(Handle):
         """Return the stage name and the named arguments of a call as `can` takes it."""
         return bind_call(self, name, args, kwargs)
 
-    def moves(self, stage: Stage | Tensor | Operation | None = None) -> tuple[Move, ...]:
+    def moves(self, stage: Stage | Tensor | Operation | None = None) -> Moves:
         """Return every move on a stage (or on all), legal or not, each with its verdict."""
         names = [self._stage_name(stage)] if stage is not None else [
             s.name for s in self.state.stages
         ]  # fmt: skip
-        return tuple(move for name in names for move in moves_of(self, name))
+        return Moves(move for name in names for move in moves_of(self, name))
 
-    def legal_moves(self, stage: Stage | Tensor | Operation | None = None) -> tuple[Move, ...]:
+    def legal_moves(self, stage: Stage | Tensor | Operation | None = None) -> Moves:
         """Return the moves that may be made."""
-        return tuple(move for move in self.moves(stage) if move.verdict)
+        return Moves(move for move in self.moves(stage) if move.verdict)
 
     def _stage_name(self, stage: Stage | Tensor | Operation) -> str:
         return stage.name if isinstance(stage, Stage) else self[stage].name

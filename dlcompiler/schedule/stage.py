@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from dlcompiler.display import render
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.absent import Handle
@@ -65,6 +66,9 @@ class Stage(Handle):
 
     def __repr__(self) -> str:
         return f"Stage({self.name}: {', '.join(self.state.paths[a] for a in self.state.leaves)})"
+
+    def _repr_html_(self) -> str:
+        return render("stage", self)
 
     def _apply(self, primitive_name: str, **args: Any) -> Any:
         self.state  # noqa: B018 - refuses a stage of an undone step

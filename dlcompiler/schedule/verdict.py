@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from dlcompiler.display import render
+
 IllegalKind: TypeAlias = Literal["structural", "semantic", "limit"]
 
 
@@ -14,6 +16,9 @@ class Legal:
 
     def __bool__(self) -> bool:
         return True
+
+    def _repr_html_(self) -> str:
+        return render("verdict", self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,9 @@ class Illegal:
     def __bool__(self) -> bool:
         return False
 
+    def _repr_html_(self) -> str:
+        return render("verdict", self)
+
 
 @dataclass(frozen=True, slots=True)
 class Pending:
@@ -44,6 +52,9 @@ class Pending:
 
     def __bool__(self) -> bool:
         return True
+
+    def _repr_html_(self) -> str:
+        return render("verdict", self)
 
 
 Verdict: TypeAlias = Legal | Illegal | Pending

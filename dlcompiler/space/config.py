@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from dlcompiler.display import render
 from dlcompiler.errors import TuningError
 from dlcompiler.space.knob import Value, value_key
 
@@ -74,6 +75,9 @@ class Config:
 
     def __repr__(self) -> str:
         return f"Config({', '.join(f'{name}={value!r}' for name, value in self._values.items())})"
+
+    def _repr_html_(self) -> str:
+        return render("config", self)
 
     def to_json(self) -> dict[str, Any]:
         """Return a value that ``json`` can write."""

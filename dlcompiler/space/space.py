@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from dlcompiler.display import render
 from dlcompiler.errors import TuningError
 from dlcompiler.space.config import Config
 from dlcompiler.space.knob import Knob, Value
@@ -80,6 +81,9 @@ class Space:
     def __repr__(self) -> str:
         knobs = ", ".join(f"{knob.name}:{len(knob.values)}" for knob in self.knobs)
         return f"Space({self.workload}; {self.size:,} points: {knobs})"
+
+    def _repr_html_(self) -> str:
+        return render("space", self)
 
     # -- points ------------------------------------------------------------------------------
 

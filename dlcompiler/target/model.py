@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from dlcompiler import dtypes
+from dlcompiler.display import render
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,3 +134,6 @@ class Target:
             f"Target({self.name!r}, cpu={self.cpu!r}, {self.vector_bits}-bit vectors,"
             f" cores={self.cores})"
         )
+
+    def _repr_html_(self) -> str:
+        return render("target", self)

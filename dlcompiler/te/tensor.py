@@ -175,6 +175,9 @@ class PlaceholderOp:
     def __repr__(self) -> str:
         return f"placeholder({self.name})"
 
+    def _repr_html_(self) -> str:
+        return render("operation", self)
+
 
 class ComputeOp:
     """Tensors computed together, element by element: the ``bodies`` for each point of ``axis``.
@@ -219,6 +222,9 @@ class ComputeOp:
 
     def __repr__(self) -> str:
         return f"compute({self.name})"
+
+    def _repr_html_(self) -> str:
+        return render("operation", self)
 
 
 Operation: TypeAlias = PlaceholderOp | ComputeOp

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from dlcompiler.ir import PrimFunc
 from dlcompiler.schedule import HistoryView, Schedule
-from dlcompiler.te import PlaceholderOp, Tensor
+from dlcompiler.te import Operation, PlaceholderOp, Tensor
 from dlcompiler.views.history_tree import HistoryRow, history_tree
 from dlcompiler.views.loop_tree import LoopTree, element_text, loop_tree
 from dlcompiler.views.markup import Markup, join, tag
@@ -225,6 +225,22 @@ def tensor_html(tensor: Tensor) -> Markup:
     if isinstance(tensor.op, PlaceholderOp):
         return tag("div", {"class": "dlc-fragment"}, head)
     return tag("div", {"class": "dlc-fragment"}, head, tag("pre", {"style": _CODE}, _text(tensor)))
+
+
+def operation_html(op: Operation) -> Markup:
+    """Return the tensors that an operation makes.
+
+    Parameters
+    ----------
+    op
+        The operation.
+
+    Returns
+    -------
+    Markup
+        A fragment.
+    """
+    return tag("div", {"class": "dlc-fragment"}, *map(tensor_html, op.outputs))
 
 
 def _origin(tensor: Tensor) -> str:

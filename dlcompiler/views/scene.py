@@ -162,13 +162,25 @@ def _number(value: float) -> str:
 
 
 def table_html(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Markup:
-    """Return rows under their columns as an HTML table; numbers stand right."""
+    """Return rows under their columns as an HTML table; numbers stand right, and their heads."""
+    body = [list(row) for row in rows]
+    heads = [
+        tag("th", {"scope": "col", "style": f"text-align:{_side(n, body)}"}, text)
+        for n, text in enumerate(columns)
+    ]
     return tag(
         "table",
-        {"class": "dlc-table"},
-        tag("thead", None, tag("tr", None, *(tag("th", {"scope": "col"}, c) for c in columns))),
-        tag("tbody", None, *(tag("tr", None, *map(_cell, row)) for row in rows)),
+        {"class": "dlc-table", "style": "border-spacing:8px 2px"},
+        tag("thead", None, tag("tr", None, *heads)),
+        tag("tbody", None, *(tag("tr", None, *map(_cell, row)) for row in body)),
     )
+
+
+def _side(column: int, rows: list[list[object]]) -> str:
+    """Return where a column's head stands: over numbers, right."""
+    cells = [row[column] for row in rows]
+    is_number = any(isinstance(cell, int | float) for cell in cells)
+    return "right" if is_number and not any(isinstance(cell, str) for cell in cells) else "left"
 
 
 def _cell(value: object) -> Markup:

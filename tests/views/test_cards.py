@@ -1,0 +1,162 @@
+"""What core objects show of themselves in a notebook without widgets."""
+
+import re
+
+import pytest
+
+import dlcompiler as dlc
+from dlcompiler import ops, te
+from dlcompiler.measurement.verify import Verified
+from dlcompiler.runtime.timing import Paired, Timing
+from dlcompiler.schedule import Stage
+from dlcompiler.schedule.verdict import Illegal, Legal, Pending
+from dlcompiler.target import resolve
+from dlcompiler.views.card import card, card_html
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+AVX2 = resolve("x86-64-avx2")
+TIMING = Timing((0.0381, 0.0382, 0.0395), flops=2 * 1024**3)
+
+
+def text_of(root):
+    return " ".join(" ".join(root.itertext()).split())
+
+
+@pytest.fixture
+def shown(parsed):
+    """Return the text of an object's HTML, after checks that hold for all of them."""
+
+    def show(value):
+        html = value._repr_html_()
+        assert html == value._repr_html_()
+        assert len(html.encode()) < 60_000
+        assert not re.search(r"\bat 0x|object at", html)
+        return text_of(parsed(html))
+
+    return show
+
+
+def test_a_stage(blocked, shown):
+    text = shown(blocked[blocked.outputs[0]])
+    assert "a stage that stores float32[64, 64] in global memory" in text
+    assert "C[i, j] = C.local[i, j]" in text
+    for path in ("i.outer", "j.outer", "i.inner", "j.inner"):
+        assert path in text
+    text = shown(Stage(blocked, "C.local"))
+    assert "in local memory" in text
+    assert "inside loop j.outer of C" in text
+    assert "reduction" in text
+
+
+def test_a_stage_without_loops(tensors, shown):
+    A, _, C = tensors
+    D = te.compute(C.shape, lambda i, j: C[i, j] + 1.0, name="D")
+    s = dlc.create_schedule(D.op)
+    assert shown(s[A]) == "A — an input, float32[64, 64]"
+    E = te.compute(D.shape, lambda i, j: D[i, j] * 2.0, name="E")
+    s = dlc.create_schedule(E.op)
+    s[D].compute_inline()
+    assert "inlined" in shown(s[D])
+
+
+def test_operations(tensors, shown):
+    A, _, C = tensors
+    assert shown(A.op) == "A — 64 × 64, float32, an input"
+    assert "C[i, j] += A[i, k]*B[k, j]" in shown(C.op)
+
+
+def test_verdicts(plain, tensors, shown):
+    (k,) = tensors[2].op.reduce_axis
+    text = shown(plain.can("vectorize", k))
+    assert "Illegal — a reduction axis cannot be vectorized" in text
+    assert "semantic: it would change the result" in text
+    assert "in the way loop k of C" in text
+    assert shown(Legal()) == "Legal — the step keeps the meaning of the program"
+    assert "owed attach C" in shown(Pending("attach C"))
+
+
+def test_a_verdict_is_text_whatever_it_says(shown):
+    text = shown(Illegal("limit", HOSTILE, hint=HOSTILE, got=HOSTILE, because=HOSTILE))
+    assert text.count(HOSTILE) == 4
+
+
+def test_moves(plain, tensors, shown):
+    moves, legal = plain.moves(tensors[2]), plain.legal_moves(tensors[2])
+    assert isinstance(moves, tuple)
+    text = shown(moves)
+    assert f"{len(moves)}: {len(legal)} may be made" in text
+    assert f"✕ may not be made ({len(moves) - len(legal)})" in text
+    assert "a reduction axis cannot be vectorized (semantic)" in text
+    assert "✕" not in shown(legal)
+    assert repr(moves) == repr(tuple(moves))
+
+
+def test_a_target(shown):
+    text = shown(AVX2)
+    assert "AVX2: 16 registers of 256 bit, 8 lanes of float32" in text
+    for level in AVX2.caches:
+        assert level.name in text
+    assert "vector registers 512 B, L1d 32 KiB" in text
+    assert "local 64 KiB" in text
+
+
+def test_times(shown):
+    text = shown(TIMING)
+    assert "38.2 ms ± 350 µs, measured" in text
+    assert "56.2 GFLOP/s" in text
+    assert "3 samples" in text
+    assert "predicted" in shown(Timing((0.5,), label="predicted"))
+    assert "each the mean of 8 calls" in shown(Timing((1.0, 1.0), batch=8))
+    text = shown(Paired(TIMING, Timing((0.02,)), (1.9, 1.91, 1.95)))
+    assert "a takes 1.91 ± 0.013 times as long as b: b is the faster one" in text
+
+
+def test_the_ticks_stand_where_their_times_are(parsed):
+    from dlcompiler.views.machine_cards import samples_scene
+
+    marks = samples_scene(TIMING)["marks"]
+    x = [mark["x"] for mark in marks if mark["shape"] == "circle"]
+    share = [(at - x[0]) / (x[2] - x[0]) for at in x]
+    assert share == pytest.approx([0.0, 1 / 14, 1.0])
+
+
+def test_a_verified_result(shown):
+    text = shown(Verified(("numpy", "interpreter"), (4, 8), 7, 0.25))
+    assert "the result is right, by numpy and interpreter" in text
+    assert "0.25 of what rounding allows" in text
+    assert "4 × 8" in text
+
+
+def test_a_kernel(plain, tensors, shown):
+    kernel = dlc.build(plain, tensors, name="matmul")
+    text = shown(kernel)
+    assert "matmul(A, B, C) — a kernel" in text
+    assert "C float32[64, 64] output" in text
+    assert "524 k floating-point operations, exact" in text
+    for attribute in ("func", "llvm_ir", "source", "assembly"):
+        assert attribute in text
+        assert getattr(kernel, attribute) is not None
+    assert "for i in range (64)" in text
+
+
+def test_spaces_configs_and_operators(shown):
+    operator = ops.operator("matmul")
+    workload = operator.workload(m=64, n=64, k=64, dtype="float32")
+    space = operator.space(workload, AVX2)
+    text = shown(space)
+    for knob in space.knobs:
+        assert knob.name in text
+    for item in space.filters:
+        assert item.rule in text
+    config = operator.default_config(workload, AVX2)
+    text = shown(config)
+    assert f"tile_m {config['tile_m']}" in text
+    for call in ("define(workload)", "reference(workload, seed)"):
+        assert call in shown(operator)
+
+
+def test_cards_are_text(parsed):
+    table = {"columns": [HOSTILE], "rows": [[HOSTILE]]}
+    model = card(HOSTILE, HOSTILE, facts=[(HOSTILE, HOSTILE)], tables=[(HOSTILE, table)],
+                 code=HOSTILE)  # fmt: skip
+    assert text_of(parsed(card_html(model))).count(HOSTILE) == 8
