@@ -117,8 +117,7 @@ class ProgramFootprint:
         self.line_bytes = line_bytes
         self.accesses = collect_accesses(func, with_inputs=True)
         self.reader = Reader(self.accesses.analyzer)
-        self._one: dict[Nest, Footprints] = {}
-        self._whole: dict[Nest, Footprints] = {}
+        self._counted: dict[tuple[Nest, Buffer, int], Footprint] = {}
 
     @cached_property
     def root(self) -> Nest:
@@ -147,15 +146,25 @@ class ProgramFootprint:
 
     def one(self, nest: Nest) -> Footprints:
         """Return what one iteration touches; of the root: what the program does."""
-        if nest not in self._one:
-            self._one[nest] = self.touched(nest.references, nest.depth)
-        return self._one[nest]
+        return {buffer: self.one_of(nest, buffer) for buffer in nest.references}
 
     def whole(self, nest: Nest) -> Footprints:
         """Return what all iterations together touch, each time the loop is run."""
-        if nest not in self._whole:
-            self._whole[nest] = self.touched(nest.references, max(nest.depth - 1, 0))
-        return self._whole[nest]
+        return {buffer: self.whole_of(nest, buffer) for buffer in nest.references}
+
+    def one_of(self, nest: Nest, buffer: Buffer) -> Footprint:
+        """Return what one iteration touches of one buffer."""
+        return self._known(nest, buffer, nest.depth)
+
+    def whole_of(self, nest: Nest, buffer: Buffer) -> Footprint:
+        """Return what all iterations together touch of one buffer."""
+        return self._known(nest, buffer, max(nest.depth - 1, 0))
+
+    def _known(self, nest: Nest, buffer: Buffer, depth: int) -> Footprint:
+        key = nest, buffer, depth
+        if key not in self._counted:
+            self._counted[key] = self._of_buffer(buffer, nest.references[buffer], depth)
+        return self._counted[key]
 
     def touched(self, accesses: Mapping[Buffer, list[Reference]], depth: int) -> Footprints:
         """Return what accesses touch while the loops from `depth` on run, the others standing."""
@@ -219,7 +228,7 @@ def _signature(item: Reference) -> object:
     if not item.is_affine or not item.is_known:
         return item
     return (
-        tuple((tuple(s.factors.items()), s.constant) for s in item.indices if s is not None),
+        item.place,
         tuple((tuple(b.sum.factors.items()), b.low, b.high) for b in item.bounds),
     )
 
@@ -250,7 +259,7 @@ def _varying(items: Iterable[Reference], groups: Mapping[object, object], depth:
 
 def _places(
     varying: Sequence[Var], extents: Mapping[Var, int]
-) -> tuple[list[dict[Var, int]], bool]:
+) -> tuple[Iterator[dict[Var, int]], bool]:
     """Return where the loops outside may stand, and whether that is everywhere.
 
     The middle first: borders often touch less.
@@ -263,4 +272,4 @@ def _places(
         some = range(extent) if is_all else (extent // 2, 0, extent - 1)
         choices.append(list(dict.fromkeys((extent // 2, *some))) if extent else [])
     combinations = islice(product(*choices), MOST_PLACES)
-    return [dict(zip(varying, values, strict=True)) for values in combinations], is_all
+    return (dict(zip(varying, values, strict=True)) for values in combinations), is_all

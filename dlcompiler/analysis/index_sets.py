@@ -215,7 +215,14 @@ class IndexSet:
             if self.step >= size:
                 return self.count
             return self.high // size - self.low // size + 1
-        return len({member // size for member in self})
+        bits = self._bits_by(1) << (self.low % size)
+        done = 1
+        while done < size:  # at the first bit of a block: whether any bit of it is set
+            more = min(done, size - done)
+            bits |= bits >> more
+            done += more
+        number = -(-bits.bit_length() // size)
+        return (bits & IndexSet(0, size, number)._bits_by(1)).bit_count()
 
     def _bits_by(self, step: int) -> int:
         """Return the members as bits, one for each multiple of `step` from the first on."""

@@ -59,7 +59,7 @@ def operations_of(footprint: ProgramFootprint) -> tuple[int, bool]:
 def _count(footprint: ProgramFootprint, item: Reference) -> StoreCount:
     store = item.access.statement
     assert isinstance(store, Store)
-    times, exact = _solutions(item.bounds, item.extents)
+    times, exact = solutions(item.bounds, item.extents)
     exact = exact and item.is_known
     total = 0
     for conditions, operations in _operations(store.value).items():
@@ -68,7 +68,7 @@ def _count(footprint: ProgramFootprint, item: Reference) -> StoreCount:
             continue
         read = [footprint.reader.bound(condition, item.extents) for condition in conditions]
         extra = [bound for bound in read if bound is not None]
-        some, is_exact = _solutions(_merged([*item.bounds, *extra]), item.extents)
+        some, is_exact = solutions(_merged([*item.bounds, *extra]), item.extents)
         total += some * operations
         exact = exact and is_exact and len(extra) == len(read)
     return StoreCount(store, times, total, exact)
@@ -109,7 +109,7 @@ def _merged(bounds: Iterable[Bound]) -> list[Bound]:
     return list(found.values())
 
 
-def _solutions(bounds: Sequence[Bound], extents: Mapping[Var, int]) -> tuple[int, bool]:
+def solutions(bounds: Sequence[Bound], extents: Mapping[Var, int]) -> tuple[int, bool]:
     """Return how many iterations are within bounds, and whether that is exact."""
     total, exact = 1, True
     left = set(extents)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dlcompiler.analysis.accesses import Access
@@ -50,6 +50,14 @@ class Reference:
     """Whether `bounds` says all that the conditions and the extents of the loops do."""
     variables: frozenset[Var]
     """Loop variables in the indices and conditions."""
+
+    @property
+    def place(self) -> Hashable:
+        """What is equal for accesses with the same affine indices of one buffer."""
+        return self.access.buffer, tuple(
+            self if sum_ is None else (tuple(sum_.factors.items()), sum_.constant)
+            for sum_ in self.indices
+        )
 
     @property
     def is_affine(self) -> bool:

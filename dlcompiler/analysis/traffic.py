@@ -79,6 +79,14 @@ def moved_to_memory(footprint: ProgramFootprint, target: Target) -> int:
     return sum(item.moved_bytes for item in _fills(footprint, target.caches[-1], target))
 
 
+def moved_bytes(
+    footprint: ProgramFootprint, level: CacheLevel, target: Target, buffer: Buffer
+) -> int:
+    """Predict how many bytes of a buffer move in and out of a level; [byte]."""
+    fills = _fills(footprint, level, target)
+    return sum(fill.moved_bytes for fill in fills if fill.buffer is buffer)
+
+
 _NO_CACHE = CacheLevel("none", 0, line=64, shared_by=1)
 
 

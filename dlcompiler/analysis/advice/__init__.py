@@ -1,0 +1,54 @@
+"""Advice in words: what a schedule does that a machine does not like, where, and what to try.
+
+Each rule is a function from a `Subject` to what it found; `RULES` names them, with their sources.
+To add one, write the function into the module of its family, and enter it in that module's table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dlcompiler.analysis.advice import computation, locality, parallelism, vectors
+from dlcompiler.analysis.advice.subject import Finding, Rule, Severity, Subject
+from dlcompiler.analysis.footprint import ProgramFootprint
+from dlcompiler.schedule import Schedule
+from dlcompiler.target import Target
+
+RULES: tuple[Rule, ...] = (
+    *locality.RULES,
+    *vectors.RULES,
+    *parallelism.RULES,
+    *computation.RULES,
+)
+_ORDER: tuple[Severity, ...] = ("high", "medium", "low")
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What a rule says of a loop."""
+
+    rule: str
+    source: str
+    finding: Finding
+
+
+def advise(schedule: Schedule, footprint: ProgramFootprint, target: Target) -> list[Advice]:
+    """Return what the rules say, the most serious first.
+
+    Parameters
+    ----------
+    schedule
+        The schedule, at the state to look at; a step that is suggested is legal there.
+    footprint
+        Of that state's program.
+    target
+        The machine.
+    """
+    subject = Subject(schedule, footprint, target)
+    found = [
+        Advice(rule.name, rule.source, finding) for rule in RULES for finding in rule.find(subject)
+    ]
+    return sorted(found, key=lambda advice: _ORDER.index(advice.finding.severity))
+
+
+__all__ = ["RULES", "Advice", "Finding", "Rule", "Severity", "advise"]

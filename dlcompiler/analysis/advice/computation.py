@@ -1,0 +1,164 @@
+"""Advice about what is computed: twice, one after the other, under a condition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from dlcompiler import dtypes
+from dlcompiler.analysis.advice.locality import WORTH
+from dlcompiler.analysis.advice.subject import Finding, Rule, Subject
+from dlcompiler.analysis.footprint import Nest
+from dlcompiler.schedule import AttachedAt, StageState, Step
+
+LEAST_RATIO = 1.2
+"""How many times over a stage is computed before it is said."""
+LATENCY_CYCLES = 4
+"""Of an addition or a multiply-add of floats. **Source:** A. Fog, Instruction tables, 2022: 4 on
+Intel cores since Skylake, 3 or 4 on AMD Zen."""
+LEAST_CHAIN = 8
+"""Shortest chain that is worth a word."""
+
+
+def recomputation(subject: Subject) -> Iterator[Finding]:
+    """Find stages whose elements are computed several times."""
+    state = subject.schedule.state
+    times: dict[str, int] = {}
+    for store, count in subject.counts.items():
+        refs = getattr(store, "origin", ())
+        if refs and count.is_exact and not any(ref.axis.startswith("(") for ref in refs):
+            times[refs[0].stage] = times.get(refs[0].stage, 0) + count.times
+    for name, made in times.items():
+        stage = state.stage(name) if state.has_stage(name) else None
+        if stage is None or not isinstance(stage.attachment, AttachedAt):
+            continue
+        axes = (*stage.op.axis, *stage.op.reduce_axis)
+        needed = math.prod(axis.static_extent for axis in axes)
+        ratio = made / needed if needed else 1.0
+        if ratio < LEAST_RATIO:
+            continue
+        yield Finding(
+            name, "",
+            f"{name} is computed {ratio:.1f} times over, {made:,} steps for {needed:,}: each "
+            f"iteration of {_where(subject, stage)} computes anew what it needs",
+            "high" if ratio >= 2 else "medium", _outward(subject, stage),
+        )  # fmt: skip
+
+
+def _where(subject: Subject, stage: StageState) -> str:
+    assert isinstance(stage.attachment, AttachedAt)
+    host = subject.schedule.state.stage(stage.attachment.stage)
+    return f"{host.paths[stage.attachment.axis]} of {host.name}"
+
+
+def _outward(subject: Subject, stage: StageState) -> Step | None:
+    """Return the step that computes a stage one loop further out, or on its own."""
+    at = stage.attachment
+    assert isinstance(at, AttachedAt)
+    host = subject.schedule.state.stage(at.stage)
+    outside = host.leaves[: host.position(at.axis)] if host.has_leaf(at.axis) else ()
+    steps = (
+        subject.step("compute_at", stage.name, parent=host.name, axis=host.paths[leaf])
+        for leaf in reversed(outside)
+    )
+    return next((step for step in steps if step), None) or subject.step("compute_root", stage.name)
+
+
+def latency_chain(subject: Subject) -> Iterator[Finding]:
+    """Find innermost reductions to one element: each addition waits for the one before."""
+    for nest in subject.innermost:
+        buffer = subject.written(nest)
+        if buffer is None or not dtypes.is_float(buffer.dtype) or not subject.is_reduction(nest):
+            continue
+        length = _steps(subject, nest)
+        if length < LEAST_CHAIN or subject.share(nest) < WORTH:
+            continue
+        if any(subject.stride(item, nest) for item in subject.writes(nest)):
+            continue
+        outside = [each.loop.kind for each in subject.chain(nest) if each.loop is not None]
+        if "vectorized" in outside or "unrolled" in outside[:-1]:
+            continue
+        stage, path = subject.name(nest)
+        yield Finding(
+            stage, path,
+            f"each of {length:,} steps of {path} adds to the element of the one before, and "
+            f"waits {LATENCY_CYCLES} cycles for it: put a data loop inside, to add to several",
+            "high", _data_inside(subject, nest),
+        )  # fmt: skip
+
+
+def _steps(subject: Subject, nest: Nest) -> int:
+    """Return how many steps of a reduction follow each other; [1]."""
+    length = 1
+    for each in reversed(subject.chain(nest)):
+        if not subject.is_reduction(each):
+            break
+        length *= each.trips
+    return length
+
+
+def _data_inside(subject: Subject, nest: Nest) -> Step | None:
+    stage, axis = subject.stage(nest), subject.axis(nest)
+    if stage is None or axis is None:
+        return None
+    data = [leaf for leaf in stage.leaves if leaf.kind == "data" and stage.kind(leaf) == "serial"]
+    for leaf in reversed(data):
+        inside = stage.leaves[stage.position(leaf) + 1 :]
+        axes: list[str] = [stage.paths[each] for each in (*inside, leaf)]
+        step = subject.step("reorder", stage.name, axes=list(axes))
+        if step is not None:
+            return step
+    return None
+
+
+def inner_guard(subject: Subject) -> Iterator[Finding]:
+    """Find conditions on what is read that are decided anew in an innermost loop."""
+    for nest in subject.innermost:
+        if nest.loop is None or subject.share(nest) < WORTH or nest.loop.kind == "unrolled":
+            continue
+        around = {id(c) for item in subject.writes(nest) for c in item.access.conditions}
+        guarded = [
+            item for item in nest.own
+            if not item.access.is_write
+            and any(
+                id(c) not in around and nest.loop.var in subject.variables(c)
+                for c in item.access.conditions
+            )
+        ]  # fmt: skip
+        heavy = [item for item in subject.writes(nest) if subject.is_reduction(nest)]
+        if not guarded or not heavy:
+            continue
+        stage, path = subject.name(nest)
+        name = guarded[0].access.buffer.name
+        yield Finding(
+            stage, path,
+            f"whether {name} is read is decided in each of {nest.runs * nest.trips:,} iterations "
+            f"of {path}: store the bordered values once, in a stage of their own",
+            "medium", _own_stage(subject, stage),
+        )  # fmt: skip
+
+
+def _own_stage(subject: Subject, reader: str) -> Step | None:
+    """Return the step that stores an inlined stage."""
+    inlined = [stage.name for stage in subject.schedule.state.stages if stage.is_inlined]
+    return subject.first(*(subject.step("compute_root", name) for name in inlined))
+
+
+RULES = (
+    Rule(
+        "recomputation",
+        "J. Ragan-Kelley et al., Halide, PLDI 2013, section 2: locality, parallelism and "
+        "redundant work",
+        recomputation,
+    ),
+    Rule(
+        "reduction with a single sum",
+        "A. Fog, Optimizing Software in C++, chapter 11: loop-carried dependency chains",
+        latency_chain,
+    ),
+    Rule(
+        "condition in an inner loop",
+        "Halide, BoundaryConditions and partition in Schedule.h: conditions belong outside",
+        inner_guard,
+    ),
+)

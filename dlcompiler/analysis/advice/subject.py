@@ -1,0 +1,178 @@
+"""What a rule of advice looks at: a schedule, its loops with what they touch, and the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from dlcompiler import dtypes
+from dlcompiler.analysis.footprint import Nest, ProgramFootprint
+from dlcompiler.analysis.operations import StoreCount, count_stores
+from dlcompiler.analysis.references import Reference
+from dlcompiler.errors import DLCompilerError
+from dlcompiler.ir import Axis, Buffer, Expr, Stmt, Var
+from dlcompiler.schedule import Schedule, StageState, Step, open_obligations
+from dlcompiler.schedule.state import JSON
+from dlcompiler.schedule.trace import decode
+from dlcompiler.target import Target
+
+Severity = Literal["high", "medium", "low"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule found at a loop."""
+
+    stage: str
+    path: str
+    """Of the loop in its stage; '' for the stage."""
+    text: str
+    """One sentence, with the numbers."""
+    severity: Severity
+    step: Step | None = None
+    """What to try; legal now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule of advice."""
+
+    name: str
+    source: str
+    """Where it comes from: paper and section, or manual."""
+    find: Callable[[Subject], Iterator[Finding]]
+
+
+class Subject:
+    """A state of a schedule, to be looked at by rules."""
+
+    def __init__(self, schedule: Schedule, footprint: ProgramFootprint, target: Target) -> None:
+        self.schedule = schedule
+        self.footprint = footprint
+        self.target = target
+
+    # -- loops -------------------------------------------------------------------------------------
+
+    @cached_property
+    def parents(self) -> Mapping[Nest, Nest]:
+        """The loop around each loop; around the outermost ones, the program."""
+        root = self.footprint.root
+        return {child: nest for nest in root.walk() for child in nest.children}
+
+    def chain(self, nest: Nest) -> list[Nest]:
+        """Return the loops around one, outermost first, and itself at the end."""
+        path = []
+        while nest.loop is not None:
+            path.append(nest)
+            nest = self.parents[nest]
+        return path[::-1]
+
+    @cached_property
+    def innermost(self) -> list[Nest]:
+        """The loops without a loop inside."""
+        return [nest for nest in self.footprint.nests if not nest.children]
+
+    def name(self, nest: Nest) -> tuple[str, str]:
+        """Return the stage of a loop, and its path there."""
+        if nest.loop is not None:
+            for ref in getattr(nest.loop.statement, "origin", ()):
+                if ref.axis and not ref.axis.startswith("("):
+                    return ref.stage, ref.axis
+        return self.footprint.func.name, ""
+
+    def stage(self, nest: Nest) -> StageState | None:
+        """Return the stage of a loop, if it is one of the schedule's."""
+        name = self.name(nest)[0]
+        return self.schedule.state.stage(name) if self.schedule.state.has_stage(name) else None
+
+    def axis(self, nest: Nest) -> Axis | None:
+        """Return the axis that a loop stands for, if it is a leaf of its stage."""
+        stage, path = self.stage(nest), self.name(nest)[1]
+        leaves = stage.leaves if stage is not None else ()
+        return next((leaf for leaf in leaves if stage and stage.paths[leaf] == path), None)
+
+    def is_reduction(self, nest: Nest) -> bool:
+        """Tell whether a loop reduces."""
+        axis = self.axis(nest)
+        return axis is not None and axis.kind == "reduce"
+
+    # -- accesses ----------------------------------------------------------------------------------
+
+    def stride(self, item: Reference, nest: Nest) -> int | None:
+        """Return how far an access moves from one iteration to the next; None: not evenly.
+
+        In elements.
+        """
+        if nest.loop is None or not item.is_affine:
+            return None
+        strides = item.access.buffer.static_strides
+        return sum(
+            sum_.factors.get(nest.loop.var, 0) * stride
+            for sum_, stride in zip(item.indices, strides, strict=True)
+            if sum_ is not None
+        )
+
+    def stride_bytes(self, item: Reference, nest: Nest) -> int | None:
+        """Return `stride` in bytes."""
+        stride = self.stride(item, nest)
+        return None if stride is None else stride * dtypes.bytes_of(item.access.buffer.dtype)
+
+    def variables(self, condition: Expr) -> tuple[Var, ...]:
+        """Return the variables of a condition."""
+        return self.footprint.accesses.analyzer.vars_of(condition)
+
+    def writes(self, nest: Nest) -> list[Reference]:
+        """Return the stores of a loop that are in no loop inside."""
+        return [item for item in nest.own if item.access.is_write]
+
+    def written(self, nest: Nest) -> Buffer | None:
+        """Return the buffer that the first of these is to."""
+        return next((item.access.buffer for item in self.writes(nest)), None)
+
+    # -- work --------------------------------------------------------------------------------------
+
+    @cached_property
+    def counts(self) -> Mapping[Stmt, StoreCount]:
+        """How often each store is made."""
+        return {count.store: count for count in count_stores(self.footprint)}
+
+    def operations(self, nest: Nest) -> int:
+        """Return how many operations a loop computes, in all its runs; [1]."""
+        return sum(self.count_of(item).operations for item in self._all_writes(nest))
+
+    @cached_property
+    def all_operations(self) -> int:
+        """Operations of the program; [1]."""
+        return max(self.operations(self.footprint.root), 1)
+
+    def count_of(self, item: Reference) -> StoreCount:
+        """Return how often a store is made."""
+        return self.counts[item.access.statement]
+
+    def _all_writes(self, nest: Nest) -> list[Reference]:
+        return [
+            item for items in nest.references.values() for item in items if item.access.is_write
+        ]
+
+    def share(self, nest: Nest) -> float:
+        """Return which part of all operations is in a loop."""
+        return self.operations(nest) / self.all_operations
+
+    # -- what to try -------------------------------------------------------------------------------
+
+    def step(self, primitive: str, stage: str, **args: JSON) -> Step | None:
+        """Return a step if it may be taken now and owes nothing."""
+        step = Step(primitive, stage, args)
+        try:
+            values: dict[str, Any] = decode(self.schedule.state, step)
+            attempt = self.schedule.attempt(primitive, stage, values)
+        except DLCompilerError:
+            return None
+        is_open = attempt.state is None or open_obligations(attempt.state)
+        return step if attempt.verdict and not is_open else None
+
+    def first(self, *steps: Step | None) -> Step | None:
+        """Return the first step that there is."""
+        return next((step for step in steps if step is not None), None)

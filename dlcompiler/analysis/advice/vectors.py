@@ -1,0 +1,139 @@
+"""Advice about vector instructions and registers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from dlcompiler import dtypes
+from dlcompiler.analysis.advice.locality import WORTH
+from dlcompiler.analysis.advice.subject import Finding, Rule, Subject
+from dlcompiler.analysis.footprint import Nest
+from dlcompiler.analysis.operations import solutions
+from dlcompiler.schedule import Step
+
+LEAST_WASTE = 0.05
+"""Least part of the lanes that idle before it is said."""
+OPERAND_REGISTERS = 2
+"""Registers for what is read, beside the sums: one row, one broadcast element."""
+
+
+def tail_waste(subject: Subject) -> Iterator[Finding]:
+    """Find vectorized loops that do not fill their last vector, or compute beyond an end."""
+    for nest in subject.footprint.nests:
+        if nest.loop is None or nest.loop.kind != "vectorized" or nest.trips < 2:
+            continue
+        buffer = subject.written(nest)
+        if buffer is None:
+            continue
+        lanes = subject.target.lanes(buffer.dtype)
+        vectors = math.ceil(nest.trips / lanes)
+        waste = 1 - _used(subject, nest) * nest.trips / (vectors * lanes)
+        if waste < LEAST_WASTE:
+            continue
+        stage, path = subject.name(nest)
+        yield Finding(
+            stage, path,
+            f"{nest.trips} iterations of {path} take {vectors} "
+            f"{'vector' if vectors == 1 else 'vectors'} of {lanes} lanes, and {waste:.0%} of all "
+            "lanes are never used",
+            "medium" if waste < 0.25 else "high", _whole_vectors(subject, nest, lanes),
+        )  # fmt: skip
+
+
+def _used(subject: Subject, nest: Nest) -> float:
+    """Return which part of a loop's iterations the bounds of its variable let through."""
+    part = 1.0
+    for item in subject.writes(nest):
+        for bound in item.bounds:
+            if nest.loop is not None and nest.loop.var in bound.sum.factors:
+                sizes = {var: item.extents[var] for var in bound.sum.factors}
+                part = min(part, solutions([bound], sizes)[0] / math.prod(sizes.values()))
+    return part
+
+
+def _whole_vectors(subject: Subject, nest: Nest, lanes: int) -> Step | None:
+    stage, axis = subject.stage(nest), subject.axis(nest)
+    if stage is None or axis is None or axis not in stage.op.axis or axis in stage.rounded:
+        return None
+    return subject.step("align_extent", stage.name, axis=stage.paths[axis], factor=lanes)
+
+
+def not_vectorized(subject: Subject) -> Iterator[Finding]:
+    """Find innermost data loops that could be vectors."""
+    for nest in subject.innermost:
+        buffer = subject.written(nest)
+        if nest.loop is None or nest.loop.kind != "serial" or buffer is None:
+            continue
+        lanes = subject.target.lanes(buffer.dtype)
+        if subject.is_reduction(nest) or nest.trips < lanes or lanes == 1:
+            continue
+        if any(subject.stride(item, nest) != 1 for item in subject.writes(nest)):
+            continue
+        if subject.share(nest) < WORTH and subject.operations(subject.footprint.root):
+            continue
+        if any(each.loop and each.loop.kind == "vectorized" for each in subject.chain(nest)):
+            continue
+        stage, path = subject.name(nest)
+        yield Finding(
+            stage, path,
+            f"{path} stores {nest.trips:,} neighbours one by one, while a vector of the target "
+            f"holds {lanes}: vectorize it",
+            "high", _vectorize(subject, stage, path, nest.trips, lanes),
+        )  # fmt: skip
+
+
+def _vectorize(subject: Subject, stage: str, path: str, trips: int, lanes: int) -> Step | None:
+    """Return the step to vectors, or to a loop short enough for them."""
+    widest = max(subject.target.limits.get("max_lanes", 64), lanes)
+    vectors = subject.step("vectorize", stage, axis=path) if trips <= widest else None
+    return subject.first(vectors, subject.step("split", stage, axis=path, factor=lanes))
+
+
+def register_pressure(subject: Subject) -> Iterator[Finding]:
+    """Find tiles of sums that are more than the registers hold."""
+    registers = subject.target.vector_registers
+    for nest in subject.footprint.nests:
+        inside = [each for each in nest.walk() if each is not nest]
+        kinds = {each.loop.kind for each in inside if each.loop is not None}
+        if not subject.is_reduction(nest) or not kinds or not kinds <= {"unrolled", "vectorized"}:
+            continue
+        for buffer in nest.references:
+            item = subject.footprint.one_of(nest, buffer)
+            if not (item.is_written and item.is_read) or not dtypes.is_float(buffer.dtype):
+                continue
+            if subject.footprint.whole_of(nest, buffer).elements != item.elements:
+                continue
+            lanes = subject.target.lanes(buffer.dtype) if "vectorized" in kinds else 1
+            sums = math.ceil(item.elements / lanes)
+            if sums + OPERAND_REGISTERS <= registers:
+                continue
+            stage, path = subject.name(nest)
+            yield Finding(
+                stage, path,
+                f"one iteration of {path} adds to {sums} vectors of {buffer.name}, and with "
+                f"{OPERAND_REGISTERS} more for what it reads they exceed the {registers} registers:"
+                " sums go to memory and back; make the tile inside smaller",
+                "high",
+            )  # fmt: skip
+
+
+RULES = (
+    Rule(
+        "vector tail waste",
+        "Halide, TailStrategy in Schedule.h: what becomes of the last vector",
+        tail_waste,
+    ),
+    Rule(
+        "innermost data loop not vectorized",
+        "S. Larsen, S. Amarasinghe, Exploiting Superword Level Parallelism with Multimedia "
+        "Instruction Sets, PLDI 2000, section 2",
+        not_vectorized,
+    ),
+    Rule(
+        "register pressure",
+        "T. M. Low et al., Analytical Modeling Is Enough for High-Performance BLIS, TOMS 43(2), "
+        "2016, section 4",
+        register_pressure,
+    ),
+)

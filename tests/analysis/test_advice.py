@@ -1,0 +1,316 @@
+"""Each rule of advice: a schedule that it speaks about, and one about which it is silent."""
+
+from dataclasses import replace
+
+import pytest
+
+from dlcompiler import te
+from dlcompiler.analysis.advice import RULES, advise
+from dlcompiler.analysis.footprint import ProgramFootprint
+from dlcompiler.pipeline import lower
+from dlcompiler.pipeline.checks import default_args
+from dlcompiler.schedule import create_schedule
+from dlcompiler.schedule.trace import decode
+from dlcompiler.target.presets import X86_64_AVX2
+
+MACHINE = replace(X86_64_AVX2, cores=8)
+
+
+def advice(schedule, rule, target=MACHINE):
+    """Return what a rule says of a schedule; steps that it suggests are tried."""
+    assert rule in {each.name for each in RULES}
+    func = lower(schedule, default_args(schedule), simple_mode=True)
+    found = advise(schedule, ProgramFootprint(func), target)
+    for item in found:
+        step = item.finding.step
+        if step is not None:
+            there = schedule.fork("tried")
+            there.apply(step.primitive, step.stage, decode(there.state, step))
+            assert not there.obligations
+    return [item.finding for item in found if item.rule == rule]
+
+
+def only(schedule, rule, target=MACHINE):
+    (finding,) = advice(schedule, rule, target)
+    return finding
+
+
+def matmul(n=128, m=None, dtype="float32"):
+    m = m or n
+    A, B = te.placeholder((n, n), dtype, name="A"), te.placeholder((n, m), dtype, name="B")
+    k = te.reduce_axis((0, n), name="k")
+    return te.compute((n, m), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+
+
+def tiled(C, x, y, vectorize=True):
+    s = create_schedule(C.op)
+    io, jo, ii, ji = s[C].tile(*C.op.axis, x, y)
+    s[C].reorder(io, jo, *C.op.reduce_axis, ii, ji)
+    if vectorize:
+        s[C].vectorize(ji)
+    return s
+
+
+def elementwise(shape, dtype="float32"):
+    A = te.placeholder(shape, dtype, name="A")
+    return te.compute(shape, lambda *at: A[at] * 2.0, name="B")
+
+
+def test_there_are_enough_rules_with_sources():
+    assert len({rule.name for rule in RULES}) == len(RULES) >= 12
+    assert all(len(rule.source) > 20 for rule in RULES)
+
+
+class TestStride:
+    rule = "stride-one axis not innermost"
+
+    def test_fires(self):
+        finding = only(create_schedule(matmul().op), self.rule)
+        assert (finding.stage, finding.path) == ("C", "k")
+        assert "moves 128 elements further in B, while j would move 1" in finding.text
+        assert str(finding.step) == "reorder C (k, j)"
+
+    def test_is_silent(self):
+        assert not advice(tiled(matmul(), 16, 16), self.rule)
+
+    def test_is_silent_where_no_order_is_better(self):
+        A = te.placeholder((64, 64), name="A")
+        B = te.compute((64, 64), lambda i, j: A[j, i] * 2.0, name="B")
+        assert not advice(create_schedule(B.op), self.rule)
+
+
+class TestTile:
+    rule = "tile larger than a cache"
+
+    def test_fires(self):
+        finding = only(tiled(matmul(1024), 512, 512), self.rule)
+        assert finding.path == "k"
+        assert "the same 1,024 KiB of C, more than L2 256 KiB" in finding.text
+        assert str(finding.step) == "split C i.inner 32"
+
+    def test_goes_on_with_what_was_split(self):
+        C = matmul(1024)
+        s = tiled(C, 512, 512, vectorize=False)
+        s[C].split(s[C].leaf_iter_vars[3], factor=32)
+        assert str(only(s, self.rule).step) == "reorder C (i.inner.outer, k)"
+
+    def test_a_plain_product_is_tiled(self):
+        assert str(only(create_schedule(matmul(1024).op), self.rule).step) == "tile C i j 32 32"
+
+    def test_is_silent(self):
+        assert not advice(tiled(matmul(1024), 32, 32), self.rule)
+
+
+class TestSets:
+    rule = "power-of-two stride"
+
+    def test_fires(self):
+        finding = only(create_schedule(matmul(512).op), self.rule)
+        assert (finding.path, "512 lines of B that are 2,048 bytes apart" in finding.text) == (
+            "k",
+            True,
+        )
+        assert str(finding.step) == "cache_read B global (C)"
+
+    def test_is_silent_for_other_widths(self):
+        assert not advice(create_schedule(matmul(512, 520).op), self.rule)
+
+
+class TestTail:
+    rule = "vector tail waste"
+
+    @pytest.mark.parametrize(("extent", "waste"), [(20, "17%"), (12, "25%"), (9, "44%")])
+    def test_fires(self, extent, waste):
+        B = elementwise((64, extent))
+        s = create_schedule(B.op)
+        s[B].vectorize(B.op.axis[1])
+        finding = only(s, self.rule)
+        assert f"of 8 lanes, and {waste} of all lanes" in finding.text
+
+    def test_fires_for_a_guarded_tail(self):
+        B = elementwise((64, 20))
+        s = create_schedule(B.op)
+        _, inner = s[B].split(B.op.axis[1], factor=8)
+        s[B].vectorize(inner)
+        assert "17% of all lanes" in only(s, self.rule).text
+
+    def test_is_silent_for_guards_of_other_loops(self):
+        B = elementwise((63, 16))
+        s = create_schedule(B.op)
+        s[B].split(B.op.axis[0], factor=8)
+        s[B].vectorize(B.op.axis[1])
+        assert not advice(s, self.rule)
+
+
+class TestVectors:
+    rule = "innermost data loop not vectorized"
+
+    def test_fires(self):
+        finding = only(create_schedule(elementwise((64, 32)).op), self.rule)
+        assert "stores 32 neighbours one by one" in finding.text
+        assert str(finding.step) == "vectorize B at1"
+
+    def test_splits_what_is_longer_than_vectors(self):
+        step = only(create_schedule(elementwise((64, 1000)).op), self.rule).step
+        assert str(step) == "split B at1 8"
+
+    def test_is_silent(self):
+        B = elementwise((64, 32))
+        s = create_schedule(B.op)
+        s[B].vectorize(B.op.axis[1])
+        assert not advice(s, self.rule)
+        assert not advice(create_schedule(elementwise((64, 4)).op), self.rule)
+
+
+class TestRegisters:
+    rule = "register pressure"
+
+    def product(self, rows):
+        C = matmul(64)
+        s = create_schedule(C.op)
+        io, jo, ii, ji = s[C].tile(*C.op.axis, rows, 16)
+        s[C].reorder(io, jo, *C.op.reduce_axis, ii, ji)
+        s[C].vectorize(ji)
+        s[C].unroll(ii)
+        return s
+
+    def test_fires(self):
+        finding = only(self.product(8), self.rule)
+        assert (finding.path, finding.step) == ("k", None)
+        assert "adds to 16 vectors of C" in finding.text
+        assert "the 16 registers" in finding.text
+
+    def test_is_silent(self):
+        assert not advice(self.product(4), self.rule)
+
+
+class TestParallelWork:
+    rule = "too little parallel work"
+
+    def test_fires_without_a_parallel_loop(self):
+        finding = only(create_schedule(matmul().op), self.rule)
+        assert "100% of the operations are in i, which runs on 1 of 8 cores" in finding.text
+        assert str(finding.step) == "parallel C i"
+
+    @pytest.mark.parametrize(("factor", "share"), [(32, "50%"), (14, "62%")])
+    def test_fires_for_few_iterations(self, factor, share):
+        C = matmul()
+        s = create_schedule(C.op)
+        outer, _ = s[C].split(C.op.axis[0], factor=factor)
+        s[C].parallel(outer)
+        assert f"work {share} of the time" in only(s, self.rule).text
+
+    def test_is_silent(self):
+        C = matmul()
+        s = create_schedule(C.op)
+        s[C].parallel(C.op.axis[0])
+        assert not advice(s, self.rule)
+        assert not advice(create_schedule(matmul(16).op), self.rule)
+        assert not advice(create_schedule(matmul().op), self.rule, X86_64_AVX2)
+
+
+class TestRegions:
+    rule = "short parallel regions"
+
+    def test_fires(self):
+        B = elementwise((256, 64))
+        s = create_schedule(B.op)
+        s[B].parallel(B.op.axis[1])
+        finding = only(s, self.rule)
+        assert "starts 256 parallel regions of 64 operations each" in finding.text
+
+    def test_is_silent(self):
+        B = elementwise((256, 64))
+        s = create_schedule(B.op)
+        s[B].parallel(B.op.axis[0])
+        assert not advice(s, self.rule)
+
+
+class TestSharing:
+    rule = "false sharing"
+
+    def test_fires(self):
+        B = elementwise((4096,))
+        s = create_schedule(B.op)
+        s[B].parallel(B.op.axis[0])
+        finding = only(s, self.rule)
+        assert "write to B 4 bytes apart" in finding.text
+
+    def test_is_silent(self):
+        B = elementwise((4096,))
+        s = create_schedule(B.op)
+        outer, _ = s[B].split(B.op.axis[0], factor=16)
+        s[B].parallel(outer)
+        assert not advice(s, self.rule)
+
+
+class TestRecomputation:
+    rule = "recomputation"
+
+    def blurred(self):
+        A = te.placeholder((66,), name="A")
+        B = te.compute((66,), lambda i: A[i] * 2.0, name="B")
+        C = te.compute((64,), lambda i: B[i] + B[i + 1] + B[i + 2], name="C")
+        s = create_schedule(C.op)
+        return s, B, C
+
+    def test_fires(self):
+        s, B, C = self.blurred()
+        s[B].compute_at(s[C], C.op.axis[0])
+        finding = only(s, self.rule)
+        assert "B is computed 2.9 times over, 192 steps for 66" in finding.text
+        assert str(finding.step) == "compute_root B"
+
+    def test_goes_one_loop_out(self):
+        s, B, C = self.blurred()
+        outer, inner = s[C].split(C.op.axis[0], factor=16)
+        s[B].compute_at(s[C], inner)
+        assert str(only(s, self.rule).step) == "compute_at B C i.outer"
+        s[B].compute_at(s[C], outer)
+        assert not advice(s, self.rule)
+
+
+class TestChain:
+    rule = "reduction with a single sum"
+
+    def test_fires(self):
+        finding = only(create_schedule(matmul().op), self.rule)
+        assert "each of 128 steps of k adds" in finding.text
+        assert str(finding.step) == "reorder C (k, j)"
+
+    def test_counts_all_loops_of_the_reduction(self):
+        X = te.placeholder((64, 20, 20), name="X")
+        c, y = te.reduce_axis((0, 4), name="c"), te.reduce_axis((0, 3), name="y")
+        Y = te.compute((64, 18), lambda i, j: te.sum(X[i, j + y, c], axis=[c, y]), name="Y")
+        assert "each of 12 steps" in only(create_schedule(Y.op), self.rule).text
+
+    def test_is_silent(self):
+        assert not advice(tiled(matmul(), 16, 16), self.rule)
+        assert not advice(create_schedule(matmul(dtype="int32").op), self.rule)
+
+
+class TestCondition:
+    rule = "condition in an inner loop"
+
+    def convolution(self):
+        X = te.placeholder((64,), name="X")
+        W = te.placeholder((9,), name="W")
+        P = te.compute(
+            (72,),
+            lambda i: te.if_then_else(te.all(i >= 4, i < 68), X[i - 4], 0.0),
+            name="P",
+        )
+        r = te.reduce_axis((0, 9), name="r")
+        Y = te.compute((64,), lambda i: te.sum(P[i + r] * W[r], axis=r), name="Y")
+        return create_schedule(Y.op), P
+
+    def test_fires(self):
+        s, P = self.convolution()
+        s[P].compute_inline()
+        finding = only(s, self.rule)
+        assert "whether X is read is decided in each of 576 iterations of r" in finding.text
+        assert str(finding.step) == "compute_root P"
+
+    def test_is_silent(self):
+        s, _ = self.convolution()
+        assert not advice(s, self.rule)
