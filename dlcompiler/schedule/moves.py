@@ -97,7 +97,7 @@ def _candidates(state: State, stage: StageState) -> Iterator[_Candidate]:
     if stage.is_placeholder:
         return
     if not stage.is_inlined:
-        yield from _loop_candidates(stage, _extents(state, stage))
+        yield from _loop_candidates(stage, extents_of(state, stage))
         yield from _prefetch_candidates(state, stage)
     for consumer in consumers(state, stage):
         for leaf in consumer.leaves:
@@ -156,7 +156,8 @@ def _cache_read_candidates(state: State, stage: StageState) -> Iterator[_Candida
             yield "cache_read", args, (tensor.name, scope, *chosen), ()
 
 
-def _extents(state: State, stage: StageState) -> Mapping[Axis, Extent]:
+def extents_of(state: State, stage: StageState) -> Mapping[Axis, Extent]:
+    """Return the iterations of a stage's loops; of a whole axis where bounds are not defined."""
     if not has_bounds(state):
         return {leaf: leaf.extent for leaf in stage.leaves}
     return infer_bounds(state).stages[stage.name].extents

@@ -50,8 +50,22 @@ class Row(TypedDict):
     """The step that made a loop, in words; '' for the axes of the expression."""
     made_by_state: str
     """Id of the state that it was made in, as in the history; '' for the axes of the expression."""
+    owed: list[str]
+    """Of a stage, what must be put right before lowering, or what lowering will settle."""
     label: str
     """The row in words, to be spoken."""
+
+
+class Debt(TypedDict):
+    """Something owed."""
+
+    key: str
+    """Of the stage that it is about."""
+    text: str
+    step: str
+    """The step that owes it."""
+    hint: str
+    """How to put it right; '' for what lowering settles."""
 
 
 class LoopTree(TypedDict):
@@ -64,6 +78,8 @@ class LoopTree(TypedDict):
     """Stages that are substituted into their readers."""
     obligations: list[str]
     """What must be put right before lowering."""
+    debts: list[Debt]
+    """The same in parts, with what to do."""
     summary: str
 
 
@@ -103,7 +119,7 @@ class _Tree:
         self.steps = {node.id: node.title() for node in schedule.node.path()}
         self.bodies = bodies(self.state)
         owed = obligations(schedule.state)
-        self.owed = [str(item) for item in owed]
+        self.owed = owed
         self.homeless = {item.stage for item in owed if item.kind == "place"}
         self.extents = _extents(self.state)
         self.colors = axis_colors(self.state)
@@ -121,7 +137,16 @@ class _Tree:
                 f"{s.name}: {self.declaration(s)}" for s in self.state.stages if s.is_placeholder
             ],
             "inlined": [s.name for s in self.state.stages if s.is_inlined],
-            "obligations": self.owed,
+            "obligations": [str(item) for item in self.owed],
+            "debts": [
+                {
+                    "key": loop_key(item.stage),
+                    "text": item.text,
+                    "step": item.step,
+                    "hint": item.hint,
+                }
+                for item in self.owed
+            ],
             "summary": self.summary(),
         }
 
@@ -134,11 +159,15 @@ class _Tree:
             label += f", computed {outside.runs:,} times"
         label += f": {self.text(stage)}"
         key = loop_key(stage.name)
+        debts = [item.text for item in self.owed if item.stage == stage.name]
+        if debts:
+            label += f"; owed: {'; '.join(debts)}"
         self.rows.append(
             {
                 **_row(stage, outside, key, "stage"),
                 "name": stage.name,
                 "detail": detail,
+                "owed": debts,
                 "label": label,
             }
         )
@@ -219,7 +248,7 @@ def _row(
         "key": key, "type": type, "depth": place.depth, "parent": place.parent,
         "stage": stage.name, "name": "", "detail": "", "extent": None, "runs": place.runs,
         "kind": "serial", "axis": "", "colors": [], "made_by": "", "made_by_state": "",
-        "label": "",
+        "owed": [], "label": "",
     }  # fmt: skip
 
 

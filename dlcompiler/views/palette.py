@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Literal, TypedDict
 
 from dlcompiler.ir import Axis
-from dlcompiler.schedule import AttachedAt, Illegal, Move, Pending, Schedule, StageState
+from dlcompiler.schedule import AttachedAt, Domain, Illegal, Move, Pending, Schedule, StageState
 from dlcompiler.schedule.inlining import consumers
 from dlcompiler.schedule.moves import moves_of
 from dlcompiler.schedule.primitives import primitive
 from dlcompiler.schedule.state import AtRoot
 from dlcompiler.schedule.trace import encode
 from dlcompiler.views.loop_tree import loop_key
+from dlcompiler.views.move_words import about, loops_of, move_text
+from dlcompiler.views.tails import tail_costs
 
 PREFERRED_FACTOR = 32
-MOST_SUGGESTIONS = 10
+MOST_SUGGESTIONS = 48
 
 # Primitives that are alternatives share a group; the others are a group of their own.
 GROUPS = {
@@ -31,14 +32,15 @@ GROUPS = {
     "align_extent": "storage",
     "double_buffer": "storage",
     "transform_layout": "storage",
-    "compute_at": "compute",
     "compute_inline": "compute",
     "compute_root": "compute",
 }
 
+RANK = {"legal": 0, "pending": 1, "done": 2, "illegal": 3}
+
 ORDER = (
     "split", "tile", "reorder", "fuse", "annotate", "rfactor",
-    "compute", "cache_read", "cache_write", "storage",
+    "compute", "compute_at", "cache_read", "cache_write", "storage",
 )  # fmt: skip
 
 Availability = Literal["legal", "pending", "illegal", "done"]
@@ -49,6 +51,9 @@ class Parameter(TypedDict):
 
     name: str
     suggested: list[int]
+    """Values to offer, ascending."""
+    costs: list[str]
+    """What each suggested value means: the tail of a split; '' for what needs no words."""
     default: int
 
 
@@ -71,6 +76,10 @@ class PaletteItem(TypedDict):
     because: str
     got: str
     hint: str
+    keys: list[str]
+    """Of the loop tree: the loops that it is about, and the loop that it would attach to."""
+    conflicts: list[str]
+    """Of the loop tree: what stands in the way of an illegal move."""
     parameters: list[Parameter]
     step: dict[str, Any]
     """The step as data, to which the parameters are added."""
@@ -95,7 +104,9 @@ class Palette(TypedDict):
     """Moves of its stage, and of stages that could be computed inside the loop."""
 
 
-def palette(schedule: Schedule, chosen: str | None) -> Palette:
+def palette(
+    schedule: Schedule, chosen: str | None, primitives: Collection[str] | None = None
+) -> Palette:
     """Return all moves of the loop or the stage that a key of the loop tree names.
 
     Parameters
@@ -104,6 +115,8 @@ def palette(schedule: Schedule, chosen: str | None) -> Palette:
         The schedule, at the state to go on from.
     chosen
         A key of the loop tree; one that names nothing gives an empty palette.
+    primitives
+        Those to offer, all by default; the others are not looked at.
 
     Returns
     -------
@@ -115,14 +128,17 @@ def palette(schedule: Schedule, chosen: str | None) -> Palette:
         return {"chosen": None, "title": "choose a loop", "loop": [], "stage": []}
 
     def wanted(name: str, args: Mapping[str, Any]) -> bool:
-        loops = _loops_of(name, args)
+        loops = loops_of(name, args)
+        if primitives is not None and name not in primitives:
+            return False
         return not loops or any(item is axis for item in loops)
 
     moves = list(moves_of(schedule, stage.name, wanted))
-    of_loop = [move for move in moves if _loops_of(move.primitive, move.args)]
-    of_stage = [move for move in moves if not _loops_of(move.primitive, move.args)]
-    if axis is not None:
-        of_stage += _inside(schedule, stage, axis)
+    of_loop = [move for move in moves if loops_of(move.primitive, move.args)]
+    of_stage = [move for move in moves if not loops_of(move.primitive, move.args)]
+    of_loop += [other for move in of_loop for other in _variants(schedule, move)]
+    offered = [*_read(schedule, stage), *(_inside(schedule, stage, axis) if axis else ())]
+    of_stage += [m for m in offered if primitives is None or m.primitive in primitives]
     title = f"loop {stage.paths[axis]} of {stage.name}" if axis else f"stage {stage.name}"
     return {
         "chosen": chosen,
@@ -144,14 +160,6 @@ def _find(schedule: Schedule, key: str | None) -> tuple[StageState | None, Axis 
     return None, None
 
 
-def _loops_of(name: str, args: Mapping[str, Any]) -> list[Axis]:
-    """Return the loops of its own stage that a move is about."""
-    if name == "compute_at":
-        return []
-    values = [value if isinstance(value, tuple) else (value,) for value in args.values()]
-    return [item for value in values for item in value if isinstance(item, Axis)]
-
-
 def _inside(schedule: Schedule, host: StageState, axis: Axis) -> Iterator[Move]:
     """Yield the moves that would compute another stage inside the loop `axis` of `host`."""
     for stage in schedule.state.stages:
@@ -163,15 +171,38 @@ def _inside(schedule: Schedule, host: StageState, axis: Axis) -> Iterator[Move]:
             )
 
 
+def _read(schedule: Schedule, reader: StageState) -> Iterator[Move]:
+    """Yield the moves that would let `reader` read a copy of a tensor."""
+    for tensor in reader.op.input_tensors:
+        yield from moves_of(
+            schedule,
+            schedule.state.producer_of(tensor).name,
+            lambda name, args: name == "cache_read" and reader.name in args["readers"],
+        )
+
+
+def _variants(schedule: Schedule, move: Move) -> Iterator[Move]:
+    """Yield a move with other parameters than `moves_of` asks for: a split in a number of parts."""
+    if move.primitive == "split":
+        (domain,) = move.domains
+        parts = Domain("nparts", domain.suggested)
+        args = {**move.args, "nparts": (domain.suggested or (2,))[0]}
+        verdict = schedule.attempt("split", move.stage, args).verdict
+        yield replace(move, domains=(parts,), verdict=verdict)
+
+
 def _groups(schedule: Schedule, moves: list[Move], axis: Axis | None) -> list[PaletteGroup]:
     groups: dict[str, list[PaletteItem]] = {}
     for move in moves:
         group = GROUPS.get(move.primitive, move.primitive)
         groups.setdefault(group, []).append(_item(schedule, move, axis))
-    return [{"name": name, "items": groups[name]} for name in sorted(groups, key=_rank)]
+    for items in groups.values():
+        items.sort(key=lambda item: RANK[item["status"]])
+    order = sorted(groups, key=lambda name: (RANK[groups[name][0]["status"]], _place(name)))
+    return [{"name": name, "items": groups[name]} for name in order]
 
 
-def _rank(group: str) -> int:
+def _place(group: str) -> int:
     return ORDER.index(group) if group in ORDER else len(ORDER)
 
 
@@ -179,23 +210,21 @@ def _item(schedule: Schedule, move: Move, axis: Axis | None) -> PaletteItem:
     stage = schedule.state.stage(move.stage)
     step = encode(primitive(move.primitive), schedule.state, stage, move.args)
     item: PaletteItem = {
-        "key": f"{move.primitive} {move.stage} {' '.join(move.targets)}",
+        "key": " ".join([move.primitive, move.stage, *move.targets, *_parts(move)]),
         "primitive": move.primitive,
-        "text": _text(stage, move, axis),
-        "about": _about(move.primitive),
+        "text": move_text(stage, move, axis),
+        "about": about(move.primitive),
         "status": "legal",
         "kind": "",
         "reason": "",
         "because": "",
         "got": "",
         "hint": "",
+        "keys": _keys(schedule, stage, move),
+        "conflicts": [],
         "parameters": [
-            {
-                "name": domain.parameter,
-                "suggested": _suggested(domain.suggested),
-                "default": _default(domain.suggested),
-            }
-            for domain in move.domains
+            *(_parameter(schedule, move, domain) for domain in move.domains),
+            *([_dimension(stage)] if move.primitive == "rfactor" else []),
         ],
         "step": step.to_json(),
     }
@@ -205,10 +234,44 @@ def _item(schedule: Schedule, move: Move, axis: Axis | None) -> PaletteItem:
         verdict = move.verdict
         item["status"], item["kind"], item["reason"] = "illegal", verdict.kind, verdict.reason
         item["because"], item["got"] = verdict.because or "", verdict.got or ""
-        item["hint"] = verdict.hint or ""
+        item["hint"], item["conflicts"] = verdict.hint or "", list(verdict.conflicts)
     elif isinstance(move.verdict, Pending):
         item["status"], item["reason"] = "pending", move.verdict.obligation
     return item
+
+
+def _parameter(schedule: Schedule, move: Move, domain: Domain) -> Parameter:
+    values = domain.suggested[:MOST_SUGGESTIONS]
+    name = domain.parameter
+    return {
+        "name": name,
+        "suggested": list(values),
+        "costs": tail_costs(schedule.state, move.stage, move.args, name, values),
+        "default": _default(domain.suggested),
+    }
+
+
+def _parts(move: Move) -> list[str]:
+    return [domain.parameter for domain in move.domains if domain.parameter == "nparts"]
+
+
+def _dimension(stage: StageState) -> Parameter:
+    """Return the parameter of rfactor that says which dimension of the partial results is new."""
+    values = list(range(len(stage.op.axis) + 1))
+    return {
+        "name": "factor_axis",
+        "suggested": values,
+        "costs": [f"the new dimension stands at place {n}" for n in values],
+        "default": 0,
+    }
+
+
+def _keys(schedule: Schedule, stage: StageState, move: Move) -> list[str]:
+    if move.primitive == "compute_at":
+        host = schedule.state.stage(move.args["parent"])
+        return [stage.name, host.key(move.args["axis"])]
+    leaves = [axis for axis in loops_of(move.primitive, move.args) if stage.has_leaf(axis)]
+    return [stage.key(axis) for axis in leaves] or [stage.name]
 
 
 def _already(schedule: Schedule, stage: StageState, move: Move) -> str:
@@ -227,63 +290,6 @@ def _already(schedule: Schedule, stage: StageState, move: Move) -> str:
         case "compute_at" if isinstance(at, AttachedAt) and at.axis is axis:
             return f"{stage.name} is computed there already"
     return ""
-
-
-def _text(stage: StageState, move: Move, axis: Axis | None) -> str:
-    """Return what a move would do, seen from the chosen loop."""
-    names = {
-        axis: stage.paths.get(axis, axis.name) for axis in _loops_of(move.primitive, move.args)
-    }
-    others = [name for item, name in names.items() if item is not axis]
-    is_outer = axis is not None and stage.has_leaf(axis) and bool(others) and (
-        stage.position(axis) < max(stage.position(item) for item in names)
-    )  # fmt: skip
-    match move.primitive:
-        case "fuse":
-            return f"with {others[0]} {'inside' if is_outer else 'around'} it"
-        case "reorder":
-            return f"{'inward' if is_outer else 'outward'}, past {others[0]}"
-        case "tile":
-            return " × ".join(names.values())
-        case "compute_at":
-            return f"{stage.name} at {move.targets[-1]}"
-        case "compute_inline":
-            return "inline"
-        case "compute_root":
-            return "on its own"
-        case _:
-            return _storage_text(move)
-
-
-def _storage_text(move: Move) -> str:
-    """Return what a move would do that is about memory, or leaves a note."""
-    match move.primitive:
-        case "cache_write" | "set_scope":
-            return f"in {move.args['scope']}"
-        case "cache_read":
-            return f"in {move.args['scope']}, for {', '.join(move.args['readers'])}"
-        case "storage_align":
-            return f"rows padded, offset {move.args['offset']}"
-        case "align_extent":
-            return "rows of whole vectors"
-        case "transform_layout":
-            return str(move.args["index_map"]).partition(": ")[2]
-        case "prefetch":
-            return f"of {move.args['tensor']}"
-        case "pragma":
-            return str(move.args["pragma_type"])
-    return move.primitive
-
-
-@cache
-def _about(name: str) -> str:
-    """Return what a primitive does: the first line of its module."""
-    return (inspect.getdoc(inspect.getmodule(primitive(name).apply)) or "").partition("\n")[0]
-
-
-def _suggested(values: tuple[int, ...]) -> list[int]:
-    """Return at most ten of the values, the smaller ones first to stay."""
-    return list(values[:MOST_SUGGESTIONS])
 
 
 def _default(values: tuple[int, ...]) -> int:

@@ -7,7 +7,7 @@ from dlcompiler.schedule import create_schedule
 from dlcompiler.schedule.state import Step
 from dlcompiler.schedule.trace import decode
 from dlcompiler.views import loop_tree, palette
-from dlcompiler.views.palette import MOST_SUGGESTIONS
+from dlcompiler.views.palette import MOST_SUGGESTIONS, RANK
 
 
 def items(view, part="loop"):
@@ -21,6 +21,7 @@ def test_moves_of_a_loop(plain):
     assert view["title"] == "loop j of C"
     assert list(items(view)) == [
         ("split", "split"),
+        ("split", "in parts"),
         ("tile", "i × j"),
         ("reorder", "outward, past i"),
         ("reorder", "inward, past k"),
@@ -37,10 +38,14 @@ def test_moves_of_a_loop(plain):
         ("align_extent", "rows of whole vectors"),
     ]
     assert list(items(view, "stage")) == [
-        ("compute_inline", "inline"),
-        ("compute_root", "on its own"),
+        ("cache_read", "A in global, for C"),
+        ("cache_read", "A in local, for C"),
+        ("cache_read", "B in global, for C"),
+        ("cache_read", "B in local, for C"),
         ("cache_write", "in global"),
         ("cache_write", "in local"),
+        ("compute_root", "on its own"),
+        ("compute_inline", "inline"),
         ("set_scope", "in global"),
         ("set_scope", "in local"),
         ("double_buffer", "double_buffer"),
@@ -55,7 +60,9 @@ def test_groups(plain):
     assert [group["name"] for group in view["loop"]] == [
         "split", "tile", "reorder", "fuse", "annotate", "storage",
     ]  # fmt: skip
-    assert [group["name"] for group in view["stage"]] == ["compute", "cache_write", "storage"]
+    assert [group["name"] for group in view["stage"]] == [
+        "cache_read", "cache_write", "compute", "storage",
+    ]  # fmt: skip
     assert items(view)["split", "split"]["about"] == "Split a loop in two nested ones."
 
 
@@ -70,7 +77,51 @@ def test_an_illegal_move_says_why(plain):
 
 def test_parameters_of_a_split(plain):
     (parameter,) = items(palette(plain, "C/i"))["split", "split"]["parameters"]
-    assert parameter == {"name": "factor", "suggested": [2, 4, 8, 16, 32], "default": 32}
+    assert parameter["name"] == "factor"
+    assert parameter["suggested"] == [2, 4, 8, 16, 32]
+    assert parameter["default"] == 32
+    assert parameter["costs"][3] == "16 divides 64: 4 blocks of 16, no tail"
+
+
+def test_what_suggestions_cost_where_none_divides():
+    A = te.placeholder((31,), name="A")
+    B = te.compute((31,), lambda i: A[i] + 1.0, name="B")
+    (parameter,) = items(palette(create_schedule(B.op), "B/i"))["split", "split"]["parameters"]
+    assert parameter["costs"][-1] == (
+        "8 does not divide 31: 4 blocks of 8, 1 of 32 iterations guarded, 3 %"
+    )
+
+
+def test_legal_moves_come_first(blocked):
+    for row in loop_tree(blocked)["rows"]:
+        view = palette(blocked, row["key"])
+        for part in ("loop", "stage"):
+            best = [min(RANK[item["status"]] for item in g["items"]) for g in view[part]]
+            assert best == sorted(best)
+            for group in view[part]:
+                ranks = [RANK[item["status"]] for item in group["items"]]
+                assert ranks == sorted(ranks)
+
+
+def test_what_stands_in_the_way_is_in_the_tree(blocked):
+    keys = {row["key"] for row in loop_tree(blocked)["rows"]}
+    conflicts = set()
+    for key in keys:
+        view = palette(blocked, key)
+        for item in [*items(view).values(), *items(view, "stage").values()]:
+            conflicts.update(item["conflicts"])
+            assert not item["conflicts"] or item["status"] == "illegal"
+    assert {"C.local/k.outer", "C.local//body", "C"} <= conflicts
+    assert conflicts <= keys
+
+
+def test_only_some_primitives(plain):
+    view = palette(plain, "C/j", ("split", "parallel"))
+    assert [(group["name"], len(group["items"])) for group in view["loop"]] == [
+        ("split", 2),
+        ("annotate", 1),
+    ]
+    assert view["stage"] == []
 
 
 def test_suggestions_are_few():

@@ -112,7 +112,8 @@ def test_click_an_axis(explorer):
 def test_apply_a_primitive_and_see_the_program_change(explorer):
     explorer.loop("C/j").click()
     explorer.settle()
-    explorer.move("split C C.j = 16").click()
+    explorer.move("split C C.j factor").fill("16")
+    explorer.move("split C C.j").click()
     explorer.settle()
     assert explorer.loops() == ["C/i", "C/j.outer", "C/j.inner", "C/k"]
     added = explorer.page.locator(".dlc-added").all_inner_texts()
@@ -185,10 +186,9 @@ def test_a_whole_task_by_keyboard(explorer):
     explorer.settle()
     assert explorer.focused() == "C/j"
     keyboard.press("Enter")
-    assert explorer.focused() == "split C C.j = 2"
-    for _ in range(3):
-        keyboard.press("Tab")
-    assert explorer.focused() == "split C C.j = 16"
+    assert explorer.focused() == "split C C.j factor slider"
+    keyboard.press("ArrowLeft")  # from 32 to the next smaller divisor
+    assert explorer.move("split C C.j factor").input_value() == "16"
     keyboard.press("Enter")
     explorer.settle()
     assert explorer.states() == ["create", "split C j 16"]
@@ -300,7 +300,7 @@ def test_latency_by_the_page_clock(explorer, capsys):
     for _ in range(6):
         explorer.loop("C/j").click()
         explorer.settle()
-        for key in ("split C C.j = 16", "vectorize C C.j.inner"):
+        for key in ("split C C.j", "vectorize C C.j.inner"):
             explorer.move(key).click()
             explorer.settle()
             times.append(float(explorer.root.get_attribute("data-latency-ms")))

@@ -34,7 +34,8 @@ def explorer(browser):
 def test_a_click_applies_a_step(explorer):
     explorer.loop("C/j").click()
     explorer.settle()
-    explorer.click("split C C.j = 16")
+    explorer.key("split C C.j factor").fill("16")
+    explorer.click("split C C.j")
     assert explorer.widget.schedule.node.title() == "split C j 16"
     assert explorer.loop("C/j.inner").get_attribute("aria-selected") == "true"
 

@@ -194,7 +194,8 @@ class TestInBrowser:
         replay.settle()
         replay.page.locator('[role="treeitem"][data-key="C/j"]').click()
         replay.settle()
-        replay.click("split C C.j = 16")
+        replay.page.locator('[data-key="split C C.j factor"]').fill("16")
+        replay.click("split C C.j")
         assert replay.here() == "split C j 16"
         assert (
             replay.page.locator('[aria-selected="true"][role="treeitem"]').get_attribute("data-key")

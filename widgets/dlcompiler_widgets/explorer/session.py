@@ -15,8 +15,9 @@ from dlcompiler.schedule.trace import decode
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 from dlcompiler.views import LoopTree, loop_tree
-from dlcompiler_widgets.explorer import branches, exports
+from dlcompiler_widgets.explorer import branches, exports, moving
 from dlcompiler_widgets.explorer.code_tabs import CodeTabs
+from dlcompiler_widgets.explorer.levels import Layout
 from dlcompiler_widgets.explorer.pictures import PICTURES, Picture
 from dlcompiler_widgets.explorer.status import Status, status_of
 from dlcompiler_widgets.explorer.texts import FIRST, TEXTS, Text
@@ -42,6 +43,11 @@ class Session:
         self.name = name
         self.tabs = {"picture": next(iter(PICTURES)), "text": FIRST}
         self.chosen: str | None = None
+        self.layout = Layout()
+        self.preview: dict[str, Any] = {}
+        """What the move under the pointer would do, as `dlcompiler.views.preview` says it."""
+        self.previews: dict[str, dict[str, Any]] = {}
+        """Former answers, by state and move."""
         self.compared: dict[str, str] = {}
         """Ids of the states that are compared: ``a``, ``b``, or one of them so far."""
         self.exported: dict[str, Any] = {}
@@ -64,7 +70,7 @@ class Session:
         ----------
         op
             ``choose``, ``apply``, ``undo``, ``redo``, ``jump``, ``picture``, ``text``,
-            ``pass``, ``describe``, ``compare`` or ``export``.
+            ``pass``, ``describe``, ``compare``, ``export``, or one of `moving.ACTIONS`.
         args
             What it needs; comes from a browser, so anything.
 
@@ -85,6 +91,7 @@ class Session:
             "describe": partial(branches.describe, self),
             "compare": partial(branches.compare, self),
             "export": partial(exports.export, self),
+            **{name: partial(action, self) for name, action in moving.ACTIONS.items()},
         }
         if op not in actions:
             self.status = Status(f"unknown request {op!r}", "error")
@@ -155,6 +162,7 @@ class Session:
         """Draw the tree anew, and keep as much of the choice as there still is."""
         self.exported = {}
         before = self.chosen
+        self.preview = {}
         old = {row["key"] for row in self.tree["rows"]} if hasattr(self, "tree") else set()
         self.tree = loop_tree(self.schedule)
         keys = [row["key"] for row in self.tree["rows"] if row["type"] == "loop"]

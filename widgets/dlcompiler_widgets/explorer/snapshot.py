@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import DLCompilerError
+from dlcompiler.schedule.primitives import REGISTRY
 from dlcompiler.views import branch_name, history_tree, palette
 from dlcompiler_widgets.explorer.branches import comparison
 from dlcompiler_widgets.explorer.pictures import PICTURES
@@ -30,6 +31,7 @@ def bar(session: Session) -> Json:
         "redo": following.title() if following else None,
         "known": [f"{kind} {value}" for kind, value in node.notes.items()],
         "python": session.schedule.trace.to_python(),
+        "layout": session.layout.to_json(),
     }
 
 
@@ -40,15 +42,19 @@ def tree(session: Session) -> Json:
 
 def moves(session: Session) -> Json:
     """Return what may be done to the chosen loop."""
-    return dict(palette(session.schedule, session.chosen))
+    offered = session.layout.primitives
+    left_out = len(REGISTRY) - len(offered)
+    return {**palette(session.schedule, session.chosen, offered), "left_out": left_out}
 
 
 def picture(session: Session) -> Json:
     """Return the picture of the open tab; only this one is computed."""
-    open_ = PICTURES[session.tabs["picture"]]
+    names = session.layout.pictures(PICTURES)
+    tab = session.tabs["picture"] if session.tabs["picture"] in names else names[0]
+    open_ = PICTURES[tab]
     shown: Json = {
-        "tab": session.tabs["picture"],
-        "tabs": [{"name": name, "text": each.text} for name, each in PICTURES.items()],
+        "tab": tab,
+        "tabs": [{"name": name, "text": PICTURES[name].text} for name in names],
         "kind": open_.kind,
         "model": None,
         "error": None,
@@ -98,6 +104,11 @@ PANES: dict[str, Callable[[Session], Json]] = {
 
 
 def snapshot(session: Session, panes: Iterable[str]) -> dict[str, Any]:
-    """Return what `panes` show, by name, with the chosen loop and the status."""
+    """Return what `panes` show, by name, with the chosen loop, the preview and the status."""
     shown: dict[str, Any] = {name: PANES[name](session) for name in panes}
-    return {**shown, "chosen": session.chosen, "status": session.status.to_json()}
+    return {
+        **shown,
+        "chosen": session.chosen,
+        "preview": session.preview,
+        "status": session.status.to_json(),
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -23,6 +23,7 @@ from dlcompiler.views.markup import Markup, tag
 from dlcompiler_widgets.assets import WORKBENCH_SHEETS, module, styles
 from dlcompiler_widgets.explorer.control import Control
 from dlcompiler_widgets.explorer.exports import replay_of, saved_of
+from dlcompiler_widgets.explorer.levels import Layout, known_level
 from dlcompiler_widgets.explorer.measuring import Measuring, Stopwatch, WorkerStopwatch, describe
 from dlcompiler_widgets.explorer.recording import Limits
 from dlcompiler_widgets.explorer.replay import ReplayPage
@@ -32,6 +33,8 @@ from dlcompiler_widgets.explorer.status import Status, status_of
 
 _LARGEST_FALLBACK_BYTES = 60_000
 _LONGEST_TEXT = 12_000
+SMALL_REQUESTS = ("preview",)
+"""Requests that change no pane: only what they ask for is sent."""
 
 
 class Workbench(anywidget.AnyWidget):
@@ -50,6 +53,8 @@ class Workbench(anywidget.AnyWidget):
         Name of the function.
     stopwatch : Stopwatch, optional
         What measures; by default, a worker process.
+    level : str
+        How much is shown: ``learn``, ``work`` or ``all`` (`explorer.levels`).
     """
 
     _esm = module("workbench")
@@ -65,7 +70,7 @@ class Workbench(anywidget.AnyWidget):
     """What the status line says before anything was done."""
 
     layout_of_panes = traitlets.Dict().tag(sync=True)
-    """``panes``: which there are."""
+    """``panes``: which there are; ``visible``: which of them are shown now."""
     bar = traitlets.Dict().tag(sync=True)
     tree = traitlets.Dict().tag(sync=True)
     picture = traitlets.Dict().tag(sync=True)
@@ -74,6 +79,8 @@ class Workbench(anywidget.AnyWidget):
     history = traitlets.Dict().tag(sync=True)
     compare = traitlets.Dict().tag(sync=True)
     export = traitlets.Dict().tag(sync=True)
+    preview = traitlets.Dict().tag(sync=True)
+    """What the move under the pointer would do; empty when none was asked for in this state."""
     status = traitlets.Dict().tag(sync=True)
     chosen = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     """Key of the chosen loop, as in the loop tree."""
@@ -94,12 +101,14 @@ class Workbench(anywidget.AnyWidget):
         *,
         name: str = "main",
         stopwatch: Stopwatch | None = None,
+        level: str = "work",
     ) -> None:
         if args is None:
             args = parameters_of(schedule)
         self._session = Session(schedule, args, resolve(target), name)
         self._session.status = Status(self.first_words)
         self._session.tabs |= {pane: names[0] for pane, names in self.shown_tabs.items()}
+        self._session.layout = Layout(known_level(level))
         self._measuring = Measuring(stopwatch or WorkerStopwatch(), self._on_measured)
         # The history's own lock: a step of another cell holds it when it calls the listener.
         self._lock = schedule.lock
@@ -144,7 +153,7 @@ class Workbench(anywidget.AnyWidget):
                 raise
             finally:
                 self._is_handling = False
-                self._push(intent.get("id"))
+                self._push(intent.get("id"), () if op in SMALL_REQUESTS else None)
 
     def _handle(self, op: str, args: dict[str, Any]) -> None:
         session = self._session
@@ -192,16 +201,18 @@ class Workbench(anywidget.AnyWidget):
                 self._session.follow()
                 self._push(None)
 
-    def _push(self, reply: Any, panes: Sequence[str] | None = None) -> None:
+    def _push(self, reply: Any, panes: Iterable[str] | None = None) -> None:
         self._seq += 1
         with self.hold_sync():
             for name, value in self._shown(panes).items():
                 setattr(self, name, value)
             self.reply = {"seq": self._seq, "id": reply}
 
-    def _shown(self, panes: Sequence[str] | None = None) -> dict[str, Any]:
+    def _shown(self, panes: Iterable[str] | None = None) -> dict[str, Any]:
         """Return the values of the traits that the page draws: all, or those of some panes."""
-        shown = snapshot(self._session, self.shown_panes if panes is None else panes)
+        visible = self._session.layout.visible(self.shown_panes)
+        shown = snapshot(self._session, visible if panes is None else panes)
+        shown["layout_of_panes"] = {"panes": list(self.shown_panes), "visible": visible}
         for pane, names in self.shown_tabs.items():
             if pane in shown:
                 tabs = shown[pane]["tabs"]

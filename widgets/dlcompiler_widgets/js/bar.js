@@ -3,6 +3,7 @@
  */
 
 import { button, focusable, h } from "./dom.js";
+import { levelControls } from "./levels.js";
 
 export class BarPane {
   constructor(app) {
@@ -27,6 +28,7 @@ export class BarPane {
       button("copy", "Copy as Python", "Copy the steps as Python", () => this.copy()),
       button("export", "Export ▾", "Take this schedule away: Python, notebook, JSON, link",
         () => this.app.send("export", { kind: "python" })),
+      ...(bar.layout ? levelControls(bar.layout, (op, args) => this.app.send(op, args)) : []),
       button("help", "?", "Show the keys", () => this.app.help()),
       h("span", { class: "dlc-known", text: bar.known.join(" · ") }));
   }

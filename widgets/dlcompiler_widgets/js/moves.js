@@ -1,114 +1,135 @@
 /*
- * What may be done next: every move of the chosen loop; the refused ones say why.
+ * What may be done next: every move of the chosen loop; the refused ones say why, and what instead.
+ *
+ * While a move has the pointer or the focus, Python is asked what it would do (`preview`); what came
+ * too late for it is dropped.
  */
 
-import { focusable, h } from "./dom.js";
+import { controlsOf, named } from "./controls.js";
+import { h } from "./dom.js";
+import { figureList, ghostNest, nearestButton, reasons, showChange } from "./preview.js";
+
+const WAIT_MS = 80;
+const NAMES = { compute_at: "compute at", cache_read: "cache read", cache_write: "cache write" };
 
 export class MovesPane {
   constructor(app) {
     this.app = app;
     this.moves = h("div", { class: "dlc-moves" });
-    this.why = h("div", { class: "dlc-why" });
+    this.why = h("div", { class: "dlc-why", role: "region", "aria-label": "What the move would do" });
     this.root = h("section", { class: "dlc-pane dlc-palette", "aria-label": "Moves" },
       this.moves, this.why);
-    this.moves.addEventListener("keydown", (event) => {
+    this.root.addEventListener("mouseleave", () => this.leave());
+    this.root.addEventListener("focusout", (event) => {
+      if (!this.root.contains(event.relatedTarget)) this.clear();
+    });
+    this.root.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
       event.stopPropagation();
-      app.focusTree();
+      if (this.why.contains(document.activeElement)) this.itemButton()?.focus();
+      else app.focusTree();
+      this.pinned = null;
     });
   }
 
   draw(palette) {
+    this.palette = palette;
     const groups = (items) => items.map((group) => this.group(group));
+    const more = palette.left_out;
     this.moves.replaceChildren(
       h("h3", { text: palette.title }),
       ...groups(palette.loop),
-      palette.loop.length && palette.stage.length
-        ? h("h4", { text: "its stage" }) : "",
-      ...groups(palette.stage));
-    this.explain(null);
+      palette.loop.length && palette.stage.length ? h("h4", { text: "its stage" }) : "",
+      ...groups(palette.stage),
+      more ? h("p", { class: "dlc-soft", text: `${more} more kinds of move at level “all”` }) : "");
+    this.clear();
   }
 
   home() {
-    return this.moves.querySelector("button, input");
+    return this.moves.querySelector("input, button");
   }
 
   group(group) {
     return h("div", { class: "dlc-group", role: "group", "aria-label": group.name },
-      h("span", { class: "dlc-group-name", text: group.name }),
-      h("div", { class: "dlc-controls" }, ...group.items.flatMap((item) => this.move(item))));
+      h("span", { class: "dlc-group-name", text: NAMES[group.name] ?? group.name }),
+      h("div", { class: "dlc-controls" }, ...group.items.map((item) => controlsOf(item, {
+        look: (which, step) => this.look(which, step),
+        apply: (which, step) => this.apply(which, step),
+      }))));
   }
 
-  /** The controls of a move: a button, and for its parameters inputs and suggested values. */
-  move(item) {
-    const explain = { mouseenter: () => this.explain(item), focus: () => this.explain(item) };
-    const inputs = item.status === "illegal" ? [] : item.parameters.map((parameter) =>
-      h("input", {
-        type: "text", inputmode: "numeric", size: 4, value: parameter.default,
-        "aria-label": `${parameter.name} of ${this.named(item)}`,
-        "data-key": `${item.key} ${parameter.name}`,
-        on: { ...explain, keydown: (event) => event.key === "Enter" && apply() },
-      }));
-    const apply = (values = null) => {
-      if (item.status === "illegal" || item.status === "done") return this.refuse(item);
-      return this.app.send("apply", { step: this.step(item, values ?? inputs.map((i) => i.value)) });
-    };
-    const mark = { illegal: "✕ ", done: "✓ ", pending: "◦ ", legal: "" }[item.status];
-    const main = focusable("button", {
-      type: "button", class: `dlc-move dlc-${item.status}`, "data-key": item.key,
-      "aria-disabled": ["illegal", "done"].includes(item.status) ? "true" : null,
-      "aria-label": this.spoken(item), text: mark + item.text,
-      on: { ...explain, click: () => apply() },
-    });
-    const hasChips = item.parameters.length === 1 && inputs.length === 1;
-    const chips = hasChips ? item.parameters[0].suggested.map((value) =>
-      focusable("button", {
-        type: "button", class: "dlc-chip", text: value, "data-key": `${item.key} = ${value}`,
-        "aria-label": `${item.primitive} by ${value}`,
-        on: { ...explain, click: () => apply([String(value)]) },
-      })) : [];
-    return [...chips, ...inputs, main];
+  apply(item, step) {
+    if (item.status === "illegal" || item.status === "done") this.refuse(item, step);
+    else this.app.send("apply", { step });
   }
 
-  /** The step of a move with the values of its parameters, as typed; Python judges them. */
-  step(item, values) {
-    const numbers = values.map((text) => text.trim())
-      .map((text) => (/^-?\d+$/.test(text) ? Number(text) : text));
-    const extra = Object.fromEntries(item.parameters.map(({ name }, n) => [name, numbers[n]]));
-    return { ...item.step, args: { ...item.step.args, ...extra } };
+  // -- attention -------------------------------------------------------------------------------
+
+  /** Say what is known of a move, and ask for the rest. */
+  look(item, step) {
+    if (this.pinned && this.pinned !== item) return;
+    const text = JSON.stringify(step);
+    if (this.item === item && this.text === text) return;
+    if (this.item !== item) this.explain(item);
+    [this.item, this.text, this.wanted] = [item, text, null];
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => { this.wanted = this.app.ask("preview", { step }); }, WAIT_MS);
   }
 
-  named(item) {
-    return item.text === item.primitive ? item.text : `${item.primitive} ${item.text}`;
+  /** The pointer has gone: back to the move with the focus, if there is one. */
+  leave() {
+    const focused = document.activeElement?.closest(".dlc-numbers, .dlc-plain");
+    this.pinned = null;
+    if (this.why.contains(document.activeElement)) return;
+    if (focused && this.root.contains(focused)) focused.dispatchEvent(new Event("focusin"));
+    else this.clear();
   }
 
-  spoken(item) {
-    const text = this.named(item);
-    if (item.status === "legal") return text;
-    const state = { illegal: "not possible", done: "nothing to do", pending: "will owe" };
-    return `${text}, ${state[item.status]}: ${item.reason}`;
+  clear() {
+    clearTimeout(this.timer);
+    [this.item, this.text, this.wanted, this.pinned] = [null, null, null, null];
+    this.app.flag([], []);
+    this.why.replaceChildren(h("p", { class: "dlc-soft",
+      text: "✕ not possible here · ✓ so already · ◦ leaves something to put right" }));
   }
 
-  /** Say what a move does, or why it cannot be done, below the palette. */
+  /** What the palette itself says of a move. */
   explain(item) {
-    if (!item) {
-      this.why.replaceChildren(h("p", { class: "dlc-soft",
-        text: "✕ not possible here · ✓ so already · ◦ leaves something to put right" }));
-      return;
-    }
-    const lines = { because: item.because, hint: item.hint, got: item.got };
-    const heads = { illegal: "not possible", done: "so already", pending: "then still owed" };
-    this.why.replaceChildren(
-      h("p", {}, h("strong", { text: item.primitive }), h("span", {
-        text: item.status === "legal" ? ` ${item.about}`
-          : ` ${heads[item.status]}${item.kind ? ` (${item.kind})` : ""}: ${item.reason}` })),
-      ...Object.entries(lines).filter(([, text]) => text).map(([label, text]) =>
-        h("p", { class: "dlc-soft" }, h("b", { text: `${label} ` }), h("span", { text }))));
+    this.app.flag(item.keys, item.conflicts);
+    this.why.replaceChildren(...reasons(item, { name: item.primitive, about: item.about }));
   }
 
-  refuse(item) {
-    this.explain(item);
-    this.app.say({ text: `${this.named(item)}: ${item.reason}`,
+  /** The answer to a `preview`; not drawn when the attention is elsewhere by now. */
+  preview(view, reply) {
+    if (!view.status || !this.wanted || reply !== this.wanted) return;
+    const { item } = this;
+    const hadFocus = this.why.contains(document.activeElement);
+    const shown = item.status === "done" ? item : view;
+    this.app.flag(item.keys, view.conflicts ?? []);
+    this.why.replaceChildren(...[
+      ...reasons(shown, { name: view.title ?? item.primitive, about: view.tail || item.about }),
+      view.tail && view.reason ? h("p", { text: view.tail }) : null,
+      nearestButton(view.nearest, (args) => this.app.send("take", args)),
+      figureList(view.figures),
+      item.status === "done" ? null : ghostNest(view.rows, view.title),
+    ].filter((node) => node));
+    showChange(this.why);
+    if (hadFocus || this.pinned === item) this.why.querySelector("button")?.focus();
+  }
+
+  /** The button of the move that has the attention. */
+  itemButton() {
+    return [...this.moves.querySelectorAll("[data-key]")]
+      .find((node) => node.dataset.key === this.item?.key);
+  }
+
+  /** A refused move was wanted: say why, and go to what is possible instead. */
+  refuse(item, step) {
+    this.pinned = null;
+    this.look(item, step);
+    this.pinned = item;
+    this.why.querySelector("button")?.focus();
+    this.app.say({ text: `${named(item)}: ${item.reason}`,
       tone: item.status === "illegal" ? "error" : "info",
       details: item.hint ? [["hint", item.hint]] : [] });
   }

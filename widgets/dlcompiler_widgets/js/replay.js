@@ -23,7 +23,7 @@ export class Recording {
     this.exported = null;
     this.seq = 0;
     this.traits = {
-      layout_of_panes: { panes }, last_latency_ms: 0, control: "",
+      layout_of_panes: { panes, visible: panes }, preview: {}, last_latency_ms: 0, control: "",
       status: info("A recording: go to any state, choose loops, open tabs."),
     };
     this.arrive(data.here);
@@ -124,7 +124,7 @@ export class Recording {
   show_bar(pane) {
     const following = this.next();
     return {
-      ...this.showPane(pane), undo: this.state.parent ? this.state.title : null,
+      ...this.showPane(pane), layout: null, undo: this.state.parent ? this.state.title : null,
       redo: following ? this.data.states[following].title : null,
     };
   }
@@ -170,6 +170,9 @@ const ACTIONS = {
     const found = recording.children().find(([, state]) => canonical(state.step) === canonical(step));
     return go(recording, found?.[0], `${step.primitive} ${step.stage}`);
   },
+
+  /** What a move would do is not recorded; what the palette says of it is. */
+  preview: (recording) => recording.traits.status,
 
   choose(recording, { key }) {
     recording.chosen = key;

@@ -2,7 +2,7 @@
  * A picture as Python laid it out: marks with places, words and keys. The static SVG has the same.
  */
 
-import { button, h, refill, svg, table, twin } from "./dom.js";
+import { button, focusable, h, refill, svg, table, twin } from "./dom.js";
 
 const SHAPES = {
   rect: ({ x, y, w, h: height }) => svg("rect", { x, y, width: w, height, rx: 2 }),
@@ -30,7 +30,8 @@ export function drawScene(scene, choose, before = null) {
   refill(picture, scene.marks, (mark) => drawMark(mark, choose));
   return h("figure", { class: "dlc-figure" },
     h("p", { class: "dlc-summary", text: scene.summary }),
-    h("div", { class: "dlc-scroll" }, picture),
+    focusable("div", { class: "dlc-scroll", tabindex: 0, role: "group",
+      "aria-label": `${scene.title}, the picture` }, picture),
     h("figcaption", { class: "dlc-soft", text: `How to read: ${scene.how_to_read}` }),
     twin(() => table(scene.table)));
 }

@@ -3,6 +3,7 @@
  */
 
 import { count, focusable, h, paint, refill, roving } from "./dom.js";
+import { Rearranging } from "./rearrange.js";
 
 const INDENT = 14;
 
@@ -12,8 +13,10 @@ export class TreePane {
     this.rows = new Map();
     this.items = h("div", { class: "dlc-rows", role: "tree", "aria-label": "Loop nest" });
     this.notes = h("p", { class: "dlc-soft" });
+    this.debts = h("ul", { class: "dlc-debts", "aria-label": "Owed before lowering", hidden: true });
     this.root = h("section", { class: "dlc-pane dlc-tree", "aria-label": "Loop nest" },
-      h("h3", { text: "Loop nest" }), this.items, this.notes);
+      h("h3", { text: "Loop nest" }), this.items, this.debts, this.notes);
+    this.rearranging = new Rearranging(this, app);
     roving(this.items, {
       choose: (item, key) => (key === "Enter" ? app.focusMoves() : app.choose(item.dataset.key)),
       parentOf: (items, at) => items.find((item) => item.dataset.key === items[at].dataset.parent),
@@ -27,8 +30,23 @@ export class TreePane {
     refill(this.items, withBars, ([row, bars]) => this.row(row, bars));
     const notes = tree.inputs.map((text) => `input ${text}`);
     notes.push(...tree.inlined.map((name) => `${name} is inlined`));
-    notes.push(...tree.obligations.map((text) => `owed: ${text}`));
     this.notes.textContent = notes.join(" · ");
+    this.debts.hidden = !tree.debts.length;
+    this.debts.replaceChildren(...tree.debts.map(({ text, hint }) => h("li", {},
+      h("b", { text: hint ? "◦ owed " : "◦ settled in lowering " }), h("span", { text }),
+      hint ? h("span", { class: "dlc-soft", text: ` — ${hint}` }) : null)));
+  }
+
+  preview(view, reply) {
+    this.rearranging.preview(view, reply);
+  }
+
+  /** Mark the loops that a move is about, and what stands in its way. */
+  flag(keys, conflicts) {
+    for (const row of this.items.querySelectorAll(".dlc-row")) {
+      row.classList.toggle("dlc-about", keys.includes(row.dataset.key));
+      row.classList.toggle("dlc-conflict", conflicts.includes(row.dataset.key));
+    }
   }
 
   row(row, barsOf) {
@@ -38,11 +56,14 @@ export class TreePane {
     const indent = { paddingLeft: `${row.depth * INDENT + 14}px` };
     if (row.type === "statement") {
       return h("div", { class: "dlc-row dlc-statement", style: indent, title: row.name,
+        "data-key": row.key,
         "aria-hidden": "true" }, ...bars, h("span", { class: "dlc-clip", text: row.name }));
     }
     const cells = row.type === "stage"
       ? [h("span", { class: "dlc-stage-name", text: row.name }),
-        h("span", { class: "dlc-soft dlc-clip", text: row.detail })]
+        h("span", { class: "dlc-soft dlc-clip", text: row.detail }),
+        row.owed.length ? h("span", { class: "dlc-pill dlc-owed", text: "◦ owes",
+          title: row.owed.join("; ") }) : null]
       : [h("span", { class: "dlc-loop-name", text: row.name }),
         row.axis === "reduce" ? h("span", { class: "dlc-soft", text: "reduction" }) : null,
         row.kind === "serial" ? null : h("span", { class: "dlc-pill", text: row.kind }),

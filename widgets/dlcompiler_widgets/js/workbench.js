@@ -11,6 +11,7 @@ import { ComparePane } from "./compare.js";
 import { h, message } from "./dom.js";
 import { ExportPane } from "./export.js";
 import { HistoryPane } from "./history.js";
+import { applyLayout } from "./levels.js";
 import { MovesPane } from "./moves.js";
 import { PicturePane } from "./picture.js";
 import { TextPane } from "./text.js";
@@ -24,6 +25,7 @@ const KEYS = [
   ["↑ ↓ ← → Home End, letters", "move in the loop nest and in the history"],
   ["Enter", "from a loop to its moves; from a state: go there"],
   ["n, a, b", "on a state: name and note; compare it, as A or as B"],
+  ["Alt+↑ ↓", "on a loop: move it outward, inward"],
   ["Esc", "from the moves back to the loop"],
   ["Ctrl+Z, Ctrl+Shift+Z", "undo, redo"],
   ["Tab", "to the next part"],
@@ -44,7 +46,7 @@ class Workbench {
     this.root = h("div", {
       class: `dlc-explorer${Object.keys(rest).length > 1 ? "" : " dlc-single"}`, "data-latency-ms": "" },
     bar?.root, bar?.code, exported?.root,
-    h("div", { class: "dlc-grid" }, ...Object.values(rest).map((pane) => pane.root)),
+    this.grid = h("div", { class: "dlc-grid" }, ...Object.values(rest).map((pane) => pane.root)),
     this.status, compare?.root);
     this.root.addEventListener("keydown", (event) => this.shortcut(event));
     host.append(this.root);
@@ -64,6 +66,16 @@ class Workbench {
   /** End what runs beside the notebook; also while a cell is busy. */
   cancel() {
     if (!this.control.cancel()) this.send("cancel");
+  }
+
+  /** Ask for something that changes nothing: the page does not look busy. */
+  ask(op, args) {
+    return this.channel.send(op, args);
+  }
+
+  /** Mark in the tree what a move is about, and what stands in its way. */
+  flag(keys, conflicts) {
+    this.panes.tree?.flag(keys, conflicts);
   }
 
   choose(key) {
@@ -126,10 +138,12 @@ class Workbench {
 
   draw() {
     const focus = this.focusPlace();
+    const layout = this.model.get("layout_of_panes");
+    applyLayout(this.panes, this.grid, layout);
     // The tree first: other panes ask it what a key is.
     for (const name of ["tree", ...Object.keys(this.panes)]) {
       const pane = this.panes[name], value = this.model.get(name);
-      if (!pane || !value) continue;
+      if (!pane || !value || !layout.visible.includes(name)) continue;
       if (this.drawn[name] === value) continue; // only what changed is sent
       this.drawn[name] = value;
       pane.draw(value);
@@ -140,6 +154,8 @@ class Workbench {
       this.drawn.status = status;
     }
     this.mark(this.model.get("chosen"));
+    const { id } = this.model.get("reply");
+    for (const pane of Object.values(this.panes)) pane.preview?.(this.model.get("preview"), id);
     this.restoreFocus(focus);
   }
 

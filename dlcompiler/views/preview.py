@@ -1,0 +1,151 @@
+"""What a step would do, before it is done: its verdict, the nest it leads to, and three figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypedDict
+
+from dlcompiler.errors import DLCompilerError, ScheduleError
+from dlcompiler.schedule import Illegal, Pending, Schedule, Step
+from dlcompiler.schedule.nearest import nearest
+from dlcompiler.schedule.trace import decode
+from dlcompiler.views.ghost import GhostRow, ghost_rows
+from dlcompiler.views.loop_tree import loop_tree
+from dlcompiler.views.palette import Availability
+from dlcompiler.views.tails import tail_of_step
+
+MOST_FIGURES = 3
+
+Figures = Callable[[Schedule], Sequence[Mapping[str, Any]]]
+"""Numbers of a schedule: each with ``name``, ``value``, ``unit``, ``text`` and ``kind``."""
+
+
+class FigureChange(TypedDict):
+    """A number before and after."""
+
+    name: str
+    before: str
+    after: str
+    kind: str
+    """Where it comes from: ``exact``, ``predicted``."""
+    change: str
+    """What became of it: ``same``, ``×4``; '' where that says nothing."""
+
+
+class NearestChange(TypedDict):
+    """What to do instead."""
+
+    text: str
+    steps: list[dict[str, Any]]
+    start: str
+    """Id of the state to go back to first; '' for the current one."""
+
+
+class Preview(TypedDict):
+    """What a step would do."""
+
+    step: dict[str, Any]
+    """The step, as it was asked for."""
+    title: str
+    status: Availability
+    kind: str
+    reason: str
+    """Why it is illegal, or what it would owe."""
+    because: str
+    got: str
+    hint: str
+    conflicts: list[str]
+    """Keys of what stands in the way, as in the loop tree."""
+    nearest: NearestChange | None
+    """Of an illegal step, the nearest that is legal."""
+    tail: str
+    """What a split costs."""
+    rows: list[GhostRow]
+    """The nest that it leads to, against the current one."""
+    figures: list[FigureChange]
+
+
+def preview(schedule: Schedule, step: Step, figures: Figures | None = None) -> Preview:
+    """Return what a step would do to a schedule, which stays as it is.
+
+    Parameters
+    ----------
+    schedule
+        The schedule, at the state to go on from.
+    step
+        The step as data; what it names is looked for in the state.
+    figures
+        What to compare: the first three that both states have.
+
+    Returns
+    -------
+    Preview
+        JSON-able.
+    """
+    view: Preview = {
+        "step": step.to_json(), "title": str(step), "status": "legal", "kind": "", "reason": "",
+        "because": "", "got": "", "hint": "", "conflicts": [], "nearest": None, "tail": "",
+        "rows": [], "figures": [],
+    }  # fmt: skip
+    try:
+        args = decode(schedule.state, step)
+        attempt = schedule.attempt(step.primitive, step.stage, args)
+    except ScheduleError as error:
+        view["status"], view["reason"] = "illegal", error.problem
+        return view
+    view["tail"] = tail_of_step(schedule.state, step.primitive, step.stage, args)
+    if isinstance(attempt.verdict, Illegal):
+        _refuse(view, attempt.verdict)
+        view["nearest"] = _nearest(schedule, step.primitive, step.stage, args)
+        return view
+    if isinstance(attempt.verdict, Pending):
+        view["status"], view["reason"] = "pending", attempt.verdict.obligation
+    after = schedule.after(attempt)
+    view["rows"] = ghost_rows(loop_tree(schedule), loop_tree(after))
+    if figures is not None:
+        view["figures"] = _changes(figures, schedule, after)
+    return view
+
+
+def _refuse(view: Preview, verdict: Illegal) -> None:
+    view["status"], view["kind"], view["reason"] = "illegal", verdict.kind, verdict.reason
+    view["because"], view["got"] = verdict.because or "", verdict.got or ""
+    view["hint"], view["conflicts"] = verdict.hint or "", list(verdict.conflicts)
+
+
+def _nearest(
+    schedule: Schedule, name: str, stage: str, args: Mapping[str, Any]
+) -> NearestChange | None:
+    found = nearest(schedule, name, stage, args)
+    if found is None:
+        return None
+    steps = [step.to_json() for step in found.steps]
+    return {"text": found.text, "steps": steps, "start": found.start}
+
+
+def _changes(figures: Figures, before: Schedule, after: Schedule) -> list[FigureChange]:
+    """Pair the figures of two states; none where one of them has none, as what it owes is open."""
+    try:
+        old = {str(figure["name"]): figure for figure in figures(before)}
+        new = {str(figure["name"]): figure for figure in figures(after)}
+    except DLCompilerError:
+        return []
+    names = [name for name in old if name in new][:MOST_FIGURES]
+    return [
+        {
+            "name": name,
+            "before": str(old[name]["text"]),
+            "after": str(new[name]["text"]),
+            "kind": str(new[name]["kind"]),
+            "change": _ratio(old[name]["value"], new[name]["value"]),
+        }
+        for name in names
+    ]
+
+
+def _ratio(before: Any, after: Any) -> str:
+    """Return what became of a number: ``same``, or as a multiple of what it was."""
+    if before == after:
+        return "same"
+    is_number = isinstance(before, int | float) and isinstance(after, int | float)
+    return f"×{after / before:.3g}" if is_number and before > 0 else ""

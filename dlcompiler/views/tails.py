@@ -1,0 +1,82 @@
+"""What a split costs whose number does not divide: iterations that a guard turns into nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dlcompiler.ir import Axis, Extent
+from dlcompiler.schedule import State
+from dlcompiler.schedule.bounds import split_extents
+from dlcompiler.schedule.moves import extents_of
+
+SPLIT_AXIS = {"factor": "axis", "nparts": "axis", "x_factor": "x", "y_factor": "y"}
+"""Which loop a number of split or tile is about."""
+
+
+def tail_text(extent: Extent, factor: int | None = None, nparts: int | None = None) -> str:
+    """Return what a split of a loop costs, in words.
+
+    Parameters
+    ----------
+    extent
+        Iterations of the loop; [1]. A formula where symbols decide.
+    factor, nparts
+        Iterations of the inner loop, or of the outer one: one of them is given; at least 1, [1].
+
+    Examples
+    --------
+    >>> tail_text(256, 32)
+    '32 divides 256: 8 blocks of 32, no tail'
+    >>> tail_text(256, 48)
+    '48 does not divide 256: 6 blocks of 48, 32 of 288 iterations guarded, 11 %'
+    """
+    number = factor or nparts
+    assert number
+    if not isinstance(extent, int):
+        return f"{extent} need not be a multiple of {number}: what is beyond it is guarded"
+    blocks, size = split_extents(extent, factor, nparts)
+    assert isinstance(blocks, int)
+    assert isinstance(size, int)
+    run = blocks * size
+    counted = f"1 block of {size:,}" if blocks == 1 else f"{blocks:,} blocks of {size:,}"
+    if number > extent:
+        return f"{number:,} is more than {extent:,}: {counted}"
+    if run == extent:
+        return f"{number:,} divides {extent:,}: {counted}, no tail"
+    idle = run - extent
+    percent = f"{100 * idle / run:.0f} %" if 100 * idle >= run else "less than 1 %"
+    return (
+        f"{number:,} does not divide {extent:,}: {counted}, "
+        f"{idle:,} of {run:,} iterations guarded, {percent}"
+    )
+
+
+def tail_costs(
+    state: State, stage: str, args: Mapping[str, Any], parameter: str, values: Sequence[int]
+) -> list[str]:
+    """Return what a split costs for each value of a parameter; '' where it is no number of one."""
+    axis = args.get(SPLIT_AXIS.get(parameter, ""))
+    if not isinstance(axis, Axis):
+        return ["" for _ in values]
+    extent = extents_of(state, state.stage(stage)).get(axis, axis.extent)
+    if parameter == "nparts":
+        return [tail_text(extent, nparts=value) for value in values]
+    return [tail_text(extent, value) for value in values]
+
+
+def tail_of_step(state: State, name: str, stage: str, args: Mapping[str, Any]) -> str:
+    """Return what the splits of a step cost; '' for a step that does not split by numbers."""
+    if name not in ("split", "tile"):
+        return ""
+    texts: dict[str, str] = {}
+    for parameter, loop in SPLIT_AXIS.items():
+        value = args.get(parameter)
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            (text,) = tail_costs(state, stage, args, parameter, [value])
+            axis = args.get(loop)
+            path = state.stage(stage).paths.get(axis, "") if isinstance(axis, Axis) else ""
+            texts[path] = text
+    if len(texts) == 1:
+        return next(iter(texts.values()))
+    return "; ".join(f"{path}: {text}" for path, text in texts.items())

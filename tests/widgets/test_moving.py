@@ -1,0 +1,252 @@
+"""Looking at moves, taking several, rearranging rows, levels and presets; without a page."""
+
+import json
+import time
+
+import pytest
+
+from dlcompiler import te
+from dlcompiler.errors import ScheduleError
+from dlcompiler.schedule import create_schedule
+from dlcompiler.schedule.primitives import REGISTRY
+from tests.widgets.test_live_page import matmul
+
+pytest.importorskip("dlcompiler_widgets")
+from dlcompiler_widgets import Explorer
+from dlcompiler_widgets.explorer.levels import ALWAYS, FIRST, LEVELS, PRESETS, RARE
+from dlcompiler_widgets.explorer.pictures import PICTURES
+
+SPLIT = {"primitive": "split", "stage": "C", "args": {"axis": "j", "factor": 48}}
+VECTORIZE = {"primitive": "vectorize", "stage": "C", "args": {"axis": "k"}}
+
+
+@pytest.fixture
+def explorer():
+    schedule, args = matmul()
+    widget = Explorer(schedule, args, name="matmul")
+    yield widget
+    widget.close()
+
+
+def send(explorer, op, **args):
+    explorer.intent = {"id": f"{op} {json.dumps(args, sort_keys=True)}", "op": op, "args": args}
+    return explorer.view
+
+
+def order(explorer):
+    return [row["name"] for row in explorer.tree["rows"] if row["type"] == "loop"]
+
+
+def primitives_of(explorer):
+    groups = [*explorer.moves["loop"], *explorer.moves["stage"]]
+    return {item["primitive"] for group in groups for item in group["items"]}
+
+
+# -- looking ---------------------------------------------------------------------------------------
+
+
+def test_a_preview_changes_nothing_else(explorer):
+    send(explorer, "choose", key="C/j")
+    before = {name: value for name, value in explorer.view.items() if name != "reply"}
+    send(explorer, "preview", step=SPLIT)
+    assert explorer.preview["tail"].startswith("48 does not divide 64")
+    assert [figure["name"] for figure in explorer.preview["figures"]] == [
+        "operations", "memory traffic", "at once",
+    ]  # fmt: skip
+    after = {name: value for name, value in explorer.view.items() if name != "reply"}
+    assert after == before
+    assert len(explorer.schedule.history.history.nodes) == 1
+
+
+def test_a_preview_ends_with_its_state(explorer):
+    send(explorer, "preview", step=SPLIT)
+    send(explorer, "apply", step=SPLIT)
+    assert explorer.preview == {}
+
+
+@pytest.mark.parametrize("args", [{}, {"step": 3}, {"key": "C/i"}, {"key": "C/i", "onto": "C"}])
+def test_a_preview_of_nothing_says_so(explorer, args):
+    status = explorer.status
+    send(explorer, "preview", **args)
+    assert explorer.preview["status"] == "illegal"
+    assert explorer.preview["reason"]
+    assert explorer.status == status
+
+
+def test_a_preview_is_quick(explorer):
+    """100 ms on six steps of a GEMM; a machine that is shared gets some more."""
+    for step in (
+        {"primitive": "cache_write", "stage": "C", "args": {"scope": "local"}},
+        {"primitive": "tile", "stage": "C",
+         "args": {"x": "i", "y": "j", "x_factor": 16, "y_factor": 16}},
+        {"primitive": "compute_at", "stage": "C.local",
+         "args": {"parent": "C", "axis": "j.outer"}},
+        {"primitive": "split", "stage": "C.local", "args": {"axis": "k", "factor": 4}},
+        {"primitive": "vectorize", "stage": "C.local", "args": {"axis": "j.c"}},
+        {"primitive": "parallel", "stage": "C", "args": {"axis": "i.outer"}},
+    ):  # fmt: skip
+        send(explorer, "apply", step=step)
+    times = []
+    for factor in (2, 3, 4, 5, 6):
+        args = {"axis": "k.outer", "factor": factor}
+        start = time.perf_counter()
+        send(explorer, "preview", step={"primitive": "split", "stage": "C.local", "args": args})
+        times.append(time.perf_counter() - start)
+        assert explorer.preview["status"] == "legal"
+    assert min(times) < 0.1
+
+
+# -- taking and moving -----------------------------------------------------------------------------
+
+
+def test_the_nearest_change_is_taken(explorer):
+    send(explorer, "preview", step=VECTORIZE)
+    nearest = explorer.preview["nearest"]
+    send(explorer, "take", steps=nearest["steps"], start=nearest["start"])
+    assert explorer.schedule.node.title() == "vectorize C j"
+
+
+def test_steps_that_begin_earlier(explorer):
+    send(explorer, "apply", step={"primitive": "vectorize", "stage": "C", "args": {"axis": "j"}})
+    send(explorer, "preview", step=SPLIT | {"args": {"axis": "j", "nparts": 4}})
+    nearest = explorer.preview["nearest"]
+    send(explorer, "take", steps=nearest["steps"], start=nearest["start"])
+    assert "done" in explorer.status["text"]
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {},
+        {"steps": []},
+        {"steps": "split"},
+        {"steps": [SPLIT, VECTORIZE]},
+        {"steps": [SPLIT], "start": "nothing"},
+    ],
+)
+def test_steps_that_cannot_be_taken_leave_the_schedule_alone(explorer, args):
+    node = explorer.schedule.node
+    send(explorer, "take", **args)
+    assert explorer.status["tone"] == "error"
+    assert explorer.schedule.node is node
+
+
+def test_a_loop_is_moved(explorer):
+    send(explorer, "choose", key="C/k")
+    send(explorer, "move", key="C/k", by=-1)
+    assert order(explorer) == ["i", "k", "j"]
+    assert explorer.chosen == "C/k"
+    send(explorer, "move", key="C/k", onto="C/i")
+    assert order(explorer) == ["k", "i", "j"]
+    send(explorer, "move", key="C/k", by=-1)
+    assert "outermost loop of C already" in explorer.status["text"]
+
+
+@pytest.mark.parametrize("args", [{}, {"key": "C/i", "by": 7}, {"key": 3, "by": 1}])
+def test_a_move_of_nothing_is_refused(explorer, args):
+    send(explorer, "move", **args)
+    assert explorer.status["tone"] == "error"
+    assert order(explorer) == ["i", "j", "k"]
+
+
+def test_reset_leads_to_the_first_state_and_keeps_the_others(explorer):
+    send(explorer, "apply", step=SPLIT)
+    send(explorer, "reset")
+    assert order(explorer) == ["i", "j", "k"]
+    send(explorer, "redo")
+    assert order(explorer) == ["i", "j.outer", "j.inner", "k"]
+
+
+# -- levels ----------------------------------------------------------------------------------------
+
+
+def test_the_first_level():
+    schedule, args = matmul()
+    explorer = Explorer(schedule, args, level="learn")
+    assert explorer.layout_of_panes["visible"] == [
+        name for name in Explorer.shown_panes if name in {"tree", "picture", "moves", *ALWAYS}
+    ]
+    assert len(explorer.picture["tabs"]) == 1
+    assert primitives_of(explorer) <= FIRST
+    for key in ("C/i", "C"):
+        send(explorer, "choose", key=key)
+        assert primitives_of(explorer) <= FIRST
+    assert {"split", "reorder", "parallel", "vectorize"} == FIRST
+    explorer.close()
+
+
+def test_levels_grow(explorer):
+    send(explorer, "choose", key="C/j")
+    sizes, seen = [], []
+    for level in LEVELS:
+        send(explorer, "level", level=level)
+        seen.append(primitives_of(explorer))
+        sizes.append(len(explorer.layout_of_panes["visible"]))
+    assert seen[0] < seen[1] < seen[2]
+    assert sizes == sorted(sizes)
+    assert not seen[1] & RARE
+    assert "storage_align" in seen[2]
+    assert explorer.layout_of_panes["visible"] == list(Explorer.shown_panes)
+    assert [tab["name"] for tab in explorer.picture["tabs"]] == list(PICTURES)
+
+
+def test_switching_loses_nothing(explorer):
+    send(explorer, "apply", step=SPLIT)
+    send(explorer, "choose", key="C/k")
+    send(explorer, "picture", tab="nest")
+    before = explorer.view
+    node = explorer.schedule.node
+    for op, name in (("level", "learn"), ("preset", "code"), ("preset", "all"), ("level", "work")):
+        send(explorer, op, **{op: name})
+        assert explorer.schedule.node is node
+        assert explorer.chosen == "C/k"
+    after = explorer.view
+    for name in set(before) - {"reply", "status"}:
+        assert after[name] == before[name], name
+
+
+def test_every_pane_tab_and_primitive_of_a_level_exists():
+    panes = {*Explorer.shown_panes}
+    for level in LEVELS.values():
+        assert level.primitives <= set(REGISTRY)
+        assert (level.only or set()) <= panes
+        assert (level.pictures or set()) <= set(PICTURES)
+    for preset in PRESETS.values():
+        assert (preset.only or set()) <= panes
+    assert panes >= ALWAYS
+
+
+@pytest.mark.parametrize(("op", "value"), [("level", "none"), ("level", None), ("preset", ["x"])])
+def test_an_unknown_level_is_refused(explorer, op, value):
+    layout = explorer.layout_of_panes
+    send(explorer, op, **{op: value})
+    assert explorer.status["tone"] == "error"
+    assert explorer.layout_of_panes == layout
+
+
+def test_an_explorer_of_an_unknown_level():
+    schedule, args = matmul()
+    with pytest.raises(ScheduleError, match="there is no such level"):
+        Explorer(schedule, args, level="expert")
+
+
+# -- what is owed ----------------------------------------------------------------------------------
+
+
+def test_what_is_owed_stands_at_its_stage():
+    A = te.placeholder((16, 16), name="A")
+    P = te.compute((16, 16), lambda i, j: A[i, j] * 2.0, name="P")
+    Q = te.compute((16, 16), lambda i, j: P[i, j] + 1.0, name="Q")
+    s = create_schedule(Q.op)
+    i, j = Q.op.axis
+    s[P].compute_at(s[Q], i)
+    s[Q].fuse(i, j)
+    explorer = Explorer(s, [A, Q])
+    (row,) = [row for row in explorer.tree["rows"] if row["owed"]]
+    assert row["key"] == "P"
+    assert "no longer a loop" in row["owed"][0]
+    (debt,) = explorer.tree["debts"]
+    assert debt["key"] == "P"
+    assert debt["step"] == "compute_at P Q i"
+    assert "compute_at" in debt["text"]
+    explorer.close()

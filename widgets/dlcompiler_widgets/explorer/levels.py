@@ -1,0 +1,119 @@
+"""How much of the workbench is shown: levels, and presets of panes. All of it is data.
+
+A level or a preset hides panes, tabs and primitives and changes nothing else: the schedule, its
+history, the chosen loop and the open tabs stay, and are there again at another level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dlcompiler.errors import ScheduleError
+from dlcompiler.schedule.primitives import REGISTRY
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Level:
+    """What a level shows; what is not listed as hidden is shown, also what is added later."""
+
+    text: str
+    about: str
+    only: frozenset[str] | None = None
+    """The panes of the level; None for all."""
+    pictures: frozenset[str] | None = None
+    """The tabs of pictures; None for all."""
+    primitives: frozenset[str] = frozenset(REGISTRY)
+
+
+ALWAYS = frozenset({"bar", "compare", "export"})
+"""Panes at every level: the last two appear only when they are asked for."""
+FIRST = frozenset({"split", "reorder", "parallel", "vectorize"})
+RARE = frozenset(
+    {
+        "align_extent", "double_buffer", "prefetch", "pragma", "set_scope", "storage_align",
+        "transform_layout",
+    }
+)  # fmt: skip
+"""Primitives about the storage of buffers and notes at loops, for the last few per cent."""
+
+LEVELS: dict[str, Level] = {
+    "learn": Level(
+        "learn",
+        "the loop nest, one picture, and four primitives",
+        only=frozenset({"tree", "picture", "moves"}),
+        pictures=frozenset({"space"}),
+        primitives=FIRST,
+    ),
+    "work": Level(
+        "work",
+        "all panes; the rare primitives about storage are left out",
+        primitives=frozenset(REGISTRY) - RARE,
+    ),
+    "all": Level("all", "all panes and all primitives"),
+}
+
+
+def known_level(name: str) -> str:
+    """Return the name of a level, or raise a ScheduleError that says which ones there are."""
+    if name in LEVELS:
+        return name
+    raise ScheduleError(
+        "choose a level", "there is no such level", got=repr(name), expected=", ".join(LEVELS)
+    )
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Some of the panes."""
+
+    text: str
+    only: frozenset[str] | None
+
+
+PRESETS: dict[str, Preset] = {
+    "all": Preset("all panes", None),
+    "picture": Preset("nest and picture", frozenset({"tree", "moves", "picture"})),
+    "code": Preset("nest and code", frozenset({"tree", "moves", "text"})),
+    "history": Preset("nest and history", frozenset({"tree", "moves", "history"})),
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What is chosen of both."""
+
+    level: str = "work"
+    preset: str = "all"
+
+    def visible(self, panes: Iterable[str]) -> list[str]:
+        """Return those of a widget's panes that are shown."""
+        shown = list(panes)
+        for only in (LEVELS[self.level].only, PRESETS[self.preset].only):
+            shown = [n for n in shown if only is None or n in only or n in ALWAYS]
+        return shown
+
+    @property
+    def primitives(self) -> frozenset[str]:
+        """The primitives that are offered."""
+        return LEVELS[self.level].primitives
+
+    def pictures(self, tabs: Mapping[str, Any]) -> list[str]:
+        """Return the tabs of pictures that are shown, in their order."""
+        only = LEVELS[self.level].pictures
+        return [name for name in tabs if only is None or name in only]
+
+    def to_json(self) -> Json:
+        """Return what the bar shows of it."""
+        return {
+            "level": self.level,
+            "levels": [
+                {"name": name, "text": each.text, "about": each.about}
+                for name, each in LEVELS.items()
+            ],
+            "preset": self.preset,
+            "presets": [{"name": name, "text": each.text} for name, each in PRESETS.items()],
+        }

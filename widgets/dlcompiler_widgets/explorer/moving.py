@@ -1,0 +1,124 @@
+"""What the workbench does with moves: look at one, take several, rearrange rows, show fewer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from dlcompiler.errors import ScheduleError
+from dlcompiler.schedule import Schedule, Step
+from dlcompiler.schedule.trace import decode
+from dlcompiler.views.figures import Figure, figures
+from dlcompiler.views.preview import preview
+from dlcompiler.views.rearrange import moved_by, moved_onto
+from dlcompiler_widgets.explorer.levels import LEVELS, PRESETS
+from dlcompiler_widgets.explorer.status import Status
+
+if TYPE_CHECKING:
+    from dlcompiler_widgets.explorer.session import Session
+
+REMEMBERED = 64
+"""Answers that are kept for one state: the pointer comes back to the same moves."""
+
+
+def look(session: Session, args: Mapping[str, Any]) -> None:
+    """Say what a ``step`` would do, or a ``key`` put ``onto`` another; nothing is changed."""
+    asked = json.dumps([session.schedule.node.id, args], sort_keys=True)
+    if asked not in session.previews:
+        if len(session.previews) >= REMEMBERED:
+            session.previews.clear()
+        session.previews[asked] = _look(session, args)
+    session.preview = session.previews[asked]
+
+
+def _look(session: Session, args: Mapping[str, Any]) -> dict[str, Any]:
+    def all_figures(schedule: Schedule) -> list[Figure]:
+        return figures(schedule, session.args, session.target)
+
+    try:
+        return {**preview(session.schedule, _wanted(session, args), all_figures)}
+    except ScheduleError as error:  # no step: a row where it cannot go
+        return {"status": "illegal", "reason": error.problem, "hint": error.hint or ""}
+
+
+def move(session: Session, args: Mapping[str, Any]) -> None:
+    """Put the loop or stage of a ``key`` ``onto`` another, or move a loop ``by`` some places."""
+    step = _wanted(session, args)
+    session.schedule.apply(step.primitive, step.stage, decode(session.schedule.state, step))
+    session.follow(f"{session.schedule.node.title()}: done.")
+
+
+def _wanted(session: Session, args: Mapping[str, Any]) -> Step:
+    match args:
+        case {"step": {"primitive": str(name), "stage": str(stage), "args": dict(values)}}:
+            return Step(name, stage, values)
+        case {"key": str(key), "onto": str(target)}:
+            return moved_onto(session.schedule, key, target)
+        case {"key": str(key), "by": 1 | -1 as places}:
+            return moved_by(session.schedule, key, places)
+    raise ScheduleError("look at a step", "the step is malformed", got=repr(dict(args)))
+
+
+def take(session: Session, args: Mapping[str, Any]) -> None:
+    """Take ``steps`` one after another, from the state ``start`` where one is given.
+
+    If one is refused, the schedule is where it was.
+    """
+    schedule, steps, start = session.schedule, args.get("steps"), args.get("start")
+    items = steps if isinstance(steps, list) else []
+    wanted = [_wanted(session, {"step": step}) for step in items]
+    if not wanted:
+        raise ScheduleError("take steps", "there is no step", got=repr(steps))
+    way = schedule.fork("taken")
+    if start:
+        way.jump(str(start))
+    for step in wanted:
+        way.apply(step.primitive, step.stage, decode(way.state, step))
+    schedule.jump(way.node.id)
+    session.follow(f"{', then '.join(map(str, wanted))}: done.")
+
+
+def reset(session: Session, args: Mapping[str, Any]) -> None:
+    """Go to the first state; undo and the history lead back."""
+    left = session.schedule.node
+    session.schedule.jump(session.schedule.history.history.root.id)
+    session.follow(
+        f"Back at the first state; Redo and the history lead to {left.title()} again."
+        if left.parent
+        else "This is the first state."
+    )
+
+
+def set_level(session: Session, args: Mapping[str, Any]) -> None:
+    """Show what a ``level`` shows."""
+    name = _known(args.get("level"), LEVELS, "level")
+    session.layout = replace(session.layout, level=name)
+    session.status = Status(f"Level {name}: {LEVELS[name].about}.")
+
+
+def set_preset(session: Session, args: Mapping[str, Any]) -> None:
+    """Show the panes of a ``preset``."""
+    name = _known(args.get("preset"), PRESETS, "preset")
+    session.layout = replace(session.layout, preset=name)
+    session.status = Status(f"Shown: {PRESETS[name].text}.")
+
+
+def _known(name: object, known: Mapping[str, Any], what: str) -> str:
+    if isinstance(name, str) and name in known:
+        return name
+    raise ScheduleError(
+        f"choose a {what}", f"there is no such {what}", got=repr(name), expected=", ".join(known)
+    )
+
+
+ACTIONS = {
+    "preview": look,
+    "move": move,
+    "take": take,
+    "reset": reset,
+    "level": set_level,
+    "preset": set_preset,
+}
+"""By the name of the request."""

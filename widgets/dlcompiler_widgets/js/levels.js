@@ -1,0 +1,31 @@
+/*
+ * How much is shown: a level, a preset of panes, and the way back to the first state.
+ */
+
+import { button, focusable, h } from "./dom.js";
+
+function choice(name, label, items, open, send) {
+  const select = focusable("select", { "data-key": name, "aria-label": label, title: label,
+    on: { change: (event) => send(name, { [name]: event.target.value }) } },
+  ...items.map((item) => h("option", { value: item.name, text: item.text,
+    title: item.about ?? null, selected: item.name === open })));
+  return h("label", { class: "dlc-choice" }, h("span", { class: "dlc-soft", text: label }), select);
+}
+
+/** The controls of the bar. */
+export function levelControls({ level, levels, preset, presets }, send) {
+  return [
+    choice("level", "Level", levels, level, send),
+    choice("preset", "Show", presets, preset, send),
+    button("reset", "Reset", "Go to the first state; the history leads back", () => send("reset")),
+  ];
+}
+
+/** Show the panes that are visible, and let the grid know which are not. */
+export function applyLayout(panes, grid, { visible }) {
+  for (const [name, pane] of Object.entries(panes)) {
+    if (["compare", "export"].includes(name)) continue; // they appear by themselves
+    pane.root.hidden = !visible.includes(name);
+    grid.classList.toggle(`dlc-no-${name}`, pane.root.hidden);
+  }
+}

@@ -1,0 +1,70 @@
+/*
+ * What a move would do: why it is refused and what to do instead, its figures before and after, and
+ * the loop nest that it leads to. All of it is words and rows that Python made.
+ */
+
+import { button, count, h, paint } from "./dom.js";
+
+const HEADS = { illegal: "not possible", done: "so already", pending: "then still owed" };
+const SIGNS = { same: "", added: "+", removed: "−", changed: "~", moved: "↕" };
+const SPOKEN = { same: "", added: "added: ", removed: "removed: ", changed: "changed: ", moved: "moved: " };
+const INDENT = 10;
+
+/** The line that says what a move is: of the palette's item at once, of the answer when it comes. */
+export function reasons(item, { name, about = "" }) {
+  const lines = { because: item.because, got: item.got, hint: item.hint };
+  const text = item.reason
+    ? ` ${HEADS[item.status] ?? ""}${item.kind ? ` (${item.kind})` : ""}: ${item.reason}` : ` ${about}`;
+  return [
+    h("p", {}, h("strong", { text: name }), h("span", { text })),
+    ...Object.entries(lines).filter(([, value]) => value).map(([label, value]) =>
+      h("p", { class: "dlc-soft" }, h("b", { text: `${label} ` }), h("span", { text: value }))),
+  ];
+}
+
+/** The button that takes the nearest legal change; null where there is none. */
+export function nearestButton(nearest, take) {
+  if (!nearest) return null;
+  return h("p", { class: "dlc-nearest" }, h("b", { text: "instead " }),
+    button("nearest", nearest.text, `Instead: ${nearest.text}`,
+      () => take({ steps: nearest.steps, start: nearest.start })));
+}
+
+/** The figures of a step: those that change, before and after, and then the others. */
+export function figureList(figures) {
+  if (!figures?.length) return null;
+  const changed = figures.filter(({ change }) => change !== "same");
+  const same = figures.filter(({ change }) => change === "same");
+  return h("ul", { class: "dlc-figures", "aria-label": "Figures" },
+    ...changed.map((figure) => h("li", {},
+      h("span", { text: `${figure.before} → ${figure.after} ` }),
+      h("b", { text: figure.change }),
+      h("span", { class: "dlc-soft", text: ` ${figure.kind}` }))),
+    same.length ? h("li", { class: "dlc-soft", text: `as before: ${same.map(
+      (figure) => `${figure.after} (${figure.kind})`).join(" · ")}` }) : null);
+}
+
+/** The nest that a step leads to, with what is added, removed, changed and moved. */
+export function ghostNest(rows, title) {
+  if (!rows?.length) return null;
+  const least = Math.min(...rows.map((row) => row.depth));
+  return h("div", { class: "dlc-ghost" },
+    h("ol", { "aria-label": `Loop nest after ${title}` }, ...rows.map((row) =>
+      h("li", { class: `dlc-ghost-row dlc-${row.change}` },
+        h("span", { class: "dlc-sign", "aria-hidden": "true", text: SIGNS[row.change] }),
+        h("span", { class: "dlc-unseen", text: SPOKEN[row.change] }),
+        h("span", { class: "dlc-chip-mark", style: {
+          marginLeft: `${(row.depth - least) * INDENT}px`, background: paint(row.colors) } }),
+        h("span", { class: "dlc-clip", text: row.name }),
+        row.kind === "serial" ? null : h("span", { class: "dlc-pill", text: row.kind }),
+        row.was ? h("span", { class: "dlc-soft", text: row.was }) : null,
+        row.extent === null ? null : h("span", { class: "dlc-extent",
+          text: typeof row.extent === "number" ? count(row.extent) : row.extent })))));
+}
+
+/** Scroll the nest so that its first change can be seen. */
+export function showChange(root) {
+  const nest = root.querySelector(".dlc-ghost");
+  const changed = nest?.querySelector(".dlc-ghost-row:not(.dlc-same)");
+  if (changed) nest.scrollTop = changed.offsetTop - changed.offsetHeight;
+}
