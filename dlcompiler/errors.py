@@ -84,6 +84,9 @@ class UserError(DLCompilerError):
 class ExpressionError(UserError):
     """A tensor expression, a dtype or a piece of notation is not well formed."""
 
+    place: tuple[int, int] | None = None
+    """Line and column, both from 1, of the character that an error in a text points at."""
+
 
 class ScheduleError(UserError):
     """A schedule primitive was refused, or a schedule cannot be lowered."""

@@ -41,10 +41,12 @@ class Source:
         except (MemoryError, RecursionError):
             raise self.too_deep() from None
         except SyntaxError as error:
-            raise ExpressionError(
-                WHERE, f"not readable: {error.msg}",
-                excerpt=self._quote(error.lineno or 1, (error.offset or 1) - 1),
-            ) from None  # fmt: skip
+            line, column = error.lineno or 1, (error.offset or 1) - 1
+            refused = ExpressionError(
+                WHERE, f"not readable: {error.msg}", excerpt=self._quote(line, column)
+            )
+            refused.place = min(line, len(self.lines)), column + 1
+            raise refused from None
         except ValueError as error:  # a null character
             raise ExpressionError(WHERE, f"not readable: {error}") from None
         if not statements:
@@ -77,9 +79,9 @@ class Source:
         hint: str | None = None,
     ) -> NoReturn:
         """Raise an error that points at `node`."""
-        raise ExpressionError(
-            WHERE, problem, got=got, expected=expected, hint=hint, excerpt=self.excerpt(node)
-        )
+        error = ExpressionError(WHERE, problem, got=got, expected=expected, hint=hint)
+        self._point(error, node)
+        raise error
 
     @contextmanager
     def pointing_at(self, node: ast.AST | None) -> Iterator[None]:
@@ -87,18 +89,28 @@ class Source:
         try:
             yield
         except ExpressionError as error:
-            error.excerpt = error.excerpt or self.excerpt(node)
+            if not error.excerpt:
+                self._point(error, node)
             raise
+
+    def _point(self, error: ExpressionError, node: ast.AST | None) -> None:
+        """Let an error say where a node is."""
+        error.excerpt = self.excerpt(node)
+        if node is not None:
+            line, column = self._place(node)
+            error.place = line, column + 1
 
     def excerpt(self, node: ast.AST | None) -> str:
         """Return the line of a node with a caret under its character; without one, the text."""
+        return self.lines[0][:SHOWN] if node is None else self._quote(*self._place(node))
+
+    def _place(self, node: ast.AST) -> tuple[int, int]:
+        """Return the line of a node, from 1, and the column, from 0, that a caret points at."""
         match node:
-            case None:
-                return self.lines[0][:SHOWN]
             case ast.Attribute(value=before) | ast.BinOp(left=before):
-                return self._quote(*self._after(before))
+                return self._after(before)
         line = getattr(node, "lineno", 1)
-        return self._quote(line, self._column(line, getattr(node, "col_offset", 0)))
+        return line, self._column(line, getattr(node, "col_offset", 0))
 
     def _column(self, line: int, offset: int) -> int:
         """Convert the parser's offset, which counts bytes."""
