@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.pipeline import Change, lower
 from dlcompiler.pipeline.lower import PASSES
 from dlcompiler.views.pass_steps import pass_difference, pass_steps
+from dlcompiler_widgets.explorer.remembered import Remembered
 from dlcompiler_widgets.explorer.status import Status, status_of
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-_REMEMBERED_STATES = 16
+_STATES, _TEXTS = 16, 64
 
 
 class Travel:
@@ -26,7 +26,8 @@ class Travel:
     def __init__(self) -> None:
         self.chosen = ""
         """Name of the pass that was chosen; '' at first."""
-        self._runs: OrderedDict[str, list[Change] | DLCompilerError] = OrderedDict()
+        self._runs: Remembered[str, list[Change] | DLCompilerError] = Remembered(_STATES)
+        self._texts: Remembered[tuple[str, str], Json] = Remembered(_TEXTS)
 
     def open(self, session: Session, args: Mapping[str, Any]) -> None:
         """Open the pass with a ``name``; it stays open in other states."""
@@ -42,6 +43,10 @@ class Travel:
 
     def lines(self, session: Session) -> Json:
         """Return the program behind the open pass with the passes of the pipeline."""
+        key = (session.schedule.node.id, self.chosen)
+        return self._texts.get(key, lambda: self._text(session))
+
+    def _text(self, session: Session) -> Json:
         run = self.run(session)
         if isinstance(run, DLCompilerError):
             return {"lines": [], "note": "", "left_out": 0, "error": status_of(run).to_json()}
@@ -59,12 +64,7 @@ class Travel:
 
     def run(self, session: Session) -> list[Change] | DLCompilerError:
         """Return what each pass did to the current state, or why it cannot be lowered."""
-        state = session.schedule.node.id
-        if state not in self._runs:
-            self._runs[state] = _observed(session)
-            if len(self._runs) > _REMEMBERED_STATES:
-                self._runs.popitem(last=False)
-        return self._runs[state]
+        return self._runs.get(session.schedule.node.id, lambda: _observed(session))
 
 
 def _observed(session: Session) -> list[Change] | DLCompilerError:

@@ -1,0 +1,36 @@
+"""What was computed last, by what it was computed from."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class Remembered(Generic[K, V]):
+    """Values by their keys; of more than `most`, those that were asked for least recently go.
+
+    Examples
+    --------
+    >>> squares = Remembered(most=2)
+    >>> [squares.get(n, lambda n=n: n * n) for n in (1, 2, 3)]
+    [1, 4, 9]
+    >>> squares.get(3, lambda: 0)
+    9
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: OrderedDict[K, V] = OrderedDict()
+
+    def get(self, key: K, make: Callable[[], V]) -> V:
+        """Return the value of a key; `make` makes it where it is not remembered."""
+        if key not in self._values:
+            self._values[key] = make()
+            if len(self._values) > self._most:
+                self._values.popitem(last=False)
+        self._values.move_to_end(key)
+        return self._values[key]
