@@ -19,6 +19,7 @@ from dlcompiler_widgets.explorer import branches, exports, moving
 from dlcompiler_widgets.explorer.code_tabs import CodeTabs
 from dlcompiler_widgets.explorer.levels import Layout
 from dlcompiler_widgets.explorer.pictures import PICTURES, Picture
+from dlcompiler_widgets.explorer.remembered import Remembered
 from dlcompiler_widgets.explorer.status import Status, status_of
 from dlcompiler_widgets.explorer.texts import FIRST, TEXTS, Text
 from dlcompiler_widgets.explorer.travel import Travel
@@ -26,6 +27,7 @@ from dlcompiler_widgets.explorer.travel import Travel
 Mode = Literal["loops", "final"]
 
 _REMEMBERED_PROGRAMS = 64
+_REMEMBERED_TEXTS = 64
 
 
 class Session:
@@ -52,6 +54,8 @@ class Session:
         """Ids of the states that are compared: ``a``, ``b``, or one of them so far."""
         self.exported: dict[str, Any] = {}
         """What is shown to be taken away."""
+        self.texts: Remembered[tuple[str, str], dict[str, Any]] = Remembered(_REMEMBERED_TEXTS)
+        """By name of the tab and id of the state."""
         self.code: CodeTabs = CodeTabs()
         self.travel: Travel = Travel()
         self.status = Status("")

@@ -56,14 +56,25 @@ def _python(session: Session) -> Json:
     return _whole(python_view(session.schedule), "the steps that lead to this state")
 
 
+def _of_state(name: str, make: Callable[[Session], Json]) -> Callable[[Session], Json]:
+    """Return `make`, whose result follows from the state alone, done once for each state."""
+    return lambda session: session.texts.get(
+        (name, session.schedule.node.id), lambda: make(session)
+    )
+
+
 TEXTS: dict[str, Text] = {
-    "notation": Text("notation", _notation),
-    "loops": Text("loops as scheduled", lambda session: _program(session, "loops")),
+    "notation": Text("notation", _of_state("notation", _notation)),
+    "loops": Text(
+        "loops as scheduled", _of_state("loops", lambda session: _program(session, "loops"))
+    ),
     "passes": Text("passes", lambda session: session.travel.lines(session)),
-    "final": Text("after all passes", lambda session: _program(session, "final")),
+    "final": Text(
+        "after all passes", _of_state("final", lambda session: _program(session, "final"))
+    ),
     "llvm": Text("LLVM IR", lambda session: session.code.lines(session, "llvm")),
     "assembly": Text("assembly", lambda session: session.code.lines(session, "assembly")),
-    "python": Text("Python", _python),
+    "python": Text("Python", _of_state("python", _python)),
 }
 FIRST = "loops"
 """The tab that is open at first."""
