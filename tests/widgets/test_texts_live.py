@@ -189,16 +189,30 @@ def test_copy_without_a_clipboard_selects_the_text(explorer):
     assert "te.create_schedule" in explorer.page.evaluate("String(window.getSelection())")
 
 
-def test_enter_goes_to_the_next_marked_line(explorer):
+def test_lines_are_walked_and_chosen_by_keys(explorer):
     open_code(explorer, "assembly")
     choose(explorer, "C/i.outer")
-    lines = explorer.locate(".dlc-lines")
-    places = set()
-    lines.focus()
-    for _ in range(6):
-        lines.press("Enter")
-        places.add(lines.evaluate("node => node.scrollTop"))
-    assert len(places) > 2
+    page = explorer.page
+    explorer.key("copy text").focus()
+    page.keyboard.press("Tab")
+    focused = explorer.locate(".dlc-line:focus")
+    assert focused.evaluate("node => node.classList.contains('dlc-own')")
+    numbers = set()
+    for _ in range(5):
+        page.keyboard.press("n")
+        numbers.add(focused.get_attribute("data-key"))
+        assert focused.evaluate("node => node.line.keys.includes('C/i.outer')")
+    assert len(numbers) > 2
+    for _ in range(100):
+        if "vfmadd" in focused.inner_text():
+            break
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    explorer.settle()
+    assert explorer.widget.chosen == "C.global/j.c"
+    assert "vfmadd" in focused.inner_text()
+    page.keyboard.press("b")
+    assert "vfmadd" in focused.inner_text()
 
 
 def test_the_passes_alone(show):

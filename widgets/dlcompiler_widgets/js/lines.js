@@ -10,6 +10,7 @@ const SIGNS = { same: "", added: "+", removed: "−" };
 export function renumber(node, { number }) {
   const gutter = node.firstChild, text = String(number ?? "");
   if (gutter.textContent !== text) gutter.textContent = text;
+  if (text && "item" in node.dataset) node.dataset.key = `line ${text}`;
 }
 
 export function programLine(line) {

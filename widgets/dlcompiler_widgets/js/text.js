@@ -2,10 +2,13 @@
  * The program as text, in one form at a time; each line knows the loops that it comes from.
  */
 
-import { button, count, focusable, h, message, refill } from "./dom.js";
+import { button, count, focusItem, focusable, h, message, refill, roving } from "./dom.js";
 import { programLine, renumber } from "./lines.js";
 import { PassControls } from "./passes.js";
 import { tabs } from "./scene.js";
+
+/** What makes a line an item of the list that arrows move in. */
+const LINK = { role: "button", tabindex: -1, "data-item": "", "data-lm-suppress-shortcuts": "true" };
 
 export class TextPane {
   constructor(app) {
@@ -15,9 +18,12 @@ export class TextPane {
     this.found = h("span", { class: "dlc-soft dlc-found" });
     this.passes = new PassControls(app);
     this.lines = focusable("div", {
-      class: "dlc-lines", tabindex: 0, role: "region",
-      "aria-label": "Program text. Enter: to the next line of the chosen loop",
-      on: { keydown: (event) => this.key(event) },
+      class: "dlc-lines", role: "group", "data-key": "lines",
+      "aria-label": "Program text; Enter chooses the loop of a line, n goes to its next line",
+    });
+    roving(this.lines, {
+      choose: (item, key) => (key === "Enter" || key === " ") && item.click(),
+      keys: { n: (item) => this.next(item) },
     });
     this.root = h("section", { class: "dlc-pane dlc-program", "aria-label": "Program" },
       this.head, this.passes.root,
@@ -65,6 +71,7 @@ export class TextPane {
     }
     if (choices.length) {
       node.classList.add("dlc-link");
+      for (const [name, value] of Object.entries(LINK)) node.setAttribute(name, value);
       node.addEventListener("click", (event) =>
         this.pick(event.target.keys?.length ? event.target.keys : this.choices(line)));
     }
@@ -105,6 +112,7 @@ export class TextPane {
     }
     this.say(key);
     this.reveal();
+    this.reach();
   }
 
   markStep(node, isMaker) {
@@ -135,13 +143,25 @@ export class TextPane {
     this.lines.scrollTop = node.offsetTop - this.lines.clientHeight / 4;
   }
 
-  /** Enter goes to the next marked line, and from the last one to the first. */
-  key(event) {
-    if (event.key !== "Enter" || event.target !== this.lines || !this.own?.length) return;
-    event.preventDefault();
-    event.stopPropagation();
-    this.at = ((this.at ?? -1) + 1) % this.own.length;
-    this.scrollTo(this.own[this.at]);
+  /** Go from a line to the next marked one, and from the last one to the first. */
+  next(item) {
+    const items = [...this.lines.querySelectorAll("[data-item]")];
+    const own = this.own.filter((node) => items.includes(node));
+    const found = own.find((node) => items.indexOf(node) > items.indexOf(item)) ?? own[0];
+    if (found) focusItem(items, found);
+  }
+
+  /** The line that the Tab key comes to: a marked one, if there is one. */
+  reach() {
+    const items = [...this.lines.querySelectorAll("[data-item]")];
+    if (items.includes(document.activeElement)) return;
+    const home = items.find((item) => item.classList.contains("dlc-own")) ?? items[0];
+    for (const item of items) item.tabIndex = item === home ? 0 : -1;
+    this.lines.tabIndex = home ? -1 : 0;
+  }
+
+  home() {
+    return this.lines.querySelector('[data-item][tabindex="0"]') ?? this.lines;
   }
 
   async copy() {
