@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dlcompiler.ir import For, PrimFunc, Stmt, print_func
-from dlcompiler.ir.stmt import Allocate, Origin, Store
+from dlcompiler.ir import Allocate, For, Let, PrimFunc, Seq, Stmt, Store, print_func
+from dlcompiler.ir.stmt import Origin
 from dlcompiler.views.loop_tree import loop_key
 
 
@@ -42,7 +42,16 @@ def source_lines(func: PrimFunc) -> list[SourceLine]:
 
 
 def keys_of(statement: Stmt | None) -> list[str]:
-    """Return the keys of the stages and the loops that a statement comes from."""
+    """Return the keys of the stages and the loops that a statement comes from.
+
+    A name for a value (``best.next = …``) comes from where the first assignment behind it does.
+    """
+    while isinstance(statement, Let | Seq):
+        statement = (
+            statement.body if isinstance(statement, Let) else next(iter(statement.statements), None)
+        )
+        if not isinstance(statement, Let | Seq | Store):
+            return []
     if not isinstance(statement, For | Store | Allocate):
         return []
     return list(dict.fromkeys(_origin_keys(statement.origin)))

@@ -189,6 +189,20 @@ def test_the_lines_around_a_line():
     assert store == ("C.global/i.c", "C.global/k.outer", "C/j.outer", "C/i.outer")
 
 
+def test_names_of_values_come_from_their_assignment():
+    A = te.placeholder((16, 64), name="A")
+    k = te.reduce_axis((0, 16), name="k")
+    P, V = te.compute((64,), lambda j: te.argmax(A[k, j], axis=k), name="best")
+    s = create_schedule(V.op)
+    j, k = s[V].op.axis[0], s[V].op.reduce_axis[0]
+    s[V].reorder(k, j)
+    s[V].vectorize(j)
+    lines = source_lines(lower(s, [A, P, V]))
+    named = [line for line in lines if ".next = " in line.text]
+    assert named
+    assert all("best/j" in line.keys and line.within == ("best/k",) for line in named)
+
+
 def test_notation_of_stages_without_notation():
     A = te.placeholder((8,), name="A")
     value = A[0]
