@@ -13,7 +13,7 @@ from typing import TypedDict
 from dlcompiler.views.line_keys import SourceLine
 from dlcompiler.views.program import Line, Token
 
-MOST_SHOWN = 1_000
+MOST_SHOWN = 600
 """Lines of code that are shown at once."""
 LARGEST_BYTES = 600_000
 """Text that is shown at once, with what is known of it; [byte]."""

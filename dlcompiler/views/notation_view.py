@@ -16,6 +16,7 @@ from dlcompiler.te.notation_line import Names, names_of
 from dlcompiler.views.loop_tree import element_text, loop_key
 from dlcompiler.views.program import Line, Token
 
+_LONGEST_STATEMENT = 4_000
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -52,7 +53,7 @@ def notation_lines(schedule: Schedule) -> list[Line]:
     names = _names(state)
     lines: list[Line] = []
     for stage in sorted(state.stages, key=lambda stage: not stage.is_placeholder):
-        tokens = list(_tokens(stage, names))
+        tokens = list(_cut(_tokens(stage, names)))
         lines.append(_line(len(lines) + 1, stage, tokens))
     return lines
 
@@ -76,6 +77,17 @@ def _line(number: int, stage: StageState, tokens: list[Token]) -> Line:
         "keys": [] if stage.is_placeholder else [loop_key(stage.name)],
         "tokens": tokens,
     }
+
+
+def _cut(tokens: Iterator[Token]) -> Iterator[Token]:
+    """Yield tokens while the line is not too long."""
+    length = 0
+    for token in tokens:
+        length += len(token["text"])
+        if length > _LONGEST_STATEMENT:
+            yield {"kind": "comment", "text": " … cut: the statement is too long to show"}
+            return
+        yield token
 
 
 def _tokens(stage: StageState, names: Names) -> Iterator[Token]:

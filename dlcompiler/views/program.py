@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Literal, NotRequired, TypedDict, cast
 
 from dlcompiler.ir import PrimFunc, Stmt, print_func
@@ -12,6 +13,10 @@ from dlcompiler.views.line_keys import keys_of
 
 MOST_LINES = 400
 """More lines than this are cut; a program that long was unrolled, not written."""
+LONGEST_LINE = 500
+"""A longer line is cut, with ``…`` at its end."""
+_MOST_TOKENS = 24
+"""The rest of a line of more is one piece: a program is to stay below 1 MB."""
 
 Status = Literal["same", "added", "removed"]
 TokenKind = Literal["keyword", "kind", "number", "text", "axis", "comment"]
@@ -98,10 +103,13 @@ def program(func: PrimFunc, before: PrimFunc | None = None) -> Program:
 
 def _line(text: str, number: int | None, status: Status, statement: Stmt | None) -> Line:
     stripped = text.lstrip(" ")
+    depth = (len(text) - len(stripped)) // 4
+    if len(stripped) > LONGEST_LINE:
+        stripped = stripped[: LONGEST_LINE - 1] + "…"
     return {
         "number": number,
-        "text": text,
-        "depth": (len(text) - len(stripped)) // 4,
+        "text": "    " * depth + stripped,
+        "depth": depth,
         "status": status,
         "keys": keys_of(statement),
         "tokens": list(tokens(stripped)),
@@ -148,7 +156,7 @@ def tokens(text: str) -> Iterator[Token]:
     ['for', ' i ', 'in', ' ', 'range', '(', '4', '):']
     """
     end = 0
-    for match in _TOKEN.finditer(text):
+    for match in islice(_TOKEN.finditer(text), _MOST_TOKENS // 2):
         if match.start() > end:
             yield {"kind": "text", "text": text[end : match.start()]}
         yield {"kind": cast(TokenKind, match.lastgroup), "text": match[0]}

@@ -211,3 +211,14 @@ def test_notation_of_stages_without_notation():
     B = te.compute((8,), lambda i: value + A[i], name="B")
     line = notation_lines(create_schedule(B.op))[-1]
     assert "no notation: the expression is too large" in line["text"]
+
+
+def test_notation_of_a_long_statement_is_cut():
+    A = te.placeholder((500,), name="A")
+    terms = [A[n] for n in range(500)]
+    while len(terms) > 1:
+        terms = [sum(terms[n : n + 2], start=0) for n in range(0, len(terms), 2)]
+    B = te.compute((8,), lambda i: terms[0] + A[i], name="B")
+    (line,) = notation_lines(create_schedule(B.op))[1:]
+    assert line["text"].endswith(" … cut: the statement is too long to show")
+    assert len(json.dumps(line)) < 20_000

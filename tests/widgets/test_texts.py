@@ -1,5 +1,6 @@
 """The tabs of the text pane: code is made beside the notebook, passes are walked through."""
 
+import json
 import threading
 
 import pytest
@@ -194,3 +195,23 @@ def test_the_step_that_made_a_loop_is_told(opened):
     (row,) = [r for r in page.widget.tree["rows"] if r["key"] == "C.global/k.inner"]
     made = [r for r in page.widget.history["rows"] if r["id"] == row["made_by_state"]]
     assert [r["step"] for r in made] == ["split C.global k 4"]
+
+
+def test_no_text_of_a_huge_program_is_too_large(opened):
+    A = te.placeholder((64, 64), name="A")
+    value = A[0, 0]
+    for n in range(1, 40):
+        value = value + A[n, n]
+    B = te.compute((16, 64), lambda i, j: value + A[i, j], name="B")
+    s = create_schedule(B.op)
+    for axis in B.op.axis:
+        s[B].unroll(axis)
+    page = opened(s, [A, B])
+    for tab in ("notation", "loops", "passes", "final", "python"):
+        text = page.send("text", tab=tab)
+        assert len(json.dumps(text)) < 1_000_000, tab
+    assert text["lines"]
+    text = page.send("pass", name="unroll")
+    text = page.send("text", tab="passes")
+    assert text["left_out"] > 500
+    assert len(json.dumps(text)) < 1_000_000

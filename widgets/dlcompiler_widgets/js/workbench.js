@@ -26,6 +26,7 @@ const KEYS = [
   ["Enter", "from a loop to its moves; from a state: go there"],
   ["n, a, b", "on a state: name and note; compare it, as A or as B"],
   ["Alt+↑ ↓", "on a loop: move it outward, inward"],
+  ["Enter, n", "on a line of a text: choose its loop; go to the next line of the chosen loop"],
   ["Esc", "from the moves back to the loop"],
   ["Ctrl+Z, Ctrl+Shift+Z", "undo, redo"],
   ["Tab", "to the next part"],
