@@ -51,7 +51,7 @@ class Row(TypedDict):
     made_by_state: str
     """Id of the state that it was made in, as in the history; '' for the axes of the expression."""
     owed: list[str]
-    """Of a stage, what must be put right before lowering, or what lowering will settle."""
+    """Of a stage, what must be put right before lowering."""
     label: str
     """The row in words, to be spoken."""
 
@@ -79,7 +79,7 @@ class LoopTree(TypedDict):
     obligations: list[str]
     """What must be put right before lowering."""
     debts: list[Debt]
-    """The same in parts, with what to do."""
+    """The same in parts, and what lowering will settle by itself."""
     summary: str
 
 
@@ -159,7 +159,9 @@ class _Tree:
             label += f", computed {outside.runs:,} times"
         label += f": {self.text(stage)}"
         key = loop_key(stage.name)
-        debts = [item.text for item in self.owed if item.stage == stage.name]
+        debts = [
+            item.text for item in self.owed if item.stage == stage.name and not item.is_settled
+        ]
         if debts:
             label += f"; owed: {'; '.join(debts)}"
         self.rows.append(

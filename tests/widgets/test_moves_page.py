@@ -172,8 +172,9 @@ def test_moves_that_are_only_passed_are_not_asked_about(page):
     choose(page, "C/i")
     asked = []
     page.widget.observe(lambda change: asked.append(change["new"]["op"]), names="intent")
-    for key in ("parallel C C.i", "unroll C C.i", "split C C.i"):
-        page.key(key).hover()
+    page.locate(".dlc-plain, .dlc-numbers").evaluate_all(
+        "(all) => all.slice(0, 3).forEach((e) => e.dispatchEvent(new MouseEvent('mouseenter')))"
+    )
     answered(page)
     assert asked == ["preview"]
 
@@ -256,6 +257,33 @@ def test_keys_move_a_loop(page):
     page.page.keyboard.press("Alt+ArrowDown")
     page.settle()
     assert "innermost loop of C already" in page.locate(".dlc-status").inner_text()
+
+
+# -- what is owed ----------------------------------------------------------------------------------
+
+
+def test_what_is_owed_is_marked_and_listed(page):
+    schedule, (_, _, C) = page.widget.schedule, page.widget._session.args
+    cached = schedule.cache_write(C, "local")
+    schedule[cached].double_buffer()
+    page.push()
+    assert page.loop("C.local").locator(".dlc-owed").inner_text() == "◦ owes"
+    text = page.locate(".dlc-debts").inner_text()
+    assert "double_buffer C.local" in text
+    assert "compute it inside a loop" in text
+
+
+def test_an_attach_point_is_shown_in_the_tree(page):
+    schedule, (_, _, C) = page.widget.schedule, page.widget._session.args
+    schedule.cache_write(C, "local")
+    page.push()
+    choose(page, "C.local")
+    page.key("compute_at C.local C.local C.i").focus()
+    answered(page)
+    assert page.loop("C/i").evaluate("(row) => row.classList.contains('dlc-about')")
+    page.page.keyboard.press("Enter")
+    page.settle()
+    assert page.loop("C.local").get_attribute("data-parent") == "C/i"
 
 
 # -- levels ----------------------------------------------------------------------------------------

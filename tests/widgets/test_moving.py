@@ -166,7 +166,7 @@ def test_the_first_level():
     assert explorer.layout_of_panes["visible"] == [
         name for name in Explorer.shown_panes if name in {"tree", "picture", "moves", *ALWAYS}
     ]
-    assert len(explorer.picture["tabs"]) == 1
+    assert [tab["name"] for tab in explorer.picture["tabs"]] == ["space", "off"]
     assert primitives_of(explorer) <= FIRST
     for key in ("C/i", "C"):
         send(explorer, "choose", key=key)
@@ -233,20 +233,38 @@ def test_an_explorer_of_an_unknown_level():
 # -- what is owed ----------------------------------------------------------------------------------
 
 
-def test_what_is_owed_stands_at_its_stage():
+@pytest.fixture
+def chain():
     A = te.placeholder((16, 16), name="A")
     P = te.compute((16, 16), lambda i, j: A[i, j] * 2.0, name="P")
     Q = te.compute((16, 16), lambda i, j: P[i, j] + 1.0, name="Q")
-    s = create_schedule(Q.op)
-    i, j = Q.op.axis
-    s[P].compute_at(s[Q], i)
-    s[Q].fuse(i, j)
-    explorer = Explorer(s, [A, Q])
+    R = te.compute((16, 16), lambda i, j: Q[i, j] + 1.0, name="R")
+    return create_schedule(R.op), (A, P, Q, R)
+
+
+def test_what_is_owed_stands_at_its_stage(chain):
+    s, (A, P, _, R) = chain
+    explorer = Explorer(s, [A, R])
+    s[P].compute_at(s[R], R.op.axis[0])  # before its reader Q is there
     (row,) = [row for row in explorer.tree["rows"] if row["owed"]]
     assert row["key"] == "P"
-    assert "no longer a loop" in row["owed"][0]
+    assert "its reader Q is not there yet" in row["owed"][0]
+    assert "owed: P is computed at R.i" in row["label"]
     (debt,) = explorer.tree["debts"]
     assert debt["key"] == "P"
-    assert debt["step"] == "compute_at P Q i"
-    assert "compute_at" in debt["text"]
+    assert debt["step"] == "compute_at P R i"
+    assert debt["hint"].startswith("attach Q inside R.i")
+    assert "is not there yet" in explorer.text["error"]["text"]
+    explorer.close()
+
+
+def test_what_lowering_settles_is_listed_and_not_marked(chain):
+    s, (A, _, Q, R) = chain
+    explorer = Explorer(s, [A, R])
+    s[Q].compute_at(s[R], R.op.axis[0])
+    s[R].split(R.op.axis[0], 4)
+    assert not [row for row in explorer.tree["rows"] if row["owed"]]
+    (debt,) = explorer.tree["debts"]
+    assert "it will be computed" in debt["text"]
+    assert not debt["hint"]
     explorer.close()

@@ -45,7 +45,7 @@ LEVELS: dict[str, Level] = {
         "learn",
         "the loop nest, one picture, and four primitives",
         only=frozenset({"tree", "picture", "moves"}),
-        pictures=frozenset({"space"}),
+        pictures=frozenset({"space", "off"}),
         primitives=FIRST,
     ),
     "work": Level(

@@ -14,7 +14,7 @@ from dlcompiler.schedule import Node, Schedule, Step
 from dlcompiler.schedule.trace import decode
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
-from dlcompiler.views import LoopTree, loop_tree
+from dlcompiler.views import LoopTree, Palette, loop_tree
 from dlcompiler_widgets.explorer import branches, exports, moving
 from dlcompiler_widgets.explorer.code_tabs import CodeTabs
 from dlcompiler_widgets.explorer.levels import Layout
@@ -50,6 +50,7 @@ class Session:
         """What the move under the pointer would do, as `dlcompiler.views.preview` says it."""
         self.previews: dict[str, dict[str, Any]] = {}
         """Former answers, by state and move."""
+        self.palettes: dict[tuple[str, str | None, str], Palette] = {}
         self.compared: dict[str, str] = {}
         """Ids of the states that are compared: ``a``, ``b``, or one of them so far."""
         self.exported: dict[str, Any] = {}

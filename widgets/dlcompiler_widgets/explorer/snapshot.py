@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
+MOST_PALETTES = 64
+"""Palettes that are kept, by state, loop and level: tabs and undo come back to them."""
+
 
 def bar(session: Session) -> Json:
     """Return what concerns the whole schedule."""
@@ -43,8 +46,12 @@ def tree(session: Session) -> Json:
 def moves(session: Session) -> Json:
     """Return what may be done to the chosen loop."""
     offered = session.layout.primitives
-    left_out = len(REGISTRY) - len(offered)
-    return {**palette(session.schedule, session.chosen, offered), "left_out": left_out}
+    key = (session.schedule.node.id, session.chosen, session.layout.level)
+    if key not in session.palettes:
+        if len(session.palettes) >= MOST_PALETTES:
+            session.palettes.clear()
+        session.palettes[key] = palette(session.schedule, session.chosen, offered)
+    return {**session.palettes[key], "left_out": len(REGISTRY) - len(offered)}
 
 
 def picture(session: Session) -> Json:

@@ -50,7 +50,7 @@ export function ghostNest(rows, title) {
   const least = Math.min(...rows.map((row) => row.depth));
   return h("div", { class: "dlc-ghost" },
     h("ol", { "aria-label": `Loop nest after ${title}` }, ...rows.map((row) =>
-      h("li", { class: `dlc-ghost-row dlc-${row.change}` },
+      h("li", { class: `dlc-ghost-row dlc-${row.change}`, title: `${row.name} ${row.was}`.trim() },
         h("span", { class: "dlc-sign", "aria-hidden": "true", text: SIGNS[row.change] }),
         h("span", { class: "dlc-unseen", text: SPOKEN[row.change] }),
         h("span", { class: "dlc-chip-mark", style: {
