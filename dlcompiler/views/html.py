@@ -219,7 +219,8 @@ def tensor_html(tensor: Tensor) -> Markup:
     Markup
         A fragment.
     """
-    shape = " × ".join(f"{extent:,}" for extent in tensor.shape) or "scalar"
+    shape = " × ".join(f"{side:,}" if isinstance(side, int) else str(side) for side in tensor.shape)
+    shape = shape or "scalar"
     head = tag("p", {"style": "margin:4px 0"}, tag("strong", None, tensor.name),
                f" — {shape}, {tensor.dtype}{_origin(tensor)}")  # fmt: skip
     if isinstance(tensor.op, PlaceholderOp):

@@ -146,3 +146,9 @@ def test_a_page_stands_alone(blocked, tensors):
 def test_a_page_takes_no_plain_text_as_a_fragment():
     with pytest.raises(TypeError, match="a fragment of 'one' is str, not Markup"):
         page("title", [Section("one", fragments=["<b>raw</b>"])])
+
+
+def test_a_tensor_of_symbolic_shape():
+    n = te.var("n")
+    html = te.placeholder((n, 1024), name="A")._repr_html_()
+    assert "n × 1,024" in html
