@@ -137,7 +137,9 @@ def _row(tensor: SpaceTensor, seen: Touched) -> list[Cell]:
     count = 1
     for span in seen["spans"]:
         count *= len(span)
-    number: Cell = len(seen["points"]) if seen["exact"] else f"at most {count:,}"
+    number: Cell = len(seen["points"]) if seen["exact"] else count
+    if not (seen["exact"] or seen["is_box"]):
+        number = f"at most {count:,}"
     shape = " × ".join(map(str, tensor["shape"]))
     texts = ", ".join(dict.fromkeys(access["text"] for access in tensor["accesses"]))
     return [tensor["name"], shape, texts, number, total]

@@ -25,6 +25,8 @@ class Touched(TypedDict):
     """For each dimension the indices that occur, ascending."""
     exact: bool
     """Whether `points` are all; otherwise they are among the products of `spans`."""
+    is_box: bool
+    """Whether all products of `spans` are touched."""
 
 
 _OPERATIONS: dict[str, Callable[[int, int], int]] = {
@@ -98,7 +100,10 @@ def _points(
             if all(value_of(guard, values) for guard in access["conditions"]):
                 found[tuple(value_of(index, values) for index in access["indices"])] = None
     spans = [sorted({point[n] for point in found}) for n in range(len(tensor["shape"]))]
-    return {"points": [list(point) for point in found], "spans": spans, "exact": True}
+    is_box = len(found) == math.prod(map(len, spans))
+    return {
+        "points": [list(point) for point in found], "spans": spans, "exact": True, "is_box": is_box,
+    }  # fmt: skip
 
 
 def _spans(space: IterationSpace, tensor: SpaceTensor, outer: list[int]) -> Touched:
@@ -107,7 +112,24 @@ def _spans(space: IterationSpace, tensor: SpaceTensor, outer: list[int]) -> Touc
     for access in tensor["accesses"]:
         for n, index in enumerate(access["indices"]):
             spans[n] |= _range_of(space, index, outer, tensor["shape"][n])
-    return {"points": [], "spans": [sorted(span) for span in spans], "exact": False}
+    return {
+        "points": [],
+        "spans": [sorted(span) for span in spans],
+        "exact": False,
+        "is_box": _is_box(space, tensor),
+    }
+
+
+def _is_box(space: IterationSpace, tensor: SpaceTensor) -> bool:
+    """Tell whether the dimensions are independent: no loop of the step moves two of them."""
+    ways = {str(access["indices"]) for access in tensor["accesses"]}
+    conditions = [*space["conditions"], *(c for a in tensor["accesses"] for c in a["conditions"])]
+    loops = [
+        n for index in tensor["accesses"][0]["indices"] for n in _loops_in(index)
+        if n >= space["depth"]
+    ]  # fmt: skip
+    small = all(space["loops"][n]["extent"] <= MOST_POINTS for n in loops)
+    return len(ways) == 1 and not conditions and small and len(loops) == len(set(loops))
 
 
 def _range_of(space: IterationSpace, index: Formula, outer: list[int], size: int) -> set[int]:

@@ -91,6 +91,9 @@ def test_a_large_step_is_drawn_by_dimension():
     space = space_of(s, args, "C/i")
     seen = touched(space, 3)
     assert not seen["B"]["exact"]
+    assert seen["B"]["is_box"]
+    rows = iteration_scene(space, 3)["table"]["rows"]
+    assert [(row[0], row[3]) for row in rows] == [("C", 256), ("A", 64), ("B", 16384)]
     assert seen["A"]["spans"] == [[3], list(range(64))]
     tensor = next(t for t in space["tensors"] if t["name"] == "B")
     assert tensor["grid"]["block"] == [4, 16]
@@ -148,3 +151,18 @@ def test_blocks_cover_each_cell_once():
         for c in range(left, right)
     ]
     assert sorted(covered) == sorted(cells)
+
+
+def test_a_large_step_whose_dimensions_hang_together_has_a_bound_only():
+    A = te.placeholder((600, 600), name="A")
+    k = te.reduce_axis((0, 100), name="k")
+    trace = te.compute((120,), lambda i: te.sum(A[i + k, k], axis=k), name="trace")
+    s = create_schedule(trace.op)
+    space = space_of(s, [A, trace], "trace/i")
+    assert touched(space, 0)["A"]["exact"]
+    s[trace].split(s[trace].op.axis[0], factor=60)
+    space = space_of(s, [A, trace], "trace/i.outer")
+    seen = touched(space, 0)["A"]
+    assert (seen["exact"], seen["is_box"]) == (False, False)
+    row = next(r for r in iteration_scene(space)["table"]["rows"] if r[0] == "A")
+    assert row[3] == "at most 15,900"

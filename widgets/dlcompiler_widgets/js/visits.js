@@ -72,7 +72,17 @@ function spans(space, tensor, outer) {
       for (const value of rangeOf(space, index, outer, tensor.shape[n])) found[n].add(value);
     });
   }
-  return { exact: false, spans: found.map((span) => [...span]) };
+  return { exact: false, spans: found.map((span) => [...span]), isBox: isBox(space, tensor) };
+}
+
+/** Whether the dimensions are independent: no loop of the step moves two of them. */
+function isBox(space, tensor) {
+  const ways = new Set(tensor.accesses.map(({ indices }) => JSON.stringify(indices)));
+  const guards = [...space.conditions, ...tensor.accesses.flatMap(({ conditions }) => conditions)];
+  const loops = tensor.accesses[0].indices.flatMap((index) => [...loopsIn(index)])
+    .filter((n) => n >= space.depth);
+  const isSmall = loops.every((n) => space.loops[n].extent <= MOST_POINTS);
+  return ways.size === 1 && !guards.length && isSmall && loops.length === new Set(loops).size;
 }
 
 function rangeOf(space, index, outer, size) {
