@@ -165,4 +165,4 @@ def test_a_large_step_whose_dimensions_hang_together_has_a_bound_only():
     seen = touched(space, 0)["A"]
     assert (seen["exact"], seen["is_box"]) == (False, False)
     row = next(r for r in iteration_scene(space)["table"]["rows"] if r[0] == "A")
-    assert row[3] == "at most 15,900"
+    assert row[3] == "at most 60,000"
