@@ -25,7 +25,7 @@ Json = dict[str, Any]
 TABS: Mapping[str, Mapping[str, Any]] = {"picture": PICTURES, "text": TEXTS}
 NEEDED = ("bar", "tree")
 """Panes that are recorded whatever the limits are: without them there is nothing to click."""
-OF_THE_STATE = (*NEEDED, "text")
+OF_THE_STATE = (*NEEDED, "text", "advice")
 """Panes that show the same whatever loop is chosen."""
 CODE_TABS = ("llvm", "assembly")
 """Texts that take long to make."""

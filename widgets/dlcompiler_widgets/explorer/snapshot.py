@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.schedule.primitives import REGISTRY
 from dlcompiler.views import branch_name, history_tree, palette
+from dlcompiler.views.advice import advice as advice_on
 from dlcompiler_widgets.explorer.branches import comparison
 from dlcompiler_widgets.explorer.pictures import PICTURES
 from dlcompiler_widgets.explorer.status import status_of
@@ -87,6 +88,11 @@ def history(session: Session) -> Json:
     return {**history_tree(session.schedule.history), "compared": session.compared}
 
 
+def advice(session: Session) -> Json:
+    """Return what is said of the schedule, in words."""
+    return dict(advice_on(session.schedule, session.args, session.target))
+
+
 def compare(session: Session) -> Json:
     """Return the two states that are compared; nothing while there are not two."""
     return dict(comparison(session) or {})
@@ -104,6 +110,7 @@ PANES: dict[str, Callable[[Session], Json]] = {
     "text": text,
     "moves": moves,
     "history": history,
+    "advice": advice,
     "compare": compare,
     "export": export,
 }

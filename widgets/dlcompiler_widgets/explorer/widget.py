@@ -77,6 +77,7 @@ class Workbench(anywidget.AnyWidget):
     text = traitlets.Dict().tag(sync=True)
     moves = traitlets.Dict().tag(sync=True)
     history = traitlets.Dict().tag(sync=True)
+    advice = traitlets.Dict().tag(sync=True)
     compare = traitlets.Dict().tag(sync=True)
     export = traitlets.Dict().tag(sync=True)
     preview = traitlets.Dict().tag(sync=True)
@@ -278,7 +279,9 @@ class Explorer(Workbench):
     Explorer(main on cpu: 1 stage, 2 loops; 0 steps)
     """
 
-    shown_panes = ("bar", "tree", "picture", "text", "moves", "history", "compare", "export")
+    shown_panes = (
+        "bar", "tree", "picture", "text", "moves", "history", "advice", "compare", "export",
+    )  # fmt: skip
 
     def to_python(self) -> str:
         """Return a program that makes this schedule from nothing."""

@@ -5,6 +5,7 @@
  * changes; `layout_of_panes` says which there are: all for the Explorer, one for a pane on its own.
  */
 
+import { AdvicePane } from "./advice.js";
 import { BarPane } from "./bar.js";
 import { Channel, Control } from "./channel.js";
 import { ComparePane } from "./compare.js";
@@ -19,7 +20,7 @@ import { TreePane } from "./tree.js";
 
 const PANES = {
   bar: BarPane, tree: TreePane, picture: PicturePane, text: TextPane, moves: MovesPane,
-  history: HistoryPane, compare: ComparePane, export: ExportPane,
+  history: HistoryPane, advice: AdvicePane, compare: ComparePane, export: ExportPane,
 };
 const KEYS = [
   ["↑ ↓ ← → Home End, letters", "move in the loop nest and in the history"],

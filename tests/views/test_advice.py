@@ -1,0 +1,50 @@
+"""Advice as rows."""
+
+import json
+from dataclasses import replace
+
+from dlcompiler import te
+from dlcompiler.analysis.advice import RULES
+from dlcompiler.schedule import create_schedule
+from dlcompiler.schedule.state import Step
+from dlcompiler.schedule.trace import decode
+from dlcompiler.target.presets import X86_64_AVX2
+from dlcompiler.views.advice import advice
+from dlcompiler.views.loop_tree import loop_tree
+
+MACHINE = replace(X86_64_AVX2, cores=4)
+
+
+def test_rows_point_at_loops_of_the_tree(plain, tensors):
+    shown = advice(plain, tensors, MACHINE)
+    keys = {row["key"] for row in loop_tree(plain)["rows"]}
+    assert json.loads(json.dumps(shown)) == shown
+    assert len(shown["rows"]) >= 2
+    assert {row["key"] for row in shown["rows"]} <= keys
+    assert shown["summary"] == f"{len(shown['rows'])} pieces of advice, from {len(RULES)} rules."
+
+
+def test_steps_can_be_taken_and_end_the_advice(plain, tensors):
+    (row,) = [r for r in advice(plain, tensors, MACHINE)["rows"] if r["rule"].startswith("stride")]
+    step = Step(**row["step"])
+    assert row["step_text"] == str(step) == "reorder C (k, j)"
+    plain.apply(step.primitive, step.stage, decode(plain.state, step))
+    after = {row["rule"] for row in advice(plain, tensors, MACHINE)["rows"]}
+    assert not {"stride-one axis not innermost", "reduction with a single sum"} & after
+
+
+def test_nothing_to_say(plain, tensors):
+    A = te.placeholder((64, 64), name="A")
+    B = te.compute((64, 64), lambda i, j: A[i, j] * 2.0, name="B")
+    s = create_schedule(B.op)
+    s[B].vectorize(B.op.axis[1])
+    shown = advice(s, [A, B], MACHINE)
+    assert shown == {"rows": [], "summary": "None of 12 rules has anything to say."}
+
+
+def test_unknown_sizes_get_none():
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] * 2.0, name="B")
+    shown = advice(create_schedule(B.op), [A, B], MACHINE)
+    assert shown["summary"] == "No advice: sizes are known only when the program runs."
