@@ -9,6 +9,7 @@ feeds a widget, a static picture, a table and a test; no view decides anything b
 `history_tree`          the states of a schedule, and where its cursor is
 `compare_states`        two states: their steps, their figures, their programs
 `palette`               what may be done next to a loop, and why the rest may not
+`preview`               what a step would do: the nest, three figures, or what to do instead
 ======================  =============================================================
 
 Fragments of HTML come from `views.html`: no script, no ``id``, every text escaped; `page` binds
@@ -19,6 +20,7 @@ from dlcompiler.views.history_tree import HistoryTree, branch_name, history_tree
 from dlcompiler.views.loop_tree import LoopTree, loop_key, loop_tree
 from dlcompiler.views.page import Section, page
 from dlcompiler.views.palette import Palette, palette
+from dlcompiler.views.preview import Preview, preview
 from dlcompiler.views.program import Program, program
 from dlcompiler.views.text import loop_table, text_table
 
@@ -26,6 +28,7 @@ __all__ = [
     "HistoryTree",
     "LoopTree",
     "Palette",
+    "Preview",
     "Program",
     "Section",
     "branch_name",
@@ -35,6 +38,7 @@ __all__ = [
     "loop_tree",
     "page",
     "palette",
+    "preview",
     "program",
     "text_table",
 ]

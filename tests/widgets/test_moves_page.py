@@ -8,6 +8,7 @@ from tests.widgets.test_live_page import matmul
 
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
+from dlcompiler_widgets.explorer import moving
 
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
 
@@ -339,3 +340,33 @@ def test_everything_can_be_reached_with_a_thumb(page):
         "(all) => all.map((e) => [e.dataset.key, e.getBoundingClientRect().height])"
     )
     assert all(height >= 24 for _, height in sizes), sizes
+
+
+def test_words_are_text(page, monkeypatch):
+    """Whatever a preview says: nothing of it becomes an element."""
+    hostile = "<img src=x onerror=alert(1)>"
+
+    def spoilt(value):
+        match value:
+            case str():
+                return f"{value}{hostile}" if value not in SHAPES else value
+            case list():
+                return [spoilt(item) for item in value]
+            case dict():
+                return {name: spoilt(item) for name, item in value.items()}
+        return value
+
+    real = moving.preview
+    monkeypatch.setattr(moving, "preview", lambda *args: spoilt(real(*args)))
+    choose(page, "C/k")
+    page.key("vectorize C C.k").focus()
+    answered(page)
+    assert hostile in why(page)
+    page.key("split C C.k").focus()
+    page.locate(".dlc-ghost-row").first.wait_for()
+    assert hostile in why(page)
+    assert page.locate(".dlc-explorer img").count() == 0
+
+
+SHAPES = {"legal", "illegal", "pending", "same", "added", "removed", "changed", "moved", "serial"}
+"""Words of a preview that say how it is drawn."""

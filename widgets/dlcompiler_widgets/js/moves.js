@@ -6,7 +6,7 @@
  */
 
 import { controlsOf, named } from "./controls.js";
-import { h } from "./dom.js";
+import { focusable, h } from "./dom.js";
 import { figureList, ghostNest, nearestButton, reasons, showChange } from "./preview.js";
 
 const WAIT_MS = 80;
@@ -16,7 +16,8 @@ export class MovesPane {
   constructor(app) {
     this.app = app;
     this.moves = h("div", { class: "dlc-moves" });
-    this.why = h("div", { class: "dlc-why", role: "region", "aria-label": "What the move would do" });
+    this.why = focusable("div", { class: "dlc-why", role: "region", tabindex: 0,
+      "aria-label": "What the move would do" });
     this.root = h("section", { class: "dlc-pane dlc-palette", "aria-label": "Moves" },
       this.moves, this.why);
     this.root.addEventListener("mouseleave", () => this.leave());

@@ -3,7 +3,7 @@
  * the loop nest that it leads to. All of it is words and rows that Python made.
  */
 
-import { button, count, h, paint } from "./dom.js";
+import { button, count, focusable, h, paint } from "./dom.js";
 
 const HEADS = { illegal: "not possible", done: "so already", pending: "then still owed" };
 const SIGNS = { same: "", added: "+", removed: "−", changed: "~", moved: "↕" };
@@ -48,7 +48,8 @@ export function figureList(figures) {
 export function ghostNest(rows, title) {
   if (!rows?.length) return null;
   const least = Math.min(...rows.map((row) => row.depth));
-  return h("div", { class: "dlc-ghost" },
+  return focusable("div", { class: "dlc-ghost", tabindex: 0, role: "group",
+    "aria-label": `What ${title} would lead to` },
     h("ol", { "aria-label": `Loop nest after ${title}` }, ...rows.map((row) =>
       h("li", { class: `dlc-ghost-row dlc-${row.change}`, title: `${row.name} ${row.was}`.trim() },
         h("span", { class: "dlc-sign", "aria-hidden": "true", text: SIGNS[row.change] }),
