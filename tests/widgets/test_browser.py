@@ -210,7 +210,14 @@ def test_the_keys_are_listed(explorer):
 
 
 @pytest.mark.parametrize(
-    "place", [".dlc-loop", ".dlc-moves button", ".dlc-state", ".dlc-bar button", ".dlc-lines"]
+    "place",
+    [
+        ".dlc-loop",
+        ".dlc-moves button",
+        ".dlc-state",
+        ".dlc-bar button",
+        ".dlc-line[data-item]",
+    ],
 )
 def test_letters_do_not_reach_the_notebook(explorer, notebook, place):
     before = notebook.page.locator(".jp-Notebook .jp-Cell").count()
@@ -254,6 +261,24 @@ def test_the_other_program(explorer):
     explorer.page.get_by_role("tab", name="after all passes").click()
     explorer.settle()
     assert "broadcast(" in explorer.program.inner_text()
+
+
+def test_assembly_comes_when_it_is_ready_and_leads_back_to_its_loop(explorer):
+    explorer.loop("C/j").click()
+    explorer.settle()
+    explorer.move("vectorize C C.j").click()
+    explorer.settle()
+    explorer.page.get_by_role("tab", name="assembly").click()
+    instruction = explorer.page.locator(".dlc-lines:not(.dlc-stale) .dlc-line.dlc-own").nth(1)
+    instruction.wait_for()
+    explorer.loop("C/k").click()
+    explorer.settle()
+    instruction.click()
+    explorer.settle()
+    assert explorer.loop("C/k").get_attribute("aria-selected") == "true"
+    explorer.page.locator(".dlc-line", has_text="vfmadd").first.click()
+    explorer.settle()
+    assert explorer.loop("C/j").get_attribute("aria-selected") == "true"
 
 
 def test_copy_as_python(explorer):
