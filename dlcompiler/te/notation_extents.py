@@ -58,7 +58,7 @@ class Symbols:
                 for extent in value:
                     self._name_all(extent)
             case str():
-                for node in ast.walk(_formula(value, "te.notation")):
+                for node in ast.walk(read_formula(value, "te.notation")):
                     if isinstance(node, ast.Name) and node.id not in _TAKEN:
                         self.by_name.setdefault(node.id, var(node.id))
 
@@ -67,7 +67,7 @@ class Symbols:
         if not isinstance(value, str):
             return checked_extent(value, where)
         try:
-            return checked_extent(self._value(_formula(value, where), value, where), where)
+            return checked_extent(self._value(read_formula(value, where), value, where), where)
         except RecursionError:
             raise _no_extent(value, where) from None
 
@@ -104,7 +104,7 @@ def same_extent(a: Extent, b: Extent) -> bool:
     return structural_equal(a, b, rename=False)
 
 
-def _formula(text: str, where: str) -> ast.expr:
+def read_formula(text: str, where: str) -> ast.expr:
     """Return the syntax tree of an extent, which is never executed."""
     if len(text) > MAX_FORMULA:
         raise _no_extent(f"{text[:40]}…", where)

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from dlcompiler import dtypes
 from dlcompiler.errors import ExpressionError
 from dlcompiler.te.notation import notation
+from dlcompiler.te.notation_extents import read_formula
 from dlcompiler.te.notation_printer import notation_arguments, notation_text
 from dlcompiler.te.notation_source import MAX_LENGTH, WHERE
 from dlcompiler.te.tensor import PlaceholderOp, Tensor, post_order
@@ -77,6 +78,7 @@ def read_program(text: str, /, **declarations: Any) -> Program:
     try:
         read = notation("\n".join(line or "#" for line in rest), **known)
     except ExpressionError as error:
+        error.hint = _as_lines(error.hint)
         _place(error, lines, places)
         raise
     return _program(read if isinstance(read, tuple) else (read,), known)
@@ -127,14 +129,14 @@ def _declared(lines: list[str], number: int, match: re.Match[str]) -> Any:
         if dtype not in dtypes.SCALARS:
             _fail(lines, number, column, f"no such dtype: {dtype}",
                   expected=", ".join(dtypes.SCALARS))  # fmt: skip
-        extents = tuple(_extent(part) for part in _parts(tensor[2]))
-        if not all(extent != "" for extent in extents):
+        parts = _parts(tensor[2])
+        if not all(part.strip() for part in parts):
             _fail(lines, number, column, "an extent is missing", expected="float32[512, 512]")
-        return extents, dtype
+        return tuple(_extent(lines, number, column, part) for part in parts), dtype
     if text in dtypes.SCALARS:
         return text
     if values := _RANGE.fullmatch(text):
-        end = _extent(values[2])
+        end = _extent(lines, number, column, values[2])
         return (int(values[1]), end) if values[1] else (0, end)
     _fail(
         lines, number, column, f"what {match[1]} is cannot be read",
@@ -142,8 +144,16 @@ def _declared(lines: list[str], number: int, match: re.Match[str]) -> Any:
     )  # fmt: skip
 
 
-def _extent(text: str) -> int | str:
-    return int(text) if re.fullmatch(r"\d{1,18}", text.strip()) else text.strip()
+def _extent(lines: list[str], number: int, column: int, text: str) -> int | str:
+    """Return an extent as a number or as a formula of symbols."""
+    text = text.strip()
+    if re.fullmatch(r"\d{1,18}", text):
+        return int(text)
+    try:
+        read_formula(text, WHERE)
+    except ExpressionError as error:
+        _fail(lines, number, column, f"{error.problem}: {text[:40]}", expected=error.expected)
+    return text
 
 
 def _parts(text: str) -> list[str]:
@@ -170,6 +180,15 @@ def _program(results: tuple[Tensor, ...], known: dict[str, Any]) -> Program:
 # -- errors ---------------------------------------------------------------------------------------
 
 
+def _as_lines(hint: str | None) -> str | None:
+    """Return a hint that tells of arguments of `te.notation` so that it tells of lines."""
+    if hint is None:
+        return None
+    hint = re.sub(r'te\.notation\(…, (\w+)=\(\(…\), "float32"\)\), or a Tensor',
+                  r"a line such as \1: float32[512, 512]", hint)  # fmt: skip
+    return re.sub(r"te\.notation\(…, (\w+)=n\)", r"a line such as \1: 8", hint)
+
+
 def _place(error: ExpressionError, lines: list[str], places: dict[str, int]) -> None:
     """Let an error of the statements say where it is in the whole text."""
     for name, number in places.items():
@@ -185,7 +204,7 @@ def _place(error: ExpressionError, lines: list[str], places: dict[str, int]) -> 
 
 
 def _fail(
-    lines: list[str], number: int, column: int, problem: str, expected: str | None = None
+    lines: list[str], number: int, column: int, problem: str, expected: object = None
 ) -> NoReturn:
     error = ExpressionError(WHERE, problem, expected=expected)
     _point(error, lines, number, column)

@@ -51,6 +51,7 @@ def test_what_keywords_say_beside_the_text():
         ("C[i] = A[i]\nA: [4]\nA: [5]", (3, 1), "A is declared twice"),
         ("C[i] = A[i]\nA: [4]\n B: [5]", (3, 2), "B is declared, but does not occur"),
         ("C[i] = A[i]\nA: [-4]", (2, 1), ""),
+        ("C[i] = A[i]\n A: [8, y", (2, 5), "not an extent: [8, y"),
         ("C[i] = A[i]", (1, 8), "nothing is said of A"),
         ("C[i] = A[i, i]\nA: [4]", (1, 8), "A has 1 dimensions"),
         ("(C[i] =\n   ]", (2, 4), ""),
@@ -81,6 +82,19 @@ def test_errors_point_at_the_character(text, place, problem):
 def test_refuses_what_is_no_program(text):
     with pytest.raises(ExpressionError):
         read_program(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("C[i] = A[i]", "declare it: a line such as A: float32[512, 512]"),
+        ("C[i] = 2.0", "give it: a line such as i: 8"),
+    ],
+)
+def test_hints_tell_of_lines(text, hint):
+    with pytest.raises(ExpressionError) as caught:
+        read_program(text)
+    assert caught.value.hint == hint
 
 
 def test_what_is_written_reads_back():

@@ -4,6 +4,7 @@
 and ``text_panes`` the single ones.
 """
 
+from dlcompiler_widgets.explorer.explorer import Explorer
 from dlcompiler_widgets.explorer.panes import (
     HistoryTree,
     IterationSpace,
@@ -12,7 +13,6 @@ from dlcompiler_widgets.explorer.panes import (
     ScheduleGraph,
 )
 from dlcompiler_widgets.explorer.text_panes import CodePanes, PassDiff
-from dlcompiler_widgets.explorer.widget import Explorer
 
 __all__ = [
     "CodePanes",

@@ -29,8 +29,8 @@ class Level:
     primitives: frozenset[str] = frozenset(REGISTRY)
 
 
-ALWAYS = frozenset({"bar", "compare", "export"})
-"""Panes at every level: the last two appear only when they are asked for."""
+ALWAYS = frozenset({"bar", "compare", "export", "editor"})
+"""Panes at every level: all but the bar appear only when they are asked for."""
 FIRST = frozenset({"split", "reorder", "parallel", "vectorize"})
 RARE = frozenset(
     {

@@ -68,7 +68,7 @@ class PicturePane(Workbench):
 
     def static_text(self) -> str:
         """Return the table of each picture under its sentence."""
-        with self._lock:
+        with self._locked():
             return "\n".join([repr(self), *map(_plain, self.scenes())])
 
     def static_parts(self) -> list[Markup]:
@@ -120,7 +120,7 @@ class IterationSpace(PicturePane):
         key = None if axis is None else _key_of(schedule, axis)
         super().__init__(schedule, args, target, **options)
         if key is not None:
-            with self._lock:
+            with self._locked():
                 self._session.choose({"key": key})
                 self._push(None)
 
@@ -153,7 +153,7 @@ class HistoryTree(Workbench):
 
     def static_text(self) -> str:
         """Return the states as a table."""
-        with self._lock:
+        with self._locked():
             return f"{self!r}\n{_plain(history_scene(history_tree(self.schedule.history)))}"
 
     def static_parts(self) -> list[Markup]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dlcompiler.schedule import HistoryView, Node
 from dlcompiler.views import history_tree
 from dlcompiler_widgets.explorer.branches import title_of
+from dlcompiler_widgets.explorer.levels import Layout
 from dlcompiler_widgets.explorer.pictures import PICTURES
 from dlcompiler_widgets.explorer.snapshot import PANES
 from dlcompiler_widgets.explorer.texts import TEXTS
@@ -30,7 +31,7 @@ OF_THE_STATE = (*NEEDED, "text", "advice")
 CODE_TABS = ("llvm", "assembly")
 """Texts that take long to make."""
 PASSES_TAB = "passes"
-OVERLAYS = ("history", "compare", "export")
+OVERLAYS = ("history", "compare", "export", "editor")
 """Panes that are recorded apart."""
 
 
@@ -124,6 +125,7 @@ class _Recorder:
         self.panes = [name for name in panes if name not in OVERLAYS]
         fork = session.schedule.fork("recorded")
         self.session = type(session)(fork, session.args, session.target, session.name)
+        self.session.layout = Layout("all")
         self.store = _Store(limits)
         way = session.schedule.node.path()[::-1]
         every = list(session.schedule.history.history.walk())

@@ -10,10 +10,11 @@ from typing import Any, Literal
 from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.ir import PrimFunc
 from dlcompiler.pipeline import lower
-from dlcompiler.schedule import Node, Schedule, Step
+from dlcompiler.schedule import Node, Schedule, Step, create_schedule
 from dlcompiler.schedule.trace import decode
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
+from dlcompiler.te.notation_program import Program
 from dlcompiler.views import LoopTree, Palette, loop_tree
 from dlcompiler_widgets.explorer import branches, exports, moving
 from dlcompiler_widgets.explorer.code_tabs import CodeTabs
@@ -57,6 +58,8 @@ class Session:
         """What is shown to be taken away."""
         self.texts: Remembered[tuple[str, str], dict[str, Any]] = Remembered(_REMEMBERED_TEXTS)
         """By name of the tab and id of the state."""
+        self.writing: dict[str, Any] = {}
+        """What the editor of the expression shows."""
         self.code: CodeTabs = CodeTabs()
         self.travel: Travel = Travel()
         self.status = Status("")
@@ -65,6 +68,24 @@ class Session:
         self._seen = schedule.node
         self.tree: LoopTree
         self.refresh()
+
+    def another(self, program: Program | None = None, target: Target | None = None) -> Session:
+        """Return a session on another program, or for another target, that looks like this one.
+
+        Parameters
+        ----------
+        program
+            Its schedule is a new one; without it, the schedule is this one's, at its state.
+        target
+            The target; without it, this one's.
+        """
+        schedule = create_schedule(list(program.outputs)) if program else self.schedule
+        args = program.args if program else self.args
+        made = Session(schedule, args, target or self.target, self.name)
+        made.tabs, made.layout = dict(self.tabs), self.layout
+        if program is None:
+            made.compared, made.chosen = dict(self.compared), self.chosen
+        return made
 
     # -- intents ---------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from dlcompiler_widgets.explorer.branches import comparison
 from dlcompiler_widgets.explorer.pictures import PICTURES
 from dlcompiler_widgets.explorer.status import status_of
 from dlcompiler_widgets.explorer.texts import TEXTS
+from dlcompiler_widgets.explorer.writing import targets_of, why_not_measured
 
 if TYPE_CHECKING:
     from dlcompiler_widgets.explorer.session import Session
@@ -30,6 +31,8 @@ def bar(session: Session) -> Json:
         "name": session.name,
         "target": session.target.name,
         "steps": len(session.schedule.trace),
+        "targets": targets_of(session),
+        "not_measured": why_not_measured(session),
         "branch": branch_name(node),
         "undo": node.title() if node.parent else None,
         "redo": following.title() if following else None,
@@ -103,6 +106,11 @@ def export(session: Session) -> Json:
     return session.exported
 
 
+def editor(session: Session) -> Json:
+    """Return what the editor of the expression shows, or nothing while it is closed."""
+    return session.writing
+
+
 PANES: dict[str, Callable[[Session], Json]] = {
     "bar": bar,
     "tree": tree,
@@ -113,6 +121,7 @@ PANES: dict[str, Callable[[Session], Json]] = {
     "advice": advice,
     "compare": compare,
     "export": export,
+    "editor": editor,
 }
 """What a pane shows. The name is that of the trait and of the pane in ``js/workbench.js``."""
 

@@ -36,7 +36,7 @@ class PassDiff(Workbench):
 
     def static_text(self) -> str:
         """Return the passes as a table."""
-        with self._lock:
+        with self._locked():
             run = self._session.travel.run(self._session)
         if isinstance(run, DLCompilerError):
             return f"{self!r}\n{run}"
@@ -61,7 +61,7 @@ class CodePanes(Workbench):
 
     def static_text(self) -> str:
         """Return the notation and the loops as scheduled."""
-        with self._lock:
+        with self._locked():
             notation = [line["text"] for line in notation_lines(self.schedule)]
             loops = self._session.lowered(self.schedule.node, "loops")
         return "\n".join([repr(self), *notation, "", str(loops)])

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from os import PathLike
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar
 
 import anywidget
 import traitlets
@@ -13,26 +12,23 @@ import traitlets
 from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.runtime.timing import Timing
 from dlcompiler.schedule import Node, Schedule
-from dlcompiler.schedule.saved import Saved, from_json, from_link, to_json, to_link
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import Tensor
 from dlcompiler.views import loop_table
-from dlcompiler.views.export import notebook_text, python_text
-from dlcompiler.views.html import func_html, history_html, tree_html
 from dlcompiler.views.markup import Markup, tag
 from dlcompiler_widgets.assets import WORKBENCH_SHEETS, module, styles
 from dlcompiler_widgets.explorer.control import Control
-from dlcompiler_widgets.explorer.exports import replay_of, saved_of
 from dlcompiler_widgets.explorer.levels import Layout, known_level
 from dlcompiler_widgets.explorer.measuring import Measuring, Stopwatch, WorkerStopwatch, describe
-from dlcompiler_widgets.explorer.recording import Limits
-from dlcompiler_widgets.explorer.replay import ReplayPage
 from dlcompiler_widgets.explorer.session import Session
 from dlcompiler_widgets.explorer.snapshot import snapshot
 from dlcompiler_widgets.explorer.status import Status, status_of
+from dlcompiler_widgets.explorer.writing import retarget, why_not_measured, write
 
 _LARGEST_FALLBACK_BYTES = 60_000
 _LONGEST_TEXT = 12_000
+TURNS = {"write": write, "target": retarget}
+"""What may lead to another session."""
 SMALL_REQUESTS = ("preview",)
 """Requests that change no pane: only what they ask for is sent."""
 
@@ -80,6 +76,7 @@ class Workbench(anywidget.AnyWidget):
     advice = traitlets.Dict().tag(sync=True)
     compare = traitlets.Dict().tag(sync=True)
     export = traitlets.Dict().tag(sync=True)
+    editor = traitlets.Dict().tag(sync=True)
     preview = traitlets.Dict().tag(sync=True)
     """What the move under the pointer would do; empty when none was asked for in this state."""
     status = traitlets.Dict().tag(sync=True)
@@ -111,15 +108,13 @@ class Workbench(anywidget.AnyWidget):
         self._session.tabs |= {pane: names[0] for pane, names in self.shown_tabs.items()}
         self._session.layout = Layout(known_level(level))
         self._measuring = Measuring(stopwatch or WorkerStopwatch(), self._on_measured)
-        # The history's own lock: a step of another cell holds it when it calls the listener.
-        self._lock = schedule.lock
         self._is_handling = False
         self._seq = 0
         self._control = Control(self._measuring.cancel)
         super().__init__(
             layout_of_panes={"panes": list(self.shown_panes)}, control=self._control.model_id
         )
-        with self._lock:
+        with self._locked():
             self._push(None)
         schedule.listeners.append(self._on_step)
         self._session.code.compiling.on_ready = self._on_code
@@ -129,6 +124,30 @@ class Workbench(anywidget.AnyWidget):
     def schedule(self) -> Schedule:
         """The schedule that is shown and edited."""
         return self._session.schedule
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the lock of the schedule that is shown.
+
+        It is the history's own: a step of another cell holds it when it calls the listener. While
+        one waits for it, the widget may have turned to another schedule.
+        """
+        while True:
+            lock = self.schedule.lock
+            with lock:
+                if lock is self.schedule.lock:
+                    yield
+                    return
+
+    def _turn_to(self, session: Session) -> None:
+        """Show another session: another schedule, or the same for another target."""
+        before, self._session = self._session, session
+        if self._on_step in before.schedule.listeners:
+            before.schedule.listeners.remove(self._on_step)
+        before.code.compiling.close()
+        self._measuring.cancel()
+        session.schedule.listeners.append(self._on_step)
+        session.code.compiling.on_ready = self._on_code
 
     def close(self) -> None:
         """Stop following the schedule, and close the widget."""
@@ -144,7 +163,7 @@ class Workbench(anywidget.AnyWidget):
         # May run on any thread, also while a cell runs.
         intent = change["new"]
         op, args = str(intent.get("op")), intent.get("args")
-        with self._lock:
+        with self._locked():
             self._is_handling = True
             try:
                 self._handle(op, args if isinstance(args, dict) else {})
@@ -158,7 +177,9 @@ class Workbench(anywidget.AnyWidget):
 
     def _handle(self, op: str, args: dict[str, Any]) -> None:
         session = self._session
-        if op == "measure":
+        if op == "measure" and (why := why_not_measured(session)):
+            session.status = Status(f"It is not measured: {why}", "error")
+        elif op == "measure":
             begun = self._measuring.start(
                 session.schedule, session.args, session.target, session.name
             )
@@ -170,12 +191,23 @@ class Workbench(anywidget.AnyWidget):
         elif op == "cancel":
             self._measuring.cancel()
             session.status = Status("Cancelling the measurement …")
+        elif op in TURNS:
+            self._turn(op, args)
         else:
             session.handle(op, args)
 
+    def _turn(self, op: str, args: dict[str, Any]) -> None:
+        try:
+            session = TURNS[op](self._session, args)
+        except DLCompilerError as error:
+            self._session.status = status_of(error)
+            return
+        if session is not None:
+            self._turn_to(session)
+
     def _on_measured(self, node: Node, result: Timing | Exception | None) -> None:
         """Note what came of a measurement; called from its thread."""
-        with self._lock:
+        with self._locked():
             if isinstance(result, Timing):
                 node.notes["measured"] = describe(result)
                 text = f"Measured: {node.title()}: {describe(result)} (n={result.n})."
@@ -191,14 +223,14 @@ class Workbench(anywidget.AnyWidget):
 
     def _on_code(self) -> None:
         """Show code that is ready; called from the thread that made it."""
-        with self._lock:
+        with self._locked():
             if "text" in self.shown_panes:
                 self._push(None, ("text",))
 
     def _on_step(self, schedule: Schedule) -> None:
         """Follow a step that was made elsewhere."""
-        with self._lock:
-            if not self._is_handling:
+        with self._locked():
+            if not self._is_handling and schedule is self.schedule:
                 self._session.follow()
                 self._push(None)
 
@@ -250,7 +282,7 @@ class Workbench(anywidget.AnyWidget):
 
     def static_html(self) -> str:
         """Return what shows where no front end runs the widget; without script."""
-        with self._lock:
+        with self._locked():
             parts = self.static_parts()
         note = tag("p", None, tag("strong", None, repr(self)), " — run the cell to explore it.")
         text = tag("pre", None, self.static_text()[:_LONGEST_TEXT])
@@ -262,99 +294,6 @@ class Workbench(anywidget.AnyWidget):
     def static_parts(self) -> list[Markup]:
         """Return the fragments of the static picture, the most important one first."""
         raise NotImplementedError
-
-
-class Explorer(Workbench):
-    """A schedule that can be clicked: its loop nest, what may be done next, and what that changes.
-
-    It edits the schedule it is given. Steps made elsewhere, in another cell, show up in it.
-
-    Examples
-    --------
-    >>> from dlcompiler import te
-    >>> from dlcompiler.schedule import create_schedule
-    >>> A = te.placeholder((64, 64), name="A")
-    >>> B = te.compute((64, 64), lambda i, j: A[j, i], name="B")
-    >>> Explorer(create_schedule(B.op), [A, B])
-    Explorer(main on cpu: 1 stage, 2 loops; 0 steps)
-    """
-
-    shown_panes = (
-        "bar", "tree", "picture", "text", "moves", "history", "advice", "compare", "export",
-    )  # fmt: skip
-
-    def to_python(self) -> str:
-        """Return a program that makes this schedule from nothing."""
-        return python_text(saved_of(self._session))
-
-    def to_notebook(self) -> str:
-        """Return a notebook, as JSON, that makes, shows, verifies and measures this schedule."""
-        return notebook_text(saved_of(self._session))
-
-    def to_json(self) -> str:
-        """Return the schedule as JSON: all states with their names and notes."""
-        return to_json(saved_of(self._session))
-
-    def to_link(self) -> str:
-        """Return the steps to the current state as the fragment of a link."""
-        return to_link(saved_of(self._session))
-
-    def save_html(self, path: str | PathLike[str], *, max_bytes: int = 4_000_000) -> ReplayPage:
-        """Write a page that replays all visited states from a file, without kernel and network.
-
-        Parameters
-        ----------
-        path
-            The file.
-        max_bytes
-            About how much is recorded; what is left out is said, in the page, too.
-
-        Returns
-        -------
-        ReplayPage
-            What was written.
-        """
-        with self._lock:
-            page = replay_of(self._session, Limits(max_bytes))
-        Path(path).write_text(page.html, encoding="utf-8")
-        return page
-
-    @classmethod
-    def from_json(cls, text: str, **options: Any) -> Self:
-        """Open a schedule that `to_json` wrote; nothing in it is evaluated.
-
-        Parameters
-        ----------
-        text
-            The JSON.
-        **options
-            As for the class.
-
-        Raises
-        ------
-        DLCompilerError
-            If it is no schedule of this version, or a step does not apply.
-        """
-        return cls._opened(from_json(text), options)
-
-    @classmethod
-    def from_link(cls, text: str, **options: Any) -> Self:
-        """Open a schedule from a link (or its fragment) that `to_link` wrote; see `from_json`."""
-        return cls._opened(from_link(text), options)
-
-    @classmethod
-    def _opened(cls, saved: Saved, options: dict[str, Any]) -> Self:
-        given = {"target": saved.target, "name": saved.name, **options}
-        return cls(saved.schedule, saved.args, **given)
-
-    def static_parts(self) -> list[Markup]:
-        """Return the loop nest, the program and the history."""
-        parts = [tree_html(self._session.tree)]
-        program = self._session.lowered(self.schedule.node, "loops")
-        if not isinstance(program, DLCompilerError):
-            parts.append(func_html(program))
-        parts.append(history_html(self.schedule.history))
-        return parts
 
 
 def parameters_of(schedule: Schedule) -> list[Tensor]:

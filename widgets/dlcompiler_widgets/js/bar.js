@@ -3,7 +3,7 @@
  */
 
 import { button, focusable, h } from "./dom.js";
-import { levelControls } from "./levels.js";
+import { choice, levelControls } from "./levels.js";
 
 export class BarPane {
   constructor(app) {
@@ -18,13 +18,18 @@ export class BarPane {
     this.root.replaceChildren(
       h("div", { class: "dlc-title" },
         h("strong", { text: bar.name }),
-        h("span", { class: "dlc-soft", text: `${bar.target} · ${bar.steps} steps` }),
+        h("span", { class: "dlc-soft", text: `${bar.targets ? "" : `${bar.target} · `}${bar.steps} ${bar.steps === 1 ? "step" : "steps"}` }),
         bar.branch ? h("span", { class: "dlc-soft", text: `branch: ${bar.branch}` }) : null),
+      ...(bar.targets ? [
+        choice("target", "Target", bar.targets.map((name) => ({ name, text: name })), bar.target,
+          (op, args) => this.app.send(op, args)),
+        button("write", "Write", "Write the expression that is scheduled",
+          () => this.app.send("write"))] : []),
       button("undo", "↶ Undo", bar.undo ? `Undo: ${bar.undo}` : "Nothing to undo",
         send("undo"), !bar.undo),
       button("redo", "↷ Redo", bar.redo ? `Redo: ${bar.redo}` : "Nothing to redo",
         send("redo"), !bar.redo),
-      this.measureButton(bar.measuring),
+      this.measureButton(bar.measuring, bar.not_measured),
       button("copy", "Copy as Python", "Copy the steps as Python", () => this.copy()),
       button("export", "Export ▾", "Take this schedule away: Python, notebook, JSON, link",
         () => this.app.send("export", { kind: "python" })),
@@ -33,17 +38,22 @@ export class BarPane {
       h("span", { class: "dlc-known", text: bar.known.join(" · ") }));
   }
 
-  measureButton({ state }) {
+  measureButton({ state }, whyNot) {
     if (state === "running") {
       return button("measure", "◌ Cancel", "Cancel measuring", () => this.app.cancel());
+    }
+    if (whyNot) {
+      return focusable("button", { type: "button", "data-key": "measure", text: "Measure",
+        title: whyNot, "aria-label": `Measure: ${whyNot}`, "aria-disabled": "true",
+        on: { click: () => this.app.say({ text: whyNot, tone: "info", details: [] }) } });
     }
     const isWaiting = state === "cancelling";
     return button("measure", isWaiting ? "Cancelling…" : "Measure",
       "Measure this state in a worker process", () => this.app.send("measure"), isWaiting);
   }
 
-  focusExport() {
-    this.root.querySelector('[data-key="export"]').focus();
+  focusOn(key) {
+    this.root.querySelector(`[data-key="${key}"]`).focus();
   }
 
   home() {

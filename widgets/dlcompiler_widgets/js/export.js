@@ -22,7 +22,7 @@ export class ExportPane {
     this.root.hidden = !shown.kind;
     if (!shown.kind) {
       this.root.replaceChildren();
-      if (wasOpen) this.app.panes.bar?.focusExport();
+      if (wasOpen) this.app.panes.bar?.focusOn("export");
       return;
     }
     this.text = shown.text;

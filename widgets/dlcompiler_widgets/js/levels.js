@@ -4,7 +4,7 @@
 
 import { button, focusable, h } from "./dom.js";
 
-function choice(name, label, items, open, send) {
+export function choice(name, label, items, open, send) {
   const select = focusable("select", { "data-key": name, "aria-label": label, title: label,
     on: { change: (event) => send(name, { [name]: event.target.value }) } },
   ...items.map((item) => h("option", { value: item.name, text: item.text,
@@ -24,7 +24,7 @@ export function levelControls({ level, levels, preset, presets }, send) {
 /** Show the panes that are visible, and let the grid know which are not. */
 export function applyLayout(panes, grid, { visible }) {
   for (const [name, pane] of Object.entries(panes)) {
-    if (["compare", "export"].includes(name)) continue; // they appear by themselves
+    if (["compare", "export", "editor"].includes(name)) continue; // they appear by themselves
     pane.root.hidden = !visible.includes(name);
     grid.classList.toggle(`dlc-no-${name}`, pane.root.hidden);
   }

@@ -124,7 +124,8 @@ export class Recording {
   show_bar(pane) {
     const following = this.next();
     return {
-      ...this.showPane(pane), layout: null, undo: this.state.parent ? this.state.title : null,
+      ...this.showPane(pane), layout: null, targets: null,
+      undo: this.state.parent ? this.state.title : null,
       redo: following ? this.data.states[following].title : null,
     };
   }
@@ -142,6 +143,10 @@ export class Recording {
   show_compare() {
     const { a, b } = this.compared;
     return a && b ? this.recorded(a, "compare", b, "") : {};
+  }
+
+  show_editor() {
+    return {};
   }
 
   show_export() {

@@ -17,10 +17,12 @@ import { MovesPane } from "./moves.js";
 import { PicturePane } from "./picture.js";
 import { TextPane } from "./text.js";
 import { TreePane } from "./tree.js";
+import { WritePane } from "./write.js";
 
 const PANES = {
   bar: BarPane, tree: TreePane, picture: PicturePane, text: TextPane, moves: MovesPane,
   history: HistoryPane, advice: AdvicePane, compare: ComparePane, export: ExportPane,
+  editor: WritePane,
 };
 const KEYS = [
   ["↑ ↓ ← → Home End, letters", "move in the loop nest and in the history"],
@@ -44,10 +46,10 @@ class Workbench {
     const { panes } = model.get("layout_of_panes");
     this.panes = Object.fromEntries(panes.map((name) => [name, new PANES[name](this)]));
     this.status = h("div", { class: "dlc-status", role: "status", "aria-live": "polite" });
-    const { bar, compare, export: exported, ...rest } = this.panes;
+    const { bar, compare, export: exported, editor, ...rest } = this.panes;
     this.root = h("div", {
       class: `dlc-explorer${Object.keys(rest).length > 1 ? "" : " dlc-single"}`, "data-latency-ms": "" },
-    bar?.root, bar?.code, exported?.root,
+    bar?.root, bar?.code, editor?.root, exported?.root,
     this.grid = h("div", { class: "dlc-grid" }, ...Object.values(rest).map((pane) => pane.root)),
     this.status, compare?.root);
     this.root.addEventListener("keydown", (event) => this.shortcut(event));

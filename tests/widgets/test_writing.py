@@ -1,0 +1,172 @@
+"""Another expression and another target in the workbench."""
+
+import threading
+
+import pytest
+
+from dlcompiler.errors import ExpressionError
+from tests.widgets.live_page import LivePage
+from tests.widgets.test_live_page import matmul
+
+pytest.importorskip("dlcompiler_widgets")
+from dlcompiler_widgets import Explorer
+
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+ROWS = "S[i] += A[i, k]\nA: float64[8, 16]"
+
+
+@pytest.fixture
+def explorer():
+    schedule, args = matmul()
+    schedule[args[2]].parallel(args[2].op.axis[0])
+    widget = Explorer(schedule, args, name="matmul")
+    yield widget
+    widget.close()
+
+
+def send(explorer, op, **args):
+    explorer.intent = {"id": f"{op} {args}", "op": op, "args": args}
+    return explorer.view
+
+
+def test_an_expression_from_python():
+    explorer = Explorer.write("C[i, j] += A[i, k] * B[k, j]\nB: [8, 4]", A=((2, 8), "float32"))
+    assert [row["key"] for row in explorer.view["tree"]["rows"] if row["type"] == "loop"] == [
+        "C/i",
+        "C/j",
+        "C/k",
+    ]
+    explorer.close()
+    with pytest.raises(ExpressionError, match=r"(?s)the axis j is not on the left.*\^"):
+        Explorer.write("C[i] = A[i, j]", A=(2, 8))
+
+
+def test_without_a_schedule_the_editor_is_open():
+    explorer = Explorer()
+    assert explorer.view["editor"]["text"].startswith("C[i, j] += A[i, k]*B[k, j]\nA: float32[512")
+    assert explorer.view["bar"]["steps"] == 0
+    explorer.close()
+
+
+def test_the_editor_shows_the_expression_and_applies_another(explorer):
+    before = explorer.schedule
+    view = send(explorer, "write")
+    assert view["editor"]["text"] == (
+        "C[i, j] += A[i, k]*B[k, j]\nA: float32[64, 64]\nB: float32[64, 64]"
+    )
+    view = send(explorer, "write", text=ROWS)
+    assert view["editor"] == {}
+    assert view["tree"]["inputs"] == ["A: float64[8, 16]"]
+    assert explorer.schedule is not before
+    assert before.node.title() == "parallel C i"
+    assert explorer.schedule.outputs[0].name == "S"
+    before.undo()
+    assert explorer.view["bar"]["steps"] == 0
+    assert explorer.view["tree"]["inputs"] == ["A: float64[8, 16]"]
+    explorer.schedule[explorer.schedule.outputs[0]].parallel(
+        explorer.schedule.outputs[0].op.axis[0]
+    )
+    assert explorer.view["status"]["text"] == "Elsewhere: parallel S i."
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        ("C[i] = A[i, j]\nA: [4, 4]", 1, 13),
+        ("C[i] = A[i]\nA: float31[4]", 2, 4),
+        ("C[i] = A[i] +\nA: [4]", 1, None),
+        (HOSTILE, 1, None),
+        ("", None, None),
+    ],
+)
+def test_an_error_points_at_the_character(explorer, text, line, column):
+    before = explorer.view["tree"]
+    view = send(explorer, "write", text=text)
+    error = view["editor"]["error"]
+    assert view["editor"]["text"] == text
+    assert error["line"] == line
+    assert column is None or error["column"] == column
+    assert view["status"]["tone"] == "error"
+    assert view["tree"] == before
+    assert send(explorer, "write", close=True)["editor"] == {}
+
+
+def test_another_target(explorer):
+    view = send(explorer, "target", target="cortex-a53")
+    assert (view["bar"]["target"], view["bar"]["steps"]) == ("cortex-a53", 1)
+    assert "cpu" in view["bar"]["targets"]
+    assert view["bar"]["not_measured"].startswith("Measured is on this machine (")
+    assert send(explorer, "measure")["status"]["tone"] == "error"
+    assert send(explorer, "undo")["bar"]["steps"] == 0
+    assert send(explorer, "target", target="cpu")["bar"]["not_measured"] == ""
+    assert send(explorer, "target", target="abacus")["status"]["tone"] == "error"
+    assert send(explorer, "target", target=None)["status"]["tone"] == "error"
+    assert explorer.view["bar"]["target"] == "cpu"
+
+
+def test_what_is_open_stays_open_for_another_target(explorer):
+    send(explorer, "picture", tab="axes")
+    send(explorer, "text", tab="final")
+    send(explorer, "choose", key="C/k")
+    view = send(explorer, "target", target="aarch64")
+    assert (view["picture"]["tab"], view["text"]["tab"], view["chosen"]) == ("axes", "final", "C/k")
+
+
+def test_steps_and_texts_from_two_threads_do_not_block_each_other(explorer):
+    axis = explorer.schedule.outputs[0].op.axis[0]
+    schedule = explorer.schedule
+
+    def elsewhere():
+        for _ in range(20):
+            schedule.undo()
+            schedule[schedule.outputs[0]].parallel(axis)
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    for n in range(10):
+        send(explorer, "write", text=f"S[i] += A[i, k]\nA: [8, {n + 2}]")
+    thread.join(60)
+    assert not thread.is_alive()
+    assert explorer.view["tree"]["inputs"] == ["A: float32[8, 11]"]
+
+
+# -- in a browser ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def page(browser, explorer):
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    page = LivePage(context, explorer)
+    yield page
+    assert not page.errors
+    context.close()
+
+
+@pytest.mark.alone
+@pytest.mark.timeout(120)
+class TestInBrowser:
+    def test_writing_by_keyboard(self, page):
+        page.key("write").focus()
+        page.page.keyboard.press("Enter")
+        page.settle()
+        area = page.locate(".dlc-write textarea")
+        area.fill("S[i] += A[i, x]\nA: [8, y")
+        page.page.keyboard.press("Control+Enter")
+        page.settle()
+        assert "line 2, column 4" in page.locate(".dlc-write-error").inner_text()
+        assert page.locate(".dlc-caret").inner_text().splitlines()[1].strip() == "^"
+        selected = "a => a.value.slice(a.selectionStart, a.selectionEnd)"
+        assert area.evaluate(selected) == "["
+        area.fill(ROWS)
+        page.page.keyboard.press("Control+Enter")
+        page.settle()
+        assert page.loop("S/k").count() == 1
+        assert page.page.evaluate("document.activeElement.dataset.key") == "write"
+
+    def test_choosing_a_target(self, page):
+        page.key("target").select_option("aarch64")
+        page.settle()
+        assert page.widget.view["bar"]["target"] == "aarch64"
+        page.key("measure").focus()
+        page.page.keyboard.press("Enter")
+        assert "Measured is on this machine" in page.locate(".dlc-status").inner_text()

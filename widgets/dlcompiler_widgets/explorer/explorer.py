@@ -1,0 +1,181 @@
+"""The Explorer: all panes, and what it can be made from and taken away as."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
+
+from dlcompiler.errors import DLCompilerError
+from dlcompiler.schedule import Schedule, create_schedule
+from dlcompiler.schedule.saved import Saved, from_json, from_link, to_json, to_link
+from dlcompiler.target import Target
+from dlcompiler.te import Tensor
+from dlcompiler.te.notation_program import read_program
+from dlcompiler.views.export import notebook_text, python_text
+from dlcompiler.views.html import func_html, history_html, tree_html
+from dlcompiler.views.markup import Markup
+from dlcompiler_widgets.explorer.exports import replay_of, saved_of
+from dlcompiler_widgets.explorer.recording import Limits
+from dlcompiler_widgets.explorer.replay import ReplayPage
+from dlcompiler_widgets.explorer.widget import Workbench
+from dlcompiler_widgets.explorer.writing import EXAMPLE
+
+
+class Explorer(Workbench):
+    """A schedule that can be clicked: its loop nest, what may be done next, and what that changes.
+
+    It edits the schedule it is given. Steps made elsewhere, in another cell, show up in it.
+
+    Parameters
+    ----------
+    schedule : Schedule, optional
+        The schedule; without it, the one of an example, with the editor open to write another.
+    args, target, **options
+        As for `Workbench`.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> from dlcompiler.schedule import create_schedule
+    >>> A = te.placeholder((64, 64), name="A")
+    >>> B = te.compute((64, 64), lambda i, j: A[j, i], name="B")
+    >>> Explorer(create_schedule(B.op), [A, B])
+    Explorer(main on cpu: 1 stage, 2 loops; 0 steps)
+    """
+
+    shown_panes = (
+        "bar", "tree", "picture", "text", "moves", "history", "advice",
+        "compare", "export", "editor",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        schedule: Schedule | None = None,
+        args: Sequence[Tensor] | None = None,
+        target: str | Target = "cpu",
+        **options: Any,
+    ) -> None:
+        if schedule is None:
+            program = read_program(EXAMPLE)
+            super().__init__(
+                create_schedule(list(program.outputs)), program.args, target, **options
+            )
+            self.open_editor()
+        else:
+            super().__init__(schedule, args, target, **options)
+
+    @classmethod
+    def write(
+        cls,
+        text: str,
+        /,
+        target: str | Target = "cpu",
+        name: str = "main",
+        **declarations: Any,
+    ) -> Self:
+        """Open an expression that is given as text; it is parsed and never evaluated.
+
+        Parameters
+        ----------
+        text : str
+            Statements in notation, and lines such as ``A: float32[512, 512]``.
+        target : str or Target
+            What to compile for.
+        name : str
+            Name of the function.
+        **declarations
+            What no line of the text says: ``A=((512, 512), "float32")``.
+
+        Raises
+        ------
+        ExpressionError
+            With a caret under the character that is wrong.
+
+        Examples
+        --------
+        >>> Explorer.write("C[i, j] += A[i, k] * B[k, j]", A=(64, 32), B=(32, 16))
+        Explorer(main on cpu: 1 stage, 3 loops; 0 steps)
+        """
+        program = read_program(text, **declarations)
+        return cls(create_schedule(list(program.outputs)), program.args, target, name=name)
+
+    def open_editor(self) -> None:
+        """Show the editor of the expression."""
+        with self._locked():
+            self._turn("write", {})
+            self._push(None)
+
+    def to_python(self) -> str:
+        """Return a program that makes this schedule from nothing."""
+        return python_text(saved_of(self._session))
+
+    def to_notebook(self) -> str:
+        """Return a notebook, as JSON, that makes, shows, verifies and measures this schedule."""
+        return notebook_text(saved_of(self._session))
+
+    def to_json(self) -> str:
+        """Return the schedule as JSON: all states with their names and notes."""
+        return to_json(saved_of(self._session))
+
+    def to_link(self) -> str:
+        """Return the steps to the current state as the fragment of a link."""
+        return to_link(saved_of(self._session))
+
+    def save_html(self, path: str | PathLike[str], *, max_bytes: int = 4_000_000) -> ReplayPage:
+        """Write a page that replays all visited states from a file, without kernel and network.
+
+        Parameters
+        ----------
+        path
+            The file.
+        max_bytes
+            About how much is recorded; what is left out is said, in the page, too.
+
+        Returns
+        -------
+        ReplayPage
+            What was written.
+        """
+        with self._locked():
+            page = replay_of(self._session, Limits(max_bytes))
+        Path(path).write_text(page.html, encoding="utf-8")
+        return page
+
+    @classmethod
+    def from_json(cls, text: str, **options: Any) -> Self:
+        """Open a schedule that `to_json` wrote; nothing in it is evaluated.
+
+        Parameters
+        ----------
+        text
+            The JSON.
+        **options
+            As for the class.
+
+        Raises
+        ------
+        DLCompilerError
+            If it is no schedule of this version, or a step does not apply.
+        """
+        return cls._opened(from_json(text), options)
+
+    @classmethod
+    def from_link(cls, text: str, **options: Any) -> Self:
+        """Open a schedule from a link (or its fragment) that `to_link` wrote; see `from_json`."""
+        return cls._opened(from_link(text), options)
+
+    @classmethod
+    def _opened(cls, saved: Saved, options: dict[str, Any]) -> Self:
+        given = {"target": saved.target, "name": saved.name, **options}
+        return cls(saved.schedule, saved.args, **given)
+
+    def static_parts(self) -> list[Markup]:
+        """Return the loop nest, the program and the history."""
+        parts = [tree_html(self._session.tree)]
+        program = self._session.lowered(self.schedule.node, "loops")
+        if not isinstance(program, DLCompilerError):
+            parts.append(func_html(program))
+        parts.append(history_html(self.schedule.history))
+        return parts

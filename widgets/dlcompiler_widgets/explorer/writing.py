@@ -1,0 +1,102 @@
+"""What the workbench is about: another expression, another target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dlcompiler.errors import DLCompilerError, ScheduleError
+from dlcompiler.target import names as target_names
+from dlcompiler.target import resolve
+from dlcompiler.te.notation_program import program_text, read_program
+from dlcompiler_widgets.explorer.status import Status, status_of
+
+if TYPE_CHECKING:
+    from dlcompiler_widgets.explorer.session import Session
+
+Json = dict[str, Any]
+
+EXAMPLE = """\
+C[i, j] += A[i, k] * B[k, j]
+A: float32[512, 512]
+B: float32[512, 512]"""
+HOW_TO_WRITE = (
+    "One statement in each line: = for each element, += to add up over the axes that are not on "
+    "the left, max(…, axis=k) and its like. Then a line for each tensor that is read, with its "
+    "dtype and shape, and 'k: 8' for an axis that indexes no tensor by itself."
+)
+
+
+def opened(session: Session, text: str, error: DLCompilerError | None = None) -> Json:
+    """Return what the editor shows: a text, and what is wrong in it."""
+    shown: Json = {"text": text, "how_to_write": HOW_TO_WRITE, "name": session.name, "error": None}
+    if error is not None:
+        place = getattr(error, "place", None)
+        shown["error"] = {
+            **status_of(error).to_json(),
+            "line": place[0] if place else None,
+            "column": place[1] if place else None,
+            "excerpt": error.excerpt or "",
+        }
+    return shown
+
+
+def write(session: Session, args: Mapping[str, Any]) -> Session | None:
+    """Open the editor; with a ``text``, apply it; with ``close``, close it.
+
+    Returns
+    -------
+    Session or None
+        A session on the schedule of the text, or None if that stays as it is.
+    """
+    text = args.get("text")
+    if args.get("close") or not isinstance(text, str):
+        session.writing = {} if args.get("close") else opened(session, text_of(session))
+        session.status = Status("Write an expression, and apply it." if session.writing else "")
+        return None
+    try:
+        made = session.another(read_program(text))
+    except DLCompilerError as error:
+        session.writing = opened(session, text, error)
+        session.status = Status(f"It cannot be read: {error.problem}", "error")
+        return None
+    names = ", ".join(tensor.name for tensor in made.schedule.outputs)
+    made.status = Status(f"A new schedule of {names}; the one before is as it was.")
+    return made
+
+
+def text_of(session: Session) -> str:
+    """Return the program of a session's expression; an example where that has no text."""
+    root = session.schedule.history.history.root.state
+    outputs = [tensor for stage in root.stages if stage.is_output for tensor in stage.tensors]
+    try:
+        return program_text(*outputs)
+    except DLCompilerError:
+        return EXAMPLE
+
+
+def retarget(session: Session, args: Mapping[str, Any]) -> Session:
+    """Return a session for another ``target`` on the same schedule."""
+    name = args.get("target")
+    if not isinstance(name, str):
+        raise ScheduleError("choose a target", "its name is no text", got=repr(name))
+    made = session.another(target=resolve(name))
+    made.status = Status(f"Texts and pictures are for {name}.")
+    return made
+
+
+def targets_of(session: Session) -> list[str]:
+    """Return the names of the targets to choose from."""
+    return list(dict.fromkeys([session.target.name, *target_names()]))
+
+
+def why_not_measured(session: Session) -> str:
+    """Say why code for a session's target cannot run on this machine; '' if it can."""
+    host, target = resolve("cpu"), session.target
+    ours, theirs = (each.triple.partition("-")[0] for each in (host, target))
+    if ours != theirs:
+        return f"Measured is on this machine ({ours}); {target.name} is code for {theirs}."
+    missing = {f for f in target.features if f.startswith("+")} - set(host.features)
+    if missing:
+        return f"This machine cannot run code for {target.name}: it lacks {min(missing)[1:]}."
+    return ""

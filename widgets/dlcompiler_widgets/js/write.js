@@ -1,0 +1,74 @@
+/*
+ * The editor of the expression: notation, and a line for each tensor that is read.
+ */
+
+import { button, focusable, h, message } from "./dom.js";
+
+export class WritePane {
+  constructor(app) {
+    this.app = app;
+    this.root = h("section", { class: "dlc-export dlc-write", "aria-label": "Write an expression",
+      hidden: true });
+    this.root.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") this.close();
+      else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.apply();
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+  }
+
+  draw(shown) {
+    const wasOpen = !this.root.hidden;
+    this.root.hidden = !Object.keys(shown).length;
+    if (this.root.hidden) {
+      this.root.replaceChildren();
+      if (wasOpen) this.app.panes.bar?.focusOn("write");
+      return;
+    }
+    this.area = focusable("textarea", { spellcheck: "false", "aria-label": "Expression",
+      "aria-invalid": shown.error ? "true" : null,
+      rows: Math.min(Math.max(shown.text.split("\n").length + 1, 4), 14) });
+    this.area.value = shown.text;
+    this.root.replaceChildren(...[
+      h("p", { class: "dlc-soft", text: shown.how_to_write }), this.area,
+      shown.error ? this.problem(shown.error) : null,
+      h("div", { class: "dlc-export-head" },
+        button("write apply", "Apply", "Make a new schedule of this expression (Ctrl+Enter)",
+          () => this.apply()),
+        button("write close", "✕ Close", "Close the editor", () => this.close())),
+    ].filter((node) => node));
+    this.area.focus();
+    if (shown.error) this.point(shown.error);
+  }
+
+  /** What is wrong: in words, and the line with a caret under the character. */
+  problem(error) {
+    const details = error.details.filter(([label]) => label !== "excerpt");
+    const where = error.line ? `line ${error.line}, column ${error.column}: ` : "";
+    return h("div", { class: "dlc-write-error", role: "alert" },
+      message({ ...error, text: where + error.text, details }),
+      error.excerpt ? h("pre", { class: "dlc-caret", text: error.excerpt }) : null);
+  }
+
+  /** Put the cursor on the character that is wrong. */
+  point({ line, column }) {
+    if (!line) return;
+    const lines = this.area.value.split("\n");
+    const before = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0);
+    const at = Math.min(before + column - 1, this.area.value.length);
+    this.area.setSelectionRange(at, Math.min(at + 1, this.area.value.length));
+  }
+
+  home() {
+    return this.area;
+  }
+
+  apply() {
+    this.app.send("write", { text: this.area.value });
+  }
+
+  close() {
+    this.app.send("write", { close: true });
+  }
+}
