@@ -8,6 +8,9 @@
     LoopTree(s)                # one pane of it; so are the others of `explorer`
     TuningView(run)
 
+In a notebook, a schedule as the last line of a cell is then shown as its workbench, and a cell that
+begins with ``%%explore`` holds an expression: see `notebook`.
+
 A widget is a folder: ``widget.py`` (traits and callbacks, thin), ``index.js`` and ``style.css``. It
 shows view models of `dlcompiler.views` and decides nothing itself.
 """
@@ -22,6 +25,11 @@ from dlcompiler_widgets.explorer import (
     PassDiff,
     ScheduleGraph,
 )
+from dlcompiler_widgets.notebook import (
+    join_notebook,
+    load_ipython_extension,
+    unload_ipython_extension,
+)
 from dlcompiler_widgets.tuning import TuningView
 
 __all__ = [
@@ -34,4 +42,8 @@ __all__ = [
     "PassDiff",
     "ScheduleGraph",
     "TuningView",
+    "load_ipython_extension",
+    "unload_ipython_extension",
 ]
+
+join_notebook()

@@ -73,6 +73,7 @@ class Explorer(Workbench):
         /,
         target: str | Target = "cpu",
         name: str = "main",
+        level: str = "work",
         **declarations: Any,
     ) -> Self:
         """Open an expression that is given as text; it is parsed and never evaluated.
@@ -85,6 +86,8 @@ class Explorer(Workbench):
             What to compile for.
         name : str
             Name of the function.
+        level : str
+            How much is shown at first.
         **declarations
             What no line of the text says: ``A=((512, 512), "float32")``.
 
@@ -99,7 +102,9 @@ class Explorer(Workbench):
         Explorer(main on cpu: 1 stage, 3 loops; 0 steps)
         """
         program = read_program(text, **declarations)
-        return cls(create_schedule(list(program.outputs)), program.args, target, name=name)
+        return cls(
+            create_schedule(list(program.outputs)), program.args, target, name=name, level=level
+        )
 
     def open_editor(self) -> None:
         """Show the editor of the expression."""

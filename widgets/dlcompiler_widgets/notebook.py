@@ -1,0 +1,92 @@
+"""What a notebook gets beside the widgets: schedules that show the workbench, and ``%%explore``.
+
+A schedule as the last line of a cell is shown as its workbench: the one that is open on it, if
+there is one. Outside of a notebook nothing changes.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from IPython import get_ipython
+
+from dlcompiler.errors import DLCompilerError, UserError
+from dlcompiler.schedule import Schedule
+from dlcompiler_widgets.explorer import Explorer
+
+OPTIONS = ("target", "name", "level")
+
+
+def workbench_of(schedule: Schedule) -> Explorer:
+    """Return the workbench that was opened last on a schedule; a new one if none is open."""
+    owners = (getattr(listener, "__self__", None) for listener in reversed(schedule.listeners))
+    found = next((owner for owner in owners if isinstance(owner, Explorer)), None)
+    return found or Explorer(schedule)
+
+
+def show(schedule: Schedule, include: Any = None, exclude: Any = None) -> Any:
+    """Return a schedule's workbench as IPython displays it; None leaves it to the schedule."""
+    try:
+        return workbench_of(schedule)._repr_mimebundle_(include=include, exclude=exclude)
+    except DLCompilerError:
+        return None  # nothing to explore: it has no output, or cannot be drawn
+
+
+def explore(line: str, cell: str) -> Explorer:
+    """Open the expression of a cell: notation, and a line such as ``A: float32[512, 512]`` each.
+
+    ::
+
+        %%explore target=x86-64-avx2 name=matmul level=learn
+        C[i, j] += A[i, k] * B[k, j]
+        A: float32[512, 512]
+        B: float32[512, 512]
+
+    The workbench is the result of the cell, ``_``; ``_.schedule`` is the schedule that it edits.
+    """
+    try:
+        options = _options(line)
+        return Explorer.write(cell, **options)
+    except UserError as error:
+        _shorten(error)
+        raise
+
+
+def _options(line: str) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for word in shlex.split(line):
+        key, _, value = word.partition("=")
+        if key not in OPTIONS or not value:
+            raise UserError(
+                "%%explore", "an option is not understood", got=repr(word),
+                expected=", ".join(f"{name}=…" for name in OPTIONS),
+            )  # fmt: skip
+        options[key] = value
+    return options
+
+
+def _shorten(error: UserError) -> None:
+    """Let IPython show what is wrong in the cell, without the way to where it was found."""
+    lines = [f"{type(error).__name__}: {error}"]
+    error._render_traceback_ = lambda *args: lines  # type: ignore[attr-defined]
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """Add ``%%explore``, and show schedules as workbenches: ``%load_ext dlcompiler_widgets``."""
+    ipython.register_magic_function(explore, "cell", "explore")
+    ipython.display_formatter.mimebundle_formatter.for_type(Schedule, show)
+
+
+def unload_ipython_extension(ipython: Any) -> None:
+    """Take both away again."""
+    ipython.magics_manager.magics["cell"].pop("explore", None)
+    formatter = ipython.display_formatter.mimebundle_formatter
+    formatter.pop(Schedule, None)
+
+
+def join_notebook() -> None:
+    """Load the extension where a kernel runs; a terminal has no place for widgets."""
+    ipython = get_ipython()
+    if ipython is not None and hasattr(ipython, "kernel"):
+        load_ipython_extension(ipython)
