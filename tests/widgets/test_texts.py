@@ -162,6 +162,15 @@ def test_of_several_states_the_last_is_compiled():
     compiling.close()
 
 
+def test_a_closed_widget_starts_no_process():
+    s, args = plain()
+    compiling = Compiling(lambda: pytest.fail("a process"))
+    compiling.close()
+    compiling.want(job_of(s, args, resolve("cpu"), "f"))
+    assert compiling.wait(10)
+    assert compiling.get(s.node.id) is None
+
+
 def test_a_bug_in_the_thread_is_shown(opened):
     class Buggy(Broken):
         def assembly(self, text, options, name=""):

@@ -215,6 +215,23 @@ def test_lines_are_walked_and_chosen_by_keys(explorer):
     assert "vfmadd" in focused.inner_text()
 
 
+def test_a_word_is_found_in_the_text(explorer):
+    open_code(explorer, "assembly")
+    search = explorer.locate(".dlc-text-bar input")
+    search.fill("VFMADD")
+    matches = explorer.locate(".dlc-match")
+    number = matches.count()
+    assert all("vfmadd" in text for text in matches.all_inner_texts())
+    assert explorer.locate(".dlc-found").inner_text() == f"1 of {number} found"
+    search.press("Enter")
+    assert explorer.locate(".dlc-found").inner_text() == f"2 of {number} found"
+    assert matches.evaluate_all(IS_ANY_IN_VIEW)
+    search.fill("no such thing")
+    assert explorer.locate(".dlc-found").inner_text() == "not found in these lines"
+    search.fill("")
+    assert matches.count() == 0
+
+
 def test_the_passes_alone(show):
     page = show(PassDiff)
     assert page.locate('[role="tab"]').count() == 0

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dlcompiler.codegen import Source
-from dlcompiler.errors import DLCompilerError
+from dlcompiler.errors import DLCompilerError, UserError
 from dlcompiler.ir import PrimFunc
 from dlcompiler.pipeline import emit_source
 from dlcompiler.runtime.cross import Assembler
@@ -79,6 +79,7 @@ class Compiling:
         self._wanted: Job | None = None
         self._running: tuple[str, float] | None = None
         self._thread: threading.Thread | None = None
+        self._is_closed = False
 
     def get(self, state: str) -> Compiled | None:
         """Return the code of a state, if it is there."""
@@ -90,6 +91,8 @@ class Compiling:
     def want(self, job: Job) -> None:
         """Compile a state next, instead of one that was to be next."""
         with self._lock:
+            if self._is_closed:
+                return
             if self._running is not None and self._running[0] == job.schedule.node.id:
                 self._wanted = None
                 return
@@ -108,7 +111,7 @@ class Compiling:
     def close(self) -> None:
         """Forget what is wanted, and end the process."""
         with self._lock:
-            self._wanted, self.on_ready = None, None
+            self._wanted, self.on_ready, self._is_closed = None, None, True
             printer, self._printer = self._printer, None
         if printer is not None:
             printer.cancel()
@@ -160,6 +163,8 @@ class Compiling:
 
     def _assembly(self, job: Job, source: Source, func: PrimFunc) -> Code:
         with self._lock:
+            if self._is_closed:
+                raise UserError(f"compile {job.name}", "the widget is closed")
             self._printer = self._printer or self._make_printer()
             printer = self._printer
         text = printer.assembly(source.text, Options.for_target(job.target), job.name)

@@ -16,6 +16,8 @@ export class TextPane {
     this.head = h("div", { class: "dlc-head" });
     this.note = h("span", { class: "dlc-soft dlc-clip dlc-text-note" });
     this.found = h("span", { class: "dlc-soft dlc-found" });
+    this.search = h("input", { type: "search", placeholder: "find", "aria-label": "Find in the text",
+      on: { input: () => this.find(0), keydown: (event) => event.key === "Enter" && this.find(1) } });
     this.passes = new PassControls(app);
     this.lines = focusable("div", {
       class: "dlc-lines", role: "group", "data-key": "lines",
@@ -27,7 +29,7 @@ export class TextPane {
     });
     this.root = h("section", { class: "dlc-pane dlc-program", "aria-label": "Program" },
       this.head, this.passes.root,
-      h("div", { class: "dlc-text-bar" }, this.note, this.found,
+      h("div", { class: "dlc-text-bar" }, this.note, this.found, this.search,
         button("copy text", "Copy", "Copy the lines that are shown", () => this.copy())),
       this.lines);
   }
@@ -110,8 +112,12 @@ export class TextPane {
       if (isOwn && !line.within) inside = Math.min(inside, line.depth);
       if (isOwn || marked.length) this.own.push(node);
     }
-    this.say(key);
-    this.reveal();
+    if (this.search.value && key === this.marked) this.find(0);
+    else {
+      this.say(key);
+      this.reveal();
+    }
+    this.marked = key;
     this.reach();
   }
 
@@ -125,10 +131,24 @@ export class TextPane {
   say(key) {
     const isEmpty = !key || !this.shown?.length;
     this.found.textContent = isEmpty ? "" : this.own.length
-      ? `${count(this.own.length)} of ${count(this.shown.length)} lines marked`
+      ? `${count(this.own.length)} of ${count(this.shown.length)} lines`
       : `no line comes from ${key}`;
     this.found.title = isEmpty ? "" : this.own.length ? `Lines of ${key}`
       : "The loop was removed, or its work was merged with other lines.";
+  }
+
+  /** Show the lines that hold the typed text: go to the first (0), or on to the next (1). */
+  find(step) {
+    const wanted = this.search.value.toLowerCase();
+    const isMatch = ({ line }) => wanted && line.text.toLowerCase().includes(wanted);
+    const all = [...this.lines.querySelectorAll(".dlc-line")];
+    for (const node of all) node.classList.toggle("dlc-match", Boolean(isMatch(node)));
+    if (!wanted) return this.say(this.app.chosen);
+    const matches = all.filter(isMatch);
+    this.at = step ? (this.at + step) % matches.length : 0;
+    this.found.textContent = matches.length ? `${this.at + 1} of ${count(matches.length)} found`
+      : "not found in these lines";
+    if (matches.length) this.scrollTo(matches[this.at]);
   }
 
   /** Scroll to the first marked line, unless one is in view. */
