@@ -36,10 +36,14 @@ export function drawScene(scene, choose, before = null) {
     twin(() => table(scene.table)));
 }
 
+/** Marks that have words on them: their colour is mixed with the ground. */
+const TINTED = ["box", "node"];
+
 export function drawMark(mark, choose) {
   const node = SHAPES[mark.shape](mark);
   node.setAttribute("class", `dlc-mark dlc-${mark.role}`);
-  if (mark.fill) node.style.fill = mark.fill;
+  if (!TINTED.includes(mark.role)) node.style.fill = mark.fill ?? "";
+  else if (mark.fill?.startsWith("#")) node.style.setProperty("--dlc-fill", mark.fill);
   if (mark.title) {
     const title = svg("title");
     title.textContent = mark.title;
