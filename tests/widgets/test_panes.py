@@ -17,10 +17,11 @@ from dlcompiler_widgets.explorer.pictures import PICTURES
 from dlcompiler_widgets.explorer.widget import Workbench
 
 HOSTILE = "<img src=x onerror=alert(1)>"
+EXPORTED = [getattr(dlcompiler_widgets, name) for name in dlcompiler_widgets.__all__]
 PANES = [
-    getattr(dlcompiler_widgets, name)
-    for name in dlcompiler_widgets.__all__
-    if issubclass(getattr(dlcompiler_widgets, name), Workbench) and name != "Explorer"
+    item
+    for item in EXPORTED
+    if isinstance(item, type) and issubclass(item, Workbench) and item is not Explorer
 ]
 
 
