@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypedDict
 
 from dlcompiler.errors import DLCompilerError, ScheduleError
@@ -12,7 +13,7 @@ from dlcompiler.schedule.trace import decode
 from dlcompiler.views.ghost import GhostRow, ghost_rows
 from dlcompiler.views.loop_tree import loop_tree
 from dlcompiler.views.palette import Availability
-from dlcompiler.views.tails import tail_of_step
+from dlcompiler.views.tails import tail_of_step, without_tail
 
 MOST_FIGURES = 3
 
@@ -57,7 +58,7 @@ class Preview(TypedDict):
     conflicts: list[str]
     """Keys of what stands in the way, as in the loop tree."""
     nearest: NearestChange | None
-    """Of an illegal step, the nearest that is legal."""
+    """Of an illegal step, the nearest that is legal; of a split with a tail, one without."""
     tail: str
     """What a split costs."""
     rows: list[GhostRow]
@@ -100,6 +101,7 @@ def preview(schedule: Schedule, step: Step, figures: Figures | None = None) -> P
         return view
     if isinstance(attempt.verdict, Pending):
         view["status"], view["reason"] = "pending", attempt.verdict.obligation
+    view["nearest"] = _without_tail(schedule, step, args)
     after = schedule.after(attempt)
     view["rows"] = ghost_rows(loop_tree(schedule), loop_tree(after))
     if figures is not None:
@@ -121,6 +123,21 @@ def _nearest(
         return None
     steps = [step.to_json() for step in found.steps]
     return {"text": found.text, "steps": steps, "start": found.start}
+
+
+def _without_tail(schedule: Schedule, step: Step, args: Mapping[str, Any]) -> NearestChange | None:
+    """Return the nearest split whose numbers divide, for one that leaves a tail."""
+    numbers = without_tail(schedule.state, step.primitive, step.stage, args)
+    if not numbers:
+        return None
+    new = " × ".join(str(number) for number in numbers.values())
+    old = " × ".join(str(step.args[name]) for name in numbers)
+    better = replace(step, args={**step.args, **numbers})
+    return {
+        "text": f"use {new} instead of {old}, without a tail",
+        "steps": [better.to_json()],
+        "start": "",
+    }
 
 
 def _changes(figures: Figures, before: Schedule, after: Schedule) -> list[FigureChange]:

@@ -8,7 +8,7 @@ from typing import Any
 from dlcompiler.ir import Axis, Extent
 from dlcompiler.schedule import State
 from dlcompiler.schedule.bounds import split_extents
-from dlcompiler.schedule.moves import extents_of
+from dlcompiler.schedule.moves import divisors, extents_of
 
 SPLIT_AXIS = {"factor": "axis", "nparts": "axis", "x_factor": "x", "y_factor": "y"}
 """Which loop a number of split or tile is about."""
@@ -80,3 +80,26 @@ def tail_of_step(state: State, name: str, stage: str, args: Mapping[str, Any]) -
     if len(texts) == 1:
         return next(iter(texts.values()))
     return "; ".join(f"{path}: {text}" for path, text in texts.items())
+
+
+def without_tail(state: State, name: str, stage: str, args: Mapping[str, Any]) -> dict[str, int]:
+    """Return the numbers of a split that leaves a tail, each the nearest that leaves none.
+
+    Returns
+    -------
+    dict of str to int
+        Only the numbers that change; empty if the step leaves no tail, or no number would help.
+    """
+    numbers: dict[str, int] = {}
+    for parameter, loop in SPLIT_AXIS.items() if name in ("split", "tile") else ():
+        axis, value = args.get(loop), args.get(parameter)
+        if not isinstance(axis, Axis) or not isinstance(value, int) or value < 1:
+            continue
+        extent = extents_of(state, state.stage(stage)).get(axis, axis.extent)
+        if not isinstance(extent, int) or value > extent or extent % value == 0:
+            continue
+        dividing = [number for number in divisors(extent) if extent % number == 0]
+        if not dividing:
+            return {}
+        numbers[parameter] = min(dividing, key=lambda number: (abs(number - value), number))
+    return numbers

@@ -55,6 +55,23 @@ def test_a_nest_in_which_nothing_changes_is_left_out(blocked, plain):
     assert {row["change"] for row in view["rows"]} >= {"moved", "changed"}
 
 
+def test_a_split_with_a_tail_has_a_near_one_without(plain):
+    view = preview(plain, Step("split", "C", {"axis": "j", "factor": 3}))
+    assert (view["status"], view["nearest"]["text"]) == (
+        "legal",
+        "use 2 instead of 3, without a tail",
+    )
+    (step,) = view["nearest"]["steps"]
+    assert step == {"primitive": "split", "stage": "C", "args": {"axis": "j", "factor": 2}}
+    args = {"x": "i", "y": "j", "x_factor": 16, "y_factor": 30}
+    view = preview(plain, Step("tile", "C", args))
+    assert view["nearest"]["text"] == "use 32 instead of 30, without a tail"
+    assert view["nearest"]["steps"][0]["args"] == {**args, "y_factor": 32}
+    for axis, factor in (("i", 16), ("i", 100)):
+        view = preview(plain, Step("split", "C", {"axis": axis, "factor": factor}))
+        assert view["nearest"] is None
+
+
 def test_nothing_is_changed_by_looking(blocked):
     node, count = blocked.node, len(blocked.history.history.nodes)
     preview(blocked, Step("split", "C", {"axis": "i.outer", "factor": 2}))

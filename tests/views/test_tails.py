@@ -9,7 +9,7 @@ import pytest
 from dlcompiler import te
 from dlcompiler.schedule import create_schedule, has_bounds, infer_bounds
 from dlcompiler.schedule.moves import extents_of
-from dlcompiler.views.tails import tail_of_step, tail_text
+from dlcompiler.views.tails import tail_of_step, tail_text, without_tail
 from tests.fuzz.expressions import random_expression
 from tests.fuzz.walks import Walk
 
@@ -83,3 +83,21 @@ def test_the_loops_are_as_long_as_the_text_says(seed):
                 continue
             blocks, size = (int(number.replace(",", "")) for number in found.groups())
             assert math.prod(after[axis] for axis in attempt.result) == blocks * size, (seed, text)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_is_offered_leaves_no_tail(seed):
+    """On random schedules: the number that is offered divides, and there is one if any does."""
+    rng = random.Random(seed)
+    schedule = create_schedule([t.op for t in random_expression(rng).outputs])
+    Walk(rng, schedule).run(5)
+    for stage in schedule.state.stages:
+        extents = {} if stage.is_placeholder else extents_of(schedule.state, stage)
+        for leaf, extent in extents.items():
+            name = rng.choice(("factor", "nparts"))
+            args = {"axis": leaf, name: rng.randint(1, 9)}
+            better = without_tail(schedule.state, "split", stage.name, args)
+            if better:
+                assert extent % args[name]
+                text = tail_of_step(schedule.state, "split", stage.name, {**args, **better})
+                assert text.endswith("no tail")

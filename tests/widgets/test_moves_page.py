@@ -85,6 +85,7 @@ def test_another_number_shows_its_tail_before_it_is_applied(page):
     page.key("split C C.j factor").fill("48")
     answered(page)
     assert "48 does not divide 64: 2 blocks of 48, 32 of 96 iterations guarded, 33 %" in why(page)
+    assert page.key("nearest").inner_text() == "use 32 instead of 48, without a tail"
     assert len(page.widget.schedule.trace) == 0
     page.click("split C C.j")
     assert page.widget.schedule.node.title() == "split C j 48"

@@ -110,7 +110,7 @@ export class MovesPane {
     this.why.replaceChildren(...[
       ...reasons(shown, { name: view.title ?? item.primitive, about: view.tail || item.about }),
       view.tail && view.reason ? h("p", { text: view.tail }) : null,
-      nearestButton(view.nearest, (args) => this.app.send("take", args)),
+      nearestButton(view, (args) => this.app.send("take", args)),
       figureList(view.figures),
       item.status === "done" ? null : ghostNest(view.rows, view.title),
     ].filter((node) => node));

@@ -22,11 +22,12 @@ export function reasons(item, { name, about = "" }) {
   ];
 }
 
-/** The button that takes the nearest legal change; null where there is none. */
-export function nearestButton(nearest, take) {
+/** The button that takes the nearest change that is legal, or has no tail; null without one. */
+export function nearestButton({ nearest, status }, take) {
   if (!nearest) return null;
-  return h("p", { class: "dlc-nearest" }, h("b", { text: "instead " }),
-    button("nearest", nearest.text, `Instead: ${nearest.text}`,
+  const head = status === "illegal" ? "instead" : "or";
+  return h("p", { class: "dlc-nearest" }, h("b", { text: `${head} ` }),
+    button("nearest", nearest.text, `${head}: ${nearest.text}`,
       () => take({ steps: nearest.steps, start: nearest.start })));
 }
 
