@@ -78,7 +78,7 @@ PRESETS: dict[str, Preset] = {
     "all": Preset("all panes", None),
     "picture": Preset("nest and picture", frozenset({"tree", "moves", "picture"})),
     "code": Preset("nest and code", frozenset({"tree", "moves", "text"})),
-    "history": Preset("nest and history", frozenset({"tree", "moves", "history"})),
+    "history": Preset("history, advice", frozenset({"tree", "moves", "history", "advice"})),
 }
 
 
