@@ -17,9 +17,9 @@ pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
 
 
 PANES = [
-    getattr(dlcompiler_widgets, name)
-    for name in dlcompiler_widgets.__all__
-    if issubclass(getattr(dlcompiler_widgets, name), Workbench) and name != "Explorer"
+    value
+    for value in vars(dlcompiler_widgets).values()
+    if isinstance(value, type) and issubclass(value, Workbench) and value is not Explorer
 ]
 OPEN_ALL = "() => { for (const each of document.querySelectorAll('details')) each.open = true; }"
 

@@ -17,11 +17,10 @@ from dlcompiler_widgets.explorer.pictures import PICTURES
 from dlcompiler_widgets.explorer.widget import Workbench
 
 HOSTILE = "<img src=x onerror=alert(1)>"
-EXPORTED = [getattr(dlcompiler_widgets, name) for name in dlcompiler_widgets.__all__]
 PANES = [
-    item
-    for item in EXPORTED
-    if isinstance(item, type) and issubclass(item, Workbench) and item is not Explorer
+    value
+    for value in vars(dlcompiler_widgets).values()
+    if isinstance(value, type) and issubclass(value, Workbench) and value is not Explorer
 ]
 
 
