@@ -12,12 +12,23 @@ CLEAR = (0.0, 0.0, 0.0, 0.0)
 
 def declarations(css, is_dark):
     """The variables of a style sheet in a light or dark scheme: the last declaration holds."""
-    dark = "".join(
-        re.findall(r"@media \(prefers-color-scheme: dark\) \{(.*?\})\s*\}", css, re.DOTALL)
-    )
-    light = css.replace(dark, "") if dark else css
-    found = dict(re.findall(r"(--dlc-[\w-]+):\s*([^;]+);", light))
-    return {**found, **(dict(re.findall(r"(--dlc-[\w-]+):\s*([^;]+);", dark)) if is_dark else {})}
+    plain, blocks = _media(css)
+    dark = blocks.get("(prefers-color-scheme: dark)", "") if is_dark else ""
+    return dict(re.findall(r"(--dlc-[\w-]+):\s*([^;]+);", plain + dark))
+
+
+def _media(css):
+    """What stands outside of ``@media``, and what in each of them."""
+    plain, blocks, at = "", {}, 0
+    for match in re.finditer(r"@media ([^{]*)\{", css):
+        plain += css[at : match.start()]
+        depth, at = 1, match.end()
+        while depth:
+            depth += {"{": 1, "}": -1}.get(css[at], 0)
+            at += 1
+        condition = match[1].strip()
+        blocks[condition] = blocks.get(condition, "") + css[match.end() : at - 1]
+    return plain + css[at:], blocks
 
 
 def color(text, variables):
