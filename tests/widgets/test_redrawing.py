@@ -65,7 +65,8 @@ def test_the_table_of_a_picture_is_made_when_it_is_opened_and_stays_open(open_li
     assert twin.locator("table").count() == 0
     twin.locator("summary").click()
     twin.locator("table").wait_for()
-    page.click("split C C.i = 8")
+    page.key("split C C.i factor").fill("8")
+    page.click("split C C.i")
     twin.locator("td", has_text="i.inner").first.wait_for()
     assert twin.locator("table").count() == 1
 
