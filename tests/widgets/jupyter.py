@@ -27,6 +27,14 @@ BROWSER_ARGUMENTS = [
 ]  # fmt: skip
 THEMES = "@jupyterlab/apputils-extension/themes.jupyterlab-settings"
 NEWS = "@jupyterlab/apputils-extension/notification.jupyterlab-settings"
+WATCH_PROMPT = """
+(prompt) => {
+  prompt.hasRun = false;
+  const look = () => { prompt.hasRun ||= prompt.innerText.includes("*"); };
+  const all = { childList: true, subtree: true, characterData: true };
+  new MutationObserver(look).observe(prompt, all);
+}
+"""
 
 Front = Literal["lab", "notebook"]
 
@@ -46,8 +54,8 @@ class Server:
             data=None if data is None else json.dumps(data).encode(),
             headers={"Authorization": f"token {self.token}", "Content-Type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return json.loads(answer.read())
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.loads(answer.read() or b"null")
 
     def wait(self, process):
         deadline = time.monotonic() + WAIT_S
@@ -139,6 +147,7 @@ class Notebook:
     """A notebook in the browser."""
 
     page: object
+    name: str = ""
     front: Front = "lab"
     errors: list = field(default_factory=list)
     foreign: list = field(default_factory=list)
@@ -194,9 +203,26 @@ class Notebook:
         self.page.keyboard.press("Control+Enter")
 
     def run(self, number):
-        """Run a cell, and wait until the kernel is idle."""
+        """Run a cell, and wait until it is done."""
+        prompt = self.cell(number).locator(".jp-InputPrompt").element_handle()
+        self.page.evaluate(WATCH_PROMPT, prompt)
         self.start(number)
+        done = r"prompt => prompt.hasRun && /\d/.test(prompt.innerText)"
+        self.page.wait_for_function(done, arg=prompt)
         self.idle()
+
+    def restart(self):
+        """Restart the kernel, as a person does."""
+        self.cell(0).locator(".jp-InputPrompt").click()
+        self.page.keyboard.press("0")
+        self.page.keyboard.press("0")
+        self.page.locator(".jp-Dialog .jp-mod-accept").click()
+
+    def log(self):
+        """Open JupyterLab's log console, and return it."""
+        self.page.get_by_role("menuitem", name="View", exact=True).click()
+        self.page.get_by_role("menuitem", name="Show Log Console").click()
+        return self.page.locator(".jp-LogConsolePanel")
 
     def idle(self):
         self.status("idle").wait_for()
@@ -243,7 +269,7 @@ def open_notebook(server, browser, name, cells, front="lab", stored=None, **opti
     """Open a notebook of the given cells in a page and a browser context of its own."""
     path = write_notebook(server, name, cells, stored)
     context = browser.new_context(**{"viewport": {"width": 1200, "height": 1000}, **options})
-    notebook = Notebook(context.new_page(), front)
+    notebook = Notebook(context.new_page(), name, front)
     notebook.watch()
     notebook.open(server.address(path, front))
     return notebook

@@ -10,7 +10,6 @@ an hour of work.
 
 import argparse
 import json
-import re
 import shutil
 import statistics
 import sys
@@ -22,17 +21,18 @@ from tests.conftest import BROWSERS
 from tests.widgets import jupyter
 
 CLICKS_PER_RUN = 10
-SHORT_MOVE = re.compile(r"^(split .* = \d+|unroll .*|parallel .*|vectorize .*|reorder .*|fuse .*)$")
+PRIMITIVES = ("split", "unroll", "parallel", "vectorize", "reorder", "fuse", "compute_at")
+FACTORS = (2, 4, 8, 16, 3, 5)
 ROW = "{:<34} {:>9} {:>19} {:>9}  {}"
 SHOW = """\
 from dlcompiler.bench.programs import chain, packed_conv2d, six_step_gemm
 from dlcompiler_widgets import Explorer
 s, args = {program}
-e = Explorer(s, args, name="{name}")
+e = Explorer(s, args, name="{name}", level="all")
 e
 """
 MOVES = """
-() => [...document.querySelectorAll(".dlc-moves button[data-key]")]
+() => [...document.querySelectorAll(".dlc-moves button.dlc-move")]
   .filter((e) => e.getAttribute("aria-disabled") !== "true")
   .map((e) => e.dataset.key)
 """
@@ -141,7 +141,9 @@ class Page:
         return self.root.locator(".dlc-loop").evaluate_all("all => all.map(e => e.dataset.key)")
 
     def moves(self):
-        return [key for key in self.page.evaluate(MOVES) if SHORT_MOVE.match(key)]
+        """The moves of the chosen loop that are legal, each with its number, if it takes one."""
+        keys = [key for key in self.page.evaluate(MOVES) if key.split()[0] in PRIMITIVES]
+        return [(k, n) for k in keys for n in (FACTORS if k.startswith("split") else (None,))]
 
     def nodes(self):
         return self.page.evaluate(NODES)
@@ -153,7 +155,10 @@ class Page:
             return None
         return self.timed(row)
 
-    def apply(self, key):
+    def apply(self, move):
+        key, factor = move
+        if factor is not None:
+            self.root.locator(f'[data-key="{key} factor"]').fill(str(factor))
         return self.timed(self.root.locator(f'.dlc-moves [data-key="{key}"]').first)
 
     def undo(self):

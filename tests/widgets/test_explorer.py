@@ -13,6 +13,7 @@ from dlcompiler.schedule import create_schedule
 
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
+from dlcompiler_widgets.explorer.snapshot import PANES
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -409,3 +410,19 @@ def test_a_loop_whose_extent_is_a_symbol_is_shown_everywhere():
     assert ">n<" in e.static_html()
     assert "n" in e.static_text()
     e.close()
+
+
+def test_a_bug_in_one_pane_is_said_and_the_others_are_drawn(program, monkeypatch, caplog):
+    def broken(session):
+        raise KeyError("lost")
+
+    before = program.e.view["history"]
+    monkeypatch.setitem(PANES, "history", broken)
+    view = program.apply("parallel", axis="i")
+    assert view["status"]["text"] == "draw history: KeyError: 'lost'"
+    assert view["status"]["details"][0][1].endswith("in broken")
+    assert "Traceback" in caplog.text
+    assert view["history"] == before
+    assert view["bar"]["steps"] == 1
+    monkeypatch.undo()
+    assert len(program.send("choose", key="C/j")["history"]["rows"]) == 2

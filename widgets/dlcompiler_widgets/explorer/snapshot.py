@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from dlcompiler.views import branch_name, history_tree, palette
 from dlcompiler.views.advice import advice as advice_on
 from dlcompiler_widgets.explorer.branches import comparison
 from dlcompiler_widgets.explorer.pictures import PICTURES
-from dlcompiler_widgets.explorer.status import status_of
+from dlcompiler_widgets.explorer.status import status_of, status_of_bug
 from dlcompiler_widgets.explorer.texts import TEXTS
 from dlcompiler_widgets.explorer.writing import targets_of, why_not_measured
 
@@ -22,6 +23,8 @@ Json = dict[str, Any]
 
 MOST_PALETTES = 64
 """Palettes that are kept, by state, loop and level: tabs and undo come back to them."""
+
+_LOG = logging.getLogger(__name__)
 
 
 def bar(session: Session) -> Json:
@@ -128,7 +131,14 @@ PANES: dict[str, Callable[[Session], Json]] = {
 
 def snapshot(session: Session, panes: Iterable[str]) -> dict[str, Any]:
     """Return what `panes` show, by name, with the chosen loop, the preview and the status."""
-    shown: dict[str, Any] = {name: PANES[name](session) for name in panes}
+    shown: dict[str, Any] = {}
+    for name in panes:
+        try:
+            shown[name] = PANES[name](session)
+        except Exception as error:
+            # A bug in one pane: the others are drawn, and the page does not wait for ever.
+            _LOG.exception("the pane %s cannot be drawn", name)
+            session.status = status_of_bug(f"draw {name}", error)
     return {
         **shown,
         "chosen": session.chosen,

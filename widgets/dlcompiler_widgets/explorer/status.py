@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from dlcompiler.errors import DLCompilerError
@@ -20,6 +22,14 @@ class Status:
     def to_json(self) -> dict[str, Any]:
         """Return it for the front end."""
         return {"text": self.text, "tone": self.tone, "details": [list(d) for d in self.details]}
+
+
+def status_of_bug(operation: str, error: Exception) -> Status:
+    """Return what an unexpected error says, and where it was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [f"{Path(frame.filename).name}:{frame.lineno}, in {frame.name}" for frame in frames]
+    text = f"{operation}: {type(error).__name__}: {error}"
+    return Status(text, "error", (("where", places[-1]),) if places else ())
 
 
 def status_of(error: DLCompilerError) -> Status:

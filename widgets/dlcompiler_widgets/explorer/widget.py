@@ -22,7 +22,7 @@ from dlcompiler_widgets.explorer.levels import Layout, known_level
 from dlcompiler_widgets.explorer.measuring import Measuring, Stopwatch, WorkerStopwatch, describe
 from dlcompiler_widgets.explorer.session import Session
 from dlcompiler_widgets.explorer.snapshot import snapshot
-from dlcompiler_widgets.explorer.status import Status, status_of
+from dlcompiler_widgets.explorer.status import Status, status_of, status_of_bug
 from dlcompiler_widgets.explorer.writing import retarget, why_not_measured, write
 
 _LARGEST_FALLBACK_BYTES = 60_000
@@ -169,7 +169,7 @@ class Workbench(anywidget.AnyWidget):
                 self._handle(op, args if isinstance(args, dict) else {})
             except Exception as error:
                 # A bug: the page says so, and the traceback goes where the host shows it.
-                self._session.status = Status(f"{op}: {type(error).__name__}: {error}", "error")
+                self._session.status = status_of_bug(op, error)
                 raise
             finally:
                 self._is_handling = False

@@ -34,6 +34,8 @@ const KEYS = [
   ["Ctrl+Z, Ctrl+Shift+Z", "undo, redo"],
   ["Tab", "to the next part"],
 ];
+const NO_KERNEL = { tone: "error",
+  text: "The kernel that made this is gone. Run the cell again to go on.", details: [] };
 const isTyping = (event) => ["INPUT", "TEXTAREA", "SELECT"].includes(event.target.tagName);
 
 class Workbench {
@@ -57,14 +59,25 @@ class Workbench {
     const update = () => this.redraw();
     model.on("change:reply", update);
     signal?.addEventListener("abort", () => model.off("change:reply", update));
+    this.isLive = true;
+    // A host says this when a kernel is restarted, and nothing when all is well.
+    model.on("comm_live_update", () => this.lose());
     this.draw();
   }
 
   // -- what panes ask for ----------------------------------------------------------------------
 
   send(op, args = {}) {
-    this.root.setAttribute("aria-busy", "true");
+    if (this.isLive) this.root.setAttribute("aria-busy", "true");
+    else this.say(NO_KERNEL);
     return this.channel.send(op, args);
+  }
+
+  /** Without Python the page stays as it is, and says so, until an answer comes. */
+  lose() {
+    this.isLive = false;
+    this.root.removeAttribute("aria-busy");
+    this.say(NO_KERNEL);
   }
 
   /** End what runs beside the notebook; also while a cell is busy. */
@@ -124,6 +137,7 @@ class Workbench {
       const { seq, id } = this.model.get("reply");
       if (seq <= this.lastSeq || this.channel.isStale(id)) return;
       this.lastSeq = seq;
+      this.isLive = true;
       this.draw();
       this.root.offsetHeight; // the layout is part of what the user waits for
       this.measure(id);

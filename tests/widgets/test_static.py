@@ -1,0 +1,52 @@
+"""Notebooks that nobody runs: converted to HTML offline, or opened again without a kernel."""
+
+import nbformat
+import pytest
+
+from tests.widgets.jupyter import Notebook
+from tests.widgets.test_live_page import matmul
+
+pytest.importorskip("dlcompiler_widgets")
+pytest.importorskip("nbconvert")
+from dlcompiler_widgets import Explorer
+from nbconvert import HTMLExporter
+
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
+
+
+@pytest.fixture
+def bundle():
+    schedule, args = matmul()
+    with_explorer = Explorer(schedule, args, name="matmul")
+    data, _ = with_explorer._repr_mimebundle_()
+    yield data
+    with_explorer.close()
+
+
+def test_a_converted_notebook_shows_the_nest_offline(browser, bundle, tmp_path):
+    output = nbformat.v4.new_output("execute_result", data=bundle, execution_count=1)
+    cell = nbformat.v4.new_code_cell("Explorer(s)", outputs=[output], execution_count=1)
+    notebook = nbformat.v4.new_notebook(cells=[cell])
+    html, _ = HTMLExporter().from_notebook_node(notebook)
+    (tmp_path / "converted.html").write_text(html)
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    page.set_default_timeout(10_000)
+    # Without network, the page of nbconvert waits for its own scripts: only ours matter.
+    page.goto((tmp_path / "converted.html").as_uri(), wait_until="commit")
+    nest = page.locator(".jp-OutputArea .dlc-nest")
+    nest.wait_for()
+    assert "k" in nest.inner_text()
+    assert nest.locator("xpath=ancestor::*[contains(@class, 'jp-OutputArea')]").first.is_visible()
+    assert page.locator(".jp-OutputArea script").count() == 0
+    assert "dlc-explorer" not in html
+    context.close()
+
+
+@pytest.mark.parametrize("front", ["lab", "notebook"])
+def test_a_notebook_opened_again_shows_the_nest_without_a_kernel(open_notebook, bundle, front):
+    notebook: Notebook = open_notebook(f"again-{front}", ["1"], stored=bundle, front=front)
+    nest = notebook.page.locator(".jp-OutputArea .dlc-nest")
+    nest.wait_for()
+    assert "C[i, j] += A[i, k]*B[k, j]" in nest.inner_text()
+    assert not notebook.foreign
