@@ -46,6 +46,32 @@ def test_tabs_change_the_text(explorer):
     assert "after all passes" in explorer.locate(".dlc-status").inner_text()
 
 
+def test_zooming_asks_nothing_of_python_and_stays(explorer):
+    width = explorer.locate("svg.dlc-scene").bounding_box()["width"]
+    sent = explorer.widget.intent
+    explorer.key("zoom in").click()
+    explorer.key("zoom in").click()
+    assert explorer.widget.intent == sent
+    larger = explorer.locate("svg.dlc-scene").bounding_box()["width"]
+    assert larger == pytest.approx(width * 1.25**2, rel=0.01)
+    explorer.click("tab axes")
+    explorer.click("tab nest")
+    assert explorer.locate("svg.dlc-scene").bounding_box()["width"] == pytest.approx(
+        larger, rel=0.01
+    )
+    explorer.key("zoom reset").click()
+    assert explorer.locate("svg.dlc-scene").bounding_box()["width"] == pytest.approx(
+        width, rel=0.01
+    )
+
+
+def test_the_whole_screen(explorer):
+    explorer.key("maximise").click()
+    explorer.page.wait_for_function("document.fullscreenElement !== null")
+    explorer.key("maximise").click()
+    explorer.page.wait_for_function("document.fullscreenElement === null")
+
+
 def test_a_box_of_the_picture_chooses_its_loop(explorer):
     explorer.locate("rect.dlc-link").nth(2).click(position={"x": 5, "y": 5})
     explorer.settle()

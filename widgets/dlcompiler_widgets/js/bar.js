@@ -15,7 +15,7 @@ export class BarPane {
   draw(bar) {
     const send = (op) => () => this.app.send(op);
     this.python = bar.python;
-    this.root.replaceChildren(
+    this.root.replaceChildren(...[
       h("div", { class: "dlc-title" },
         h("strong", { text: bar.name }),
         h("span", { class: "dlc-soft", text: `${bar.targets ? "" : `${bar.target} · `}${bar.steps} ${bar.steps === 1 ? "step" : "steps"}` }),
@@ -34,8 +34,10 @@ export class BarPane {
       button("export", "Export ▾", "Take this schedule away: Python, notebook, JSON, link",
         () => this.app.send("export", { kind: "python" })),
       ...(bar.layout ? levelControls(bar.layout, (op, args) => this.app.send(op, args)) : []),
+      document.fullscreenEnabled ? button("maximise", "Full screen", "Fill the screen, or come back",
+        () => this.app.maximise()) : null,
       button("help", "?", "Show the keys", () => this.app.help()),
-      h("span", { class: "dlc-known", text: bar.known.join(" · ") }));
+      h("span", { class: "dlc-known", text: bar.known.join(" · ") })].filter((node) => node));
   }
 
   measureButton({ state }, whyNot) {

@@ -2,18 +2,25 @@
  * One picture at a time, by tabs. Most are scenes; one that moves has a module of its own.
  */
 
-import { h, message } from "./dom.js";
+import { button, h, message } from "./dom.js";
 import { SpaceDrawer } from "./space.js";
 import { drawScene, markScene, tabs } from "./scene.js";
 
 /** How to draw the models that are no scenes, by their `kind`: (model, app) → { root, mark }. */
 const DRAWERS = { space: (model, app) => new SpaceDrawer(model, app) };
 
+const ZOOM_STEP = 1.25, LEAST_ZOOM = 0.4, MOST_ZOOM = 4;
+
 export class PicturePane {
   constructor(app) {
     this.app = app;
     this.body = h("div", { class: "dlc-picture-body", role: "tabpanel" });
     this.root = h("section", { class: "dlc-pane dlc-picture", "aria-label": "Picture" });
+    this.scale = 1;
+    this.zoomBar = h("div", { class: "dlc-zoom", role: "group", "aria-label": "Zoom" },
+      button("zoom out", "−", "Smaller", () => this.zoom(this.scale / ZOOM_STEP)),
+      button("zoom in", "+", "Larger", () => this.zoom(this.scale * ZOOM_STEP)),
+      button("zoom reset", "1:1", "Original size", () => this.zoom(1)));
   }
 
   draw({ tab, tabs: all, kind, model, error }) {
@@ -34,7 +41,20 @@ export class PicturePane {
         drawn?.root ?? drawScene(model, (key) => this.app.choose(key), isSame ? this.body : null));
       if (isOpen) this.body.querySelector(".dlc-twin").open = true;
     }
-    this.root.replaceChildren(...[head, this.body].filter((node) => node));
+    const scene = this.body.querySelector("svg.dlc-scene");
+    this.root.replaceChildren(
+      h("div", { class: "dlc-head" }, head, scene ? this.zoomBar : null), this.body);
+    this.zoom(this.scale);
+  }
+
+  /** Show scenes at a scale; asks nothing of Python. */
+  zoom(scale) {
+    this.scale = Math.min(Math.max(scale, LEAST_ZOOM), MOST_ZOOM);
+    const scene = this.body.querySelector("svg.dlc-scene");
+    if (!scene) return;
+    const { width, height } = scene.viewBox.baseVal;
+    scene.setAttribute("width", width * this.scale);
+    scene.setAttribute("height", height * this.scale);
   }
 
   mark(key) {

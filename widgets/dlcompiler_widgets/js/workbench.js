@@ -106,6 +106,13 @@ class Workbench {
     this.status.replaceChildren(message(status));
   }
 
+  /** Let the workbench fill the screen, or bring it back into the notebook. */
+  maximise() {
+    if (document.fullscreenElement) document.exitFullscreen();
+    else this.root.requestFullscreen().catch(() => this.say({ tone: "error", details: [],
+      text: "The browser does not let this page fill the screen." }));
+  }
+
   help() {
     this.say({ text: "Keys:", tone: "info", details: KEYS });
   }
