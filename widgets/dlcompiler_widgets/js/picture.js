@@ -42,8 +42,7 @@ export class PicturePane {
       if (isOpen) this.body.querySelector(".dlc-twin").open = true;
     }
     const scene = this.body.querySelector("svg.dlc-scene");
-    this.root.replaceChildren(
-      h("div", { class: "dlc-head" }, head, scene ? this.zoomBar : null), this.body);
+    this.root.replaceChildren(...[head, this.body, scene ? this.zoomBar : null].filter((n) => n));
     this.zoom(this.scale);
   }
 
