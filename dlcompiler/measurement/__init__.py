@@ -1,6 +1,7 @@
 """What a built program does: run, verified and timed, in worker processes."""
 
 from dlcompiler.measurement.compare import Comparison, compare
+from dlcompiler.measurement.counterpart import numpy_counterpart
 from dlcompiler.measurement.measure import measure
 from dlcompiler.measurement.remote import RemoteKernel, shared_worker
 from dlcompiler.measurement.steps import MeasuredStep, StepTable
@@ -14,6 +15,7 @@ __all__ = [
     "Verified",
     "compare",
     "measure",
+    "numpy_counterpart",
     "shared_worker",
     "verify",
 ]

@@ -8,6 +8,7 @@ kernel arrives as LLVM IR text, never as Python.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ import threadpoolctl
 from dlcompiler import dtypes
 from dlcompiler.errors import MeasurementError
 from dlcompiler.measurement.checked import CheckedKernels, load_function
+from dlcompiler.measurement.counterpart import EINSUM
 from dlcompiler.runtime import llvm, object_cache, threads
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.function import Function
@@ -138,13 +140,17 @@ BASELINES: dict[str, Callable[..., object]] = {"numpy.matmul": np.matmul}
 
 def _baseline(name: str, function: Function, request: Request) -> Callable[[], object]:
     """Return a call of a baseline on a kernel's random inputs."""
-    if name not in BASELINES:
+    subscripts = name.removeprefix(EINSUM)
+    is_einsum = name.startswith(EINSUM) and re.fullmatch(r"[a-z]*(,[a-z]*)*->[a-z]*", subscripts)
+    if name not in BASELINES and not is_einsum:
         raise MeasurementError(
             "find a baseline", "no such baseline", got=name, expected=", ".join(BASELINES)
         )
     arrays = _with_random(function, request)
     inputs = [arrays[param.name] for param in function.params if not param.is_output]
     (output,) = [arrays[param.name] for param in function.params if param.is_output]
+    if is_einsum:
+        return lambda: np.einsum(subscripts, *inputs, out=output, optimize=True)
     call = BASELINES[name]
     return lambda: call(*inputs, out=output)
 

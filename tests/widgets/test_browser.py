@@ -248,7 +248,7 @@ def test_measure(explorer):
 def test_cancel_a_measurement(explorer):
     explorer.button("measure").click()
     explorer.page.locator('[data-key="measure"]', has_text="Cancel").click()
-    explorer.page.locator('[data-key="measure"]', has_text="Measure").wait_for()
+    explorer.page.locator('[data-key="measure"]', has_text="Run").wait_for()
     assert "cancelled" in explorer.status.inner_text()
     assert explorer.page.locator(".dlc-known").inner_text() == ""
 

@@ -8,7 +8,6 @@ import pytest
 
 from dlcompiler import te
 from dlcompiler.errors import MeasurementError
-from dlcompiler.runtime.timing import Timing
 from dlcompiler.schedule import create_schedule
 
 pytest.importorskip("dlcompiler_widgets")
@@ -68,7 +67,7 @@ def test_first_view(program):
         0,
     )
     assert (view["bar"]["undo"], view["bar"]["redo"], view["reply"]["id"]) == (None, None, None)
-    assert view["bar"]["measuring"] == {"state": "idle"}
+    assert view["bar"]["measuring"] == {"state": "idle", "doing": ""}
     assert view["text"]["lines"][0]["text"].startswith("def matmul(")
 
 
@@ -254,98 +253,6 @@ def test_an_obligation_is_said_and_the_program_gives_the_reason(program):
     assert view["text"]["error"] is None
 
 
-# -- measuring ------------------------------------------------------------------------------------
-
-
-class FakeStopwatch:
-    """Answers when it is told to."""
-
-    def __init__(self, result):
-        self.result = result
-        self.go = threading.Event()
-        self.cancelled = False
-
-    def measure(self, schedule, args, target, name):
-        assert self.go.wait(30)
-        if isinstance(self.result, Exception):
-            raise self.result
-        return self.result
-
-    def cancel(self):
-        self.cancelled = True
-        self.go.set()
-
-
-def measured(result, then):
-    watch = FakeStopwatch(result)
-    program = Program(stopwatch=watch)
-    assert program.send("measure")["bar"]["measuring"] == {"state": "running"}
-    then(program, watch)
-    watch.go.set()
-    program.e._measuring.wait(30)
-    assert program.e.view["bar"]["measuring"] == {"state": "idle"}
-    program.e.close()
-    return program
-
-
-TIMING = Timing((0.002, 0.002, 0.003), flops=2.0 * 64**3)
-
-
-def test_a_measurement_is_noted_where_it_was_made():
-    program = measured(TIMING, lambda program, watch: program.apply("parallel", axis="i"))
-    text = "2 ms ± 250 µs, 0.262 GFLOP/s"
-    assert program.s._history.root.notes == {"measured": text}
-    assert program.s.node.notes == {}
-    assert program.e.view["history"]["rows"][0]["notes"] == {"measured": text}
-    assert program.status()["text"] == f"Measured: create: {text} (n=3)."
-    assert program.send("undo")["bar"]["known"] == [f"measured {text}"]
-
-
-def test_a_measurement_can_be_cancelled():
-    def cancel(program, watch):
-        assert program.send("cancel")["status"]["text"].startswith("Cancelling")
-
-    program = measured(TIMING, cancel)
-    assert program.status()["text"] == "The measurement was cancelled."
-    assert program.s.node.notes == {}
-
-
-def test_one_measurement_at_a_time():
-    def again(program, watch):
-        assert "running already" in program.send("measure")["status"]["text"]
-
-    measured(TIMING, again)
-
-
-@pytest.mark.parametrize(
-    ("error", "text"),
-    [
-        (MeasurementError("measure matmul", "the worker's outcome is crashed"), "crashed"),
-        (ValueError(HOSTILE), f"measure: ValueError: {HOSTILE}"),
-    ],
-)
-def test_a_failed_measurement_is_said(error, text):
-    program = measured(error, lambda program, watch: None)
-    assert program.status()["tone"] == "error"
-    assert text in program.status()["text"]
-
-
-def test_closing_ends_the_measurement():
-    watch = FakeStopwatch(TIMING)
-    program = Program(stopwatch=watch)
-    program.send("measure")
-    program.e.close()
-    assert watch.cancelled
-
-
-@pytest.mark.alone
-def test_a_real_measurement(program):
-    program.send("measure")
-    program.e._measuring.wait(100)
-    assert program.status()["text"].startswith("Measured: create: ")
-    assert "GFLOP/s" in program.s.node.notes["measured"]
-
-
 # -- without a front end --------------------------------------------------------------------------
 
 
@@ -380,10 +287,10 @@ def test_cancel_has_a_way_of_its_own():
     began, ended = threading.Event(), threading.Event()
 
     class Slow:
-        def measure(self, *args):
+        def verify(self, *args):
             began.set()
             assert ended.wait(10)
-            raise MeasurementError("measure", "it was ended")
+            raise MeasurementError("verify", "it was ended")
 
         def cancel(self):
             ended.set()
@@ -398,7 +305,7 @@ def test_cancel_has_a_way_of_its_own():
     control.asked += 1
     assert ended.wait(10)
     program.e._measuring.wait(10)
-    assert program.status()["text"] == "The measurement was cancelled."
+    assert program.status()["text"] == "The run was cancelled."
     program.e.close()
 
 

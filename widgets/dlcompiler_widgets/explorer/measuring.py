@@ -1,82 +1,130 @@
-"""Measure a state of a schedule beside the notebook: in a worker process, awaited by a thread."""
+"""Verify and measure beside the notebook: in a worker process, awaited by a thread."""
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
 
+from dlcompiler import dtypes
 from dlcompiler.analysis import work_of
-from dlcompiler.measurement import RemoteKernel
+from dlcompiler.errors import MeasurementError, ScheduleError
+from dlcompiler.ir import For, PrimFunc, walk
+from dlcompiler.measurement import RemoteKernel, Verified, numpy_counterpart, verify
 from dlcompiler.pipeline import emit_source
-from dlcompiler.runtime.timing import Timing, format_seconds
+from dlcompiler.runtime.threads import num_threads
+from dlcompiler.runtime.timing import Paired, Timing, format_seconds
 from dlcompiler.runtime.workers import Worker
 from dlcompiler.schedule import Node, Schedule
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
 TIME_LIMIT_S = 120.0
+MAX_BYTES = 512 << 20
+"""Arrays of a kernel that is run here [byte]: an oracle needs several times as much."""
+ROUNDS = 9
+SLOW_S = 1.0
+"""Kernels slower than this [s] are compared in three rounds."""
 
 State = Literal["idle", "running", "cancelling"]
 
 
+@dataclass(frozen=True)
+class Measured:
+    """The time of a kernel, and of NumPy beside it."""
+
+    timing: Timing
+    beside: Paired | None = None
+    """In alternation with NumPy, which is ``a``; None where no function of NumPy does the same."""
+    counterpart: str = ""
+    """What NumPy did: ``numpy.matmul``, or its ``einsum`` with subscripts."""
+    threads: int = 1
+    """Of both."""
+
+
 class Stopwatch(Protocol):
-    """What measures a schedule; `cancel` may be called from another thread."""
+    """What verifies and measures a schedule; `cancel` may be called from another thread."""
+
+    def verify(self, schedule: Schedule, args: Sequence[Tensor], target: Target) -> Verified:
+        """Return how the schedule's kernel was verified, or raise a DLCompilerError."""
 
     def measure(
         self, schedule: Schedule, args: Sequence[Tensor], target: Target, name: str
-    ) -> Timing:
+    ) -> Measured:
         """Return the time of a call of the schedule's kernel, or raise a DLCompilerError."""
 
     def cancel(self) -> None:
-        """Make a `measure` that runs end soon."""
+        """Make what runs end soon."""
 
 
 class WorkerStopwatch:
-    """Measures in a worker process of its own, which `cancel` ends."""
+    """Verifies and measures in a worker process of its own, which `cancel` ends."""
 
     def __init__(self) -> None:
         self._worker = Worker()
 
+    def verify(self, schedule: Schedule, args: Sequence[Tensor], target: Target) -> Verified:
+        """Run the kernel in the worker, and compare with the oracles."""
+        _check_size(args)
+        return verify(schedule, args, target=target, timeout_s=TIME_LIMIT_S, worker=self._worker)
+
     def measure(
         self, schedule: Schedule, args: Sequence[Tensor], target: Target, name: str
-    ) -> Timing:
-        """Generate code here; compile, run and time it in the worker."""
+    ) -> Measured:
+        """Generate code here; compile, run and time it in the worker, and NumPy beside it."""
+        _check_size(args)
         source, func = emit_source(schedule, args, target, name)
-        kernel = RemoteKernel.of_source(source, func, target, worker=self._worker)
-        flops = work_of(schedule.outputs).flops
-        return kernel.time(timeout_s=TIME_LIMIT_S, flops=flops or None)
+        threads = num_threads() if _is_parallel(func) else 1
+        kernel = RemoteKernel.of_source(source, func, target, threads=threads, worker=self._worker)
+        flops = work_of(schedule.outputs).flops or None
+        timing = kernel.time(timeout_s=TIME_LIMIT_S, flops=flops)
+        counterpart = numpy_counterpart(args)
+        if counterpart is None:
+            return Measured(timing, threads=threads)
+        rounds = ROUNDS if timing.median_s < SLOW_S else 3
+        # Threads of two libraries would take each other's cores: they get time to settle.
+        limits = {"rounds": rounds, **({"settle_s": 0.2} if threads > 1 else {})}
+        beside = kernel.pair(counterpart, limits=limits, timeout_s=TIME_LIMIT_S, flops=flops)
+        return Measured(timing, beside, counterpart, threads)
 
     def cancel(self) -> None:
-        """End the worker process; the next measurement starts another."""
+        """End the worker process; what runs next starts another."""
         self._worker.interrupt()
 
 
+Result: TypeAlias = Verified | Measured | Exception | None
+
+
 class Measuring:
-    """One measurement at a time: its state, its thread, and what it found out.
+    """One run at a time: its state, its thread, and what it found out.
+
+    A run verifies each state on the way to the current one that is not verified yet, and then
+    measures the current one: a wrong kernel is not measured.
 
     Parameters
     ----------
     stopwatch
-        What measures.
+        What verifies and measures.
     report
-        Called from the thread with the node and its result: a `Timing`, an error, or None when
-        the measurement was cancelled.
+        Called from the thread with a node and a result: `Verified` for each state, `Measured` for
+        the last one; an error, which ends the run; or None when it was cancelled.
     """
 
-    def __init__(
-        self, stopwatch: Stopwatch, report: Callable[[Node, Timing | Exception | None], None]
-    ) -> None:
+    def __init__(self, stopwatch: Stopwatch, report: Callable[[Node, Result], None]) -> None:
         self.state: State = "idle"
+        self.doing = ""
+        """What is being done, in words."""
         self._stopwatch = stopwatch
         self._report = report
         self._thread: threading.Thread | None = None
 
     def start(self, schedule: Schedule, args: Sequence[Tensor], target: Target, name: str) -> bool:
-        """Measure the schedule's current state; tells whether a measurement was begun."""
+        """Verify and measure the schedule's current state; tells whether that was begun."""
         if self.state != "idle":
             return False
-        self.state = "running"
+        self.state, self.doing = "running", "starting"
         frozen = schedule.fork("measured")
         self._thread = threading.Thread(
             target=self._run, args=(frozen, args, target, name), name="measuring", daemon=True
@@ -85,7 +133,7 @@ class Measuring:
         return True
 
     def cancel(self) -> bool:
-        """End the measurement that runs; tells whether there was one."""
+        """End what runs; tells whether there was something."""
         if self.state != "running":
             return False
         self.state = "cancelling"
@@ -93,23 +141,92 @@ class Measuring:
         return True
 
     def wait(self, timeout_s: float | None = None) -> None:
-        """Wait until the last measurement is reported."""
+        """Wait until the last result is reported."""
         if self._thread is not None:
             self._thread.join(timeout_s)
 
     def _run(self, schedule: Schedule, args: Sequence[Tensor], target: Target, name: str) -> None:
-        result: Timing | Exception | None
+        node = schedule.node
+        result: Result = None
         try:
-            result = self._stopwatch.measure(schedule, args, target, name)
+            self._verify_way(schedule, args, target)
+            self.doing = f"measuring {node.title()}"
+            if self.state == "running":
+                result = self._stopwatch.measure(schedule, args, target, name)
+        except _Failed as failed:
+            node, result = failed.node, failed.error
         except Exception as error:
             # A bug, too, must reach the page: nobody looks at what a thread prints.
             result = error
         is_cancelled = self.state == "cancelling"
-        self.state = "idle"
-        self._report(schedule.node, None if is_cancelled else result)
+        self.state, self.doing = "idle", ""
+        self._report(node, None if is_cancelled else result)
+
+    def _verify_way(self, schedule: Schedule, args: Sequence[Tensor], target: Target) -> None:
+        """Verify each state on the way; one that cannot be lowered is passed over, but the last."""
+        here = schedule.node
+        way = here.path()
+        at = schedule.fork("verified")
+        for number, node in enumerate(way, 1):
+            if self.state != "running":
+                return
+            if "verified" in node.notes:
+                continue
+            self.doing = f"verifying {node.title()} ({number} of {len(way)})"
+            at.jump(node.id)
+            try:
+                self._report(node, self._stopwatch.verify(at, args, target))
+            except ScheduleError as error:
+                if node is here:
+                    raise _Failed(node, error) from None
+            except Exception as error:
+                raise _Failed(node, error) from None
 
 
-def describe(timing: Timing) -> str:
-    """Return a time with its spread, and the rate: ``6.1 ms ± 0.2 ms, 351 GFLOP/s``."""
-    rate = "" if timing.gflops is None else f", {timing.gflops:.3g} GFLOP/s"
-    return f"{format_seconds(timing.median_s)} ± {format_seconds(timing.spread_s)}{rate}"
+class _Failed(Exception):  # noqa: N818 - not an error of its own: it carries one
+    def __init__(self, node: Node, error: Exception) -> None:
+        super().__init__(str(error))
+        self.node = node
+        self.error = error
+
+
+def describe(measured: Measured) -> str:
+    """Return a time with its spread, the rate, and how NumPy compares."""
+    timing, beside = measured.timing, measured.beside
+    text = f"{format_seconds(timing.median_s)} ± {format_seconds(timing.spread_s)}"
+    if timing.gflops is not None:
+        text += f", {timing.gflops:.3g} GFLOP/s"
+    if beside is None:
+        return text
+    threads = "1 thread" if measured.threads == 1 else f"{measured.threads} threads"
+    return (
+        f"{text}; {measured.counterpart} {format_seconds(beside.a.median_s)}: "
+        f"{beside.ratio:.2g} × its speed, {threads} each"
+    )
+
+
+def certify(verified: Verified) -> str:
+    """Return how a state was verified: ``numpy+interpreter, 0.31 of the bound``."""
+    return f"{'+'.join(verified.oracles)}, {verified.worst:.2g} of the bound"
+
+
+def _check_size(args: Sequence[Tensor]) -> None:
+    """Refuse arrays that would take the memory of the notebook."""
+    size = 0
+    for tensor in args:
+        if not all(isinstance(extent, int) for extent in tensor.shape):
+            raise MeasurementError(
+                f"run with {tensor.name}", "its shape is not known", got=str(tensor.shape),
+                hint="give the symbols numbers: te.specialize",
+            )  # fmt: skip
+        size += math.prod(tensor.static_shape) * dtypes.to_numpy(tensor.dtype).itemsize
+    if size > MAX_BYTES:
+        raise MeasurementError(
+            "run a kernel", "its arrays are too large to be run beside a notebook",
+            got=f"{size / 1e9:.1f} GB", expected=f"at most {MAX_BYTES >> 20} MiB",
+            hint="dlcompiler.measure(kernel, arrays) has no such limit",
+        )  # fmt: skip
+
+
+def _is_parallel(func: PrimFunc) -> bool:
+    return any(isinstance(node, For) and node.kind == "parallel" for node in walk(func.body))

@@ -10,7 +10,6 @@ import anywidget
 import traitlets
 
 from dlcompiler.errors import DLCompilerError, ScheduleError
-from dlcompiler.runtime.timing import Timing
 from dlcompiler.schedule import Node, Schedule
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import Tensor
@@ -19,7 +18,8 @@ from dlcompiler.views.markup import Markup, tag
 from dlcompiler_widgets.assets import WORKBENCH_SHEETS, module, styles
 from dlcompiler_widgets.explorer.control import Control
 from dlcompiler_widgets.explorer.levels import Layout, known_level
-from dlcompiler_widgets.explorer.measuring import Measuring, Stopwatch, WorkerStopwatch, describe
+from dlcompiler_widgets.explorer.measuring import Measuring, Result, Stopwatch, WorkerStopwatch
+from dlcompiler_widgets.explorer.noting import noted
 from dlcompiler_widgets.explorer.session import Session
 from dlcompiler_widgets.explorer.snapshot import snapshot
 from dlcompiler_widgets.explorer.status import Status, status_of, status_of_bug
@@ -184,13 +184,13 @@ class Workbench(anywidget.AnyWidget):
                 session.schedule, session.args, session.target, session.name
             )
             session.status = Status(
-                f"Measuring: {session.schedule.node.title()} …"
+                f"Verifying the way to {session.schedule.node.title()}, then measuring it …"
                 if begun
-                else "A measurement is running already."
+                else "A run is under way already."
             )
         elif op == "cancel":
             self._measuring.cancel()
-            session.status = Status("Cancelling the measurement …")
+            session.status = Status("Cancelling …")
         elif op in TURNS:
             self._turn(op, args)
         else:
@@ -205,20 +205,11 @@ class Workbench(anywidget.AnyWidget):
         if session is not None:
             self._turn_to(session)
 
-    def _on_measured(self, node: Node, result: Timing | Exception | None) -> None:
-        """Note what came of a measurement; called from its thread."""
+    def _on_measured(self, node: Node, result: Result) -> None:
+        """Note what came of a run; called from its thread."""
         with self._locked():
-            if isinstance(result, Timing):
-                node.notes["measured"] = describe(result)
-                text = f"Measured: {node.title()}: {describe(result)} (n={result.n})."
-                self._session.status = Status(text)
-            elif isinstance(result, DLCompilerError):
-                self._session.status = status_of(result)
-            elif result is not None:
-                text = f"measure: {type(result).__name__}: {result}"
-                self._session.status = Status(text, "error")
-            else:
-                self._session.status = Status("The measurement was cancelled.")
+            self._session.exported = {}
+            self._session.status = noted(node, result)
             self._push(None)
 
     def _on_code(self) -> None:
@@ -251,7 +242,10 @@ class Workbench(anywidget.AnyWidget):
                 tabs = shown[pane]["tabs"]
                 shown[pane]["tabs"] = [tab for tab in tabs if tab["name"] in names]
         if "bar" in shown:
-            shown["bar"]["measuring"] = {"state": self._measuring.state}
+            shown["bar"]["measuring"] = {
+                "state": self._measuring.state,
+                "doing": self._measuring.doing,
+            }
         return shown
 
     @property

@@ -40,18 +40,18 @@ export class BarPane {
       h("span", { class: "dlc-known", text: bar.known.join(" · ") })].filter((node) => node));
   }
 
-  measureButton({ state }, whyNot) {
+  measureButton({ state, doing }, whyNot) {
     if (state === "running") {
-      return button("measure", "◌ Cancel", "Cancel measuring", () => this.app.cancel());
+      return button("measure", "◌ Cancel", `Cancel: ${doing}`, () => this.app.cancel());
     }
     if (whyNot) {
-      return focusable("button", { type: "button", "data-key": "measure", text: "Measure",
-        title: whyNot, "aria-label": `Measure: ${whyNot}`, "aria-disabled": "true",
+      return focusable("button", { type: "button", "data-key": "measure", text: "▶ Run",
+        title: whyNot, "aria-label": `Run: ${whyNot}`, "aria-disabled": "true",
         on: { click: () => this.app.say({ text: whyNot, tone: "info", details: [] }) } });
     }
     const isWaiting = state === "cancelling";
-    return button("measure", isWaiting ? "Cancelling…" : "Measure",
-      "Measure this state in a worker process", () => this.app.send("measure"), isWaiting);
+    return button("measure", isWaiting ? "Cancelling…" : "▶ Run",
+      "Verify every step and measure this state, in a worker process", () => this.app.send("measure"), isWaiting);
   }
 
   focusOn(key) {

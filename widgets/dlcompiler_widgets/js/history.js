@@ -6,7 +6,7 @@ import { button, focusable, h, roving, svg } from "./dom.js";
 
 const LANE = 16;
 const ROW = 28;
-const MARKS = { verified: "✓", measured: "◷" };
+const MARKS = { verified: "✓", measured: "◷", wrong: "✕" };
 
 export class HistoryPane {
   constructor(app) {

@@ -1,0 +1,226 @@
+"""Run: verify every step and measure, beside the notebook."""
+
+import threading
+import time
+
+import pytest
+
+from dlcompiler import te
+from dlcompiler.errors import MeasurementError, ScheduleError, VerificationError
+from dlcompiler.measurement import Verified
+from dlcompiler.runtime.timing import Paired, Timing
+from dlcompiler.schedule import create_schedule
+from tests.widgets.test_live_page import matmul
+
+pytest.importorskip("dlcompiler_widgets")
+from dlcompiler_widgets import Explorer
+from dlcompiler_widgets.explorer.measuring import Measured, WorkerStopwatch, describe
+
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+TIMING = Timing((0.002, 0.002, 0.003), flops=2.0 * 64**3)
+MEASURED = Measured(TIMING)
+VERIFIED = Verified(("numpy", "interpreter"), (64, 64), 0, 0.3125)
+
+
+class FakeStopwatch:
+    """Answers when it is told to; `verdicts` are by the title of a state."""
+
+    def __init__(self, result=MEASURED, verdicts=None):
+        self.result = result
+        self.verdicts = verdicts or {}
+        self.verified = []
+        self.measured = []
+        self.go = threading.Event()
+        self.cancelled = False
+
+    def verify(self, schedule, args, target):
+        assert self.go.wait(30)
+        self.verified.append(schedule.node.title())
+        return self._answer(self.verdicts.get(schedule.node.title(), VERIFIED))
+
+    def measure(self, schedule, args, target, name):
+        self.measured.append(schedule.node.title())
+        return self._answer(self.result)
+
+    def _answer(self, result):
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def cancel(self):
+        self.cancelled = True
+        self.go.set()
+
+
+def send(explorer, op, **args):
+    explorer.intent = {"id": f"{op} {time.monotonic_ns()}", "op": op, "args": args}
+    return explorer.view
+
+
+def run(watch, then=lambda explorer: None):
+    """Run on the second of two steps; returns the explorer when all is reported."""
+    schedule, args = matmul()
+    C = args[2]
+    schedule[C].parallel(C.op.axis[0])
+    schedule[C].vectorize(C.op.axis[1])
+    explorer = Explorer(schedule, args, name="matmul", stopwatch=watch)
+    assert send(explorer, "measure")["bar"]["measuring"]["state"] == "running"
+    then(explorer)
+    watch.go.set()
+    explorer._measuring.wait(30)
+    assert explorer.view["bar"]["measuring"] == {"state": "idle", "doing": ""}
+    explorer.close()
+    return explorer
+
+
+def notes(explorer):
+    return [row["notes"] for row in explorer.view["history"]["rows"]]
+
+
+def test_every_step_is_verified_before_the_last_is_measured():
+    watch = FakeStopwatch()
+    explorer = run(watch)
+    assert watch.verified == ["create", "parallel C i", "vectorize C j"]
+    assert watch.measured == ["vectorize C j"]
+    verified = {"verified": "numpy+interpreter, 0.31 of the bound"}
+    measured = {"measured": "2 ms ± 250 µs, 0.262 GFLOP/s"}
+    assert notes(explorer) == [verified, verified, verified | measured]
+    assert explorer.view["status"]["text"] == (
+        "Measured: vectorize C j: 2 ms ± 250 µs, 0.262 GFLOP/s (n=3)."
+    )
+
+
+def test_what_is_verified_is_not_verified_again():
+    watch = FakeStopwatch()
+    explorer = run(watch, lambda e: e.schedule.node.parent.notes.update(verified="before"))
+    assert watch.verified == ["create", "vectorize C j"]
+    assert notes(explorer)[1] == {"verified": "before"}
+
+
+def test_results_are_noted_where_they_were_found():
+    explorer = run(FakeStopwatch(), lambda e: send(e, "undo"))
+    assert explorer.schedule.node.title() == "parallel C i"
+    assert "measured" in notes(explorer)[2]
+    assert "measured" not in notes(explorer)[1]
+
+
+def test_a_wrong_step_ends_the_run():
+    error = VerificationError("verify C", "3 of 4096 elements differ", index=(0, 1), got=1.0)
+    watch = FakeStopwatch(verdicts={"parallel C i": error})
+    explorer = run(watch)
+    assert (watch.verified, watch.measured) == (["create", "parallel C i"], [])
+    assert notes(explorer)[1] == {"wrong": "3 of 4096 elements differ"}
+    assert explorer.view["status"]["tone"] == "error"
+
+
+def test_a_step_that_cannot_be_lowered_is_passed_over_but_not_the_last():
+    watch = FakeStopwatch(verdicts={"parallel C i": ScheduleError("lower", "still owed")})
+    assert notes(run(watch))[1] == {}
+    watch = FakeStopwatch(verdicts={"vectorize C j": ScheduleError("lower", "still owed")})
+    explorer = run(watch)
+    assert (watch.measured, explorer.view["status"]["text"]) == ([], "lower: still owed")
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (MeasurementError("measure matmul", "the worker's outcome is crashed"), "crashed"),
+        (ValueError(HOSTILE), f"run: ValueError: {HOSTILE}"),
+    ],
+)
+def test_a_failure_is_said(error, text):
+    for watch in (FakeStopwatch(error), FakeStopwatch(verdicts={"create": error})):
+        explorer = run(watch)
+        assert explorer.view["status"]["tone"] == "error"
+        assert text in explorer.view["status"]["text"]
+
+
+def test_a_run_can_be_cancelled():
+    watch = FakeStopwatch()
+    explorer = run(watch, lambda e: send(e, "cancel"))
+    assert watch.cancelled
+    assert explorer.view["status"]["text"] == "The run was cancelled."
+    assert watch.measured == []
+
+
+def test_one_run_at_a_time():
+    def again(explorer):
+        assert "under way already" in send(explorer, "measure")["status"]["text"]
+
+    run(FakeStopwatch(), again)
+
+
+def test_closing_ends_the_run():
+    watch = FakeStopwatch()
+    schedule, args = matmul()
+    explorer = Explorer(schedule, args, stopwatch=watch)
+    send(explorer, "measure")
+    explorer.close()
+    assert watch.cancelled
+
+
+def test_numpy_beside_it_in_words():
+    twice = Timing((0.001, 0.001, 0.001), flops=2.0 * 64**3)
+    beside = Paired(twice, TIMING, (0.5, 0.5, 0.5))
+    assert describe(Measured(TIMING, beside, "numpy.matmul", 2)) == (
+        "2 ms ± 250 µs, 0.262 GFLOP/s; numpy.matmul 1 ms: 0.5 × its speed, 2 threads each"
+    )
+
+
+# -- in a real worker -----------------------------------------------------------------------------
+
+
+def finished(explorer):
+    send(explorer, "measure")
+    explorer._measuring.wait(100)
+    view = explorer.view
+    explorer.close()
+    return view
+
+
+@pytest.mark.alone
+def test_a_product_beside_numpy():
+    schedule, args = matmul()
+    schedule[args[2]].parallel(args[2].op.axis[0])
+    view = finished(Explorer(schedule, args, name="matmul"))
+    assert view["status"]["text"].startswith("Measured: parallel C i: ")
+    assert "GFLOP/s; numpy.matmul " in schedule.node.notes["measured"]
+    assert schedule.node.notes["verified"].startswith("numpy+interpreter")
+
+
+@pytest.mark.alone
+def test_an_expression_that_numpy_has_no_function_for():
+    explorer = Explorer.write("B[i] = max(A[i], 0.0)\nA: [1000]")
+    assert "numpy" not in finished(explorer)["history"]["rows"][0]["notes"]["measured"]
+
+
+@pytest.mark.alone
+def test_what_would_fill_the_memory_is_refused():
+    view = finished(Explorer.write("B[i, j] = A[i, j] + 1.0\nA: [100000, 100000]"))
+    assert "too large to be run beside a notebook" in view["status"]["text"]
+
+
+@pytest.mark.alone
+def test_a_symbolic_shape_is_refused():
+    view = finished(Explorer.write("B[i] = A[i] + 1.0\nA: [n]"))
+    assert "shape is not known" in view["status"]["text"]
+
+
+@pytest.mark.alone
+def test_cancel_ends_a_long_kernel():
+    n = 1500
+    A = te.placeholder((n, n), name="A")
+    k = te.reduce_axis((0, n), name="k")
+    C = te.compute((n, n), lambda i, j: te.sum(te.exp(A[i, k]) * A[j, k], axis=k), name="C")
+    schedule = create_schedule(C.op)
+    schedule.node.notes["verified"] = "taken as given"
+    watch = WorkerStopwatch()
+    explorer = Explorer(schedule, [A, C], stopwatch=watch)
+    send(explorer, "measure")
+    time.sleep(2.0)
+    start = time.monotonic()
+    send(explorer, "cancel")
+    explorer._measuring.wait(60)
+    assert time.monotonic() - start < 5
+    assert explorer.view["status"]["text"] == "The run was cancelled."
+    explorer.close()
