@@ -8,9 +8,9 @@ from functools import reduce
 
 import numpy as np
 
-from dlcompiler.analysis.accesses import Access
 from dlcompiler.analysis.index_sets import IndexSet
-from dlcompiler.ir import Binary, Call, Compare, Const, Expr, Logical, Not, Var, walk
+from dlcompiler.analysis.references import Reference, Sum
+from dlcompiler.ir import Binary, Call, Compare, Const, Expr, Logical, Not, Var
 
 MOST_POINTS = 1 << 15
 """Most combinations of loop variables that are tried."""
@@ -30,42 +30,32 @@ class _UnknownError(Exception):
 
 
 def addresses(
-    access: Access,
-    shape: Sequence[int],
-    free: Set[Var],
-    extents: Mapping[Var, int],
-    place: Mapping[Var, int],
+    reference: Reference, shape: Sequence[int], free: Set[Var], place: Mapping[Var, int]
 ) -> IndexSet | None:
     """Return the row-major addresses that an access touches, or None if that takes too long.
 
     Parameters
     ----------
-    access
+    reference
         The access.
     shape
         Of its buffer.
     free
         The variables of the loops that run.
-    extents
-        Their iterations.
     place
         Where the other loops stand.
     """
-    exprs = (*access.indices, *access.conditions)
-    used = dict.fromkeys(n for expr in exprs for n in walk(expr) if isinstance(n, Var))
-    running = [var for var in used if var in free]
+    extents = reference.extents
+    running = [var for var in extents if var in free and var in reference.variables]
     if math.prod(extents[var] for var in running) > MOST_POINTS:
         return None
-    values: dict[Var, np.ndarray] = {
-        var: np.asarray(place[var]) for var in used if var in place and var not in free
-    }
+    values: dict[Var, np.ndarray] = {var: np.asarray(at) for var, at in place.items()}
     for n, var in enumerate(running):
         axes = [1] * len(running)
         axes[n] = -1
         values[var] = np.arange(extents[var]).reshape(axes)
     try:
-        holds = [_value(condition, values) for condition in access.conditions]
-        indices = [_value(index, values) for index in access.indices]
+        indices, holds = _evaluated(reference, values)
     except _UnknownError:
         return None
     address = reduce(lambda whole, part: whole * part[0] + part[1],
@@ -73,6 +63,26 @@ def addresses(
     whole, *masks = np.broadcast_arrays(address, *holds)
     mask = np.logical_and.reduce(masks) if masks else np.ones(whole.shape, bool)
     return _set_of(np.unique(whole[mask]))
+
+
+def _evaluated(
+    reference: Reference, values: Mapping[Var, np.ndarray]
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Return the indices, and where the conditions hold."""
+    if reference.is_affine and reference.is_known:
+        indices = [_total(sum_, values) for sum_ in reference.indices if sum_ is not None]
+        totals = [(bound, _total(bound.sum, values)) for bound in reference.bounds]
+        return indices, [(bound.low <= x) & (x <= bound.high) for bound, x in totals]
+    access = reference.access
+    return (
+        [_value(index, values) for index in access.indices],
+        [_value(condition, values) for condition in access.conditions],
+    )
+
+
+def _total(sum_: Sum, values: Mapping[Var, np.ndarray]) -> np.ndarray:
+    parts = (factor * values[var] for var, factor in sum_.factors.items())
+    return sum(parts, start=np.asarray(sum_.constant))
 
 
 def _set_of(members: np.ndarray) -> IndexSet:

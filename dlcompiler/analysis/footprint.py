@@ -116,7 +116,7 @@ class ProgramFootprint:
         self.func = func
         self.line_bytes = line_bytes
         self.accesses = collect_accesses(func, with_inputs=True)
-        self.reader = Reader(self.accesses.analyzer)
+        self.reader = Reader(self.accesses.items, self.accesses.analyzer)
         self._counted: dict[tuple[Nest, Buffer, int], Footprint] = {}
 
     @cached_property
@@ -172,7 +172,7 @@ class ProgramFootprint:
 
     def _of_buffer(self, buffer: Buffer, items: list[Reference], depth: int) -> Footprint:
         # What a statement reads and writes at the same place is one access.
-        distinct = list({_signature(item): item for item in items}.values())
+        distinct = list({item.signature: item for item in items}.values())
         elements, lines, exact = self._most(buffer, distinct, depth)
         return Footprint(
             buffer,
@@ -194,7 +194,7 @@ class ProgramFootprint:
             parts, count, is_exact = union(regions, shape)
             most, exact = most + count, exact and is_exact
             lines += self._lines(buffer, parts, items, depth)
-        most = min(most, math.prod(shape))
+        most = min(most, math.prod(shape), sum(_points(item, depth) for item in items))
         varying = _varying(items, groups, depth)
         lines = min(lines, most)
         if not varying:
@@ -223,14 +223,10 @@ class ProgramFootprint:
         return sum(lines_of(part, buffer, math.gcd(*moved), self.line_bytes) for part in parts)
 
 
-def _signature(item: Reference) -> object:
-    """Return what is equal only for accesses of the same elements at the same time."""
-    if not item.is_affine or not item.is_known:
-        return item
-    return (
-        item.place,
-        tuple((tuple(b.sum.factors.items()), b.low, b.high) for b in item.bounds),
-    )
+def _points(item: Reference, depth: int) -> int:
+    """Return how often an access may be elsewhere while the loops from `depth` on run."""
+    running = item.variables - set(item.fixed(depth))
+    return math.prod(item.extents[var] for var in running)
 
 
 def _offsets(item: Reference, depth: int) -> object:

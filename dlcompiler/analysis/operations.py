@@ -7,7 +7,7 @@ what is computed again, and what is computed beyond an end.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ from dlcompiler import dtypes
 from dlcompiler.analysis.accesses import conjuncts
 from dlcompiler.analysis.footprint import ProgramFootprint
 from dlcompiler.analysis.index_sets import IndexSet
-from dlcompiler.analysis.references import Bound, Reference
+from dlcompiler.analysis.references import Bound, Reference, merged
 from dlcompiler.ir import Binary, Call, Expr, IfThenElse, Not, Store, Var
 from dlcompiler.ir.rewrite import children
 
@@ -68,7 +68,7 @@ def _count(footprint: ProgramFootprint, item: Reference) -> StoreCount:
             continue
         read = [footprint.reader.bound(condition, item.extents) for condition in conditions]
         extra = [bound for bound in read if bound is not None]
-        some, is_exact = solutions(_merged([*item.bounds, *extra]), item.extents)
+        some, is_exact = solutions(merged([*item.bounds, *extra]), item.extents)
         total += some * operations
         exact = exact and is_exact and len(extra) == len(read)
     return StoreCount(store, times, total, exact)
@@ -97,16 +97,6 @@ def _operations(value: Expr) -> dict[tuple[Expr, ...], int]:
 
 def _is_data(expr: Expr) -> bool:
     return expr.dtype != "index" and not dtypes.is_bool(dtypes.element(expr.dtype))
-
-
-def _merged(bounds: Iterable[Bound]) -> list[Bound]:
-    """Return bounds, those on equal sums as one."""
-    found: dict[tuple[tuple[Var, int], ...], Bound] = {}
-    for bound in bounds:
-        key = tuple(bound.sum.factors.items())
-        old = found.get(key, bound)
-        found[key] = Bound(bound.sum, max(old.low, bound.low), min(old.high, bound.high))
-    return list(found.values())
 
 
 def solutions(bounds: Sequence[Bound], extents: Mapping[Var, int]) -> tuple[int, bool]:

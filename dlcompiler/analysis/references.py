@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dlcompiler.analysis.accesses import Access
+from dlcompiler.analysis.digits import Digits, digits_of, is_whole
 from dlcompiler.arith import Affine, Analyzer
-from dlcompiler.ir import Call, Compare, Const, Expr, Not, Var
+from dlcompiler.ir import Binary, Call, Compare, Const, Expr, Not, Var, index_const, structural_key
 
 _NEGATED = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 
@@ -42,22 +43,31 @@ class Reference:
 
     access: Access
     extents: Mapping[Var, int]
-    """Of the loops around it."""
+    """Of the loops around it; of a loop that is divided, of its digits."""
+    digits: Digits
+    """Of the loops that are divided."""
     indices: tuple[Sum | None, ...]
-    """None: not a sum of loop variables."""
+    """None: not a sum of loop variables and digits."""
     bounds: tuple[Bound, ...]
     is_known: bool
     """Whether `bounds` says all that the conditions and the extents of the loops do."""
     variables: frozenset[Var]
-    """Loop variables in the indices and conditions."""
+    """Those of `extents` that are in the indices and conditions."""
 
     @property
     def place(self) -> Hashable:
-        """What is equal for accesses with the same affine indices of one buffer."""
+        """What is equal for accesses with the same indices of one buffer."""
         return self.access.buffer, tuple(
-            self if sum_ is None else (tuple(sum_.factors.items()), sum_.constant)
-            for sum_ in self.indices
+            structural_key(index) if sum_ is None else (*sum_.factors.items(), sum_.constant)
+            for sum_, index in zip(self.indices, self.access.indices, strict=True)
         )
+
+    @property
+    def signature(self) -> Hashable:
+        """What is equal only for accesses of the same elements at the same time."""
+        conditions = () if self.is_known else tuple(map(structural_key, self.access.conditions))
+        bounds = ((*bound.sum.factors.items(), bound.low, bound.high) for bound in self.bounds)
+        return self.place, conditions, *bounds
 
     @property
     def is_affine(self) -> bool:
@@ -66,55 +76,94 @@ class Reference:
 
     def fixed(self, depth: int) -> list[Var]:
         """Return the variables of the loops outside the one at `depth`."""
-        return [loop.var for loop in self.access.loops[:depth]]
+        return [
+            var for loop in self.access.loops[:depth]
+            for var in ([digit.var for digit in self.digits.get(loop.var, ())] or [loop.var])
+        ]  # fmt: skip
+
+    def least(self, var: Var) -> Var:
+        """Return the least digit of a loop variable; itself, if it has none."""
+        return self.digits[var][0].var if var in self.digits else var
 
 
 class Reader:
-    """Reads accesses of one program."""
+    """Reads the accesses of one program."""
 
-    def __init__(self, analyzer: Analyzer) -> None:
+    def __init__(self, accesses: Sequence[Access], analyzer: Analyzer) -> None:
         self.analyzer = analyzer
+        self.digits: Digits = digits_of(accesses, analyzer)
+        # A loop has the same digits in all accesses, or none.
+        while self.digits and (spoiled := self._spoiled(accesses)):
+            self.digits = {var: own for var, own in self.digits.items() if var not in spoiled}
+
+    def _spoiled(self, accesses: Sequence[Access]) -> set[Var]:
+        """Return the variables in accesses that digits do not make affine."""
+        found: set[Var] = set()
+        for access in accesses:
+            item = self.read(access)
+            if item is not None and not (item.is_affine and item.is_known):
+                exprs = (*access.indices, *access.conditions)
+                found.update(var for expr in exprs for var in self.analyzer.vars_of(expr))
+        return found & self.digits.keys()
 
     def read(self, access: Access) -> Reference | None:
         """Return an access as sums, or None if a loop around it has no number of iterations."""
         extents: dict[Var, int] = {}
+        bounds: list[Bound] = []
         is_known = True
         for loop in access.loops:
-            if loop.size is None:
+            size = loop.size
+            if size is None:
                 high = self.analyzer.interval(loop.extent).high
                 if high == math.inf:
                     return None
-                extents[loop.var], is_known = max(int(high), 0), False
+                size, is_known = max(int(high), 0), False
+            if loop.var in self.digits:
+                digits = self.digits[loop.var]
+                extents.update((digit.var, digit.extent) for digit in digits)
+                if not is_whole(digits, size):
+                    whole = Sum({digit.var: digit.weight for digit in digits}, 0)
+                    bounds.append(Bound(whole, 0, size - 1))
             else:
-                extents[loop.var] = loop.size
+                extents[loop.var] = size
         indices = tuple(self.sum(self.analyzer.affine(index), extents) for index in access.indices)
-        bounds: dict[tuple[tuple[Var, int], ...], Bound] = {}
         for condition in access.conditions:
             found = self.bound(condition, extents)
             if found is None:
                 is_known = False
-                continue
-            key = tuple(found.sum.factors.items())
-            old = bounds.get(key)
-            if old is not None:
-                found = Bound(found.sum, max(old.low, found.low), min(old.high, found.high))
-            bounds[key] = found
-        variables = frozenset(
-            var for expr in (*access.indices, *access.conditions)
-            for var in self.analyzer.vars_of(expr) if var in extents
+            else:
+                bounds.append(found)
+        used = {var for expr in (*access.indices, *access.conditions)
+                for var in self.analyzer.vars_of(expr)}  # fmt: skip
+        own = {digit.var for var in used for digit in self.digits.get(var, ())}
+        return Reference(
+            access, extents, self.digits, indices, tuple(merged(bounds)), is_known,
+            frozenset((used | own) & extents.keys()),
         )  # fmt: skip
-        return Reference(access, extents, indices, tuple(bounds.values()), is_known, variables)
 
     def sum(self, form: Affine, extents: Mapping[Var, int]) -> Sum | None:
         """Return an affine form as a sum of the variables that have an extent, if it is one."""
         factors: dict[Var, int] = {}
+        constant = form.constant
         for term in form.terms.values():
-            match term.parts:
-                case (Var() as var,) if var in extents:
-                    factors[var] = term.factor
-                case _:
-                    return None
-        return Sum({var: factors[var] for var in extents if var in factors}, form.constant)
+            part = self._atom(term.parts[0], extents) if len(term.parts) == 1 else None
+            if part is None:
+                return None
+            constant += part.constant * term.factor
+            for var, factor in part.factors.items():
+                factors[var] = factors.get(var, 0) + factor * term.factor
+        return Sum({var: factors[var] for var in extents if factors.get(var)}, constant)
+
+    def _atom(self, atom: Expr, extents: Mapping[Var, int]) -> Sum | None:
+        match atom:
+            case Var() if atom in self.digits and self.digits[atom][0].var in extents:
+                return Sum({digit.var: digit.weight for digit in self.digits[atom]}, 0)
+            case Var() if atom in extents:
+                return Sum({atom: 1}, 0)
+            case Binary("floordiv" | "floormod" as op, a, Const(divisor, "index")) if divisor > 0:
+                inner = self.sum(self.analyzer.affine(a), extents)
+                return inner and _divided(op, inner, int(divisor), extents)
+        return None
 
     def bound(self, condition: Expr, extents: Mapping[Var, int]) -> Bound | None:
         """Return what a condition says of a sum of loop variables, if it is about one."""
@@ -130,6 +179,10 @@ class Reader:
 
 def _comparisons(condition: Expr) -> Iterator[tuple[str, Expr, Expr]]:
     match condition:
+        case Compare(op, Binary("floordiv", a, Const(c, "index")), Const(b, "index")) if (
+            op in ("lt", "ge") and c > 0
+        ):
+            yield op, a, index_const(int(b) * int(c))
         case Compare(op, a, b) if a.dtype == "index":
             yield op, a, b
         case Not(Compare(op, a, b)) if a.dtype == "index":
@@ -156,3 +209,29 @@ def _bound(op: str, sum_: Sum) -> Bound:
     low = low if low == -math.inf else -(-int(low) // abs(common))
     high = high if high == math.inf else int(high) // abs(common)
     return Bound(Sum({var: factor // common for var, factor in sum_.factors.items()}, 0), low, high)
+
+
+def _divided(op: str, sum_: Sum, divisor: int, extents: Mapping[Var, int]) -> Sum | None:
+    """Return a quotient or a remainder where the terms are multiples of it, or fit below it."""
+    whole = {var: factor for var, factor in sum_.factors.items() if factor % divisor == 0}
+    rest = {var: factor for var, factor in sum_.factors.items() if factor % divisor}
+    constant = sum_.constant % divisor
+    ends = [factor * (extents[var] - 1) for var, factor in rest.items()]
+    low = constant + sum(min(end, 0) for end in ends)
+    high = constant + sum(max(end, 0) for end in ends)
+    if low < 0 or high >= divisor:
+        return None
+    if op == "floormod":
+        return Sum(rest, constant)
+    quotients = {var: factor // divisor for var, factor in whole.items()}
+    return Sum(quotients, sum_.constant // divisor)
+
+
+def merged(bounds: Iterable[Bound]) -> list[Bound]:
+    """Return bounds, those on equal sums as one."""
+    found: dict[tuple[tuple[Var, int], ...], Bound] = {}
+    for bound in bounds:
+        key = tuple(bound.sum.factors.items())
+        old = found.get(key, bound)
+        found[key] = Bound(bound.sum, max(old.low, bound.low), min(old.high, bound.high))
+    return list(found.values())

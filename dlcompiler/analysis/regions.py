@@ -96,7 +96,7 @@ def region(reference: Reference, depth: int, values: Values | None, analyzer: An
             return Region(found, False, reference.is_known and all(s.is_exact for s in found))
     shape = reference.access.buffer.static_shape
     if values is not None:
-        flat = addresses(reference.access, shape, free, reference.extents, place)
+        flat = addresses(reference, shape, free, place)
         if flat is not None:
             return Region((flat,), True)
     return _box(reference, shape, analyzer)

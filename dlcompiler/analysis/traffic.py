@@ -8,7 +8,9 @@ is kept. So the traffic is the footprint of that loop times how often it is run.
 - Lines are counted, not elements: with a large stride a line comes for each element.
 - What is written before it is read is not fetched; a buffer allocated inside is not written back.
 - A level that cores share is divided among the iterations of a parallel loop that run at once.
-- Conflicts, prefetching and the order in which lines leave are left out.
+- Conflicts, prefetching and the order in which lines leave are left out. A simulated cache (fully
+  associative, least recently used leaves) moves the same, within a tenth, where an iteration fits
+  with room to spare; near the edge the prediction may be off several times over.
 
 **Source:** M. E. Wolf, M. S. Lam, "A Data Locality Optimizing Algorithm", PLDI 1991, section 3
 (footprints and reuse of a loop nest); K. Goto, R. A. van de Geijn, "Anatomy of High-Performance

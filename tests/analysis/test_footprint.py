@@ -16,7 +16,7 @@ from tests.fuzz.choices import Choices
 from tests.fuzz.templates import TEMPLATES, Sizes
 from tests.fuzz.walks import Walk
 
-SEEDS, AT_ONCE = 240, 40
+SEEDS, AT_ONCE = 120, 30
 
 
 def footprint_of(schedule):
@@ -29,8 +29,8 @@ def counts(footprint, loop, of="one"):
     return {b.name: item.elements for b, item in getattr(footprint, of)(nest).items()}
 
 
-def matmul(n=64):
-    A, B = te.placeholder((n, n), name="A"), te.placeholder((n, n), name="B")
+def matmul(n=64, dtype="float32"):
+    A, B = te.placeholder((n, n), dtype, name="A"), te.placeholder((n, n), dtype, name="B")
     k = te.reduce_axis((0, n), name="k")
     return te.compute((n, n), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
 
@@ -90,6 +90,40 @@ def test_a_tile_of_a_matrix_product():
     assert counts(footprint, "j.outer") == {"A": 8 * 64, "B": 64 * 16, "C": 8 * 16}
     assert counts(footprint, "k") == {"A": 8, "B": 16, "C": 8 * 16}
     assert counts(footprint, "i.outer", "whole") == {"A": 64 * 64, "B": 64 * 64, "C": 64 * 64}
+
+
+@pytest.mark.parametrize("factor", [16, 64, 128])
+def test_fused_loops_are_counted_as_what_they_were(factor):
+    C = matmul()
+    s = create_schedule(C.op)
+    s[C].split(s[C].fuse(*C.op.axis), factor=factor)
+    footprint = footprint_of(s)
+    assert all(f.is_exact for nest in footprint.nests for f in footprint.one(nest).values())
+    rows = max(factor // 64, 1)
+    columns = min(factor, 64)
+    assert counts(footprint, "i.j.fused.outer") == {
+        "A": rows * 64, "B": 64 * columns, "C": factor,
+    }  # fmt: skip
+
+
+def test_tiles_whose_loops_are_fused():
+    C = matmul()
+    s = create_schedule(C.op)
+    io, jo, ii, ji = s[C].tile(*C.op.axis, 8, 16)
+    s[C].reorder(io, jo, *C.op.reduce_axis, ii, ji)
+    s[C].fuse(io, jo)
+    footprint = footprint_of(s)
+    expected = {"A": 8 * 64, "B": 64 * 16, "C": 8 * 16}
+    assert counts(footprint, "i.outer.j.outer.fused") == expected
+
+
+def test_fused_axes_that_do_not_divide_are_bounded():
+    C = matmul()
+    s = create_schedule(C.op)
+    s[C].split(s[C].fuse(*C.op.axis), factor=48)
+    touched = counts(footprint_of(s), "i.j.fused.outer")
+    assert 48 <= touched["C"] <= 2 * 64
+    assert touched["A"] <= 2 * 48 * 64
 
 
 def test_windows_that_overlap_count_once():

@@ -12,6 +12,7 @@ from dlcompiler.pipeline.checks import default_args
 from dlcompiler.schedule import create_schedule
 from dlcompiler.target import CacheLevel
 from dlcompiler.target.presets import X86_64_AVX2
+from tests.analysis.caching import Cache
 from tests.analysis.test_footprint import matmul, random_program
 
 
@@ -52,6 +53,51 @@ def test_a_tiled_product_reads_b_once_for_each_row_of_tiles():
 
 def product(schedule, size):
     return traffic(footprint_of(schedule), machine(size))["L1d"]
+
+
+def transpose():
+    A = te.placeholder((32, 32), name="A")
+    B = te.compute((32, 32), lambda i, j: A[j, i], name="B")
+    return create_schedule(B.op)
+
+
+def convolution():
+    X, W = te.placeholder((2, 12, 16), name="X"), te.placeholder((2, 2, 3, 3), name="W")
+    c, y, x = (te.reduce_axis((0, n), name=name) for n, name in ((2, "c"), (3, "y"), (3, "x")))
+    Y = te.compute(
+        (2, 10, 14),
+        lambda o, i, j: te.sum(X[c, i + y, j + x] * W[o, c, y, x], axis=[c, y, x]),
+        name="Y",
+    )
+    return create_schedule(Y.op)
+
+
+def plain():
+    return create_schedule(matmul(16, dtype="float64").op)
+
+
+def tiles():
+    C = matmul(16, dtype="float64")
+    s = create_schedule(C.op)
+    io, jo, ii, ji = s[C].tile(*C.op.axis, 8, 8)
+    s[C].reorder(io, jo, *C.op.reduce_axis, ii, ji)
+    return s
+
+
+@pytest.mark.parametrize(
+    ("make", "size"),
+    [
+        *((plain, size) for size in (1536, 2048, 8192)),
+        *((tiles, size) for size in (512, 768, 3072, 8192)),
+        *((transpose, size) for size in (1024, 4096)),
+        *((convolution, size) for size in (2048, 8192)),
+    ],
+)
+def test_a_simulated_cache_moves_about_as_much(make, size):
+    schedule = make()
+    simulated = Cache(lower(schedule, default_args(schedule), simple_mode=True), size)
+    predicted = moved_to_memory(footprint_of(schedule), machine(size))
+    assert predicted == pytest.approx(simulated.moved_bytes, rel=0.1)
 
 
 def test_what_fits_moves_once():

@@ -13,7 +13,7 @@ from dlcompiler.analysis.operations import StoreCount, count_stores
 from dlcompiler.analysis.references import Reference
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.ir import Axis, Buffer, Expr, Stmt, Var
-from dlcompiler.schedule import Schedule, StageState, Step, open_obligations
+from dlcompiler.schedule import Schedule, StageState, Step, obligations
 from dlcompiler.schedule.state import JSON
 from dlcompiler.schedule.trace import decode
 from dlcompiler.target import Target
@@ -103,13 +103,13 @@ class Subject:
     def stride(self, item: Reference, nest: Nest) -> int | None:
         """Return how far an access moves from one iteration to the next; None: not evenly.
 
-        In elements.
+        In elements; of a fused loop, without the steps at which an outer axis goes on.
         """
         if nest.loop is None or not item.is_affine:
             return None
         strides = item.access.buffer.static_strides
         return sum(
-            sum_.factors.get(nest.loop.var, 0) * stride
+            sum_.factors.get(item.least(nest.loop.var), 0) * stride
             for sum_, stride in zip(item.indices, strides, strict=True)
             if sum_ is not None
         )
@@ -170,8 +170,10 @@ class Subject:
             attempt = self.schedule.attempt(primitive, stage, values)
         except DLCompilerError:
             return None
-        is_open = attempt.state is None or open_obligations(attempt.state)
-        return step if attempt.verdict and not is_open else None
+        if not attempt.verdict or attempt.state is None:
+            return None
+        is_owing = set(obligations(attempt.state)) - set(self.schedule.obligations)
+        return None if is_owing else step
 
     def first(self, *steps: Step | None) -> Step | None:
         """Return the first step that there is."""
