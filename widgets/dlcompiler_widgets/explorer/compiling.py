@@ -23,6 +23,9 @@ from dlcompiler.views.code_text import Code
 from dlcompiler.views.llvm_text import llvm_code
 from dlcompiler_widgets.explorer.status import Status, status_of
 
+DELAY_S = 0.05
+"""Time before work begins [s]: the answer to the click that asked for it goes out first, and of
+several clicks in short order only the last one counts."""
 PATIENCE_S = 2.0
 """Work that nobody waits for any more may go on so long [s] before its process is ended."""
 _REMEMBERED = 24
@@ -112,6 +115,7 @@ class Compiling:
         """Forget what is wanted, and end the process."""
         with self._lock:
             self._wanted, self.on_ready, self._is_closed = None, None, True
+            self._lock.notify_all()
             printer, self._printer = self._printer, None
         if printer is not None:
             printer.cancel()
@@ -143,6 +147,8 @@ class Compiling:
     def _next(self) -> Job | None:
         """Take the next job; without one, the thread ends."""
         with self._lock:
+            if self._wanted is not None:
+                self._lock.wait_for(lambda: self._is_closed, DELAY_S)
             job, self._wanted = self._wanted, None
             self._running = (job.schedule.node.id, time.monotonic()) if job else None
             if job is None:
