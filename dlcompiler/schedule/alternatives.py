@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dlcompiler.ir import Axis, Extent
-from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.inlining import consumers
-from dlcompiler.schedule.moves import factors_of, layouts
-from dlcompiler.schedule.obligations import has_bounds
+from dlcompiler.schedule.moves import extents_of, factors_of, layouts
 from dlcompiler.schedule.primitives.base import SCOPES
 from dlcompiler.schedule.state import AtRoot, AttachedAt, StageState, State, same_axes
 
@@ -38,11 +36,13 @@ class Call:
 Later: TypeAlias = "Callable[[Attempt], Call]"
 Plan: TypeAlias = "tuple[Call | Later, ...]"
 """Calls; a later one may need what the one before it made."""
+EARLIER: Plan = ()
+"""Stands for the refused call itself, taken before the steps that forbid it."""
 
 
 @dataclass(frozen=True)
-class Refused:
-    """The refused call, and where it was made."""
+class Refusal:
+    """A refused call, and where it was made."""
 
     state: State
     call: Call
@@ -59,9 +59,7 @@ class Refused:
 
     def extent(self, axis: Axis) -> Extent:
         """Return the iterations of a loop: of an attached stage, those that its reader needs."""
-        if not has_bounds(self.state) or not self.stage.has_leaf(axis):
-            return axis.extent
-        return infer_bounds(self.state).stages[self.stage.name].extents[axis]
+        return extents_of(self.state, self.stage).get(axis, axis.extent)
 
     def others(self, axis: Any) -> list[Axis]:
         """Return the other loops of the stage, the nearest first."""
@@ -72,7 +70,7 @@ class Refused:
         return sorted(others, key=lambda leaf: abs(self.stage.position(leaf) - place))
 
 
-def plans(refused: Refused) -> Iterator[Plan]:
+def plans(refused: Refusal) -> Iterator[Plan]:
     """Yield what could be done instead of a refused call, the nearest to it first; none is tried.
 
     Another number, another loop, a step that makes the wanted one possible, another primitive.
@@ -80,24 +78,26 @@ def plans(refused: Refused) -> Iterator[Plan]:
     return _CANDIDATES[refused.call.name](refused)
 
 
-def _of_split(refused: Refused) -> Iterator[Plan]:
+def _of_split(refused: Refusal) -> Iterator[Plan]:
     call, axis = refused.call, refused.call.args.get("axis")
     name = "nparts" if call.args.get("nparts") is not None else "factor"
     if isinstance(axis, Axis):
         for number in _near(refused.extent(axis), call.args.get(name)):
             yield (Call("split", call.stage, {"axis": axis, name: number}),)
+    yield EARLIER
     for other in refused.others(axis):
         for number in _near(refused.extent(other), call.args.get(name)):
             yield (Call("split", call.stage, {"axis": other, name: number}),)
             break
 
 
-def _of_tile(refused: Refused) -> Iterator[Plan]:
+def _of_tile(refused: Refusal) -> Iterator[Plan]:
     call = refused.call
     pairs = [(call.args.get(axis), call.args.get(f"{axis}_factor")) for axis in ("x", "y")]
     sizes = [_near(refused.extent(a), n)[:1] if isinstance(a, Axis) else [] for a, n in pairs]
     for x_factor, y_factor in itertools.product(*sizes):
         yield (call.but(x_factor=x_factor, y_factor=y_factor),)
+    yield EARLIER
     for (axis, _), numbers in zip(pairs, sizes, strict=True):
         for number in numbers:
             yield (Call("split", call.stage, {"axis": axis, "factor": number}),)
@@ -113,7 +113,7 @@ def _near(extent: Extent, wanted: Any) -> list[int]:
     return sorted(factors_of(extent), key=lambda n: (abs(n - aim), n))
 
 
-def _of_reorder(refused: Refused) -> Iterator[Plan]:
+def _of_reorder(refused: Refusal) -> Iterator[Plan]:
     """Yield the orders that move one loop, those nearest to the wanted order first."""
     leaves, wanted = refused.leaves, _wanted_order(refused)
     orders: list[tuple[Axis, ...]] = []
@@ -127,7 +127,7 @@ def _of_reorder(refused: Refused) -> Iterator[Plan]:
         yield (refused.call.but(axes=tuple(moved)),)
 
 
-def _wanted_order(refused: Refused) -> tuple[Axis, ...]:
+def _wanted_order(refused: Refusal) -> tuple[Axis, ...]:
     given = refused.call.args.get("axes")
     axes: list[Axis] = []
     for axis in given if isinstance(given, tuple) else ():
@@ -147,12 +147,13 @@ def _inversions(order: Sequence[Axis], wanted: Sequence[Axis]) -> int:
     return sum(a > b for a, b in itertools.combinations(numbers, 2))
 
 
-def _of_fuse(refused: Refused) -> Iterator[Plan]:
+def _of_fuse(refused: Refusal) -> Iterator[Plan]:
     given = refused.call.args.get("axes")
     axes = [a for a in given if isinstance(a, Axis)] if isinstance(given, tuple) else []
     loops = [leaf for leaf in refused.leaves if any(leaf is axis for axis in axes)]
     if len(loops) > 1:  # side by side first, where they are not
         yield _gathered(refused, tuple(loops))
+    yield EARLIER
     for leaf in loops:
         for other in refused.others(leaf):
             pair = tuple(x for x in refused.leaves if x is leaf or x is other)
@@ -161,7 +162,7 @@ def _of_fuse(refused: Refused) -> Iterator[Plan]:
                 yield _gathered(refused, pair)
 
 
-def _gathered(refused: Refused, axes: tuple[Axis, ...]) -> Plan:
+def _gathered(refused: Refusal, axes: tuple[Axis, ...]) -> Plan:
     """Return the plan that brings loops side by side, behind the outermost of them, and fuses."""
     first, leaves = refused.stage.position(axes[0]), refused.leaves
     last = refused.stage.position(axes[-1])
@@ -170,7 +171,7 @@ def _gathered(refused: Refused, axes: tuple[Axis, ...]) -> Plan:
     return reorder, Call("fuse", refused.call.stage, {"axes": axes})
 
 
-def _of_lanes(refused: Refused) -> Iterator[Plan]:
+def _of_lanes(refused: Refusal) -> Iterator[Plan]:
     """Yield data loops, the innermost first for vectors, the outermost first for threads."""
     call, axis = refused.call, refused.call.args.get("axis")
     data = [x for x in refused.leaves if x.kind == "data" and refused.stage.kind(x) == "serial"]
@@ -183,7 +184,7 @@ def _of_lanes(refused: Refused) -> Iterator[Plan]:
         yield from _unrolled(refused, axis)
 
 
-def _factored(refused: Refused, axis: Axis) -> Iterator[Plan]:
+def _factored(refused: Refusal, axis: Axis) -> Iterator[Plan]:
     """Yield plans that make a part of a reduction loop a data loop: split, rfactor, annotate."""
     call = refused.call
     part = 0 if call.name == "parallel" else 1
@@ -206,7 +207,7 @@ def _stage_of(made: Attempt) -> StageState:
     return stage
 
 
-def _of_unroll(refused: Refused) -> Iterator[Plan]:
+def _of_unroll(refused: Refusal) -> Iterator[Plan]:
     axis = refused.call.args.get("axis")
     if isinstance(axis, Axis):
         yield from _unrolled(refused, axis)
@@ -215,7 +216,7 @@ def _of_unroll(refused: Refused) -> Iterator[Plan]:
             yield (refused.call.but(axis=other),)
 
 
-def _unrolled(refused: Refused, axis: Axis) -> Iterator[Plan]:
+def _unrolled(refused: Refusal, axis: Axis) -> Iterator[Plan]:
     """Yield plans that unroll a loop, or a piece of it that is split off."""
     stage = refused.call.stage
     if refused.call.name != "unroll" and refused.stage.kind(axis) == "serial":
@@ -227,7 +228,7 @@ def _unrolled(refused: Refused, axis: Axis) -> Iterator[Plan]:
         )
 
 
-def _of_rfactor(refused: Refused) -> Iterator[Plan]:
+def _of_rfactor(refused: Refusal) -> Iterator[Plan]:
     call, axis = refused.call, refused.call.args.get("axis")
     reduced = [leaf for leaf in refused.leaves if leaf.kind == "reduce"]
     for leaf in sorted(reduced, key=lambda leaf: leaf is not axis):
@@ -235,7 +236,7 @@ def _of_rfactor(refused: Refused) -> Iterator[Plan]:
         yield (Call("rfactor", call.stage, {"axis": leaf}),)
 
 
-def _of_compute_at(refused: Refused) -> Iterator[Plan]:
+def _of_compute_at(refused: Refusal) -> Iterator[Plan]:
     """Yield the loops further out, those further in, those of other readers, and no loop."""
     stage, call = refused.stage, refused.call
     parent, axis = call.args.get("parent"), call.args["axis"]
@@ -255,7 +256,7 @@ def _is_there(stage: StageState, host: StageState, leaf: Axis) -> bool:
     return isinstance(at, AttachedAt) and at.stage == host.name and at.axis is leaf
 
 
-def _of_compute_inline(refused: Refused) -> Iterator[Plan]:
+def _of_compute_inline(refused: Refusal) -> Iterator[Plan]:
     """Yield the innermost loops of the readers; for an output, what it reads."""
     stage = refused.stage
     for host in consumers(refused.state, stage):
@@ -268,11 +269,11 @@ def _of_compute_inline(refused: Refused) -> Iterator[Plan]:
             yield (Call("compute_inline", producer.name, {}),)
 
 
-def _of_compute_root(refused: Refused) -> Iterator[Plan]:
+def _of_compute_root(refused: Refusal) -> Iterator[Plan]:
     yield from ()
 
 
-def _of_cache(refused: Refused) -> Iterator[Plan]:
+def _of_cache(refused: Refusal) -> Iterator[Plan]:
     """Yield known scopes and readers, and the stage with loops of its own first."""
     call, stage = refused.call, refused.stage
     scopes = [call.args["scope"]] if call.args.get("scope") in SCOPES else list(reversed(SCOPES))
@@ -287,7 +288,7 @@ def _of_cache(refused: Refused) -> Iterator[Plan]:
             yield Call("compute_root", stage.name, {}), call.but(scope=scope)
 
 
-def _of_storage(refused: Refused) -> Iterator[Plan]:
+def _of_storage(refused: Refusal) -> Iterator[Plan]:
     """Yield other numbers, and the same for a stage that has memory of its own."""
     call, stage = refused.call, refused.stage
     calls = list(_other_values(call, stage))
@@ -335,7 +336,7 @@ def _other_values(call: Call, stage: StageState) -> Iterator[Call]:
             yield from (call.but(index_map=text) for text in layouts(stage))
 
 
-def _of_prefetch(refused: Refused) -> Iterator[Plan]:
+def _of_prefetch(refused: Refusal) -> Iterator[Plan]:
     call, axis = refused.call, refused.call.args.get("axis")
     yield (call.but(offset=1),)
     for leaf in refused.others(axis):
@@ -343,7 +344,7 @@ def _of_prefetch(refused: Refused) -> Iterator[Plan]:
         yield (call.but(axis=leaf, offset=1),)
 
 
-def _of_pragma(refused: Refused) -> Iterator[Plan]:
+def _of_pragma(refused: Refusal) -> Iterator[Plan]:
     call = refused.call
     yield (call.but(pragma_value=16),)
     name = "auto_unroll_max_step"
@@ -351,7 +352,7 @@ def _of_pragma(refused: Refused) -> Iterator[Plan]:
         yield (call.but(axis=leaf, pragma_type=name, pragma_value=16),)
 
 
-_CANDIDATES: dict[str, Callable[[Refused], Iterator[Plan]]] = {
+_CANDIDATES: dict[str, Callable[[Refusal], Iterator[Plan]]] = {
     "split": _of_split,
     "tile": _of_tile,
     "reorder": _of_reorder,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis
-from dlcompiler.schedule.alternatives import Call, Plan, Refused, plans
+from dlcompiler.schedule.alternatives import EARLIER, Call, Plan, Refusal, plans
 from dlcompiler.schedule.earlier import earlier
 from dlcompiler.schedule.state import StageState, Step
 from dlcompiler.schedule.verdict import Illegal
@@ -35,8 +35,8 @@ class Nearest:
 def nearest(schedule: Schedule, name: str, stage: str, args: Mapping[str, Any]) -> Nearest | None:
     """Return the nearest legal change to a step that is refused.
 
-    Candidates (`alternatives`) are tried in the order of their distance to what was wanted. When
-    none is legal, the step is tried before those that forbid it (`earlier`).
+    Candidates (`alternatives`) are tried in the order of their distance to what was wanted. One of
+    them, or the last, is the step itself, taken before those that forbid it (`earlier`).
 
     Parameters
     ----------
@@ -52,13 +52,26 @@ def nearest(schedule: Schedule, name: str, stage: str, args: Mapping[str, Any]) 
     """
     if not isinstance(schedule.attempt(name, stage, args).verdict, Illegal):
         return None
-    refused = Refused(schedule.state, Call(name, stage, args))
-    for plan in itertools.islice(plans(refused), MOST_TRIED):
-        attempts = _tried(schedule, plan)
-        if attempts is not None:
-            steps = tuple(attempt.step for attempt in attempts if attempt.step is not None)
-            return Nearest(_text(refused, steps), steps)
-    before = earlier(schedule, name, stage, args)
+    refused = Refusal(schedule.state, Call(name, stage, args))
+    tried = list(itertools.islice(plans(refused), MOST_TRIED))
+    for plan in tried if not all(tried) else (*tried, EARLIER):
+        found = _instead(schedule, refused, plan) if plan else _earlier(schedule, refused)
+        if found is not None:
+            return found
+    return None
+
+
+def _instead(schedule: Schedule, refused: Refusal, plan: Plan) -> Nearest | None:
+    attempts = _tried(schedule, plan)
+    if attempts is None:
+        return None
+    steps = tuple(attempt.step for attempt in attempts if attempt.step is not None)
+    return Nearest(_text(refused, steps), steps)
+
+
+def _earlier(schedule: Schedule, refused: Refusal) -> Nearest | None:
+    call = refused.call
+    before = earlier(schedule, call.name, call.stage, call.args)
     if before is None:
         return None
     wanted = _phrase(before.steps[0], refused.stage)
@@ -81,7 +94,7 @@ def _tried(schedule: Schedule, plan: Plan) -> list[Attempt] | None:
     return attempts
 
 
-def _text(refused: Refused, steps: Sequence[Step]) -> str:
+def _text(refused: Refusal, steps: Sequence[Step]) -> str:
     """Return the steps in words, seen from what was wanted."""
     only, wanted = steps[0], refused.call
     if len(steps) > 1:
@@ -95,7 +108,7 @@ def _text(refused: Refused, steps: Sequence[Step]) -> str:
     return f"{_phrase(only, refused.stage)} instead"
 
 
-def _old(refused: Refused, name: str) -> Any:
+def _old(refused: Refusal, name: str) -> Any:
     """Return what a refused argument looks like in a step."""
     value = refused.call.args.get(name)
     paths = refused.stage.paths

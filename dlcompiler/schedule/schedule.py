@@ -293,6 +293,20 @@ class Schedule(Handle):
         """Return a schedule at the state that an attempt leads to; no step may be applied to it.
 
         The history does not learn of it: to look at what a step would do, and what could follow.
+
+        Parameters
+        ----------
+        attempt
+            Of a step that is not refused, made at this state.
+
+        Returns
+        -------
+        Schedule
+
+        Raises
+        ------
+        ScheduleError
+            If the step was refused.
         """
         if attempt.state is None or isinstance(attempt.verdict, Illegal):
             raise ScheduleError("look at a step", "the step is illegal", got=repr(attempt.verdict))

@@ -55,7 +55,17 @@ def tail_text(extent: Extent, factor: int | None = None, nparts: int | None = No
 def tail_costs(
     state: State, stage: str, args: Mapping[str, Any], parameter: str, values: Sequence[int]
 ) -> list[str]:
-    """Return what a split costs for each value of a parameter; '' where it is no number of one."""
+    """Return what a split costs for each value of a parameter; '' where it is no number of one.
+
+    Parameters
+    ----------
+    state, stage, args
+        As for `tail_of_step`; the parameter need not be among `args`.
+    parameter
+        ``factor``, ``nparts``, ``x_factor`` or ``y_factor``; others have no tail.
+    values
+        Each at least 1; [1].
+    """
     axis = args.get(SPLIT_AXIS.get(parameter, ""))
     if not isinstance(axis, Axis):
         return ["" for _ in values]
@@ -66,7 +76,15 @@ def tail_costs(
 
 
 def tail_of_step(state: State, name: str, stage: str, args: Mapping[str, Any]) -> str:
-    """Return what the splits of a step cost; '' for a step that does not split by numbers."""
+    """Return what the splits of a step cost; '' for a step that does not split by numbers.
+
+    Parameters
+    ----------
+    state
+        The state that the step starts from: its bounds say how long the loops are.
+    name, stage, args
+        The step, as for `Schedule.attempt`; its numbers may be anything that was typed.
+    """
     if name not in ("split", "tile"):
         return ""
     texts: dict[str, str] = {}

@@ -52,9 +52,14 @@ def test_split_by_a_divisor(matmul, answer):
     assert answer(matmul.s, "split", "C", axis=matmul.k, factor="x") == "use 4 instead of x"
 
 
-def test_split_of_another_loop(matmul, answer):
+def test_split_of_a_loop_that_is_vectorized(matmul, answer):
     matmul.s[matmul.C].vectorize(matmul.j)
-    assert answer(matmul.s, "split", "C", axis=matmul.j, factor=4) == "split i by 2 instead"
+    assert answer(matmul.s, "split", "C", axis=matmul.j, factor=4) == (
+        "split j by 4 earlier, before “vectorize C j”"
+    )
+    matmul.s[matmul.C].reorder(matmul.j, matmul.i)
+    found = nearest(matmul.s, "split", "C", {"axis": matmul.j, "factor": 0})
+    assert found.text == "split i by 2 instead"
 
 
 def test_tile(matmul, answer):
@@ -62,7 +67,9 @@ def test_tile(matmul, answer):
     assert answer(matmul.s, "tile", "C", **call) == "use 2 × 3 instead of 0 × 4"
     matmul.s[matmul.C].vectorize(matmul.j)
     call["x_factor"] = 2
-    assert answer(matmul.s, "tile", "C", **call) == "split i by 2 instead"
+    assert answer(matmul.s, "tile", "C", **call) == (
+        "tile C i j 2 4 earlier, before “vectorize C j”"
+    )
 
 
 def test_reorder_stays_near(matmul, answer):
