@@ -9,6 +9,9 @@ feeds a widget, a static picture, a table and a test; no view decides anything b
 `history_tree`          the states of a schedule, and where its cursor is
 `compare_states`        two states: their steps, their figures, their programs
 `palette`               what may be done next to a loop, and why the rest may not
+`figures`               three figures of a state: operations, memory traffic, iterations at once
+`memory_scopes`         where buffers live while a loop runs, what moves between the levels
+`advice`                what the rules say of which loop, and the step to try
 `preview`               what a step would do: the nest, three figures, or what to do instead
 ======================  =============================================================
 

@@ -16,8 +16,11 @@ _CHAR, _BOLD, _LINE = 6.8, 7.6, 17.0
 _LEAST = 4.0
 """Width of the narrowest part of a bar; [px]."""
 _MOST_LOOPS = 4
-VIRIDIS = ("#440154", "#3B528B", "#21918C", "#5EC962", "#FDE725")
-"""Colours of buffers; the hues of axes are others. **Source:** matplotlib, viridis at quarters."""
+VIRIDIS = (
+    "#440154", "#21918C", "#FDE725", "#3B528B", "#5EC962",
+    "#472D7B", "#28AE80", "#2C728E", "#ADDC30",
+)  # fmt: skip
+"""Colours of buffers; the hues of axes are others. **Source:** matplotlib, viridis at eighths."""
 
 
 def memory_scene(use: MemoryUse) -> Scene:

@@ -112,6 +112,12 @@ class TestSets:
         )
         assert str(finding.step) == "cache_read B global (C)"
 
+    def test_fires_for_a_copy(self):
+        A = te.placeholder((256, 1024), name="A")
+        B = te.compute((1024, 256), lambda i, j: A[j, i], name="B")
+        finding = only(create_schedule(B.op), self.rule)
+        assert "256 lines of A that are 4,096 bytes apart" in finding.text
+
     def test_is_silent_for_other_widths(self):
         assert not advice(create_schedule(matmul(512, 520).op), self.rule)
 

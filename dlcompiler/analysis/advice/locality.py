@@ -15,7 +15,7 @@ from dlcompiler.schedule import Step
 from dlcompiler.target import CacheLevel
 
 WORTH = 0.02
-"""Least part of a program's operations in a loop that advice is given about."""
+"""Least part of a program's operations and stores in a loop that advice is given about."""
 BYTES_PER_OPERATION = 0.25
 """Traffic from behind a core's own caches that keeps up with it: a core with AVX2 computes 32
 operations, and gets some 8 bytes from the shared cache, in a cycle. **Source:** Intel 64 and IA-32
@@ -29,7 +29,7 @@ WAYS = 8
 def stride_one(subject: Subject) -> Iterator[Finding]:
     """Find innermost loops that jump, where another loop of the stage would walk."""
     for nest in subject.innermost:
-        if subject.share(nest) < WORTH and subject.all_operations > 1:
+        if subject.share(nest) < WORTH:
             continue
         cost = _cost(subject, nest, nest)
         own = [

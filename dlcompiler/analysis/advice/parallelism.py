@@ -86,7 +86,7 @@ def false_sharing(subject: Subject) -> Iterator[Finding]:
             apart = min((abs(subject.stride_bytes(item, nest) or 0) for item in stores), default=0)
             if not 0 < apart < line or stores[0].access.shared_from >= nest.depth:
                 continue
-            if subject.share(nest) < WORTH and subject.all_operations > 1:
+            if subject.share(nest) < WORTH:
                 continue
             stage, path = subject.name(nest)
             yield Finding(

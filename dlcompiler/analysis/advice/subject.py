@@ -157,8 +157,12 @@ class Subject:
         ]
 
     def share(self, nest: Nest) -> float:
-        """Return which part of all operations is in a loop."""
-        return self.operations(nest) / self.all_operations
+        """Return which part of the program's operations and stores is in a loop."""
+        return self._work(nest) / max(self._work(self.footprint.root), 1)
+
+    def _work(self, nest: Nest) -> int:
+        counts = map(self.count_of, self._all_writes(nest))
+        return sum(count.operations + count.times for count in counts)
 
     # -- what to try -------------------------------------------------------------------------------
 

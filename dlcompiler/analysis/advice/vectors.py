@@ -70,7 +70,7 @@ def not_vectorized(subject: Subject) -> Iterator[Finding]:
             continue
         if any(subject.stride(item, nest) != 1 for item in subject.writes(nest)):
             continue
-        if subject.share(nest) < WORTH and subject.operations(subject.footprint.root):
+        if subject.share(nest) < WORTH:
             continue
         if any(each.loop and each.loop.kind == "vectorized" for each in subject.chain(nest)):
             continue
