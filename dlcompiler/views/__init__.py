@@ -13,7 +13,13 @@ feeds a widget, a static picture, a table and a test; no view decides anything b
 `memory_scopes`         where buffers live while a loop runs, what moves between the levels
 `advice`                what the rules say of which loop, and the step to try
 `preview`               what a step would do: the nest, three figures, or what to do instead
+`notation_lines`        what each stage computes; index variables know their loops
+`python_view`           the steps as Python; lines know their states and loops
+`code_text`             LLVM IR and assembly; instructions know their loops
+`pass_steps`            the passes of a lowering, and what one changed
 ======================  =============================================================
+
+The last four are not here but in `notation_view`, `python_view`, `code_text` and `pass_steps`.
 
 Fragments of HTML come from `views.html`: no script, no ``id``, every text escaped; `page` binds
 fragments to a page that stands alone. `text_table` is for terminals.
