@@ -74,7 +74,9 @@ def test_first_view(program):
 def test_choose(program):
     view = program.send("choose", key="C/k")
     assert view["chosen"] == view["moves"]["chosen"] == "C/k"
-    assert view["status"]["text"] == "loop k of C, level 3, reduction, extent 64, serial"
+    assert view["status"]["text"] == (
+        "loop k of C, level 3, reduction, extent 64, serial, unit stride in A, stride 64 in B"
+    )
 
 
 @pytest.mark.parametrize("key", ["C/nothing", "C//body", None, 3, ["C/i"]])

@@ -16,6 +16,7 @@ from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 from dlcompiler.te.notation_program import Program
 from dlcompiler.views import LoopTree, Palette, loop_tree
+from dlcompiler.views.strides import with_strides
 from dlcompiler_widgets.explorer import branches, exports, moving
 from dlcompiler_widgets.explorer.code_tabs import CodeTabs
 from dlcompiler_widgets.explorer.levels import Layout
@@ -190,7 +191,7 @@ class Session:
         before = self.chosen
         self.preview = {}
         old = {row["key"] for row in self.tree["rows"]} if hasattr(self, "tree") else set()
-        self.tree = loop_tree(self.schedule)
+        self.tree = with_strides(loop_tree(self.schedule), self.schedule, self.args, self.target)
         keys = [row["key"] for row in self.tree["rows"] if row["type"] == "loop"]
         remembered = self._chosen_in.get(self.schedule.node.id)
         self.chosen = remembered or _next_choice(before, old, keys)
