@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from dlcompiler import te
-from dlcompiler.errors import MeasurementError
+from dlcompiler.errors import MeasurementError, ScheduleError
 from dlcompiler.schedule import create_schedule
 
 pytest.importorskip("dlcompiler_widgets")
@@ -335,3 +335,19 @@ def test_a_bug_in_one_pane_is_said_and_the_others_are_drawn(program, monkeypatch
     assert view["bar"]["steps"] == 1
     monkeypatch.undo()
     assert len(program.send("choose", key="C/j")["history"]["rows"]) == 2
+
+
+def test_an_expression_without_a_schedule_gets_one():
+    A = te.placeholder((8,), name="A")
+    B = te.compute((8,), lambda i: A[i] + 1.0, name="B")
+    for given in (B, [B]):
+        e = Explorer(given)
+        assert [row["key"] for row in e.tree["rows"] if row["type"] == "loop"] == ["B/i"]
+        assert len(e.schedule.trace) == 0
+        e.close()
+
+
+@pytest.mark.parametrize("given", [5, "C[i] = A[i]", [], [None]])
+def test_what_cannot_be_explored_is_refused(given):
+    with pytest.raises(ScheduleError, match=r"explore a schedule: this is none[\s\S]*hint"):
+        Explorer(given)

@@ -30,8 +30,9 @@ class Explorer(Workbench):
 
     Parameters
     ----------
-    schedule : Schedule, optional
-        The schedule; without it, the one of an example, with the editor open to write another.
+    schedule : Schedule or Tensor, optional
+        The schedule, or what it shall compute; without it, the one of an example, with the editor
+        open to write another.
     args, target, **options
         As for `Workbench`.
 
@@ -52,7 +53,7 @@ class Explorer(Workbench):
 
     def __init__(
         self,
-        schedule: Schedule | None = None,
+        schedule: Schedule | Tensor | Sequence[Tensor] | None = None,
         args: Sequence[Tensor] | None = None,
         target: str | Target = "cpu",
         **options: Any,

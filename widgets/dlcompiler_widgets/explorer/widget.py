@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import anywidget
 import traitlets
 
-from dlcompiler.errors import DLCompilerError, ScheduleError
+from dlcompiler.errors import DLCompilerError
 from dlcompiler.schedule import Node, Schedule
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import Tensor
@@ -17,6 +17,7 @@ from dlcompiler.views import loop_table
 from dlcompiler.views.markup import Markup, tag
 from dlcompiler_widgets.assets import WORKBENCH_SHEETS, module, styles
 from dlcompiler_widgets.explorer.control import Control
+from dlcompiler_widgets.explorer.given import parameters_of, schedule_of
 from dlcompiler_widgets.explorer.levels import Layout, known_level
 from dlcompiler_widgets.explorer.measuring import Measuring, Result, Stopwatch, WorkerStopwatch
 from dlcompiler_widgets.explorer.noting import noted
@@ -38,8 +39,8 @@ class Workbench(anywidget.AnyWidget):
 
     Parameters
     ----------
-    schedule : Schedule
-        The schedule.
+    schedule : Schedule or Tensor
+        The schedule; of a tensor, or several, one without any step is made.
     args : sequence of Tensor, optional
         Parameters of the function to show: inputs first, outputs last. By default, all inputs and
         outputs of the schedule.
@@ -93,7 +94,7 @@ class Workbench(anywidget.AnyWidget):
 
     def __init__(
         self,
-        schedule: Schedule,
+        schedule: Schedule | Tensor | Sequence[Tensor],
         args: Sequence[Tensor] | None = None,
         target: str | Target = "cpu",
         *,
@@ -101,6 +102,7 @@ class Workbench(anywidget.AnyWidget):
         stopwatch: Stopwatch | None = None,
         level: str = "work",
     ) -> None:
+        schedule = schedule_of(schedule)
         if args is None:
             args = parameters_of(schedule)
         self._session = Session(schedule, args, resolve(target), name)
@@ -288,12 +290,3 @@ class Workbench(anywidget.AnyWidget):
     def static_parts(self) -> list[Markup]:
         """Return the fragments of the static picture, the most important one first."""
         raise NotImplementedError
-
-
-def parameters_of(schedule: Schedule) -> list[Tensor]:
-    """Return the tensors that a schedule reads from outside, and then its outputs."""
-    inputs = [t for s in schedule.state.stages if s.is_placeholder for t in s.tensors]
-    outputs = list(schedule.outputs)
-    if not outputs:
-        raise ScheduleError("explore a schedule", "it has no output")
-    return [*inputs, *outputs]
