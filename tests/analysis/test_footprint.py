@@ -35,12 +35,17 @@ def matmul(n=64, dtype="float32"):
     return te.compute((n, n), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
 
 
-def random_program(seed):
+def random_schedule(seed):
     rng = random.Random(seed)
     made = TEMPLATES[rng.choice(list(TEMPLATES))](Sizes(Choices(rng)))
     outputs = made if isinstance(made, tuple) else (made,)
     schedule = create_schedule([output.op for output in outputs])
     Walk(rng, schedule).run(rng.randint(0, 9))
+    return schedule
+
+
+def random_program(seed):
+    schedule = random_schedule(seed)
     return lower(schedule, default_args(schedule), simple_mode=True)
 
 

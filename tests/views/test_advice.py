@@ -3,14 +3,19 @@
 import json
 from dataclasses import replace
 
+import pytest
+
 from dlcompiler import te
-from dlcompiler.analysis.advice import RULES
+from dlcompiler.analysis.advice import RULES, parallelism
+from dlcompiler.pipeline.checks import default_args
 from dlcompiler.schedule import create_schedule
 from dlcompiler.schedule.state import Step
 from dlcompiler.schedule.trace import decode
 from dlcompiler.target.presets import X86_64_AVX2
 from dlcompiler.views.advice import advice
 from dlcompiler.views.loop_tree import loop_tree
+from dlcompiler.views.memory_scopes import memory_scopes
+from tests.analysis.test_footprint import random_schedule
 
 MACHINE = replace(X86_64_AVX2, cores=4)
 
@@ -31,6 +36,21 @@ def test_steps_can_be_taken_and_end_the_advice(plain, tensors):
     plain.apply(step.primitive, step.stage, decode(plain.state, step))
     after = {row["rule"] for row in advice(plain, tensors, MACHINE)["rows"]}
     assert not {"stride-one axis not innermost", "reduction with a single sum"} & after
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_random_schedules_get_advice_that_can_be_taken(first, monkeypatch):
+    monkeypatch.setattr(parallelism, "LEAST_WORK", 10)
+    for seed in range(first, first + 20):
+        s = random_schedule(seed)
+        args, keys = default_args(s), {row["key"] for row in loop_tree(s)["rows"]}
+        for row in advice(s, args, MACHINE)["rows"]:
+            assert row["key"] in keys, seed
+            if row["step"] is not None:
+                there, step = s.fork("tried"), Step(**row["step"])
+                there.apply(step.primitive, step.stage, decode(there.state, step))
+        marks = memory_scopes(s, args, MACHINE)["marks"]
+        assert {key for mark in marks for key in mark.get("keys", ())} <= keys, seed
 
 
 def test_nothing_to_say(plain, tensors):
