@@ -12,6 +12,7 @@ from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 from dlcompiler.views.footprints import footprint_of
 from dlcompiler.views.loop_tree import loop_key
+from dlcompiler.views.scene import Table
 
 
 class AdviceRow(TypedDict):
@@ -73,6 +74,18 @@ def _advice(schedule: Schedule, args: Sequence[Tensor], target: Target) -> Advic
         return {"rows": [], "summary": f"None of {len(RULES)} rules has anything to say."}
     noun = "piece" if len(rows) == 1 else "pieces"
     return {"rows": rows, "summary": f"{len(rows)} {noun} of advice, from {len(RULES)} rules."}
+
+
+def advice_table(found: AdviceList) -> Table:
+    """Return advice as rows under columns."""
+    return {
+        "columns": ["severity", "rule", "loop", "advice", "to try", "source"],
+        "rows": [
+            [row["severity"], row["rule"], row["place"], row["text"], row["step_text"],
+             row["source"]]
+            for row in found["rows"]
+        ],
+    }  # fmt: skip
 
 
 def _row(item: Advice) -> AdviceRow:

@@ -16,6 +16,7 @@ shows view models of `dlcompiler.views` and decides nothing itself.
 """
 
 from dlcompiler_widgets.explorer import (
+    Advice,
     CodePanes,
     Explorer,
     HistoryTree,
@@ -33,6 +34,7 @@ from dlcompiler_widgets.notebook import (
 from dlcompiler_widgets.tuning import TuningView
 
 __all__ = [
+    "Advice",
     "CodePanes",
     "Explorer",
     "HistoryTree",

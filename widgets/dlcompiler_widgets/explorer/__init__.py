@@ -6,6 +6,7 @@ and ``text_panes`` the single ones.
 
 from dlcompiler_widgets.explorer.explorer import Explorer
 from dlcompiler_widgets.explorer.panes import (
+    Advice,
     HistoryTree,
     IterationSpace,
     LoopTree,
@@ -15,6 +16,7 @@ from dlcompiler_widgets.explorer.panes import (
 from dlcompiler_widgets.explorer.text_panes import CodePanes, PassDiff
 
 __all__ = [
+    "Advice",
     "CodePanes",
     "Explorer",
     "HistoryTree",

@@ -15,11 +15,12 @@ from dlcompiler.schedule import Schedule
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 from dlcompiler.views import history_tree, loop_key, loop_tree, text_table
+from dlcompiler.views.advice import AdviceList, advice, advice_table
 from dlcompiler.views.history_scene import history_scene
 from dlcompiler.views.html import tree_html
 from dlcompiler.views.markup import Markup, tag
 from dlcompiler.views.nest_scene import nest_scene
-from dlcompiler.views.scene import Scene, scene_html
+from dlcompiler.views.scene import Scene, scene_html, table_html
 from dlcompiler_widgets.explorer.pictures import PICTURES
 from dlcompiler_widgets.explorer.widget import Workbench
 
@@ -160,6 +161,31 @@ class HistoryTree(Workbench):
         """Return the states as a graph of versions, and as a table."""
         scene = history_scene(history_tree(self.schedule.history))
         return [scene_html(scene, is_open=True)]
+
+
+class Advice(Workbench):
+    """What is said of a schedule in words: which loop costs something, why, and what to try."""
+
+    shown_panes = ("advice",)
+    first_words = "Choose the loop of an advice by a click; a button takes the step."
+
+    def _found(self) -> AdviceList:
+        session = self._session
+        return advice(self.schedule, session.args, session.target)
+
+    def static_text(self) -> str:
+        """Return the advice as a table."""
+        with self._locked():
+            found = self._found()
+        table = advice_table(found)
+        rows = text_table(table["columns"], table["rows"])
+        return f"{self!r}\n{found['summary']}\n{rows}"
+
+    def static_parts(self) -> list[Markup]:
+        """Return the advice as a table."""
+        found = self._found()
+        table = advice_table(found)
+        return [tag("p", None, found["summary"]), table_html(table["columns"], table["rows"])]
 
 
 def _key_of(schedule: Schedule, axis: Axis | str) -> str:
