@@ -25,6 +25,7 @@ Fragments of HTML come from `views.html`: no script, no ``id``, every text escap
 fragments to a page that stands alone. `text_table` is for terminals.
 """
 
+from dlcompiler.views.compare import StateComparison, compare_states
 from dlcompiler.views.history_tree import HistoryTree, branch_name, history_tree
 from dlcompiler.views.loop_tree import LoopTree, loop_key, loop_tree
 from dlcompiler.views.page import Section, page
@@ -40,7 +41,9 @@ __all__ = [
     "Preview",
     "Program",
     "Section",
+    "StateComparison",
     "branch_name",
+    "compare_states",
     "history_tree",
     "loop_key",
     "loop_table",

@@ -110,6 +110,15 @@ class TestInBrowser:
         page.settle()
         assert page.widget.schedule.node.name == "threads"
         assert row(page, 2).locator("i").inner_text() == HOSTILE
+        page.widget.schedule.describe(note="two\nlines")
+        send(page.widget, "choose", key="C/k")
+        page.push()
+        page.page.keyboard.press("n")
+        page.page.keyboard.type("s")
+        page.page.keyboard.press("Enter")
+        page.settle()
+        assert page.widget.schedule.node.note == "two\nlines"
+        assert page.widget.schedule.node.name == "sthreads"
         assert page.page.evaluate("document.activeElement.dataset.key") == ids(page.widget)[2]
 
     def test_comparing_by_keyboard_and_closing(self, page):

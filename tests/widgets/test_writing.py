@@ -163,6 +163,24 @@ class TestInBrowser:
         assert page.loop("S/k").count() == 1
         assert page.page.evaluate("document.activeElement.dataset.key") == "write"
 
+    def test_axe_finds_nothing_serious_in_the_editor_and_the_export(self, page):
+        axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+        page.click("export")
+        page.click("write")
+        page.locate(".dlc-write textarea").fill("S[i] += A[i, x]")
+        page.click("write apply")
+        found = axe.run(page.page, context=".dlc-explorer").response["violations"]
+        serious = [v for v in found if v["impact"] in ("serious", "critical")]
+        assert serious == [], [(v["id"], [n["html"] for n in v["nodes"]]) for v in serious]
+
+    def test_an_open_editor_does_not_take_the_focus_by_itself(self, browser):
+        context = browser.new_context()
+        page = LivePage(context, Explorer())
+        page.locate(".dlc-write textarea").wait_for()
+        assert page.page.evaluate("document.activeElement.tagName") == "BODY"
+        page.widget.close()
+        context.close()
+
     def test_choosing_a_target(self, page):
         page.key("target").select_option("aarch64")
         page.settle()

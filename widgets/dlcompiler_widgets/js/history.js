@@ -147,11 +147,13 @@ export class HistoryPane {
       focusable("button", { type: "button", text: "Cancel",
         on: { click: () => this.closeEditor() } }));
     this.editor.hidden = false;
+    this.noteBefore = this.noteField.value; // one line of what may have several
     this.nameField.focus();
   }
 
   describe() {
-    const texts = { name: this.nameField.value, note: this.noteField.value };
+    const texts = { name: this.nameField.value };
+    if (this.noteField.value !== this.noteBefore) texts.note = this.noteField.value;
     this.app.send("describe", { id: this.edited, ...texts });
     this.closeEditor();
   }

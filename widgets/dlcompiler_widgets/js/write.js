@@ -38,7 +38,7 @@ export class WritePane {
           () => this.apply()),
         button("write close", "✕ Close", "Close the editor", () => this.close())),
     ].filter((node) => node));
-    this.area.focus();
+    if (this.app.lastSeq >= 0) this.area.focus(); // not as long as nobody has asked for it
     if (shown.error) this.point(shown.error);
   }
 
