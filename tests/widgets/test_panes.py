@@ -12,7 +12,14 @@ from dlcompiler.schedule import create_schedule
 
 pytest.importorskip("dlcompiler_widgets")
 import dlcompiler_widgets
-from dlcompiler_widgets import Explorer, HistoryTree, IterationSpace, LoopTree, ScheduleGraph
+from dlcompiler_widgets import (
+    Explorer,
+    HistoryTree,
+    IterationSpace,
+    LoopTree,
+    MemoryScopes,
+    ScheduleGraph,
+)
 from dlcompiler_widgets.explorer.pictures import PICTURES
 from dlcompiler_widgets.explorer.widget import Workbench
 
@@ -126,6 +133,19 @@ def test_an_iteration_space_takes_an_axis_or_a_key(make):
     assert by_axis.picture == by_key.picture
     assert by_axis.picture["model"]["chosen"] == "C/i.inner"
     assert repr(by_axis).startswith("IterationSpace(C/i.inner of main on cpu: ")
+
+
+def test_a_map_of_memory_takes_one_too(make):
+    s, (_, _, C) = matmul()
+    widget = make(MemoryScopes, s, s[C].leaf_iter_vars[2])
+    assert widget.chosen == "C/i.inner"
+    assert widget.picture["model"]["summary"].startswith("One iteration of i.inner of C touches")
+
+
+def test_a_level_leaves_a_single_pane_as_it_is(make):
+    widget = make(MemoryScopes, matmul()[0], level="learn")
+    assert widget.picture["tab"] == "memory"
+    assert widget.picture["model"]["title"] == "Memory scopes"
 
 
 def test_an_axis_that_is_no_loop_is_refused():

@@ -77,22 +77,15 @@ class PicturePane(Workbench):
         return [*map(_fragment, self.scenes())]
 
 
-class MemoryScopes(PicturePane):
-    """Where each buffer lives on the target, what fits there, and what moves between the levels."""
-
-    shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("memory",)}
-    first_words = "Choose a loop by a click on a mark."
-
-
-class IterationSpace(PicturePane):
-    """What each iteration of a loop touches in each tensor, in the order of the visit.
+class LoopPicture(PicturePane):
+    """A picture of one iteration of a loop.
 
     Parameters
     ----------
     schedule : Schedule
         The schedule.
     axis : Axis or str, optional
-        The loop whose iterations are the steps: an axis that the schedule made or began with, or
+        The loop: an axis that the schedule made or began with, or
         the key of a row in the loop tree, such as ``"C/i.outer"``. By default, the outermost loop.
     args : sequence of Tensor, optional
         Parameters of the function; by default, all inputs and outputs.
@@ -106,9 +99,6 @@ class IterationSpace(PicturePane):
     ScheduleError
         If the schedule has no such loop now.
     """
-
-    shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("space",)}
-    first_words = "Step on, or play: the picture moves without asking the kernel."
 
     def __init__(
         self,
@@ -127,6 +117,20 @@ class IterationSpace(PicturePane):
 
     def __repr__(self) -> str:
         return super().__repr__().replace("(", f"({self._session.chosen} of ", 1)
+
+
+class MemoryScopes(LoopPicture):
+    """Where what an iteration touches lives on the target, and what moves between the levels."""
+
+    shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("memory",)}
+    first_words = "Choose a loop by a click on a mark."
+
+
+class IterationSpace(LoopPicture):
+    """What each iteration of a loop touches in each tensor, in the order of the visit."""
+
+    shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("space",)}
+    first_words = "Step on, or play: the picture moves without asking the kernel."
 
 
 class ScheduleGraph(PicturePane):

@@ -108,7 +108,9 @@ class Workbench(anywidget.AnyWidget):
         self._session = Session(schedule, args, resolve(target), name)
         self._session.status = Status(self.first_words)
         self._session.tabs |= {pane: names[0] for pane, names in self.shown_tabs.items()}
-        self._session.layout = Layout(known_level(level))
+        # The tabs of a single pane are there at every level.
+        known = known_level(level)
+        self._session.layout = Layout("all" if self.shown_tabs else known)
         self._measuring = Measuring(stopwatch or WorkerStopwatch(), self._on_measured)
         self._is_handling = False
         self._seq = 0
