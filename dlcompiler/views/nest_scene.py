@@ -7,6 +7,7 @@ from dlcompiler.views.scene import Mark, Scene
 from dlcompiler.views.text import LOOP_COLUMNS, loop_rows
 
 _WIDTH, _HEAD, _INSET, _GAP = 460.0, 20.0, 12.0, 4.0
+_CHAR_PX = 7.0
 
 
 def nest_scene(tree: LoopTree) -> Scene:
@@ -49,7 +50,7 @@ def _draw(
 ) -> float:
     """Add the marks of a row and all inside it, from (x, y); returns where it ends."""
     if row["type"] == "statement":
-        marks.append({"shape": "text", "role": "soft", "x": x + 4, "y": y + 14, "text": row["name"],
+        marks.append({"shape": "text", "role": "soft", "x": x + 4, "y": y + 14, "text": _cut(row["name"], _WIDTH - x - _GAP),
                       "keys": [row["stage"]], "title": row["label"]})  # fmt: skip
         return y + _HEAD
     place = len(marks)
@@ -70,3 +71,9 @@ def _draw(
 def _right(x: float) -> float:
     """Return where a box that begins at `x` ends: its border stays apart from those around it."""
     return _WIDTH - _GAP - (x - _GAP) / _INSET * _GAP
+
+
+def _cut(text: str, width: float) -> str:
+    """Return as much of a text as fits; the whole stands in the title of its mark."""
+    most = max(int(width / _CHAR_PX) - 2, 8)
+    return text if len(text) <= most else text[: most - 1] + "…"
