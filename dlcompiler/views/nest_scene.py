@@ -50,8 +50,17 @@ def _draw(
 ) -> float:
     """Add the marks of a row and all inside it, from (x, y); returns where it ends."""
     if row["type"] == "statement":
-        marks.append({"shape": "text", "role": "soft", "x": x + 4, "y": y + 14, "text": _cut(row["name"], _WIDTH - x - _GAP),
-                      "keys": [row["stage"]], "title": row["label"]})  # fmt: skip
+        marks.append(
+            {
+                "shape": "text",
+                "role": "soft",
+                "x": x + 4,
+                "y": y + 14,
+                "text": _cut(row["name"], _WIDTH - x - _GAP),
+                "keys": [row["stage"]],
+                "title": row["label"],
+            }
+        )
         return y + _HEAD
     place = len(marks)
     below = y + _HEAD
