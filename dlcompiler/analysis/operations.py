@@ -25,6 +25,9 @@ MOST_POINTS = 1 << 20
 LONGEST = 1 << 20
 """Most sums, from the least to the greatest, over which solutions are distributed."""
 
+LARGEST = 1 << 62
+"""Fewer ways than that are counted in machine integers."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoreCount:
@@ -101,6 +104,8 @@ def _is_data(expr: Expr) -> bool:
 
 def solutions(bounds: Sequence[Bound], extents: Mapping[Var, int]) -> tuple[int, bool]:
     """Return how many iterations are within bounds, and whether that is exact."""
+    if 0 in extents.values():
+        return 0, True
     total, exact = 1, True
     left = set(extents)
     for group in _tied(bounds):
@@ -147,14 +152,22 @@ def _of_group(bounds: Sequence[Bound], extents: Mapping[Var, int]) -> int | None
 
 def _distributed(bound: Bound, extents: Mapping[Var, int]) -> int:
     """Count the solutions of ``low <= sum <= high`` by how many ways lead to each sum."""
-    ways, low = np.ones(1, object), 0
+    many = math.prod(extents.values()) >= LARGEST
+    ways, low = np.ones(1, object if many else np.int64), 0
     for var, factor in bound.sum.factors.items():
-        step, extent = abs(factor), extents[var]
-        low += min(factor * (extent - 1), 0)
-        longer = np.zeros(len(ways) + step * (extent - 1), object)
-        for n in range(extent):
-            longer[step * n : step * n + len(ways)] += ways
-        ways = longer
+        low += min(factor * (extents[var] - 1), 0)
+        ways = _widened(ways, abs(factor), extents[var])
     first = max(bound.low - low, 0)
     end = min(bound.high - low + 1, len(ways))
     return int(ways[int(first) : int(end)].sum()) if first < end else 0
+
+
+def _widened(ways: np.ndarray, step: int, extent: int) -> np.ndarray:
+    """Return ``sum(ways[n - step*m] for m in range(extent))`` for each n."""
+    length = len(ways) + step * (extent - 1)
+    rows = -(-length // step)
+    padded = np.zeros(rows * step, ways.dtype)
+    padded[: len(ways)] = ways
+    sums = padded.reshape(rows, step).cumsum(axis=0)
+    sums[extent:] -= sums[:-extent].copy()
+    return sums.reshape(-1)[:length]

@@ -14,6 +14,9 @@ from dlcompiler.views.footprints import footprint_of
 from dlcompiler.views.loop_tree import loop_key
 from dlcompiler.views.scene import Table
 
+MOST_ROWS = 20
+"""More are not shown: who has so many begins with the first."""
+
 
 class AdviceRow(TypedDict):
     """One piece of advice."""
@@ -73,7 +76,9 @@ def _advice(schedule: Schedule, args: Sequence[Tensor], target: Target) -> Advic
     if not rows:
         return {"rows": [], "summary": f"None of {len(RULES)} rules has anything to say."}
     noun = "piece" if len(rows) == 1 else "pieces"
-    return {"rows": rows, "summary": f"{len(rows)} {noun} of advice, from {len(RULES)} rules."}
+    cut = f"; the first {MOST_ROWS} are shown" if len(rows) > MOST_ROWS else ""
+    summary = f"{len(rows)} {noun} of advice, from {len(RULES)} rules{cut}."
+    return {"rows": rows[:MOST_ROWS], "summary": summary}
 
 
 def advice_table(found: AdviceList) -> Table:

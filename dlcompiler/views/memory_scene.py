@@ -128,7 +128,8 @@ def _draw_level(level: Level, colors: dict[str, str], y: float, marks: list[Mark
         flow.text("nothing more" if level.nearer_bytes else "nothing", "soft")
     for held in level.held:
         name = held.footprint.buffer.name
-        flow.swatch(colors[name], f"{name} {format_bytes(held.bytes)}", held.keys, _words(held))
+        size = f"{'' if held.footprint.is_exact else '≤ '}{format_bytes(held.bytes)}"
+        flow.swatch(colors[name], f"{name} {size}", held.keys, _words(held))
     return flow.y + _LINE + 2
 
 

@@ -12,7 +12,7 @@ from dlcompiler.schedule import create_schedule
 from dlcompiler.schedule.state import Step
 from dlcompiler.schedule.trace import decode
 from dlcompiler.target.presets import X86_64_AVX2
-from dlcompiler.views.advice import advice
+from dlcompiler.views.advice import MOST_ROWS, advice
 from dlcompiler.views.loop_tree import loop_tree
 from dlcompiler.views.memory_scopes import memory_scopes
 from tests.analysis.test_footprint import random_schedule
@@ -60,6 +60,16 @@ def test_nothing_to_say(plain, tensors):
     s[B].vectorize(B.op.axis[1])
     shown = advice(s, [A, B], MACHINE)
     assert shown == {"rows": [], "summary": "None of 12 rules has anything to say."}
+
+
+def test_only_the_first_are_shown():
+    A = te.placeholder((64, 64), name="A")
+    tensor = A
+    for _ in range(30):
+        tensor = tensor + 1.0
+    shown = advice(create_schedule(tensor.op), [A, tensor], MACHINE)
+    assert len(shown["rows"]) == MOST_ROWS
+    assert shown["summary"] == "30 pieces of advice, from 12 rules; the first 20 are shown."
 
 
 def test_unknown_sizes_get_none():
