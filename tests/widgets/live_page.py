@@ -22,10 +22,16 @@ class Model {
     this.dirty = {};
     window.toPython(changes).then((answer) => this.update(answer));
   }
-  update(changes) {
+  update({ reply, replies = [reply], ...changes }) {
     Object.assign(this.traits, changes);
-    const names = Object.keys(changes).sort((a, b) => (a === "reply") - (b === "reply"));
-    for (const name of names) for (const f of this.listeners.get(`change:${name}`) ?? []) f();
+    for (const name of Object.keys(changes)) this.fire(name);
+    for (const reply of replies) {
+      this.traits.reply = reply;
+      this.fire("reply");
+    }
+  }
+  fire(name) {
+    for (const f of this.listeners.get(`change:${name}`) ?? []) f();
   }
   on(event, f) { this.listeners.set(event, [...(this.listeners.get(event) ?? []), f]); }
   off(event, f) {
@@ -69,6 +75,9 @@ class LivePage:
         shell = SHELL.replace("STYLES", str(widget._css)).replace("BODY_STYLE", body_style)
         self.page.set_content(shell)
         self.seen = traits_of(widget)
+        self.replies = []
+        if "reply" in self.seen:
+            widget.observe(lambda change: self.replies.append(change["new"]), names="reply")
         module = base64.b64encode(str(widget._esm).encode()).decode()
         self.page.evaluate(START, [module, self.seen, MODEL])
 
@@ -81,7 +90,10 @@ class LivePage:
         now = traits_of(self.widget)
         changed = {n: v for n, v in now.items() if json.dumps(v) != json.dumps(self.seen.get(n))}
         self.seen = json.loads(json.dumps(now))
-        return changed
+        # Each answer is a message of its own, also when a thread has pushed since.
+        changed.pop("reply", None)
+        replies, self.replies = self.replies, []
+        return {**changed, "replies": replies}
 
     def push(self):
         """Show what the widget changed by itself."""

@@ -1,4 +1,4 @@
-"""A class hour in JupyterLab: from an expression to the classic GEMM, by clicks, and home with it."""
+"""A class hour in JupyterLab: from an expression to the classic GEMM by clicks, and home."""
 
 import subprocess
 import sys

@@ -86,3 +86,13 @@ def test_looking_asks_python_for_nothing(open_live):
                 control.click()
         page.page.wait_for_timeout(120)
         assert (page.widget.reply["seq"], dict(page.widget.intent)) == (seq, intent)
+
+
+def test_an_answer_is_not_lost_when_a_thread_pushes_right_behind_it(open_live):
+    schedule, args = matmul(8)
+    page = open_live(Explorer(schedule, args))
+    page.widget.observe(lambda change: page.widget._push(None), names="intent")
+    page.loop("C/j").click()
+    page.settle()
+    assert page.loop("C/j").get_attribute("aria-selected") == "true"
+    assert float(page.locate(".dlc-explorer").get_attribute("data-latency-ms")) > 0

@@ -26,6 +26,18 @@ export class Channel {
     return id === this.id && Number(number) < this.sent;
   }
 
+  /** Note that an answer has come; what a thread pushes may follow before it is drawn. */
+  note(reply) {
+    if (this.started.has(reply)) this.answered = reply;
+  }
+
+  /** The newest answer to a request of this view, once; null if there is none, or it is stale. */
+  takeAnswer() {
+    const reply = this.answered;
+    this.answered = null;
+    return reply && !this.isStale(reply) ? reply : null;
+  }
+
   /** The time since a request of this view was sent, in ms; null for answers to others. */
   latency(reply) {
     if (!this.started.has(reply)) return null;

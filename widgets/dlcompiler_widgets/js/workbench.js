@@ -138,6 +138,7 @@ class Workbench {
 
   /** Draw the newest state in the next frame, however many arrived. */
   redraw() {
+    this.channel.note(this.model.get("reply").id);
     if (this.frame) return;
     this.frame = requestAnimationFrame(() => {
       this.frame = null;
@@ -147,7 +148,7 @@ class Workbench {
       this.isLive = true;
       this.draw();
       this.root.offsetHeight; // the layout is part of what the user waits for
-      this.measure(id);
+      this.measure(this.channel.takeAnswer());
     });
   }
 
