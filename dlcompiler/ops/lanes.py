@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from dlcompiler import dtypes
 from dlcompiler.ir import Axis, Reduce
@@ -167,10 +168,14 @@ def _reduce_rows(
     width = widest_power(extent, max(width // at_once, 1))
     steps = max(_LINE // (bits * width), 1)
     *around, last = s[out].op.axis[: at + 1]
-    last, few = s[out].split(last, at_once)
-    s[out].unroll(few)
+    if at_once > 1:
+        few, last = s[out].split(last, nparts=at_once)
+        s[out].reorder(*around, last, few)
+        s[out].unroll(few)
     row = s[out].fuse(*around, last)
     for sums in reductions:
+        if at_once > 1:
+            _split_layout(s[sums], at, -(-out.static_shape[at] // at_once))
         s[sums].fuse(*s[sums].op.reduce_axis[-count:])
         partial = _in_lanes(s, sums, width, streams)
         for tensor in (sums, *partial):
@@ -196,6 +201,16 @@ def _rows_at_once(shape: Sequence[int], most: int, parts: int) -> tuple[int, int
     """Return the dimension of a result that neighbouring rows differ in, and how many to join."""
     at = max((n for n, extent in enumerate(shape) if extent > 1), default=0)
     return at, widest_power(min(shape[at], math.prod(shape) // parts), most)
+
+
+def _split_layout(stage: Stage, dimension: int, piece: int) -> None:
+    """Keep one dimension of a result as two, pieces and places in a piece."""
+
+    def index(*at: Any) -> list[Any]:
+        i = at[dimension]
+        return [*at[:dimension], i // piece, i % piece, *at[dimension + 1 :]]
+
+    stage.transform_layout(index)
 
 
 def _unroll_rows(stage: Stage, dimension: int, steps: int) -> None:
