@@ -163,7 +163,7 @@ def _reduce_rows(
         for sums in reductions:
             _reduce_all(s, sums, width, streams, parts)
         return
-    at, at_once = _rows_at_once(out.static_shape, streams if pages else 1, parts)
+    at, at_once = _rows_at_once(out.static_shape, extent * bits, streams, parts)
     streams = widest_power(pages, streams) if at_once == 1 else 1
     width = widest_power(extent, max(width // at_once, 1))
     steps = max(_LINE // (bits * width), 1)
@@ -197,9 +197,13 @@ def _reduce_all(s: Schedule, sums: Tensor, width: int, streams: int, parts: int)
     _attach(s, _in_lanes(s, sums, width, streams), sums)
 
 
-def _rows_at_once(shape: Sequence[int], most: int, parts: int) -> tuple[int, int]:
-    """Return the dimension of a result that neighbouring rows differ in, and how many to join."""
+def _rows_at_once(shape: Sequence[int], row: int, most: int, parts: int) -> tuple[int, int]:
+    """Return the dimension of a result that neighbouring rows differ in, and how many to join.
+
+    A row has `row` bits.
+    """
     at = max((n for n, extent in enumerate(shape) if extent > 1), default=0)
+    most = widest_power(shape[at] * row // _PAGE, most)
     return at, widest_power(min(shape[at], math.prod(shape) // parts), most)
 
 
