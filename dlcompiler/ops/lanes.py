@@ -16,6 +16,8 @@ addition, and the halves make a chain of ``log2`` steps of what would be one of 
 
 What lies beyond the caches is read at several places at once, from as many rows or pieces of a row:
 a core fetches ahead inside a page and stops at its end, and so it is never at all ends at once.
+The rows are far apart, each stream a share of neighbouring rows: it goes on where a row ends. Of 64
+rows, eight streams read rows 0, 8, … 56, then 1, 9, … 57.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ from dlcompiler.te import ComputeOp, Tensor
 _ROWS_AT_ONCE = 8
 _PAGE = 4096 * 8
 """Within it a core fetches ahead [bit]: what is shorter is no stream of its own."""
+_PAGES = 256
+"""In a piece of a row, from where on pieces are better than two or more whole rows: measured."""
 _LINE = 64 * 8
 """Of a cache, of which a turn takes at least one from each row [bit]."""
 
@@ -164,7 +168,8 @@ def _reduce_rows(
             _reduce_all(s, sums, width, streams, parts)
         return
     at, at_once = _rows_at_once(out.static_shape, extent * bits, streams, parts)
-    streams = widest_power(pages, streams) if at_once == 1 else 1
+    pieces = widest_power(pages if at_once == 1 else pages // _PAGES, streams)
+    at_once, pieces = (1, pieces) if at_once < pieces else (at_once, 1)
     width = widest_power(extent, max(width // at_once, 1))
     steps = max(_LINE // (bits * width), 1)
     *around, last = s[out].op.axis[: at + 1]
@@ -177,7 +182,7 @@ def _reduce_rows(
         if at_once > 1:
             _split_layout(s[sums], at, -(-out.static_shape[at] // at_once))
         s[sums].fuse(*s[sums].op.reduce_axis[-count:])
-        partial = _in_lanes(s, sums, width, streams)
+        partial = _in_lanes(s, sums, width, pieces)
         for tensor in (sums, *partial):
             s[tensor].compute_at(s[out], row)
             if at_once > 1:
@@ -200,7 +205,7 @@ def _reduce_all(s: Schedule, sums: Tensor, width: int, streams: int, parts: int)
 def _rows_at_once(shape: Sequence[int], row: int, most: int, parts: int) -> tuple[int, int]:
     """Return the dimension of a result that neighbouring rows differ in, and how many to join.
 
-    A row has `row` bits.
+    A row has `row` bits, and each stream of rows at least a page.
     """
     at = max((n for n, extent in enumerate(shape) if extent > 1), default=0)
     most = widest_power(shape[at] * row // _PAGE, most)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from dlcompiler import ops
 from dlcompiler.errors import TuningError
 from dlcompiler.ops.reduction import FUNCTIONS
+from dlcompiler.pipeline import lower
 from dlcompiler.target import resolve
 from tests.ops.products import check, choices
 
@@ -67,6 +69,31 @@ def test_reading_at_several_places(shape, parallel, streams):
         config = {"vectors": 8, "streams": streams, "strip": 4096, "parallel": parallel}
         target = dataclasses.replace(CPU, cores=2)
         check(OPERATOR, workload, OPERATOR.space(workload, target).config(**config))
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [(64, 256), (67, 1000), (9, 1025), (2, 1 << 20), (5, 13, 1, 512)],
+    ids=str,
+)
+@pytest.mark.parametrize("function", ["mean", "argmin"])
+@pytest.mark.parametrize("cores", [1, 2])
+def test_rows_far_apart(shape, function, cores):
+    target = dataclasses.replace(CPU, cores=cores)
+    workload = OPERATOR.workload(function=function, shape=shape, axes=-1, keepdims=len(shape) % 2)
+    config = {"vectors": 8, "streams": 8, "strip": 4096, "parallel": cores > 1}
+    check(OPERATOR, workload, OPERATOR.space(workload, target).config(**config))
+
+
+def test_each_stream_goes_on_where_its_last_row_ends():
+    workload = OPERATOR.workload(function="max", shape=(64, 1024), axes=1)
+    target = dataclasses.replace(CPU, cores=1)
+    config = OPERATOR.space(workload, target).config(
+        vectors=8, streams=8, strip=4096, parallel=False
+    )
+    text = str(lower(*OPERATOR.template(workload, target, config)))
+    starts = {int(start or 0) for start in re.findall(r"data\[indices0\.inner(?: \+ (\d+))?,", text)}
+    assert starts == set(range(0, 64, 8)), text
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
