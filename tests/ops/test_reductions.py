@@ -92,8 +92,10 @@ def test_each_stream_goes_on_where_its_last_row_ends():
         vectors=8, streams=8, strip=4096, parallel=False
     )
     text = str(lower(*OPERATOR.template(workload, target, config)))
-    starts = {int(start or 0) for start in re.findall(r"data\[indices0\.inner(?: \+ (\d+))?,", text)}
-    assert starts == set(range(0, 64, 8)), text
+    starts = {
+        int(start or 0) for start in re.findall(r"data\[indices0\.inner(?: \+ (\d+))?,", text)
+    }
+    assert {int(start or 0) for start in starts} == set(range(0, 64, 8)), text
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
