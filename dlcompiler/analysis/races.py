@@ -29,6 +29,7 @@ from dlcompiler.analysis.accesses import (
     has_concurrent_loops,
 )
 from dlcompiler.analysis.dependences import Dependence, carried
+from dlcompiler.display import render
 from dlcompiler.ir import Buffer, For, PrimFunc, Store, Var
 from dlcompiler.ir.printer import format_store
 
@@ -104,6 +105,9 @@ class RaceReport:
 
     def __repr__(self) -> str:
         return str(self)
+
+    def _repr_html_(self) -> str:
+        return render("races", self)
 
 
 def analyze_races(func: PrimFunc) -> RaceReport:

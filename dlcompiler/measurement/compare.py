@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dlcompiler.display import render
 from dlcompiler.measurement.remote import RemoteKernel
 from dlcompiler.pipeline import build, lower
 from dlcompiler.pipeline.checks import default_args
@@ -29,6 +30,9 @@ class Comparison:
     def __repr__(self) -> str:
         verdict = f"{self.b} takes {1 / self.timing.ratio:.3g} of {self.a}'s time"
         return f"{self.diff}\n{self.timing}\n{verdict}"
+
+    def _repr_html_(self) -> str:
+        return render("comparison", self)
 
 
 def compare(

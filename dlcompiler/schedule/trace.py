@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dlcompiler.display import render
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis, Var
 from dlcompiler.schedule.history import Node
@@ -124,6 +125,9 @@ class Trace:
 
     def __repr__(self) -> str:
         return "\n".join(str(step) for step in self.steps) or "(no steps)"
+
+    def _repr_html_(self) -> str:
+        return render("trace", self)
 
     def to_json(self) -> str:
         """Return the trace as JSON; it holds primitives and names, no code."""

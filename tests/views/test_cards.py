@@ -6,9 +6,13 @@ import pytest
 
 import dlcompiler as dlc
 from dlcompiler import ops, te
+from dlcompiler.analysis import analyze_races
+from dlcompiler.ir import Buffer, For, PrimFunc, Store, Var, const, index_const
+from dlcompiler.measurement.compare import Comparison
 from dlcompiler.measurement.verify import Verified
 from dlcompiler.runtime.timing import Paired, Timing
 from dlcompiler.schedule import Stage
+from dlcompiler.schedule.trace import Trace
 from dlcompiler.schedule.verdict import Illegal, Legal, Pending
 from dlcompiler.target import resolve
 from dlcompiler.views.card import card, card_html
@@ -153,6 +157,42 @@ def test_spaces_configs_and_operators(shown):
     assert f"tile_m {config['tile_m']}" in text
     for call in ("define(workload)", "reference(workload, seed)"):
         assert call in shown(operator)
+
+
+def test_races(blocked, tensors, shown):
+    i = blocked[tensors[2]].leaf_iter_vars[0]
+    blocked[tensors[2]].parallel(i)
+    text = shown(dlc.races(blocked))
+    assert "Races of main — safe: 4 of 4 loops may run in any order" in text
+    assert "parallel i.outer (C) ✓ safe" in text
+
+
+def test_a_race(shown):
+    i, C = Var("i"), Buffer("C", (4,), "float32")
+    store = Store(C, (index_const(0),), const(1.0, "float32"))
+
+    def report(kind):
+        return analyze_races(PrimFunc("main", (C,), (C,), For(i, index_const(4), kind, store)))
+
+    text = shown(report("parallel"))
+    assert "violated: 0 of 1 loops may run in any order" in text
+    assert "✕ violated C[0] is written" in text
+    assert "no loop is parallel" in shown(report("serial"))
+
+
+def test_a_comparison(shown):
+    paired = Paired(TIMING, Timing((0.02,)), (1.9, 1.91, 1.95))
+    text = shown(Comparison("one", "two", paired, f"-{HOSTILE}\n+b"))
+    assert "one and two — a takes 1.91 ± 0.013 times as long as b" in text
+    assert f"-{HOSTILE} +b" in text
+
+
+def test_a_trace(blocked, shown):
+    text = shown(blocked.trace)
+    assert text.startswith(f"Trace — {len(blocked.trace)} steps; ")
+    for step in blocked.trace.steps:
+        assert str(step) in text
+    assert shown(Trace(())).startswith("Trace — 0 steps")
 
 
 def test_cards_are_text(parsed):
