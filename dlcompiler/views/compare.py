@@ -176,14 +176,17 @@ def _ratio(a: float | None, b: float | None) -> str:
 
 
 def _notes(a: Node, b: Node) -> list[FigurePair]:
-    """Return what is noted of either: its time, whether it was verified."""
+    """Return what is noted of either: its time, whether it was verified.
+
+    A note that is a time has ``seconds``.
+    """
     return [
         {
             "name": kind,
             "kind": "noted",
             "a": str(a.notes.get(kind, "–")),
             "b": str(b.notes.get(kind, "–")),
-            "change": "",
+            "change": _ratio(*(getattr(n.notes.get(kind), "seconds", None) for n in (a, b))),
         }
         for kind in dict.fromkeys([*a.notes, *b.notes])
     ]

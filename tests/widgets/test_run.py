@@ -159,6 +159,15 @@ def test_closing_ends_the_run():
     assert watch.cancelled
 
 
+def test_measured_times_are_compared():
+    explorer = run(FakeStopwatch())
+    node = explorer.schedule.node
+    node.parent.notes["measured"] = Measured(Timing((0.001, 0.001, 0.001)))
+    view = send(explorer, "compare", a=node.parent.id, b=node.id)
+    measured = next(f for f in view["compare"]["figures"] if f["name"] == "measured")
+    assert (measured["change"], measured["a"]) == ("×2", "1 ms ± 0 s")
+
+
 def test_numpy_beside_it_in_words():
     twice = Timing((0.001, 0.001, 0.001), flops=2.0 * 64**3)
     beside = Paired(twice, TIMING, (0.5, 0.5, 0.5))
@@ -184,7 +193,7 @@ def test_a_product_beside_numpy():
     schedule[args[2]].parallel(args[2].op.axis[0])
     view = finished(Explorer(schedule, args, name="matmul"))
     assert view["status"]["text"].startswith("Measured: parallel C i: ")
-    assert "GFLOP/s; numpy.matmul " in schedule.node.notes["measured"]
+    assert "GFLOP/s; numpy.matmul " in str(schedule.node.notes["measured"])
     assert schedule.node.notes["verified"].startswith("numpy+interpreter")
 
 

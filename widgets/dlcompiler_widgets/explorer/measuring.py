@@ -43,6 +43,14 @@ class Measured:
     threads: int = 1
     """Of both."""
 
+    @property
+    def seconds(self) -> float:
+        """Median time of a call [s]."""
+        return self.timing.median_s
+
+    def __str__(self) -> str:
+        return describe(self)
+
 
 class Stopwatch(Protocol):
     """What verifies and measures a schedule; `cancel` may be called from another thread."""

@@ -17,7 +17,7 @@ def noted(node: Node, result: Result) -> Status:
             node.notes["verified"] = certify(result)
             return Status(f"Verified: {node.title()}: {certify(result)}.")
         case Measured():
-            node.notes["measured"] = describe(result)
+            node.notes["measured"] = result
             text = f"Measured: {node.title()}: {describe(result)} (n={result.timing.n})."
             return Status(text)
         case VerificationError() | ProgramError():

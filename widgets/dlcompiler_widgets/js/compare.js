@@ -71,9 +71,10 @@ function steps(pairs) {
 
 function figures(pairs) {
   if (!pairs.length) return null;
-  return rows(["figure", "A", "B", "B ÷ A", "what it is"], pairs.map((pair) =>
-    h("tr", {}, h("th", { scope: "row", text: pair.name }), h("td", { text: pair.a }),
-      h("td", { text: pair.b }), h("td", { text: pair.change }), h("td", { text: pair.kind }))));
+  return rows(["figure", "A", "B", "B ÷ A"], pairs.map((pair) =>
+    h("tr", {}, h("th", { scope: "row" }, h("div", { text: pair.name }),
+      h("div", { class: "dlc-soft", text: pair.kind })), h("td", { text: pair.a }),
+    h("td", { text: pair.b }), h("td", { text: pair.change }))));
 }
 
 function program(view) {
