@@ -8,7 +8,7 @@ from tests.widgets.test_live_page import matmul
 
 pytest.importorskip("dlcompiler_widgets")
 pytest.importorskip("nbconvert")
-from dlcompiler_widgets import Explorer
+from dlcompiler_widgets import Explorer, MemoryScopes
 from nbconvert import HTMLExporter
 
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
@@ -50,3 +50,30 @@ def test_a_notebook_opened_again_shows_the_nest_without_a_kernel(open_notebook, 
     nest.wait_for()
     assert "C[i, j] += A[i, k]*B[k, j]" in nest.inner_text()
     assert not notebook.foreign
+
+
+VISIBLE_WORDS = """(root) => {
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT), words = [];
+  while (walker.nextNode()) {
+    const { parentElement: parent, data } = walker.currentNode;
+    const size = parseFloat(getComputedStyle(parent).fontSize);
+    if (data.trim() && parent.getClientRects().length && size) words.push(data.trim());
+  }
+  return words.join(" ");
+}"""
+
+
+def test_a_pane_opened_again_without_trust_is_read_as_a_table(open_notebook):
+    """JupyterLab takes the SVG away and leaves its words: these must not show, the table must."""
+    schedule, _ = matmul()
+    pane = MemoryScopes(schedule, target="x86-64-avx2")
+    data, _ = pane._repr_mimebundle_()
+    notebook = open_notebook("untrusted-pane", ["1"], stored=data)
+    output = notebook.page.locator(".jp-OutputArea-output").first
+    output.locator("table").wait_for()
+    assert output.locator("svg").count() == 0
+    words = output.evaluate(VISIBLE_WORDS)
+    assert "touched by an iteration [byte]" in words
+    assert "How to read" in words
+    assert "% in use" not in words, "the words of the picture are left without it"
+    pane.close()
