@@ -15,7 +15,7 @@ from itertools import islice, product
 
 from dlcompiler import dtypes
 from dlcompiler.analysis.accesses import Loop, collect_accesses
-from dlcompiler.analysis.lines import lines_of
+from dlcompiler.analysis.lines import lines_of, lines_of_all
 from dlcompiler.analysis.references import Reader, Reference
 from dlcompiler.analysis.regions import Region, region, union
 from dlcompiler.errors import ScheduleError
@@ -196,7 +196,7 @@ class ProgramFootprint:
             lines += self._lines(buffer, parts, items, depth)
         most = min(most, math.prod(shape), sum(_points(item, depth) for item in items))
         varying = _varying(items, groups, depth)
-        lines = min(lines, most)
+        lines = min(lines, most, lines_of_all(buffer, self.line_bytes))
         if not varying:
             return most, lines, exact
         found = 0

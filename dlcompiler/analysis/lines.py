@@ -52,6 +52,13 @@ def lines_of(region: Region, buffer: Buffer, moved_by: int, line_bytes: int = 64
     return min(rows * _most_blocks(inner, size, apart), region.count)
 
 
+def lines_of_all(buffer: Buffer, line_bytes: int) -> int:
+    """Return how many lines a buffer lies in, which begins with one."""
+    at = zip(buffer.static_shape, buffer.static_strides, strict=True)
+    last = sum(max(extent - 1, 0) * stride for extent, stride in at)
+    return -(-(last + 1) * dtypes.bytes_of(buffer.dtype) // line_bytes)
+
+
 def _rows(
     sets: Sequence[IndexSet], shape: Sequence[int], strides: Sequence[int]
 ) -> tuple[list[tuple[IndexSet, int]], IndexSet]:

@@ -17,13 +17,13 @@ class Cache(Touching):
     """
 
     def __init__(self, func, size, max_steps=2_000_000):
-        self.lines = OrderedDict()
+        self.held = OrderedDict()
         self.most = size // LINE_BYTES
         self.moved = 0
         self.is_store = False
         super().__init__(func, max_steps)
         outside = set(func.buffers)
-        self.moved += sum(dirty for (buffer, _), dirty in self.lines.items() if buffer in outside)
+        self.moved += sum(dirty for (buffer, _), dirty in self.held.items() if buffer in outside)
         self.moved_bytes = self.moved * LINE_BYTES
 
     def loop(self, loop):
@@ -49,12 +49,12 @@ class Cache(Touching):
         at = zip(map(self.value, indices), buffer.static_strides, strict=True)
         place = sum(index * stride for index, stride in at) * dtypes.bytes_of(buffer.dtype)
         key = buffer, place // LINE_BYTES
-        if key in self.lines:
-            self.lines.move_to_end(key)
-            self.lines[key] |= is_store
+        if key in self.held:
+            self.held.move_to_end(key)
+            self.held[key] |= is_store
             return
         self.moved += not is_store
-        self.lines[key] = is_store
-        if len(self.lines) > self.most:
-            _, dirty = self.lines.popitem(last=False)
+        self.held[key] = is_store
+        if len(self.held) > self.most:
+            _, dirty = self.held.popitem(last=False)
             self.moved += dirty

@@ -75,6 +75,9 @@ def test_random_schedules_touch_what_is_counted(first):
             assert item.elements >= really, f"seed {seed}: {item} of {really}"
             assert item.elements == really or not item.is_exact, f"seed {seed}: {item} of {really}"
             assert item.lines <= item.elements
+        for nest in footprint.nests:
+            for buffer, item in footprint.one(nest).items():
+                assert item.lines >= seen.lines[nest.loop.statement][buffer], f"seed {seed}: {item}"
         for count in count_stores(footprint):
             really = seen.points[count.store]
             assert count.times >= really, f"seed {seed}: {count}"

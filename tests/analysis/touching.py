@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable
 
+from dlcompiler import dtypes
 from dlcompiler.ir import (
     Allocate,
     Assert,
@@ -45,7 +46,10 @@ class DataError(Exception):
 
 
 class Touching:
-    """Runs a program: ``one[loop]``, ``whole[loop]`` are the most elements touched, by buffer."""
+    """Runs a program: ``one[loop]``, ``whole[loop]`` are the most elements touched, by buffer.
+
+    ``lines[loop]`` are the most cache lines that one iteration touches.
+    """
 
     def __init__(self, func, max_steps=20_000):
         self.left = max_steps
@@ -53,6 +57,7 @@ class Touching:
         self.open = []
         self.one = defaultdict(lambda: defaultdict(int))
         self.whole = defaultdict(lambda: defaultdict(int))
+        self.lines = defaultdict(lambda: defaultdict(int))
         self.points = defaultdict(int)
         self.all = defaultdict(set)
         self.run(func.body)
@@ -97,9 +102,16 @@ class Touching:
             self.run(loop.body)
             for buffer, elements in self.open.pop().items():
                 self.one[loop][buffer] = max(self.one[loop][buffer], len(elements))
+                lines = len({self.line(buffer, element) for element in elements})
+                self.lines[loop][buffer] = max(self.lines[loop][buffer], lines)
                 whole[buffer] |= elements
         for buffer, elements in whole.items():
             self.whole[loop][buffer] = max(self.whole[loop][buffer], len(elements))
+
+    def line(self, buffer, element):
+        at = zip(element, buffer.static_strides, strict=True)
+        place = sum(index * stride for index, stride in at)
+        return place * dtypes.bytes_of(buffer.dtype) // 64
 
     def touch(self, buffer, indices):
         element = tuple(self.value(index) for index in indices)
