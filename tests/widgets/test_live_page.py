@@ -77,3 +77,14 @@ def test_a_box_of_the_picture_chooses_its_loop(explorer):
     explorer.settle()
     assert explorer.widget.chosen == "C/j"
     assert explorer.locate("rect.dlc-own").count() == 1
+
+
+def test_what_a_refused_move_said_outlasts_its_preview(explorer):
+    explorer.loop("C/k").click()
+    explorer.settle()
+    explorer.key("vectorize C C.k").click(force=True)
+    explorer.page.wait_for_timeout(300)  # the preview is asked for after a moment
+    assert "vectorize: a reduction axis" in explorer.locate(".dlc-status").inner_text()
+    explorer.loop("C/i").click()
+    explorer.settle()
+    assert "loop i of C" in explorer.locate(".dlc-status").inner_text()

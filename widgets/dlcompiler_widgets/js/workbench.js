@@ -87,7 +87,8 @@ class Workbench {
 
   /** Ask for something that changes nothing: the page does not look busy. */
   ask(op, args) {
-    return this.channel.send(op, args);
+    this.lastAsked = this.channel.send(op, args);
+    return this.lastAsked;
   }
 
   /** Mark in the tree what a move is about, and what stands in its way. */
@@ -174,15 +175,19 @@ class Workbench {
       this.drawn[name] = value;
       pane.draw(value);
     }
-    const status = this.model.get("status");
-    if (this.drawn.status !== status) {
-      this.say(status);
-      this.drawn.status = status;
-    }
+    this.drawStatus();
     this.mark(this.model.get("chosen"));
     const { id } = this.model.get("reply");
     for (const pane of Object.values(this.panes)) pane.preview?.(this.model.get("preview"), id);
     this.restoreFocus(focus);
+  }
+
+  /** What the page said by itself stays until something is done: a question does not end it. */
+  drawStatus() {
+    const status = this.model.get("status"), isQuestion = this.model.get("reply").id === this.lastAsked;
+    if (this.drawn.status === status || (isQuestion && this.statusBefore === status)) return;
+    this.say(status);
+    this.drawn.status = this.statusBefore = status;
   }
 
   /** Show which loop is chosen, in every pane. */
