@@ -20,7 +20,6 @@ class Cache(Touching):
         self.held = OrderedDict()
         self.most = size // LINE_BYTES
         self.moved = 0
-        self.is_store = False
         super().__init__(func, max_steps)
         outside = set(func.buffers)
         self.moved += sum(dirty for (buffer, _), dirty in self.held.items() if buffer in outside)
