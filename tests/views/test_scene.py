@@ -2,6 +2,8 @@
 
 import xml.etree.ElementTree as ET
 
+from dlcompiler.views import loop_tree
+from dlcompiler.views.nest_scene import nest_scene
 from dlcompiler.views.scene import scene_html
 
 HOSTILE = "</title><script>alert(1)</script><img src=x onerror=alert(1)>"
@@ -36,3 +38,16 @@ def test_a_picture_says_what_it_is_without_being_seen():
     assert picture.get("aria-label") == f"{HOSTILE}: {HOSTILE}"
     assert [node.text for node in figure.iter("td")] == [HOSTILE, "1,234,567"]
     assert not any(node.get("id") for node in figure.iter())
+
+
+def test_words_of_the_nest_end_inside_their_box(blocked):
+    scene = nest_scene(loop_tree(blocked))
+    right = {}
+    for mark in scene["marks"]:
+        if mark["shape"] == "rect":
+            right[mark["keys"][0]] = mark["x"] + mark["w"]
+    assert max(right.values()) <= scene["width"]
+    assert len(set(right.values())) > 5
+    for mark in scene["marks"]:
+        if mark["shape"] == "text" and mark["role"] == "soft":
+            assert mark["x"] + 6.6 * len(mark["text"]) <= scene["width"]
