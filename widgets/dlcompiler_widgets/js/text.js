@@ -115,7 +115,11 @@ export class TextPane {
     if (this.search.value && key === this.marked) this.find(0);
     else {
       this.say(key);
-      this.reveal();
+      // In the next frame: asking for places now would lay out a page that is still being drawn.
+      this.frame ??= requestAnimationFrame(() => {
+        this.frame = null;
+        this.reveal();
+      });
     }
     this.marked = key;
     this.reach();
