@@ -20,7 +20,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help docs figures peers tour test test-full fuzz fuzz-arith fuzz-math mutants lab latency bench check check-style check-types check-layers format golden clean
+.PHONY: help docs figures peers tour test test-full fuzz fuzz-arith fuzz-math mutants lab latency monkey bench check check-style check-types check-layers format golden clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | column -t -s @ 2>/dev/null \
@@ -52,6 +52,9 @@ lab: $(INSTALLED) ## open JupyterLab on the quickstart notebook
 
 latency: $(INSTALLED) ## measure the Explorer in a real JupyterLab, by the page's own clock (ARGS="--clicks 20 gemm")
 	@$(RUN)/python -m tests.widgets.latency $(ARGS)
+
+monkey: $(INSTALLED) ## click at random in the Explorer (SECONDS=600, ARGS="--seed 26 --lab")
+	@$(RUN)/python -m tests.widgets.monkey --seconds $(or $(SECONDS),600) $(ARGS)
 
 bench: $(INSTALLED) ## measure all tables beside the peers that are installed; writes docs/BENCHMARKS.md (half an hour)
 	@$(RUN)/dlcompiler bench --suite paper --save docs/benchmarks/paper.json; status=$$?; \
