@@ -20,7 +20,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help docs figures peers tour test test-full fuzz fuzz-arith fuzz-math mutants lab latency monkey bench check check-style check-types check-layers format golden clean
+.PHONY: help docs screenshots figures peers tour test test-full fuzz fuzz-arith fuzz-math mutants lab latency monkey bench check check-style check-types check-layers format golden clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | column -t -s @ 2>/dev/null \
@@ -69,6 +69,9 @@ figures: $(INSTALLED) ## print the measured figures of the compiler and a descri
 docs: $(WRITERS) ## build the documentation, with the notebooks run, into build/docs/html
 	@$(RUN)/python -m sphinx -W --keep-going -q -c docs -d build/docs/doctrees . build/docs/html
 	@echo "build/docs/html/docs/index.html"
+
+screenshots: $(INSTALLED) ## take the screenshots of the documentation anew (needs chromium); look at them
+	@$(RUN)/python -m tests.widgets.screenshots $(ARGS)
 
 check: check-style check-types check-layers ## run every static check (make -k check: do not stop at the first)
 

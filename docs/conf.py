@@ -24,6 +24,7 @@ nb_execution_cache_path = "build/docs-cache"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 # Widgets are shown by their static fallback: their state would load code from a CDN.
+nb_ipywidgets_js = {}
 nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json", None)]
 
 autodoc_member_order = "bysource"
@@ -31,7 +32,8 @@ autodoc_typehints = "none"  # numpydoc gives the types
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
 
-suppress_warnings = ["ref.python"]  # attributes of several classes share a name
+# Attributes of several classes share a name; our own data stands beside the HTML of an output.
+suppress_warnings = ["ref.python", "mystnb.unknown_mime_type"]
 
 html_theme = "alabaster"
 html_theme_options = {

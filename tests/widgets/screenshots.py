@@ -1,0 +1,206 @@
+"""Screenshots of every pane for the documentation: ``make screenshots``.
+
+Each is taken at two widths, on light and on dark ground, of the page as `live_page` draws it; look
+at them before you commit them. ``docs/GALLERY.md`` is written from the same list.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+from dlcompiler import te
+from dlcompiler.schedule import create_schedule
+from tests.widgets.live_page import DARK, LivePage
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "docs/images/explorer"
+WIDTHS = (765, 1400)
+THEMES = ("light", "dark")
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One picture of the gallery."""
+
+    name: str
+    text: str
+    """What it shows, in a sentence."""
+    drive: Callable[[LivePage], None]
+    """What is clicked before it is taken."""
+
+
+def tabs(*names: str, loop: str = "C/k.inner") -> Callable[[LivePage], None]:
+    """Open tabs, and choose a loop."""
+
+    def drive(page: LivePage) -> None:
+        for name in names:
+            page.click(f"tab {name}")
+        page.loop(loop).click()
+        page.settle()
+
+    return drive
+
+
+def with_code(*names: str) -> Callable[[LivePage], None]:
+    """Open tabs, and wait for the code that a worker makes."""
+
+    def drive(page: LivePage) -> None:
+        tabs(*names)(page)
+        for _ in range(100):
+            page.push()
+            if page.widget.text["lines"] and not page.widget.text.get("is_stale"):
+                break
+            page.page.wait_for_timeout(100)
+        page.settle()
+
+    return drive
+
+
+def refused(page: LivePage) -> None:
+    """Point at a move that is not possible."""
+    tabs("nest", "loops", loop="C/k.inner")(page)
+    page.key("vectorize C C.k.inner").focus()
+    page.page.wait_for_timeout(300)
+
+
+def previewed(page: LivePage) -> None:
+    """Point at a move that is possible."""
+    tabs("memory", "loops", loop="C/i.inner")(page)
+    page.key("unroll C C.i.inner").focus()
+    page.page.wait_for_timeout(600)
+    page.settle()
+
+
+def compared(page: LivePage) -> None:
+    """Compare the two branches."""
+    rows = [r for r in page.widget.history["rows"] if r["step"].startswith("parallel")]
+    for side, row in zip("ab", rows, strict=True):
+        page.key(row["id"]).hover()
+        page.click(f"{side} {row['id']}")
+
+
+def opened(key: str) -> Callable[[LivePage], None]:
+    """Open what a button of the bar opens."""
+
+    def drive(page: LivePage) -> None:
+        page.key(key).click()
+        page.page.wait_for_timeout(200)
+
+    return drive
+
+
+def learning(page: LivePage) -> None:
+    """Choose the level for learners."""
+    page.key("level").select_option("learn")
+    page.settle()
+
+
+SHOTS = (
+    Shot(
+        "memory",
+        "Memory scopes, and assembly whose lines know their loops.",
+        with_code("memory", "assembly"),
+    ),
+    Shot("space", "The iteration space, and the expression.", tabs("space", "notation")),
+    Shot("nest", "The loop nest as boxes, and the program as scheduled.", tabs("nest", "loops")),
+    Shot("passes", "A pass of the compiler, before and after.", tabs("stages", "passes")),
+    Shot("axes", "How loops follow from axes, and the steps as Python.", tabs("axes", "python")),
+    Shot("llvm", "LLVM IR; pictures switched off.", with_code("off", "llvm")),
+    Shot("final", "The program after all passes.", tabs("memory", "final")),
+    Shot("refused", "A move that is not possible says why.", refused),
+    Shot("preview", "What a move would lead to, before it is made.", previewed),
+    Shot("compare", "Two branches side by side.", compared),
+    Shot("write", "Writing the expression.", opened("write")),
+    Shot("export", "Taking the schedule away.", opened("export")),
+    Shot("learn", "The level for learners.", learning),
+)
+
+
+def gemm():
+    """The classic product in six steps, with a branch."""
+    from dlcompiler_widgets import Explorer
+
+    n = 512
+    A, B = te.placeholder((n, n), name="A"), te.placeholder((n, n), name="B")
+    k = te.reduce_axis((0, n), name="k")
+    C = te.compute((n, n), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+    s = create_schedule(C.op)
+    i_outer, j_outer, i_inner, j_inner = s[C].tile(*s[C].op.axis, 32, 32)
+    k_outer, k_inner = s[C].split(k, factor=4)
+    s[C].reorder(i_outer, j_outer, k_outer, k_inner, i_inner, j_inner)
+    s[C].parallel(j_outer)
+    s.undo()
+    s[C].vectorize(j_inner)
+    s[C].parallel(i_outer)
+    return Explorer(s, [A, B, C], name="matmul")
+
+
+def take(browser, shot: Shot, width: int, theme: str, folder: Path) -> Path:
+    """Take one screenshot."""
+    context = browser.new_context(
+        viewport={"width": width + 16, "height": 800}, color_scheme=theme, reduced_motion="reduce"
+    )
+    widget = gemm()
+    page = LivePage(context, widget, DARK if theme == "dark" else "")
+    shot.drive(page)
+    path = folder / f"{shot.name}-{width}-{theme}.png"
+    page.locate(".dlc-explorer").first.screenshot(path=path)
+    reduce_colors(path)
+    if page.errors:
+        raise RuntimeError(f"{shot.name}: {page.errors}")
+    context.close()
+    widget.close()
+    return path
+
+
+def reduce_colors(path: Path) -> None:
+    """Store a screenshot in 256 colours: half the size, and text stays sharp."""
+    with Image.open(path) as image:
+        image.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def gallery() -> str:
+    """Return the page that shows all of them."""
+    lines = [
+        "# Gallery",
+        "",
+        "Every pane of the Explorer, at two widths, on light and on dark ground; taken by",
+        "`make screenshots`.",
+    ]
+    for shot in SHOTS:
+        lines += ["", f"## {shot.text}", ""]
+        for theme in THEMES:
+            for width in WIDTHS:
+                path = f"images/explorer/{shot.name}-{width}-{theme}.png"
+                lines.append(f"![{shot.text} {width} pixels wide, {theme}]({path})")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Take those that are named, or all."""
+    from playwright.sync_api import sync_playwright
+
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", help="names of shots; all by default")
+    names = parser.parse_args().names
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
+        for shot in SHOTS:
+            for width in WIDTHS if not names or shot.name in names else ():
+                for theme in THEMES:
+                    print(take(browser, shot, width, theme, FOLDER))
+        browser.close()
+    (ROOT / "docs/GALLERY.md").write_text(gallery(), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
