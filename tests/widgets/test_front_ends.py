@@ -268,6 +268,8 @@ def test_a_bug_is_shown_and_logged(notebook, view, lab):
     view.status("choose: KeyError: 'a bug'")
     view.settle()
     assert "in broken" in view.root.locator(".dlc-status").inner_text()
+    view.key("parallel C C.i").click()
+    view.root.locator(".dlc-tree .dlc-pill", has_text="parallel").wait_for()  # it goes on
     if notebook.front == "lab":
         log = notebook.log()
         log.locator("*", has_text="Traceback").first.wait_for()

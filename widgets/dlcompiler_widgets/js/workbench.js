@@ -85,8 +85,12 @@ class Workbench {
     if (!this.control.cancel()) this.send("cancel");
   }
 
-  /** Ask for something that changes nothing: the page does not look busy. */
+  /**
+   * Ask for something that changes nothing: the page does not look busy. Not while a request waits:
+   * a host may hold that back, and then sends only the newest value of a trait.
+   */
   ask(op, args) {
+    if (this.root.hasAttribute("aria-busy")) return null;
     this.lastAsked = this.channel.send(op, args);
     return this.lastAsked;
   }
