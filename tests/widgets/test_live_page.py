@@ -46,6 +46,29 @@ def test_tabs_change_the_text(explorer):
     assert "after all passes" in explorer.locate(".dlc-status").inner_text()
 
 
+def test_quick_clicks_are_served_one_after_the_other(explorer):
+    """A host may merge two changes of a trait, so the second waits for the answer to the first."""
+    s = explorer.widget.schedule
+    C = s.outputs[0]
+    for axis in (*C.op.axis, *C.op.reduce_axis):
+        s[C].split(axis, factor=2)
+    explorer.push()
+    sent = explorer.page.evaluate("""() => {
+      const intents = [], set = window.model.set.bind(window.model);
+      window.model.set = (name, value) => {
+        if (name === "intent") intents.push(value.op);
+        set(name, value);
+      };
+      const undo = document.querySelector('[data-key="undo"]');
+      undo.click();
+      undo.click();
+      return intents.length;
+    }""")
+    assert sent == 1
+    explorer.settle()
+    assert explorer.widget.schedule.node.title() == "split C i 2"
+
+
 def test_zooming_asks_nothing_of_python_and_stays(explorer):
     width = explorer.locate("svg.dlc-scene").bounding_box()["width"]
     sent = explorer.widget.intent

@@ -84,7 +84,8 @@ class Workbench(anywidget.AnyWidget):
     chosen = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     """Key of the chosen loop, as in the loop tree."""
     reply = traitlets.Dict().tag(sync=True)
-    """``seq`` grows with each answer, ``id`` is that of the request; set with the panes at once."""
+    """``seq`` grows with each answer, ``id`` is that of the request, or None when nobody asked, and
+    ``last`` that of the newest answered one; set with the panes at once."""
     intent = traitlets.Dict().tag(sync=True)
     """What the user asked for: ``{"id", "op", "args"}``."""
     control = traitlets.Unicode("").tag(sync=True)
@@ -114,6 +115,7 @@ class Workbench(anywidget.AnyWidget):
         self._measuring = Measuring(stopwatch or WorkerStopwatch(), self._on_measured)
         self._is_handling = False
         self._seq = 0
+        self._answered: Any = None
         self._control = Control(self._measuring.cancel)
         super().__init__(
             layout_of_panes={"panes": list(self.shown_panes)}, control=self._control.model_id
@@ -234,7 +236,8 @@ class Workbench(anywidget.AnyWidget):
         with self.hold_sync():
             for name, value in self._shown(panes).items():
                 setattr(self, name, value)
-            self.reply = {"seq": self._seq, "id": reply}
+            self._answered = reply or self._answered
+            self.reply = {"seq": self._seq, "id": reply, "last": self._answered}
 
     def _shown(self, panes: Iterable[str] | None = None) -> dict[str, Any]:
         """Return the values of the traits that the page draws: all, or those of some panes."""

@@ -2,9 +2,20 @@
  * Requests to Python and their answers. A page that has no kernel gives a `model` of its own.
  */
 
+/** A request that has waited so long is taken for lost, and the next one is sent. */
+const LOST_AFTER_MS = 30_000;
+/** Of these only the newest matters: one that still waits gives way to the next. */
+const REPLACED = ["choose", "preview"];
+
+/**
+ * One request at a time: a host may merge two changes of a trait into one, and would lose the first
+ * of two quick clicks. The next request is sent when the one before it is answered.
+ */
 export class Channel {
   constructor(model) {
     this.model = model;
+    this.queue = [];
+    this.waiting = null;
     this.id = Math.random().toString(36).slice(2, 8);
     this.sent = 0;
     this.started = new Map();
@@ -15,9 +26,25 @@ export class Channel {
     this.sent += 1;
     const id = `${this.id}-${this.sent}`;
     this.started.set(id, performance.now());
-    this.model.set("intent", { id, op, args });
-    this.model.save_changes();
+    if (REPLACED.includes(op)) this.queue = this.queue.filter((intent) => intent.op !== op);
+    this.queue.push({ id, op, args });
+    if (!this.waiting || performance.now() - this.postedAt > LOST_AFTER_MS) this.post();
     return id;
+  }
+
+  post() {
+    const intent = this.queue.shift();
+    this.waiting = intent?.id ?? null;
+    if (!intent) return;
+    this.postedAt = performance.now();
+    this.model.set("intent", intent);
+    this.model.save_changes();
+  }
+
+  /** Forget what was not answered: there is nobody who could. */
+  clear() {
+    this.queue = [];
+    this.waiting = null;
   }
 
   /** Whether an answer is to a request of this view that a later one has overtaken. */
@@ -27,8 +54,12 @@ export class Channel {
   }
 
   /** Note that an answer has come; what a thread pushes may follow before it is drawn. */
-  note(reply) {
-    if (this.started.has(reply)) this.answered = reply;
+  note({ id, last }) {
+    const mine = [id, last].find((each) => this.started.has(each));
+    if (mine) this.answered = mine;
+    if (!this.waiting || ![id, last].includes(this.waiting)) return;
+    this.waiting = null;
+    queueMicrotask(() => !this.waiting && this.post());
   }
 
   /** The newest answer to a request of this view, once; null if there is none, or it is stale. */

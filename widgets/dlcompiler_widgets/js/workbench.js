@@ -76,6 +76,7 @@ class Workbench {
   /** Without Python the page stays as it is, and says so, until an answer comes. */
   lose() {
     this.isLive = false;
+    this.channel.clear();
     this.root.removeAttribute("aria-busy");
     this.say(NO_KERNEL);
   }
@@ -143,7 +144,7 @@ class Workbench {
 
   /** Draw the newest state in the next frame, however many arrived. */
   redraw() {
-    this.channel.note(this.model.get("reply").id);
+    this.channel.note(this.model.get("reply"));
     if (this.frame) return;
     this.frame = requestAnimationFrame(() => {
       this.frame = null;
