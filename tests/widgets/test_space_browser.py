@@ -77,7 +77,7 @@ def test_stepping_asks_nothing_of_python(explorer):
     explorer.key("space on").click()
     explorer.key("space back").click()
     assert where(explorer) == "One iteration of k: step 2 of 4,096, at i = 0, j = 0, k = 1."
-    assert explorer.locate("canvas").nth(1).get_attribute("aria-label") == "A: 1 elements touched"
+    assert explorer.locate("canvas").nth(1).get_attribute("aria-label") == "A: 1 element touched"
     assert explorer.widget.intent == sent
 
 

@@ -95,7 +95,7 @@ export class SpaceDrawer {
       : seen.spans.reduce((product, span) => product * span.length, 1);
     const first = seen.exact ? seen.points[0] : seen.spans.map((span) => span[0]);
     const leading = tensor.shape.length > 2 && first ? first.slice(0, -2).join(", ") : "";
-    slice.textContent = `${seen.exact || seen.isBox ? "" : "at most "}${count(number)} elements`
+    slice.textContent = `${seen.exact || seen.isBox ? "" : "at most "}${count(number)} ${number === 1 ? "element" : "elements"}`
       + (leading ? `, at [${leading}, …]` : "");
     canvas.setAttribute("aria-label", `${tensor.name}: ${slice.textContent} touched`);
     const texts = [...new Set(tensor.accesses.map(({ text }) => text))].join(", ");
