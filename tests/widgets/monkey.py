@@ -194,6 +194,8 @@ class Lab:
             raise Wrong(f"a request left this machine: {self.notebook.foreign}")
 
     def model(self):
+        # The workbench may fill the screen; the cell is behind it then.
+        self.page.evaluate("document.fullscreenElement && document.exitFullscreen()")
         self.notebook.run(1)
         return json.loads(self.notebook.output(1).inner_text())
 
