@@ -9,34 +9,26 @@ other.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, TypeAlias, TypedDict
 
+from dlcompiler.analysis.accesses import Access, Loop, collect_accesses
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import (
-    Allocate,
     Binary,
-    Buffer,
     Compare,
     Const,
     Expr,
     For,
-    If,
-    IfThenElse,
-    Let,
-    Load,
     Logical,
     Not,
     PrimFunc,
-    Seq,
     Stmt,
     Store,
     Var,
     format_expr,
-    substitute,
 )
-from dlcompiler.ir.rewrite import children
+from dlcompiler.ir.stmt import Buffer, Origin
 from dlcompiler.views.loop_tree import LoopTree, loop_key
 
 MOST_CELLS = 24
@@ -110,16 +102,6 @@ class IterationSpace(TypedDict):
     """What the picture leaves out, in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Nest:
-    """A statement with what stands around it."""
-
-    store: Store
-    loops: tuple[For, ...]
-    conditions: tuple[Expr, ...]
-    lets: Mapping[Var, Expr]
-
-
 def iteration_space(func: PrimFunc, tree: LoopTree, key: str | None) -> IterationSpace:
     """Return the iteration space of the statement that a loop, or a stage, belongs to.
 
@@ -143,43 +125,52 @@ def iteration_space(func: PrimFunc, tree: LoopTree, key: str | None) -> Iteratio
         For a stage without loops, or extents that are symbols.
     """
     stage = _stage_of(tree, key)
-    nest = _find(func, stage)
+    accesses = _statement(func, stage)
     rows = {row["key"]: row for row in tree["rows"]}
     loops: list[SpaceLoop] = []
-    for each in nest.loops:
-        if not isinstance(each.extent, Const):
+    for each in accesses[0].loops:
+        if each.size is None:
             raise ScheduleError(
                 "draw the iteration space",
                 f"the extent of {each.var.name} is known only at a call",
                 got=format_expr(each.extent),
                 hint="choose sizes: build the expression on numbers to see its order",
             )
-        own = [loop_key(ref.stage, ref.axis) for ref in each.origin if ref.axis]
+        own = [loop_key(ref.stage, ref.axis) for ref in _origin(each) if ref.axis]
         row = next((rows[k] for k in own if k in rows), None)
         loops.append(
             {
                 "key": own[0] if own else each.var.name,
                 "name": each.var.name,
-                "extent": int(each.extent.value),
+                "extent": each.size,
                 "kind": each.kind,
                 "colors": list(row["colors"]) if row else [],
             }
         )
     keys = [loop["key"] for loop in loops]
     depth = keys.index(key) + 1 if key in keys else len(keys)
-    return _model(stage, nest, loops, depth)
+    return _model(stage, accesses, loops, depth)
 
 
-def _model(stage: str, nest: _Nest, loops: list[SpaceLoop], depth: int) -> IterationSpace:
-    reader = _Formulas(nest)
+def _origin(loop: Loop) -> Origin:
+    return loop.statement.origin if isinstance(loop.statement, For | Store) else ()
+
+
+def _model(
+    stage: str, accesses: list[Access], loops: list[SpaceLoop], depth: int
+) -> IterationSpace:
+    write = accesses[0]
+    place = {loop.var: n for n, loop in enumerate(write.loops)}
     tensors: dict[Buffer, SpaceTensor] = {}
     notes: list[str] = []
-    for buffer, indices, is_write, conditions in _accesses(nest.store):
+    for each in accesses:
+        buffer = each.buffer
         if not buffer.shape or not all(isinstance(size, int) for size in buffer.shape):
             continue
-        text = f"{buffer.name}[{', '.join(map(format_expr, indices))}]"
-        formulas = [reader.formula(index) for index in indices]
-        needed = [reader.formula(condition) for condition in conditions]
+        text = f"{buffer.name}[{', '.join(map(format_expr, each.indices))}]"
+        formulas = [_formula(index, place) for index in each.indices]
+        own = each.conditions[len(write.conditions) :]
+        needed = [_formula(condition, place) for condition in own]
         if any(formula is None for formula in (*formulas, *needed)):
             notes.append(f"{text} depends on data, and is not drawn")
             continue
@@ -195,21 +186,21 @@ def _model(stage: str, nest: _Nest, loops: list[SpaceLoop], depth: int) -> Itera
             },
         )
         access: SpaceAccess = {
-            "is_write": is_write,
+            "is_write": each.is_write,
             "indices": [formula for formula in formulas if formula is not None],
             "text": text,
             "conditions": [formula for formula in needed if formula is not None],
         }
         if access not in tensor["accesses"]:
             tensor["accesses"].append(access)
-    guards = [reader.formula(condition) for condition in nest.conditions]
+    guards = [_formula(condition, place) for condition in write.conditions]
     if None in guards:
         notes.append("a condition on data is taken to hold")
     if concurrent := [loop["name"] for loop in loops[:depth] if loop["kind"] == "parallel"]:
         notes.append(f"{', '.join(concurrent)} runs on several cores: drawn in the order of one")
     return {
         "stage": stage,
-        "statement": f"{nest.store.buffer.name}[…]",
+        "statement": f"{write.buffer.name}[…]",
         "chosen": loops[depth - 1]["key"] if loops else None,
         "loops": loops,
         "depth": depth,
@@ -237,97 +228,51 @@ def _stage_of(tree: LoopTree, key: str | None) -> str:
     return named or next(row["stage"] for row in reversed(rows) if row["depth"] == 0)
 
 
-def _find(func: PrimFunc, stage: str) -> _Nest:
-    """Return the statement that updates a stage, in its loops."""
-    stack: list[tuple[Stmt, _Nest | tuple[Any, ...]]] = [(func.body, ((), (), {}))]
-    while stack:
-        stmt, around = stack.pop()
-        loops, conditions, lets = around  # type: ignore[misc]
-        match stmt:
-            case For():
-                stack.append((stmt.body, ((*loops, stmt), conditions, lets)))
-            case Allocate():
-                stack.append((stmt.body, around))
-            case Let():
-                stack.append((stmt.body, (loops, conditions, {**lets, stmt.var: stmt.value})))
-            case If():
-                if stmt.otherwise is not None:
-                    stack.append(
-                        (stmt.otherwise, (loops, (*conditions, Not(stmt.condition)), lets))
-                    )
-                stack.append((stmt.then, (loops, (*conditions, stmt.condition), lets)))
-            case Seq():
-                stack += [(each, around) for each in reversed(stmt.statements)]
-            case Store() if _updates(stmt, stage):
-                return _Nest(stmt, loops, conditions, lets)
-            case _:
-                pass
-    raise ScheduleError("draw the iteration space", "the stage has no loops of its own", got=stage)
+def _statement(func: PrimFunc, stage: str) -> list[Access]:
+    """Return the accesses of the statement that updates a stage, what it writes first."""
+    found = collect_accesses(func, with_inputs=True).items
+    write = next((a for a in found if a.is_write and _updates(a.statement, stage)), None)
+    if write is None:
+        raise ScheduleError(
+            "draw the iteration space", "the stage has no loops of its own", got=stage
+        )
+    # An expression's last operand is collected first.
+    reads = [a for a in reversed(found) if a.statement is write.statement and not a.is_write]
+    return [write, *reads]
 
 
-def _updates(store: Store, stage: str) -> bool:
-    mine = [ref for ref in store.origin if ref.stage == stage]
+def _updates(statement: Stmt, stage: str) -> bool:
+    if not isinstance(statement, Store):
+        return False
+    mine = [ref for ref in statement.origin if ref.stage == stage]
     return bool(mine) and not any(ref.axis.startswith("(") for ref in mine)
 
 
-_Found: TypeAlias = tuple[Buffer, tuple[Expr, ...], bool, tuple[Expr, ...]]
+def _formula(expr: Expr, place: Mapping[Var, int]) -> Formula | None:
+    """Return an expression over loops, of which `place` has the numbers; None if it reads data."""
+    try:
+        return _written(expr, place)
+    except LookupError:
+        return None
 
 
-def _accesses(store: Store) -> Iterator[_Found]:
-    """Yield (buffer, indices, whether it is written, conditions), the written one first."""
-    yield store.buffer, store.indices, True, ()
-    yield from _loads(store.value, ())
+def _written(expr: Expr, place: Mapping[Var, int]) -> Formula:
+    match expr:
+        case Const():
+            return int(expr.value)
+        case Var():
+            return ["v", place[expr]]
+        case Binary():
+            return [_BINARY.get(expr.op, expr.op), *_both(expr, place)]
+        case Compare():
+            return [_COMPARE[expr.op], *_both(expr, place)]
+        case Logical():
+            return [expr.op, *_both(expr, place)]
+        case Not():
+            return ["not", _written(expr.value, place)]
+        case _:
+            raise LookupError(type(expr).__name__)
 
 
-def _loads(expr: Expr, conditions: tuple[Expr, ...]) -> Iterator[_Found]:
-    if isinstance(expr, Load):
-        yield expr.buffer, expr.indices, False, conditions
-    if isinstance(expr, IfThenElse):
-        yield from _loads(expr.condition, conditions)
-        yield from _loads(expr.a, (*conditions, expr.condition))
-        yield from _loads(expr.b, (*conditions, Not(expr.condition)))
-        return
-    for child in children(expr):
-        if isinstance(child, Expr):
-            yield from _loads(child, conditions)
-
-
-class _Formulas:
-    """Writes index expressions as formulas over the loops of a nest."""
-
-    def __init__(self, nest: _Nest) -> None:
-        self.place = {loop.var: n for n, loop in enumerate(nest.loops)}
-        self.lets = nest.lets
-
-    def formula(self, expr: Expr) -> Formula | None:
-        """Return an expression as a formula; None where it reads data."""
-        while any(isinstance(part, Var) and part in self.lets for part in _parts(expr)):
-            expr = substitute(expr, self.lets)
-        try:
-            return self._write(expr)
-        except LookupError:
-            return None
-
-    def _write(self, expr: Expr) -> Formula:
-        match expr:
-            case Const():
-                return int(expr.value)
-            case Var():
-                return ["v", self.place[expr]]
-            case Binary():
-                return [_BINARY.get(expr.op, expr.op), self._write(expr.a), self._write(expr.b)]
-            case Compare():
-                return [_COMPARE[expr.op], self._write(expr.a), self._write(expr.b)]
-            case Logical():
-                return [expr.op, self._write(expr.a), self._write(expr.b)]
-            case Not():
-                return ["not", self._write(expr.value)]
-            case _:
-                raise LookupError(type(expr).__name__)
-
-
-def _parts(expr: Expr) -> Iterator[Expr]:
-    yield expr
-    for child in children(expr):
-        if isinstance(child, Expr):
-            yield from _parts(child)
+def _both(expr: Binary | Compare | Logical, place: Mapping[Var, int]) -> list[Formula]:
+    return [_written(expr.a, place), _written(expr.b, place)]
