@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Literal, NotRequired, TypedDict, cast
 
@@ -155,8 +155,13 @@ def tokens(text: str) -> Iterator[Token]:
     >>> [piece["text"] for piece in tokens("for i in range(4):")]
     ['for', ' i ', 'in', ' ', 'range', '(', '4', '):']
     """
+    return pieces(text, islice(_TOKEN.finditer(text), _MOST_TOKENS // 2))
+
+
+def pieces(text: str, matches: Iterable[re.Match[str]]) -> Iterator[Token]:
+    """Split a text where it matches: the name of a match's group is the kind of its piece."""
     end = 0
-    for match in islice(_TOKEN.finditer(text), _MOST_TOKENS // 2):
+    for match in matches:
         if match.start() > end:
             yield {"kind": "text", "text": text[end : match.start()]}
         yield {"kind": cast(TokenKind, match.lastgroup), "text": match[0]}

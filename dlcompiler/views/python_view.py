@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import cast
 
 from dlcompiler.ir import Axis
 from dlcompiler.schedule import Node, Schedule
 from dlcompiler.schedule.python_writer import PythonLine, python_lines
 from dlcompiler.views.loop_tree import loop_key
-from dlcompiler.views.program import Line, Token, TokenKind
+from dlcompiler.views.program import Line, pieces
 
 _PIECES = re.compile(
     r'(?P<comment>#.*)|(?P<text>"[^"]*")|(?P<keyword>(?<=\.)\w+(?=\())'
@@ -67,7 +66,7 @@ def _line(number: int, line: PythonLine, loops: dict[Axis, str], names: set[str]
         "depth": 0,
         "status": "same",
         "keys": list(dict.fromkeys(keys)),
-        "tokens": list(_tokens(line.text)),
+        "tokens": list(pieces(line.text, _PIECES.finditer(line.text))),
     }
     if line.node is not None:
         shown["state"] = line.node.id
@@ -83,15 +82,3 @@ def _stages(node: Node | None) -> Iterator[str]:
     for stage in node.state.stages:
         if stage.name not in before or stage.name == node.step.stage:
             yield stage.name
-
-
-def _tokens(text: str) -> Iterator[Token]:
-    """Split a line into pieces: the primitive, numbers, comments."""
-    end = 0
-    for match in _PIECES.finditer(text):
-        if match.start() > end:
-            yield {"kind": "text", "text": text[end : match.start()]}
-        yield {"kind": cast(TokenKind, match.lastgroup), "text": match[0]}
-        end = match.end()
-    if end < len(text):
-        yield {"kind": "text", "text": text[end:]}
