@@ -23,7 +23,7 @@ from dlcompiler.ops.channels import (
     schedule_channels,
 )
 from dlcompiler.ops.conv2d import shapes
-from dlcompiler.ops.conv2d.layouts import Layout, layout_of
+from dlcompiler.ops.conv2d.layouts import Layout, layout_of, stored
 from dlcompiler.ops.conv2d.shapes import Shape
 from dlcompiler.ops.defining import tensor
 from dlcompiler.ops.epilogues import Epilogue
@@ -168,16 +168,7 @@ def define(workload: Workload) -> tuple[Tensor, ...]:
 
 def reference(workload: Workload, seed: int) -> Reference:
     """Return inputs in the kernel's layouts, the right result, and its bound ``K·u·Σ|a||b|``."""
-    found, layout = shapes.reference(workload, seed), Layout(workload["layout"])
-    plain = {
-        name: layout.store(array) if name in ("data", "residual") else array
-        for name, array in found.inputs.items()
-    }
-    expected, bound = (
-        {name: layout.store(array) for name, array in arrays.items()}
-        for arrays in (found.expected, found.bound)
-    )
-    return Reference(prepack(workload, plain), expected, bound, plain=plain)
+    return stored(shapes.reference(workload, seed), workload, prepack)
 
 
 def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Array]:

@@ -27,7 +27,7 @@ from dlcompiler.ops.conv2d.direct_schedule import (
     schedule,
     space,
 )
-from dlcompiler.ops.conv2d.layouts import Layout, layout_of
+from dlcompiler.ops.conv2d.layouts import Layout, layout_of, stored
 from dlcompiler.ops.conv2d.shapes import Shape, shape_of
 from dlcompiler.ops.epilogues import Epilogue
 from dlcompiler.ops.packing import panels
@@ -154,16 +154,7 @@ def _copied(shape: Shape, layout: Layout, data: Tensor, tall: int) -> Tensor:
 
 def reference(workload: Workload, seed: int) -> Reference:
     """Return inputs in the kernel's layouts, the right result, and its bound."""
-    found, layout = shapes.reference(workload, seed), Layout(workload["layout"])
-    plain = {
-        name: layout.store(array) if name in ("data", "residual") else array
-        for name, array in found.inputs.items()
-    }
-    expected, bound = (
-        {name: layout.store(array) for name, array in arrays.items()}
-        for arrays in (found.expected, found.bound)
-    )
-    return Reference(prepack(workload, plain), expected, bound, plain=plain)
+    return stored(shapes.reference(workload, seed), workload, prepack)
 
 
 def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Array]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from dlcompiler.errors import TuningError
+from dlcompiler.ops.base import Reference
 from dlcompiler.ops.rounding import Array
+from dlcompiler.space import Workload
+
+Prepack: TypeAlias = Callable[[Workload, Mapping[str, Array]], Mapping[str, Array]]
 
 LAYOUTS = ("NCHW", "NHWC", "NCHW8c", "NCHW16c")
 
@@ -80,3 +84,27 @@ def layout_of(op: str, name: Any, *channels: int) -> Layout:
                 op, f"the layout {name} does not divide the channels", got=f"{number} channels"
             )
     return layout
+
+
+def stored(found: Reference, workload: Workload, prepack: Prepack) -> Reference:
+    """Return a reference on images in NCHW as the kernel of a workload keeps them.
+
+    Parameters
+    ----------
+    found : Reference
+        Its images are ``data``, ``residual`` and the results; the other inputs stay as they are.
+    workload : Workload
+        Has a ``layout``.
+    prepack : callable
+        Of the operator: packs the inputs ahead.
+    """
+    layout = Layout(workload["layout"])
+    plain = {
+        name: layout.store(array) if name in ("data", "residual") else array
+        for name, array in found.inputs.items()
+    }
+    expected, bound = (
+        {name: layout.store(array) for name, array in arrays.items()}
+        for arrays in (found.expected, found.bound)
+    )
+    return Reference(prepack(workload, plain), expected, bound, plain=plain)
