@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Protocol
 
-from dlcompiler.autotune.trial import Result
+from dlcompiler.autotune.trial import OutcomeName, Result
 from dlcompiler.errors import InternalError, UserError
 from dlcompiler.measurement.candidates import CandidateBench, Problem
 from dlcompiler.ops import Operator
@@ -86,7 +86,8 @@ class TemplateMeasurer:
             return Result("build error", message=str(error))
         enough_s = None if best_s is None else _ENOUGH * best_s
         measured = self._bench.measure(source, parameters(func), enough_s=enough_s)
-        return Result(measured.outcome, measured.samples_s, measured.message)
+        outcome: OutcomeName = "run timeout" if measured.outcome == "timeout" else measured.outcome
+        return Result(outcome, measured.samples_s, measured.message)
 
     def interrupt(self) -> None:
         """End the worker's process."""

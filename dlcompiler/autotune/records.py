@@ -18,6 +18,7 @@ SCHEMA = 1
 """Version of what `Record.to_json` writes, and of the tables of a database."""
 
 _LONGEST_TEXT = 100_000
+_RENAMED = {"timeout": "run timeout"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +120,9 @@ def _refuse_constant(name: str) -> None:
 
 
 def _outcome(data: Mapping[str, Any]) -> OutcomeName:
+    found = _RENAMED.get(str(data.get("outcome")), data.get("outcome"))
     for name in OUTCOMES:
-        if data.get("outcome") == name:
+        if found == name:
             return name
     raise _bad(f"not an outcome; they are: {', '.join(OUTCOMES)}", data.get("outcome"))
 

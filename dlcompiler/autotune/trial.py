@@ -6,11 +6,19 @@ import statistics
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
+from dlcompiler.autotune.proposal import Origin
 from dlcompiler.runtime.timing import half_quartile_range
 from dlcompiler.space import Config
 
 OutcomeName: TypeAlias = Literal[
-    "ok", "refused", "build error", "timeout", "crashed", "wrong answer"
+    "ok",
+    "refused",
+    "build error",
+    "build timeout",
+    "run timeout",
+    "crashed",
+    "out of memory",
+    "wrong answer",
 ]
 OUTCOMES: tuple[OutcomeName, ...] = get_args(OutcomeName)
 
@@ -21,11 +29,19 @@ class Result:
 
     outcome: OutcomeName
     """``ok``; ``refused``: the schedule forbids it; ``build error``: it could not be compiled;
-    ``timeout``, ``crashed``: the worker was lost with it; ``wrong answer``: it was not timed."""
+    ``build timeout``, ``run timeout``: it took longer than it may to compile, or to run;
+    ``crashed``: its process ended, `message` names the signal; ``out of memory``: it asked for more
+    than it may have; ``wrong answer``: it was not timed."""
     samples_s: tuple[float, ...] = ()
     """Seconds per call, in the order measured; none unless ``ok`` [s]."""
     message: str = ""
     """Why there is no time; empty when there is one."""
+    build_s: float = 0.0
+    """What scheduling, generating and compiling took [s]."""
+    run_s: float = 0.0
+    """What checking and timing took [s]."""
+    is_noisy: bool = False
+    """Whether the machine was too busy for the time to be relied upon."""
 
     @property
     def seconds(self) -> float | None:
@@ -54,6 +70,14 @@ class Trial:
     """Time from the start of the run to the end of the trial [s]."""
     flops: float
     """Floating-point operations of one call, as the workload asks for them."""
+    round: int = 0
+    """Number of the batch that it was proposed in."""
+    origin: Origin = "random"
+    """Why it was tried."""
+    predicted_s: float | None = None
+    """Seconds per call that the model expected [s]; None: no model was asked."""
+    spread: float | None = None
+    """Standard deviation of the prediction among the models of an ensemble [log2]."""
 
     @property
     def outcome(self) -> OutcomeName:

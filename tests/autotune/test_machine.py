@@ -102,7 +102,7 @@ HANG = "  br label %again\nagain:\n  store volatile float 0.0, ptr %C\n  br labe
     ("body", "outcome", "message"),
     [
         (CRASH, "crashed", "ended by SIGSEGV"),
-        (HANG, "timeout", "no answer within 2 s"),
+        (HANG, "run timeout", "no answer within 2 s"),
         ("  ret void", "wrong answer", "C[0, 0] is nan"),
         ("  ret i32 0", "build error", "not valid"),
     ],

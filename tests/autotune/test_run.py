@@ -19,7 +19,7 @@ WORKLOAD = Workload.of("matmul", m=64, n=64, k=64)
 FAULTS = {
     3: Result("refused", message="split C.i: the factor must be positive"),
     5: Result("build error", message="LLVM says no"),
-    6: Result("timeout", message="no answer within 10 s"),
+    6: Result("run timeout", message="no answer within 10 s"),
     7: Result("crashed", message="ended by SIGSEGV"),
     9: Result("wrong answer", message="C[0, 0] is nan, expected 3"),
 }
@@ -70,7 +70,7 @@ def test_every_failure_is_a_trial_with_its_reason(fake):
     run = start(fake(faults=FAULTS)).wait()
     assert len(run.trials) == 24
     assert dict(run.counts) == {
-        "ok": 19, "refused": 1, "build error": 1, "timeout": 1, "crashed": 1, "wrong answer": 1
+        "ok": 19, "refused": 1, "build error": 1, "run timeout": 1, "crashed": 1, "wrong answer": 1
     }  # fmt: skip
     assert run.trials[7].result.message == "ended by SIGSEGV"
     assert run.trials[7].seconds is None
@@ -105,7 +105,7 @@ def test_what_it_says_of_itself(fake):
     run = start(fake(faults=FAULTS), trials=12).wait()
     text = repr(run)
     assert text.startswith("TuningRun(matmul(m=64, n=64, k=64, dtype=float32): finished, 12/12")
-    assert text.endswith("1 refused, 1 build error, 1 timeout, 1 crashed, 1 wrong answer)")
+    assert text.endswith("1 refused, 1 build error, 1 run timeout, 1 crashed, 1 wrong answer)")
     assert "GFLOP/s" in repr(run.best)
     assert "<svg" in run._repr_html_()
 

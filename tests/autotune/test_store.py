@@ -54,7 +54,7 @@ def test_the_best_of_a_workload_on_a_machine(path, record):
     object.__setattr__(fast, "result", type(fast.result)("ok", (0.1,)))
     other = record(trial=3, workload=Workload.of("matmul", m=1))
     with RecordStore(path) as store:
-        store.add([slow, fast, other, record(trial=4, outcome="timeout"), record(target="arm")])
+        store.add([slow, fast, other, record(trial=4, outcome="run timeout"), record(target="arm")])
         assert store.best(slow.workload, "x86:zen") == fast
         assert store.best(slow.workload, "riscv") is None
         assert len(store.records(workload=slow.workload)) == 4

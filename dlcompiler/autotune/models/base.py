@@ -1,0 +1,51 @@
+"""What a cost model is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Matrix: TypeAlias = npt.NDArray[np.float32]
+Vector: TypeAlias = npt.NDArray[np.float64]
+Indices: TypeAlias = npt.NDArray[np.int64]
+
+
+class FeatureSource(Protocol):
+    """Describes points of a space by numbers."""
+
+    columns: tuple[str, ...]
+    """What each number is."""
+
+    def rows(self, points: Indices) -> Matrix:
+        """Return a row for each point, shape ``(len(points), len(columns))``; NaN: no such one."""
+
+
+class CostModel(Protocol):
+    """Predicts how fast points of a space are."""
+
+    name: str
+    """As a user asks for it."""
+    columns: tuple[str, ...]
+    """What its features are."""
+
+    def fit(self, points: Sequence[int], rates: Sequence[float | None]) -> None:
+        """Learn from measured points: calls per second [1/s], None for one that failed."""
+
+    def predict(self, points: Indices) -> Vector:
+        """Return log2 of the calls per second that it expects of each point."""
+
+    def spread(self, points: Indices) -> Vector:
+        """Return the standard deviation of each prediction among its models [log2]."""
+
+    def importance(self) -> Mapping[str, float]:
+        """Return what part of its decisions each feature makes; they add up to 1."""
+
+    def contributions(self, points: Indices) -> Vector:
+        """Return what each feature adds to each prediction [log2].
+
+        Shape ``(len(points), len(columns) + 1)``; the last column is what all points share, and
+        each row adds up to the prediction.
+        """

@@ -1,0 +1,54 @@
+"""Pools: where candidates are measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from dlcompiler.autotune.trial import Result
+from dlcompiler.space import Config
+
+Report: TypeAlias = Callable[[int, Result], None]
+"""Called with the number of a config in its batch, and what came of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """What candidates run on."""
+
+    kind: str
+    """Name of its class, under which times belong together: `target_key` of a machine."""
+    tags: tuple[str, ...] = ()
+    """What else distinguishes it: a host's name, cores, "simulated"."""
+
+
+class MeasurePool(Protocol):
+    """Measures batches of configs; another one may stand for other machines."""
+
+    note: str
+    """What a user should know of the measurements: that the machine is too busy; may be empty."""
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """What it measures on."""
+
+    def measure(self, configs: Sequence[Config], best_s: float | None, report: Report) -> None:
+        """Measure a batch.
+
+        Parameters
+        ----------
+        configs : sequence of Config
+            What to measure.
+        best_s : float, optional
+            The shortest time so far: what is far slower need not be measured well [s].
+        report : callable
+            Called once for each config as soon as its result is known, in the caller's thread, in
+            any order. When `interrupt` was called, the rest need not be reported.
+        """
+
+    def interrupt(self) -> None:
+        """Let a batch that another thread waits for end soon."""
+
+    def close(self) -> None:
+        """Give back what it holds."""

@@ -1,0 +1,54 @@
+"""What a tuner proposes, and what it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from dlcompiler.autotune.models.base import CostModel
+
+Origin: TypeAlias = Literal[
+    "default", "grid", "random", "model", "mutation", "crossover", "neighbour", "history", "user"
+]
+"""Why a point is tried: ``default``, the analytic config; ``grid``, the next in order; ``random``;
+``model``, what a cost model ranks high; ``mutation`` and ``crossover`` of good points;
+``neighbour``, one step of a descent; ``history``, good for another shape; ``user``, asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A point to be tried next."""
+
+    point: int
+    """Index in the space."""
+    origin: Origin = "random"
+    """Why it is tried."""
+    predicted_s: float | None = None
+    """Seconds per call that the model expects [s]; None: no model was asked."""
+    spread: float | None = None
+    """Standard deviation of the prediction among the models of an ensemble [log2]."""
+
+
+class Tuner(Protocol):
+    """Proposes points, and is told what came of them.
+
+    Equal seeds and equal observations give equal proposals.
+    """
+
+    note: str
+    """What a user should know about how it works now; may be empty."""
+
+    @property
+    def model(self) -> CostModel | None:
+        """The cost model, as it was last fitted; None: this tuner has none."""
+
+    @property
+    def walkers(self) -> tuple[int, ...]:
+        """Points where its searchers stand; none for a tuner without any."""
+
+    def propose(self, count: int) -> Sequence[Proposal]:
+        """Return up to `count` points that were not observed; none when there are no more."""
+
+    def observe(self, point: int, rate: float | None) -> None:
+        """Take in what came of a point: calls per second, None when it failed."""
