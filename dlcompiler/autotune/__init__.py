@@ -14,8 +14,10 @@ from dlcompiler.autotune.jsonl import (
     write_records,
 )
 from dlcompiler.autotune.measure import Measurer, TemplateMeasurer
+from dlcompiler.autotune.pool import Device, MeasurePool
 from dlcompiler.autotune.records import Record, target_key
 from dlcompiler.autotune.run import Event, TuningRun
+from dlcompiler.autotune.serial import SerialPool
 from dlcompiler.autotune.store import RecordStore
 from dlcompiler.autotune.trial import OUTCOMES, Result, Trial
 from dlcompiler.autotune.tune import tune
@@ -23,12 +25,15 @@ from dlcompiler.autotune.tune import tune
 __all__ = [
     "OUTCOMES",
     "BadLine",
+    "Device",
     "Event",
     "Imported",
+    "MeasurePool",
     "Measurer",
     "Record",
     "RecordStore",
     "Result",
+    "SerialPool",
     "TemplateMeasurer",
     "Trial",
     "TuningRun",
