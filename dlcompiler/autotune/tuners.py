@@ -6,11 +6,11 @@ import difflib
 import importlib
 import random
 from collections.abc import Sequence
-from typing import Protocol
-
 import numpy as np
 
+from dlcompiler.autotune import models
 from dlcompiler.autotune.cost_model import CostModel, XGBoostModel
+from dlcompiler.autotune.proposal import Proposal, Tuner
 from dlcompiler.errors import TuningError
 from dlcompiler.space import Space
 
@@ -24,22 +24,6 @@ REGISTRY: dict[str, str] = {
 
 _LARGEST_LIST = 1 << 16
 _SAMPLE = 1 << 13
-
-
-class Tuner(Protocol):
-    """Proposes points, and is told what came of them.
-
-    Equal seeds and equal observations give equal proposals.
-    """
-
-    note: str
-    """What a user should know about how it works now; may be empty."""
-
-    def propose(self, count: int) -> tuple[int, ...]:
-        """Return up to `count` points that were not observed; none when there are no more."""
-
-    def observe(self, point: int, rate: float | None) -> None:
-        """Take in what came of a point: operations per second, None when it failed."""
 
 
 class RandomTuner:
@@ -59,9 +43,20 @@ class RandomTuner:
         self._random = random.Random(seed)
         self._seen: set[int] = set()
 
-    def propose(self, count: int) -> tuple[int, ...]:
+    @property
+    def model(self) -> models.CostModel | None:
+        """There is none."""
+        return None
+
+    @property
+    def walkers(self) -> tuple[int, ...]:
+        """There are none."""
+        return ()
+
+    def propose(self, count: int) -> tuple[Proposal, ...]:
         """Return up to `count` points that were not observed."""
-        return self._space.sample(count, self._random, self._seen)
+        points = self._space.sample(count, self._random, self._seen)
+        return tuple(Proposal(point, "random") for point in points)
 
     def observe(self, point: int, rate: float | None) -> None:
         """Remember that the point was tried."""
@@ -103,13 +98,24 @@ class ModelTuner:
         self._rates: dict[int, float | None] = {}
         self._allowed = list(space.allowed()) if space.size <= _LARGEST_LIST else None
 
-    def propose(self, count: int) -> tuple[int, ...]:
+    @property
+    def model(self) -> models.CostModel | None:
+        """None: this one only ranks."""
+        return None
+
+    @property
+    def walkers(self) -> tuple[int, ...]:
+        """There are none: it ranks a list."""
+        return ()
+
+    def propose(self, count: int) -> tuple[Proposal, ...]:
         """Return up to `count` points that were not observed: the best-ranked, then random ones."""
         if len(self._rates) < self._first:
             return self._draw(min(count, self._first - len(self._rates)), ())
         random_count = max(1, round(self._epsilon * count)) if count > 1 else 0
         ranked = self._ranked(count - random_count)
-        return (*ranked, *self._draw(count - len(ranked), ranked))
+        chosen = tuple(Proposal(point, "model") for point in ranked)
+        return (*chosen, *self._draw(count - len(ranked), ranked))
 
     def observe(self, point: int, rate: float | None) -> None:
         """Add what came of a point to what the model learns from."""
@@ -135,8 +141,9 @@ class ModelTuner:
         self._random.shuffle(points)
         return points
 
-    def _draw(self, count: int, besides: Sequence[int]) -> tuple[int, ...]:
-        return self._space.sample(count, self._random, {*self._rates, *besides})
+    def _draw(self, count: int, besides: Sequence[int]) -> tuple[Proposal, ...]:
+        points = self._space.sample(count, self._random, {*self._rates, *besides})
+        return tuple(Proposal(point, "random") for point in points)
 
 
 def xgb_tuner(space: Space, seed: int) -> Tuner:

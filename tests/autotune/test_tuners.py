@@ -31,7 +31,7 @@ def rate(point):
 def search(made, count, batch=8):
     tried = []
     while len(tried) < count:
-        points = made.propose(min(batch, count - len(tried)))
+        points = [item.point for item in made.propose(min(batch, count - len(tried)))]
         if not points:
             break
         for point in points:
@@ -109,7 +109,9 @@ def test_a_batch_has_a_random_part():
             return np.asarray(points, np.float32)
 
     made = ModelTuner(SPACE, 0, Constant(), epsilon=0.25, first=0)
-    batch = made.propose(8)
+    proposals = made.propose(8)
+    assert [item.origin for item in proposals] == ["model"] * 6 + ["random"] * 2
+    batch = [item.point for item in proposals]
     ranked = sorted(SPACE.allowed())[::-1][:6]
     assert list(batch[:6]) == ranked
     assert not set(batch[6:]) & set(ranked)
@@ -120,7 +122,7 @@ def test_a_large_space_is_ranked_by_a_sample():
     large = Space(WORKLOAD, [Knob(f"k{n}", tuple(range(8))) for n in range(10)])
     made = xgb_tuner(large, 0)
     for _ in range(3):
-        points = made.propose(16)
+        points = [item.point for item in made.propose(16)]
         assert len(set(points)) == 16
         for point in points:
             made.observe(point, 1.0 + point % 7)
