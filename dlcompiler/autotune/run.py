@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from dlcompiler.autotune.measure import Measurer
+from dlcompiler.autotune.pool import MeasurePool
+from dlcompiler.autotune.proposal import Proposal, Tuner
 from dlcompiler.autotune.records import Record, target_key
 from dlcompiler.autotune.store import RecordStore
-from dlcompiler.autotune.trial import OUTCOMES, OutcomeName, Trial
-from dlcompiler.autotune.tuners import Tuner
+from dlcompiler.autotune.trial import OUTCOMES, OutcomeName, Result, Trial
 from dlcompiler.display import render
 from dlcompiler.errors import TuningError
 from dlcompiler.ops import Operator
@@ -91,7 +91,7 @@ class TuningRun:
         self,
         plan: Plan,
         tuner: Tuner,
-        measurer: Measurer,
+        pool: MeasurePool,
         store: RecordStore,
         listeners: Sequence[Listener] = (),
     ) -> None:
@@ -104,7 +104,7 @@ class TuningRun:
         self.listeners: list[Listener] = list(listeners)
         """Called after each trial and at the end, from the run's thread; they should be quick."""
         self._tuner = tuner
-        self._measurer = measurer
+        self._pool = pool
         self._progress = _Progress()
         self._start = time.perf_counter()
         self._stop_asked = threading.Event()
@@ -253,7 +253,7 @@ class TuningRun:
 
     def _end(self, state: RunState) -> None:
         try:
-            self._measurer.close()
+            self._pool.close()
             self.store.close_thread()
         finally:
             with self._progress.lock:
@@ -278,17 +278,16 @@ class TuningRun:
         """Try the default config, then what the tuner proposes."""
         plan = self.plan
         default = plan.space.index_of(plan.operator.default_config(plan.workload, plan.target))
-        points: Sequence[int] = [default]
+        proposals: Sequence[Proposal] = [Proposal(default, "default")]
         if any(trial.point == default for trial in self.prior):
-            points = self._propose()
-        while points and not self._is_over():
-            for point in points:
-                if self._is_over():
-                    break
-                self._try(point)
-            points = self._propose()
+            proposals = self._propose()
+        number = 0
+        while proposals and not self._is_over():
+            self._try(proposals, number)
+            proposals = self._propose()
+            number += 1
 
-    def _propose(self) -> Sequence[int]:
+    def _propose(self) -> Sequence[Proposal]:
         left = self.plan.trials - len(self._progress.trials)
         if left <= 0 or self._stop_asked.is_set():
             return ()
@@ -299,19 +298,29 @@ class TuningRun:
         done = len(self._progress.trials) >= self.plan.trials
         return done or out_of_time or self._stop_asked.is_set()
 
-    def _try(self, point: int) -> None:
-        config = self.plan.space.at(point)
+    def _try(self, proposals: Sequence[Proposal], round_number: int) -> None:
+        """Measure a batch; each trial is on the disk before anyone hears of it."""
+        configs = [self.plan.space.at(proposal.point) for proposal in proposals]
+
+        def report(number: int, result: Result) -> None:
+            if self._stop_asked.is_set():
+                return  # what an interrupted measurement says means nothing
+            proposal, config = proposals[number], configs[number]
+            trials = self._progress.trials
+            trial = Trial(
+                len(trials), proposal.point, config, result, self.elapsed_s, self.plan.flops,
+                round_number, proposal.origin, proposal.predicted_s, proposal.spread,
+            )  # fmt: skip
+            self.store.add([self._record(trial)])
+            with self._progress.lock:
+                trials.append(trial)
+            self._tuner.observe(trial.point, _rate(trial))
+            self._tell(Event("trial", self, trial))
+            if self._is_over():
+                self._pool.interrupt()
+
         best = self.best
-        result = self._measurer.measure(config, None if best is None else best.seconds)
-        if self._stop_asked.is_set():
-            return  # what an interrupted measurement says means nothing
-        trials = self._progress.trials
-        trial = Trial(len(trials), point, config, result, self.elapsed_s, self.plan.flops)
-        self.store.add([self._record(trial)])
-        with self._progress.lock:
-            trials.append(trial)
-        self._tuner.observe(point, _rate(trial))
-        self._tell(Event("trial", self, trial))
+        self._pool.measure(configs, None if best is None else best.seconds, report)
 
     def _record(self, trial: Trial) -> Record:
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
@@ -339,7 +348,7 @@ class TuningRun:
     def _keep_interrupting(self) -> None:
         """Interrupt until the run has ended: it may be about to begin a measurement."""
         while True:
-            self._measurer.interrupt()
+            self._pool.interrupt()
             if self._ended.wait(_INTERRUPT_EVERY_S):
                 return
 

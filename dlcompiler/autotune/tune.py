@@ -9,7 +9,10 @@ from pathlib import Path
 
 from dlcompiler.analysis import work_of
 from dlcompiler.autotune.measure import Measurer, TemplateMeasurer
+from dlcompiler.autotune.pool import Device, MeasurePool
+from dlcompiler.autotune.records import target_key
 from dlcompiler.autotune.run import Listener, Plan, TuningRun
+from dlcompiler.autotune.serial import SerialPool
 from dlcompiler.autotune.store import MEMORY, RecordStore
 from dlcompiler.autotune.tuners import tuner as make_tuner
 from dlcompiler.errors import TuningError
@@ -34,6 +37,7 @@ def tune(
     block: bool = False,
     listeners: Sequence[Listener] = (),
     measurer: Measurer | None = None,
+    pool: MeasurePool | None = None,
 ) -> TuningRun:
     """Search for the fastest config of a workload, in the background.
 
@@ -70,7 +74,9 @@ def tune(
     listeners : sequence of callable
         Called with each `Event`.
     measurer : Measurer, optional
-        What measures; by default, a worker process of this machine.
+        What measures one config after the other; by default, a worker process of this machine.
+    pool : MeasurePool, optional
+        What measures batches, in place of a `measurer`.
 
     Returns
     -------
@@ -104,13 +110,12 @@ def tune(
     flops = float(work_of(outputs).flops)
     plan = Plan(item, workload, machine, space, count, trials, seconds, batch, flops)
     store = db if isinstance(db, RecordStore) else RecordStore(MEMORY if db is None else db)
-    run = TuningRun(
-        plan,
-        make_tuner(tuner, space, seed),
-        measurer or TemplateMeasurer(item, workload, machine, threads=count, timeout_s=timeout_s),
-        store,
-        listeners,
-    )
+    if pool is None:
+        measurer = measurer or TemplateMeasurer(
+            item, workload, machine, threads=count, timeout_s=timeout_s
+        )
+        pool = SerialPool(measurer, Device(target_key(machine, count)))
+    run = TuningRun(plan, make_tuner(tuner, space, seed), pool, store, listeners)
     run.start()
     if block:
         try:

@@ -6,6 +6,7 @@ import difflib
 import importlib
 import random
 from collections.abc import Sequence
+
 import numpy as np
 
 from dlcompiler.autotune import models
