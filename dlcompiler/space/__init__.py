@@ -6,12 +6,15 @@ read against another list of values by position.
 """
 
 from dlcompiler.space.config import Config
+from dlcompiler.space.counting import Count
 from dlcompiler.space.knob import Knob, Value, divisors, parallel_knob, split_knob
-from dlcompiler.space.space import Filter, Space
+from dlcompiler.space.rules import Filter
+from dlcompiler.space.space import Space
 from dlcompiler.space.workload import Workload
 
 __all__ = [
     "Config",
+    "Count",
     "Filter",
     "Knob",
     "Space",

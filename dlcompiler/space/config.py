@@ -8,7 +8,7 @@ from typing import Any
 
 from dlcompiler.display import render
 from dlcompiler.errors import TuningError
-from dlcompiler.space.knob import Value, value_key
+from dlcompiler.space.knob import Value, as_value, is_value, value_key
 
 
 class Config:
@@ -19,7 +19,7 @@ class Config:
 
     Parameters
     ----------
-    values : mapping of str to bool, int or str
+    values : mapping of str to Value
         A value for each knob.
     fingerprint : str
         That of the space.
@@ -94,10 +94,11 @@ class Config:
         """
         match data:
             case {"values": dict(values), "fingerprint": str(fingerprint)} if all(
-                isinstance(name, str) and isinstance(value, bool | int | str)
+                isinstance(name, str) and is_value(as_value(value))
                 for name, value in values.items()
             ):
-                return cls(values, fingerprint)
+                read = {name: as_value(value) for name, value in values.items()}
+                return cls(read, fingerprint)
         raise TuningError(
             "read a config", "not a config", got=repr(data),
             expected='{"values": {knob: value}, "fingerprint": …}',

@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 
 from dlcompiler.errors import TuningError
 
-Value: TypeAlias = bool | int | str
+Value: TypeAlias = bool | int | str | tuple[int, ...] | tuple[str, ...]
+"""What a knob may be set to: data that JSON can write, tuples as lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +24,8 @@ class Knob:
 
     name: str
     """A Python identifier, unique in its space."""
-    values: tuple[Value, ...]
-    """The possible values, in order, each once."""
+    values: tuple[Any, ...]
+    """The possible values (each a `Value`), in order, each once."""
     is_by_cores: bool = field(default=False, repr=False)
     """Whether the best value depends on how many cores there are."""
 
@@ -35,10 +36,11 @@ class Knob:
         if not self.values:
             raise TuningError(where, "there are no values to choose from")
         for value in self.values:
-            if not isinstance(value, bool | int | str):
+            if not is_value(value):
                 raise TuningError(
-                    where, "a value is not data", got=repr(value), expected="bool, int or str"
-                )
+                    where, "a value is not data", got=repr(value),
+                    expected="bool, int, str, or a tuple of int or of str",
+                )  # fmt: skip
         if len({value_key(value) for value in self.values}) != len(self.values):
             raise TuningError(where, "a value is given twice", got=repr(self.values))
 
@@ -61,6 +63,25 @@ class Knob:
     def has(self, value: object) -> bool:
         """Tell whether a value may be chosen."""
         return any(value_key(own) == value_key(value) for own in self.values)
+
+
+def is_value(value: object) -> bool:
+    """Tell whether something is what a knob may be set to.
+
+    Examples
+    --------
+    >>> is_value((4, 2)), is_value(("vec", "unroll")), is_value((1, True)), is_value(1.5)
+    (True, True, False, False)
+    """
+    if isinstance(value, tuple):
+        kinds = {type(item) for item in value}
+        return kinds <= {int} or kinds <= {str}
+    return isinstance(value, bool | int | str)
+
+
+def as_value(data: Any) -> Any:
+    """Return a value as it was before JSON wrote it: a list was a tuple."""
+    return tuple(data) if isinstance(data, list) else data
 
 
 def value_key(value: object) -> tuple[str, object]:

@@ -4,37 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
 
 from dlcompiler.display import render
 from dlcompiler.errors import TuningError
 from dlcompiler.space.config import Config
-from dlcompiler.space.knob import Knob, Value
+from dlcompiler.space.counting import Count, estimated
+from dlcompiler.space.knob import Knob, Value, as_value
+from dlcompiler.space.numbering import Indices, Numbering
+from dlcompiler.space.rules import Filter, Mask, Values, Verdicts
 from dlcompiler.space.workload import Workload
 
-Values: TypeAlias = Mapping[str, Any]
-
 # Below this many points a sample is drawn from the list of all that the filters allow.
-_ENUMERATED = 1 << 16
+_ENUMERATED = 1 << 18
+_COUNTED = 1 << 22
+"""Up to this many points those that the filters allow are counted; of more, a sample is."""
+_CHUNK = 1 << 16
 _TRIES_PER_POINT = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """A rule that combinations of knobs must keep.
-
-    Filters leave out what is known to be useless or impossible; what a schedule refuses need not be
-    listed.
-    """
-
-    rule: str
-    """The rule in words: a part of the space's fingerprint."""
-    allows: Callable[[Values], bool]
-    """Tells whether the values of all knobs keep it."""
 
 
 class Space:
@@ -68,7 +59,9 @@ class Space:
         self.workload = workload
         self.knobs = tuple(knobs)
         self.filters = tuple(filters)
-        self.size = math.prod(len(knob.values) for knob in self.knobs)
+        self._numbering = Numbering([len(knob.values) for knob in self.knobs])
+        self._verdicts = [Verdicts(self.knobs, item) for item in self.filters]
+        self.size = self._numbering.size
         """Number of points, allowed or not."""
         self.fingerprint = _fingerprint(workload.op, self.knobs, self.filters)
         """What configs of this space carry: a hash of the operator, knobs, values and rules."""
@@ -102,19 +95,33 @@ class Space:
         return Config(self._values_at(index), self.fingerprint)
 
     def _values_at(self, index: int) -> dict[str, Value]:
-        values = {}
-        for knob in self.knobs:
-            index, digit = divmod(index, len(knob.values))
-            values[knob.name] = knob.values[digit]
-        return values
+        (digits,) = self.digits([index]).tolist()
+        pairs = zip(self.knobs, digits, strict=True)
+        return {knob.name: knob.values[digit] for knob, digit in pairs}
+
+    def digits(self, points: npt.ArrayLike) -> Indices:
+        """Return the positions of the knobs' values.
+
+        Parameters
+        ----------
+        points : array of int, shape (n,)
+            Indices in the space.
+
+        Returns
+        -------
+        array of int64, shape (n, knobs)
+        """
+        return self._numbering.digits(points)
+
+    def points_of(self, digits: npt.ArrayLike) -> Indices:
+        """Return the indices, shape ``(n,)``, of digits of shape ``(n, knobs)``."""
+        return self._numbering.points(digits)
 
     def index_of(self, config: Config) -> int:
         """Return the index of a config of this space."""
         adopted = self.adopt(config)
-        index = 0
-        for knob in reversed(self.knobs):
-            index = index * len(knob.values) + knob.index(adopted[knob.name])
-        return index
+        (index,) = self.points_of([[knob.index(adopted[knob.name]) for knob in self.knobs]])
+        return int(index)
 
     def config(self, **values: Value) -> Config:
         """Make a config from a value for each knob.
@@ -138,9 +145,10 @@ class Space:
                 operation, "not a value for each knob",
                 got=", ".join(values) or "none", expected=", ".join(names),
             )  # fmt: skip
+        given = {name: as_value(values[name]) for name in names}
         for knob in self.knobs:
-            knob.index(values[knob.name])
-        return Config({name: values[name] for name in names}, self.fingerprint)
+            knob.index(given[knob.name])
+        return Config(given, self.fingerprint)
 
     def adopt(self, config: Config, *, remap: bool = False) -> Config:
         """Return a config as one of this space.
@@ -178,12 +186,40 @@ class Space:
     def _broken_rule(self, values: Values) -> str | None:
         return next((item.rule for item in self.filters if not item.allows(values)), None)
 
-    def _is_allowed(self, index: int) -> bool:
-        return not self.filters or self._broken_rule(self._values_at(index)) is None
+    def allows(self, points: npt.ArrayLike) -> Mask:
+        """Tell which points keep all rules, shape ``(n,)``."""
+        mask = np.ones(np.size(points), np.bool_)
+        digits = self.digits(points) if self._verdicts else None
+        for verdict in self._verdicts:
+            assert digits is not None
+            mask[mask] = verdict(digits[mask])
+        return mask
 
     def allowed(self) -> Iterator[int]:
         """Yield every allowed index in ascending order."""
-        return (index for index in range(self.size) if self._is_allowed(index))
+        for points in self._numbering.chunks(_CHUNK):
+            yield from points[self.allows(points)].tolist()
+
+    @cached_property
+    def _all_allowed(self) -> Indices:
+        """All allowed points of a space that is small enough to list them."""
+        chunks = [points[self.allows(points)] for points in self._numbering.chunks(_CHUNK)]
+        return np.concatenate(chunks)
+
+    @cached_property
+    def count(self) -> Count:
+        """How many points the filters allow; of a large space, about how many."""
+        if not self.filters:
+            return Count(self.size, self.size, self.size)
+        if self.size <= _COUNTED:
+            exact = len(self._all_allowed)
+            return Count(exact, exact, exact)
+        return estimated(self.size, self.allows)
+
+    def neighbours(self, point: int) -> tuple[int, ...]:
+        """Return the allowed points that differ from one in one knob, in the order of the knobs."""
+        around = self._numbering.neighbours(point)
+        return tuple(around[self.allows(around)].tolist())
 
     # -- samples -----------------------------------------------------------------------------
 
@@ -210,15 +246,16 @@ class Space:
         generator = seed if isinstance(seed, random.Random) else random.Random(seed)
         excluded = set(exclude)
         if self.size <= _ENUMERATED:
-            choices = [index for index in self.allowed() if index not in excluded]
+            choices = [index for index in self._all_allowed.tolist() if index not in excluded]
             return tuple(generator.sample(choices, min(count, len(choices))))
         found: dict[int, None] = {}
-        for _ in range(count * _TRIES_PER_POINT):
-            if len(found) == count:
-                break
-            index = generator.randrange(self.size)
-            if index not in excluded and index not in found and self._is_allowed(index):
-                found[index] = None
+        tries = count * _TRIES_PER_POINT
+        while len(found) < count and tries > 0:
+            drawn = [generator.randrange(self.size) for _ in range(min(max(count, 64), tries))]
+            tries -= len(drawn)
+            for index, is_allowed in zip(drawn, self.allows(drawn).tolist(), strict=True):
+                if is_allowed and index not in excluded and len(found) < count:
+                    found[index] = None
         return tuple(found)
 
 

@@ -230,3 +230,96 @@ def test_a_large_space_is_sampled_without_listing_it():
 def test_a_large_space_that_allows_nothing_gives_nothing():
     knobs = [Knob(f"k{n}", tuple(range(10))) for n in range(12)]
     assert Space(WORKLOAD, knobs, [Filter("never", lambda v: False)]).sample(3, seed=0) == ()
+
+
+# -- many points at once ------------------------------------------------------------------------
+
+MANY = Space(
+    WORKLOAD,
+    [Knob("a", (1, 2, 4, 8)), Knob("b", ("x", "y", "z")), Knob("c", (1, 2, 3)), Knob("d", (0, 1))],
+    [
+        Filter("a large a goes with x", lambda v: v["a"] < 4 or v["b"] == "x"),
+        Filter("c fits a, unless it is y", lambda v: v["b"] == "y" or v["c"] <= v["a"]),
+        Filter("always", lambda v: True),
+    ],
+)
+
+
+def _by_hand(config):
+    return all(item.allows(config.values) for item in MANY.filters)
+
+
+def test_filters_answer_for_many_points_as_for_each():
+    expected = [_by_hand(MANY.at(point)) for point in range(MANY.size)]
+    assert MANY.allows(range(MANY.size)).tolist() == expected
+    assert list(MANY.allowed()) == [n for n, is_allowed in enumerate(expected) if is_allowed]
+
+
+@given(st.lists(st.integers(0, MANY.size - 1)))
+def test_filters_answer_in_any_order(points):
+    fresh = Space(WORKLOAD, MANY.knobs, MANY.filters)
+    assert fresh.allows(points).tolist() == [_by_hand(MANY.at(point)) for point in points]
+
+
+def test_a_filter_is_asked_once_for_what_it_reads():
+    asked = []
+
+    def allows(values):
+        asked.append((values["k0"], values["k1"]))
+        return values["k0"] != values["k1"]
+
+    knobs = [Knob(f"k{n}", tuple(range(8))) for n in range(6)]
+    large = Space(WORKLOAD, knobs, [Filter("differ", allows)])
+    assert large.count.value == 8**6 * 7 // 8
+    assert len(asked) <= 8 * 8 + 1
+
+
+def test_digits_and_points():
+    digits = MANY.digits([0, 5, MANY.size - 1])
+    assert digits.tolist() == [[0, 0, 0, 0], [1, 1, 0, 0], [3, 2, 2, 1]]
+    assert MANY.points_of(digits).tolist() == [0, 5, MANY.size - 1]
+    assert Space(WORKLOAD, ()).digits([0]).shape == (1, 0)
+
+
+def test_neighbours_differ_in_one_knob_and_keep_the_rules():
+    for point in MANY.allowed():
+        own = MANY.digits([point])[0]
+        expected = {
+            other for other in MANY.allowed() if (MANY.digits([other])[0] != own).sum() == 1
+        }
+        found = MANY.neighbours(point)
+        assert set(found) == expected
+        assert len(found) == len(expected)
+
+
+def test_a_count_is_exact_or_an_interval():
+    assert str(MANY.count) == str(len(list(MANY.allowed())))
+    assert space().count.value == 12
+    knobs = [Knob(f"k{n}", tuple(range(10))) for n in range(12)]
+    count = Space(WORKLOAD, knobs, [Filter("even", lambda v: v["k0"] % 2 == 0)]).count
+    assert not count.is_exact
+    assert count.low <= 5 * 10**11 <= count.high
+    assert str(count).startswith("about ")
+
+
+def test_more_points_than_numbers_are_refused():
+    with pytest.raises(TuningError, match="there are too many"):
+        Space(WORKLOAD, [Knob(f"k{n}", tuple(range(100))) for n in range(10)])
+
+
+# -- tuples -------------------------------------------------------------------------------------
+
+
+def test_a_value_may_be_a_tuple():
+    split = Space(WORKLOAD, [Knob("tile", ((8, 1), (4, 2))), Knob("order", (("i", "j"),))])
+    config = split.config(tile=(4, 2), order=("i", "j"))
+    read = Config.from_json(json.loads(json.dumps(config.to_json())))
+    assert read == config
+    assert split.adopt(read) == config
+    assert split.config(tile=[4, 2], order=["i", "j"]) == config
+
+
+@pytest.mark.parametrize("value", [(1, "a"), (1, 2.0), (True,), ((1,),), [1, 2]])
+def test_other_tuples_are_refused(value):
+    with pytest.raises(TuningError, match="a value is not data"):
+        Knob("tile", (value,))

@@ -1,0 +1,123 @@
+"""Filters: rules that combinations of knobs keep, asked for many points at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from dlcompiler.space.knob import Knob
+from dlcompiler.space.numbering import Indices, Numbering
+
+Values: TypeAlias = Mapping[str, Any]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+_MOST_KEPT = 1 << 24
+"""Answers that are remembered of a filter."""
+_UNKNOWN, _YES = -1, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A rule that combinations of knobs must keep.
+
+    Filters leave out what is known to be useless or impossible; what a schedule refuses need not be
+    listed.
+    """
+
+    rule: str
+    """The rule in words: a part of the space's fingerprint."""
+    allows: Callable[[Values], bool]
+    """Tells whether the values of all knobs keep it. It reads nothing but those values."""
+
+
+class Verdicts:
+    """The answers of a filter, each asked for once.
+
+    A filter reads few of the knobs. Which, is found by watching it: points that agree in what was
+    read have one answer. So the rule is asked for each combination of a few knobs, not for each
+    point.
+
+    Parameters
+    ----------
+    knobs : sequence of Knob
+        All knobs of the space.
+    filter : Filter
+        A rule on them.
+    """
+
+    def __init__(self, knobs: Sequence[Knob], filter: Filter) -> None:
+        self._knobs = tuple(knobs)
+        self._filter = filter
+        self._known = _Known(self._knobs, ())
+
+    def __call__(self, digits: Indices) -> Mask:
+        """Tell which rows of digits, shape ``(n, knobs)``, keep the rule."""
+        known = self._known
+        while True:
+            keys = known.keys(digits)
+            missing = np.flatnonzero(known.answers(keys) == _UNKNOWN)
+            if not len(missing):
+                mask: Mask = known.answers(keys) == _YES
+                return mask
+            _, firsts = np.unique(keys[missing], return_index=True)
+            known = self._known = self._asked(known, keys, digits, missing[firsts])
+
+    def _asked(self, known: _Known, keys: Indices, digits: Indices, rows: Indices) -> _Known:
+        """Ask for the points of some rows; a new table if a knob is read that was not before."""
+        for row in rows:
+            values = {
+                knob.name: knob.values[digit]
+                for knob, digit in zip(self._knobs, digits[row], strict=True)
+            }
+            watched = _Watched(values)
+            answer = bool(self._filter.allows(watched))
+            if not watched.read <= known.names:
+                return _Known(self._knobs, known.names | watched.read)
+            known.keep(int(keys[row]), answer)
+        return known
+
+
+class _Known:
+    """Answers by the values of the knobs that were read."""
+
+    def __init__(self, knobs: Sequence[Knob], names: Sequence[str] | set[str]) -> None:
+        self.names = set(names)
+        self._columns = [n for n, knob in enumerate(knobs) if knob.name in self.names]
+        self._numbering = Numbering([len(knobs[n].values) for n in self._columns])
+        self._table: npt.NDArray[np.int8] | dict[int, int] = {}
+        if self._numbering.size <= _MOST_KEPT:
+            self._table = np.full(self._numbering.size, _UNKNOWN, np.int8)
+
+    def keys(self, digits: Indices) -> Indices:
+        return self._numbering.points(digits[:, self._columns])
+
+    def answers(self, keys: Indices) -> npt.NDArray[np.int8]:
+        if isinstance(self._table, dict):
+            return np.array([self._table.get(key, _UNKNOWN) for key in keys.tolist()], np.int8)
+        return self._table[keys]
+
+    def keep(self, key: int, answer: bool) -> None:
+        self._table[key] = int(answer)
+
+
+class _Watched(Mapping[str, Any]):
+    """Values that remember which of them were read."""
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        value = self._values[name]
+        self.read.add(name)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
