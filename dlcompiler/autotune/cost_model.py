@@ -68,7 +68,9 @@ class Encoding:
 
 def _table(values: Sequence[Value]) -> Matrix:
     if all(isinstance(value, int) for value in values):
-        rows = [[float(v) if isinstance(v, bool) else _log(v)] for v in values if isinstance(v, int)]
+        rows = [
+            [float(v) if isinstance(v, bool) else _log(v)] for v in values if isinstance(v, int)
+        ]
         return np.array(rows, np.float32)
     return np.eye(len(values), dtype=np.float32)
 
