@@ -133,21 +133,23 @@ def _reduction(work: Work, row: Row) -> _Problem:
 
 def _depthwise(work: Work, row: Row) -> _Problem:
     del row  # its weights are read as they are
-    return "depthwise_conv2d", _convolution(work), _same_names(work)
+    return "depthwise_conv2d", convolution_parameters(work), _same_names(work)
 
 
 def _pool2d(work: Work, row: Row) -> _Problem:
     del row
-    parameters = {n: value for n, value in _convolution(work).items() if n != "epilogue"}
+    known = convolution_parameters(work)
+    parameters = {name: value for name, value in known.items() if name != "epilogue"}
     return "pool2d", {**parameters, "kind": work.function}, _same_names(work)
 
 
 def _conv2d(work: Work, row: Row) -> _Problem:
     del row  # the kernel is the same
-    return "conv2d", {**_convolution(work), "o": work["outputs"]}, _same_names(work)
+    return "conv2d", {**convolution_parameters(work), "o": work["outputs"]}, _same_names(work)
 
 
-def _convolution(work: Work) -> dict[str, Any]:
+def convolution_parameters(work: Work) -> dict[str, Any]:
+    """Return what the operators of convolutions call the sizes of a work."""
     n, c, h, w = work.numbers[:4]
     kernel, stride, padding = work.numbers[-3:]
     return {

@@ -1,4 +1,4 @@
-"""``dlcompiler bench``: works beside other libraries, and the measured figures of this machine."""
+"""``dlcompiler bench``: works beside other libraries, this machine's figures, tuners on tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dlcompiler.bench import FIGURES, describe_machine, measure_figures
+from dlcompiler.autotune import RecordStore
+from dlcompiler.bench import FIGURES, describe_machine, measure_figures, tables
 from dlcompiler.bench.contest import Settings
 from dlcompiler.bench.document import (
     check_mergeable,
@@ -35,6 +36,8 @@ def run(args: argparse.Namespace) -> int:
     if args.page is not None:
         print(page(_read(Path(args.page))), end="")
         return 0
+    if args.measure_table:
+        return _measure_tables(args)
     if args.works or args.suite:
         return _contest(args)
     return _figures(args)
@@ -72,6 +75,27 @@ def _contest(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(document))
     return _report(document)
+
+
+def _measure_tables(args: argparse.Namespace) -> int:
+    """Measure replay tables, one after the other; what was measured before is not done again."""
+    folder, machine = Path(args.into), _machine()
+    chosen = list(tables.WORKS) if "all" in args.measure_table else args.measure_table
+    for subject in [tables.subject_of(text) for text in chosen]:
+        path = tables.path_of(folder, subject.name)
+        folder.mkdir(parents=True, exist_ok=True)
+        pool = tables.pool_of(subject)
+        try:
+            with RecordStore(args.db or folder / f"{subject.name}.sqlite") as store:
+                table = tables.measure_table(
+                    subject, store, pool, machine, points=args.points, say=_say
+                )
+        finally:
+            pool.close()
+        table.save(path)
+        hits = len(table.hits())
+        _say(f"{path}: {len(table.rows):,} points, {hits} within 5 % of the best; {table.best}")
+    return 0
 
 
 def _save(document: dict[str, Any], path: Path) -> None:
@@ -172,12 +196,37 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write the JSON document to a file, too; its other tables stay",
     )
+    parser.add_argument(
+        "--measure-table",
+        action="append",
+        metavar="WORK",
+        help="measure a replay table of a work, on one thread; repeatable; a name of the suite "
+        f"tuning, or all: {', '.join(tables.WORKS)}",
+    )
+    parser.add_argument(
+        "--points", type=_count, default=tables.POINTS, help="random points of a replay table"
+    )
+    parser.add_argument(
+        "--into", metavar="FOLDER", default="tables", help="where replay tables are written"
+    )
+    parser.add_argument(
+        "--db",
+        metavar="FILE",
+        help="records of the points of replay tables, to go on after an interruption; by default "
+        "beside the table",
+    )
     parser.add_argument("--page", metavar="FILE", help="print the page of a saved document")
     parser.add_argument("--figures", action="store_true", help="print all figures (the default)")
     parser.add_argument(
         "--only", action="append", choices=list(FIGURES), help="measure this figure; repeatable"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError("not a positive number")
+    return int(text)
 
 
 def _positive(text: str) -> float:
