@@ -23,7 +23,8 @@ from dlcompiler.measurement.counterpart import EINSUM
 from dlcompiler.runtime import llvm, object_cache, threads
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.function import Function
-from dlcompiler.runtime.serve import Handler, Request, serve
+from dlcompiler.runtime.nursery import serve_in_children
+from dlcompiler.runtime.serve import Handler, Request
 from dlcompiler.runtime.timing import paired, time_call
 
 Array = npt.NDArray[Any]
@@ -203,7 +204,7 @@ def _arrays_of(function: Function, arrays: Mapping[str, Array]) -> list[Array]:
 def main() -> None:
     """Serve until the pipe closes."""
     llvm.version()  # import LLVM now: starting a process is not part of any measurement
-    serve({**Kernels().entries(), **CheckedKernels().entries()})
+    serve_in_children({**Kernels().entries(), **CheckedKernels().entries()})
 
 
 if __name__ == "__main__":

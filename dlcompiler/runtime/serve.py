@@ -41,7 +41,17 @@ class Request:
     """Arrays in memory that the caller sees too; written ones go back by being written."""
 
 
-Handler = Callable[[Request], dict[str, Any]]
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an entry point returns that has raw bytes to give."""
+
+    value: dict[str, Any]
+    """JSON values."""
+    data: bytes = b""
+    """Raw bytes, for example an object file."""
+
+
+Handler = Callable[[Request], dict[str, Any] | Answer]
 
 
 def serve(entries: Mapping[str, Handler]) -> None:
@@ -50,8 +60,8 @@ def serve(entries: Mapping[str, Handler]) -> None:
     Parameters
     ----------
     entries : mapping of str to callable
-        The only functions that a request can name. Each returns JSON values; an exception becomes
-        the answer.
+        The only functions that a request can name. Each returns JSON values, or an `Answer`; an
+        exception becomes the answer.
 
     Notes
     -----
@@ -70,19 +80,21 @@ def serve(entries: Mapping[str, Handler]) -> None:
             _send(answers, _encoded(_answer(handlers, frame)))
 
 
-def _answer(handlers: Mapping[str, Handler], frame: Frame) -> dict[str, Any]:
+def _answer(handlers: Mapping[str, Handler], frame: Frame) -> Frame:
     number = frame.header.get("number")
     try:
         handler = _find(handlers, frame.header["entry"])
         arrays = map_arrays(frame.header["shared"])
-        value = handler(Request(frame.header["params"], frame.data, arrays))
+        answer = handler(Request(frame.header["params"], frame.data, arrays))
     except DLCompilerError as error:
-        return {"number": number, "error": type(error).__name__, "message": str(error)}
+        return Frame({"number": number, "error": type(error).__name__, "message": str(error)})
     except Exception as error:
         traceback.print_exc()
         message = f"{type(error).__name__}: {error}"
-        return {"number": number, "error": type(error).__name__, "message": message}
-    return {"number": number, "value": value}
+        return Frame({"number": number, "error": type(error).__name__, "message": message})
+    if isinstance(answer, Answer):
+        return Frame({"number": number, "value": answer.value}, answer.data)
+    return Frame({"number": number, "value": answer})
 
 
 def _find(handlers: Mapping[str, Handler], name: str) -> Handler:
@@ -103,12 +115,12 @@ def _set_up(request: Request) -> dict[str, Any]:
     return {"pid": os.getpid()}
 
 
-def _encoded(answer: dict[str, Any]) -> bytes:
+def _encoded(answer: Frame) -> bytes:
     try:
-        return encode(Frame(answer))
+        return encode(answer)
     except FrameError as error:
         message = f"the answer cannot be sent: {error}"
-        failure = {"number": answer["number"], "error": "FrameError", "message": message}
+        failure = {"number": answer.header["number"], "error": "FrameError", "message": message}
         return encode(Frame(failure))
 
 

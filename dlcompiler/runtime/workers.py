@@ -2,7 +2,8 @@
 
 `Worker.call` names an entry point of the other side (`dlcompiler.runtime.serve`), passes JSON
 values, bytes and arrays, and returns an `Outcome`. A worker that did not answer is gone; the next
-call starts another one. POSIX only, so far.
+call starts another one, at once where it answers in children (`dlcompiler.runtime.nursery`). POSIX
+only, so far.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import IO, Any, Literal
 from dlcompiler.errors import DeviceUnavailable, MeasurementError
 from dlcompiler.runtime import object_cache
 from dlcompiler.runtime.frames import Decoder, Frame, FrameError, encode
+from dlcompiler.runtime.nursery import ENDED
 from dlcompiler.runtime.serve import SETUP
 from dlcompiler.runtime.shared import Array, SharedArrays
 
@@ -55,6 +57,8 @@ class Outcome:
     """Time until the outcome was known [s]."""
     value: dict[str, Any] = field(default_factory=dict)
     """What the entry point returned."""
+    data: bytes = b""
+    """Raw bytes that it returned."""
     arrays: dict[str, Array] = field(default_factory=dict)
     """Copies of the arrays that were asked for as outputs."""
     message: str = ""
@@ -167,24 +171,26 @@ class Worker:
             return replace(outcome, arrays={name: shared.read(name) for name in outputs})
 
     def _exchange(self, payload: bytes, timeout_s: float) -> Outcome:
-        if self._process is None or not self._process.is_alive():
+        if self._process is None or not self._process.is_ready():
             failure = self._start()
             if failure is not None:
                 return failure
         assert self._process is not None
         outcome = self._process.exchange(payload, timeout_s)
-        if outcome.kind not in ("ok", "error"):
+        if not self._process.is_alive():
             self._process = None
         return outcome
 
     def _start(self) -> Outcome | None:
-        """Start a process; return what went wrong, if anything."""
+        """Start a process, or set up its next child; return what went wrong, if anything."""
         self.generation += 1
-        self._process = _Process(self._command)
+        if self._process is None or not self._process.is_alive():
+            self._process = _Process(self._command)
         params = {"memory_limit_bytes": self._memory_limit_bytes}
         header = {"entry": SETUP, "params": params, "shared": SharedArrays({}).describe()}
         outcome = self._process.exchange(_payload(header), _START_LIMIT_S)
         if outcome.ok:
+            self._process.child = outcome.value["pid"]
             return None
         self._process.end()
         self._process = None
@@ -239,19 +245,36 @@ class _Process:
         )
         self._decoder = Decoder()
         self._tail = b""
-        self._finalizer = weakref.finalize(self, _kill, self._popen, os.getpid())
+        self._rest = memoryview(b"")
+        self._groups = [self._popen.pid]
+        self._finalizer = weakref.finalize(self, _kill, self._popen, self._groups, os.getpid())
+
+    @property
+    def child(self) -> int | None:
+        """Who answers: the process itself, or a child of it; None when it must be set up."""
+        return self._groups[1] if len(self._groups) > 1 else None
+
+    @child.setter
+    def child(self, pid: int | None) -> None:
+        self._groups[1:] = [] if pid is None else [pid]
 
     def is_alive(self) -> bool:
-        return self._popen.poll() is None
+        return self._finalizer.alive and self._popen.poll() is None
+
+    def is_ready(self) -> bool:
+        """Tell whether it was set up, and who then answered is there still."""
+        if self.is_alive() and self.child is not None:
+            self._notice_end()
+        return self.is_alive() and self.child is not None
 
     def exchange(self, payload: bytes, timeout_s: float) -> Outcome:
-        """Send a request and wait for its answer; the process does not outlive a failure."""
-        start, self._tail = time.perf_counter(), b""
+        """Send a request and wait for its answer; who was to answer does not outlive a failure."""
+        start, self._tail, self._rest = time.perf_counter(), b"", memoryview(payload)
         try:
-            frame = self._converse(memoryview(payload), start + timeout_s)
-            outcome = self._ended() if frame is None else _answered(frame)
+            frame = self._converse(start + timeout_s)
+            outcome = self._ended() if frame is None else self._answered(frame)
         except TimeoutError:
-            outcome = self._ended(timeout_s)
+            outcome = self._stopped(timeout_s)
         except FrameError as error:
             outcome = Outcome("lost", 0.0, message=f"not an answer: {error}")
             self._finalizer()
@@ -264,8 +287,7 @@ class _Process:
     def interrupt(self) -> None:
         """Kill the process; whoever waits for its answer sees that, and cleans up."""
         if self._popen.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._popen.pid, signal.SIGKILL)
+            _kill_groups(self._groups)
             self._popen.wait()  # until then `is_alive` would say yes
 
     def end(self) -> None:
@@ -275,10 +297,51 @@ class _Process:
             self._popen.wait(_EXIT_LIMIT_S)
         self._finalizer()
 
-    def _converse(self, rest: memoryview, deadline: float) -> Frame | None:
+    def _notice_end(self) -> None:
+        """Read what came while nobody asked: that a child has ended."""
+        piece = self._stdout.read(1 << 16)
+        try:
+            self._decoder.feed(piece or b"")
+            frame = self._decoder.take()
+        except FrameError:
+            self._finalizer()
+            return
+        if frame is not None and ENDED in frame.header:
+            self.child = None
+        elif piece:
+            self._finalizer()  # nothing that anyone asked for
+
+    def _stopped(self, timeout_s: float) -> Outcome:
+        """End who did not answer in time: the child alone, if that is enough."""
+        outcome = Outcome("timeout", 0.0, message=f"no answer within {timeout_s:g} s")
+        if self.child in (None, self._popen.pid) or self._rest:
+            return self._ended(timeout_s)
+        _kill_groups(self._groups[1:])
+        end = time.perf_counter() + _EXIT_LIMIT_S
+        try:
+            while (frame := self._converse(end)) is not None:
+                if ENDED in frame.header:
+                    self.child = None
+                    return outcome
+        except (TimeoutError, FrameError):
+            pass
+        self._finalizer()
+        return outcome
+
+    def _answered(self, frame: Frame) -> Outcome:
+        """Return the outcome that a frame tells: an answer, or that a child has ended."""
+        if ENDED not in frame.header:
+            return _answered(frame)
+        self.child = None
+        if self._rest:  # its next child would read the middle of a request
+            self._finalizer()
+        return _ended_by(int(frame.header[ENDED]))
+
+    def _converse(self, deadline: float) -> Frame | None:
         """Return the answer, or ``None`` when there will be none."""
         with selectors.DefaultSelector() as selector:
-            selector.register(self._stdin, selectors.EVENT_WRITE)
+            if self._rest:
+                selector.register(self._stdin, selectors.EVENT_WRITE)
             selector.register(self._stdout, selectors.EVENT_READ)
             selector.register(self._stderr, selectors.EVENT_READ)
             while True:
@@ -287,8 +350,8 @@ class _Process:
                     raise TimeoutError
                 ready = {key.fileobj for key, _ in selector.select(remaining)}
                 if self._stdin in ready:
-                    rest = self._write(rest)
-                    if not rest:
+                    self._rest = self._write(self._rest)
+                    if not self._rest:
                         selector.unregister(self._stdin)
                 if self._stderr in ready and not self._keep_tail():
                     selector.unregister(self._stderr)
@@ -320,21 +383,26 @@ class _Process:
         status = self._popen.returncode
         self._keep_tail()
         self._finalizer()
-        if status is not None and status < 0:
-            name = signal.Signals(-status).name
-            return Outcome("crashed", 0.0, message=f"ended by {name}", signal=name)
         if status is not None:
-            return Outcome("crashed", 0.0, message=f"exited with status {status}, no answer")
+            return _ended_by(status)
         if timeout_s is not None:
             return Outcome("timeout", 0.0, message=f"no answer within {timeout_s:g} s")
         return Outcome("lost", 0.0, message="closed its pipe without an answer")
+
+
+def _ended_by(status: int) -> Outcome:
+    """Return the outcome of a process that ended: by a signal if the status is negative."""
+    if status >= 0:
+        return Outcome("crashed", 0.0, message=f"exited with status {status}, no answer")
+    name = signal.Signals(-status).name
+    return Outcome("crashed", 0.0, message=f"ended by {name}", signal=name)
 
 
 def _answered(frame: Frame) -> Outcome:
     """Return the outcome that an answer tells."""
     header = frame.header
     if isinstance(header.get("value"), dict):
-        return Outcome("ok", 0.0, header["value"])
+        return Outcome("ok", 0.0, header["value"], frame.data)
     if "error" not in header:
         raise FrameError("neither a value nor an error")
     error, message = str(header["error"]), str(header.get("message", ""))
@@ -356,12 +424,18 @@ def _nonblocking(pipe: IO[bytes] | None) -> IO[bytes]:
     return pipe
 
 
-def _kill(popen: subprocess.Popen[bytes], owner: int) -> None:
+def _kill_groups(groups: Sequence[int]) -> None:
+    """Kill process groups; a child's before the one of the process that would report its end."""
+    for group in reversed(groups):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, signal.SIGKILL)
+
+
+def _kill(popen: subprocess.Popen[bytes], groups: Sequence[int], owner: int) -> None:
     """End a worker and all that it started; a forked copy of this process must not."""
     if os.getpid() != owner:
         return
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(popen.pid, signal.SIGKILL)
+    _kill_groups(groups)
     popen.wait()
     for pipe in (popen.stdin, popen.stdout, popen.stderr):
         if pipe is not None:
