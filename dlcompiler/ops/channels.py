@@ -73,7 +73,7 @@ def channels_space(workload: Workload, target: Target) -> Space:
 
 def channels_config(workload: Workload, of: Sliding, target: Target) -> Config:
     """Return the config that a simple model prefers."""
-    places = of.images * of.rows.out * of.columns.out
+    places = of.images * of.channels * of.rows.out * of.columns.out
     is_parallel = is_worth_sharing(places * of.taps / target.lanes(of.dtype), target)
     return channels_space(workload, target).config(vectors=_ENOUGH_VECTORS, parallel=is_parallel)
 

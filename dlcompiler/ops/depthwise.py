@@ -185,7 +185,7 @@ def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Arr
 
 def _sliding(workload: Workload) -> Sliding:
     shape = shapes.shape_of(workload)
-    return Sliding(shape.n * shape.o, shape.rows, shape.columns, shape.sums_dtype)
+    return Sliding(shape.n, shape.o, shape.rows, shape.columns, shape.sums_dtype)
 
 
 def space(workload: Workload, target: Target) -> Space:

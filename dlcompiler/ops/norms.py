@@ -14,12 +14,13 @@ import numpy as np
 from dlcompiler import dtypes, te
 from dlcompiler.ops.base import Operator, Reference
 from dlcompiler.ops.defining import over, tensor
-from dlcompiler.ops.lanes import reduce_in_lanes, widest_power
+from dlcompiler.ops.lanes import widest_power
 from dlcompiler.ops.rounding import Array, Wide, unit
+from dlcompiler.ops.rows import INTERLEAVED, reduce_rows, row_knobs, split_rows, width_knob
 from dlcompiler.ops.shapes import checked_dtype, shape_of, shape_text
 from dlcompiler.ops.sharing import is_worth_sharing
 from dlcompiler.schedule import Schedule
-from dlcompiler.space import Config, Knob, Space, Workload, parallel_knob
+from dlcompiler.space import Config, Space, Workload, parallel_knob
 from dlcompiler.target import Target
 from dlcompiler.te import ComputeOp, Tensor
 
@@ -164,27 +165,38 @@ def exact(inputs: dict[str, Array], dtype: str) -> tuple[Wide, Wide]:
 def space(workload: Workload, target: Target) -> Space:
     """Return the configs of `schedule`.
 
-    ============  ==============================================================================
-    ``sums``      vectors of partial sums
-    ``vectors``   vectors of results computed side by side
-    ``parallel``  run the rows on several cores
-    ============  ==============================================================================
+    ==============  ============================================================================
+    ``rows``        in a block: each stage is computed for one before the next stage is
+    ``interleave``  add up the rows of a block side by side
+    ``sums``        lanes in which a row is added up, of a layer norm
+    ``squares``     lanes in which the squares are added
+    ``results``     computed side by side
+    ``parallel``    run blocks on several cores
+    ==============  ============================================================================
     """
+    shape = shape_of(workload["shape"])
+    lanes = target.lanes(workload["dtype"])
+    names = ("sums", "squares") if workload.op == "layer_norm" else ("squares",)
     knobs = [
-        Knob("sums", (1, 2, 4, 8)),
-        Knob("vectors", (1, 2, 4)),
+        *row_knobs(shape),
+        *(width_knob(name, shape[-1], lanes) for name in names),
+        width_knob("results", shape[-1], lanes),
         parallel_knob(target.cores),
     ]
-    return Space(workload, knobs)
+    return Space(workload, knobs, [INTERLEAVED])
 
 
 def default_config(workload: Workload, target: Target) -> Config:
-    """Return four vectors of partial sums, which hide the latency of an addition."""
+    """Return eight vectors of partial sums, which hide the latency of an addition."""
     shape = shape_of(workload["shape"])
-    elements = int(np.prod(shape))
+    elements, lanes = int(np.prod(shape)), target.lanes(workload["dtype"])
     rows = elements // max(shape[-1], 1)
+    four, eight = (widest_power(shape[-1], lanes * vectors) for vectors in (4, 8))
+    choices = space(workload, target)
+    values: dict[str, Any] = {"rows": 1, "interleave": False, "results": four}
+    values |= {knob.name: eight for knob in choices.knobs if knob.name in ("sums", "squares")}
     is_parallel = rows >= target.cores and is_worth_sharing(_CYCLES * elements, target)
-    return space(workload, target).config(sums=8, vectors=4, parallel=is_parallel)
+    return choices.config(**values, parallel=is_parallel)
 
 
 # -- the schedule -------------------------------------------------------------------------------
@@ -192,23 +204,21 @@ def default_config(workload: Workload, target: Target) -> Config:
 
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
     """Schedule a normalisation of rows on a CPU: each row's sums in lanes, then its results."""
+    del target
     (out,) = outs
-    extent, lanes = out.static_shape[-1], target.lanes(out.dtype)
-    *rows, column = out.op.axis
-    row = s[out].fuse(*rows) if rows else None
-    _, vector = s[out].split(column, widest_power(extent, lanes * cfg["vectors"]))
+    blocks = split_rows(s, out, cfg["rows"], is_parallel=cfg["parallel"])
+    _, vector = s[out].split(out.op.axis[-1], cfg["results"])
     s[out].vectorize(vector)
-    width = widest_power(extent, lanes * cfg["sums"])
     for stage in s.stages:
         if not isinstance(stage.op, ComputeOp) or stage.op is out.op:
             continue
-        made = stage.op.output(0)
-        parts = reduce_in_lanes(s, made, width) if stage.op.reduce_axis else []
-        if row is not None:
+        made, parts = stage.op.output(0), []
+        if stage.op.reduce_axis:
+            width = cfg["sums" if stage.name.endswith(".sum") else "squares"]
+            parts = reduce_rows(s, made, width, is_interleaved=cfg["interleave"])
+        if blocks is not None:
             for part in (made, *parts):
-                s[part].compute_at(s[out], row)
-    if row is not None and cfg["parallel"]:
-        s[out].parallel(row)
+                s[part].compute_at(s[out], blocks)
 
 
 def _operator(name: str) -> Operator:

@@ -332,7 +332,7 @@ def _hit(window: Window, tap: int) -> tuple[Array, Array]:
 
 def _sliding(workload: Workload) -> Sliding:
     of, _ = _pooling(workload)
-    return Sliding(workload["n"] * workload["c"], of.rows, of.columns, workload["dtype"])
+    return Sliding(workload["n"], workload["c"], of.rows, of.columns, workload["dtype"])
 
 
 def space(workload: Workload, target: Target) -> Space:

@@ -8,7 +8,6 @@ rows at a time, and reads whole vectors of them without conditions.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +23,10 @@ from dlcompiler.te import Tensor
 
 _TILE_ROWS = (1, 2, 3, 4, 5, 6, 7, 8)
 _TILE_VECTORS = (1, 2, 4)
+_CHANNELS = (1, 2, 4, 8, 16)
+_FEWEST_LANES = 4
+_TALLEST_STRIP = 8
+"""Rows of tiles in the tallest strip that is not the whole image."""
 EXTRA_ROWS = max(_TILE_ROWS) - 1
 """What the last tile may reach beyond the result."""
 _MOST_LANES = 16
@@ -44,7 +47,9 @@ class Sliding:
     """Windows over the rows of images."""
 
     images: int
-    """Number of images and channels together."""
+    """Number of images."""
+    channels: int
+    """Number of channels of the result."""
     rows: Window
     """The window along the height."""
     columns: Window
@@ -82,26 +87,71 @@ def reach(window: Window, places: int) -> int:
 def sliding_space(workload: Workload, of: Sliding, target: Target) -> Space:
     """Return the configs of `schedule_sliding`.
 
-    ============  ==============================================================================
-    ``rows``      of the register tile
-    ``vectors``   side by side in a row of it
-    ``strip``     rows of tiles for which the padded image is copied at a time; 0: all
-    ``parallel``  run images and channels on several cores
-    ============  ==============================================================================
+    ================  ==========================================================================
+    ``rows``          of the register tile
+    ``vectors``       side by side in a row of it
+    ``lanes``         of a vector of sums: all that there are, or half of them
+    ``strip``         rows of tiles for which the padded image is copied at a time
+    ``channels``      of which strips are copied one after the other
+    ``unroll_rows``   write out the rows of the window as well as its columns
+    ``columns_first`` then go through it by columns, which read the same rows of the image
+    ``copy_lanes``    of a vector of what is copied
+    ``unroll_copy``   copy a row without a loop
+    ``parallel``      run images and channels on several cores
+    ================  ==========================================================================
     """
+    lanes = lanes_of(of.columns.out, of.dtype, target)
+    tallest = 1 << (max(of.rows.out, 1) - 1).bit_length()
+    blocks = [c for c in _CHANNELS if max(of.channels, 1) % c == 0]
     knobs = [
         split_knob("rows", of.rows.out, _TILE_ROWS),
         Knob("vectors", _TILE_VECTORS),
-        Knob("strip", (0, 1, 2, 4, 8)),
+        Knob("lanes", _halves(lanes)),
+        Knob("strip", tuple(1 << n for n in range(tallest.bit_length()))),
+        Knob("channels", tuple(blocks)),
+        Knob("unroll_rows", (False, True)),
+        Knob("columns_first", (False, True)),
+        Knob("copy_lanes", _halves(lanes)),
+        Knob("unroll_copy", (False, True)),
         parallel_knob(target.cores),
     ]
-    lanes = _lanes(of.columns.out, of.dtype, target)
-    vectors = Filter(
-        "a tile is not wider than twice the result",
-        lambda v: v["vectors"] == 1 or v["vectors"] * lanes < 2 * of.columns.out,
+    return Space(workload, knobs, _filters(of))
+
+
+def _halves(lanes: int) -> tuple[int, ...]:
+    return (lanes // 2, lanes) if lanes > _FEWEST_LANES else (lanes,)
+
+
+def _filters(of: Sliding) -> tuple[Filter, ...]:
+    return (
+        Filter(
+            "a tile is not wider than twice the result",
+            lambda v: v["vectors"] == 1 or v["vectors"] * v["lanes"] < 2 * of.columns.out,
+        ),
+        Filter("at most 16 accumulators", lambda v: v["rows"] * v["vectors"] <= 16),
+        Filter(
+            "a strip is not taller than twice the result",
+            lambda v: v["strip"] == 1 or v["rows"] * v["strip"] < 2 * of.rows.out,
+        ),
+        Filter(
+            "a window of several rows is written out in few copies",
+            lambda v: (
+                not v["unroll_rows"]
+                or (of.rows.kernel > 1 and v["rows"] * v["vectors"] * of.taps <= 2 * _MOST_COPIES)
+            ),
+        ),
+        Filter(
+            "only a window that is written out has an order",
+            lambda v: v["unroll_rows"] or not v["columns_first"],
+        ),
+        Filter(
+            "a row is copied without a loop if it is short",
+            lambda v: (
+                not v["unroll_copy"]
+                or of.columns.size // v["copy_lanes"] <= 2 * _MOST_COPIED_VECTORS
+            ),
+        ),
     )
-    registers = Filter("at most 16 accumulators", lambda v: v["rows"] * v["vectors"] <= 16)
-    return Space(workload, knobs, (vectors, registers))
 
 
 def sliding_config(workload: Workload, of: Sliding, target: Target) -> Config:
@@ -114,10 +164,10 @@ def sliding_config(workload: Workload, of: Sliding, target: Target) -> Config:
     three shuffles, and registers for them. Of tiles that are equally good the smaller is taken.
     """
     choices = sliding_space(workload, of, target)
-    values = {knob.name: [int(value) for value in knob.values] for knob in choices.knobs}
+    values = {knob.name: knob.values for knob in choices.knobs}
     most = max(_TILE_ROWS) if of.columns.stride == 1 else _MOST_STRIDED_ROWS
     rows = min((r for r in values["rows"] if r <= most), key=lambda r: (_cycles(of, r), r))
-    lanes = _lanes(of.columns.out, of.dtype, target)
+    lanes = lanes_of(of.columns.out, of.dtype, target)
     vectors = 1
     while (
         not _is_unrolled(of, rows, vectors)
@@ -126,18 +176,28 @@ def sliding_config(workload: Workload, of: Sliding, target: Target) -> Config:
     ):
         vectors *= 2
     pitch = reach(of.columns, of.columns.out) * dtypes.bytes_of(of.dtype)
+    is_whole = pitch * reach(of.rows, of.rows.out) <= _STRIP_BYTES
+    covering = next(strip for strip in values["strip"] if strip * rows >= of.rows.out)
     strips = [
         strip
         for strip in values["strip"]
-        if strip and pitch * reach(of.rows, rows * strip) <= _STRIP_BYTES
+        if strip <= min(covering, _TALLEST_STRIP)
+        and pitch * reach(of.rows, rows * strip) <= _STRIP_BYTES
     ]
-    is_whole = pitch * reach(of.rows, of.rows.out) <= _STRIP_BYTES
-    steps = of.images * of.rows.out * of.columns.out * of.taps
+    is_unrolled = of.rows.kernel > 1 and _is_unrolled(of, rows, vectors)
+    steps = of.images * of.channels * of.rows.out * of.columns.out * of.taps
     return choices.config(
         rows=rows,
         vectors=vectors,
-        strip=0 if is_whole else max(strips, default=1),
-        parallel=of.images >= target.cores and is_worth_sharing(steps / lanes, target),
+        lanes=lanes,
+        strip=covering if is_whole else max(strips, default=1),
+        channels=1,
+        unroll_rows=is_unrolled,
+        columns_first=is_unrolled,
+        copy_lanes=lanes,
+        unroll_copy=of.columns.size // lanes <= _MOST_COPIED_VECTORS,
+        parallel=of.images * of.channels >= target.cores
+        and is_worth_sharing(steps / lanes, target),
     )
 
 
@@ -156,14 +216,9 @@ def _is_unrolled(of: Sliding, rows: int, vectors: int) -> bool:
     return rows * vectors * of.taps <= _MOST_COPIES
 
 
-def _lanes(width: int, dtype: str, target: Target) -> int:
+def lanes_of(width: int, dtype: str, target: Target) -> int:
     """Return the lanes of a vector: of the target, or fewer for a narrow result."""
     return min(target.lanes(dtype), _MOST_LANES, 1 << (max(width, 1) - 1).bit_length())
-
-
-def _extents(of: Tensor) -> tuple[int, ...]:
-    """Return the shape of a tensor, whose extents are numbers here."""
-    return tuple(extent for extent in of.shape if isinstance(extent, int))
 
 
 # -- the schedule -------------------------------------------------------------------------------
@@ -187,16 +242,14 @@ def schedule_sliding(s: Schedule, result: Tensor, cfg: Config, target: Target) -
     """
     stages = {stage.name.rpartition(".")[2]: stage.tensor for stage in s.stages}
     sums, padded = stages["sums"], stages["padded"]
-    taps = math.prod(axis.extent for axis in sums.op.reduce_axis if isinstance(axis.extent, int))
-    lanes = _lanes(_extents(result)[3], sums.dtype, target)
     tile = s.cache_write(sums, "local")
     s[sums].compute_inline()
 
-    strips, tiles, unrolled = _schedule_result(s, result, cfg, lanes)
+    strips, tiles, unrolled = _schedule_result(s, result, cfg)
     s[tile].compute_at(s[result], tiles)
-    unrolled += _schedule_sums(s, tile, cfg, lanes, taps)
+    unrolled += _schedule_sums(s, tile, cfg)
     s[padded].compute_at(s[result], strips)
-    unrolled += _schedule_copy(s, padded, lanes)
+    unrolled += _schedule_copy(s, padded, cfg)
     # Last, since the extents of unrolled loops are looked at with each step that follows.
     for of, axis in unrolled:
         s[of].unroll(axis)
@@ -205,47 +258,42 @@ def schedule_sliding(s: Schedule, result: Tensor, cfg: Config, target: Target) -
 _Loops = list[tuple[Tensor, Any]]
 
 
-def _schedule_result(
-    s: Schedule, result: Tensor, cfg: Config, lanes: int
-) -> tuple[Any, Any, _Loops]:
+def _schedule_result(s: Schedule, result: Tensor, cfg: Config) -> tuple[Any, Any, _Loops]:
     """Split the result into tiles; returns the loops over strips of rows and over tiles."""
     n, o, y, x = result.op.axis
     y, row = s[result].split(y, cfg["rows"])
-    x, columns = s[result].split(x, cfg["vectors"] * lanes)
-    vector, lane = s[result].split(columns, lanes)
-    channel = s[result].fuse(n, o)
-    strips = channel
-    if cfg["strip"]:
-        strips, y = s[result].split(y, cfg["strip"])
-    s[result].reorder(y, x, row, vector, lane)
+    x, columns = s[result].split(x, cfg["vectors"] * cfg["lanes"])
+    vector, lane = s[result].split(columns, cfg["lanes"])
+    o, channel = s[result].split(o, cfg["channels"])
+    blocks = s[result].fuse(n, o)
+    strips, y = s[result].split(y, cfg["strip"])
+    s[result].reorder(blocks, strips, channel, y, x, row, vector, lane)
     s[result].vectorize(lane)
     if cfg["parallel"]:
-        s[result].parallel(channel)
+        s[result].parallel(blocks)
     return strips, x, [(result, row), (result, vector)]
 
 
-def _schedule_sums(s: Schedule, tile: Tensor, cfg: Config, lanes: int, taps: int) -> _Loops:
+def _schedule_sums(s: Schedule, tile: Tensor, cfg: Config) -> _Loops:
     """Order the loops of a tile: rows innermost, which read the same rows of the image."""
     _, _, y, x = tile.op.axis
     p, q = tile.op.reduce_axis
-    s[tile].align_extent(x, lanes)
-    vector, lane = s[tile].split(x, lanes)
-    is_unrolled = cfg["rows"] * cfg["vectors"] * taps <= _MOST_COPIES
-    s[tile].reorder(*((q, p) if is_unrolled else (p, q)), y, vector, lane)
+    s[tile].align_extent(x, cfg["lanes"])
+    vector, lane = s[tile].split(x, cfg["lanes"])
+    s[tile].reorder(*((q, p) if cfg["columns_first"] else (p, q)), y, vector, lane)
     s[tile].vectorize(lane)
-    copies = (p, q, y, vector) if is_unrolled else (q, y, vector)
+    copies = (p, q, y, vector) if cfg["unroll_rows"] else (q, y, vector)
     return [(tile, axis) for axis in copies]
 
 
-def _schedule_copy(s: Schedule, padded: Tensor, lanes: int) -> _Loops:
+def _schedule_copy(s: Schedule, padded: Tensor, cfg: Config) -> _Loops:
     """Copy rows by vectors, those at the edges apart, and those at the ends under masks."""
     _, _, y, x = padded.op.axis
-    s[padded].align_extent(x, lanes)
-    vectors, lane = s[padded].split(x, lanes)
+    s[padded].align_extent(x, cfg["copy_lanes"])
+    vectors, lane = s[padded].split(x, cfg["copy_lanes"])
     s[padded].vectorize(lane)
     s[padded].pragma(y, "loop_partition_hint")
-    (data,) = padded.op.input_tensors
-    if _extents(data)[3] // lanes <= _MOST_COPIED_VECTORS:
+    if cfg["unroll_copy"]:
         return [(padded, vectors)]
     s[padded].pragma(vectors, "loop_partition_hint")
     return []

@@ -17,18 +17,21 @@ import numpy as np
 from dlcompiler import dtypes, te
 from dlcompiler.ops.base import Operator, Reference
 from dlcompiler.ops.defining import along, dimensions, reduced, tensor, without
-from dlcompiler.ops.lanes import reduce_in_lanes, widest_power
+from dlcompiler.ops.lanes import widest_power
 from dlcompiler.ops.rounding import SMALLEST, Wide, unit
+from dlcompiler.ops.rows import INTERLEAVED, reduce_rows, row_knobs, split_rows, width_knob
 from dlcompiler.ops.shapes import checked_dimension, checked_dtype, shape_of, shape_text
 from dlcompiler.ops.sharing import is_worth_sharing
 from dlcompiler.schedule import Schedule
-from dlcompiler.space import Config, Knob, Space, Workload, parallel_knob
+from dlcompiler.space import Config, Knob, Space, Workload, parallel_knob, split_knob
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
 DTYPES = ("float32", "float64")
 _CYCLES = 2.0
 """What an element takes one core [cycle]: measured."""
+_WIDTHS = ("largest", "powers", "sums", "results")
+_STEPS = (1, 2, 4, 8)
 _EXP_ULPS = 4
 """What the powers may be off, with the subtraction before them."""
 
@@ -142,27 +145,53 @@ def exact(name: str, x: Wide, axis: int, dtype: str) -> tuple[Wide, Wide]:
 def space(workload: Workload, target: Target) -> Space:
     """Return the configs of `schedule`.
 
-    ============  ==============================================================================
-    ``sums``      vectors of partial results of the largest and the sum
-    ``powers``    vectors of powers computed side by side
-    ``parallel``  run the rows on several cores
-    ============  ==============================================================================
+    Along the last dimension:
+
+    =================  =========================================================================
+    ``rows``           in a block: each stage is computed for one before the next stage is
+    ``interleave``     reduce the rows of a block side by side
+    ``largest_first``  find the largest of all rows before anything else
+    ``largest``        lanes in which the largest is found
+    ``powers``         computed side by side
+    ``sums``           lanes in which the powers are added
+    ``results``        computed side by side
+    ``parallel``       run blocks on several cores
+    =================  =========================================================================
+
+    Along another:
+
+    =================  =========================================================================
+    ``width``          neighbouring rows that are computed side by side
+    ``largest_steps``  elements that are compared without a loop
+    ``sums_steps``     powers that are added without a loop
+    ``parallel``       run rows on several cores
+    =================  =========================================================================
     """
-    knobs = [
-        Knob("sums", (1, 2, 4, 8)),
-        Knob("powers", (1, 2, 4, 8)),
-        parallel_knob(target.cores),
-    ]
-    return Space(workload, knobs)
+    shape = shape_of(workload["shape"])
+    extent, lanes = shape[-1], target.lanes(workload["dtype"])
+    parallel = parallel_knob(target.cores)
+    if workload["axis"] != len(shape) - 1:
+        along = shape[workload["axis"]]
+        steps = [split_knob(name, along, _STEPS) for name in ("largest_steps", "sums_steps")]
+        return Space(workload, [width_knob("width", extent, lanes), *steps, parallel])
+    widths = [width_knob(name, extent, lanes) for name in _WIDTHS]
+    first = Knob("largest_first", (False, True)[: len(shape)])
+    knobs = [*row_knobs(shape), first, *widths, parallel]
+    return Space(workload, knobs, [INTERLEAVED])
 
 
 def default_config(workload: Workload, target: Target) -> Config:
     """Return four vectors of partial results, eight of powers: each hides the wait for others."""
-    shape = shape_of(workload["shape"])
-    elements = int(np.prod(shape))
-    rows = elements // max(shape[workload["axis"]], 1)
+    shape, axis = shape_of(workload["shape"]), workload["axis"]
+    elements, lanes = int(np.prod(shape)), target.lanes(workload["dtype"])
+    rows = elements // max(shape[axis], 1)
+    four, eight = (widest_power(shape[-1], lanes * vectors) for vectors in (4, 8))
+    values: dict[str, Any] = {"width": eight, "largest_steps": 1, "sums_steps": 1}
+    if axis == len(shape) - 1:
+        values = {"rows": 1, "interleave": False, "largest_first": False}
+        values |= {"largest": four, "powers": eight, "sums": four, "results": four}
     is_parallel = rows >= target.cores and is_worth_sharing(_CYCLES * elements, target)
-    return space(workload, target).config(sums=4, powers=8, parallel=is_parallel)
+    return space(workload, target).config(**values, parallel=is_parallel)
 
 
 # -- the schedule -------------------------------------------------------------------------------
@@ -174,14 +203,13 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     Along the last dimension, each row is reduced in lanes (`reduce_in_lanes`); along another, the
     lanes are neighbouring rows.
     """
+    del target
     (out,) = outs
     stages = _Stages.of(out)
-    lanes = target.lanes(out.dtype)
-    n = stages.axis
-    if n == len(out.shape) - 1:
-        _schedule_rows(s, stages, cfg, lanes)
+    if stages.axis == len(out.shape) - 1:
+        _schedule_rows(s, stages, cfg)
     else:
-        _schedule_columns(s, stages, cfg, lanes)
+        _schedule_columns(s, stages, cfg)
 
 
 @dataclass(frozen=True)
@@ -205,39 +233,47 @@ class _Stages:
         return _Stages(out, largest, power, total, axis)
 
 
-def _schedule_rows(s: Schedule, stages: _Stages, cfg: Config, lanes: int) -> None:
-    out, extent = stages.out, stages.out.static_shape[-1]
-    rows = out.op.axis[:-1]
-    row = s[out].fuse(*rows) if rows else None
-    width = widest_power(extent, lanes * cfg["sums"])
-    powers = widest_power(extent, lanes * cfg["powers"])
-    vectors: list[Any] = [stages.power, out]
-    for stage, factor in zip(vectors, (powers, width), strict=True):
-        _, vector = s[stage].split(s[stage].op.axis[-1], factor)
+def _schedule_rows(s: Schedule, stages: _Stages, cfg: Config) -> None:
+    out, largest, total = stages.out, stages.largest, stages.total
+    blocks = split_rows(s, out, cfg["rows"], is_parallel=cfg["parallel"])
+    for stage, width in ((stages.power, cfg["powers"]), (out, cfg["results"])):
+        _, vector = s[stage].split(s[stage].op.axis[-1], width)
         s[stage].vectorize(vector)
-    inner = [stages.largest, *reduce_in_lanes(s, stages.largest, width)]
-    inner += [stages.power, stages.total, *reduce_in_lanes(s, stages.total, width)]
-    if row is not None:
-        for stage in inner:
-            s[stage].compute_at(s[out], row)
+    is_first = cfg["largest_first"]
+    widest = reduce_rows(
+        s, largest, cfg["largest"], is_interleaved=cfg["interleave"] and not is_first
+    )
+    added = reduce_rows(s, total, cfg["sums"], is_interleaved=cfg["interleave"])
+    if blocks is None:
+        return
+    if is_first:
+        first = s[largest].fuse(*s[largest].op.axis)
         if cfg["parallel"]:
-            s[out].parallel(row)
+            s[largest].parallel(first)
+        for stage in widest:
+            s[stage].compute_at(s[largest], first)
+        widest = []
+    else:
+        s[largest].compute_at(s[out], blocks)
+    for stage in (*widest, stages.power, total, *added):
+        s[stage].compute_at(s[out], blocks)
 
 
-def _schedule_columns(s: Schedule, stages: _Stages, cfg: Config, lanes: int) -> None:
+def _schedule_columns(s: Schedule, stages: _Stages, cfg: Config) -> None:
     out, n = stages.out, stages.axis
     axes = list(out.op.axis)
-    width = widest_power(out.static_shape[-1], lanes * cfg["powers"])
-    chunk, vector = s[out].split(axes[-1], width)
+    chunk, vector = s[out].split(axes[-1], cfg["width"])
     others = [*axes[:n], *axes[n + 1 : -1], chunk]
     s[out].reorder(*others, axes[n], vector)
     s[out].vectorize(vector)
     for stage in (stages.largest, stages.power, stages.total):
         s[stage].compute_at(s[out], chunk)
-    for stage in (stages.largest, stages.total):
+    for stage, steps in ((stages.largest, cfg["largest_steps"]), (stages.total, cfg["sums_steps"])):
         (k,) = s[stage].op.reduce_axis
         last = s[stage].op.axis[-1]
-        s[stage].reorder(k, last)
+        k, step = s[stage].split(k, steps)
+        s[stage].reorder(k, step, last)
+        s[stage].unroll(step)
         s[stage].vectorize(last)
     s[stages.power].vectorize(s[stages.power].op.axis[-1])
     if cfg["parallel"]:

@@ -104,7 +104,8 @@ def test_nan_and_infinity_stay_in_their_windows():
 
 def test_channels_may_run_in_parallel():
     workload = DEPTHWISE.workload(c=4, h=9, w=9, kernel=3, padding=1)
-    cfg = DEPTHWISE.space(workload, CPU).config(rows=4, vectors=1, strip=1, parallel=CPU.cores > 1)
+    values = DEPTHWISE.default_config(workload, CPU).values
+    cfg = DEPTHWISE.space(workload, CPU).config(**{**values, "parallel": CPU.cores > 1})
     s, args = DEPTHWISE.template(workload, CPU, cfg)
     kinds = [node.kind for node in walk(lower(s, args).body) if isinstance(node, For)]
     assert kinds.count("parallel") == (CPU.cores > 1)

@@ -68,7 +68,8 @@ def test_large_numbers_do_not_overflow():
 def test_rows_may_run_in_parallel():
     operator = ops.operator("softmax")
     workload = operator.workload(shape=(4, 2, 64))
-    cfg = operator.space(workload, CPU).config(sums=2, powers=1, parallel=CPU.cores > 1)
+    values = operator.default_config(workload, CPU).values
+    cfg = operator.space(workload, CPU).config(**{**values, "parallel": CPU.cores > 1})
     s, args = operator.template(workload, CPU, cfg)
     kinds = [node.kind for node in walk(lower(s, args).body) if isinstance(node, For)]
     assert kinds.count("parallel") == (CPU.cores > 1)

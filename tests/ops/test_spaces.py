@@ -1,0 +1,76 @@
+"""Every operator's space: random points are right, defaults are in it, choices are real ones.
+
+A dozen seconds: each point is built, and its results compared. `make test-full` draws more.
+"""
+
+import dataclasses
+import os
+import random
+
+import pytest
+
+from dlcompiler import ops
+from dlcompiler.target import resolve
+from tests.ops.products import check
+
+IS_FULL = bool(os.environ.get("DLCOMPILER_TEST_FULL"))
+POINTS = 40 if IS_FULL else 2
+WORKLOADS = [
+    ("depthwise_conv2d", {"c": 5, "h": 19, "w": 37, "kernel": 3, "padding": 1}),
+    ("depthwise_conv2d", {"c": 8, "h": 9, "w": 7, "n": 2, "kernel": 5, "stride": 2, "padding": 2}),
+    (
+        "depthwise_conv2d",
+        {"c": 4, "h": 13, "w": 30, "kernel": (5, 3), "padding": (0, 5, 2, 1), "dilation": 2},
+    ),
+    ("depthwise_conv2d", {"c": 16, "h": 7, "w": 7, "kernel": 3, "padding": 1, "dtype": "float64"}),
+    (
+        "pool2d",
+        {
+            "kind": "max",
+            "c": 4,
+            "h": 15,
+            "w": 21,
+            "kernel": 3,
+            "stride": 2,
+            "padding": 1,
+            "ceil_mode": 1,
+        },
+    ),
+    ("pool2d", {"kind": "avg", "c": 8, "h": 9, "w": 33, "kernel": 2, "stride": 2, "padding": 1}),
+    ("softmax", {"shape": "7x131"}),
+    ("softmax", {"shape": "3x21x4x19", "axis": 1}),
+    ("softmax", {"shape": "90"}),
+    ("log_softmax", {"shape": "3x5x67", "dtype": "float64"}),
+    ("layer_norm", {"shape": "7x131"}),
+    ("layer_norm", {"shape": "3x5x67"}),
+    ("rms_norm", {"shape": "33x40"}),
+]
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize(("name", "parameters"), WORKLOADS, ids=str)
+def test_random_points_are_right(name, parameters, cores):
+    operator = ops.operator(name)
+    workload = operator.workload(**parameters)
+    target = dataclasses.replace(resolve("cpu"), cores=cores)
+    space = operator.space(workload, target)
+    default = operator.default_config(workload, target)
+    assert space.index_of(default) in set(space.allowed())
+    generator = random.Random(f"{workload} {cores}")
+    for point in space.sample(POINTS, generator):
+        check(operator, workload, space.at(point), target=target)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("softmax", {"shape": "64x1000"}),
+        ("depthwise_conv2d", {"c": 256, "h": 28, "w": 28, "kernel": 3, "padding": 1}),
+        ("depthwise_conv2d", {"c": 1024, "h": 7, "w": 7, "kernel": 3, "padding": 1}),
+    ],
+    ids=str,
+)
+def test_spaces_that_searches_are_judged_on_are_large(name, parameters):
+    operator = ops.operator(name)
+    target = dataclasses.replace(resolve("x86-64-avx2"), cores=1)
+    assert operator.space(operator.workload(**parameters), target).count.low >= 2000
