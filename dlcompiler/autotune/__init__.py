@@ -5,6 +5,8 @@ measurer checks and times them in a worker process, and each `Trial` becomes a `
 `RecordStore`.
 """
 
+from dlcompiler.autotune.clock import Phases
+from dlcompiler.autotune.events import Event
 from dlcompiler.autotune.jsonl import (
     BadLine,
     Imported,
@@ -16,7 +18,8 @@ from dlcompiler.autotune.jsonl import (
 from dlcompiler.autotune.measure import Measurer, TemplateMeasurer
 from dlcompiler.autotune.pool import Device, MeasurePool
 from dlcompiler.autotune.records import Record, target_key
-from dlcompiler.autotune.run import Event, TuningRun
+from dlcompiler.autotune.rounds import Round, rank_correlation, recall
+from dlcompiler.autotune.run import TuningRun
 from dlcompiler.autotune.serial import SerialPool
 from dlcompiler.autotune.store import RecordStore
 from dlcompiler.autotune.trial import OUTCOMES, Result, Trial
@@ -30,16 +33,20 @@ __all__ = [
     "Imported",
     "MeasurePool",
     "Measurer",
+    "Phases",
     "Record",
     "RecordStore",
     "Result",
+    "Round",
     "SerialPool",
     "TemplateMeasurer",
     "Trial",
     "TuningRun",
     "export_records",
     "import_records",
+    "rank_correlation",
     "read_records",
+    "recall",
     "target_key",
     "tune",
     "write_records",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dlcompiler.autotune.records import Record, read_line
+from dlcompiler.autotune.records import Record, read_line, write_line
 from dlcompiler.autotune.store import RecordStore
 from dlcompiler.errors import TuningError
 
@@ -65,7 +64,7 @@ def write_records(records: Iterable[Record], path: str | Path) -> int:
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as stream:
                 for record in records:
-                    stream.write(json.dumps(record.to_json()) + "\n")
+                    stream.write(write_line(record) + "\n")
                     count += 1
             Path(name).replace(path)
         except BaseException:

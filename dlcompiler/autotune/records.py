@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
+from dlcompiler.autotune.proposal import Origin
 from dlcompiler.autotune.trial import OUTCOMES, OutcomeName, Result
 from dlcompiler.errors import TuningError
 from dlcompiler.space import Config, Workload
 from dlcompiler.target import Target
 
-SCHEMA = 1
-"""Version of what `Record.to_json` writes, and of the tables of a database."""
+SCHEMA = 2
+"""Version of what `Record.to_json` writes, and of the tables of a database. Version 1 did not know
+why a config was tried, what was predicted, and what it took to measure it."""
 
 _LONGEST_TEXT = 100_000
+_LONGEST_S = 1e9
 _RENAMED = {"timeout": "run timeout"}
+_KEY, _KEY_LENGTH = "key", 16
+_ADDED: dict[str, Any] = {
+    "build_s": 0.0, "run_s": 0.0, "is_noisy": False, "round": 0, "origin": "random",
+    "predicted_s": None, "spread": None, "elapsed_s": 0.0,
+}  # fmt: skip
+"""What version 2 added, as it stands in records of version 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +47,16 @@ class Record:
     """Number of the trial in its run."""
     measured_at: str
     """Date and time, ISO 8601, UTC."""
+    round: int = 0
+    """Number of the round that it was proposed in."""
+    origin: Origin = "random"
+    """Why it was tried."""
+    predicted_s: float | None = None
+    """Seconds per call that the model expected [s]; None: no model was asked."""
+    spread: float | None = None
+    """Standard deviation of the prediction among the models of an ensemble [log2]."""
+    elapsed_s: float = 0.0
+    """Time from the start of the run to the end of the trial [s]."""
 
     def to_json(self) -> dict[str, Any]:
         """Return a value that ``json`` can write."""
@@ -50,9 +68,17 @@ class Record:
             "outcome": self.result.outcome,
             "samples_s": list(self.result.samples_s),
             "message": self.result.message,
+            "build_s": self.result.build_s,
+            "run_s": self.result.run_s,
+            "is_noisy": self.result.is_noisy,
             "run": self.run,
             "trial": self.trial,
             "measured_at": self.measured_at,
+            "round": self.round,
+            "origin": self.origin,
+            "predicted_s": self.predicted_s,
+            "spread": self.spread,
+            "elapsed_s": self.elapsed_s,
         }
 
     @classmethod
@@ -72,16 +98,23 @@ class Record:
                 "read a record", "written by a newer version of dlcompiler",
                 got=f"schema {schema}", expected=f"schema {SCHEMA} or older",
             )  # fmt: skip
-        if schema != SCHEMA or isinstance(schema, bool):
+        if schema not in (1, SCHEMA) or isinstance(schema, bool):
             raise _bad("not a record: no known schema", schema)
+        if schema == 1:
+            data = {**_ADDED, **data}
         return cls(
             Workload.from_json(data.get("workload")),
             _text(data, "target"),
             Config.from_json(data.get("config")),
-            Result(_outcome(data), _samples(data), _text(data, "message")),
+            _result(data),
             _text(data, "run"),
             _number(data, "trial"),
             _text(data, "measured_at"),
+            _number(data, "round"),
+            _origin(data),
+            _seconds(data, "predicted_s") if data.get("predicted_s", 0) is not None else None,
+            _seconds(data, "spread") if data.get("spread", 0) is not None else None,
+            _seconds(data, "elapsed_s"),
         )
 
     def key(self) -> str:
@@ -101,22 +134,56 @@ def target_key(target: Target, threads: int) -> str:
 
 
 def read_line(line: str) -> Record:
-    """Read a record from a line of JSON.
+    """Read a record from a line of JSON, as `write_line` wrote it or by hand.
 
     Raises
     ------
     TuningError
-        If it is not one.
+        If it is not one, or is not as it was written.
     """
     try:
         data = json.loads(line, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise TuningError("read a record", "not JSON", got=str(error)) from error
-    return Record.from_json(data)
+    record = Record.from_json(data)
+    if data.get(_KEY, record.key()[:_KEY_LENGTH]) != record.key()[:_KEY_LENGTH]:
+        raise TuningError(
+            "read a record", "not as it was written", got=f"{_KEY} {data[_KEY]!r}",
+            expected=record.key()[:_KEY_LENGTH],
+            hint=f"it is damaged, or was changed by hand: then delete its {_KEY!r}",
+        )  # fmt: skip
+    return record
+
+
+def write_line(record: Record) -> str:
+    """Return a record as a line of JSON, with a key by which damage is noticed."""
+    return json.dumps({**record.to_json(), _KEY: record.key()[:_KEY_LENGTH]})
 
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a number of JSON")
+
+
+def _result(data: Mapping[str, Any]) -> Result:
+    is_noisy = data.get("is_noisy")
+    if not isinstance(is_noisy, bool):
+        raise _bad("is_noisy is neither true nor false", is_noisy)
+    return Result(
+        _outcome(data),
+        _samples(data),
+        _text(data, "message"),
+        _seconds(data, "build_s"),
+        _seconds(data, "run_s"),
+        is_noisy,
+    )
+
+
+def _origin(data: Mapping[str, Any]) -> Origin:
+    names: tuple[Origin, ...] = get_args(Origin)
+    for name in names:
+        if data.get("origin") == name:
+            return name
+    raise _bad(f"not an origin; they are: {', '.join(names)}", data.get("origin"))
 
 
 def _outcome(data: Mapping[str, Any]) -> OutcomeName:
@@ -133,11 +200,19 @@ def _samples(data: Mapping[str, Any]) -> tuple[float, ...]:
         raise _bad("samples_s is not a list", values)
     for value in values:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not 0 < value < math.inf or value > 1e9:
+        if not is_number or not 0 < value <= _LONGEST_S:
             raise _bad("a sample is not a positive number of seconds", value)
     if bool(values) != (data.get("outcome") == "ok"):
         raise _bad("samples stand with the outcome 'ok', and with no other", values)
     return tuple(float(value) for value in values)
+
+
+def _seconds(data: Mapping[str, Any], name: str) -> float:
+    value: Any = data.get(name)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= _LONGEST_S:
+        raise _bad(f"{name} is missing or not a number of seconds", value)
+    return float(value)
 
 
 def _text(data: Mapping[str, Any], name: str) -> str:

@@ -1,41 +1,50 @@
 """Where records are kept: an SQLite database, which a killed process leaves whole.
 
 Every `RecordStore.add` is one transaction that is on the disk when the call returns (write-ahead
-log, ``synchronous=FULL``), and begins as a writer: a transaction that reads first and writes later
-fails at once when another process writes in between. Each thread of each process has a connection
-of its own.
+log, ``synchronous=FULL``). Each thread of each process has a connection of its own.
 """
 
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from dlcompiler.autotune.records import SCHEMA, Record
+from dlcompiler.autotune.database import (
+    INSERT,
+    MEMORY,
+    failure,
+    open_database,
+    reopen,
+    row_of,
+    transaction,
+    workload_key,
+)
+from dlcompiler.autotune.owners import is_gone, this_process
+from dlcompiler.autotune.records import Record
 from dlcompiler.errors import TuningError
 from dlcompiler.space import Workload
 
-MEMORY = ":memory:"
+__all__ = ["MEMORY", "Claim", "RecordStore"]
 
-_APPLICATION = 0x444C4354  # "DLCT": tells a database of this project from another one
-_BUSY_LIMIT_S = 30.0
-_TABLES = """
-CREATE TABLE records (
-    id INTEGER PRIMARY KEY,
-    key TEXT NOT NULL UNIQUE,
-    workload TEXT NOT NULL,
-    target TEXT NOT NULL,
-    seconds REAL,
-    record TEXT NOT NULL
-);
-CREATE INDEX records_of ON records (workload, target, seconds);
-"""
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a run is told that begins to use a store."""
+
+    run: str
+    """The name under which it stores its records."""
+    goes_on: bool
+    """Whether it goes on with an equal run that did not come to its end."""
+    began_at: str
+    """Date and time of its beginning, ISO 8601, UTC."""
 
 
 class RecordStore:
@@ -46,29 +55,37 @@ class RecordStore:
     path : str or Path
         The file, created when it does not exist; ``":memory:"`` keeps the records in this object
         only.
+    is_read_only : bool
+        Only look: the file must exist, and is not changed, nor brought up to date.
 
     Raises
     ------
     TuningError
-        If the file is damaged, belongs to something else, or was written by a newer version. It is
-        left as it is.
+        If the file is empty, damaged, belongs to something else, may not be written, or was written
+        by a newer version. It is left as it is.
 
     Notes
     -----
     Threads and processes may use one file together.
     """
 
-    def __init__(self, path: str | Path = MEMORY) -> None:
+    def __init__(self, path: str | Path = MEMORY, *, is_read_only: bool = False) -> None:
         self.path = str(path)
+        self.is_read_only = is_read_only
         self._local = threading.local()
         self._all: list[sqlite3.Connection] = []
         self._lock = threading.RLock()
         self._memory: sqlite3.Connection | None = None
         self._is_closed = False
-        with self._using() as connection:
-            self._prepare(connection)
+        self._unreadable: dict[int, str] = {}
+        first = open_database(self.path, is_read_only=is_read_only)
+        self._all.append(first)
+        if self.path == MEMORY:
+            self._memory = first
+        else:
+            self._local.connection, self._local.process = first, os.getpid()
 
-    # -- writing and reading -----------------------------------------------------------------
+    # -- writing -----------------------------------------------------------------------------
 
     def add(self, records: Iterable[Record]) -> int:
         """Store records, all or none; they are on the disk when this returns.
@@ -78,69 +95,155 @@ class RecordStore:
         int
             How many were new: a record that is there already is not stored twice.
         """
-        rows = [
-            (
-                record.key(),
-                _workload_key(record.workload),
-                record.target,
-                record.result.seconds,
-                json.dumps(record.to_json()),
-            )
-            for record in records
-        ]
-        insert = (
-            "INSERT INTO records (key, workload, target, seconds, record)"
-            " VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING"
-        )
-        with self._using() as connection, _transaction(connection):
+        rows = [row_of(record) for record in records]
+        with self._using() as connection, transaction(connection):
             before = connection.total_changes
-            connection.executemany(insert, rows)
+            connection.executemany(INSERT, rows)
             return connection.total_changes - before
 
+    def prune(self, keep: int) -> int:
+        """Delete all records but the fastest of each workload on each machine.
+
+        Parameters
+        ----------
+        keep : int
+            How many of each are kept.
+
+        Returns
+        -------
+        int
+            How many were deleted.
+        """
+        ranked = (
+            "SELECT id FROM (SELECT id, seconds, row_number() OVER"
+            " (PARTITION BY workload, target ORDER BY seconds, id) AS place"
+            " FROM records WHERE seconds IS NOT NULL) WHERE place <= ?"
+        )
+        with self._using() as connection:
+            with transaction(connection):
+                deleted = connection.execute(
+                    f"DELETE FROM records WHERE id NOT IN ({ranked})", (keep,)
+                ).rowcount
+            connection.execute("VACUUM")
+        return int(deleted)
+
+    # -- reading -----------------------------------------------------------------------------
+
     def records(
-        self, workload: Workload | None = None, target: str | None = None
+        self, workload: Workload | None = None, target: str | None = None, *, op: str | None = None
     ) -> Sequence[Record]:
         """Return records in the order in which they were stored.
+
+        What is in the database and no record is left out; `unreadable` tells of it.
 
         Parameters
         ----------
         workload, target
             Return those of this workload, of this machine (see `target_key`), only.
+        op
+            Return those of this operator, of whatever shape, only.
         """
-        return [Record.from_json(json.loads(row)) for row in self._rows(workload, target, "id")]
+        found = self._found(workload, target, op, "id")
+        return list(found)
 
     def best(self, workload: Workload, target: str) -> Record | None:
         """Return the record of the shortest time, or None."""
-        rows = self._rows(workload, target, "seconds", "seconds IS NOT NULL", limit=1)
-        return Record.from_json(json.loads(rows[0])) if rows else None
+        return next(self._found(workload, target, None, "seconds", is_timed=True), None)
+
+    @property
+    def unreadable(self) -> tuple[str, ...]:
+        """What was found in the database that is no record, with the number of its row."""
+        return tuple(f"row {number}: {reason}" for number, reason in self._unreadable.items())
 
     def __len__(self) -> int:
         with self._using() as connection:
             (count,) = connection.execute("SELECT count(*) FROM records").fetchone()
             return int(count)
 
-    def _rows(
+    def _found(
         self,
         workload: Workload | None,
         target: str | None,
+        op: str | None,
         order: str,
-        *conditions: str,
-        limit: int = -1,
-    ) -> list[str]:
-        where, values = list(conditions), list[str]()
-        for column, value in (
-            ("workload", None if workload is None else _workload_key(workload)),
-            ("target", target),
-        ):
-            if value is not None:
-                where.append(f"{column} = ?")
-                values.append(value)
-        query = "SELECT record FROM records"
+        *,
+        is_timed: bool = False,
+    ) -> Iterator[Record]:
+        conditions = {
+            "workload": None if workload is None else workload_key(workload),
+            "target": target,
+            "op": op,
+        }
+        # A copy for reading may be of version 1, which has no column for the operator.
+        given = {column: value for column, value in conditions.items() if value is not None}
+        where = [f"{column} = ?" for column in given] + ["seconds IS NOT NULL"] * is_timed
+        query = "SELECT id, record FROM records"
         if where:
             query += f" WHERE {' AND '.join(where)}"
-        query += f" ORDER BY {order}, id LIMIT {limit}"
         with self._using() as connection:
-            return [text for (text,) in connection.execute(query, values)]
+            rows = connection.execute(f"{query} ORDER BY {order}, id", tuple(given.values()))
+            found = rows.fetchall()
+        for number, text in found:
+            try:
+                yield Record.from_json(json.loads(text))
+            except (TuningError, ValueError, TypeError, RecursionError) as error:
+                self._unreadable[number] = str(error).splitlines()[0]
+
+    def check(self) -> list[str]:
+        """Return what is wrong with the database, row by row; nothing where all is well."""
+        with self._using() as connection:
+            found = [text for (text,) in connection.execute("PRAGMA integrity_check")]
+            rows = connection.execute("SELECT id, key, record FROM records ORDER BY id").fetchall()
+        problems = [text for text in found if text != "ok"]
+        for number, key, text in rows:
+            try:
+                is_right = Record.from_json(json.loads(text)).key() == key
+            except (TuningError, ValueError, TypeError, RecursionError) as error:
+                problems.append(f"row {number}: {str(error).splitlines()[0]}")
+            else:
+                if not is_right:
+                    problems.append(f"row {number}: changed since it was stored")
+        return problems
+
+    # -- runs --------------------------------------------------------------------------------
+
+    def claim(self, run: str, identity: str) -> Claim:
+        """Begin a run, or go on with an equal one whose process ended before it did.
+
+        Parameters
+        ----------
+        run : str
+            Name of the new run.
+        identity : str
+            What equal runs have in common: `dlcompiler.autotune.plan.Plan.identity`.
+
+        Returns
+        -------
+        Claim
+            A run that goes on was killed, or failed. No other run can claim it now.
+        """
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+        ours = this_process()
+        query = (
+            "SELECT name, state, owner, began_at FROM runs WHERE identity = ?"
+            " AND state IN ('running', 'failed') ORDER BY began_at DESC"
+        )
+        with self._using() as connection, transaction(connection):
+            for name, state, owner, began_at in connection.execute(query, (identity,)).fetchall():
+                if state == "failed" or is_gone(owner):
+                    connection.execute(
+                        "UPDATE runs SET state = 'running', owner = ? WHERE name = ?", (ours, name)
+                    )
+                    return Claim(name, True, began_at)
+            connection.execute(
+                "INSERT INTO runs VALUES (?, ?, 'running', ?, ?)", (run, identity, ours, now)
+            )
+        return Claim(run, False, now)
+
+    def leave(self, run: str, state: str) -> None:
+        """Keep how a run ended."""
+        with self._using() as connection, transaction(connection):
+            connection.execute("UPDATE runs SET state = ? WHERE name = ?", (state, run))
 
     # -- connections -------------------------------------------------------------------------
 
@@ -181,96 +284,18 @@ class RecordStore:
             with lock:
                 yield self._connection()
         except sqlite3.Error as error:
-            raise _failure(self.path, error) from error
+            raise failure(self.path, error) from error
 
     def _connection(self) -> sqlite3.Connection:
         if self._is_closed:
             raise TuningError(f"use the records in {self.path}", "the store is closed")
-        if self.path == MEMORY:
-            if self._memory is None:
-                self._memory = self._open()
+        if self._memory is not None:
             return self._memory
         # A connection must not be used across a fork.
         if getattr(self._local, "process", None) != os.getpid():
-            self._local.connection, self._local.process = self._open(), os.getpid()
+            made = reopen(self.path, is_read_only=self.is_read_only)
+            with self._lock:
+                self._all.append(made)
+            self._local.connection, self._local.process = made, os.getpid()
         connection: sqlite3.Connection = self._local.connection
         return connection
-
-    def _open(self) -> sqlite3.Connection:
-        # Autocommit: transactions are begun by `_transaction`, and never by a read. Another thread
-        # may close a connection.
-        connection = sqlite3.connect(
-            self.path, timeout=_BUSY_LIMIT_S, isolation_level=None, check_same_thread=False
-        )
-        try:
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA trusted_schema = OFF")
-        except sqlite3.Error:
-            connection.close()
-            raise
-        with self._lock:
-            self._all.append(connection)
-        return connection
-
-    def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Make the tables of a new file; one that is not ours is refused before it is changed."""
-        version = _pragma(connection, "user_version")
-        application = _pragma(connection, "application_id")
-        if version > SCHEMA and application == _APPLICATION:
-            raise TuningError(
-                f"open the records in {self.path}", "written by a newer version of dlcompiler",
-                got=f"schema {version}", expected=f"schema {SCHEMA} or older",
-            )  # fmt: skip
-        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if application != _APPLICATION and (tables or version or application):
-            raise TuningError(
-                f"open the records in {self.path}", "a database of another program",
-                hint="choose another file",
-            )  # fmt: skip
-        if application == _APPLICATION:
-            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-            if found != "ok":
-                raise sqlite3.DatabaseError(found)
-            return
-        connection.execute("PRAGMA journal_mode = WAL")
-        with _transaction(connection):
-            if _pragma(connection, "application_id") != _APPLICATION:  # nobody else was faster
-                for statement in filter(str.strip, _TABLES.split(";")):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {SCHEMA}")
-                connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-
-
-@contextlib.contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
-
-
-def _pragma(connection: sqlite3.Connection, name: str) -> int:
-    (value,) = connection.execute(f"PRAGMA {name}").fetchone()
-    return int(value)
-
-
-def _workload_key(workload: Workload) -> str:
-    return json.dumps(workload.to_json(), sort_keys=True)
-
-
-def _failure(path: str, error: sqlite3.Error) -> TuningError:
-    damaged = isinstance(error, sqlite3.DatabaseError) and not isinstance(
-        error, sqlite3.OperationalError | sqlite3.IntegrityError | sqlite3.ProgrammingError
-    )
-    return TuningError(
-        f"use the records in {path}",
-        "the file is damaged or not a database" if damaged else "the database cannot be used",
-        got=str(error),
-        hint="the file was left as it is; choose another one, or restore a copy"
-        if damaged
-        else None,
-    )

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dlcompiler.analysis import work_of
+from dlcompiler.autotune.events import Listener
 from dlcompiler.autotune.measure import Measurer, TemplateMeasurer
+from dlcompiler.autotune.plan import Plan
 from dlcompiler.autotune.pool import Device, MeasurePool
+from dlcompiler.autotune.proposal import Proposal
 from dlcompiler.autotune.records import target_key
-from dlcompiler.autotune.run import Listener, Plan, TuningRun
+from dlcompiler.autotune.run import TuningRun
 from dlcompiler.autotune.serial import SerialPool
 from dlcompiler.autotune.store import MEMORY, RecordStore
 from dlcompiler.autotune.tuners import tuner as make_tuner
 from dlcompiler.errors import TuningError
 from dlcompiler.ops import Operator, operator
-from dlcompiler.space import Workload
+from dlcompiler.space import Config, Space, Value, Workload
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import PlaceholderOp
 
@@ -26,12 +29,14 @@ def tune(
     workload: Workload,
     target: str | Target = "cpu",
     *,
-    trials: int = 128,
+    trials: int | None = 128,
     seconds: float | None = None,
     tuner: str = "xgb",
     seed: int = 0,
     db: str | Path | RecordStore | None = None,
     batch: int = 16,
+    first: Sequence[Config | Mapping[str, Value]] = (),
+    early_stopping: int | None = None,
     threads: int | None = None,
     timeout_s: float = 10.0,
     block: bool = False,
@@ -51,20 +56,27 @@ def tune(
         What to tune: ``Workload.of("matmul", m=1024, n=1024, k=1024)``.
     target : str or Target
         This machine.
-    trials : int
-        Most trials.
+    trials : int, optional
+        Most trials; None: as many as `seconds` allow.
     seconds : float, optional
-        No trial begins later than this [s].
+        No trial begins later than this, pauses not counted [s].
     tuner : {"xgb", "random"}
         ``"xgb"`` ranks by a cost model that learns from the trials; where xgboost is missing it
         draws at random, and `TuningRun.note` says so.
     seed : int
-        Equal seeds and equal measurements give equal trials.
+        Of the search, its model and the data that candidates are checked with. Equal seeds and
+        equal measurements give equal trials.
     db : path or RecordStore, optional
         Where to keep the records; in memory by default. Configs that it has for this workload and
-        machine are learned from and not measured again.
+        machine are learned from and not measured again, and `TuningRun.note` says so. If it has
+        a run with the same arguments that was killed or failed, this one goes on with it.
     batch : int
         How many trials are chosen at once; the model learns after each batch.
+    first : sequence of Config or mapping, optional
+        What to try behind the default config, before the search begins; a mapping has a value for
+        each knob.
+    early_stopping : int, optional
+        End after so many trials without a faster one.
     threads : int, optional
         Of parallel loops; by default, the target's cores.
     timeout_s : float
@@ -94,13 +106,16 @@ def tune(
     >>> run.wait().best                                                        # doctest: +SKIP
     Trial(41: 92.1 GFLOP/s, Config(tile_m=6, tile_n=16, …))
     """
-    _check("trials", trials, int)
     _check("batch", batch, int)
     _check("timeout_s", timeout_s, int, float)
-    if seconds is not None:
-        _check("seconds", seconds, int, float)
-    if threads is not None:
-        _check("threads", threads, int)
+    _check_if_given("trials", trials, int)
+    _check_if_given("seconds", seconds, int, float)
+    _check_if_given("early_stopping", early_stopping, int)
+    _check_if_given("threads", threads, int)
+    if trials is None and seconds is None:
+        raise TuningError("tune", "no end: neither trials nor seconds are given")
+    if type(seed) is not int or seed < 0:
+        raise TuningError("tune", "seed is not a whole number from 0 on", got=repr(seed))
     item = operator(workload.op)
     workload = _completed(item, workload)
     machine = resolve(target)
@@ -108,7 +123,10 @@ def tune(
     count = threads or machine.cores
     outputs = [t for t in item.define(workload) if not isinstance(t.op, PlaceholderOp)]
     flops = float(work_of(outputs).flops)
-    plan = Plan(item, workload, machine, space, count, trials, seconds, batch, flops)
+    plan = Plan(
+        item, workload, machine, space, count, trials, seconds, batch, flops, tuner, seed,
+        early_stopping, _first(item.default_config(workload, machine), space, first),
+    )  # fmt: skip
     store = db if isinstance(db, RecordStore) else RecordStore(MEMORY if db is None else db)
     if pool is None:
         measurer = measurer or TemplateMeasurer(
@@ -135,6 +153,27 @@ def _completed(item: Operator, workload: Workload) -> Workload:
     given = workload.as_dict()
     known = inspect.signature(item.workload).parameters
     return item.workload(**given) if all(name in known for name in given) else workload
+
+
+def _first(
+    default: Config, space: Space, asked: Sequence[Config | Mapping[str, Value]]
+) -> tuple[Proposal, ...]:
+    """Return what is tried before the search: the default config, then what the user asks for."""
+    proposals = {space.index_of(default): Proposal(space.index_of(default), "default")}
+    for item in asked:
+        config = space.adopt(item, remap=True) if isinstance(item, Config) else space.config(**item)
+        if rule := space.forbidden_by(config):
+            raise TuningError(
+                "tune", "a config of `first` is not allowed", got=str(config), expected=rule
+            )
+        point = space.index_of(config)
+        proposals.setdefault(point, Proposal(point, "user"))
+    return tuple(proposals.values())
+
+
+def _check_if_given(name: str, value: object, *kinds: type) -> None:
+    if value is not None:
+        _check(name, value, *kinds)
 
 
 def _check(name: str, value: object, *kinds: type) -> None:

@@ -65,7 +65,7 @@ def tuning(run: TuningRun) -> Tuning:
         "state": run.state,
         "text": _sentence(run, best),
         "trials": len(run.trials),
-        "total": run.plan.trials,
+        "total": run.plan.trials or len(run.trials),
         "rate": round(run.trials_per_second, 2),
         "best": None if best is None else _best(best),
         "counts": list(run.counts.items()),
@@ -114,7 +114,8 @@ def tuning_html(run: TuningRun) -> Markup:
 
 
 def _sentence(run: TuningRun, best: Trial | None) -> str:
-    parts = [f"{run.state}, {len(run.trials)} of {run.plan.trials} trials"]
+    total = "" if run.plan.trials is None else f" of {run.plan.trials}"
+    parts = [f"{run.state}, {len(run.trials)}{total} trials"]
     if best is not None:
         parts.append(f"best {best.gflops:.3g} GFLOP/s at trial {best.index}")
     failed = [f"{count} {name}" for name, count in run.counts.items() if name != "ok"]

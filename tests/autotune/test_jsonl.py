@@ -35,7 +35,7 @@ def test_bad_lines_are_left_out_and_told_by_their_number(tmp_path, record):
         b'{"schema": 1}',
         b"\xff\xfe",
         json.dumps({**record(trial=5).to_json(), "samples_s": [1e300, -1]}).encode(),
-        json.dumps({**record(trial=5).to_json(), "schema": 2}).encode(),
+        json.dumps({**record(trial=5).to_json(), "schema": 3}).encode(),
         b"x" * (2 << 20),
         json.dumps(record(trial=6).to_json()).encode(),
         good.encode()[:50],  # torn: the last line of a killed writer

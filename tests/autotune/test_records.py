@@ -31,7 +31,7 @@ def test_a_result_has_a_median_and_a_spread(record):
 BAD = [
     ("schema", None, "no known schema"),
     ("schema", True, "no known schema"),
-    ("schema", 2, "newer version"),
+    ("schema", 3, "newer version"),
     ("workload", {"op": 3}, "not a workload"),
     ("target", 3, "target is missing or not a text"),
     ("config", {"values": {"tile": 1.5}, "fingerprint": ""}, "not a config"),
@@ -47,6 +47,11 @@ BAD = [
     ("trial", 2**63, "trial is missing or not a number"),
     ("trial", True, "trial is missing or not a number"),
     ("message", "x" * 200_000, "message is missing or not a text"),
+    ("origin", "luck", "not an origin"),
+    ("round", -1, "round is missing or not a number"),
+    ("predicted_s", -1.0, "predicted_s is missing or not a number of seconds"),
+    ("elapsed_s", 1e400, "elapsed_s is missing or not a number of seconds"),
+    ("is_noisy", 0, "is_noisy is neither true nor false"),
     ("run", None, "run is missing or not a text"),
 ]
 
@@ -92,7 +97,7 @@ def test_the_error_says_what_was_expected(record):
     assert str(error.value) == (
         "read a record: written by a newer version of dlcompiler\n"
         "  got       schema 7\n"
-        "  expected  schema 1 or older"
+        "  expected  schema 2 or older"
     )
 
 

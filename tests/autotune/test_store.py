@@ -12,9 +12,11 @@ import time
 import pytest
 
 from dlcompiler.autotune import RecordStore
-from dlcompiler.autotune.store import _APPLICATION
+from dlcompiler.autotune.database import APPLICATION
 from dlcompiler.errors import TuningError
 from dlcompiler.space import Workload
+
+ENDS = ("", "-wal", "-shm")
 
 
 @pytest.fixture
@@ -189,7 +191,8 @@ def test_a_file_of_a_newer_version_is_refused(path):
     assert str(error.value) == (
         f"open the records in {path}: written by a newer version of dlcompiler\n"
         "  got       schema 9\n"
-        "  expected  schema 1 or older"
+        "  expected  schema 2 or older\n"
+        "  hint      install that version, or choose another file; this one was left as it is"
     )
 
 
@@ -199,17 +202,27 @@ def test_a_database_of_another_program_is_refused(path):
     assert "a database of another program" in refused(path)
 
 
-def test_an_empty_file_becomes_a_database(path, record):
+def test_an_empty_file_is_refused_and_left_alone(path):
     path.touch()
-    with RecordStore(path) as store:
-        store.add([record()])
+    assert refused(path) == (
+        f"open the records in {path}: the file is empty\n"
+        "  because   no database of records is, not even a new one\n"
+        "  hint      restore a copy; or delete the file, and a new one is made in its place"
+    )
+
+
+def test_a_new_file_is_marked_as_ours(path):
+    RecordStore(path).close()
     with sqlite3.connect(path) as connection:
-        assert connection.execute("PRAGMA application_id").fetchone() == (_APPLICATION,)
+        assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION,)
+    assert {item.name for item in path.parent.iterdir()} <= {f"{path.name}{end}" for end in ENDS}
 
 
 def test_a_folder_is_refused(tmp_path):
-    with pytest.raises(TuningError, match="the database cannot be used"):
+    with pytest.raises(TuningError, match="not a file"):
         RecordStore(tmp_path)
+    with pytest.raises(TuningError, match="there is no such folder"):
+        RecordStore(tmp_path / "no" / "records.db")
 
 
 def test_a_closed_store_says_so(path):
@@ -234,7 +247,7 @@ try:
         stored += store.add([type(record)(record.workload, record.target, record.config,
                                           record.result, "run", number, record.measured_at)])
 except TuningError as error:
-    print(stored, str(error).splitlines()[0].split(": ")[1])
+    print(stored, error.problem)
 """
 
 
@@ -247,7 +260,7 @@ def test_a_full_disk_is_an_error_and_loses_nothing(path, record):
         [sys.executable, "-c", FULL, path, seed], capture_output=True, text=True, check=True
     )
     stored, _, problem = done.stdout.strip().partition(" ")
-    assert problem == "the database cannot be used"
+    assert problem == "the disk cannot be written, or is full"
     with RecordStore(path) as store:
         assert len(store) == int(stored) > 10
     assert integrity(path) == "ok"

@@ -1,0 +1,119 @@
+"""Where the time of a run goes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from dlcompiler.autotune.trial import Result
+
+Activity: TypeAlias = Literal["searching", "measuring", "paused", "ended"]
+
+
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """What a run has spent its time on; without pauses, the four add up to what it took."""
+
+    searching_s: float
+    """The tuner's own work: choosing points, features, training, keeping the books [s]."""
+    building_s: float
+    """Building candidates while none was running [s]."""
+    running_s: float
+    """Checking and timing candidates [s]."""
+    waiting_s: float
+    """The rest: starting workers, candidates that were interrupted [s]."""
+    paused_s: float
+    """Pauses; no part of the time that the run took [s]."""
+
+    @property
+    def total_s(self) -> float:
+        """What the run took, without pauses [s]."""
+        return self.searching_s + self.building_s + self.running_s + self.waiting_s
+
+    @property
+    def own_share(self) -> float:
+        """Share of the tuner's own work, from 0 to 1."""
+        return self.searching_s / self.total_s if self.total_s else 0.0
+
+
+class Clock:
+    """Adds up the time of a run by what it does; one thread changes it, others may read.
+
+    Parameters
+    ----------
+    now : callable
+        Tells the time [s].
+
+    Notes
+    -----
+    What a pool builds while it runs something else costs the run nothing: building counts only as
+    far as there was time in which nothing ran.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
+        self._now = now
+        self._lock = threading.Lock()
+        self._spent: dict[Activity, float] = {"searching": 0.0, "measuring": 0.0, "paused": 0.0}
+        self._activity: Activity = "searching"
+        self._since = now()
+        self._before_s = self._built_s = self._ran_s = 0.0
+
+    def go_on_from(self, seconds: float) -> None:
+        """Count `seconds` of a run that this one goes on with [s]."""
+        with self._lock:
+            self._before_s = seconds
+
+    def begin(self, activity: Activity) -> None:
+        """Say what is done from now on; after ``ended``, nothing is added."""
+        with self._lock:
+            self._close()
+            if self._activity != "ended":
+                self._activity = activity
+
+    @contextmanager
+    def during(self, activity: Activity) -> Iterator[None]:
+        """Say what is done in a block; afterwards it is again what it was."""
+        before = self._activity
+        self.begin(activity)
+        try:
+            yield
+        finally:
+            self.begin(before)
+
+    def add(self, result: Result) -> None:
+        """Take in what a candidate took."""
+        with self._lock:
+            self._built_s += result.build_s
+            self._ran_s += result.run_s
+
+    def _close(self) -> None:
+        now = self._now()
+        if self._activity != "ended":
+            self._spent[self._activity] += now - self._since
+        self._since = now
+
+    @property
+    def elapsed_s(self) -> float:
+        """What the run took so far, without pauses [s]."""
+        with self._lock:
+            self._close()
+            return self._before_s + self._spent["searching"] + self._spent["measuring"]
+
+    def phases(self) -> Phases:
+        """Return what the time so far was spent on; that of an earlier process is left out."""
+        with self._lock:
+            self._close()
+            measuring = self._spent["measuring"]
+            running = min(self._ran_s, measuring)
+            building = min(self._built_s, measuring - running)
+            return Phases(
+                searching_s=self._spent["searching"],
+                building_s=building,
+                running_s=running,
+                waiting_s=measuring - running - building,
+                paused_s=self._spent["paused"],
+            )

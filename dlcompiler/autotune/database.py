@@ -1,0 +1,281 @@
+"""Databases of records as files: made, opened, brought up to date, or refused as they are."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from dlcompiler.autotune.records import SCHEMA, Record
+from dlcompiler.errors import TuningError
+from dlcompiler.space import Workload
+
+APPLICATION = 0x444C4354  # "DLCT": tells a database of this project from another one
+MEMORY = ":memory:"
+
+_BUSY_LIMIT_S = 30.0
+_RECORDS = """
+CREATE TABLE records (
+    id INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE,
+    op TEXT NOT NULL,
+    workload TEXT NOT NULL,
+    target TEXT NOT NULL,
+    seconds REAL,
+    record TEXT NOT NULL
+);
+CREATE INDEX records_of ON records (workload, target, seconds);
+CREATE INDEX records_of_operator ON records (op, target);
+"""
+_RUNS = """
+CREATE TABLE runs (
+    name TEXT PRIMARY KEY,
+    identity TEXT NOT NULL,
+    state TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    began_at TEXT NOT NULL
+);
+"""
+INSERT = (
+    "INSERT INTO records (key, op, workload, target, seconds, record)"
+    " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING"
+)
+
+
+def row_of(record: Record) -> tuple[str, str, str, str, float | None, str]:
+    """Return what `INSERT` needs."""
+    return (
+        record.key(),
+        record.workload.op,
+        workload_key(record.workload),
+        record.target,
+        record.result.seconds,
+        json.dumps(record.to_json()),
+    )
+
+
+def workload_key(workload: Workload) -> str:
+    """Return the text that stands for a workload."""
+    return json.dumps(workload.to_json(), sort_keys=True)
+
+
+def open_database(path: str, *, is_read_only: bool = False) -> sqlite3.Connection:
+    """Open a database, which is made if there is none; one that is not ours is left as it is.
+
+    Raises
+    ------
+    TuningError
+        If it cannot be used, with what to do.
+    """
+    try:
+        if path == MEMORY:
+            connection = _connect(path)
+            _make_tables(connection)
+            return connection
+        _check_place(path, is_read_only)
+        connection = _connect_to_read(path) if is_read_only else _connect(path)
+        try:
+            _check(connection, path, is_read_only)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+    except sqlite3.Error as error:
+        raise failure(path, error) from error
+    except OSError as error:
+        raise TuningError(
+            f"open the records in {path}", "the file cannot be used", got=str(error)
+        ) from error
+
+
+def reopen(path: str, *, is_read_only: bool = False) -> sqlite3.Connection:
+    """Open a database that `open_database` has looked at."""
+    return _connect_to_read(path) if is_read_only else _connect(path)
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    # Autocommit: transactions are begun by `transaction`, and never by a read. Another thread may
+    # close a connection.
+    connection = sqlite3.connect(
+        path, timeout=_BUSY_LIMIT_S, isolation_level=None, check_same_thread=False
+    )
+    try:
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA trusted_schema = OFF")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect_to_read(path: str) -> sqlite3.Connection:
+    """Open without writing; where not even a file of locks may be made, as what nobody changes."""
+    place = Path(path).resolve().as_uri()
+    for mode in ("mode=ro", "mode=ro&immutable=1"):
+        connection = sqlite3.connect(
+            f"{place}?{mode}", uri=True, timeout=_BUSY_LIMIT_S, check_same_thread=False
+        )
+        try:
+            connection.execute("SELECT count(*) FROM sqlite_master")
+        except sqlite3.OperationalError:
+            connection.close()
+            wal = Path(f"{path}-wal")
+            if "immutable" in mode or (wal.exists() and wal.stat().st_size):
+                raise
+        except sqlite3.Error:
+            connection.close()
+            raise
+        else:
+            return connection
+    raise AssertionError("one of the two returns or raises")
+
+
+def _check_place(path: str, is_read_only: bool) -> None:
+    """Make a new file, if there is none; refuse what cannot be a database."""
+    place = Path(os.path.realpath(path))
+    where = f"open the records in {path}"
+    if not place.exists():
+        if is_read_only:
+            raise TuningError(where, "there is no such file")
+        if not place.parent.is_dir():
+            raise TuningError(
+                where, "there is no such folder", got=str(place.parent), hint="make it first"
+            )
+        _make(place)
+    elif not place.is_file():
+        raise TuningError(where, "not a file", hint="name a file; it is made if there is none")
+    elif place.stat().st_size == 0:
+        raise TuningError(
+            where, "the file is empty", because="no database of records is, not even a new one",
+            hint="restore a copy; or delete the file, and a new one is made in its place",
+        )  # fmt: skip
+
+
+def _make(place: Path) -> None:
+    """Make a database that appears whole: other processes never see it without its tables."""
+    temporary = place.with_name(f".{place.name}-{uuid.uuid4().hex[:8]}")
+    try:
+        connection = _connect(str(temporary))
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            _make_tables(connection)
+        finally:
+            connection.close()
+        with contextlib.suppress(FileExistsError):  # somebody else was faster
+            os.link(temporary, place)
+    finally:
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            Path(f"{temporary}{suffix}").unlink(missing_ok=True)
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    with transaction(connection):
+        for statement in filter(str.strip, (_RECORDS + _RUNS).split(";")):
+            connection.execute(statement)
+        _stamp(connection)
+
+
+def _stamp(connection: sqlite3.Connection) -> None:
+    connection.execute(f"PRAGMA user_version = {SCHEMA}")
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+
+
+def _check(connection: sqlite3.Connection, path: str, is_read_only: bool) -> None:
+    """Refuse a file that is not ours, damaged or newer; bring an older one up to date."""
+    where = f"open the records in {path}"
+    version = _pragma(connection, "user_version")
+    if _pragma(connection, "application_id") != APPLICATION:
+        raise TuningError(where, "a database of another program", hint="choose another file")
+    if version > SCHEMA:
+        raise TuningError(
+            where, "written by a newer version of dlcompiler", got=f"schema {version}",
+            expected=f"schema {SCHEMA} or older",
+            hint="install that version, or choose another file; this one was left as it is",
+        )  # fmt: skip
+    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        raise sqlite3.DatabaseError(found)
+    if is_read_only:
+        return
+    with transaction(connection):  # tells at once whether it may be written
+        if _pragma(connection, "user_version") == 1:
+            _upgrade_from_1(connection)
+
+
+def _upgrade_from_1(connection: sqlite3.Connection) -> None:
+    """Write the records of version 1 as those of this one; what is not a record stays behind."""
+    rows = connection.execute("SELECT record FROM records ORDER BY id").fetchall()
+    connection.execute("DROP INDEX records_of")
+    connection.execute("ALTER TABLE records RENAME TO records_1")
+    for statement in filter(str.strip, (_RECORDS + _RUNS).split(";")):
+        connection.execute(statement)
+    for (text,) in rows:
+        with contextlib.suppress(TuningError, ValueError):
+            connection.execute(INSERT, row_of(Record.from_json(json.loads(text))))
+    if connection.execute("SELECT count(*) FROM records").fetchone() == (len(rows),):
+        connection.execute("DROP TABLE records_1")
+    _stamp(connection)
+
+
+@contextlib.contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Begin as a writer, and write all or nothing.
+
+    A transaction that reads first and writes later fails at once when another process writes in
+    between.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    (value,) = connection.execute(f"PRAGMA {name}").fetchone()
+    return int(value)
+
+
+_LEFT_ALONE = "the file was left as it is; choose another one, or restore a copy"
+_KNOWN = {
+    "SQLITE_FULL": (
+        "the disk is full",
+        "what was stored is not lost: make room and start again, and the run goes on",
+    ),
+    "SQLITE_IOERR": (
+        "the disk cannot be written, or is full",
+        "what was stored is not lost: make room and start again, and the run goes on",
+    ),
+    "SQLITE_READONLY": (
+        "the file is read-only",
+        "choose another file, or a copy of this one that may be written",
+    ),
+    "SQLITE_BUSY": (
+        "another program keeps the file locked",
+        "end it, or wait until it is done",
+    ),
+    "SQLITE_CORRUPT": ("the file is damaged or not a database", _LEFT_ALONE),
+    "SQLITE_NOTADB": ("the file is damaged or not a database", _LEFT_ALONE),
+}
+
+
+def failure(path: str, error: sqlite3.Error) -> TuningError:
+    """Return what a failure of SQLite means to a user."""
+    name = getattr(error, "sqlite_errorname", "")
+    for prefix, (problem, hint) in _KNOWN.items():
+        if name.startswith(prefix):
+            return TuningError(f"use the records in {path}", problem, got=str(error), hint=hint)
+    is_damaged = type(error) is sqlite3.DatabaseError
+    return TuningError(
+        f"use the records in {path}",
+        "the file is damaged or not a database" if is_damaged else "the database cannot be used",
+        got=str(error),
+        hint=_LEFT_ALONE if is_damaged else None,
+    )

@@ -1,0 +1,42 @@
+"""Which process a run belongs to, and whether that process is still there."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+
+def this_process() -> str:
+    """Return a name of this process that no other one gets: host, number, time of its start."""
+    return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"
+
+
+def is_gone(owner: str) -> bool:
+    """Tell whether a process, named by `this_process`, has certainly ended.
+
+    Of a process on another machine, nothing is known.
+    """
+    host, _, rest = owner.rpartition(":")
+    host, _, number = host.rpartition(":")
+    if host != socket.gethostname() or not number.isdecimal():
+        return False
+    if rest != _started(int(number)):
+        return True
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:  # it is there, and another user's
+        return False
+    return False
+
+
+def _started(process: int) -> str:
+    """Return when a process started, in ticks since the machine did; empty where it is unknown."""
+    try:
+        # The name of the program, in parentheses, may hold anything.
+        fields = Path(f"/proc/{process}/stat").read_text("utf-8", "replace").rpartition(")")[2]
+        return fields.split()[19]
+    except (OSError, IndexError):
+        return ""
