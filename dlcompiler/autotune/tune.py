@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from dlcompiler.analysis import work_of
 from dlcompiler.autotune.events import Listener
 from dlcompiler.autotune.measure import Measurer, TemplateMeasurer
 from dlcompiler.autotune.plan import Plan
 from dlcompiler.autotune.pool import Device, MeasurePool
-from dlcompiler.autotune.proposal import Proposal
+from dlcompiler.autotune.proposal import Proposal, Tuner
 from dlcompiler.autotune.records import target_key
 from dlcompiler.autotune.run import TuningRun
 from dlcompiler.autotune.serial import SerialPool
@@ -24,6 +25,8 @@ from dlcompiler.space import Config, Space, Value, Workload
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import PlaceholderOp
 
+MakeTuner: TypeAlias = Callable[[Space, int], Tuner]
+
 
 def tune(
     workload: Workload,
@@ -31,7 +34,7 @@ def tune(
     *,
     trials: int | None = 128,
     seconds: float | None = None,
-    tuner: str = "xgb",
+    tuner: str | MakeTuner = "xgb",
     seed: int = 0,
     db: str | Path | RecordStore | None = None,
     batch: int = 16,
@@ -62,7 +65,8 @@ def tune(
         No trial begins later than this, pauses not counted [s].
     tuner : {"xgb", "random"}
         ``"xgb"`` ranks by a cost model that learns from the trials; where xgboost is missing it
-        draws at random, and `TuningRun.note` says so.
+        draws at random, and `TuningRun.note` says so. Or what makes a tuner from a space and a
+        seed.
     seed : int
         Of the search, its model and the data that candidates are checked with. Equal seeds and
         equal measurements give equal trials.
@@ -123,8 +127,10 @@ def tune(
     count = threads or machine.cores
     outputs = [t for t in item.define(workload) if not isinstance(t.op, PlaceholderOp)]
     flops = float(work_of(outputs).flops)
+    name = tuner if isinstance(tuner, str) else getattr(tuner, "__qualname__", repr(tuner))
+    searcher = make_tuner(tuner, space, seed) if isinstance(tuner, str) else tuner(space, seed)
     plan = Plan(
-        item, workload, machine, space, count, trials, seconds, batch, flops, tuner, seed,
+        item, workload, machine, space, count, trials, seconds, batch, flops, name, seed,
         early_stopping, _first(item.default_config(workload, machine), space, first),
     )  # fmt: skip
     store = db if isinstance(db, RecordStore) else RecordStore(MEMORY if db is None else db)
@@ -133,7 +139,7 @@ def tune(
             item, workload, machine, threads=count, timeout_s=timeout_s
         )
         pool = SerialPool(measurer, Device(target_key(machine, count)))
-    run = TuningRun(plan, make_tuner(tuner, space, seed), pool, store, listeners)
+    run = TuningRun(plan, searcher, pool, store, listeners)
     run.start()
     if block:
         try:

@@ -29,8 +29,8 @@ class FakeMeasurer:
     def measure(self, config, best_s):
         number = len(self.configs)
         self.configs.append(config)
+        self._interrupted.clear()  # an interrupt concerns what is measured, not what follows
         if self.seconds and self._interrupted.wait(self.seconds):
-            self._interrupted.clear()
             return Result("crashed", message="ended by SIGKILL")
         fault = self.faults.get(number)
         if isinstance(fault, Exception):
