@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -184,19 +183,18 @@ def _values(shape: tuple[int, ...], dtype: str, generator: np.random.Generator) 
 
 def space(workload: Workload, target: Target) -> Space:
     """Return the configs of `dlcompiler.ops.injective`."""
-    return injective_space(workload, target)
+    return injective_space(workload, define(workload)[-1], target)
 
 
 def default_config(workload: Workload, target: Target) -> Config:
     """Return the config of `dlcompiler.ops.injective` for the size of the result."""
-    elements = math.prod(np.broadcast_shapes(*_shapes(workload)))
-    return default_injective(workload, target, elements)
+    return default_injective(workload, define(workload)[-1], target)
 
 
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
     """Schedule an elementwise function on a CPU; see `schedule_injective`."""
     (out,) = outs
-    schedule_injective(s, out, target, vectors=cfg["vectors"], is_parallel=cfg["parallel"])
+    schedule_injective(s, out, target, cfg.values)
 
 
 ELEMENTWISE = Operator("elementwise", workload, define, reference, space, default_config, schedule)

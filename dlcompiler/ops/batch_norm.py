@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -69,18 +68,18 @@ def reference(workload: Workload, seed: int) -> Reference:
 
 def space(workload: Workload, target: Target) -> Space:
     """Return the configs of `dlcompiler.ops.injective`."""
-    return injective_space(workload, target)
+    return injective_space(workload, define(workload)[-1], target)
 
 
 def default_config(workload: Workload, target: Target) -> Config:
     """Return the config of `dlcompiler.ops.injective` for the size of the result."""
-    return default_injective(workload, target, math.prod(shape_of(workload["shape"])))
+    return default_injective(workload, define(workload)[-1], target)
 
 
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
     """Schedule a batch normalisation on a CPU; see `schedule_injective`."""
     (out,) = outs
-    schedule_injective(s, out, target, vectors=cfg["vectors"], is_parallel=cfg["parallel"])
+    schedule_injective(s, out, target, cfg.values)
 
 
 BATCH_NORM = Operator("batch_norm", workload, define, reference, space, default_config, schedule)

@@ -19,11 +19,14 @@ from dlcompiler.ops.sharing import is_worth_sharing
 from dlcompiler.ops.sliding import Sliding
 from dlcompiler.ops.widening import converted
 from dlcompiler.schedule import Schedule
-from dlcompiler.space import Config, Knob, Space, Workload, parallel_knob
+from dlcompiler.space import Config, Filter, Knob, Space, Workload, parallel_knob, split_knob
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
 _VECTORS = (1, 2, 4, 8)
+_COLUMNS = (1, 2, 3, 4, 6, 8)
+_MOST_COPIES = 160
+"""Steps of a window that are unrolled."""
 _ENOUGH_VECTORS = 4
 """Sums side by side that hide the latency of one."""
 
@@ -56,26 +59,55 @@ def framed_beside(
     return tensor(resized(data.shape, layout, height, width), element, name)
 
 
-def channels_space(workload: Workload, target: Target) -> Space:
+def channels_space(workload: Workload, of: Sliding, target: Target) -> Space:
     """Return the configs of `schedule_channels`.
 
-    ============  ==============================================================================
-    ``vectors``   of channels, in registers over a window
-    ``parallel``  run rows of the result on several cores
-    ============  ==============================================================================
+    ==================  ========================================================================
+    ``vectors``         of channels, in registers over a window
+    ``columns``         places side by side whose sums are in registers together
+    ``unroll_columns``  write out the columns of the window
+    ``unroll_rows``     its rows as well
+    ``parallel``        run rows of the result on several cores
+    ==================  ========================================================================
     """
+    side, lanes = _side(workload, of), target.lanes(of.dtype)
     knobs = [
-        Knob("vectors", _VECTORS),
+        Knob("vectors", tuple(v for v in _VECTORS if v == 1 or v * lanes < 2 * side)),
+        split_knob("columns", of.columns.out, _COLUMNS),
+        Knob("unroll_columns", (False, True)),
+        Knob("unroll_rows", (False, True)),
         parallel_knob(target.cores),
     ]
-    return Space(workload, knobs)
+    filters = (
+        Filter("at most 16 accumulators", lambda v: v["vectors"] * v["columns"] <= 16),
+        Filter(
+            "rows are written out after columns, and in few copies",
+            lambda v: (
+                not v["unroll_rows"]
+                or (v["unroll_columns"] and v["vectors"] * v["columns"] * of.taps <= _MOST_COPIES)
+            ),
+        ),
+    )
+    return Space(workload, knobs, filters)
+
+
+def _side(workload: Workload, of: Sliding) -> int:
+    """Return how many channels lie side by side."""
+    return Layout(workload["layout"]).channels or of.channels
 
 
 def channels_config(workload: Workload, of: Sliding, target: Target) -> Config:
     """Return the config that a simple model prefers."""
     places = of.images * of.channels * of.rows.out * of.columns.out
-    is_parallel = is_worth_sharing(places * of.taps / target.lanes(of.dtype), target)
-    return channels_space(workload, target).config(vectors=_ENOUGH_VECTORS, parallel=is_parallel)
+    choices = channels_space(workload, of, target)
+    vectors = next(knob.values for knob in choices.knobs if knob.name == "vectors")
+    return choices.config(
+        vectors=max(count for count in vectors if count <= _ENOUGH_VECTORS),
+        columns=1,
+        unroll_columns=False,
+        unroll_rows=False,
+        parallel=is_worth_sharing(places * of.taps / target.lanes(of.dtype), target),
+    )
 
 
 def schedule_channels(s: Schedule, result: Tensor, cfg: Config, target: Target) -> None:
@@ -98,7 +130,8 @@ def schedule_channels(s: Schedule, result: Tensor, cfg: Config, target: Target) 
     *outer, y, x, c = result.op.axis
     channels, c = s[result].split(c, cfg["vectors"] * lanes)
     vector, lane = s[result].split(c, lanes)
-    s[result].reorder(*outer, y, x, channels, vector, lane)
+    x, column = s[result].split(x, cfg["columns"])
+    s[result].reorder(*outer, y, x, channels, column, vector, lane)
     s[result].vectorize(lane)
     s[result].pragma(y, "loop_partition_hint")
     s[result].pragma(x, "loop_partition_hint")
@@ -109,9 +142,15 @@ def schedule_channels(s: Schedule, result: Tensor, cfg: Config, target: Target) 
     p, q = tile.op.reduce_axis
     own = list(tile.op.axis)
     vectors, own_lane = s[tile].split(own[-1], lanes)
-    s[tile].reorder(*own[:-1], p, q, vectors, own_lane)
+    *others, own_column = own[:-1]
+    s[tile].reorder(*others, p, q, own_column, vectors, own_lane)
     s[tile].vectorize(own_lane)
     if cfg["parallel"]:
         s[result].parallel(y)
-    for of, axis in ((result, vector), (tile, vectors)):
-        s[of].unroll(axis)
+    s[result].unroll(column)
+    s[result].unroll(vector)
+    copies = [own_column, vectors]
+    copies += [q] if cfg["unroll_columns"] else []
+    copies += [p] if cfg["unroll_rows"] else []
+    for axis in copies:
+        s[tile].unroll(axis)

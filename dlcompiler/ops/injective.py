@@ -15,28 +15,36 @@ transposition), blocks of vectors times vectors are read by rows and written by 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dlcompiler import dtypes
 from dlcompiler.ir import Axis, TensorLoad, free_vars, walk
 from dlcompiler.ops.lanes import widest_power
+from dlcompiler.ops.rows import width_knob
 from dlcompiler.ops.sharing import is_worth_sharing
-from dlcompiler.schedule import Schedule
+from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.schedule.auto_inline import inline_injective
 from dlcompiler.schedule.inlining import bodies
-from dlcompiler.space import Config, Knob, Space, Workload, parallel_knob
+from dlcompiler.space import Config, Filter, Knob, Space, Workload, parallel_knob
 from dlcompiler.target import Target
 from dlcompiler.te import ComputeOp, Tensor
 
 _SQUARE = 4
 """Blocks side by side in a square whose lines all stay in the nearest cache."""
+_MOST_COPIES = 64
+"""Vectors of a block of more than two by two."""
 _CYCLES = 1.0
 """What an element takes one core [cycle]: measured, of sums of two float32."""
 
 
 def schedule_injective(
-    s: Schedule, out: Tensor, target: Target, *, vectors: int = 4, is_parallel: bool = False
+    s: Schedule,
+    out: Tensor,
+    target: Target,
+    cfg: Mapping[str, Any] | None = None,
+    *,
+    is_parallel: bool = False,
 ) -> None:
     """Schedule a tensor that is no reduction, and what it is made from, as one nest.
 
@@ -48,10 +56,10 @@ def schedule_injective(
         An output.
     target : Target
         A CPU.
-    vectors : int
-        Vectors of results in one iteration.
+    cfg : mapping, optional
+        Of `injective_space`; by default, `default_injective`'s values.
     is_parallel : bool
-        Run the outermost loop on several cores.
+        By default, run the outermost loop on several cores.
     """
     inline_injective(s)
     op = s[out].op
@@ -59,20 +67,21 @@ def schedule_injective(
     if not op.axis:
         return
     loads = _loads(s, out)
-    lanes = target.lanes(out.dtype)
     across = _across(op.axis, loads)
+    chosen = cfg or {**_default_values(s, out, target), "parallel": is_parallel}
     if across is not None:
-        _schedule_blocks(s, out, across, lanes, is_parallel=is_parallel)
+        _schedule_blocks(s, out, across, chosen, target.lanes(out.dtype))
         return
     joined = _side_by_side(op.axis, loads)
     inner = s[out].fuse(*joined)
-    extent = math.prod(axis.extent for axis in joined if isinstance(axis.extent, int))
-    outer, vector = s[out].split(inner, widest_power(extent, lanes * vectors))
+    outer, vector = s[out].split(inner, chosen["width"])
+    steps, step = s[out].split(outer, chosen["steps"])
     s[out].vectorize(vector)
-    if is_parallel:
+    s[out].unroll(step)
+    if chosen["parallel"]:
         rest = op.axis[: len(op.axis) - len(joined)]
-        s[out].parallel(s[out].fuse(*rest) if rest else outer)
-    if _is_beyond_caches(out, target):
+        s[out].parallel(s[out].fuse(*rest) if rest else steps)
+    if chosen["past_caches"]:
         s[out].pragma(s[out].leaf_iter_vars[0], "nontemporal")
 
 
@@ -121,22 +130,23 @@ def _across(axes: Sequence[Axis], loads: Sequence[TensorLoad]) -> Axis | None:
 
 
 def _schedule_blocks(
-    s: Schedule, out: Tensor, across: Axis, lanes: int, *, is_parallel: bool
+    s: Schedule, out: Tensor, across: Axis, cfg: Mapping[str, Any], lanes: int
 ) -> None:
-    """Schedule blocks of two vectors by two, and squares of such blocks for the caches."""
+    """Schedule blocks of some vectors by some, and oblongs of such blocks for the caches."""
     stage, last = s[out], out.op.axis[-1]
     rest = [axis for axis in out.op.axis if axis is not across and axis is not last]
-    rows, row = stage.split(across, 2 * lanes)
-    columns, column = stage.split(last, 2 * lanes)
+    rows, row = stage.split(across, cfg["row_vectors"] * lanes)
+    columns, column = stage.split(last, cfg["column_vectors"] * lanes)
     vectors, vector = stage.split(column, lanes)
-    row_squares, rows = stage.split(rows, _SQUARE)
-    column_squares, columns = stage.split(columns, _SQUARE)
-    loops = [*rest, row_squares, column_squares]
+    row_squares, rows = stage.split(rows, cfg["rows"])
+    column_squares, columns = stage.split(columns, cfg["columns"])
+    squares = [row_squares, column_squares]
+    loops = [*rest, *(reversed(squares) if cfg["down_first"] else squares)]
     stage.reorder(*loops, rows, columns, vectors, row, vector)
     stage.unroll(vectors)
     stage.unroll(row)
     stage.vectorize(vector)
-    if is_parallel:
+    if cfg["parallel"]:
         stage.parallel(stage.fuse(*loops[:-1]))
 
 
@@ -147,22 +157,90 @@ def _same(a: Any, b: Any) -> bool:
 # -- the choices of an operator -----------------------------------------------------------------
 
 
-def injective_space(workload: Workload, target: Target) -> Space:
+def injective_space(workload: Workload, out: Tensor, target: Target) -> Space:
     """Return the configs of an operator that is scheduled by `schedule_injective`.
 
-    ============  ==============================================================================
-    ``vectors``   vectors of results in one iteration
-    ``parallel``  run the outermost loop on several cores
-    ============  ==============================================================================
+    Parameters
+    ----------
+    workload : Workload
+        Whose space.
+    out : Tensor
+        Its result.
+    target : Target
+        A CPU.
+
+    Notes
+    -----
+    Where all operands lie along the result:
+
+    ==================  ========================================================================
+    ``width``           results that are computed side by side
+    ``steps``           of such, without a loop
+    ``past_caches``     store a result that no cache holds past them
+    ``parallel``        run the outermost loop on several cores
+    ==================  ========================================================================
+
+    Where one lies across:
+
+    ==================  ========================================================================
+    ``row_vectors``     rows of a block, in vectors
+    ``column_vectors``  columns of a block, in vectors
+    ``rows``            blocks from top to bottom of an oblong that the nearest cache holds
+    ``columns``         blocks from left to right of it
+    ``down_first``      go down before going right, from oblong to oblong
+    ``parallel``        run several of them at once
+    ==================  ========================================================================
     """
+    s = create_schedule(out)
+    inline_injective(s)
+    lanes, parallel = target.lanes(out.dtype), parallel_knob(target.cores)
+    if not _is_across(s, out):
+        width = width_knob("width", _extent(s, out), lanes, (1, 2, 4, 8, 16))
+        is_beyond = _is_beyond_caches(out, target)
+        past = Knob("past_caches", (False, True) if is_beyond else (False,))
+        return Space(workload, [width, Knob("steps", (1, 2, 4)), past, parallel])
     knobs = [
-        Knob("vectors", (1, 2, 4, 8)),
-        parallel_knob(target.cores),
+        *(Knob(name, (1, 2, 4)) for name in ("row_vectors", "column_vectors")),
+        *(Knob(name, (1, 2, 4, 8, 16)) for name in ("rows", "columns")),
+        Knob("down_first", (False, True)),
+        parallel,
     ]
-    return Space(workload, knobs)
+    copies = Filter(
+        "a block is written out in few copies",
+        lambda v: v["row_vectors"] * v["column_vectors"] * lanes <= max(_MOST_COPIES, 4 * lanes),
+    )
+    return Space(workload, knobs, [copies])
 
 
-def default_injective(workload: Workload, target: Target, elements: int) -> Config:
+def default_injective(workload: Workload, out: Tensor, target: Target) -> Config:
     """Return four vectors in an iteration, and several cores for a result of many elements."""
-    is_parallel = is_worth_sharing(_CYCLES * elements, target)
-    return injective_space(workload, target).config(vectors=4, parallel=is_parallel)
+    s = create_schedule(out)
+    inline_injective(s)
+    is_parallel = is_worth_sharing(_CYCLES * math.prod(out.static_shape), target)
+    values = _default_values(s, out, target)
+    return injective_space(workload, out, target).config(**values, parallel=is_parallel)
+
+
+def _default_values(s: Schedule, out: Tensor, target: Target) -> dict[str, Any]:
+    """Return the values of all knobs but ``parallel``, in a schedule whose stages are inlined."""
+    if _is_across(s, out):
+        return {
+            "row_vectors": 2,
+            "column_vectors": 2,
+            "rows": _SQUARE,
+            "columns": _SQUARE,
+            "down_first": False,
+        }
+    width = widest_power(_extent(s, out), 4 * target.lanes(out.dtype))
+    return {"width": width, "steps": 1, "past_caches": _is_beyond_caches(out, target)}
+
+
+def _is_across(s: Schedule, out: Tensor) -> bool:
+    return _across(s[out].op.axis, _loads(s, out)) is not None
+
+
+def _extent(s: Schedule, out: Tensor) -> int:
+    """Return how many results lie side by side in all operands."""
+    axes = s[out].op.axis
+    joined = _side_by_side(axes, _loads(s, out)) if axes else []
+    return math.prod(axis.extent for axis in joined if isinstance(axis.extent, int))

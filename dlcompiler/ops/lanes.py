@@ -23,7 +23,7 @@ rows, eight streams read rows 0, 8, … 56, then 1, 9, … 57.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dlcompiler import dtypes
@@ -32,7 +32,6 @@ from dlcompiler.ops.defining import reduced
 from dlcompiler.schedule import Schedule, Stage
 from dlcompiler.te import ComputeOp, Tensor
 
-_ROWS_AT_ONCE = 8
 _PAGE = 4096 * 8
 """Within it a core fetches ahead [bit]: what is shorter is no stream of its own."""
 _PAGES = 256
@@ -105,7 +104,7 @@ def reduce_in_lanes(
 
 
 def schedule_reduction(
-    s: Schedule, out: Tensor, lanes: int, *, vectors: int, streams: int, strip: int, parts: int
+    s: Schedule, out: Tensor, cfg: Mapping[str, Any], lanes: int, parts: int
 ) -> None:
     """Schedule a reduction, or what is made of its result element by element.
 
@@ -115,15 +114,10 @@ def schedule_reduction(
         A fresh schedule of `out`.
     out : Tensor
         A reduction, or a tensor that reads one at its own indices.
+    cfg : mapping
+        Of ``reduction.space``.
     lanes : int
         Of a vector.
-    vectors : int
-        Vectors of partial results, where neighbours in memory are reduced.
-    streams : int
-        There, how many places are read at once: rows, or pieces of a long one.
-    strip : int
-        Elsewhere, how many neighbouring results are kept in the nearest cache, while row after row
-        is added to them.
     parts : int
         1, or on how many cores to run.
     """
@@ -132,12 +126,10 @@ def schedule_reduction(
         sums = s.cache_write(out, "local")
     reductions = (sums, *reversed(before))
     operand, gone = reduced(sums)
-    if not all(map(_is_plain, reductions)):
-        vectors = streams = 1
     if len(operand.shape) - 1 in gone:
-        _reduce_rows(s, out, reductions, lanes * vectors, streams, parts)
+        _reduce_rows(s, out, reductions, cfg, lanes, parts)
     else:
-        _reduce_columns(s, out, reductions, lanes, strip, parts)
+        _reduce_columns(s, out, reductions, cfg, lanes, parts)
 
 
 def _reductions(s: Schedule) -> list[Tensor]:
@@ -154,10 +146,18 @@ def _is_plain(sums: Tensor) -> bool:
 
 
 def _reduce_rows(
-    s: Schedule, out: Tensor, reductions: Sequence[Tensor], width: int, streams: int, parts: int
+    s: Schedule,
+    out: Tensor,
+    reductions: Sequence[Tensor],
+    cfg: Mapping[str, Any],
+    lanes: int,
+    parts: int,
 ) -> None:
     """Reduce neighbours in memory: the last dimensions, and perhaps others around them."""
     operand, gone = reduced(reductions[0])
+    width, streams, is_tree = lanes, 1, False
+    if all(map(_is_plain, reductions)):
+        width, streams, is_tree = lanes * cfg["vectors"], cfg["streams"], cfg["halves"]
     count = _trailing(operand, lambda n: n in gone)
     extent, bits = math.prod(operand.static_shape[-count:]), dtypes.bits(operand.dtype)
     pages = extent * bits // _PAGE
@@ -165,13 +165,13 @@ def _reduce_rows(
         parts = parts if extent >= parts * width else 1
         width, streams = widest_power(extent // parts, width), widest_power(pages // parts, streams)
         for sums in reductions:
-            _reduce_all(s, sums, width, streams, parts)
+            _reduce_all(s, sums, width, streams, parts, is_tree=is_tree)
         return
     at, at_once = _rows_at_once(out.static_shape, extent * bits, streams, parts)
     pieces = widest_power(pages if at_once == 1 else pages // _PAGES, streams)
     at_once, pieces = (1, pieces) if at_once < pieces else (at_once, 1)
     width = widest_power(extent, max(width // at_once, 1))
-    steps = max(_LINE // (bits * width), 1)
+    steps = max(_LINE * cfg["lines"] // (bits * width), 1)
     *around, last = s[out].op.axis[: at + 1]
     if at_once > 1:
         few, last = s[out].split(last, nparts=at_once)
@@ -182,7 +182,7 @@ def _reduce_rows(
         if at_once > 1:
             _split_layout(s[sums], at, -(-out.static_shape[at] // at_once))
         s[sums].fuse(*s[sums].op.reduce_axis[-count:])
-        partial = _in_lanes(s, sums, width, pieces)
+        partial = reduce_in_lanes(s, sums, width, is_tree=is_tree, streams=pieces)
         for tensor in (sums, *partial):
             s[tensor].compute_at(s[out], row)
             if at_once > 1:
@@ -191,7 +191,9 @@ def _reduce_rows(
         s[out].parallel(row)
 
 
-def _reduce_all(s: Schedule, sums: Tensor, width: int, streams: int, parts: int) -> None:
+def _reduce_all(
+    s: Schedule, sums: Tensor, width: int, streams: int, parts: int, *, is_tree: bool
+) -> None:
     """Reduce all that there is to one result."""
     stage = s[sums]
     neighbours = stage.fuse(*stage.op.reduce_axis)
@@ -199,7 +201,7 @@ def _reduce_all(s: Schedule, sums: Tensor, width: int, streams: int, parts: int)
         share, _ = stage.split(neighbours, nparts=parts)
         sums = _first(s.rfactor(sums, share))
         s[sums].parallel(s[sums].op.axis[0])
-    _attach(s, _in_lanes(s, sums, width, streams), sums)
+    _attach(s, reduce_in_lanes(s, sums, width, is_tree=is_tree, streams=streams), sums)
 
 
 def _rows_at_once(shape: Sequence[int], row: int, most: int, parts: int) -> tuple[int, int]:
@@ -234,10 +236,6 @@ def _unroll_rows(stage: Stage, dimension: int, steps: int) -> None:
     stage.unroll(row)
 
 
-def _in_lanes(s: Schedule, sums: Tensor, width: int, streams: int) -> list[Tensor]:
-    return reduce_in_lanes(s, sums, width, is_tree=_is_plain(sums), streams=streams)
-
-
 def _attach(s: Schedule, partial: list[Tensor], host: Tensor) -> None:
     """Compute partial results inside the only data loop of a stage, if it has one."""
     for loop in s[host].op.axis[:1]:
@@ -246,18 +244,24 @@ def _attach(s: Schedule, partial: list[Tensor], host: Tensor) -> None:
 
 
 def _reduce_columns(
-    s: Schedule, out: Tensor, reductions: Sequence[Tensor], lanes: int, strip: int, parts: int
+    s: Schedule,
+    out: Tensor,
+    reductions: Sequence[Tensor],
+    cfg: Mapping[str, Any],
+    lanes: int,
+    parts: int,
 ) -> None:
     """Reduce element by element: neighbours in memory are neighbouring results."""
     operand, gone = reduced(reductions[0])
-    stage, axes = s[out], s[out].op.axis
+    stage, axes, strip = s[out], s[out].op.axis, cfg["strip"]
     count = _joined(operand.static_shape, _trailing(operand, lambda n: n not in gone), strip)
     extent = math.prod(out.static_shape[-count:])
     rest, inner = axes[:-count], stage.fuse(*axes[-count:])
     if extent > strip:
         columns, inner = stage.split(inner, min(strip, -(-extent // parts)))
         rest = (*rest, columns)
-    _, vector = stage.split(inner, widest_power(extent, lanes))
+    width = widest_power(extent, lanes * cfg["side"])
+    _, vector = stage.split(inner, width)
     stage.vectorize(vector)
     if rest:
         outer = stage.fuse(*rest)
@@ -265,10 +269,10 @@ def _reduce_columns(
             s[sums].compute_at(stage, outer)
         if parts > 1:
             stage.parallel(outer)
-    at_once = _ROWS_AT_ONCE if all(map(_is_plain, reductions)) else 1
+    at_once = cfg["rows"] if all(map(_is_plain, reductions)) else 1
     at_once = widest_power(operand.static_shape[gone[-1]], at_once)
     for sums in reductions:
-        _add_rows(s[sums], count, widest_power(extent, lanes), at_once)
+        _add_rows(s[sums], count, width, at_once)
 
 
 def _add_rows(partial: Stage, count: int, lanes: int, at_once: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -153,7 +152,7 @@ def _text(numbers: Sequence[int]) -> str:
 
 def _schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
     (out,) = outs
-    schedule_injective(s, out, target, vectors=cfg["vectors"], is_parallel=cfg["parallel"])
+    schedule_injective(s, out, target, cfg.values)
 
 
 def _operator(
@@ -184,10 +183,10 @@ def _operator(
         return Reference(arrays, {out.name: expected}, {out.name: np.zeros_like(expected)})
 
     def space(work: Workload, target: Target) -> Space:
-        return injective_space(work, target)
+        return injective_space(work, define(work)[-1], target)
 
     def default_config(work: Workload, target: Target) -> Config:
-        return default_injective(work, target, math.prod(define(work)[-1].static_shape))
+        return default_injective(work, define(work)[-1], target)
 
     return Operator(name, workload, define, reference, space, default_config, _schedule)
 

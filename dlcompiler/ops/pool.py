@@ -339,7 +339,7 @@ def space(workload: Workload, target: Target) -> Space:
     """Return the configs of `schedule`: see `sliding.sliding_space`, `channels.channels_space`."""
     if workload["layout"] == "NCHW":
         return sliding_space(workload, _sliding(workload), target)
-    return channels_space(workload, target)
+    return channels_space(workload, _sliding(workload), target)
 
 
 def default_config(workload: Workload, target: Target) -> Config:

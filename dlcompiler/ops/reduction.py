@@ -190,20 +190,52 @@ def _values(workload: Workload, generator: np.random.Generator) -> Array:
 def space(workload: Workload, target: Target) -> Space:
     """Return the configs of `schedule_reduction`.
 
-    ============  ==============================================================================
-    ``vectors``   vectors of partial results
-    ``streams``   rows, or pieces of a long row, that are read at once
-    ``strip``     neighbouring results kept in the nearest cache
-    ``parallel``  run on several cores
-    ============  ==============================================================================
+    Where neighbours in memory are reduced:
+
+    ================  ==========================================================================
+    ``vectors``       vectors of partial results
+    ``streams``       rows, or pieces of a long row, that are read at once
+    ``lines``         of a cache, of which each turn takes so many from each row
+    ``halves``        combine lanes by halves, not one after the other
+    ``parallel``      run on several cores
+    ================  ==========================================================================
+
+    Elsewhere:
+
+    ================  ==========================================================================
+    ``strip``         neighbouring results kept in the nearest cache
+    ``rows``          that are added to them at once
+    ``side``          vectors of results side by side
+    ``parallel``      run on several cores
+    ================  ==========================================================================
     """
-    knobs = [
-        Knob("vectors", (1, 2, 4, 8)),
-        Knob("streams", (1, 2, 4, 8)),
-        Knob("strip", (256, 1024, 4096)),
-        parallel_knob(target.cores),
-    ]
-    return Space(workload, knobs)
+    parallel = parallel_knob(target.cores)
+    match _form(workload):
+        case "nothing":
+            return Space(workload, [parallel])
+        case "rows":
+            knobs = [
+                Knob("vectors", (1, 2, 4, 8)),
+                Knob("streams", (1, 2, 4, 8)),
+                Knob("lines", (1, 2, 4)),
+                Knob("halves", (False, True)),
+            ]
+        case _:
+            knobs = [
+                Knob("strip", (64, 256, 1024, 4096, 16384)),
+                Knob("rows", (1, 2, 4, 8, 16)),
+                Knob("side", (1, 2, 4)),
+            ]
+    return Space(workload, [*knobs, parallel])
+
+
+def _form(workload: Workload) -> str:
+    """Return what is reduced: ``"rows"`` of neighbours in memory, ``"columns"``, or nothing."""
+    ndim = len(shape_of(workload["shape"]))
+    gone = _axes_of(workload["axes"], ndim)
+    if not gone:
+        return "nothing"
+    return "rows" if ndim - 1 in gone else "columns"
 
 
 def default_config(workload: Workload, target: Target) -> Config:
@@ -215,12 +247,13 @@ def default_config(workload: Workload, target: Target) -> Config:
     gone = _axes_of(workload["axes"], len(shape))
     is_one = math.prod(shape) == math.prod(shape[n] for n in gone)
     cycles = _POSITION_CYCLES if str(workload["function"]).startswith("arg") else _CYCLES
-    return space(workload, target).config(
-        vectors=4 if is_one else 8,
-        streams=8,
-        strip=4096,
-        parallel=is_worth_sharing(cycles * math.prod(shape), target),
-    )
+    values: dict[str, Any] = {
+        "nothing": {},
+        "rows": {"vectors": 4 if is_one else 8, "streams": 8, "lines": 1, "halves": True},
+        "columns": {"strip": 4096, "rows": 8, "side": 1},
+    }[_form(workload)]
+    is_parallel = is_worth_sharing(cycles * math.prod(shape), target)
+    return space(workload, target).config(**values, parallel=is_parallel)
 
 
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
@@ -231,16 +264,7 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
         return
     inline_injective(s)
     parts = target.cores if cfg["parallel"] else 1
-    lanes = target.lanes(out.dtype)
-    schedule_reduction(
-        s,
-        out,
-        lanes,
-        vectors=cfg["vectors"],
-        streams=cfg["streams"],
-        strip=cfg["strip"],
-        parts=parts,
-    )
+    schedule_reduction(s, out, cfg.values, target.lanes(out.dtype), parts)
 
 
 REDUCTION = Operator("reduction", workload, define, reference, space, default_config, schedule)

@@ -60,15 +60,19 @@ def test_every_config(axes):
         check(OPERATOR, workload, space.at(index))
 
 
+def _config(workload, target, **values):
+    default = {"vectors": 8, "streams": 8, "lines": 1, "halves": True}
+    return OPERATOR.space(workload, target).config(**{**default, **values})
+
+
 @pytest.mark.parametrize("shape", [(9001,), (1, 8192), (3, 5000), (5, 2, 1, 300)], ids=str)
 @pytest.mark.parametrize("parallel", [False, True])
 @pytest.mark.parametrize("streams", [4, 8])
 def test_reading_at_several_places(shape, parallel, streams):
     for axes in {-1, "all"}:
         workload = OPERATOR.workload(function="sum", shape=shape, axes=axes, keepdims=1)
-        config = {"vectors": 8, "streams": streams, "strip": 4096, "parallel": parallel}
         target = dataclasses.replace(CPU, cores=2)
-        check(OPERATOR, workload, OPERATOR.space(workload, target).config(**config))
+        check(OPERATOR, workload, _config(workload, target, streams=streams, parallel=parallel))
 
 
 @pytest.mark.parametrize(
@@ -81,16 +85,13 @@ def test_reading_at_several_places(shape, parallel, streams):
 def test_rows_far_apart(shape, function, cores):
     target = dataclasses.replace(CPU, cores=cores)
     workload = OPERATOR.workload(function=function, shape=shape, axes=-1, keepdims=len(shape) % 2)
-    config = {"vectors": 8, "streams": 8, "strip": 4096, "parallel": cores > 1}
-    check(OPERATOR, workload, OPERATOR.space(workload, target).config(**config))
+    check(OPERATOR, workload, _config(workload, target, parallel=cores > 1))
 
 
 def test_each_stream_goes_on_where_its_last_row_ends():
     workload = OPERATOR.workload(function="max", shape=(64, 1024), axes=1)
     target = dataclasses.replace(CPU, cores=1)
-    config = OPERATOR.space(workload, target).config(
-        vectors=8, streams=8, strip=4096, parallel=False
-    )
+    config = _config(workload, target, parallel=False)
     text = str(lower(*OPERATOR.template(workload, target, config)))
     starts = {
         int(start or 0) for start in re.findall(r"data\[indices0\.inner(?: \+ (\d+))?,", text)

@@ -44,6 +44,17 @@ WORKLOADS = [
     ("layer_norm", {"shape": "7x131"}),
     ("layer_norm", {"shape": "3x5x67"}),
     ("rms_norm", {"shape": "33x40"}),
+    ("depthwise_conv2d", {"c": 24, "h": 9, "w": 7, "kernel": 3, "padding": 1, "layout": "NHWC"}),
+    ("pool2d", {"kind": "avg", "c": 16, "h": 9, "w": 10, "kernel": 3, "layout": "NCHW8c"}),
+    ("reduction", {"function": "sum", "shape": "41x67", "axes": 0}),
+    ("reduction", {"function": "mean", "shape": "9x1025", "axes": 1}),
+    ("reduction", {"function": "max", "shape": "70000"}),
+    ("elementwise", {"function": "add", "shapes": "5x67,67"}),
+    ("transpose", {"shape": "3x40x5x33", "axes": "0,2,3,1"}),
+    ("transpose", {"shape": "130x37", "dtype": "int8"}),
+    ("pad", {"shape": "9x37", "before": "3,3", "after": "1,2", "mode": "reflect"}),
+    ("concatenate", {"shapes": "9x100,9x28", "axis": 1}),
+    ("batch_norm", {"shape": "2x5x9x9"}),
 ]
 
 
