@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TypeAlias
 from dlcompiler.analysis import work_of
 from dlcompiler.autotune.events import Listener
 from dlcompiler.autotune.measure import Measurer, TemplateMeasurer
-from dlcompiler.autotune.plan import Plan
+from dlcompiler.autotune.plan import Plan, completed
 from dlcompiler.autotune.pool import Device, MeasurePool
 from dlcompiler.autotune.proposal import Proposal, Tuner
 from dlcompiler.autotune.records import target_key
@@ -20,7 +19,7 @@ from dlcompiler.autotune.serial import SerialPool
 from dlcompiler.autotune.store import MEMORY, RecordStore
 from dlcompiler.autotune.tuners import tuner as make_tuner
 from dlcompiler.errors import TuningError
-from dlcompiler.ops import Operator, operator
+from dlcompiler.ops import operator
 from dlcompiler.space import Config, Space, Value, Workload
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import PlaceholderOp
@@ -121,7 +120,7 @@ def tune(
     if type(seed) is not int or seed < 0:
         raise TuningError("tune", "seed is not a whole number from 0 on", got=repr(seed))
     item = operator(workload.op)
-    workload = _completed(item, workload)
+    workload = completed(item, workload)
     machine = resolve(target)
     space = item.space(workload, machine)
     count = threads or machine.cores
@@ -148,17 +147,6 @@ def tune(
             run.stop()
             run.wait()
     return run
-
-
-def _completed(item: Operator, workload: Workload) -> Workload:
-    """Return a workload with the parameters that whoever made it by hand has left out.
-
-    Operators take some parameters together, as the kernel of a convolution, and name them one by
-    one in the workload: one that names them so comes from the operator, and is complete.
-    """
-    given = workload.as_dict()
-    known = inspect.signature(item.workload).parameters
-    return item.workload(**given) if all(name in known for name in given) else workload
 
 
 def _first(
