@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from dlcompiler.autotune.features.intervals import ONE, ZERO, Range, Unknown, point, range_of
+from dlcompiler.autotune.features.intervals import ONE, ZERO, NotAffineError, Range, point, range_of
 from dlcompiler.autotune.features.numbers import (
     Num,
     add,
@@ -110,7 +110,7 @@ class StageGeometry:
         return Range(first, add(multiply(outer.last, self.extents[by]), inner.last))
 
     def bases(self, places: Places) -> tuple[Range, ...]:
-        """Return where its region begins, by dimension, if the enclosing loops stand at `places`."""
+        """Return where its region begins, by dimension, with the enclosing loops at `places`."""
         outside = {axis: place for axis, place in places.items() if axis in self.encloses}
         if not outside:
             return (ZERO,) * len(self.stage.op.axis)
@@ -199,10 +199,11 @@ class Geometry:
         """Reduce a region to what is read in one iteration of the loops around it."""
         needed = [span.width for span in self.required(geometry, {})]
         for n, axis in enumerate(geometry.stage.op.axis):
-            if factor := geometry.stage.rounded.get(axis):
+            if axis in geometry.stage.rounded:
+                factor = self.number(geometry.stage.rounded[axis])
                 needed[n] = multiply(ceildiv(needed[n], factor), factor)
         geometry.region = tuple(map(least, needed, shape))
-        geometry.is_whole = tuple(at_most(all_, part) for part, all_ in zip(needed, shape))
+        geometry.is_whole = tuple(map(at_most, shape, needed))
 
     def required(self, producer: StageGeometry, places: Places) -> tuple[Range, ...]:
         """Return what its readers read of a stage, by dimension, in one iteration at `places`."""
@@ -230,7 +231,7 @@ class Geometry:
         for index, extent in zip(load.indices, shape, strict=True):
             try:
                 spans.append(range_of(index, values))
-            except Unknown:
+            except NotAffineError:
                 spans.append(Range(0, subtract(extent, 1)))
         return spans
 
@@ -310,7 +311,8 @@ def access_of(
         total: Num = 0
         for step in steps:
             total = add(total, step)
-        strides.append(total)
+        # Along a loop that runs once nothing moves, whatever its index is multiplied by.
+        strides.append(select(at_most(loop.extent, 1), 0, total))
     widths = []
     for depth in range(len(loops) + 1):
         moving = {
@@ -319,7 +321,7 @@ def access_of(
             if loop.axis not in stays
         }
         spans = geometry.dimensions(load, own.axis_values(moving), shape)
-        widths.append(tuple(least(span.width, extent) for span, extent in zip(spans, shape)))
+        widths.append(tuple(map(least, (span.width for span in spans), shape)))
     name = producer.stage.name if producer is not None else tensor.op.name
     return Access(name, is_write, itemsize, shape, tuple(strides), tuple(widths))
 

@@ -22,7 +22,7 @@ from dlcompiler.autotune.features.numbers import (
 from dlcompiler.ir import Binary, Cast, Const, Expr, IfThenElse, Select, Var
 
 
-class Unknown(Exception):
+class NotAffineError(Exception):
     """An expression whose values do not follow from the loops: it reads a tensor."""
 
 
@@ -67,7 +67,7 @@ def range_of(expr: Expr, values: Mapping[Var, Range]) -> Range:
 
     Raises
     ------
-    Unknown
+    NotAffineError
         If it is more than index arithmetic.
     """
     match expr:
@@ -75,7 +75,7 @@ def range_of(expr: Expr, values: Mapping[Var, Range]) -> Range:
             return point(int(expr.value))
         case Var():
             if expr not in values:
-                raise Unknown
+                raise NotAffineError
             return values[expr]
         case Cast():
             return range_of(expr.value, values)
@@ -84,7 +84,7 @@ def range_of(expr: Expr, values: Mapping[Var, Range]) -> Range:
         case Select() | IfThenElse():
             a, b = range_of(expr.a, values), range_of(expr.b, values)
             return Range(least(a.first, b.first), most(a.last, b.last))
-    raise Unknown
+    raise NotAffineError
 
 
 def _combined(op: str, a: Range, b: Range) -> Range:
@@ -103,19 +103,19 @@ def _combined(op: str, a: Range, b: Range) -> Range:
             return Range(least(a.first, b.first), least(a.last, b.last))
         case "max":
             return Range(most(a.first, b.first), most(a.last, b.last))
-    raise Unknown
+    raise NotAffineError
 
 
 def _product(a: Range, b: Range) -> Range:
     if not b.is_point:
         a, b = b, a
     if not b.is_point:
-        raise Unknown
+        raise NotAffineError
     if low(b.first) >= 0:
         return Range(multiply(a.first, b.first), multiply(a.last, b.first))
     if high(b.first) <= 0:
         return Range(multiply(a.last, b.first), multiply(a.first, b.first))
-    raise Unknown
+    raise NotAffineError
 
 
 def _remainder(a: Range, by: Num) -> Range:

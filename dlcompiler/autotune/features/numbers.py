@@ -25,7 +25,7 @@ class Number:
     computes them as Python does.
     """
 
-    __slots__ = ("args", "graph", "high", "low", "op", "position", "table")
+    __slots__ = ("args", "graph", "high", "knob", "low", "op", "position", "table")
 
     def __init__(
         self,
@@ -33,12 +33,15 @@ class Number:
         op: Op,
         args: tuple[Num, ...],
         span: tuple[float, float],
+        knob: int = -1,
         table: tuple[float, ...] = (),
     ) -> None:
         self.graph = graph
         self.op = op
         self.args = args
         self.low, self.high = span
+        self.knob = knob
+        """Of a leaf: the number of the knob."""
         self.table = table
         """Of a leaf: its value for each value of the knob."""
         self.position = graph.count
@@ -64,7 +67,7 @@ class Number:
 
     def __repr__(self) -> str:
         if self.op == "knob":
-            return f"knob{self.args[0]}{list(self.table)}"
+            return f"knob{self.knob}{list(self.table)}"
         return f"{self.op}({', '.join(map(repr, self.args))})"
 
 
@@ -85,7 +88,7 @@ class Graph:
         if all(value == first for value in table):
             return first
         key = ("knob", number, tuple(table))
-        return self._made(key, "knob", (number,), (min(table), max(table)), tuple(table))
+        return self._made(key, "knob", (), (min(table), max(table)), number, tuple(table))
 
     def node(self, op: Op, args: tuple[Num, ...], span: tuple[float, float]) -> Num:
         """Return a formula, or the only value that it can have."""
@@ -100,11 +103,12 @@ class Graph:
         op: Op,
         args: tuple[Num, ...],
         span: tuple[float, float],
+        knob: int = -1,
         table: tuple[float, ...] = (),
     ) -> Number:
         known = self._nodes.get(key)
         if known is None:
-            known = self._nodes[key] = Number(self, op, args, span, table)
+            known = self._nodes[key] = Number(self, op, args, span, knob, table)
         return known
 
 
@@ -120,10 +124,6 @@ def high(value: Num) -> float:
 
 def _graph(*values: Num) -> Graph:
     return next(value.graph for value in values if isinstance(value, Number))
-
-
-def _is_plain(*values: Num) -> bool:
-    return not any(isinstance(value, Number) for value in values)
 
 
 def add(a: Num, b: Num) -> Num:
@@ -142,7 +142,7 @@ def add(a: Num, b: Num) -> Num:
 
 def subtract(a: Num, b: Num) -> Num:
     """Return ``a - b``."""
-    if _is_plain(a, b):
+    if not (isinstance(a, Number) or isinstance(b, Number)):
         return a - b
     if a is b:
         return 0
@@ -170,7 +170,7 @@ def multiply(a: Num, b: Num) -> Num:
 
 def divide(a: Num, b: Num) -> Num:
     """Return ``a / b`` of a `b` above 0."""
-    if _is_plain(a, b):
+    if not (isinstance(a, Number) or isinstance(b, Number)):
         return a / b
     if not isinstance(b, Number) and b == 1:
         return a
@@ -182,7 +182,7 @@ def divide(a: Num, b: Num) -> Num:
 
 def floordiv(a: Num, b: Num) -> Num:
     """Return ``a // b`` of a `b` above 0."""
-    if _is_plain(a, b):
+    if not (isinstance(a, Number) or isinstance(b, Number)):
         return a // b
     if a is b:
         return 1
@@ -201,7 +201,7 @@ def _divisors(b: Num) -> tuple[float, float]:
 
 def mod(a: Num, b: Num) -> Num:
     """Return ``a % b`` of a `b` above 0."""
-    if _is_plain(a, b):
+    if not (isinstance(a, Number) or isinstance(b, Number)):
         return a % b
     if a is b or (not isinstance(b, Number) and b == 1):
         return 0
@@ -219,7 +219,7 @@ def ceildiv(a: Num, b: Num) -> Num:
 
 def least(a: Num, b: Num) -> Num:
     """Return the smaller one."""
-    if _is_plain(a, b):
+    if not (isinstance(a, Number) or isinstance(b, Number)):
         return min(a, b)
     if a is b or high(a) <= low(b):
         return a
@@ -230,7 +230,7 @@ def least(a: Num, b: Num) -> Num:
 
 def most(a: Num, b: Num) -> Num:
     """Return the larger one."""
-    if _is_plain(a, b):
+    if not (isinstance(a, Number) or isinstance(b, Number)):
         return max(a, b)
     if a is b or low(a) >= high(b):
         return a
@@ -252,8 +252,10 @@ def at_most(a: Num, b: Num) -> Num:
 
 def equal(a: Num, b: Num) -> Num:
     """Return 1 where ``a == b``, else 0."""
-    if a is b or (_is_plain(a, b) and a == b):
+    if a is b:
         return 1
+    if not (isinstance(a, Number) or isinstance(b, Number)):
+        return int(a == b)
     if high(a) < low(b) or high(b) < low(a):
         return 0
     return _graph(a, b).node("eq", (a, b), (0, 1))
@@ -263,7 +265,7 @@ def select(condition: Num, a: Num, b: Num) -> Num:
     """Return `a` where `condition` is not 0, else `b`."""
     if not isinstance(condition, Number):
         return a if condition else b
-    if a is b or (_is_plain(a, b) and a == b):
+    if a is b or not (isinstance(a, Number) or isinstance(b, Number) or a != b):
         return a
     span = min(low(a), low(b)), max(high(a), high(b))
     return condition.graph.node("select", (condition, a, b), span)
