@@ -12,15 +12,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from dlcompiler.autotune.features.intervals import ONE, ZERO, NotAffineError, Range, point, range_of
+from dlcompiler.autotune.features.intervals import (
+    ONE,
+    ZERO,
+    NotAffineError,
+    Range,
+    joined,
+    point,
+    quotient,
+    range_of,
+    rest,
+)
 from dlcompiler.autotune.features.numbers import (
     Num,
     add,
     at_most,
     ceildiv,
-    floordiv,
     least,
-    mod,
     most,
     multiply,
     product,
@@ -92,22 +100,19 @@ class StageGeometry:
         for relation in reversed(self.stage.relations):
             match relation:
                 case Split(parent, outer, inner, _, _):
-                    values[parent] = self._joined(values[outer], values[inner], inner)
+                    # Not cut off at the end of the axis: what a guard skips counts, as in bound
+                    # inference.
+                    values[parent] = joined(values[outer], values[inner], self.extents[inner])
                 case Fuse(outer, inner, fused):
                     count = most(self.extents[inner], 1)
-                    values[outer], values[inner] = _parted(values[fused], count)
+                    whole = values[fused]
+                    values[outer], values[inner] = quotient(whole, count), rest(whole, count)
         bases = self.bases(places)
         for n, axis in enumerate(self.stage.op.axis):
-            own = values[axis]
-            values[axis] = Range(add(bases[n].first, own.first), add(bases[n].last, own.last))
+            if bases[n] is not ZERO:
+                own = values[axis]
+                values[axis] = Range(add(bases[n].first, own.first), add(bases[n].last, own.last))
         return {**self.whole.symbols, **{axis.var: value for axis, value in values.items()}}
-
-    def _joined(self, outer: Range, inner: Range, by: Axis) -> Range:
-        # Not cut off at the end of the axis: what a guard skips counts, as in bound inference.
-        first = add(multiply(outer.first, self.extents[by]), inner.first)
-        if outer.is_point and inner.is_point:
-            return point(first)
-        return Range(first, add(multiply(outer.last, self.extents[by]), inner.last))
 
     def bases(self, places: Places) -> tuple[Range, ...]:
         """Return where its region begins, by dimension, with the enclosing loops at `places`."""
@@ -122,19 +127,6 @@ class StageGeometry:
             Range(select(whole, 0, a.first), select(whole, 0, b.first))
             for whole, a, b in zip(self.is_whole, firsts, lasts, strict=True)
         )
-
-
-def _parted(fused: Range, count: Num) -> tuple[Range, Range]:
-    """Return the ranges of the two axes that a fused one stands for."""
-    first, last = floordiv(fused.first, count), floordiv(fused.last, count)
-    if fused.is_point:
-        return point(first), point(mod(fused.first, count))
-    one_row = at_most(last, first)
-    inner = Range(
-        select(one_row, mod(fused.first, count), 0),
-        select(one_row, mod(fused.last, count), subtract(count, 1)),
-    )
-    return Range(first, last), inner
 
 
 class Geometry:

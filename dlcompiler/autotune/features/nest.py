@@ -9,6 +9,7 @@ Programs for Deep Learning", OSDI 2020, appendix B; the choice and the model of 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 from dlcompiler.autotune.features.columns import Column, logarithmic, plain
 from dlcompiler.autotune.features.geometry import Access
@@ -105,8 +106,8 @@ class _Nest:
         yield plain(f"{name}.executed over needed", self._overshoot())
         yield plain(f"{name}.register pressure", self._pressure())
         slots = ("write", *(f"read{n}" for n in range(len(self.statement.reads))))
-        for slot, access, lines in zip(slots, self.statement.accesses, self.lines, strict=True):
-            for key, value in self._movement(access, lines):
+        for number, slot in enumerate(slots):
+            for key, value in self._movement(number):
                 yield logarithmic(f"{name}.{slot}.{key}", value)
 
     def _work(self) -> Iterator[tuple[str, Num]]:
@@ -136,7 +137,7 @@ class _Nest:
         """Return the iterations of the innermost loop that stays a loop."""
         return self.loops[self.body - 1].extent if self.body else 1
 
-    @property
+    @cached_property
     def accumulators(self) -> Num:
         """Vectors that the straight-line code stores to."""
         return ceildiv(self.statement.write.touched(self.body), self._lanes_of_vectors())
@@ -165,7 +166,8 @@ class _Nest:
         held = add(self.accumulators, len(self.statement.reads))
         return divide(held, self.target.vector_registers)
 
-    def _movement(self, access: Access, lines: list[Num]) -> Iterator[tuple[str, Num]]:
+    def _movement(self, number: int) -> Iterator[tuple[str, Num]]:
+        access = self.statement.accesses[number]
         yield "step", self._step(access)
         yield "bytes", multiply(access.touched(0), access.itemsize)
         yield "reuse", divide(self.trips[-1], most(access.touched(0), 1))
@@ -173,13 +175,14 @@ class _Nest:
         yield "reuse distance", distance
         yield "reuse count", count
         yield "loads", self._loads(access)
-        for name, capacity in zip(("L1", "L2", "L3"), self.capacities, strict=True):
-            yield f"beyond {name}", self._traffic(lines, capacity)
+        for name, traffic in zip(("L1", "L2", "L3"), self.traffic[number], strict=True):
+            yield f"beyond {name}", traffic
 
-    @property
-    def capacities(self) -> tuple[float, ...]:
-        """What each cache holds; [byte]."""
-        return tuple(_FULL * self.target.cache_bytes(level) for level in range(3))
+    @cached_property
+    def traffic(self) -> list[tuple[Num, ...]]:
+        """Of each access, the bytes that come from beyond L1, L2, L3."""
+        levels = [_FULL * self.target.cache_bytes(level) for level in range(3)]
+        return [tuple(self._traffic(lines, level) for level in levels) for lines in self.lines]
 
     def _step(self, access: Access) -> Num:
         """Return how far it moves from lane to lane, or along the innermost loop; [element]."""
@@ -227,7 +230,7 @@ class _Nest:
         """By how many cores it is shared."""
         return least(self.parallel, self.target.cores)
 
-    @property
+    @cached_property
     def compute_cycles(self) -> Num:
         """Cycles of arithmetic and loads, if all that is read is in L1; predicted."""
         started = self.trips[self.body]
@@ -242,14 +245,14 @@ class _Nest:
             body = most(body, _LATENCY)
         return divide(multiply(started, body), most(self.speedup, 1))
 
-    @property
+    @cached_property
     def memory_cycles(self) -> tuple[Num, ...]:
         """Cycles of reading from L2, from L3, from memory; predicted."""
         result = []
-        for capacity, rate in zip(self.capacities, _BYTES_PER_CYCLE, strict=True):
+        for level, rate in enumerate(_BYTES_PER_CYCLE):
             total: Num = 0
-            for lines in self.lines:
-                total = add(total, self._traffic(lines, capacity))
+            for traffic in self.traffic:
+                total = add(total, traffic[level])
             result.append(divide(divide(total, rate), most(self.speedup, 1)))
         return tuple(result)
 

@@ -94,8 +94,7 @@ class Graph:
         """Return a formula, or the only value that it can have."""
         if span[0] == span[1]:
             return span[0]
-        keys = (arg.position if isinstance(arg, Number) else ("=", arg) for arg in args)
-        return self._made((op, *keys), op, args, span)
+        return self._made((op, args), op, args, span)
 
     def _made(
         self,
@@ -122,8 +121,11 @@ def high(value: Num) -> float:
     return value.high if isinstance(value, Number) else value
 
 
-def _graph(*values: Num) -> Graph:
-    return next(value.graph for value in values if isinstance(value, Number))
+def _graph(a: Num, b: Num) -> Graph:
+    if isinstance(a, Number):
+        return a.graph
+    assert isinstance(b, Number)
+    return b.graph
 
 
 def add(a: Num, b: Num) -> Num:
@@ -137,7 +139,7 @@ def add(a: Num, b: Num) -> Num:
             return a
     elif b.position < a.position:
         a, b = b, a
-    return _graph(a, b).node("add", (a, b), (low(a) + low(b), high(a) + high(b)))
+    return a.graph.node("add", (a, b), (a.low + low(b), a.high + high(b)))
 
 
 def subtract(a: Num, b: Num) -> Num:
@@ -164,8 +166,11 @@ def multiply(a: Num, b: Num) -> Num:
             return a if b else 0
     elif b.position < a.position:
         a, b = b, a
-    ends = [x * y for x in (low(a), high(a)) for y in (low(b), high(b))]
-    return _graph(a, b).node("mul", (a, b), (min(ends), max(ends)))
+    first, last = low(b), high(b)
+    if a.low >= 0 and first >= 0:
+        return a.graph.node("mul", (a, b), (a.low * first, a.high * last))
+    ends = [x * y for x in (a.low, a.high) for y in (first, last)]
+    return a.graph.node("mul", (a, b), (min(ends), max(ends)))
 
 
 def divide(a: Num, b: Num) -> Num:
