@@ -55,13 +55,10 @@ def _is_same(schedule: Schedule, args: tuple[Tensor, ...], explorer: Explorer) -
 def _branch(schedule: Schedule, onto: Schedule, name: str) -> None:
     """Make the steps of a schedule a branch of another history, and go there."""
     with onto.lock:
-        history = onto.history.history
-        before = onto.node.id
-        onto.jump(history.root.id)
-        try:
-            schedule.trace.replay(onto)
-        except DLCompilerError:
-            onto.jump(before)
-            raise
-        if not onto.node.name:
-            onto.describe(name=name)
+        # Another cursor on the same history, which nobody listens to: the page is told once.
+        there = onto.fork("opened")
+        there.jump(there.history.history.root.id)
+        schedule.trace.replay(there)
+        if not there.node.name:
+            there.describe(name=name)
+        onto.jump(there.node.id)
