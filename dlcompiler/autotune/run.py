@@ -95,7 +95,12 @@ class TuningRun:
     @property
     def note(self) -> str:
         """What a user should know: that it starts warm, that there is no cost model; or nothing."""
-        return "; ".join(self._books.notes)
+        return "; ".join(self.notes)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The parts of `note`."""
+        return self._books.notes
 
     @property
     def trials(self) -> tuple[Trial, ...]:

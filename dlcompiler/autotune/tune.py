@@ -20,6 +20,7 @@ from dlcompiler.autotune.store import MEMORY, RecordStore
 from dlcompiler.autotune.tuners import tuner as make_tuner
 from dlcompiler.errors import TuningError
 from dlcompiler.ops import operator
+from dlcompiler.runtime.options import Options
 from dlcompiler.space import Config, Space, Value, Workload
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import PlaceholderOp
@@ -102,6 +103,8 @@ def tune(
     ------
     TuningError
         If an argument makes no sense, or the database cannot be used.
+    TargetError
+        If this machine cannot run the target's code.
 
     Examples
     --------
@@ -133,6 +136,8 @@ def tune(
         early_stopping, _first(item.default_config(workload, machine), space, first),
     )  # fmt: skip
     store = db if isinstance(db, RecordStore) else RecordStore(MEMORY if db is None else db)
+    if measurer is None and pool is None:
+        Options.for_target(machine).check()
     if pool is None:
         measurer = measurer or TemplateMeasurer(
             item, workload, machine, threads=count, timeout_s=timeout_s

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dlcompiler.autotune import tune
+from dlcompiler.autotune import TuningRun, tune
 from dlcompiler.bench.problems import Problem, problem_of, remote_kernel, target_of
 from dlcompiler.bench.works import Work
 from dlcompiler.errors import TuningError, UserError
 from dlcompiler.ops import tuned
 from dlcompiler.space import Config, Workload
+from dlcompiler.target import resolve
 
 WORTH_KEEPING = 1.02
 """How much faster a config must be than the one used so far."""
@@ -38,8 +39,54 @@ class Found:
         return self.ratio >= WORTH_KEEPING
 
 
-def find_config(work: Work, *, trials: int, seconds: float | None, seed: int) -> Found:
+def find_config(work: Work, **options: Any) -> Found:
     """Search for the fastest config of a work, on one thread.
+
+    Parameters
+    ----------
+    work : Work
+        What is tuned.
+    **options
+        Arguments of `dlcompiler.autotune.tune`.
+
+    Raises
+    ------
+    TuningError
+        If nothing could be measured.
+    """
+    return judge(work, start(work, **options).wait())
+
+
+def start(work: Work, *, threads: int = 1, target: str = "cpu", **options: Any) -> TuningRun:
+    """Begin to search for the fastest config of a work.
+
+    Parameters
+    ----------
+    work : Work
+        What is tuned.
+    threads : int
+        Of parallel loops, and cores of the target.
+    target : str
+        Name of a target whose code this machine runs.
+    **options
+        Other arguments of `dlcompiler.autotune.tune`.
+
+    Raises
+    ------
+    NotThere
+        If no operator computes it.
+    TuningError
+        If an argument makes no sense.
+    """
+    if threads < 1:
+        raise TuningError(f"tune {work.text}", "not a number of threads", got=threads)
+    problem = problem_of(work, work.judged, threads=threads)
+    machine = replace(resolve(target), cores=threads)
+    return tune(problem.workload, machine, **options)
+
+
+def judge(work: Work, run: TuningRun) -> Found:
+    """Measure the best config of a run, on one thread, beside the one used so far.
 
     Raises
     ------
@@ -48,7 +95,6 @@ def find_config(work: Work, *, trials: int, seconds: float | None, seed: int) ->
     """
     problem = problem_of(work, work.judged)
     target = target_of(1)
-    run = tune(problem.workload, target, trials=trials, seconds=seconds, seed=seed, block=True)
     best = run.best
     if best is None:
         raise TuningError(f"tune {work.text}", "no config could be measured")

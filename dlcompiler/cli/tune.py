@@ -3,35 +3,180 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
+import sys
 from pathlib import Path
+from typing import Any
 
+from dlcompiler.autotune import Trial, TuningRun
+from dlcompiler.autotune.tuners import REGISTRY
 from dlcompiler.bench.problems import NotThere
-from dlcompiler.bench.shipping import find_config, keep
-from dlcompiler.bench.works import GRAMMAR, form, parse_works
+from dlcompiler.bench.shipping import judge, keep, start
+from dlcompiler.bench.works import GRAMMAR, Work, form, parse_works
 from dlcompiler.cli.command import Command
+from dlcompiler.cli.progress import Progress
+from dlcompiler.errors import TuningError, UserError
+from dlcompiler.runtime.timing import format_seconds
+
+SCHEMA_VERSION = 1
+_TRIALS = 128
+_INTERRUPTED = 130
 
 
 def run(args: argparse.Namespace) -> int:
-    """Tune the works, one after the other."""
-    for work in parse_works(args.works):
+    """Tune the works, one after the other; 1 if nothing of one could be measured."""
+    works = parse_works(args.works)
+    if args.into is not None and args.threads != 1:
+        raise UserError(
+            "tune --into",
+            "configs are kept as found on one thread",
+            got=f"--threads {args.threads}",
+        )
+    documents: list[dict[str, Any]] = []
+    status = 0
+    for work in works:
         try:
-            found = find_config(work, trials=args.trials, seconds=args.seconds, seed=args.seed)
+            found = _tune(work, args)
         except NotThere as reason:
-            print(f"{work.text:<36} {reason}")
-            continue
+            raise UserError(f"tune {work.text}", str(reason)) from None
+        documents.append(_document(work, found, args))
+        ended = _conclude(work, found, args)
+        status = max(status, ended)
+        if ended == _INTERRUPTED:
+            break
+    if args.json:
+        print(json.dumps(documents[0] if len(works) == 1 else documents, indent=1))
+    return status
+
+
+def _tune(work: Work, args: argparse.Namespace) -> TuningRun:
+    """Run a search to its end; Ctrl-C stops it, and keeps what it has."""
+    trials = _TRIALS if args.trials is None and args.seconds is None else args.trials
+    found = start(
+        work,
+        threads=args.threads,
+        target=args.target,
+        trials=trials,
+        seconds=args.seconds,
+        tuner=args.tuner,
+        seed=args.seed,
+        db=args.db,
+        early_stopping=args.early_stopping,
+    )
+    with Progress(found):
+        try:
+            found.wait()
+        except KeyboardInterrupt:
+            found.stop()
+            found.wait()
+        except TuningError as error:  # its trials are there, all the same
+            print(f"{type(error).__name__}: {error}", file=sys.stderr)
+    return found
+
+
+def _conclude(work: Work, found: TuningRun, args: argparse.Namespace) -> int:
+    """Say what was found, and keep it where that was asked for; returns the exit status."""
+    best, default = found.best, _default(found)
+    if best is None or best.seconds is None:
+        print(f"tune {work.text}: no config could be measured", file=sys.stderr)
+        return _INTERRUPTED if found.state == "stopped" else 1
+    values = ", ".join(f"{name}={value}" for name, value in best.config.values.items())
+    if not args.json:
+        beside = "" if default is None else f", the default {format_seconds(default)}"
+        print(f"{work.text:<36} best {format_seconds(best.seconds)}{beside}: {values}", flush=True)
+    if found.state == "stopped":
+        return _INTERRUPTED
+    if found.state == "failed":
+        return 1
+    if args.threads == 1 and args.target == "cpu" and (args.into or not args.json):
+        _compare(work, found, args)
+    return 0
+
+
+def _compare(work: Work, run: TuningRun, args: argparse.Namespace) -> None:
+    """Measure the best config beside the one used so far, and keep it if it is worth it."""
+    found = judge(work, run)
+    if not args.json:
         values = ", ".join(f"{name}={value}" for name, value in found.values.items())
         print(f"{work.text:<36} {found.ratio:.2f} × the config used so far: {values}", flush=True)
-        if args.into is not None and found.is_worth_keeping:
-            keep(Path(args.into), found)
-    return 0
+    if args.into is not None and found.is_worth_keeping:
+        keep(Path(args.into), found)
+
+
+def _default(run: TuningRun) -> float | None:
+    """Return the time of the default config, if it was measured [s]."""
+    point = run.plan.first[0].point
+    known = (trial.seconds for trial in (*run.trials, *run.prior) if trial.point == point)
+    return next((seconds for seconds in known if seconds is not None), None)
+
+
+def _document(work: Work, run: TuningRun, args: argparse.Namespace) -> dict[str, Any]:
+    """Return a run as JSON: times in seconds, those of calls measured."""
+    best, plan = run.best, run.plan
+    allowed = plan.space.count
+    return {
+        "version": SCHEMA_VERSION,
+        "work": work.text,
+        "workload": plan.workload.to_json(),
+        "target": plan.machine,
+        "tuner": plan.tuner,
+        "seed": plan.seed,
+        "state": run.state,
+        "note": run.note,
+        "best_seconds": None if best is None else best.seconds,
+        "best_config": None if best is None else dict(best.config.values),
+        "default_seconds": _default(run),
+        "space_size": plan.space.size,
+        "space_allowed": {"value": allowed.value, "low": allowed.low, "high": allowed.high},
+        "elapsed": run.elapsed_s,
+        "phases": dataclasses.asdict(run.clock),
+        "rank_correlation": run.rank_correlation(),
+        "recall_16": run.recall(16),
+        "known_before": len(run.prior),
+        "trials": [_trial(trial) for trial in run.trials],
+    }
+
+
+def _trial(trial: Trial) -> dict[str, Any]:
+    return {
+        "trial": trial.index,
+        "round": trial.round,
+        "origin": trial.origin,
+        "outcome": trial.outcome,
+        "seconds": trial.seconds,
+        "spread": trial.result.spread_s,
+        "predicted_seconds": trial.predicted_s,
+        "elapsed": trial.elapsed_s,
+        "message": trial.result.message,
+        "config": dict(trial.config.values),
+    }
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     forms = "; ".join(form(family) for family in GRAMMAR)
     parser.add_argument("works", nargs="+", metavar="WORK", help=f"what to tune: {forms}")
-    parser.add_argument("--trials", type=int, default=128, help="most trials of a work")
+    parser.add_argument(
+        "--trials", type=int, help=f"most trials of a work ({_TRIALS}, unless --seconds is given)"
+    )
     parser.add_argument("--seconds", type=float, help="no trial of a work begins later")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--tuner", default="xgb", help=f"one of {', '.join(REGISTRY)} (xgb)")
+    parser.add_argument("--seed", type=int, default=0, help="of the search, its model and its data")
+    parser.add_argument(
+        "--early-stopping", type=int, metavar="N", help="end after N trials without a faster one"
+    )
+    parser.add_argument("--threads", type=int, default=1, help="of parallel loops (1)")
+    parser.add_argument(
+        "--target", default="cpu", help="what to build for, if this machine runs it (cpu)"
+    )
+    parser.add_argument(
+        "--db",
+        metavar="FILE",
+        help="where the records are kept, and what a run starts warm from (:memory:)",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print the result as JSON: a list for several works"
+    )
     parser.add_argument(
         "--into",
         metavar="FILE",

@@ -1,0 +1,109 @@
+"""How far a tuning run is: a bar on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+from dlcompiler.autotune import Event, TuningRun
+from dlcompiler.runtime.timing import format_seconds
+
+_LINE_EVERY_S = 10.0
+_BEST_OF = 16
+
+
+def header(run: TuningRun) -> str:
+    """Return how large the space is, and what of it is known not to be allowed."""
+    space = run.plan.space
+    allowed = space.count
+    share = 1 - allowed.value / space.size
+    about = "" if allowed.is_exact else "about "
+    return f"space {space.size:,} points, {about}{share * 100:.0f} % illegal before measuring"
+
+
+def status(run: TuningRun) -> str:
+    """Return the state of a run in one line: best, rate, recall, failures, time left."""
+    done, total = len(run.trials), run.plan.trials
+    parts = [f"trial {done}{f'/{total}' if total else ''}"]
+    if run.best is not None and run.best.seconds is not None:
+        known = " (known before)" if run.best in run.prior else f" at {run.best.index}"
+        rate = f" ({run.best.gflops:.3g} GFLOP/s)" if run.best.flops else ""
+        parts.append(f"best {format_seconds(run.best.seconds)}{rate}{known}")
+    parts.append(f"{run.trials_per_second:.1f} trials/s")
+    recall = run.recall(_BEST_OF)
+    if recall is not None:
+        parts.append(f"model top-{_BEST_OF} recall {recall:.2f}")
+    failed = {name: count for name, count in run.counts.items() if name != "ok"}
+    if failed:
+        reasons = ", ".join(f"{count} {name}" for name, count in failed.items())
+        parts.append(f"{sum(failed.values())} failed ({reasons})")
+    left = run.remaining_s
+    if run.is_running and left is not None:
+        parts.append(f"{left:.0f} s left")
+    return " · ".join(parts)
+
+
+class Progress:
+    """Shows a run on standard error until it has ended.
+
+    Parameters
+    ----------
+    run : TuningRun
+        What is shown; it may have begun.
+    """
+
+    def __init__(self, run: TuningRun) -> None:
+        self._run = run
+        self._notes: set[str] = set()
+        self._said_at = time.perf_counter()
+        self._bar: Any = None
+        self._say(header(run))
+        if sys.stderr.isatty():
+            tqdm = importlib.import_module("tqdm").tqdm
+            self._bar = tqdm(
+                total=run.plan.trials, file=sys.stderr, bar_format="{bar:12} {desc}", leave=False
+            )
+        run.listeners.append(self._on_event)
+        self._show_notes()
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._on_event in self._run.listeners:
+            self._run.listeners.remove(self._on_event)
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+        self._show_notes()
+        self._say(f"{self._run.state}: {status(self._run)}")
+
+    def _on_event(self, event: Event) -> None:
+        if event.kind == "note":
+            self._show_notes()
+        elif event.kind == "trial" and self._bar is not None:
+            self._bar.n = len(event.run.trials)
+            self._bar.set_description_str(status(event.run))
+        elif event.kind == "trial" and time.perf_counter() - self._said_at > _LINE_EVERY_S:
+            self._say(status(event.run))
+
+    def _show_notes(self) -> None:
+        for note in self._run.notes:
+            if note not in self._notes:
+                self._notes.add(note)
+                self._say(note)
+
+    def _say(self, text: str) -> None:
+        self._said_at = time.perf_counter()
+        if self._bar is None:
+            print(text, file=sys.stderr, flush=True)
+        else:
+            self._bar.write(text, file=sys.stderr)
