@@ -5,7 +5,6 @@ measurer checks and times them in a worker process, and each `Trial` becomes a `
 `RecordStore`.
 """
 
-from dlcompiler.autotune.best import Choice, apply_best, best, best_choice
 from dlcompiler.autotune.clock import Phases
 from dlcompiler.autotune.events import Event
 from dlcompiler.autotune.jsonl import (
@@ -16,9 +15,10 @@ from dlcompiler.autotune.jsonl import (
     read_records,
     write_records,
 )
-from dlcompiler.autotune.measure import Measurer, TemplateMeasurer
+from dlcompiler.autotune.local import Compared, LocalPool
+from dlcompiler.autotune.measure import Measurer
 from dlcompiler.autotune.pool import Device, MeasurePool
-from dlcompiler.autotune.records import Record, target_key, write_line
+from dlcompiler.autotune.records import Record, target_key
 from dlcompiler.autotune.rounds import Round, rank_correlation, recall
 from dlcompiler.autotune.run import TuningRun
 from dlcompiler.autotune.serial import SerialPool
@@ -29,10 +29,11 @@ from dlcompiler.autotune.tune import tune
 __all__ = [
     "OUTCOMES",
     "BadLine",
-    "Choice",
+    "Compared",
     "Device",
     "Event",
     "Imported",
+    "LocalPool",
     "MeasurePool",
     "Measurer",
     "Phases",
@@ -41,12 +42,8 @@ __all__ = [
     "Result",
     "Round",
     "SerialPool",
-    "TemplateMeasurer",
     "Trial",
     "TuningRun",
-    "apply_best",
-    "best",
-    "best_choice",
     "export_records",
     "import_records",
     "rank_correlation",
@@ -54,6 +51,5 @@ __all__ = [
     "recall",
     "target_key",
     "tune",
-    "write_line",
     "write_records",
 ]

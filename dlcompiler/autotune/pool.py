@@ -26,8 +26,9 @@ class Device:
 class MeasurePool(Protocol):
     """Measures batches of configs; another one may stand for other machines."""
 
-    note: str
-    """What a user should know of the measurements: that the machine is too busy; may be empty."""
+    @property
+    def note(self) -> str:
+        """What a user should know of the times: that the machine is too busy; may be empty."""
 
     @property
     def devices(self) -> tuple[Device, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -9,8 +10,9 @@ from typing import TypeAlias
 
 from dlcompiler.analysis import work_of
 from dlcompiler.autotune.events import Listener
-from dlcompiler.autotune.measure import Measurer, TemplateMeasurer
-from dlcompiler.autotune.plan import Plan, completed
+from dlcompiler.autotune.local import LocalPool
+from dlcompiler.autotune.measure import Measurer
+from dlcompiler.autotune.plan import Plan
 from dlcompiler.autotune.pool import Device, MeasurePool
 from dlcompiler.autotune.proposal import Proposal, Tuner
 from dlcompiler.autotune.records import target_key
@@ -19,6 +21,7 @@ from dlcompiler.autotune.serial import SerialPool
 from dlcompiler.autotune.store import MEMORY, RecordStore
 from dlcompiler.autotune.tuners import tuner as make_tuner
 from dlcompiler.errors import TuningError
+from dlcompiler.measurement.candidates import Ceiling
 from dlcompiler.ops import operator
 from dlcompiler.runtime.options import Options
 from dlcompiler.space import Config, Space, Value, Workload
@@ -123,7 +126,7 @@ def tune(
     if type(seed) is not int or seed < 0:
         raise TuningError("tune", "seed is not a whole number from 0 on", got=repr(seed))
     item = operator(workload.op)
-    workload = completed(item, workload)
+    workload = _completed(item, workload)
     machine = resolve(target)
     space = item.space(workload, machine)
     count = threads or machine.cores
@@ -138,11 +141,11 @@ def tune(
     store = db if isinstance(db, RecordStore) else RecordStore(MEMORY if db is None else db)
     if measurer is None and pool is None:
         Options.for_target(machine).check()
-    if pool is None:
-        measurer = measurer or TemplateMeasurer(
-            item, workload, machine, threads=count, timeout_s=timeout_s
-        )
+    if pool is None and measurer is not None:
         pool = SerialPool(measurer, Device(target_key(machine, count)))
+    elif pool is None:
+        ceiling = Ceiling(build_s=timeout_s, run_s=timeout_s)
+        pool = LocalPool(item, workload, machine, threads=count, ceiling=ceiling)
     run = TuningRun(plan, searcher, pool, store, listeners)
     run.start()
     if block:
@@ -152,6 +155,17 @@ def tune(
             run.stop()
             run.wait()
     return run
+
+
+def _completed(item: Operator, workload: Workload) -> Workload:
+    """Return a workload with the parameters that whoever made it by hand has left out.
+
+    Operators take some parameters together, as the kernel of a convolution, and name them one by
+    one in the workload: one that names them so comes from the operator, and is complete.
+    """
+    given = workload.as_dict()
+    known = inspect.signature(item.workload).parameters
+    return item.workload(**given) if all(name in known for name in given) else workload
 
 
 def _first(

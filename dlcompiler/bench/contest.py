@@ -8,13 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dlcompiler.bench.intervals import paired_ratio
-from dlcompiler.bench.memory import ALONE, PLAIN
+from dlcompiler.bench.memory import ALONE, BOUND, EXPECTED, INPUT, PLAIN
 from dlcompiler.bench.peers import check_names, missing
 from dlcompiler.bench.problems import NotThere, Problem, problem_of, remote_kernel, target_of
 from dlcompiler.bench.results import Contest, PeerResult, Result
 from dlcompiler.bench.works import Row, Work
 from dlcompiler.errors import DLCompilerError
-from dlcompiler.measurement.checked import BOUND, EXPECTED, INPUT
 from dlcompiler.ops import Reference
 from dlcompiler.runtime.timing import Timing
 from dlcompiler.runtime.workers import Worker

@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 ALIGNMENT = 64
 """A cache line [byte]."""
+INPUT, EXPECTED, BOUND = "input:", "expected:", "bound:"
+"""Begin the names of inputs, of right outputs, and of how far a result may be from them."""
 ALONE = "alone:"
 """Begins the names of arrays of our kernel for one thread, where it is another operator's."""
 PLAIN = "plain:"

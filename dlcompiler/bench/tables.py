@@ -21,10 +21,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dlcompiler.autotune import Record, RecordStore, Result, TemplateMeasurer, target_key
-from dlcompiler.autotune.pool import Device, MeasurePool
+from dlcompiler.autotune import LocalPool, Record, RecordStore, Result, target_key
+from dlcompiler.autotune.pool import MeasurePool
 from dlcompiler.autotune.replay import SUFFIX, ReplayTable, TableRow
-from dlcompiler.autotune.serial import SerialPool
 from dlcompiler.bench.intervals import geometric_mean, median_interval
 from dlcompiler.bench.problems import convolution_parameters, problem_of, target_of
 from dlcompiler.bench.works import parse_work
@@ -180,8 +179,7 @@ def subject_of(text: str) -> Subject:
 def pool_of(subject: Subject) -> MeasurePool:
     """Return what measures: this machine, one thread."""
     target = target_of(1)
-    measurer = TemplateMeasurer(subject.operator, subject.workload, target, threads=1)
-    return SerialPool(measurer, Device(subject.key))
+    return LocalPool(subject.operator, subject.workload, target, threads=1)
 
 
 def measure_table(

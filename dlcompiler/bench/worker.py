@@ -16,11 +16,10 @@ import threadpoolctl
 
 from dlcompiler.bench.baselines import baseline_offers
 from dlcompiler.bench.machine import FMALoop
-from dlcompiler.bench.memory import ALONE, PLAIN, aligned, aligned_copy
+from dlcompiler.bench.memory import ALONE, BOUND, EXPECTED, INPUT, PLAIN, aligned, aligned_copy
 from dlcompiler.bench.peers import Absent, Array, Job, Offer, load
 from dlcompiler.bench.placing import caller_apart, wait_until_quiet
 from dlcompiler.errors import MeasurementError
-from dlcompiler.measurement.checked import BOUND, EXPECTED, INPUT
 from dlcompiler.measurement.worker import Kernels
 from dlcompiler.ops.packing import GIVEN
 from dlcompiler.runtime import llvm, threads
@@ -51,7 +50,7 @@ class Contests:
         weights in each call, or null; ``alone``, those of the same for one thread, or null;
         ``peers``, names; ``job``, the fields of `Job` without arrays; ``roles``, role -> name of an
         array; ``threads``; ``limits``, of `alternate`. The arrays are named ``input:…``,
-        ``expected:…`` and ``bound:…`` as for `CheckedKernels`, ``plain:…`` where peers take
+        ``expected:…`` and ``bound:…``, ``plain:…`` where peers take
         another one than the kernel, and all again as ``alone:…`` where the kernel for one thread
         takes others.
 

@@ -1,48 +1,81 @@
-"""Measure many kernels that should compute the same: each is checked first, and may crash or hang.
+"""Candidates: kernels that should all compute the same, and may crash, hang or be wrong.
 
-The kernels come as generated text. A worker process of their own compiles, checks and times them;
-what goes wrong there is an outcome, and costs the next candidate nothing but a new process.
+They come as generated text. One worker builds them, another one checks and times them: what goes
+wrong there is an outcome, and costs the next candidate nothing but a new process.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from types import TracebackType
+import math
+import re
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-import numpy.typing as npt
-
 from dlcompiler.codegen import Source
-from dlcompiler.measurement.checked import BOUND, EXPECTED, INPUT
+from dlcompiler.measurement.problem import Problem
 from dlcompiler.runtime.arguments import Param
-from dlcompiler.runtime.llvm import Options
+from dlcompiler.runtime.object_cache import CompiledObject
+from dlcompiler.runtime.options import Options
+from dlcompiler.runtime.sampling import Effort
 from dlcompiler.runtime.workers import Outcome, Worker
-from dlcompiler.target import Target
 
-Array = npt.NDArray[Any]
-CandidateOutcome: TypeAlias = Literal["ok", "build error", "timeout", "crashed", "wrong answer"]
+CandidateOutcome: TypeAlias = Literal[
+    "ok",
+    "refused",
+    "build error",
+    "build timeout",
+    "run timeout",
+    "crashed",
+    "out of memory",
+    "wrong answer",
+]
 
 _ANSWERED: dict[str, CandidateOutcome] = {
     "ok": "ok",
     "build error": "build error",
+    "out of memory": "out of memory",
     "wrong answer": "wrong answer",
 }
 _PREPARE_LIMIT_S = 60.0
-_MOST_LOST = 3
+_NO_MEMORY = re.compile(r"bad_alloc|out of memory|Cannot allocate memory", re.IGNORECASE)
+_MEMORY_ERRORS = ("MemoryError", "_ArrayMemoryError", "OutOfMemory")
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """What the candidates compute."""
+class Ceiling:
+    """What a candidate may take at most."""
 
-    inputs: Mapping[str, Array]
-    """Arrays by the names of the parameters."""
-    expected: Mapping[str, Array]
-    """The right outputs, in float64."""
-    bound: Mapping[str, Array]
-    """Largest difference allowed for each element; 0 asks for equality."""
+    build_s: float = 10.0
+    """To be compiled [s]."""
+    run_s: float = 10.0
+    """To be checked and timed [s]."""
+    memory_bytes: int | None = 4 << 30
+    """Address space of each worker, beside the arrays of the problem [byte]; None: no limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A kernel as text."""
+
+    source: Source
+    """Its generated text."""
+    params: Sequence[Param]
+    """Its parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A candidate that was compiled."""
+
+    candidate: Candidate
+    made: CompiledObject
+    """Its machine code."""
+    build_s: float = 0.0
+    """What compiling took [s]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,129 +88,209 @@ class Measured:
     """Seconds per call, in the order measured [s]."""
     message: str = ""
     """What went wrong."""
+    build_s: float = 0.0
+    """What generating and compiling took [s]."""
+    run_s: float = 0.0
+    """What checking and timing took [s]."""
+    is_noisy: bool = False
+    """Whether the machine was too busy for the time to be relied upon."""
+
+    @property
+    def median_s(self) -> float:
+        """Median of the samples; infinite where there are none [s]."""
+        return statistics.median(self.samples_s) if self.samples_s else math.inf
 
 
-class CandidateBench:
-    """Measures candidates of one problem, one at a time.
+class Builder:
+    """Compiles candidates in a worker.
 
     Parameters
     ----------
-    problem : Problem
-        What they compute.
-    target : Target
-        What their text was generated for.
-    threads : int, optional
-        Of parallel loops; by default, the cores allowed.
-    timeout_s : float
-        Limit of one candidate, from text to times [s].
-    limits : mapping, optional
-        Arguments of `dlcompiler.runtime.timing.time_call`.
-    worker : Worker, optional
-        By default, one of its own.
+    worker : Worker
+        Where.
+    options : Options
+        How.
+    limit_s : float
+        For one candidate [s].
+    cores : sequence of int
+        On which the worker runs; none: on any.
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        target: Target,
-        *,
-        threads: int | None = None,
-        timeout_s: float = 10.0,
-        limits: Mapping[str, float] | None = None,
-        worker: Worker | None = None,
+        self, worker: Worker, options: Options, limit_s: float, cores: Sequence[int] = ()
     ) -> None:
-        self.timeout_s = timeout_s
-        self._problem = problem
-        self._options = dataclasses.asdict(Options.for_target(target))
-        self._threads = threads
-        self._limits = dict(limits or {"warmup": 1, "min_seconds": 0.1})
-        self._worker = worker or Worker()
-        self._prepared: int | None = None
-        self._lost = 0
+        self._worker = worker
+        self._params = {"options": dataclasses.asdict(options), "cores": list(cores)}
+        self._limit_s = limit_s
 
-    def measure(
-        self, source: Source, params: Sequence[Param], *, enough_s: float | None = None
-    ) -> Measured:
-        """Measure one candidate.
-
-        Parameters
-        ----------
-        source : Source
-            Its generated text.
-        params : sequence of Param
-            Its parameters.
-        enough_s : float, optional
-            Above this time of a call, one sample is enough [s].
+    def build(self, candidate: Candidate) -> Built | Measured:
+        """Compile a candidate, or tell why that cannot be.
 
         Raises
         ------
         MeasurementError
-            If no worker can be started, or one after the other is lost without a word.
+            If no worker can be started.
         """
-        reply = self._call(source, params, enough_s)
-        if reply.kind != "lost":
-            self._lost = 0
-        match reply.kind:
-            case "ok":
-                value = reply.value
-                outcome = _ANSWERED[value["outcome"]]
-                return Measured(outcome, tuple(value["samples_s"]), value["message"])
-            case "timeout":
-                return Measured("timeout", message=reply.message)
-            case "lost":
-                self._lost += 1
-                if self._lost >= _MOST_LOST:
-                    reply.unwrap("measure candidates")
-        return Measured("crashed", message=reply.message)
+        outcome = self._worker.call(
+            "compile",
+            self._params,
+            data=candidate.source.text.encode(),
+            timeout_s=self._limit_s,
+        )
+        if not outcome.ok:
+            return _failure(outcome, "build", self._limit_s)
+        value = outcome.value
+        if "message" in value:
+            return Measured("build error", message=value["message"], build_s=outcome.seconds)
+        made = CompiledObject(outcome.data, tuple(value["symbols"]), tuple(value["imports"]))
+        return Built(candidate, made, outcome.seconds)
 
-    def _call(self, source: Source, params: Sequence[Param], enough_s: float | None) -> Outcome:
-        request = {
-            "symbol": source.symbol,
-            "params": [dataclasses.asdict(param) for param in params],
-            "options": self._options,
-            "messages": list(source.messages),
-            "threads": self._threads,
-            "limits": self._limits,
-            "enough_s": enough_s,
+
+@dataclass
+class Runner:
+    """Checks and times candidates of one problem in a worker."""
+
+    worker: Worker
+    """Where."""
+    problem: Problem
+    """What they compute."""
+    options: Options
+    """How they were compiled."""
+    limit_s: float
+    """For one candidate [s]."""
+    cores: Sequence[int] = ()
+    """On which the worker runs; none: on any."""
+    threads: int | None = None
+    """Of parallel loops; None: as many as there are cores."""
+    effort: Effort = field(default_factory=Effort)
+    """How precisely it is timed."""
+    flush_bytes: int = 0
+    """Size of what is written before each sample, to empty the caches [byte]."""
+    _prepared: int | None = None
+
+    def run(self, built: Built, best_s: float | None = None) -> Measured:
+        """Check a candidate, and time it if it is right.
+
+        Parameters
+        ----------
+        built : Built
+            The candidate.
+        best_s : float, optional
+            The shortest time so far [s]: what is far slower is not timed precisely.
+
+        Raises
+        ------
+        MeasurementError
+            If no worker can be started.
+        """
+        params = {
+            **self._described(built),
+            "effort": dataclasses.asdict(self.effort),
+            "best_s": best_s,
         }
+        outcome = self._call("candidate", params, built.made.image, self.limit_s)
+        if not outcome.ok:
+            return _failure(outcome, "run", self.limit_s)
+        value = outcome.value
+        return Measured(
+            _ANSWERED[value["outcome"]],
+            tuple(value["samples_s"]),
+            value["message"],
+            run_s=outcome.seconds,
+            is_noisy=value["is_noisy"],
+        )
+
+    def alternate(
+        self, several: Sequence[Built], budget_s: float, seed: int
+    ) -> list[tuple[float, ...]]:
+        """Time candidates that are right in turn; returns their samples, round by round [s].
+
+        Raises
+        ------
+        MeasurementError
+            If the worker does not answer.
+        """
+        params = {
+            "candidates": [
+                {**self._described(built), "size": len(built.made.image)} for built in several
+            ],
+            "budget_s": budget_s,
+            "seed": seed,
+        }
+        images = b"".join(built.made.image for built in several)
+        outcome = self._call("alternate", params, images, self.limit_s + 3 * budget_s)
+        value = outcome.unwrap("measure candidates in turn")
+        return [tuple(samples) for samples in value["samples_s"]]
+
+    def _described(self, built: Built) -> dict[str, Any]:
+        source = built.candidate.source
+        return {
+            "symbol": source.symbol,
+            "params": self._params_of(built.candidate),
+            "messages": list(source.messages),
+            "options": self._options,
+            "threads": self.threads,
+            "symbols": built.made.symbols,
+            "imports": built.made.imports,
+        }
+
+    @cached_property
+    def _options(self) -> dict[str, Any]:
+        return dataclasses.asdict(self.options)
+
+    def _params_of(self, candidate: Candidate) -> list[dict[str, Any]]:
+        return [dataclasses.asdict(param) for param in candidate.params]
+
+    def _call(self, entry: str, params: dict[str, Any], data: bytes, limit_s: float) -> Outcome:
         while True:
-            self._prepare()
-            outcome = self._worker.call(
-                "candidate", request, data=source.text.encode(), timeout_s=self.timeout_s
-            )
-            if outcome.kind != "error" or self._worker.generation == self._prepared:
+            self.prepare()
+            outcome = self.worker.call(entry, params, data=data, timeout_s=limit_s)
+            if outcome.kind != "error" or self.worker.generation == self._prepared:
                 return outcome
             # A new process, after a crash or a death while idle, was not prepared: once more.
 
-    def _prepare(self) -> None:
-        """Give the worker the arrays, unless its process has them."""
-        if self._worker.generation == self._prepared:
+    def prepare(self) -> None:
+        """Give the worker the problem, unless its process has it.
+
+        Raises
+        ------
+        MeasurementError
+            If no worker can be started, or it has no room for the problem.
+        """
+        if self.worker.generation == self._prepared:
             return
-        problem = self._problem
-        arrays = {
-            **{INPUT + name: array for name, array in problem.inputs.items()},
-            **{EXPECTED + name: array for name, array in problem.expected.items()},
-            **{BOUND + name: array for name, array in problem.bound.items()},
-        }
-        outcome = self._worker.call("prepare", arrays=arrays, timeout_s=_PREPARE_LIMIT_S)
+        params = {"cores": list(self.cores), "flush_bytes": self.flush_bytes}
+        outcome = self.worker.call(
+            "prepare", params, arrays=self.problem.arrays(), timeout_s=_PREPARE_LIMIT_S
+        )
         outcome.unwrap("prepare the worker")
-        self._prepared = self._worker.generation
+        self._prepared = self.worker.generation
 
-    def interrupt(self) -> None:
-        """End the measurement that another thread waits for; it counts as crashed."""
-        self._worker.interrupt()
 
-    def close(self) -> None:
-        """End the worker."""
-        self._worker.close()
+def _failure(outcome: Outcome, what: Literal["build", "run"], limit_s: float) -> Measured:
+    """Return what came of a candidate whose worker did not answer as it should."""
+    if not outcome.has_started:
+        outcome.unwrap("measure candidates")
+    where = "while it was compiled: " if what == "build" else ""
+    message = where + outcome.message
+    last = outcome.stderr.strip().rpartition("\n")[2]
+    has_memory = outcome.error not in _MEMORY_ERRORS and not _NO_MEMORY.search(outcome.stderr)
+    kind: CandidateOutcome = "crashed"
+    match outcome.kind:
+        case "timeout" if what == "build":
+            kind, message = "build timeout", f"not compiled within {limit_s:g} s"
+        case "timeout":
+            kind, message = "run timeout", f"not checked and timed within {limit_s:g} s"
+        case _ if not has_memory:
+            kind = "out of memory"
+        case "error":
+            kind = "build error"
+        case _ if last:
+            message += f"; it wrote: {last[:200]}"
+    if what == "build":
+        return Measured(kind, message=message, build_s=outcome.seconds)
+    return Measured(kind, message=message, run_s=outcome.seconds)
 
-    def __enter__(self) -> CandidateBench:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+Job: TypeAlias = Callable[[], "Candidate | Measured"]
+"""Generates the text of a candidate, or tells why there is none."""

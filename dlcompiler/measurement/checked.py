@@ -1,128 +1,270 @@
-"""The worker's side of `dlcompiler.measurement.candidates`: compile, check, and only then time."""
+"""The worker's side of `dlcompiler.measurement.candidates`: build, check, and only then time."""
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dlcompiler import dtypes
-from dlcompiler.errors import DLCompilerError, MeasurementError
+from dlcompiler.errors import DLCompilerError, MeasurementError, OutOfMemory
+from dlcompiler.measurement.guarded import Place, guarded, guarded_copy
+from dlcompiler.measurement.interference import PULSE_BYTES
+from dlcompiler.measurement.problem import Case, Problem
 from dlcompiler.runtime import llvm, threads
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.function import Function
-from dlcompiler.runtime.serve import Handler, Request
+from dlcompiler.runtime.object_cache import CompiledObject
+from dlcompiler.runtime.sampling import Effort, Sampled, sampled, tells_enough
+from dlcompiler.runtime.serve import Answer, Handler, Request
 from dlcompiler.runtime.symbols import Check, Variable
-from dlcompiler.runtime.timing import time_call
+from dlcompiler.runtime.timing import alternate, time_call
 
 Array = npt.NDArray[Any]
 
-#: Prefixes of the arrays that `CheckedKernels.prepare` gets.
-INPUT, EXPECTED, BOUND = "input:", "expected:", "bound:"
-
 _POISON = 0xFF  # in every byte; of a float, a NaN
+_PLACES: tuple[Place, Place] = ("end", "begin")
+"""Where the arrays of the cases lie: what is read or written behind them ends the process in the
+first, what is before them in the second."""
 
 
 def load_function(request: Request) -> Function:
     """Compile the kernel of a request.
 
-    ``data`` is LLVM IR text. Parameters: ``symbol``; ``params``, a list of the fields of `Param`;
-    ``options``, the fields of `dlcompiler.runtime.llvm.Options`; optionally ``name``,
+    ``data`` is LLVM IR text. Parameters: ``options``, the fields of
+    `dlcompiler.runtime.llvm.Options`; those of `_function`.
+    """
+    return _function(llvm.compile_ir(request.data.decode(), _options(request.params)), request)
+
+
+def _options(given: dict[str, Any]) -> llvm.Options:
+    return llvm.Options(**{**given["options"], "features": tuple(given["options"]["features"])})
+
+
+def _function(module: llvm.LoadedModule, request: Request) -> Function:
+    """Return the function of loaded code.
+
+    Parameters: ``symbol``; ``params``, a list of the fields of `Param`; optionally ``name``,
     ``variables`` and ``checks``, lists of the fields of `Variable` and `Check`, ``messages``, and
     ``threads``, the number for parallel loops.
     """
     given = request.params
-    options = llvm.Options(**{**given["options"], "features": tuple(given["options"]["features"])})
-    params = [Param(**{**fields, "shape": tuple(fields["shape"])}) for fields in given["params"]]
     threads.set_num_threads(given.get("threads"))
-    module = llvm.compile_ir(request.data.decode(), options)
-    variables = [Variable(**fields) for fields in given.get("variables", ())]
-    checks = [Check(**fields) for fields in given.get("checks", ())]
     return Function(
         module,
         given["symbol"],
-        params,
+        [Param(**{**fields, "shape": tuple(fields["shape"])}) for fields in given["params"]],
         given.get("name"),
-        variables=variables,
-        checks=checks,
+        variables=[Variable(**fields) for fields in given.get("variables", ())],
+        checks=[Check(**fields) for fields in given.get("checks", ())],
         messages=given.get("messages", ()),
     )
 
 
+class _WrongAnswerError(Exception):
+    """A candidate computes something else."""
+
+
 class CheckedKernels:
-    """Measures kernels of one problem, each if its results are right."""
+    """Builds and measures kernels of one problem, each if its results are right."""
 
     def __init__(self) -> None:
-        self._arrays: dict[str, Array] = {}
+        self._memory: list[_Memory] = []
+        self._evictor = np.zeros(0)
 
     def entries(self) -> dict[str, Handler]:
         """Return the entry points by name."""
-        return {"prepare": self.prepare, "candidate": self.candidate}
+        return {
+            "compile": self.compile,
+            "pulse": self.pulse,
+            "prepare": self.prepare,
+            "candidate": self.candidate,
+            "alternate": self.alternate,
+        }
+
+    def compile(self, request: Request) -> Answer:
+        """Make an object of LLVM IR text, which is ``data``: with ``options``, on ``cores``.
+
+        Returns ``symbols`` and ``imports``, and the object as ``data``; ``message`` alone when the
+        text cannot be compiled.
+        """
+        _pin(request.params["cores"])
+        try:
+            made = llvm.compile_object(request.data.decode(), _options(request.params))
+        except DLCompilerError as error:
+            return Answer({"message": str(error)})
+        return Answer({"symbols": made.symbols, "imports": made.imports}, made.image)
+
+    def pulse(self, request: Request) -> dict[str, Any]:
+        """Time the kernel of `dlcompiler.measurement.interference.PULSE`, which is ``data``.
+
+        Parameters: ``options``, ``cores``, ``seconds``. Returns ``median_s``.
+        """
+        _pin(request.params["cores"])
+        module = llvm.compile_ir(request.data.decode(), _options(request.params))
+        params = [Param("A", (PULSE_BYTES // 4,), "float32"), Param("C", (8,), "float32", True)]
+        function = Function(module, "pulse", params)
+        arrays = [np.zeros(param.static_shape, np.float32) for param in params]
+        seconds = request.params["seconds"]
+        timing = time_call(lambda: function(*arrays), min_seconds=seconds, max_repeats=10_000)
+        return {"median_s": timing.median_s}
 
     def prepare(self, request: Request) -> dict[str, Any]:
-        """Keep copies of inputs, expected outputs and bounds, for all candidates to come."""
-        self._arrays = {name: array.copy() for name, array in request.arrays.items()}
+        """Keep a problem for all candidates to come, given as `Problem.arrays`.
+
+        Parameters: ``cores``, those to run on, or null; ``flush_bytes``, the size of what is
+        written before each sample to empty the caches, or 0.
+        """
+        _pin(request.params["cores"])
+        problem = Problem.from_arrays(request.arrays)
+        cases = zip(problem.cases, _PLACES, strict=False)
+        self._memory = [_Memory(case, place) for case, place in cases]
+        self._memory.append(_Memory(problem.cases[0], "aligned"))
+        self._evictor = np.zeros(request.params["flush_bytes"], np.uint8)
         return {}
 
     def candidate(self, request: Request) -> dict[str, Any]:
-        """Compile a kernel, check its results, and time it.
+        """Load an object, check its results, and time it.
 
-        Parameters as of `load_function`, and: ``limits``, arguments of `time_call`; ``enough_s``,
-        the time of a call above which one sample is enough (or null). Returns ``outcome`` (``ok``,
-        ``build error`` or ``wrong answer``), ``message`` and ``samples_s``.
+        ``data`` is the object. Parameters as of `_function`, and: ``options``, ``symbols`` and
+        ``imports`` of the object; ``effort``, the fields of `Effort`; ``best_s``, the shortest time
+        so far, or null. Returns ``outcome`` (``ok``, ``build error``, ``out of memory`` or ``wrong
+        answer``), ``message``, ``samples_s`` and ``is_noisy``.
         """
-        if not self._arrays:
-            raise MeasurementError("measure a candidate", "the worker was not prepared")
+        self._check_prepared()
         try:
-            function = load_function(request)
+            function = _loaded(request, request.data)
         except DLCompilerError as error:
             return _answer("build error", str(error))
-        arrays = [self._argument(param) for param in function.params]
-        outputs = {
-            param.name: array
-            for param, array in zip(function.params, arrays, strict=True)
-            if param.is_output
-        }
+        given = request.params
+        try:
+            seen_s = [self._verified(function, memory) for memory in self._memory[:-1]]
+            if tells_enough(seen_s, given["best_s"]):
+                return {**_answer("ok"), "samples_s": seen_s}
+            timed = self._timed(function, given, seen_s)
+        except _WrongAnswerError as error:
+            return _answer("wrong answer", str(error))
+        except (OutOfMemory, MemoryError) as error:
+            return _answer("out of memory", str(error) or "no memory")
+        except DLCompilerError as error:  # an assertion in it
+            return _answer("wrong answer", str(error))
+        samples_s = timed.timing.samples_s
+        return {**_answer("ok"), "samples_s": samples_s, "is_noisy": timed.is_noisy}
+
+    def alternate(self, request: Request) -> dict[str, Any]:
+        """Time several candidates in turn.
+
+        ``data`` is their objects, one after the other. Parameters: ``candidates``, for each those
+        of `candidate` and ``size``, of its object [byte]; ``budget_s`` and ``seed``. Returns
+        ``samples_s``, for each candidate those of the same rounds.
+        """
+        self._check_prepared()
+        functions, start = [], 0
+        for given in request.params["candidates"]:
+            image = request.data[start : start + given["size"]]
+            functions.append(_loaded(Request(given), image))
+            start += given["size"]
+        own = self._memory[-1]
+
+        def call(function: Function) -> Callable[[], None]:
+            arrays = own.arguments(function)
+            return lambda: function(*arrays)
+
+        timings = alternate(
+            [call(function) for function in functions],
+            budget_s=request.params["budget_s"],
+            before=self._before(),
+            seed=request.params["seed"],
+        )
+        return {"samples_s": [timing.samples_s for timing in timings]}
+
+    def _check_prepared(self) -> None:
+        if not self._memory:
+            raise MeasurementError("measure a candidate", "the worker was not prepared")
+
+    def _verified(self, function: Function, memory: _Memory) -> float:
+        """Run a kernel once and compare; return how long it took [s]."""
+        arrays = memory.arguments(function)
         start = time.perf_counter()
         function(*arrays)
         seconds = time.perf_counter() - start
-        if difference := self._difference(outputs):
-            return _answer("wrong answer", difference)
-        limits, enough_s = dict(request.params["limits"]), request.params["enough_s"]
-        if enough_s is not None and seconds > enough_s:
-            limits = {"warmup": 0, "min_repeats": 1, "max_repeats": 1}
-        timing = time_call(lambda: function(*arrays), **limits)
-        if difference := self._difference(outputs):
-            return _answer("wrong answer", f"after repeated calls: {difference}")
-        return {**_answer("ok"), "samples_s": timing.samples_s}
+        memory.check(function)
+        return seconds
 
-    def _argument(self, param: Param) -> Array:
-        """Return an input, or a poisoned output."""
-        if not param.is_output:
-            return self._arrays[INPUT + param.name]
-        array = np.empty(param.static_shape, dtypes.to_numpy(param.dtype))
+    def _timed(self, function: Function, given: dict[str, Any], seen_s: list[float]) -> Sampled:
+        """Time a kernel that was right, and look whether it still is."""
+        own = self._memory[-1]
+        arrays = own.arguments(function)
+        timed = sampled(
+            lambda: function(*arrays),
+            Effort(**given["effort"]),
+            best_s=given["best_s"],
+            seen_s=seen_s,
+            before=self._before(),
+        )
+        own.check(function, "after repeated calls: ")
+        return timed
+
+    def _before(self) -> Callable[[], object] | None:
+        """Return what empties the caches, if it is asked for."""
+        evictor = self._evictor
+        return (lambda: np.add(evictor, 1, out=evictor)) if evictor.size else None
+
+
+class _Memory:
+    """The arrays of a case in one place; the inputs cannot be written."""
+
+    def __init__(self, case: Case, place: Place) -> None:
+        self._case = case
+        self._place = place
+        self._inputs = {name: guarded_copy(array, place) for name, array in case.inputs.items()}
+        self._outputs: dict[str, Array] = {}
+
+    def arguments(self, function: Function) -> list[Array]:
+        """Return inputs and poisoned outputs."""
+        return [
+            self._poisoned(param) if param.is_output else self._inputs[param.name]
+            for param in function.params
+        ]
+
+    def check(self, function: Function, when: str = "") -> None:
+        """Compare the outputs as a call left them; NaN is right only where it is expected.
+
+        Raises
+        ------
+        _WrongAnswerError
+            With the first element that is wrong.
+        """
+        for param in function.params:
+            if param.is_output:
+                limits = self._case.outputs[param.name]
+                difference = limits.difference(param.name, self._outputs[param.name])
+                if difference:
+                    raise _WrongAnswerError(when + difference)
+
+    def _poisoned(self, param: Param) -> Array:
+        array = self._outputs.get(param.name)
+        if array is None:
+            dtype = dtypes.to_numpy(param.dtype)
+            array = self._outputs[param.name] = guarded(param.static_shape, dtype, self._place)
         array.reshape(-1).view(np.uint8)[:] = _POISON
         return array
 
-    def _difference(self, outputs: dict[str, Array]) -> str:
-        """Return where an output is wrong, or nothing; NaN is right only where it is expected."""
-        for name, got in outputs.items():
-            expected, bound = self._arrays[EXPECTED + name], self._arrays[BOUND + name]
-            wide = got.astype(np.float64)
-            with np.errstate(invalid="ignore"):
-                near = np.abs(wide - expected) <= bound
-            wrong = ~(near | (wide == expected) | (np.isnan(wide) & np.isnan(expected)))
-            if wrong.any():
-                index = tuple(int(n) for n in np.unravel_index(np.argmax(wrong), wrong.shape))
-                return (
-                    f"{name}{list(index)} is {wide[index]:.9g}, expected {expected[index]:.9g}"
-                    f" within {bound[index]:.3g}; {np.count_nonzero(wrong)} of {wrong.size}"
-                    " elements are wrong"
-                )
-        return ""
+
+def _loaded(request: Request, image: bytes) -> Function:
+    given = request.params
+    made = CompiledObject(image, tuple(given["symbols"]), tuple(given["imports"]))
+    return _function(llvm.load_object(made, _options(given)), request)
+
+
+def _pin(cores: list[int] | None) -> None:
+    if cores and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, cores)
 
 
 def _answer(outcome: str, message: str = "") -> dict[str, Any]:
-    return {"outcome": outcome, "message": message, "samples_s": []}
+    return {"outcome": outcome, "message": message, "samples_s": [], "is_noisy": False}

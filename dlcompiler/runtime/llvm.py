@@ -75,6 +75,32 @@ def compile_ir(text: str, options: Options) -> LoadedModule:
     return LoadedModule(text, options, frozenset(imports), linked)
 
 
+def compile_object(text: str, options: Options) -> CompiledObject:
+    """Compile a module without loading it, past the cache: for candidates, most of which are lost.
+
+    Raises
+    ------
+    TargetError
+        The options do not fit this machine.
+    InternalError
+        The text is not valid, or calls what is not there.
+    """
+    options.check()
+    return _compile(text, options)
+
+
+def load_object(made: CompiledObject, options: Options) -> LoadedModule:
+    """Load what `compile_object` made, here or in another process; its `text` is empty.
+
+    Raises
+    ------
+    InternalError
+        LLVM cannot link it.
+    """
+    imports = externs.resolve(made.imports)
+    return LoadedModule("", options, frozenset(imports), _link(made.image, imports, made.symbols))
+
+
 def _compiled(text: str, options: Options) -> CompiledObject:
     """Return the object of a module: from the cache, or made now."""
     store = object_cache.current()

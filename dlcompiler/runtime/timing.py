@@ -144,14 +144,14 @@ def time_call(
         A limit is not positive.
     """
     _check_limits(warmup, min_repeats, max_repeats, min_seconds, batch)
-    with _undisturbed():
+    with undisturbed():
         for _ in range(warmup):
             call()
-        size = batch or _batch_size(call)
+        size = batch or batch_size(call)
         samples: list[float] = []
         total = 0.0
         while len(samples) < min_repeats or (total < min_seconds and len(samples) < max_repeats):
-            seconds = _sample(call, size)
+            seconds = sample(call, size)
             total += seconds
             samples.append(seconds / size)
     return Timing(tuple(samples), flops, size)
@@ -195,18 +195,18 @@ def paired(
         A number is not positive.
     """
     _check_limits(warmup, rounds, rounds, 0.0, batch)
-    with _undisturbed():
+    with undisturbed():
         for _ in range(warmup):
             a()
             b()
-        size_a, size_b = batch or _batch_size(a), batch or _batch_size(b)
+        size_a, size_b = batch or batch_size(a), batch or batch_size(b)
         of_a: list[float] = []
         of_b: list[float] = []
         turns = (a, size_a, of_a), (b, size_b, of_b)
         for number in range(rounds):
             for call, size, samples in turns if number % 2 == 0 else reversed(turns):
                 time.sleep(settle_s)
-                samples.append(_sample(call, size) / size)
+                samples.append(sample(call, size) / size)
     ratios = tuple(x / y for x, y in zip(of_a, of_b, strict=True))
     return Paired(Timing(tuple(of_a), flops, size_a), Timing(tuple(of_b), flops, size_b), ratios)
 
@@ -219,6 +219,7 @@ def alternate(
     rounds: tuple[int, int] = (9, 51),
     warm_s: float = 0.0,
     settle: Call | None = None,
+    before: Call | None = None,
     seed: int = 0,
 ) -> tuple[Timing, ...]:
     """Measure several calls in alternation: in each round, one sample of each in random order.
@@ -238,6 +239,8 @@ def alternate(
         on one core, and the system needs some milliseconds until it has spread them.
     settle : callable, optional
         Called before each sample, for example to wait for threads that spin.
+    before : callable, optional
+        Called right before each sample, which is then one call, for example to empty the caches.
     seed : int
         Of the order.
 
@@ -254,8 +257,8 @@ def alternate(
     least, most = rounds
     _check_limits(0, least, most, budget_s, None)
     generator = random.Random(seed)
-    with _undisturbed():
-        sizes = [_batch_size(call, sample_s) for call in calls]
+    with undisturbed():
+        sizes = [1 if before else batch_size(call, sample_s) for call in calls]
         samples: list[list[float]] = [[] for _ in calls]
         order = list(range(len(calls)))
         start = time.perf_counter()
@@ -266,9 +269,11 @@ def alternate(
             for n in order:
                 if settle is not None:
                     settle()
-                if not samples[n] or samples[n][-1] < _WARM_BELOW_S:
+                if before is not None:
+                    before()
+                elif not samples[n] or samples[n][-1] < _WARM_BELOW_S:
                     _warm(calls[n], warm_s)
-                samples[n].append(_sample(calls[n], sizes[n]) / sizes[n])
+                samples[n].append(sample(calls[n], sizes[n]) / sizes[n])
     return tuple(Timing(tuple(of), batch=size) for of, size in zip(samples, sizes, strict=True))
 
 
@@ -295,7 +300,8 @@ def format_seconds(seconds: float) -> str:
     return f"{seconds * 1e9:.3g} ns"
 
 
-def _sample(call: Call, size: int) -> float:
+def sample(call: Call, size: int) -> float:
+    """Return how long so many calls take [s]."""
     start = time.perf_counter()
     for _ in range(size):
         call()
@@ -309,16 +315,16 @@ def _warm(call: Call, seconds: float) -> None:
         call()
 
 
-def _batch_size(call: Call, shortest_s: float = _SHORTEST_SAMPLE_S) -> int:
-    """Return how many calls make a sample that the clock can tell."""
+def batch_size(call: Call, shortest_s: float = _SHORTEST_SAMPLE_S) -> int:
+    """Return how many calls make a sample that the clock can tell: of so many seconds."""
     size = 1
-    while (seconds := _sample(call, size)) < shortest_s and size < _LARGEST_BATCH:
+    while (seconds := sample(call, size)) < shortest_s and size < _LARGEST_BATCH:
         size = min(max(math.ceil(size * shortest_s / seconds), 2 * size), _LARGEST_BATCH)
     return size
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def undisturbed() -> Iterator[None]:
     """Keep the garbage collector out of the samples."""
     was_enabled = gc.isenabled()
     gc.disable()

@@ -69,6 +69,8 @@ class Outcome:
     """Name of the signal that ended the process, for ``crashed``: ``"SIGSEGV"``."""
     stderr: str = ""
     """End of what the process wrote to standard error."""
+    has_started: bool = True
+    """Whether there was a process to answer."""
 
     @property
     def ok(self) -> bool:
@@ -170,6 +172,12 @@ class Worker:
                 return outcome
             return replace(outcome, arrays={name: shared.read(name) for name in outputs})
 
+    def start(self) -> None:
+        """Start a process now, unless there is one; if that fails, the next call tells why."""
+        with self._lock:
+            if self._process is None or not self._process.is_ready():
+                self._start()
+
     def _exchange(self, payload: bytes, timeout_s: float) -> Outcome:
         if self._process is None or not self._process.is_ready():
             failure = self._start()
@@ -195,7 +203,7 @@ class Worker:
         self._process.end()
         self._process = None
         message = f"the worker did not start: {outcome.message}"
-        return replace(outcome, kind="lost", message=message)
+        return replace(outcome, kind="lost", message=message, has_started=False)
 
     def interrupt(self) -> None:
         """End the call that another thread is waiting for; its outcome is ``crashed`` or ``lost``.
@@ -333,6 +341,7 @@ class _Process:
         if ENDED not in frame.header:
             return _answered(frame)
         self.child = None
+        self._keep_tail()
         if self._rest:  # its next child would read the middle of a request
             self._finalizer()
         return _ended_by(int(frame.header[ENDED]))

@@ -8,11 +8,11 @@ import pytest
 
 from dlcompiler.bench import contest, worker
 from dlcompiler.bench.contest import Bench, Settings
+from dlcompiler.bench.memory import BOUND, EXPECTED
 from dlcompiler.bench.peers import Absent, Offer
 from dlcompiler.bench.problems import problem_of
 from dlcompiler.bench.works import parse_work
 from dlcompiler.errors import UserError
-from dlcompiler.measurement.checked import BOUND, EXPECTED
 from dlcompiler.runtime.workers import Outcome
 
 QUICK = {"budget_s": 0.0, "sample_s": 1e-5, "rounds": (6, 6)}

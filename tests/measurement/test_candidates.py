@@ -8,15 +8,25 @@ import pytest
 
 from dlcompiler.codegen import Source
 from dlcompiler.errors import MeasurementError
-from dlcompiler.measurement.candidates import CandidateBench, Problem
+from dlcompiler.measurement.bench import CandidateBench
+from dlcompiler.measurement.candidates import Candidate, Ceiling, Measured
+from dlcompiler.measurement.problem import Case, Problem
 from dlcompiler.runtime.arguments import Param
-from dlcompiler.runtime.workers import Worker
+from dlcompiler.runtime.sampling import Effort
 from dlcompiler.target import resolve
 
 CPU = resolve("cpu")
 PARAMS = (Param("A", (8,), "float32", False), Param("C", (8,), "float32", True))
-A = np.arange(8, dtype=np.float32)
-PROBLEM = Problem({"A": A}, {"C": 2.0 * A}, {"C": np.full(8, 1e-6)})
+QUICK = Effort(budget_s=0.02)
+
+
+def case(a):
+    a = np.asarray(a, np.float32)
+    wide = a.astype(np.float64)
+    return Case.of({"A": a}, {"C": 2 * wide}, {"C": np.full(8, 1e-6)}, {"C": "float32"})
+
+
+PROBLEM = Problem([case(np.arange(8)), case(-1.0 - np.arange(8))])
 
 COPY = """
 define void @kernel(ptr %A, ptr %C) {{
@@ -41,7 +51,7 @@ define void @kernel(ptr %A, ptr %C) {
   %calls = load i32, ptr @count
   %more = add i32 %calls, 1
   store i32 %more, ptr @count
-  %first = icmp eq i32 %calls, 0
+  %first = icmp ule i32 %calls, 1
   %a = load <8 x float>, ptr %A, align 4
   %two = fadd <8 x float> %a, %a
   %three = fadd <8 x float> %two, %a
@@ -53,92 +63,192 @@ define void @kernel(ptr %A, ptr %C) {
 """
 
 
-def source(text=None, **changes):
-    return Source(text or COPY.format(**{**GOOD, **changes}), "llvm", "kernel", False, ())
+def job(text=None, **changes):
+    source = Source(text or COPY.format(**{**GOOD, **changes}), "llvm", "kernel", False, ())
+    return lambda: Candidate(source, PARAMS)
 
 
-@pytest.fixture(scope="module")
-def bench():
-    with CandidateBench(PROBLEM, CPU, timeout_s=2.0, limits={"min_seconds": 0.01}) as opened:
+def measured(bench, jobs, best_s=None):
+    found = {}
+    bench.measure(jobs, best_s, found.__setitem__)
+    assert sorted(found) == list(range(len(jobs)))
+    return [found[number] for number in range(len(jobs))]
+
+
+def one(bench, *args, **changes):
+    (result,) = measured(bench, [job(*args, **changes)])
+    return result
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["overlapping", "alternating"])
+def bench(request):
+    ceiling = Ceiling(build_s=20.0, run_s=1.0)
+    with CandidateBench(
+        PROBLEM, CPU, ceiling=ceiling, effort=QUICK, overlap=request.param
+    ) as opened:
         yield opened
 
 
-def test_a_right_kernel_is_timed(bench):
-    measured = bench.measure(source(), PARAMS)
-    assert measured.outcome == "ok"
-    assert measured.message == ""
-    assert all(0 < sample < 1 for sample in measured.samples_s)
+def test_right_kernels_are_timed(bench):
+    for result in measured(bench, [job()] * 5):
+        assert result.outcome == "ok"
+        assert result.message == ""
+        assert all(0 < sample < 1 for sample in result.samples_s)
+        assert result.build_s > 0
+        assert result.run_s > 0
 
 
 def test_a_wrong_answer_is_told_with_its_place(bench):
-    measured = bench.measure(source(operation="fmul <8 x float> %a, %a"), PARAMS)
-    assert measured.outcome == "wrong answer"
-    assert measured.samples_s == ()
-    assert measured.message == ("C[1] is 1, expected 2 within 1e-06; 6 of 8 elements are wrong")
+    result = one(bench, operation="fmul <8 x float> %a, %a")
+    assert result.outcome == "wrong answer"
+    assert result.samples_s == ()
+    assert result.message.startswith("C[1] is 1, expected 1.99")
+    assert result.message.endswith("; 6 of 8 elements are wrong")
+
+
+def test_what_is_right_on_the_first_inputs_only_is_wrong(bench):
+    before = (
+        "%x = load <8 x float>, ptr %A, align 4\n"
+        "  %p = call <8 x float> @llvm.fabs.v8f32(<8 x float> %x)"
+    )
+    result = one(
+        bench,
+        COPY.format(**{**GOOD, "before": before, "operation": "fadd <8 x float> %a, %p"})
+        + "declare <8 x float> @llvm.fabs.v8f32(<8 x float>)\n",
+    )
+    assert result.outcome == "wrong answer"
+    assert result.message.startswith("C[0] is 0, expected -2")
 
 
 def test_an_element_that_is_never_written_is_wrong(bench):
     value = "<float 0.0, float 2.0, float 4.0, float 6.0>"
-    measured = bench.measure(source(stored=4, value=value), PARAMS)
-    assert measured.outcome == "wrong answer"
-    assert measured.message.startswith("C[4] is nan, expected 8")
+    result = one(bench, stored=4, value=value)
+    assert result.outcome == "wrong answer"
+    assert result.message.startswith("C[4] is nan, expected ")
 
 
-def test_a_kernel_that_is_right_only_once_is_wrong(bench):
-    measured = bench.measure(source(ADDS_UP), PARAMS)
-    assert measured.outcome == "wrong answer"
-    assert measured.message.startswith("after repeated calls: C[1] is 3, expected 2")
+def test_a_kernel_that_is_right_only_at_first_is_wrong(bench):
+    result = one(bench, ADDS_UP)
+    assert result.outcome == "wrong answer"
+    assert result.message.startswith("after repeated calls: C[1] is 3, expected ")
 
 
 def test_text_that_is_not_llvm_is_a_build_error(bench):
-    measured = bench.measure(source("define nonsense"), PARAMS)
-    assert measured.outcome == "build error"
-    assert "not valid" in measured.message
+    result = one(bench, "define nonsense")
+    assert result.outcome == "build error"
+    assert "not valid" in result.message
 
 
 def test_a_crash_has_its_signal_and_the_next_candidate_is_measured(bench):
     crash = "store volatile i32 1, ptr inttoptr (i64 16 to ptr)"
-    measured = bench.measure(source(before=crash), PARAMS)
-    assert measured.outcome == "crashed"
-    assert measured.message == "ended by SIGSEGV"
-    assert bench.measure(source(), PARAMS).outcome == "ok"
+    results = measured(bench, [job(), job(before=crash), job()])
+    assert [result.outcome for result in results] == ["ok", "crashed", "ok"]
+    assert results[1].message == "ended by SIGSEGV"
 
 
 def test_a_hang_ends_at_the_limit(bench):
     start = time.perf_counter()
-    measured = bench.measure(source(HANG), PARAMS)
-    assert measured.outcome == "timeout"
-    assert "2 s" in measured.message
-    assert time.perf_counter() - start < 2.0 + 2.0
-    assert bench.measure(source(), PARAMS).outcome == "ok"
+    results = measured(bench, [job(HANG), job()])
+    assert [result.outcome for result in results] == ["run timeout", "ok"]
+    assert results[0].message == "not checked and timed within 1 s"
+    assert 1.0 <= results[0].run_s < 1.5
+    assert time.perf_counter() - start < 3.0
 
 
-def test_a_slow_kernel_is_sampled_once(bench):
-    assert len(bench.measure(source(), PARAMS, enough_s=0.0).samples_s) == 1
-    assert len(bench.measure(source(), PARAMS, enough_s=10.0).samples_s) > 1
+def test_a_kernel_far_from_the_best_is_sampled_little(bench):
+    (far,) = measured(bench, [job()], best_s=1e-12)
+    assert len(far.samples_s) == 1
+    (near,) = measured(bench, [job()], best_s=10.0)
+    assert len(near.samples_s) >= 5
 
 
-def test_another_thread_ends_a_measurement(bench):
-    bench.measure(source(), PARAMS)
-    timer = threading.Timer(0.2, bench.interrupt)
+def test_what_a_generator_returns_or_raises_is_an_outcome(bench):
+    def refuse():
+        return Measured("refused", message="the schedule forbids it")
+
+    def fail():
+        raise ValueError("of the template")
+
+    def eat():
+        raise MemoryError
+
+    found = measured(bench, [refuse, fail, job(), eat])
+    assert [result.outcome for result in found] == [
+        "refused",
+        "build error",
+        "ok",
+        "out of memory",
+    ]
+    assert found[1].message == "ValueError: of the template"
+
+
+def test_a_generator_that_does_not_end_is_given_up():
+    release = threading.Event()
+
+    def hang():
+        release.wait(60)
+        return Measured("refused")
+
+    ceiling = Ceiling(build_s=0.5)
+    with CandidateBench(PROBLEM, CPU, ceiling=ceiling, effort=QUICK, overlap=True) as other:
+        other.measure([], None, lambda *_: None)  # so that starting does not count
+        results = measured(other, [job(), hang, job(), hang, job()])
+        release.set()
+    assert [result.outcome for result in results] == ["ok", "build timeout"] * 2 + ["ok"]
+    assert results[1].message == "its code was not generated within 0.5 s"
+
+
+def test_another_thread_ends_a_batch(bench):
+    measured(bench, [job()])
+    found = {}
+    timer = threading.Timer(0.3, bench.interrupt)
     timer.start()
     start = time.perf_counter()
-    measured = bench.measure(source(HANG), PARAMS)
+    bench.measure([job(HANG), job()], None, found.__setitem__)
     timer.join()
-    assert measured.outcome == "crashed"
-    assert time.perf_counter() - start < 1.5
+    assert time.perf_counter() - start < 0.9
+    assert 0 not in found
+    assert one(bench).outcome == "ok"
+
+
+def test_candidates_are_compared_in_turn(bench):
+    slow = COPY.format(**GOOD).replace(
+        "ret void",
+        "br label %loop\nloop:\n  %n = phi i32 [ 0, %0 ], [ %m, %loop ]\n"
+        "  store volatile <8 x float> %c, ptr %C, align 4\n  %m = add i32 %n, 1\n"
+        "  %again = icmp ult i32 %m, 20000\n  br i1 %again, label %loop, label %end\n"
+        "end:\n  ret void",
+    )
+    first, refused, second = bench.compare(
+        [job(), job("define nonsense"), job(slow)], budget_s=0.05
+    )
+    assert refused.outcome == "build error"
+    assert len(first.samples_s) == len(second.samples_s) >= 9
+    assert first.median_s < second.median_s
 
 
 def test_expected_nan_and_infinity_are_right():
-    a = np.array([np.nan, np.inf, -np.inf, 1, 2, 3, 4, 5], np.float32)
-    problem = Problem({"A": a}, {"C": 2.0 * a}, {"C": np.full(8, 1e-6)})
-    with CandidateBench(problem, CPU, limits={"min_seconds": 0.01}) as other:
-        assert other.measure(source(), PARAMS).outcome == "ok"
+    values = [np.nan, np.inf, -np.inf, 1, 2, 3, 4, 5]
+    with CandidateBench(Problem([case(values)]), CPU, effort=QUICK, overlap=False) as other:
+        assert one(other).outcome == "ok"
 
 
-def test_a_worker_that_cannot_start_ends_the_measurements():
+def test_the_caches_are_emptied_before_each_sample():
+    with CandidateBench(
+        PROBLEM, CPU, effort=Effort(least=5, most=5), overlap=False, flush_caches=True
+    ) as other:
+        cold = one(other)
+    with CandidateBench(PROBLEM, CPU, effort=QUICK, overlap=False) as other:
+        warm = one(other)
+    assert len(cold.samples_s) == 5
+    print(f"cold {cold.median_s * 1e6:.2f} µs, warm {warm.median_s * 1e6:.2f} µs")
+    assert cold.median_s > warm.median_s
+
+
+@pytest.mark.parametrize("command", [["/does/not/exist"], ["/bin/false"]])
+def test_a_worker_that_cannot_start_ends_the_measurements(command):
     with (
-        CandidateBench(PROBLEM, CPU, worker=Worker(["/does/not/exist"])) as broken,
+        CandidateBench(PROBLEM, CPU, command=command, overlap=False) as broken,
         pytest.raises((MeasurementError, OSError)),
     ):
-        broken.measure(source(), PARAMS)
+        one(broken)

@@ -1,0 +1,177 @@
+"""The pool of this machine: schedules and generates here, builds, checks and times in workers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from dlcompiler.autotune.pool import Device, Report
+from dlcompiler.autotune.problem import problem_of
+from dlcompiler.autotune.records import target_key
+from dlcompiler.autotune.trial import Result
+from dlcompiler.errors import InternalError, UserError
+from dlcompiler.measurement.bench import CandidateBench
+from dlcompiler.measurement.candidates import Candidate, Ceiling, Job, Measured
+from dlcompiler.ops import Operator
+from dlcompiler.pipeline import emit_source
+from dlcompiler.pipeline.build import parameters
+from dlcompiler.runtime.sampling import Effort, median_interval, ratio_interval
+from dlcompiler.space import Config, Workload
+from dlcompiler.target import Target
+
+MOST_COMPARED = 8
+"""Configs that `LocalPool.compare` takes at once: all are in memory together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A config measured in turn with others."""
+
+    config: Config
+    """What was measured."""
+    result: Result
+    """Its times, or why there are none."""
+    interval_s: tuple[float, float] | None = None
+    """Where the median lies with a probability of 95 % [s]."""
+    ratio: tuple[float, float] | None = None
+    """Interval of its time divided by that of the fastest, round by round: one that contains 1 is
+    of a config as fast as that, as far as can be told."""
+
+
+class LocalPool:
+    """Measures configs of an operator's template on this machine.
+
+    Parameters
+    ----------
+    operator : Operator
+        Whose template.
+    workload : Workload
+        For which shapes.
+    target : Target
+        This machine.
+    threads : int, optional
+        Of parallel loops; by default, the target's cores.
+    ceiling : Ceiling
+        What a candidate may take at most: time to build, time to run, memory.
+    effort : Effort
+        How precisely it is timed.
+    flush_caches : bool
+        Empty the caches before each sample.
+    overlap : bool, optional
+        Build while candidates run; by default, where a trial shows that it does not disturb.
+    """
+
+    def __init__(
+        self,
+        operator: Operator,
+        workload: Workload,
+        target: Target,
+        *,
+        threads: int | None = None,
+        ceiling: Ceiling | None = None,
+        effort: Effort | None = None,
+        flush_caches: bool = False,
+        overlap: bool | None = None,
+    ) -> None:
+        self._operator = operator
+        self._workload = workload
+        self._target = target
+        count = threads or target.cores
+        self._devices = (Device(target_key(target, count)),)
+        self._bench = CandidateBench(
+            partial(problem_of, operator, workload),
+            target,
+            threads=count,
+            ceiling=ceiling,
+            effort=effort,
+            flush_caches=flush_caches,
+            overlap=overlap,
+        )
+
+    @property
+    def note(self) -> str:
+        """That the machine is too busy, if it is."""
+        return self._bench.note
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """What it measures on: this machine."""
+        return self._devices
+
+    def measure(self, configs: Sequence[Config], best_s: float | None, report: Report) -> None:
+        """Measure a batch; see `dlcompiler.autotune.pool.MeasurePool`."""
+        jobs = [self._job(config) for config in configs]
+        self._bench.measure(jobs, best_s, lambda number, found: report(number, _result(found)))
+
+    def compare(
+        self, configs: Sequence[Config], *, budget_s: float = 1.0, seed: int = 0
+    ) -> tuple[Compared, ...]:
+        """Measure the best few configs again, in turn, to choose between near ties.
+
+        Parameters
+        ----------
+        configs : sequence of Config
+            Those that were right; of more than `MOST_COMPARED`, the first ones.
+        budget_s : float
+            How long it may take, beside building [s].
+        seed : int
+            Of the order in each round.
+
+        Returns
+        -------
+        tuple of Compared
+            In the order of `configs`.
+
+        Raises
+        ------
+        MeasurementError
+            If no worker can be started, or one of them crashes now.
+        """
+        chosen = configs[:MOST_COMPARED]
+        jobs = [self._job(config) for config in chosen]
+        results = [_result(m) for m in self._bench.compare(jobs, budget_s=budget_s, seed=seed)]
+        right = [result for result in results if result.samples_s]
+        fastest = min(right, key=lambda result: result.seconds or 0.0, default=None)
+        return tuple(
+            Compared(config, result)
+            if fastest is None or not result.samples_s
+            else Compared(
+                config,
+                result,
+                median_interval(result.samples_s),
+                ratio_interval(result.samples_s, fastest.samples_s),
+            )
+            for config, result in zip(chosen, results, strict=False)
+        )
+
+    def interrupt(self) -> None:
+        """Let a batch that another thread waits for end soon."""
+        self._bench.interrupt()
+
+    def close(self) -> None:
+        """End the workers."""
+        self._bench.close()
+
+    def _job(self, config: Config) -> Job:
+        return partial(candidate_of, self._operator, self._workload, self._target, config)
+
+
+def candidate_of(
+    operator: Operator, workload: Workload, target: Target, config: Config
+) -> Candidate | Measured:
+    """Schedule a config and generate its code; a refusal is a result."""
+    try:
+        schedule, args = operator.template(workload, target, config)
+        source, func = emit_source(schedule, args, target, f"{workload.op}_kernel")
+    except UserError as error:
+        return Measured("refused", message=str(error))
+    except InternalError as error:
+        return Measured("build error", message=str(error))
+    return Candidate(source, parameters(func))
+
+
+def _result(found: Measured) -> Result:
+    return Result(
+        found.outcome, found.samples_s, found.message, found.build_s, found.run_s, found.is_noisy
+    )

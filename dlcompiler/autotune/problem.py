@@ -1,0 +1,112 @@
+"""What the candidates of a workload are checked with: two inputs, the second one unkind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dlcompiler import dtypes
+from dlcompiler.analysis import work_of
+from dlcompiler.errors import UserError
+from dlcompiler.ir import Call, Cast, Compare, walk
+from dlcompiler.measurement.problem import Case, Problem
+from dlcompiler.ops import Operator
+from dlcompiler.space import Workload
+from dlcompiler.te import PlaceholderOp, Tensor, evaluate, tolerance
+from dlcompiler.te.tensor import ComputeOp, post_order
+
+Array = npt.NDArray[Any]
+
+MOST_FLOPS = 4e9
+"""Work above which the second inputs are random, too: NumPy would need seconds for the others."""
+
+_DECIDING = frozenset({"ceil", "floor", "fmod", "nearbyint", "round", "trunc"})
+_SEEDS = (0, 1)
+
+
+def problem_of(operator: Operator, workload: Workload) -> Problem:
+    """Return the inputs that candidates are checked with, and what must come out.
+
+    The first are the operator's own random inputs. The second are unkind: the first tensor is
+    negative throughout, so that a maximum that begins at zero shows; the others alternate in sign,
+    so that sums cancel; no float is near zero, where a term that was left out would not show.
+    """
+    args = operator.define(workload)
+    outputs = [tensor for tensor in args if not isinstance(tensor.op, PlaceholderOp)]
+    kinds = {tensor.name: tensor.dtype for tensor in outputs}
+    first, second = (operator.reference(workload, seed) for seed in _SEEDS)
+    cases = [Case.of(first.inputs, first.expected, first.bound, kinds)]
+    unkind = _unkind_case(args, outputs, second.inputs, kinds)
+    cases.append(unkind or Case.of(second.inputs, second.expected, second.bound, kinds))
+    return Problem(cases)
+
+
+def _unkind_case(
+    args: tuple[Tensor, ...],
+    outputs: list[Tensor],
+    likes: Mapping[str, Array],
+    kinds: Mapping[str, str],
+) -> Case | None:
+    """Return unkind inputs with what must come out; None where that cannot be told."""
+    if work_of(outputs).flops > MOST_FLOPS or not _is_continuous(outputs):
+        return None
+    inputs = [tensor for tensor in args if isinstance(tensor.op, PlaceholderOp)]
+    arrays = {
+        tensor: unkind_array(tensor, number, likes[tensor.name])
+        for number, tensor in enumerate(inputs)
+    }
+    try:
+        expected = {t.name: evaluate(t, arrays, accumulate="float64") for t in outputs}
+        bound = {t.name: tolerance(t, arrays) for t in outputs}
+    except UserError:  # the expression does not take such values
+        return None
+    wide = {name: array.astype(np.float64) for name, array in expected.items()}
+    if not all(np.isfinite(array).all() for array in (*wide.values(), *bound.values())):
+        return None
+    return Case.of({tensor.name: array for tensor, array in arrays.items()}, wide, bound, kinds)
+
+
+def unkind_array(tensor: Tensor, number: int, like: Array) -> Array:
+    """Return values between 1/2 and 2, or of the range of `like`, with signs that are unkind.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Shape and dtype.
+    number : int
+        Position among the inputs: the first is negative, of the others every other element.
+    like : ndarray
+        Kind values for it.
+    """
+    if dtypes.is_bool(tensor.dtype) or like.size == 0:
+        return like
+    if dtypes.is_float(tensor.dtype):
+        generator = np.random.default_rng(number)
+        values = np.exp2(generator.uniform(-1, 1, tensor.static_shape))
+        made: Array = values.astype(like.dtype)
+    else:
+        made = np.maximum(np.abs(like.clip(-127, 127)), 1).astype(like.dtype)
+    if dtypes.is_unsigned(tensor.dtype):
+        return made
+    is_negative = np.arange(made.size).reshape(made.shape) % 2 == 0
+    return np.where(is_negative | (number == 0), -made, made)
+
+
+def _is_continuous(outputs: list[Tensor]) -> bool:
+    """Tell whether rounding cannot decide: no float is compared, stepped or made whole."""
+    for op in post_order(outputs):
+        if not isinstance(op, ComputeOp):
+            continue
+        for node in walk(op.body):
+            match node:
+                case Compare(_, a, _) if dtypes.is_float(a.dtype):
+                    return False
+                case Call() if node.name in _DECIDING:
+                    return False
+                case Cast(value, dtype) if dtypes.is_float(value.dtype):
+                    if not dtypes.is_float(dtype):
+                        return False
+    return True

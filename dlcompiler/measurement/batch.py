@@ -1,0 +1,217 @@
+"""A batch of candidates on its way: generated in a thread, compiled by who is free, then run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from dlcompiler.measurement.candidates import Builder, Built, Candidate, Job, Measured
+
+_WATCH_S = 0.1
+
+Ready: TypeAlias = "Measured | Candidate | Built"
+"""What to do next with a job: report it, compile it, or run it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """What the thread that runs candidates should do next."""
+
+    number: int
+    """Of the job."""
+    ready: Ready
+    """What came of it so far."""
+    spent_s: float
+    """What it took so far [s]."""
+
+
+class Batch:
+    """Jobs, and the threads that make candidates of them.
+
+    One thread generates text, another one has it compiled by `builder`. The caller takes what
+    `next` gives: it runs what was built, and compiles, too, while there is nothing to run.
+
+    Parameters
+    ----------
+    jobs : sequence of callable
+        Each generates the text of a candidate.
+    builder : Builder
+        Compiles beside the caller.
+    limit_s : float
+        How long generating a text may take [s].
+    is_eager : bool
+        Whether candidates may run while others are built.
+    cores : sequence of int
+        Where texts are generated; none: anywhere.
+    """
+
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        builder: Builder,
+        limit_s: float,
+        *,
+        is_eager: bool,
+        cores: Sequence[int] = (),
+    ) -> None:
+        self._jobs = jobs
+        self._builder = builder
+        self._limit_s = limit_s
+        self._is_eager = is_eager
+        self._cores = cores
+        self._changed = threading.Condition()
+        self._todo = deque(range(len(jobs)))
+        self._texts: deque[tuple[int, Candidate, float]] = deque()
+        self._built: deque[tuple[int, Built, float]] = deque()
+        self._failed: deque[tuple[int, Measured, float]] = deque()
+        self._unreported = len(jobs)
+        self._error: BaseException | None = None
+        self._is_over = False
+        self._generator = _Generator(self)
+        self._generator.start()
+        self._compiling = threading.Thread(target=self._compile_all, daemon=True)
+        self._is_compiling = False
+        self._compiling.start()
+
+    # -- for the caller -----------------------------------------------------------------------
+
+    def next(self) -> Next | None:
+        """Wait for what the caller should do next; None when all is done, or `end` was called.
+
+        Raises
+        ------
+        MeasurementError
+            If no worker can be started.
+        """
+        with self._changed:
+            while not self._is_over and self._unreported:
+                if self._error is not None:
+                    raise self._error
+                if (found := self._choose()) is not None:
+                    return found
+                self._changed.wait(_WATCH_S)
+                self._give_up_generator()
+            return None
+
+    def reported(self) -> None:
+        """Note that a job has its result."""
+        with self._changed:
+            self._unreported -= 1
+
+    def put_built(self, number: int, built: Built | Measured, spent_s: float) -> None:
+        """Take what the caller, or the builder, has made of a text."""
+        with self._changed:
+            if isinstance(built, Built):
+                self._built.append((number, built, spent_s))
+            else:
+                self._failed.append((number, built, spent_s))
+            self._changed.notify_all()
+
+    def end(self) -> None:
+        """Build no more; the threads end with what they are at."""
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+
+    def _choose(self) -> Next | None:
+        if self._failed:
+            return Next(*self._failed.popleft())
+        if self._built and (self._is_eager or not self._is_building()):
+            return Next(*self._built.popleft())
+        return Next(*self._texts.popleft()) if self._texts else None
+
+    def _is_building(self) -> bool:
+        generating = bool(self._todo) or self._generator.number is not None
+        return generating or bool(self._texts) or self._is_compiling
+
+    # -- in threads of its own ----------------------------------------------------------------
+
+    def generate(self, generator: _Generator) -> None:
+        """Generate texts until there are no more jobs, or `generator` was given up."""
+        self._pin()
+        while True:
+            with self._changed:
+                if self._is_over or not self._todo or generator is not self._generator:
+                    return
+                number = generator.number = self._todo.popleft()
+                start = generator.since = time.perf_counter()
+            made = _generated(self._jobs[number])
+            spent_s = time.perf_counter() - start
+            with self._changed:
+                if generator is not self._generator:
+                    return  # nobody waits for it any more
+                generator.number = None
+                if isinstance(made, Candidate):
+                    self._texts.append((number, made, spent_s))
+                else:
+                    self._failed.append((number, made, spent_s))
+                self._changed.notify_all()
+
+    def _compile_all(self) -> None:
+        """Compile texts as they come."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._is_over or self._texts or self._is_generated())
+                if self._is_over or not self._texts:
+                    return
+                number, candidate, spent_s = self._texts.popleft()
+                self._is_compiling = True
+            start = time.perf_counter()
+            try:
+                built = self._builder.build(candidate)
+                self.put_built(number, built, spent_s + time.perf_counter() - start)
+            except BaseException as error:
+                with self._changed:
+                    self._error = error
+                    return
+            finally:
+                with self._changed:
+                    self._is_compiling = False
+                    self._changed.notify_all()
+
+    def _is_generated(self) -> bool:
+        return not self._todo and self._generator.number is None
+
+    def _give_up_generator(self) -> None:
+        """Let another thread go on when one generates a text for too long: nothing can end it."""
+        late, number = self._generator, self._generator.number
+        if number is None or time.perf_counter() - late.since <= self._limit_s:
+            return
+        message = f"its code was not generated within {self._limit_s:g} s"
+        self._failed.append((number, Measured("build timeout", message=message), self._limit_s))
+        self._generator = _Generator(self)
+        self._generator.start()
+
+    def _pin(self) -> None:
+        if self._cores and hasattr(os, "sched_setaffinity"):
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(threading.get_native_id(), self._cores)
+
+
+class _Generator(threading.Thread):
+    """Generates texts, and says which one and since when."""
+
+    def __init__(self, batch: Batch) -> None:
+        super().__init__(name="dlcompiler-generate", daemon=True)
+        self.number: int | None = None
+        self.since = 0.0
+        self._batch = batch
+
+    def run(self) -> None:
+        self._batch.generate(self)
+
+
+def _generated(job: Job) -> Candidate | Measured:
+    """Return the text of a candidate; what its generator raises is an outcome."""
+    try:
+        return job()
+    except MemoryError as error:
+        return Measured("out of memory", message=str(error) or "no memory to generate its code")
+    except Exception as error:
+        return Measured("build error", message=f"{type(error).__name__}: {error}")

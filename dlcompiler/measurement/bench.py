@@ -1,0 +1,272 @@
+"""Measure batches of candidates in two workers: one builds, the other one checks and times.
+
+Where building does not disturb what runs on another core, the two overlap, and the second builds,
+too, when it has nothing to run; elsewhere both build the whole batch before the first one runs.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from types import TracebackType
+from typing import TypeAlias
+
+from dlcompiler.measurement.batch import Batch, Next
+from dlcompiler.measurement.candidates import (
+    Builder,
+    Built,
+    Candidate,
+    Ceiling,
+    Job,
+    Measured,
+    Runner,
+)
+from dlcompiler.measurement.interference import builds_disturb, cores_for
+from dlcompiler.measurement.problem import Problem
+from dlcompiler.runtime.options import Options
+from dlcompiler.runtime.sampling import Effort
+from dlcompiler.runtime.workers import MEASUREMENT_WORKER, Worker
+from dlcompiler.target import Target
+from dlcompiler.target.detect import host
+
+Report: TypeAlias = Callable[[int, Measured], None]
+
+_REMEMBERED = 16
+_BUSY = 0.25
+"""Part of the last times that must be noisy for the machine to be called too busy."""
+
+
+class CandidateBench:
+    """Measures candidates of one problem.
+
+    Parameters
+    ----------
+    problem : Problem or callable
+        What they compute; a callable is asked when it is first needed.
+    target : Target
+        What their text is generated for.
+    threads : int
+        Of parallel loops.
+    ceiling : Ceiling
+        What a candidate may take at most.
+    effort : Effort
+        How precisely it is timed.
+    flush_caches : bool
+        Empty the caches before each sample.
+    overlap : bool, optional
+        Build while candidates run; by default, where a trial shows that it does not disturb.
+    command : sequence of str
+        Starts a worker.
+    """
+
+    def __init__(
+        self,
+        problem: Problem | Callable[[], Problem],
+        target: Target,
+        *,
+        threads: int = 1,
+        ceiling: Ceiling | None = None,
+        effort: Effort | None = None,
+        flush_caches: bool = False,
+        overlap: bool | None = None,
+        command: Sequence[str] = MEASUREMENT_WORKER,
+    ) -> None:
+        self.note = ""
+        """That the machine is too busy, if it is."""
+        self.ceiling = ceiling or Ceiling()
+        """What a candidate may take at most."""
+        self._problem = problem
+        self._options = Options.for_target(target)
+        self._threads = threads
+        self._effort = effort or Effort()
+        self._flush_bytes = 2 * host().caches[-1].bytes if flush_caches else 0
+        self._overlap = overlap
+        self._command = command
+        self._cores = cores_for(threads)
+        self._workers: tuple[Worker, Worker] | None = None
+        self._runner: Runner | None = None
+        self._recent: deque[bool] = deque(maxlen=_REMEMBERED)
+        self._interrupted = threading.Event()
+        self._batch: Batch | None = None
+
+    @property
+    def overlaps(self) -> bool | None:
+        """Whether it builds while candidates run; None: that was not tried yet."""
+        return self._overlap
+
+    def measure(self, jobs: Sequence[Job], best_s: float | None, report: Report) -> None:
+        """Measure a batch.
+
+        Parameters
+        ----------
+        jobs : sequence of callable
+            Each generates the text of a candidate, or tells why there is none; called in threads.
+        best_s : float, optional
+            The shortest time so far [s]: what is far slower is not timed precisely.
+        report : callable
+            Called with the number of a job and what came of it, in any order, in this thread.
+
+        Raises
+        ------
+        MeasurementError
+            If no worker can be started.
+        """
+        self._interrupted.clear()
+        runner = self._ready()
+        if self._interrupted.is_set():
+            return
+        batch = self._batch = self._new_batch(jobs, is_eager=bool(self._overlap))
+        try:
+            while (step := batch.next()) is not None:
+                result = self._made(step, batch, partial(runner.run, best_s=best_s))
+                if self._interrupted.is_set():
+                    return  # what an interrupted measurement says means nothing
+                if result is not None:
+                    best_s = self._noted(result, best_s)
+                    report(step.number, result)
+                    batch.reported()
+        finally:
+            batch.end()
+
+    def compare(
+        self, jobs: Sequence[Job], *, budget_s: float = 1.0, seed: int = 0
+    ) -> list[Measured]:
+        """Measure candidates that were right in turn, so that a drift of the machine meets all.
+
+        Parameters
+        ----------
+        jobs : sequence of callable
+            As of `measure`; few, since all are in memory at once.
+        budget_s : float
+            How long the rounds may take [s].
+        seed : int
+            Of the order in each round.
+
+        Returns
+        -------
+        list of Measured
+            For each job; those that are ``ok`` have samples of the same rounds.
+
+        Raises
+        ------
+        MeasurementError
+            If no worker can be started, or one of the candidates ends it.
+        """
+        runner = self._ready()
+        several: dict[int, Built] = {}
+        results: dict[int, Measured] = {}
+        batch = self._batch = self._new_batch(jobs, is_eager=False)
+        while (step := batch.next()) is not None:
+            if isinstance(step.ready, Built):
+                several[step.number] = step.ready
+            elif (result := self._made(step, batch)) is not None:
+                results[step.number] = result
+            else:
+                continue
+            batch.reported()
+        if several and not self._interrupted.is_set():
+            samples = runner.alternate(list(several.values()), budget_s, seed)
+            for number, own in zip(several, samples, strict=True):
+                results[number] = Measured("ok", own)
+        return [results[number] for number in sorted(results)]
+
+    def interrupt(self) -> None:
+        """Let a batch that another thread waits for end soon."""
+        self._interrupted.set()
+        if self._batch is not None:
+            self._batch.end()
+        for worker in self._workers or ():
+            worker.interrupt()
+
+    def close(self) -> None:
+        """End the workers."""
+        if self._batch is not None:
+            self._batch.end()
+        for worker in self._workers or ():
+            worker.close()
+
+    # -- what a batch needs -------------------------------------------------------------------
+
+    def _ready(self) -> Runner:
+        """Return what runs candidates; the first time, start the workers and try the machine."""
+        if self._runner is not None:
+            return self._runner
+        memory = self.ceiling.memory_bytes
+        first = Worker(self._command, memory)
+        with ThreadPoolExecutor(2) as starting:
+            begun = starting.submit(first.start)
+            problem = self._problem if isinstance(self._problem, Problem) else self._problem()
+            # Shared with this process, copied for each place, and outputs of each.
+            second = Worker(self._command, None if memory is None else memory + 8 * problem.nbytes)
+            self._workers = (first, second)
+            begun_too = starting.submit(second.start)
+            begun.result()
+            begun_too.result()
+        cores = self._cores
+        if self._overlap is None:
+            self._overlap = bool(cores.build) and not builds_disturb(
+                first, second, cores, self._options
+            )
+        self._runner = Runner(
+            second, problem, self._options, self.ceiling.run_s, cores.run, self._threads,
+            self._effort, self._flush_bytes,
+        )  # fmt: skip
+        return self._runner
+
+    def _new_batch(self, jobs: Sequence[Job], *, is_eager: bool) -> Batch:
+        assert self._workers is not None
+        cores = self._cores.build if is_eager else self._cores.all
+        builder = Builder(self._workers[0], self._options, self.ceiling.build_s, cores)
+        own = self._cores.build if is_eager else ()
+        return Batch(jobs, builder, self.ceiling.build_s, is_eager=is_eager, cores=own)
+
+    def _made(
+        self, step: Next, batch: Batch, run: Callable[[Built], Measured] | None = None
+    ) -> Measured | None:
+        """Do the next step of a job; return its result, if that was the last."""
+        match step.ready:
+            case Measured():
+                return replace(step.ready, build_s=step.spent_s)
+            case Candidate():
+                assert self._workers is not None
+                cores = self._cores.run if self._overlap else self._cores.all
+                own = Builder(self._workers[1], self._options, self.ceiling.build_s, cores)
+                start = time.perf_counter()
+                built = own.build(step.ready)
+                spent_s = step.spent_s + time.perf_counter() - start
+                batch.put_built(step.number, built, spent_s)
+                return None
+            case Built():
+                assert run is not None
+                return replace(run(step.ready), build_s=step.spent_s)
+
+    def _noted(self, result: Measured, best_s: float | None) -> float | None:
+        """Note how noisy a time is; return the shortest so far [s]."""
+        if result.outcome != "ok":
+            return best_s
+        self._recent.append(result.is_noisy)
+        noisy = sum(self._recent)
+        is_busy = noisy >= 3 and noisy >= _BUSY * len(self._recent)
+        self.note = (
+            f"the machine is too busy: {noisy} of the last {len(self._recent)} times are uncertain"
+            if is_busy
+            else ""
+        )
+        median_s = result.median_s
+        return median_s if best_s is None or median_s < best_s else best_s
+
+    def __enter__(self) -> CandidateBench:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,162 @@
+"""What candidates compute: inputs, and between which values each element of a result must be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dlcompiler import dtypes
+
+Array = npt.NDArray[Any]
+Wide = npt.NDArray[np.float64]
+
+_EXACT_BITS = 53  # whole numbers beyond this are not exact in float64
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The least and the greatest right value of each element of an output."""
+
+    low: Array
+    """In the output's dtype; -inf where anything is right, NaN where only NaN is."""
+    high: Array
+    """In the output's dtype; inf where anything is right."""
+
+    @classmethod
+    def around(cls, expected: Wide, bound: Wide, dtype: str) -> Limits:
+        """Return the values of a dtype that are at most `bound` away from `expected`."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            free = np.isposinf(bound)
+            low = np.where(free, -np.inf, np.where(bound == 0, expected, expected - bound))
+            high = np.where(free, np.inf, np.where(bound == 0, expected, expected + bound))
+            return cls(_rounded(low, dtype, up=True), _rounded(high, dtype, up=False))
+
+    def difference(self, name: str, got: Array) -> str:
+        """Return where an output is wrong, or nothing."""
+        got = _comparable(got)
+        with np.errstate(invalid="ignore"):
+            right = (got >= self.low) & (got <= self.high)
+        if right.all():
+            return ""
+        right |= _is_free(self)
+        if self.low.dtype.kind == "f":
+            right |= np.isnan(self.low) & np.isnan(got)
+        wrong = ~right
+        if not wrong.any():
+            return ""
+        index = tuple(int(n) for n in np.unravel_index(np.argmax(wrong), wrong.shape))
+        low, high = float(self.low[index]), float(self.high[index])
+        expected = f"{low:.9g}" if low == high else f"{low:.9g} to {high:.9g}"
+        return (
+            f"{name}{list(index)} is {float(got[index]):.9g}, expected {expected};"
+            f" {np.count_nonzero(wrong)} of {wrong.size} elements are wrong"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Inputs, and what must come out."""
+
+    inputs: Mapping[str, Array]
+    """Arrays by the names of the parameters."""
+    outputs: Mapping[str, Limits]
+    """Limits by the names of the parameters."""
+
+    @classmethod
+    def of(
+        cls,
+        inputs: Mapping[str, Array],
+        expected: Mapping[str, Wide],
+        bound: Mapping[str, Wide],
+        kinds: Mapping[str, str],
+    ) -> Case:
+        """Return a case.
+
+        Parameters
+        ----------
+        inputs : mapping of str to array
+            By the names of the parameters.
+        expected, bound : mapping of str to array
+            The right outputs in float64, and the largest difference allowed for each element; 0
+            asks for equality.
+        kinds : mapping of str to str
+            Dtypes of the outputs.
+        """
+        made = {
+            name: Limits.around(value, bound[name], kinds[name]) for name, value in expected.items()
+        }
+        return cls(inputs, made)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What candidates compute, on some inputs."""
+
+    cases: Sequence[Case]
+    """Each is tried before a candidate is timed, on the inputs of the first."""
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of its arrays [byte]."""
+        return sum(array.nbytes for array in self.arrays().values())
+
+    def arrays(self) -> dict[str, Array]:
+        """Return all arrays by names that `from_arrays` understands."""
+        found: dict[str, Array] = {}
+        for number, case in enumerate(self.cases):
+            for name, array in case.inputs.items():
+                found[f"{number}:input:{name}"] = array
+            for name, limits in case.outputs.items():
+                found[f"{number}:low:{name}"] = limits.low
+                found[f"{number}:high:{name}"] = limits.high
+        return found
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> Problem:
+        """Return the problem of `arrays`."""
+        count = 1 + max(int(name.partition(":")[0]) for name in arrays)
+        inputs: list[dict[str, Array]] = [{} for _ in range(count)]
+        limits: list[dict[str, Limits]] = [{} for _ in range(count)]
+        for key, array in arrays.items():
+            number, kind, name = key.split(":", 2)
+            if kind == "input":
+                inputs[int(number)][name] = array
+            elif kind == "low":
+                limits[int(number)][name] = Limits(array, arrays[f"{number}:high:{name}"])
+        return cls([Case(*parts) for parts in zip(inputs, limits, strict=True)])
+
+
+def _comparable(array: Array) -> Array:
+    """Return an output as numbers: a bool as its byte, which may be neither 0 nor 1."""
+    return array.view(np.uint8) if array.dtype == np.bool_ else array
+
+
+def _is_free(limits: Limits) -> Array:
+    """Tell where anything is right."""
+    if limits.low.dtype.kind != "f":
+        return np.zeros(limits.low.shape, np.bool_)
+    return np.isneginf(limits.low) & np.isposinf(limits.high)
+
+
+def _rounded(wide: Wide, dtype: str, *, up: bool) -> Array:
+    """Return limits in a dtype, where it can hold them: rounded into what they allow."""
+    kind: Any = dtypes.to_numpy(dtype)
+    if dtypes.is_bool(dtype):
+        return wide.astype(np.uint8)
+    if dtypes.is_float(dtype):
+        if dtype not in ("float16", "float32"):
+            return wide
+        near = wide.astype(kind)
+        outside = near < wide if up else near > wide
+        return np.where(
+            outside, np.nextafter(near, np.array(np.inf if up else -np.inf, kind)), near
+        )
+    if dtypes.bits(dtype) > _EXACT_BITS:
+        return wide
+    whole = np.ceil(wide) if up else np.floor(wide)
+    facts = np.iinfo(kind)
+    return whole.clip(facts.min, facts.max).astype(kind)
