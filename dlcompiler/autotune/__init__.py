@@ -5,6 +5,7 @@ measurer checks and times them in a worker process, and each `Trial` becomes a `
 `RecordStore`.
 """
 
+from dlcompiler.autotune.best import Choice, apply_best, best, best_choice
 from dlcompiler.autotune.clock import Phases
 from dlcompiler.autotune.events import Event
 from dlcompiler.autotune.jsonl import (
@@ -18,7 +19,7 @@ from dlcompiler.autotune.jsonl import (
 from dlcompiler.autotune.local import Compared, LocalPool
 from dlcompiler.autotune.measure import Measurer
 from dlcompiler.autotune.pool import Device, MeasurePool
-from dlcompiler.autotune.records import Record, target_key
+from dlcompiler.autotune.records import Record, target_key, write_line
 from dlcompiler.autotune.rounds import Round, rank_correlation, recall
 from dlcompiler.autotune.run import TuningRun
 from dlcompiler.autotune.serial import SerialPool
@@ -29,6 +30,7 @@ from dlcompiler.autotune.tune import tune
 __all__ = [
     "OUTCOMES",
     "BadLine",
+    "Choice",
     "Compared",
     "Device",
     "Event",
@@ -44,6 +46,9 @@ __all__ = [
     "SerialPool",
     "Trial",
     "TuningRun",
+    "apply_best",
+    "best",
+    "best_choice",
     "export_records",
     "import_records",
     "rank_correlation",
@@ -51,5 +56,6 @@ __all__ = [
     "recall",
     "target_key",
     "tune",
+    "write_line",
     "write_records",
 ]

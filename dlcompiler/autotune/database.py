@@ -22,14 +22,12 @@ _RECORDS = """
 CREATE TABLE records (
     id INTEGER PRIMARY KEY,
     key TEXT NOT NULL UNIQUE,
-    op TEXT NOT NULL,
     workload TEXT NOT NULL,
     target TEXT NOT NULL,
     seconds REAL,
     record TEXT NOT NULL
 );
 CREATE INDEX records_of ON records (workload, target, seconds);
-CREATE INDEX records_of_operator ON records (op, target);
 """
 _RUNS = """
 CREATE TABLE runs (
@@ -41,16 +39,15 @@ CREATE TABLE runs (
 );
 """
 INSERT = (
-    "INSERT INTO records (key, op, workload, target, seconds, record)"
-    " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING"
+    "INSERT INTO records (key, workload, target, seconds, record)"
+    " VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING"
 )
 
 
-def row_of(record: Record) -> tuple[str, str, str, str, float | None, str]:
+def row_of(record: Record) -> tuple[str, str, str, float | None, str]:
     """Return what `INSERT` needs."""
     return (
         record.key(),
-        record.workload.op,
         workload_key(record.workload),
         record.target,
         record.result.seconds,
@@ -61,6 +58,12 @@ def row_of(record: Record) -> tuple[str, str, str, str, float | None, str]:
 def workload_key(workload: Workload) -> str:
     """Return the text that stands for a workload."""
     return json.dumps(workload.to_json(), sort_keys=True)
+
+
+def prefix_of(op: str) -> tuple[str, str]:
+    """Return two texts between which are those of an operator's workloads, and no other's."""
+    start = f'{{"op": {json.dumps(op)}, '
+    return start, f"{start}\U0010ffff"
 
 
 def open_database(path: str, *, is_read_only: bool = False) -> sqlite3.Connection:
@@ -165,8 +168,13 @@ def _make(place: Path) -> None:
             _make_tables(connection)
         finally:
             connection.close()
-        with contextlib.suppress(FileExistsError):  # somebody else was faster
+        try:
             os.link(temporary, place)
+        except FileExistsError:
+            pass  # somebody else was faster
+        except OSError:  # a file system without links
+            if not place.exists():
+                temporary.rename(place)
     finally:
         for suffix in ("", "-wal", "-shm", "-journal"):
             Path(f"{temporary}{suffix}").unlink(missing_ok=True)
@@ -207,17 +215,15 @@ def _check(connection: sqlite3.Connection, path: str, is_read_only: bool) -> Non
 
 
 def _upgrade_from_1(connection: sqlite3.Connection) -> None:
-    """Write the records of version 1 as those of this one; what is not a record stays behind."""
-    rows = connection.execute("SELECT record FROM records ORDER BY id").fetchall()
-    connection.execute("DROP INDEX records_of")
-    connection.execute("ALTER TABLE records RENAME TO records_1")
-    for statement in filter(str.strip, (_RECORDS + _RUNS).split(";")):
-        connection.execute(statement)
-    for (text,) in rows:
-        with contextlib.suppress(TuningError, ValueError):
-            connection.execute(INSERT, row_of(Record.from_json(json.loads(text))))
-    if connection.execute("SELECT count(*) FROM records").fetchone() == (len(rows),):
-        connection.execute("DROP TABLE records_1")
+    """Write the records of version 1 as those of this one; what is no record stays as it is."""
+    for number, text in connection.execute("SELECT id, record FROM records").fetchall():
+        with contextlib.suppress(TuningError, ValueError, TypeError, RecursionError):
+            key, *_, record = row_of(Record.from_json(json.loads(text)))
+            connection.execute(
+                "UPDATE OR REPLACE records SET key = ?, record = ? WHERE id = ?",
+                (key, record, number),
+            )
+    connection.execute(_RUNS)
     _stamp(connection)
 
 

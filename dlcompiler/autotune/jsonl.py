@@ -92,10 +92,8 @@ def read_records(path: str | Path) -> tuple[list[Record], list[BadLine]]:
                     continue
                 try:
                     records.append(read_line(line.decode("utf-8")))
-                except TuningError as error:
-                    bad.append(BadLine(number, _reason(error)))
-                except UnicodeDecodeError:
-                    bad.append(BadLine(number, "not UTF-8"))
+                except (TuningError, UnicodeDecodeError) as error:
+                    bad.append(BadLine(number, _reason(error, line)))
     except OSError as error:
         raise TuningError(f"read records from {path}", "cannot read", got=str(error)) from error
     return records, bad
@@ -125,5 +123,9 @@ def _lines(stream: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         yield number, line if len(line) <= _LONGEST_LINE else b"a line longer than 1 MiB"
 
 
-def _reason(error: TuningError) -> str:
+def _reason(error: TuningError | UnicodeDecodeError, line: bytes) -> str:
+    if not line.endswith(b"\n") and isinstance(error.__cause__, ValueError):
+        return "torn: the file ends in the middle of it"  # its writer was killed
+    if isinstance(error, UnicodeDecodeError):
+        return "not UTF-8"
     return error.problem if error.got is None else f"{error.problem}: {error.got}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from dataclasses import dataclass
 
@@ -61,3 +62,14 @@ class Plan:
             },
             sort_keys=True,
         )
+
+
+def completed(item: Operator, workload: Workload) -> Workload:
+    """Return a workload with the parameters that whoever made it by hand has left out.
+
+    Operators take some parameters together, as the kernel of a convolution, and name them one by
+    one in the workload: one that names them so comes from the operator, and is complete.
+    """
+    given = workload.as_dict()
+    known = inspect.signature(item.workload).parameters
+    return item.workload(**given) if all(name in known for name in given) else workload

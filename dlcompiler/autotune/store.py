@@ -22,6 +22,7 @@ from dlcompiler.autotune.database import (
     MEMORY,
     failure,
     open_database,
+    prefix_of,
     reopen,
     row_of,
     transaction,
@@ -143,8 +144,7 @@ class RecordStore:
         op
             Return those of this operator, of whatever shape, only.
         """
-        found = self._found(workload, target, op, "id")
-        return list(found)
+        return list(self._found(workload, target, op, "id"))
 
     def best(self, workload: Workload, target: str) -> Record | None:
         """Return the record of the shortest time, or None."""
@@ -169,20 +169,22 @@ class RecordStore:
         *,
         is_timed: bool = False,
     ) -> Iterator[Record]:
-        conditions = {
-            "workload": None if workload is None else workload_key(workload),
-            "target": target,
-            "op": op,
-        }
-        # A copy for reading may be of version 1, which has no column for the operator.
-        given = {column: value for column, value in conditions.items() if value is not None}
-        where = [f"{column} = ?" for column in given] + ["seconds IS NOT NULL"] * is_timed
+        where: list[str] = ["seconds IS NOT NULL"] * is_timed
+        values: list[str] = []
+        if workload is not None:
+            where.append("workload = ?")
+            values.append(workload_key(workload))
+        if op is not None:
+            where.append("workload BETWEEN ? AND ?")
+            values += prefix_of(op)
+        if target is not None:
+            where.append("target = ?")
+            values.append(target)
         query = "SELECT id, record FROM records"
         if where:
             query += f" WHERE {' AND '.join(where)}"
         with self._using() as connection:
-            rows = connection.execute(f"{query} ORDER BY {order}, id", tuple(given.values()))
-            found = rows.fetchall()
+            found = connection.execute(f"{query} ORDER BY {order}, id", values).fetchall()
         for number, text in found:
             try:
                 yield Record.from_json(json.loads(text))

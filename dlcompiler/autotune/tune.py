@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from dlcompiler.analysis import work_of
 from dlcompiler.autotune.events import Listener
 from dlcompiler.autotune.local import LocalPool
 from dlcompiler.autotune.measure import Measurer
-from dlcompiler.autotune.plan import Plan
+from dlcompiler.autotune.plan import Plan, completed
 from dlcompiler.autotune.pool import Device, MeasurePool
 from dlcompiler.autotune.proposal import Proposal, Tuner
 from dlcompiler.autotune.records import target_key
@@ -126,7 +125,7 @@ def tune(
     if type(seed) is not int or seed < 0:
         raise TuningError("tune", "seed is not a whole number from 0 on", got=repr(seed))
     item = operator(workload.op)
-    workload = _completed(item, workload)
+    workload = completed(item, workload)
     machine = resolve(target)
     space = item.space(workload, machine)
     count = threads or machine.cores
@@ -155,17 +154,6 @@ def tune(
             run.stop()
             run.wait()
     return run
-
-
-def _completed(item: Operator, workload: Workload) -> Workload:
-    """Return a workload with the parameters that whoever made it by hand has left out.
-
-    Operators take some parameters together, as the kernel of a convolution, and name them one by
-    one in the workload: one that names them so comes from the operator, and is complete.
-    """
-    given = workload.as_dict()
-    known = inspect.signature(item.workload).parameters
-    return item.workload(**given) if all(name in known for name in given) else workload
 
 
 def _first(

@@ -16,6 +16,7 @@ REGISTRY: dict[str, str] = {
     "tour": "dlcompiler.cli.tour:COMMAND",
     "bench": "dlcompiler.cli.bench:COMMAND",
     "tune": "dlcompiler.cli.tune:COMMAND",
+    "db": "dlcompiler.cli.db:COMMAND",
     "passes": "dlcompiler.cli.passes:COMMAND",
     "operators": "dlcompiler.cli.operators:COMMAND",
 }

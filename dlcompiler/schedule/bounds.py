@@ -234,9 +234,9 @@ class _Inference:
         return self.analyzer.can_prove(compare("ge", value, index_const(0)))
 
 
-def _rounded(span: Span, factor: int | None) -> Span:
+def _rounded(span: Span, factor: Extent | None) -> Span:
     """Return a span whose extent, if it is known, is a multiple of a factor."""
-    if factor is None or not isinstance(span.extent, int):
+    if not (isinstance(factor, int) and isinstance(span.extent, int)):
         return span
     return Span(span.first, -(-span.extent // factor) * factor)
 

@@ -170,8 +170,8 @@ class _Digit:
     """``index // divisor % count`` of an input: `count` is None for the last, open one."""
 
     source: Var
-    divisor: int
-    count: int | None
+    divisor: Extent
+    count: Extent | None
 
 
 @dataclass(frozen=True)
@@ -250,10 +250,10 @@ def _digit(atom: Expr) -> _Digit | None:
     match atom:
         case Var():
             return _Digit(atom, 1, None)
-        case Binary("floordiv", Var() as var, Const(d, _)) if d > 0:
-            return _Digit(var, int(d), None)
-        case Binary("floormod", Var() as var, Const(m, _)) if m > 0:
-            return _Digit(var, 1, int(m))
+        case Binary("floordiv", Var() as var, d) if (size := _size(d)) is not None:
+            return _Digit(var, size, None)
+        case Binary("floormod", Var() as var, m) if (size := _size(m)) is not None:
+            return _Digit(var, 1, size)
         case Binary("floormod", Binary("floordiv", Var() as var, Const(d, _)), Const(m, _)):
             return _Digit(var, int(d), int(m)) if d > 0 and m > 0 else None
         case Binary("floordiv", Binary("floormod", Var() as var, Const(m, _)), Const(d, _)):
@@ -262,11 +262,18 @@ def _digit(atom: Expr) -> _Digit | None:
     return None
 
 
+def _size(value: Expr) -> Extent | None:
+    """Return a divisor: a positive number, or a symbol, which is one."""
+    if isinstance(value, Const):
+        return int(value.value) if value.value > 0 else None
+    return value if isinstance(value, Var) and value.is_symbol else None
+
+
 def _span(digit: _Digit, extent: Extent) -> Extent:
     """Return how many values a digit takes."""
     if digit.count is not None:
         return digit.count
-    up = extent_binary("add", extent, digit.divisor - 1)
+    up = extent_binary("add", extent, extent_binary("sub", digit.divisor, 1))
     return extent_binary("floordiv", up, digit.divisor)
 
 
@@ -276,7 +283,11 @@ def _extent(pieces: list[_Piece]) -> Extent:
 
 def _value(var: Var, extent: Extent, found: dict[_Digit, Expr]) -> tuple[Expr, bool]:
     """Put an index together from its digits; tell whether it is never beyond its extent."""
-    digits = sorted((d for d in found if d.source is var), key=lambda d: d.divisor)
+    # A symbol stands behind the numbers: it can only follow what it is the size of.
+    digits = sorted(
+        (d for d in found if d.source is var),
+        key=lambda d: (0, d.divisor) if isinstance(d.divisor, int) else (1, 0),
+    )
     if not digits:
         if extent == 1 and isinstance(extent, int):
             return index_const(0), True
@@ -284,9 +295,9 @@ def _value(var: Var, extent: Extent, found: dict[_Digit, Expr]) -> tuple[Expr, b
     value: Expr = index_const(0)
     reach: Extent = 1
     for digit in digits:
-        if not isinstance(reach, int) or digit.divisor != reach:
+        if not _is_same(digit.divisor, reach):
             raise _not_invertible(f"of {var.name}, {_text(digit)} does not follow what is kept")
-        term = binary("mul", found[digit], index_const(digit.divisor))
+        term = binary("mul", found[digit], extent_expr(digit.divisor))
         value = binary("add", value, term)
         reach = extent_binary("mul", digit.divisor, _span(digit, extent))
     if isinstance(reach, int) and isinstance(extent, int):
@@ -295,11 +306,16 @@ def _value(var: Var, extent: Extent, found: dict[_Digit, Expr]) -> tuple[Expr, b
         return value, reach == extent
     if digits[-1].count is not None:
         raise _not_invertible(f"{var.name} is kept up to {reach} only")
-    return value, digits[-1].divisor == 1
+    return value, _is_same(digits[-1].divisor, 1)
+
+
+def _is_same(a: Extent, b: Extent) -> bool:
+    """Tell whether two sizes are the same number, or the same symbol."""
+    return a is b or (isinstance(a, int) and isinstance(b, int) and a == b)
 
 
 def _text(digit: _Digit) -> str:
-    quotient = f" // {digit.divisor}" if digit.divisor > 1 else ""
+    quotient = "" if _is_same(digit.divisor, 1) else f" // {digit.divisor}"
     rest = f" % {digit.count}" if digit.count is not None else ""
     return f"{digit.source.name}{quotient}{rest}"
 

@@ -7,15 +7,17 @@ click on it chooses a loop, and a chosen loop is seen in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypedDict
 
 from dlcompiler.views.markup import Attributes, Markup, tag
 
 Cell = str | int | float | None
 Role = Literal[
-    "box", "bar", "edge", "axis", "capacity", "cell", "name", "label", "soft", "warn", "node"
-]
+    "box", "bar", "edge", "axis", "capacity", "cell", "name", "label", "soft", "warn", "node",
+    "grid", "curve", "band", "dots",
+]  # fmt: skip
+Glyph = Literal["disc", "ring", "tick", "cross", "diamond"]
 """What a mark is in its picture; style sheets say how that looks."""
 
 # Boxes stand in boxes: at this opacity, the words in eight of them have a contrast of 4.5 on white
@@ -32,6 +34,10 @@ _STYLES: dict[str, str] = {
     "label": "fill:currentColor",
     "soft": "fill:currentColor;fill-opacity:.72",
     "warn": "fill:none;stroke:currentColor;stroke-width:2",
+    "grid": "fill:none;stroke:currentColor;stroke-opacity:.16",
+    "curve": "fill:none;stroke-width:2",
+    "band": "fill-opacity:.22;stroke:none",
+    "dots": "stroke-width:1",
 }
 _FONT = "font-family:system-ui,-apple-system,'Segoe UI',sans-serif;font-size:12px"
 
@@ -39,7 +45,7 @@ _FONT = "font-family:system-ui,-apple-system,'Segoe UI',sans-serif;font-size:12p
 class Mark(TypedDict, total=False):
     """A shape or a text; lengths in pixels from the top left corner."""
 
-    shape: Literal["rect", "line", "path", "circle", "text"]
+    shape: Literal["rect", "line", "path", "circle", "text", "dots"]
     role: Role
     x: float
     y: float
@@ -52,6 +58,11 @@ class Mark(TypedDict, total=False):
     text: str
     anchor: Literal["start", "middle", "end"]
     fill: str
+    stroke: str
+    dash: str
+    glyph: Glyph
+    xy: list[float]
+    """Of dots: where each is, x and y in turn; `keys` has one for each."""
     keys: list[str]
     title: str
     """Words shown when it is pointed at, and spoken."""
@@ -130,8 +141,12 @@ def scene_svg(scene: Scene) -> Markup:
 def _mark(mark: Mark) -> Markup:
     style = _STYLES[mark["role"]]
     fill = mark.get("fill")
-    if fill:
-        style = f"fill:{fill};{style}"
+    if fill:  # words say their own, other marks may have none
+        style = f"{style};fill:{fill}" if mark["shape"] == "text" else f"fill:{fill};{style}"
+    if mark.get("stroke"):
+        style = f"{style};stroke:{mark['stroke']}"
+    if mark.get("dash"):
+        style = f"{style};stroke-dasharray:{mark['dash']}"
     name, attributes = _shape(mark)
     title = [tag("title", None, mark["title"])] if mark.get("title") else []
     text = [mark["text"]] if mark["shape"] == "text" else []
@@ -154,9 +169,37 @@ def _shape(mark: Mark) -> tuple[str, Attributes]:
             return "circle", {"cx": cx, "cy": cy, "r": r}
         case "path":
             return "path", {"d": mark["d"]}
+        case "dots":
+            return "path", {"d": dots_path(mark)}
         case "text":
             x, y = at("x", "y")
             return "text", {"x": x, "y": y, "text-anchor": mark.get("anchor", "start")}
+
+
+def dots_path(mark: Mark) -> str:
+    """Return the path of many small signs; ``drawDots`` in ``js/scene.js`` draws the same.
+
+    Examples
+    --------
+    >>> dots_path({"glyph": "tick", "r": 3, "xy": [10, 20, 30.5, 20]})
+    'M10 17v6M30.5 17v6'
+    """
+    size = mark.get("r", 3.0)
+    r, width = _number(size), _number(2 * size)
+    xy = mark["xy"]
+    draw: dict[str, Callable[[float, float], str]] = {
+        "disc": lambda x, y: (
+            f"M{_number(x - size)} {_number(y)}a{r} {r} 0 1 0 {width} 0a{r} {r} 0 1 0 -{width} 0"
+        ),
+        "tick": lambda x, y: f"M{_number(x)} {_number(y - size)}v{width}",
+        "cross": lambda x, y: (
+            f"M{_number(x - size)} {_number(y - size)}l{width} {width}m0 -{width}l-{width} {width}"
+        ),
+        "diamond": lambda x, y: f"M{_number(x)} {_number(y - size)}l{r} {r}l-{r} {r}l-{r} -{r}z",
+    }
+    draw["ring"] = draw["disc"]
+    one = draw[mark["glyph"]]
+    return "".join(one(x, y) for x, y in zip(xy[::2], xy[1::2], strict=True))
 
 
 def _number(value: float) -> str:

@@ -1,13 +1,16 @@
 """The database: nothing acknowledged is lost, and what is not ours is left alone."""
 
+import json
 import random
 import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -264,3 +267,138 @@ def test_a_full_disk_is_an_error_and_loses_nothing(path, record):
     with RecordStore(path) as store:
         assert len(store) == int(stored) > 10
     assert integrity(path) == "ok"
+
+
+# -- older, read-only, and rows that are no records ---------------------------------------------
+
+VERSION_1 = """
+CREATE TABLE records (
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, workload TEXT NOT NULL, target TEXT NOT NULL,
+    seconds REAL, record TEXT NOT NULL
+);
+CREATE INDEX records_of ON records (workload, target, seconds);
+PRAGMA user_version = 1;
+PRAGMA journal_mode = WAL;
+"""
+ADDED = (
+    "build_s", "run_s", "is_noisy", "round", "origin", "predicted_s", "spread", "elapsed_s"
+)  # fmt: skip
+
+
+def as_version_1(item):
+    """Return what version 1 wrote of a record."""
+    data = {name: value for name, value in item.to_json().items() if name not in ADDED}
+    return {**data, "schema": 1}
+
+
+def write_version_1(path, records):
+    with sqlite3.connect(path) as connection:
+        connection.executescript(VERSION_1 + f"PRAGMA application_id = {APPLICATION};")
+        for number, data in enumerate(records):
+            workload = json.dumps(data["workload"], sort_keys=True)
+            row = (f"key{number}", workload, data["target"], 0.5, json.dumps(data))
+            connection.execute(
+                "INSERT INTO records (key, workload, target, seconds, record)"
+                " VALUES (?, ?, ?, ?, ?)", row,
+            )  # fmt: skip
+    connection.close()
+
+
+def test_a_file_of_version_1_is_brought_up_to_date(path, record):
+    records = [record(trial=n) for n in range(3)]
+    strange = {**as_version_1(record(trial=9)), "samples_s": [-1.0]}
+    write_version_1(path, [*map(as_version_1, records), strange])
+    with RecordStore(path, is_read_only=True) as store:
+        assert list(store.records(op="matmul")) == records  # before: only looked at
+    with RecordStore(path) as store:
+        assert list(store.records()) == records
+        assert store.unreadable[0].startswith("row 4: read a record: a sample is not a positive")
+        assert store.add(records) == 0
+        assert store.claim("run", "{}").run == "run"
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+    assert integrity(path) == "ok"
+
+
+def test_rows_that_are_no_records_are_left_out_and_told(path, record):
+    with RecordStore(path) as store:
+        store.add([record(trial=n) for n in range(4)])
+        with sqlite3.connect(path) as connection:
+            for number, text in ((1, "{"), (2, "[1e400]"), (3, "[" * 100_000)):
+                connection.execute("UPDATE records SET record = ? WHERE id = ?", (text, number))
+        assert list(store.records()) == [record(trial=3)]
+        assert store.best(record().workload, "x86:zen") == record(trial=3)
+        assert [text.split(":")[0] for text in store.unreadable] == ["row 1", "row 2", "row 3"]
+        assert len(store.check()) == 3
+
+
+def test_records_of_an_operator(path, record):
+    other = record(trial=1, workload=Workload.of("matmul2", m=1))
+    with RecordStore(path) as store:
+        store.add([record(), other, record(trial=2, target="arm")])
+        assert list(store.records(op="matmul")) == [record(), record(trial=2, target="arm")]
+        assert list(store.records(op="matmul", target="arm")) == [record(trial=2, target="arm")]
+        assert list(store.records(op="mat")) == []
+
+
+READ_ONLY = """
+import os, sys
+from dlcompiler.autotune import RecordStore
+from dlcompiler.errors import TuningError
+
+if os.geteuid() == 0:
+    os.setuid(65534)
+with RecordStore(sys.argv[1], is_read_only=True) as store:
+    print(len(store.records()))
+try:
+    RecordStore(sys.argv[1])
+except TuningError as error:
+    print(error)
+"""
+
+
+def test_a_file_that_may_not_be_written_is_read_and_otherwise_refused(record):
+    # Not in pytest's folder, which only its owner may enter.
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "records.db")
+        with RecordStore(path) as store:
+            store.add([record()])
+        path.chmod(0o444)
+        Path(folder).chmod(0o555)
+        before = path.read_bytes()
+        done = subprocess.run(
+            [sys.executable, "-c", READ_ONLY, path], capture_output=True, text=True, check=True
+        )
+        Path(folder).chmod(0o755)
+        assert path.read_bytes() == before
+    assert done.stdout.splitlines() == [
+        "1",
+        f"use the records in {path}: the file is read-only",
+        "  got       attempt to write a readonly database",
+        "  hint      choose another file, or a copy of this one that may be written",
+    ]
+
+
+def test_many_processes_may_make_one_file(path):
+    program = "import sys; from dlcompiler.autotune import RecordStore; RecordStore(sys.argv[1])"
+    children = [subprocess.Popen([sys.executable, "-c", program, path]) for _ in range(4)]
+    assert [child.wait(60) for child in children] == [0] * 4
+
+
+# -- runs ---------------------------------------------------------------------------------------
+
+
+def test_a_run_is_claimed_by_one_process_until_that_has_ended(path):
+    with RecordStore(path) as store:
+        first = store.claim("first", "plan")
+        assert (first.run, first.goes_on) == ("first", False)
+        assert store.claim("second", "plan").run == "second"  # this process is still there
+        assert store.claim("other", "another plan").run == "other"
+        with sqlite3.connect(path) as connection:
+            connection.execute("UPDATE runs SET owner = owner || '9' WHERE name = 'first'")
+        again = store.claim("third", "plan")
+        assert (again.run, again.goes_on, again.began_at) == ("first", True, first.began_at)
+        assert store.claim("third", "plan").run == "third"
+        store.leave("third", "finished")
+        store.leave("first", "failed")
+        assert store.claim("fourth", "plan").run == "first"

@@ -5,7 +5,6 @@
 """
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -13,10 +12,7 @@ from dlcompiler.views.colors import HUES, lighter
 from tests.widgets.css_colors import color, contrast, declarations, over
 
 pytest.importorskip("dlcompiler_widgets")
-import dlcompiler_widgets
-from dlcompiler_widgets import Explorer
-
-TUNING_CSS = Path(dlcompiler_widgets.__file__).parent / "tuning" / "style.css"
+from dlcompiler_widgets import Explorer, TuningDashboard
 
 JUPYTER_LIGHT = {
     "--jp-layout-color1": "#ffffff", "--jp-border-color2": "#e0e0e0",
@@ -104,7 +100,7 @@ def test_words_in_boxes_that_stand_still_can_be_read(theme):
 
 def test_the_tuning_view_can_be_read():
     for is_dark, host in THEMES.values():
-        theme = {**declarations(TUNING_CSS.read_text(), is_dark), **host}
+        theme = {**declarations(str(TuningDashboard._css), is_dark), **host}
         ground = color("var(--dlc-ground)", theme)
         for name in ("ink", "soft"):
             assert of(name, theme, ground) >= 4.5

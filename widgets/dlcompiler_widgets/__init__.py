@@ -31,7 +31,7 @@ from dlcompiler_widgets.notebook import (
     load_ipython_extension,
     unload_ipython_extension,
 )
-from dlcompiler_widgets.tuning import TuningView
+from dlcompiler_widgets.tuning import TuningDashboard, TuningView
 
 __all__ = [
     "Advice",
@@ -43,6 +43,7 @@ __all__ = [
     "MemoryScopes",
     "PassDiff",
     "ScheduleGraph",
+    "TuningDashboard",
     "TuningView",
     "load_ipython_extension",
     "unload_ipython_extension",

@@ -23,6 +23,8 @@ _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.
 
 WORKBENCH_SHEETS = ("workbench", "history", "text", "moves", "advice")
 """The style sheets of the workbench, in their order."""
+TUNING_SHEETS = ("workbench", "text", "tuning")
+"""Those of the tuning dashboard."""
 
 
 @cache

@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dlcompiler.ir import Axis
+from dlcompiler.ir import Axis, Extent
 from dlcompiler.schedule.primitives.base import (
     Making,
     Primitive,
@@ -28,6 +28,7 @@ from dlcompiler.schedule.primitives.base import (
     require_dimension,
     require_own_storage,
     require_positive,
+    size_of,
 )
 from dlcompiler.schedule.state import StageState, State
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
@@ -53,10 +54,10 @@ def check(state: State, stage: StageState, *, axis: Any, factor: Any) -> Verdict
 
 
 def apply(
-    state: State, stage: StageState, making: Making, *, axis: Axis, factor: int
+    state: State, stage: StageState, making: Making, *, axis: Axis, factor: Extent
 ) -> tuple[State, None]:
     """Return the next state."""
-    rounded = {**stage.rounded, axis: int(factor)}
+    rounded = {**stage.rounded, axis: size_of(factor)}
     return state.with_stage(replace(stage, rounded=rounded), making.state_id), None
 
 

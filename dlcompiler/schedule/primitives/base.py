@@ -11,7 +11,7 @@ from typing import Any, Literal, ParamSpec, TypeAlias
 
 import numpy as np
 
-from dlcompiler.ir import Axis, Extent, LoopKind
+from dlcompiler.ir import Axis, Extent, LoopKind, Var
 from dlcompiler.ir.expr import AxisKind
 from dlcompiler.schedule.state import AttachedAt, Fuse, Split, StageState, State
 from dlcompiler.schedule.verdict import Illegal, Verdict
@@ -39,6 +39,16 @@ class Making:
         )
         self.made.append(axis)
         return axis
+
+
+def is_knob(value: Any) -> bool:
+    """Tell whether a size is a symbol, whose value the call gives."""
+    return isinstance(value, Var) and value.is_symbol and value.dtype == "index"
+
+
+def size_of(value: Any) -> Extent:
+    """Return a size as a number; a knob as it is."""
+    return value if is_knob(value) else int(value)
 
 
 @dataclass(frozen=True, slots=True)

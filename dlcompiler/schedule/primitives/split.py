@@ -18,17 +18,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dlcompiler.ir import Axis, Extent, Var
+from dlcompiler.ir import Axis, Extent
 from dlcompiler.schedule.bounds import split_extents
 from dlcompiler.schedule.primitives.base import (
     Making,
     Primitive,
     answering,
+    is_knob,
     replace_leaves,
     require_leaf,
     require_loops,
     require_plain,
     require_positive,
+    size_of,
 )
 from dlcompiler.schedule.state import Split, StageState, State, unique_name
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Pending, Verdict
@@ -64,11 +66,6 @@ def check(
     return LEGAL
 
 
-def is_knob(value: Any) -> bool:
-    """Tell whether a factor is a symbol, whose value the call gives."""
-    return isinstance(value, Var) and value.is_symbol and value.dtype == "index"
-
-
 def apply(
     state: State,
     stage: StageState,
@@ -87,8 +84,8 @@ def split_stage(
     stage: StageState, making: Making, axis: Axis, factor: Extent | None, nparts: Extent | None
 ) -> tuple[StageState, tuple[Axis, Axis]]:
     """Return the stage with `axis` split, and (outer, inner)."""
-    factor = factor if factor is None or is_knob(factor) else int(factor)  # type: ignore[arg-type]
-    nparts = nparts if nparts is None or is_knob(nparts) else int(nparts)  # type: ignore[arg-type]
+    factor = factor if factor is None else size_of(factor)
+    nparts = nparts if nparts is None else size_of(nparts)
     outer_extent, inner_extent = split_extents(axis.extent, factor, nparts)
     path = stage.paths[axis]
     outer_path = unique_name(f"{path}.outer", stage.paths.values())

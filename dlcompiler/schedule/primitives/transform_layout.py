@@ -24,13 +24,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from dlcompiler.ir import Axis, TensorLoad, Var, logical, substitute
+from dlcompiler.ir import Axis, TensorLoad, Var, logical, substitute, walk
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.schedule.index_maps import IndexMap, index_map_of, inverse_of
 from dlcompiler.schedule.primitives.base import (
     Making,
     Primitive,
     answering,
+    is_knob,
     require_own_storage,
 )
 from dlcompiler.schedule.relations import ranged
@@ -55,7 +56,15 @@ def check(state: State, stage: StageState, *, index_map: Any) -> Verdict:
             hint="call transform_layout first, then schedule the new axes",
             conflicts=tuple(stage.key(leaf) for leaf in stage.leaves),
         )
-    inverse_of(index_map_of(index_map, _names(stage)), stage.tensor.shape)
+    layout = index_map_of(index_map, _names(stage))
+    if knobs := {node for output in layout.outputs for node in walk(output) if is_knob(node)}:
+        return Illegal(
+            "limit",
+            "the parts of a layout must be numbers",
+            got=", ".join(sorted(str(knob) for knob in knobs)),
+            hint="give the number, and build a kernel for each",
+        )
+    inverse_of(layout, stage.tensor.shape)
     return LEGAL
 
 

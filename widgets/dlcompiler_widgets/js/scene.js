@@ -9,12 +9,56 @@ const SHAPES = {
   line: ({ x, y, x2, y2 }) => svg("line", { x1: x, y1: y, x2, y2 }),
   path: ({ d }) => svg("path", { d }),
   circle: ({ x, y, r }) => svg("circle", { cx: x, cy: y, r }),
+  dots: (mark) => svg("path", { d: dotsPath(mark) }),
   text: ({ x, y, text, anchor }) => {
     const node = svg("text", { x, y, "text-anchor": anchor ?? "start" });
     node.textContent = text;
     return node;
   },
 };
+
+/** How a sign is drawn from its place and its size; `dots_path` in `scene.py` does the same. */
+const GLYPHS = {
+  disc: (x, y, r) => `M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 -${2 * r} 0`,
+  ring: (x, y, r) => GLYPHS.disc(x, y, r),
+  tick: (x, y, r) => `M${x} ${y - r}v${2 * r}`,
+  cross: (x, y, r) => `M${x - r} ${y - r}l${2 * r} ${2 * r}m0 -${2 * r}l-${2 * r} ${2 * r}`,
+  diamond: (x, y, r) => `M${x} ${y - r}l${r} ${r}l-${r} ${r}l-${r} -${r}z`,
+};
+
+function dotsPath({ glyph, xy, r = 3 }) {
+  let path = "";
+  for (let n = 0; n < xy.length; n += 2) path += GLYPHS[glyph](xy[n], xy[n + 1], r);
+  return path;
+}
+
+const REACH_PX = 12;
+
+/** The key of the sign next to the pointer, of those that have one; null if none is near. */
+function keyNear({ xy, keys }, node, event) {
+  const { a, d, e, f } = node.getScreenCTM();
+  const x = (event.clientX - e) / a, y = (event.clientY - f) / d;
+  let found = null, least = REACH_PX;
+  keys.forEach((key, n) => {
+    const distance = Math.hypot(xy[2 * n] - x, xy[2 * n + 1] - y);
+    if (distance < least) [found, least] = [key, distance];
+  });
+  return found;
+}
+
+/** Let each of many signs be pointed at and clicked. */
+function linkDots(mark, node, choose) {
+  const title = svg("title");
+  node.append(title);
+  node.classList.add("dlc-link");
+  node.addEventListener("pointermove", (event) => {
+    title.textContent = keyNear(mark, node, event) ?? "";
+  });
+  node.addEventListener("click", (event) => {
+    const key = keyNear(mark, node, event);
+    if (key) choose(key);
+  });
+}
 
 /**
  * Draw a scene; `choose` is called with the key of a mark that is clicked. The marks that the
@@ -44,12 +88,15 @@ export function drawMark(mark, choose) {
   node.setAttribute("class", `dlc-mark dlc-${mark.role}`);
   if (!TINTED.includes(mark.role)) node.style.fill = mark.fill ?? "";
   else if (mark.fill?.startsWith("#")) node.style.setProperty("--dlc-fill", mark.fill);
+  if (mark.stroke) node.style.stroke = mark.stroke;
+  if (mark.dash) node.style.strokeDasharray = mark.dash;
   if (mark.title) {
     const title = svg("title");
     title.textContent = mark.title;
     node.append(title);
   }
-  if (mark.keys?.length) {
+  if (mark.keys?.length && mark.shape === "dots") linkDots(mark, node, choose);
+  else if (mark.keys?.length) {
     node.keys = mark.keys;
     node.classList.add("dlc-link");
     node.addEventListener("click", () => choose(mark.keys[0]));

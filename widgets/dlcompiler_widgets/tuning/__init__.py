@@ -1,5 +1,10 @@
-"""The tuning view: watch a search, and stop it."""
+"""A tuning run, watched: the dashboard, and the view that opens trials below it.
 
-from dlcompiler_widgets.tuning.widget import StopButton, TuningCurve, TuningView
+``session`` is what it does, ``snapshot`` what it shows, ``knowledge`` what it asks of the model,
+``dashboard`` and ``control`` how both reach a page.
+"""
 
-__all__ = ["StopButton", "TuningCurve", "TuningView"]
+from dlcompiler_widgets.tuning.dashboard import TuningDashboard
+from dlcompiler_widgets.tuning.view import TuningView
+
+__all__ = ["TuningDashboard", "TuningView"]

@@ -8,12 +8,14 @@ from collections.abc import Callable
 
 
 class Throttle:
-    """Calls an action when poked, with a pause between calls.
+    """Calls an action after it was poked, with a pause between calls.
+
+    The action runs in a thread of its own, so that whoever pokes goes on at once.
 
     Parameters
     ----------
     action : callable
-        Called in the thread that pokes, or in one of a timer; never twice at once.
+        What to do; never done twice at once.
     pause_s : float
         Least time between two calls [s].
     """
@@ -21,28 +23,20 @@ class Throttle:
     def __init__(self, action: Callable[[], None], pause_s: float) -> None:
         self._action = action
         self._pause_s = pause_s
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
+        self._running = threading.Lock()
         self._last = -pause_s
         self._timer: threading.Timer | None = None
 
     def poke(self) -> None:
-        """Ask for a call: now, or when the pause is over."""
+        """Ask for a call: as soon as the pause is over."""
         with self._lock:
             if self._timer is not None:
                 return
-            wait_s = self._last + self._pause_s - time.monotonic()
-            if wait_s <= 0:
-                self._call()
-            else:
-                self._timer = threading.Timer(wait_s, self._on_timer)
-                self._timer.daemon = True
-                self._timer.start()
-
-    def flush(self) -> None:
-        """Call now."""
-        with self._lock:
-            self.cancel()
-            self._call()
+            wait_s = max(self._last + self._pause_s - time.monotonic(), 0.0)
+            self._timer = threading.Timer(wait_s, self._on_timer)
+            self._timer.daemon = True
+            self._timer.start()
 
     def cancel(self) -> None:
         """Forget a call that is still to come."""
@@ -52,11 +46,10 @@ class Throttle:
                 self._timer = None
 
     def _on_timer(self) -> None:
-        with self._lock:
-            if self._timer is not None:
-                self._timer = None
-                self._call()
-
-    def _call(self) -> None:
-        self._last = time.monotonic()
-        self._action()
+        with self._running:
+            with self._lock:
+                if self._timer is None:
+                    return
+                self._timer = None  # what happens from here on asks for another call
+                self._last = time.monotonic()
+            self._action()

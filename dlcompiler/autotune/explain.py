@@ -1,0 +1,50 @@
+"""What a cost model says of itself, as plain numbers: what it looks at, and why one is faster."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dlcompiler.autotune.models.base import CostModel
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a model predicts what it predicts for a point."""
+
+    point: int
+    """Index in the space."""
+    columns: tuple[str, ...]
+    """What the features are."""
+    parts: tuple[float, ...]
+    """What each adds to the prediction [log2 of calls per second]; 1 doubles the speed."""
+    shared: float
+    """What all points share [log2 of calls per second]."""
+
+    @property
+    def predicted_s(self) -> float:
+        """Seconds of a call that the parts add up to [s]."""
+        return math.exp2(-(self.shared + math.fsum(self.parts)))
+
+    def against(self, other: Explanation) -> tuple[float, ...]:
+        """Return by how much each feature speaks for this point rather than for another [log2]."""
+        return tuple(a - b for a, b in zip(self.parts, other.parts, strict=True))
+
+
+def explain(model: CostModel, points: Sequence[int]) -> tuple[Explanation, ...]:
+    """Return why a model predicts what it predicts, for each point."""
+    found = np.asarray(model.contributions(np.asarray(points, np.int64)), np.float64)
+    columns = tuple(model.columns)
+    return tuple(
+        Explanation(point, columns, tuple(map(float, row[:-1])), float(row[-1]))
+        for point, row in zip(points, found, strict=True)
+    )
+
+
+def importances(model: CostModel) -> tuple[tuple[str, float], ...]:
+    """Return the features with their shares of the decisions, the largest first."""
+    found = model.importance()
+    return tuple(sorted(found.items(), key=lambda item: (-item[1], item[0])))

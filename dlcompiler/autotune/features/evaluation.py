@@ -1,0 +1,208 @@
+"""Formulas of knobs, evaluated for many configs at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from dlcompiler.autotune.features.columns import Column
+from dlcompiler.autotune.features.numbers import Num, Number, Op
+
+Values = npt.NDArray[np.float64]
+Digits = npt.NDArray[np.int64]
+Matrix = npt.NDArray[np.float32]
+
+
+def _where(condition: Values, a: Values, b: Values) -> Values:
+    result: Values = np.where(condition != 0, a, b)
+    return result
+
+
+_FUNCTIONS: Mapping[Op, Callable[..., Values]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "floordiv": lambda a, b: np.floor(np.divide(a, b)),
+    "mod": lambda a, b: np.subtract(a, np.multiply(np.floor(np.divide(a, b)), b)),
+    "min": np.minimum,
+    "max": np.maximum,
+    "le": np.less_equal,
+    "eq": np.equal,
+    "select": _where,
+}
+
+
+class Program:
+    """Formulas in an order in which each stands behind what it is made of.
+
+    Parameters
+    ----------
+    results : sequence of Num
+        What is wanted.
+    """
+
+    def __init__(self, results: Sequence[Num]) -> None:
+        self.results = tuple(results)
+        self.nodes = _ordered(value for value in results if isinstance(value, Number))
+        """All formulas that they need."""
+
+    def evaluate(self, digits: Digits) -> list[Values | float]:
+        """Return the values for configs.
+
+        Parameters
+        ----------
+        digits : array of int64, shape (n, knobs)
+            Which value each knob has.
+
+        Returns
+        -------
+        list of array of float64, shape (n,), or number
+            A number where the result does not depend on knobs.
+        """
+        columns = np.ascontiguousarray(digits.T)
+        known: dict[Number, Values] = {}
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for node in self.nodes:
+                known[node] = _value(node, known, columns)
+        return [
+            known[value] if isinstance(value, Number) else float(value) for value in self.results
+        ]
+
+
+def _value(node: Number, known: Mapping[Number, Values], columns: Digits) -> Values:
+    if node.op == "knob":
+        table: Values = np.asarray(node.table, np.float64)[columns[node.knob]]
+        return table
+    args = [known[arg] if isinstance(arg, Number) else arg for arg in node.args]
+    result: Values = _FUNCTIONS[node.op](*args)
+    return result
+
+
+def _ordered(results: Iterable[Number]) -> tuple[Number, ...]:
+    found: set[Number] = set()
+    stack = list(results)
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found.add(node)
+            stack.extend(arg for arg in node.args if isinstance(arg, Number))
+    return tuple(sorted(found, key=lambda node: node.position))
+
+
+class ColumnProgram:
+    """The features of one skeleton, to be written into the rows of a matrix.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        Its features.
+    names : sequence of str
+        Columns of the matrix; those that the skeleton does not have are NaN.
+    radices : sequence of int
+        How many values each knob has.
+
+    Notes
+    -----
+    A feature depends on few knobs. Features of the same few are evaluated once for all combinations
+    of their values, and looked up from then on.
+    """
+
+    def __init__(
+        self, columns: Sequence[Column], names: Sequence[str], radices: Sequence[int] = ()
+    ) -> None:
+        place = {name: number for number, name in enumerate(names)}
+        self._row = np.full(len(names), np.nan, np.float32)
+        groups: dict[frozenset[int], list[Column]] = {}
+        for column in columns:
+            if column.name not in place:
+                continue
+            if isinstance(column.value, Number):
+                groups.setdefault(_knobs_of(column.value), []).append(column)
+            else:
+                value = np.array([[column.value]], np.float64)
+                self._row[place[column.name]] = _scaled([column], value).item()
+        self._groups = [
+            _Group(tuple(sorted(knobs)), members, place, radices)
+            for knobs, members in _merged(groups, radices).items()
+        ]
+
+    def rows(self, digits: Digits) -> Matrix:
+        """Return the features of configs, shape ``(n, len(names))``."""
+        result = np.empty((len(self._row), len(digits)), np.float32)
+        result[:] = self._row[:, None]
+        for group in self._groups:
+            result[group.places] = group.values(digits)
+        return result.T
+
+
+class _Group:
+    """Features that depend on the same knobs."""
+
+    def __init__(
+        self,
+        knobs: tuple[int, ...],
+        columns: Sequence[Column],
+        place: Mapping[str, int],
+        radices: Sequence[int],
+    ) -> None:
+        self.places = np.array([place[column.name] for column in columns], np.int64)
+        self._columns = columns
+        self._program = Program([column.value for column in columns])
+        self._knobs = list(knobs)
+        self._radices = [radices[knob] for knob in knobs]
+        self._count = len(radices)
+        self._table: Matrix | None = None
+
+    def values(self, digits: Digits) -> Matrix:
+        """Return the features of configs, shape ``(features, n)``."""
+        if math.prod(self._radices) > _LARGEST_TABLE:
+            return self._evaluated(digits)
+        if self._table is None:
+            every = np.zeros((math.prod(self._radices), self._count), np.int64)
+            every[:, self._knobs] = np.indices(self._radices).reshape(len(self._knobs), -1).T
+            self._table = self._evaluated(every)
+        place = np.ravel_multi_index(tuple(digits[:, self._knobs].T), self._radices)
+        found: Matrix = self._table.take(place, axis=1)
+        return found
+
+    def _evaluated(self, digits: Digits) -> Matrix:
+        values = np.array(self._program.evaluate(digits), np.float64)
+        return _scaled(self._columns, values).astype(np.float32)
+
+
+_LARGEST_TABLE = 1 << 12
+"""Combinations of knobs up to which features are looked up."""
+_SMALL_TABLE = 1 << 6
+"""Combinations up to which features share the table of others that depend on more knobs."""
+
+
+def _merged(
+    groups: Mapping[frozenset[int], list[Column]], radices: Sequence[int]
+) -> dict[frozenset[int], list[Column]]:
+    """Return groups of which the small ones are part of larger ones that are looked up, too."""
+
+    def size(knobs: frozenset[int]) -> int:
+        return math.prod(radices[knob] for knob in knobs)
+
+    result: dict[frozenset[int], list[Column]] = {}
+    for knobs in sorted(groups, key=lambda knobs: (-size(knobs), sorted(knobs))):
+        hosts = [other for other in result if knobs <= other and size(other) <= _LARGEST_TABLE]
+        host = hosts[-1] if hosts and size(knobs) <= _SMALL_TABLE else knobs
+        result.setdefault(host, []).extend(groups[knobs])
+    return result
+
+
+def _knobs_of(value: Number) -> frozenset[int]:
+    return frozenset(node.knob for node in _ordered([value]) if node.op == "knob")
+
+
+def _scaled(columns: Sequence[Column], values: Values) -> Values:
+    """Return the values as models see them, shape ``(len(columns), n)``."""
+    logarithmic = np.array([column.is_logarithmic for column in columns])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values[logarithmic] = np.log2(1 + values[logarithmic])
+    return values

@@ -1,0 +1,328 @@
+"""How the loops and accesses of a schedule's state lie, as formulas of knobs.
+
+What `dlcompiler.schedule.bounds` infers by symbolic arithmetic for lowering is computed here by
+evaluating index expressions at places: at the first iteration of all loops, one step along one of
+them, over whole ranges of some. That needs no simplification, and is the same computation for
+numbers and for formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from dlcompiler.autotune.features.intervals import (
+    ONE,
+    ZERO,
+    NotAffineError,
+    Range,
+    joined,
+    point,
+    quotient,
+    range_of,
+    rest,
+)
+from dlcompiler.autotune.features.numbers import (
+    Num,
+    add,
+    at_most,
+    ceildiv,
+    least,
+    most,
+    multiply,
+    product,
+    select,
+    subtract,
+)
+from dlcompiler.ir import Axis, Expr, TensorLoad, Var
+from dlcompiler.schedule.inlining import bodies, consumers, loads_of
+from dlcompiler.schedule.placement import placed
+from dlcompiler.schedule.state import AttachedAt, Fuse, Singleton, Split, StageState, State
+from dlcompiler.te import Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loop:
+    """A loop around a statement."""
+
+    stage: str
+    """The stage that it belongs to."""
+    axis: Axis
+    extent: Num
+    """Iterations; [1]."""
+    kind: str
+    """``serial``, ``parallel``, ``vectorized``, ``unrolled``."""
+
+    @property
+    def is_reduction(self) -> bool:
+        """Whether it is a reduction loop."""
+        return self.axis.kind == "reduce"
+
+
+Places = Mapping[Axis, Range]
+"""Where some loops stand; all others are in their first iteration."""
+
+
+@dataclass(eq=False)
+class StageGeometry:
+    """One stage: its region, its loops, and how its axes follow from them."""
+
+    whole: Geometry
+    stage: StageState
+    enclosing: tuple[Loop, ...]
+    """The loops around the place where it is computed, outermost first."""
+    region: tuple[Num, ...]
+    """Extent of what is computed at its place, by dimension; [1]."""
+    is_whole: tuple[Num, ...]
+    """By dimension, 1 where that is the whole tensor."""
+    extents: dict[Axis, Num] = field(default_factory=dict)
+    """Iterations of every axis, root to leaf; [1]."""
+    _bases: dict[tuple[object, ...], tuple[Num, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def loops(self) -> tuple[Loop, ...]:
+        """All loops around its statement, outermost first."""
+        own = tuple(
+            Loop(self.stage.name, leaf, self.extents[leaf], self.stage.kind(leaf))
+            for leaf in self.stage.leaves
+        )
+        return (*self.enclosing, *own)
+
+    @cached_property
+    def encloses(self) -> frozenset[Axis]:
+        """The axes of the enclosing loops."""
+        return frozenset(loop.axis for loop in self.enclosing)
+
+    def axis_values(self, places: Places) -> dict[Var, Range]:
+        """Return the ranges of its axes, and of symbols, where the loops stand at `places`."""
+        values = {leaf: places.get(leaf, ZERO) for leaf in self.stage.leaves}
+        for relation in reversed(self.stage.relations):
+            match relation:
+                case Split(parent, outer, inner, _, _):
+                    # Not cut off at the end of the axis: what a guard skips counts, as in bound
+                    # inference.
+                    values[parent] = joined(values[outer], values[inner], self.extents[inner])
+                case Fuse(outer, inner, fused):
+                    count = most(self.extents[inner], 1)
+                    whole = values[fused]
+                    values[outer], values[inner] = quotient(whole, count), rest(whole, count)
+        bases = self.bases(places)
+        for n, axis in enumerate(self.stage.op.axis):
+            if bases[n] is not ZERO:
+                own = values[axis]
+                values[axis] = Range(add(bases[n].first, own.first), add(bases[n].last, own.last))
+        return {**self.whole.symbols, **{axis.var: value for axis, value in values.items()}}
+
+    def bases(self, places: Places) -> tuple[Range, ...]:
+        """Return where its region begins, by dimension, with the enclosing loops at `places`."""
+        outside = {axis: place for axis, place in places.items() if axis in self.encloses}
+        if not outside:
+            return (ZERO,) * len(self.stage.op.axis)
+        firsts = self.whole.required(self, {a: point(r.first) for a, r in outside.items()})
+        lasts = firsts
+        if any(not place.is_point for place in outside.values()):
+            lasts = self.whole.required(self, {a: point(r.last) for a, r in outside.items()})
+        return tuple(
+            Range(select(whole, 0, a.first), select(whole, 0, b.first))
+            for whole, a, b in zip(self.is_whole, firsts, lasts, strict=True)
+        )
+
+
+class Geometry:
+    """All stages of a state that have loops.
+
+    Parameters
+    ----------
+    state : State
+        Of a schedule or of a sketch; attachments must be valid.
+    symbols : mapping of Var to Num, optional
+        What the symbols of a sketch stand for.
+    """
+
+    def __init__(self, state: State, symbols: Mapping[Var, Num] | None = None) -> None:
+        self.state = placed(state)
+        self.symbols: dict[Var, Range] = {v: point(n) for v, n in (symbols or {}).items()}
+        self.bodies = bodies(self.state)
+        self.stages: dict[str, StageGeometry] = {}
+        """By name, consumers first."""
+        for stage in reversed(self.state.stages):
+            if not stage.is_placeholder and not stage.is_inlined:
+                self.stages[stage.name] = self._stage(stage)
+
+    def number(self, extent: int | Expr) -> Num:
+        """Return an extent: a number, or an expression of symbols."""
+        return extent if isinstance(extent, int) else range_of(extent, self.symbols).first
+
+    def shape(self, tensor: Tensor) -> tuple[Num, ...]:
+        """Return the extents of the buffer of a tensor: of its region, where it has no own nest."""
+        producer = next((s for s in self.stages.values() if tensor in s.stage.tensors), None)
+        if producer is not None:
+            return producer.region
+        return tuple(map(self.number, tensor.shape))
+
+    def producer(self, tensor: Tensor) -> StageGeometry | None:
+        """Return the stage that computes a tensor, if one with loops does."""
+        return next((s for s in self.stages.values() if tensor in s.stage.tensors), None)
+
+    def loads(self, stage: StageState) -> tuple[TensorLoad, ...]:
+        """Return what the statement of a stage reads."""
+        return loads_of(self.bodies[stage.name])
+
+    # -- one stage -------------------------------------------------------------------------------
+
+    def _stage(self, stage: StageState) -> StageGeometry:
+        shape = tuple(self.number(extent) for extent in stage.tensor.shape)
+        always = (1,) * len(shape)
+        geometry = StageGeometry(self, stage, self._enclosing(stage), shape, always)
+        if geometry.enclosing:
+            self._limit(geometry, shape)
+        geometry.extents = self._extents(stage, geometry.region)
+        return geometry
+
+    def _enclosing(self, stage: StageState) -> tuple[Loop, ...]:
+        if not isinstance(stage.attachment, AttachedAt):
+            return ()
+        host = self.stages[stage.attachment.stage]
+        inside = host.stage.position(stage.attachment.axis) + 1
+        return host.loops[: len(host.enclosing) + inside]
+
+    def _limit(self, geometry: StageGeometry, shape: tuple[Num, ...]) -> None:
+        """Reduce a region to what is read in one iteration of the loops around it."""
+        needed = [span.width for span in self.required(geometry, {})]
+        for n, axis in enumerate(geometry.stage.op.axis):
+            if axis in geometry.stage.rounded:
+                factor = self.number(geometry.stage.rounded[axis])
+                needed[n] = multiply(ceildiv(needed[n], factor), factor)
+        geometry.region = tuple(map(least, needed, shape))
+        geometry.is_whole = tuple(map(at_most, shape, needed))
+
+    def required(self, producer: StageGeometry, places: Places) -> tuple[Range, ...]:
+        """Return what its readers read of a stage, by dimension, in one iteration at `places`."""
+        result: list[Range | None] = [None] * len(producer.stage.op.axis)
+        shape = tuple(self.number(extent) for extent in producer.stage.tensor.shape)
+        for reader in consumers(self.state, producer.stage):
+            own = self.stages[reader.name]
+            moving = {
+                loop.axis: Range(0, subtract(loop.extent, 1))
+                for loop in own.loops
+                if loop.axis not in producer.encloses
+            }
+            values = own.axis_values({**places, **moving})
+            for load in self.loads(reader):
+                if load.tensor in producer.stage.tensors:
+                    spans = self.dimensions(load, values, shape)
+                    result = [_union(old, new) for old, new in zip(result, spans, strict=True)]
+        return tuple(span or ZERO for span in result)
+
+    def dimensions(
+        self, load: TensorLoad, values: Mapping[Var, Range], shape: Sequence[Num]
+    ) -> list[Range]:
+        """Return the ranges of the indices of an access; the whole dimension where unknown."""
+        spans = []
+        for index, extent in zip(load.indices, shape, strict=True):
+            try:
+                spans.append(range_of(index, values))
+            except NotAffineError:
+                spans.append(Range(0, subtract(extent, 1)))
+        return spans
+
+    def _extents(self, stage: StageState, region: Sequence[Num]) -> dict[Axis, Num]:
+        extents: dict[Axis, Num] = dict(zip(stage.op.axis, region, strict=True))
+        for axis in stage.op.reduce_axis:
+            extents[axis] = self.number(axis.extent)
+        for relation in stage.relations:
+            match relation:
+                case Split(parent, outer, inner, factor, nparts):
+                    parts = factor if factor is not None else nparts
+                    assert parts is not None
+                    count = most(least(self.number(parts), extents[parent]), 1)
+                    other = ceildiv(extents[parent], count)
+                    pair = (other, count) if factor is not None else (count, other)
+                    extents[outer], extents[inner] = pair
+                case Fuse(outer, inner, fused):
+                    extents[fused] = multiply(extents[outer], extents[inner])
+                case Singleton(axis):
+                    extents[axis] = 1
+        return extents
+
+
+def _union(a: Range | None, b: Range) -> Range:
+    if a is None:
+        return b
+    return Range(least(a.first, b.first), most(a.last, b.last))
+
+
+# -- accesses ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Access:
+    """What a statement reads or writes of one buffer."""
+
+    name: str
+    """Of the buffer."""
+    is_write: bool
+    itemsize: int
+    """[byte]"""
+    shape: tuple[Num, ...]
+    """Of the buffer."""
+    strides: tuple[Num, ...]
+    """How far it moves with one step of each loop, outermost first; [element]."""
+    widths: tuple[tuple[Num, ...], ...]
+    """Of each depth d, from 0 to the number of loops: how many indices of each dimension the loops
+    from d on touch."""
+
+    def touched(self, depth: int) -> Num:
+        """Return how many elements the loops from `depth` on touch."""
+        return product(self.widths[depth])
+
+
+def access_of(
+    geometry: Geometry, own: StageGeometry, load: TensorLoad, itemsize: int, *, is_write: bool
+) -> Access:
+    """Return how an access of a stage's statement moves through its buffer."""
+    tensor = load.tensor
+    assert isinstance(tensor, Tensor)
+    producer = geometry.producer(tensor)
+    shape = geometry.shape(tensor)
+    stays = producer.encloses if producer is not None else frozenset()
+    loops = own.loops
+    start = geometry.dimensions(load, own.axis_values({}), shape)
+    pitches = _pitches(shape)
+    strides: list[Num] = []
+    for loop in loops:
+        if loop.axis in stays:
+            strides.append(0)
+            continue
+        moved = geometry.dimensions(load, own.axis_values({loop.axis: ONE}), shape)
+        steps = (
+            multiply(subtract(new.first, old.first), pitch)
+            for new, old, pitch in zip(moved, start, pitches, strict=True)
+        )
+        total: Num = 0
+        for step in steps:
+            total = add(total, step)
+        # Along a loop that runs once nothing moves, whatever its index is multiplied by.
+        strides.append(select(at_most(loop.extent, 1), 0, total))
+    widths = []
+    for depth in range(len(loops) + 1):
+        moving = {
+            loop.axis: Range(0, subtract(loop.extent, 1))
+            for loop in loops[depth:]
+            if loop.axis not in stays
+        }
+        spans = geometry.dimensions(load, own.axis_values(moving), shape)
+        widths.append(tuple(map(least, (span.width for span in spans), shape)))
+    name = producer.stage.name if producer is not None else tensor.op.name
+    return Access(name, is_write, itemsize, shape, tuple(strides), tuple(widths))
+
+
+def _pitches(shape: Sequence[Num]) -> tuple[Num, ...]:
+    """Return how far apart neighbours are along each dimension; [element]."""
+    result: list[Num] = []
+    pitch: Num = 1
+    for extent in reversed(shape):
+        result.append(pitch)
+        pitch = multiply(pitch, extent)
+    return tuple(reversed(result))

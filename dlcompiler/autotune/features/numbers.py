@@ -1,0 +1,286 @@
+"""Numbers that depend on knobs: what a template computes from them, kept as a formula.
+
+A number that depends on no knob is a plain Python number. Every other one is a `Number`: a node of
+a graph in which equal formulas are one node, with the range of its values. The graph is evaluated
+for many configs at once (`evaluation`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+Op: TypeAlias = Literal[
+    "knob", "add", "sub", "mul", "div", "floordiv", "mod", "min", "max", "le", "eq", "select"
+]
+Num: TypeAlias = "float | Number"
+"""A plain number, or a formula of knobs."""
+
+
+class Number:
+    """A formula of knobs; `Graph.knob` makes the leaves, arithmetic the rest.
+
+    The values of all formulas are whole numbers below 2**52, or quotients of two of them: float64
+    computes them as Python does.
+    """
+
+    __slots__ = ("args", "graph", "high", "knob", "low", "op", "position", "table")
+
+    def __init__(
+        self,
+        graph: Graph,
+        op: Op,
+        args: tuple[Num, ...],
+        span: tuple[float, float],
+        knob: int = -1,
+        table: tuple[float, ...] = (),
+    ) -> None:
+        self.graph = graph
+        self.op = op
+        self.args = args
+        self.low, self.high = span
+        self.knob = knob
+        """Of a leaf: the number of the knob."""
+        self.table = table
+        """Of a leaf: its value for each value of the knob."""
+        self.position = graph.count
+        """Order of creation: arguments stand before what they are used in."""
+
+    def __add__(self, other: Num) -> Num:
+        return add(self, other)
+
+    def __radd__(self, other: Num) -> Num:
+        return add(other, self)
+
+    def __sub__(self, other: Num) -> Num:
+        return subtract(self, other)
+
+    def __rsub__(self, other: Num) -> Num:
+        return subtract(other, self)
+
+    def __mul__(self, other: Num) -> Num:
+        return multiply(self, other)
+
+    def __rmul__(self, other: Num) -> Num:
+        return multiply(other, self)
+
+    def __repr__(self) -> str:
+        if self.op == "knob":
+            return f"knob{self.knob}{list(self.table)}"
+        return f"{self.op}({', '.join(map(repr, self.args))})"
+
+
+class Graph:
+    """All formulas of a space; equal ones are the same object."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[tuple[object, ...], Number] = {}
+
+    @property
+    def count(self) -> int:
+        """How many different formulas there are."""
+        return len(self._nodes)
+
+    def knob(self, number: int, table: Sequence[float]) -> Num:
+        """Return what stands for a knob: `table` has its value for each of the knob's values."""
+        first = table[0]
+        if all(value == first for value in table):
+            return first
+        key = ("knob", number, tuple(table))
+        return self._made(key, "knob", (), (min(table), max(table)), number, tuple(table))
+
+    def node(self, op: Op, args: tuple[Num, ...], span: tuple[float, float]) -> Num:
+        """Return a formula, or the only value that it can have."""
+        if span[0] == span[1]:
+            return span[0]
+        return self._made((op, args), op, args, span)
+
+    def _made(
+        self,
+        key: tuple[object, ...],
+        op: Op,
+        args: tuple[Num, ...],
+        span: tuple[float, float],
+        knob: int = -1,
+        table: tuple[float, ...] = (),
+    ) -> Number:
+        known = self._nodes.get(key)
+        if known is None:
+            known = self._nodes[key] = Number(self, op, args, span, knob, table)
+        return known
+
+
+def low(value: Num) -> float:
+    """Return the least value that a number can have."""
+    return value.low if isinstance(value, Number) else value
+
+
+def high(value: Num) -> float:
+    """Return the largest value that a number can have."""
+    return value.high if isinstance(value, Number) else value
+
+
+def _graph(a: Num, b: Num) -> Graph:
+    if isinstance(a, Number):
+        return a.graph
+    assert isinstance(b, Number)
+    return b.graph
+
+
+def add(a: Num, b: Num) -> Num:
+    """Return ``a + b``."""
+    if not isinstance(a, Number):
+        if not isinstance(b, Number):
+            return a + b
+        a, b = b, a
+    if not isinstance(b, Number):
+        if b == 0:
+            return a
+    elif b.position < a.position:
+        a, b = b, a
+    return a.graph.node("add", (a, b), (a.low + low(b), a.high + high(b)))
+
+
+def subtract(a: Num, b: Num) -> Num:
+    """Return ``a - b``."""
+    if not (isinstance(a, Number) or isinstance(b, Number)):
+        return a - b
+    if a is b:
+        return 0
+    if isinstance(a, Number) and a.op == "add" and b in a.args:
+        return a.args[0] if a.args[1] is b else a.args[1]
+    if not isinstance(b, Number):
+        return add(a, -b)
+    return _graph(a, b).node("sub", (a, b), (low(a) - high(b), high(a) - low(b)))
+
+
+def multiply(a: Num, b: Num) -> Num:
+    """Return ``a * b``."""
+    if not isinstance(a, Number):
+        if not isinstance(b, Number):
+            return a * b
+        a, b = b, a
+    if not isinstance(b, Number):
+        if b == 0 or b == 1:
+            return a if b else 0
+    elif b.position < a.position:
+        a, b = b, a
+    first, last = low(b), high(b)
+    if a.low >= 0 and first >= 0:
+        return a.graph.node("mul", (a, b), (a.low * first, a.high * last))
+    ends = [x * y for x in (a.low, a.high) for y in (first, last)]
+    return a.graph.node("mul", (a, b), (min(ends), max(ends)))
+
+
+def divide(a: Num, b: Num) -> Num:
+    """Return ``a / b`` of a `b` above 0."""
+    if not (isinstance(a, Number) or isinstance(b, Number)):
+        return a / b
+    if not isinstance(b, Number) and b == 1:
+        return a
+    if a is b:
+        return 1
+    ends = [x / y for x in (low(a), high(a)) for y in _divisors(b)]
+    return _graph(a, b).node("div", (a, b), (min(ends), max(ends)))
+
+
+def floordiv(a: Num, b: Num) -> Num:
+    """Return ``a // b`` of a `b` above 0."""
+    if not (isinstance(a, Number) or isinstance(b, Number)):
+        return a // b
+    if a is b:
+        return 1
+    if not isinstance(b, Number) and b == 1:
+        return a
+    if isinstance(a, Number) and a.op == "mul" and b in a.args:
+        return a.args[0] if a.args[1] is b else a.args[1]
+    ends = [x // y for x in (low(a), high(a)) for y in _divisors(b)]
+    return _graph(a, b).node("floordiv", (a, b), (min(ends), max(ends)))
+
+
+def _divisors(b: Num) -> tuple[float, float]:
+    """Return the ends of a divisor's range: where it is 0, nobody divides by it."""
+    return max(low(b), 1), max(high(b), 1)
+
+
+def mod(a: Num, b: Num) -> Num:
+    """Return ``a % b`` of a `b` above 0."""
+    if not (isinstance(a, Number) or isinstance(b, Number)):
+        return a % b
+    if a is b or (not isinstance(b, Number) and b == 1):
+        return 0
+    if low(a) >= 0 and high(a) < low(b):
+        return a
+    return _graph(a, b).node("mod", (a, b), (0, high(b) - 1))
+
+
+def ceildiv(a: Num, b: Num) -> Num:
+    """Return ``ceil(a / b)`` of a `b` above 0."""
+    if a is b:
+        return 1
+    return floordiv(add(a, subtract(b, 1)), b)
+
+
+def least(a: Num, b: Num) -> Num:
+    """Return the smaller one."""
+    if not (isinstance(a, Number) or isinstance(b, Number)):
+        return min(a, b)
+    if a is b or high(a) <= low(b):
+        return a
+    if high(b) <= low(a):
+        return b
+    return _graph(a, b).node("min", (a, b), (min(low(a), low(b)), min(high(a), high(b))))
+
+
+def most(a: Num, b: Num) -> Num:
+    """Return the larger one."""
+    if not (isinstance(a, Number) or isinstance(b, Number)):
+        return max(a, b)
+    if a is b or low(a) >= high(b):
+        return a
+    if low(b) >= high(a):
+        return b
+    return _graph(a, b).node("max", (a, b), (max(low(a), low(b)), max(high(a), high(b))))
+
+
+def at_most(a: Num, b: Num) -> Num:
+    """Return 1 where ``a <= b``, else 0."""
+    if high(a) <= low(b):
+        return 1
+    if low(a) > high(b):
+        return 0
+    if a is b:
+        return 1
+    return _graph(a, b).node("le", (a, b), (0, 1))
+
+
+def equal(a: Num, b: Num) -> Num:
+    """Return 1 where ``a == b``, else 0."""
+    if a is b:
+        return 1
+    if not (isinstance(a, Number) or isinstance(b, Number)):
+        return int(a == b)
+    if high(a) < low(b) or high(b) < low(a):
+        return 0
+    return _graph(a, b).node("eq", (a, b), (0, 1))
+
+
+def select(condition: Num, a: Num, b: Num) -> Num:
+    """Return `a` where `condition` is not 0, else `b`."""
+    if not isinstance(condition, Number):
+        return a if condition else b
+    if a is b or not (isinstance(a, Number) or isinstance(b, Number) or a != b):
+        return a
+    span = min(low(a), low(b)), max(high(a), high(b))
+    return condition.graph.node("select", (condition, a, b), span)
+
+
+def product(values: Sequence[Num]) -> Num:
+    """Return the product of all."""
+    plain = math.prod(value for value in values if not isinstance(value, Number))
+    result: Num = plain
+    for value in values:
+        if isinstance(value, Number):
+            result = multiply(result, value)
+    return result

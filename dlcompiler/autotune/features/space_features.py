@@ -1,0 +1,199 @@
+"""Features of all configs of a space, without a schedule for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dlcompiler.autotune.features.columns import Column
+from dlcompiler.autotune.features.evaluation import ColumnProgram, Digits, Program
+from dlcompiler.autotune.features.itervar import curve_columns, itervar_columns
+from dlcompiler.autotune.features.nest import nest_columns
+from dlcompiler.autotune.features.numbers import Graph, Number
+from dlcompiler.autotune.features.statements import Statement, statements
+from dlcompiler.autotune.features.tracing import Skeleton, trace
+from dlcompiler.autotune.models.base import Indices, Matrix
+from dlcompiler.errors import TuningError
+from dlcompiler.ops import Operator
+from dlcompiler.schedule.state import State
+from dlcompiler.space import Config, Space, Workload
+from dlcompiler.target import Target
+
+KINDS: dict[str, Callable[[tuple[Statement, ...], Target], Iterator[Column]]] = {
+    "nest": nest_columns,
+    "itervar": itervar_columns,
+    "curve": curve_columns,
+}
+"""Name of a set of features -> what yields its columns."""
+
+MOST_SKELETONS = 4096
+"""Beyond this many the features of other configs are computed one by one, which is slow."""
+_EXPLORED = 1 << 15
+"""Configs that are looked at to find the skeletons of a large space."""
+
+
+@dataclass(slots=True, eq=False)
+class _Leaf:
+    skeleton: int
+
+
+@dataclass(slots=True, eq=False)
+class _Branch:
+    """A question that templates ask, and what follows from the answers."""
+
+    program: Program
+    condition: Number
+    is_true: _Branch | _Leaf | None = None
+    is_false: _Branch | _Leaf | None = None
+
+
+class SpaceFeatures:
+    """Features of the configs of a space: a `FeatureSource`.
+
+    Parameters
+    ----------
+    operator, workload, target, space
+        Whose template makes what of the configs.
+    kind : {"nest", "itervar", "curve"}
+        Which features: our own of loop nests, or AutoTVM's.
+
+    Notes
+    -----
+    The template is run once for each skeleton (`trace`); all configs of a skeleton are evaluated as
+    vectors. A template that only reads its workload, target and config gives the same features as
+    `features_of` of the schedule of each config.
+    """
+
+    def __init__(
+        self,
+        operator: Operator,
+        workload: Workload,
+        target: Target,
+        space: Space,
+        kind: str = "nest",
+    ) -> None:
+        self._made = operator, workload, target, space
+        self._columns_of = _kind(kind)
+        self._radices = [len(knob.values) for knob in space.knobs]
+        self._graph = Graph()
+        self._root: _Branch | _Leaf | None = None
+        self._found: list[tuple[Column, ...]] = []
+        self._explore()
+        names = dict.fromkeys(column.name for columns in self._found for column in columns)
+        self.columns: tuple[str, ...] = tuple(names)
+        """What each number is."""
+        self._programs: list[ColumnProgram] = []
+
+    @property
+    def skeletons(self) -> int:
+        """How many different ways the template goes."""
+        return len(self._found)
+
+    def rows(self, points: Indices) -> Matrix:
+        """Return a row for each point, shape ``(len(points), len(columns))``; NaN: no such one."""
+        points = np.asarray(points, np.int64)
+        digits = self._made[3].digits(points)
+        result = np.empty((len(points), len(self.columns)), np.float32)
+        for skeleton, members in self._grouped(points, digits).items():
+            while len(self._programs) < len(self._found):
+                columns = self._found[len(self._programs)]
+                self._programs.append(ColumnProgram(columns, self.columns, self._radices))
+            result[members] = self._programs[skeleton].rows(digits[members])
+        return result
+
+    # -- skeletons -------------------------------------------------------------------------------
+
+    def _explore(self) -> None:
+        space = self._made[3]
+        points = np.array(space.sample(_EXPLORED, 0), np.int64)
+        self._grouped(points, space.digits(points))
+
+    def _grouped(self, points: Indices, digits: Digits) -> dict[int, Indices]:
+        """Return the positions of the points of each skeleton, and find the skeletons they need."""
+        result: dict[int, list[Indices]] = {}
+        everyone = np.arange(len(points))
+        if self._root is None and len(points):
+            self._root = self._traced(int(points[0]), ())
+        stack: list[tuple[_Branch | _Leaf, Indices, tuple[Number, ...]]] = []
+        if self._root is not None:
+            stack.append((self._root, everyone, ()))
+        while stack:
+            node, members, path = stack.pop()
+            if isinstance(node, _Leaf):
+                result.setdefault(node.skeleton, []).append(members)
+                continue
+            (answers,) = node.program.evaluate(digits[members])
+            yes = np.broadcast_to(np.asarray(answers) != 0, len(members))
+            below = (*path, node.condition)
+            for name, chosen in (("is_true", members[yes]), ("is_false", members[~yes])):
+                if not len(chosen):
+                    continue
+                if getattr(node, name) is None:
+                    setattr(node, name, self._traced(int(points[chosen[0]]), below))
+                stack.append((getattr(node, name), chosen, below))
+        return {key: np.concatenate(parts) for key, parts in sorted(result.items())}
+
+    def _traced(self, point: int, path: Sequence[Number]) -> _Branch | _Leaf:
+        """Run the template for a point; return what it decides behind the decisions of `path`."""
+        if len(self._found) >= MOST_SKELETONS:
+            raise TuningError(
+                "features of a space", "the template asks too much of its config",
+                got=f"more than {MOST_SKELETONS} ways through it",
+                hint="compare knobs less, and use them as factors of splits more",
+            )  # fmt: skip
+        operator, workload, target, space = self._made
+        skeleton = trace(operator, workload, target, space, point, self._graph)
+        self._found.append(self._columns(skeleton))
+        node: _Branch | _Leaf = _Leaf(len(self._found) - 1)
+        for decision in reversed(skeleton.decisions):
+            if decision.condition in path:
+                continue
+            branch = _Branch(Program([decision.condition]), decision.condition)
+            if decision.is_true:
+                branch.is_true = node
+            else:
+                branch.is_false = node
+            node = branch
+        return node
+
+    def _columns(self, skeleton: Skeleton) -> tuple[Column, ...]:
+        found = statements(skeleton.state, skeleton.symbols)
+        return tuple(self._columns_of(found, self._made[2]))
+
+
+def features_of(state: State, target: Target, kind: str = "nest") -> dict[str, float]:
+    """Return the features of a schedule's state, by name.
+
+    Parameters
+    ----------
+    state : State
+        With numbers everywhere.
+    target : Target
+        What it is scheduled for.
+    kind : {"nest", "itervar", "curve"}
+        Which features: our own of loop nests, or AutoTVM's.
+    """
+    columns = tuple(_kind(kind)(statements(state), target))
+    names = [column.name for column in columns]
+    nothing = np.empty((1, 0), np.int64)
+    (row,) = ColumnProgram(columns, names).rows(nothing)
+    return dict(zip(names, row.tolist(), strict=True))
+
+
+def template_features(
+    operator: Operator, workload: Workload, target: Target, config: Config, kind: str = "nest"
+) -> dict[str, float]:
+    """Return the features of one config, from its schedule."""
+    s, _ = operator.template(workload, target, config)
+    return features_of(s.state, target, kind)
+
+
+def _kind(name: str) -> Callable[[tuple[Statement, ...], Target], Iterator[Column]]:
+    if name not in KINDS:
+        raise TuningError(
+            "features of a space", "no features have this name", got=repr(name),
+            expected=", ".join(KINDS),
+        )  # fmt: skip
+    return KINDS[name]

@@ -1,0 +1,88 @@
+"""What a tuner looks at of a schedule: statements with their loops, operations and accesses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dlcompiler import dtypes
+from dlcompiler.autotune.features.geometry import Access, Geometry, Loop, StageGeometry, access_of
+from dlcompiler.autotune.features.numbers import Num
+from dlcompiler.ir import Binary, Call, Expr, Reduce, TensorLoad, Var, walk
+from dlcompiler.schedule.state import State
+
+MOST_READS = 3
+"""Accesses that are looked at, of those that a statement reads, in the order of the text."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Statement:
+    """What one stage computes in its innermost loop."""
+
+    name: str
+    """Of the stage."""
+    geometry: StageGeometry
+    loops: tuple[Loop, ...]
+    """All around it, outermost first."""
+    write: Access
+    reads: tuple[Access, ...]
+    operations: Mapping[str, int]
+    """How many of each kind one iteration has: ``add`` (and its like), ``mul``, ``div``,
+    ``special``."""
+
+    @property
+    def own_loops(self) -> tuple[Loop, ...]:
+        """The loops of the stage itself."""
+        return self.loops[len(self.geometry.enclosing) :]
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        """The write, then the reads."""
+        return (self.write, *self.reads)
+
+
+def statements(state: State, symbols: Mapping[Var, Num] | None = None) -> tuple[Statement, ...]:
+    """Return the statements of a state, producers first.
+
+    Parameters
+    ----------
+    state : State
+        Of a schedule, or of a sketch.
+    symbols : mapping of Var to Num, optional
+        What the symbols of a sketch stand for.
+    """
+    geometry = Geometry(state, symbols)
+    return tuple(_statement(geometry, own) for own in reversed(geometry.stages.values()))
+
+
+def _statement(geometry: Geometry, own: StageGeometry) -> Statement:
+    stage = own.stage
+    itemsize = dtypes.bytes_of(stage.tensor.dtype)
+    place = TensorLoad(stage.tensor, tuple(axis.var for axis in stage.op.axis))
+    write = access_of(geometry, own, place, itemsize, is_write=True)
+    seen: dict[object, TensorLoad] = {}
+    for load in geometry.loads(stage):
+        seen.setdefault((load.tensor, tuple(map(str, load.indices))), load)
+    reads = tuple(
+        access_of(geometry, own, load, dtypes.bytes_of(load.dtype), is_write=False)
+        for load in list(seen.values())[:MOST_READS]
+    )
+    operations = _operations(geometry.bodies[stage.name])
+    return Statement(stage.name, own, own.loops, write, reads, operations)
+
+
+_KINDS = {"add": "add", "sub": "add", "min": "add", "max": "add", "mul": "mul", "div": "div"}
+
+
+def _operations(parts: tuple[Expr, ...]) -> dict[str, int]:
+    """Return how many operations on data the bodies of a stage have, by kind."""
+    counts = {"add": 0, "mul": 0, "div": 0, "special": 0}
+    for node in {id(node): node for body in parts for node in walk(body)}.values():
+        match node:
+            case Binary(op, _, _) if node.dtype != "index" and op in _KINDS:
+                counts[_KINDS[op]] += 1
+            case Reduce():
+                counts["add"] += len(node.values)
+            case Call():
+                counts["special"] += 1
+    return counts

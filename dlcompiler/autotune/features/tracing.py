@@ -1,0 +1,298 @@
+"""Run a template once for all configs that it treats alike.
+
+The template gets one config, whose values remember how they were computed and what was asked of
+them (`Traced`). What it does with numbers, such as splitting by them, is recorded with a symbol;
+what it decides by them, such as ``if cfg["pack"]``, is answered from the config and noted. All
+configs that answer these questions alike lead to the same steps: together they are a *skeleton*.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from dlcompiler.autotune.features.numbers import (
+    Graph,
+    Num,
+    Number,
+    add,
+    at_most,
+    equal,
+    floordiv,
+    mod,
+    multiply,
+    subtract,
+)
+from dlcompiler.ir import Expr, Var, index_const
+from dlcompiler.ops import Operator
+from dlcompiler.schedule.sketch import sketch
+from dlcompiler.schedule.state import State
+from dlcompiler.space import Config, Space, Workload
+from dlcompiler.space.knob import value_key
+from dlcompiler.target import Target
+from dlcompiler.te import PlaceholderOp
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A question that a template asked of its config, and the answer."""
+
+    condition: Number
+    """1 where the answer is yes."""
+    is_true: bool
+    """The answer."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Skeleton:
+    """What a template does with all configs that make its decisions alike."""
+
+    decisions: tuple[Decision, ...]
+    """In the order in which they were made."""
+    state: State
+    """Of the schedule; symbols stand for numbers."""
+    symbols: dict[Var, Num]
+    """What each symbol is in terms of the knobs."""
+
+
+@dataclass(slots=True)
+class Tracer:
+    """What is noted while a template runs."""
+
+    graph: Graph
+    decisions: list[Decision] = field(default_factory=list)
+    symbols: dict[Var, Num] = field(default_factory=dict)
+    _by_node: dict[Number, Var] = field(default_factory=dict)
+
+    def decide(self, condition: Num, is_true: bool) -> bool:
+        """Note an answer, and return it; what is the same for all configs is no decision."""
+        if isinstance(condition, Number):
+            decision = Decision(condition, is_true)
+            if decision not in self.decisions:
+                self.decisions.append(decision)
+        return is_true
+
+    def symbol(self, node: Num, value: int) -> Expr:
+        """Return what stands for a number in an expression."""
+        if not isinstance(node, Number):
+            return index_const(value)
+        if node not in self._by_node:
+            var = Var(f"knob{len(self._by_node)}", "index", is_symbol=True)
+            self._by_node[node] = var
+            self.symbols[var] = node
+        return self._by_node[node]
+
+
+class Traced:
+    """A whole number computed from knobs, which remembers how."""
+
+    __slots__ = ("node", "tracer", "value")
+
+    def __init__(self, tracer: Tracer, node: Num, value: int) -> None:
+        self.tracer, self.node, self.value = tracer, node, value
+
+    def __as_expr__(self) -> Expr:
+        return self.tracer.symbol(self.node, self.value)
+
+    def _combined(
+        self, function: Callable[[Num, Num], Num], plain: Callable[[int, int], int], other: Any,
+        *, swapped: bool = False,
+    ) -> Any:  # fmt: skip
+        if isinstance(other, Traced):
+            node, value = other.node, other.value
+        elif isinstance(other, int):
+            node = value = other
+        else:
+            return NotImplemented
+        a, b = ((node, value), (self.node, self.value))[:: 1 if swapped else -1]
+        if plain in (operator.floordiv, operator.mod) and b[1] <= 0:
+            return plain(a[1], int(self if swapped else other))
+        return Traced(self.tracer, function(a[0], b[0]), plain(a[1], b[1]))
+
+    def __add__(self, other: Any) -> Any:
+        return self._combined(add, operator.add, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._combined(add, operator.add, other, swapped=True)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._combined(subtract, operator.sub, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._combined(subtract, operator.sub, other, swapped=True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._combined(multiply, operator.mul, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._combined(multiply, operator.mul, other, swapped=True)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._combined(floordiv, operator.floordiv, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._combined(floordiv, operator.floordiv, other, swapped=True)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._combined(mod, operator.mod, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._combined(mod, operator.mod, other, swapped=True)
+
+    def __neg__(self) -> Any:
+        return 0 - self
+
+    # -- what is decided by it ------------------------------------------------------------------
+
+    def _is_at_most(self, other: Any, shift: int) -> Any:
+        """Decide ``self + shift <= other``."""
+        if isinstance(other, Traced):
+            node, value = other.node, other.value
+        elif isinstance(other, int):
+            node = value = other
+        else:
+            return NotImplemented
+        return self.tracer.decide(at_most(add(self.node, shift), node), self.value + shift <= value)
+
+    def __le__(self, other: Any) -> Any:
+        return self._is_at_most(other, 0)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._is_at_most(other, 1)
+
+    def __gt__(self, other: Any) -> Any:
+        answer = self._is_at_most(other, 0)
+        return answer if answer is NotImplemented else not answer
+
+    def __ge__(self, other: Any) -> Any:
+        answer = self._is_at_most(other, 1)
+        return answer if answer is NotImplemented else not answer
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Traced):
+            return self.tracer.decide(equal(self.node, other.node), self.value == other.value)
+        if isinstance(other, int):
+            return self.tracer.decide(equal(self.node, other), self.value == other)
+        return False
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def __int__(self) -> int:
+        self.tracer.decide(equal(self.node, self.value), True)
+        return self.value
+
+    __index__ = __int__
+
+    def __hash__(self) -> int:
+        return hash(int(self))
+
+    def bit_length(self) -> int:
+        """Return the number of bits, which is decided."""
+        return int(self).bit_length()
+
+    def __repr__(self) -> str:
+        return f"Traced({self.value})"
+
+
+class TracedChoice:
+    """A value of a knob that is no number: a name or a bool."""
+
+    __slots__ = ("knob", "tracer", "value", "values")
+
+    def __init__(self, tracer: Tracer, knob: int, values: tuple[Any, ...], value: Any) -> None:
+        self.tracer, self.knob, self.values, self.value = tracer, knob, values, value
+
+    def _decide(self, test: Callable[[Any], bool]) -> bool:
+        table = [float(test(value)) for value in self.values]
+        return self.tracer.decide(self.tracer.graph.knob(self.knob, table), test(self.value))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, TracedChoice):
+            other = other.plain()
+        return self._decide(lambda value: bool(value == other))
+
+    def __bool__(self) -> bool:
+        return self._decide(bool)
+
+    def plain(self) -> Any:
+        """Return the value, which is decided."""
+        self._decide(lambda value: value_key(value) == value_key(self.value))
+        return self.value
+
+    def __hash__(self) -> int:
+        return hash(self.plain())
+
+    def __int__(self) -> int:
+        return int(self.plain())
+
+    __index__ = __int__
+
+    def __str__(self) -> str:
+        return str(self.plain())
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.plain(), name)
+
+
+class TracedConfig(Config):
+    """A config whose values remember what is asked of them."""
+
+    __slots__ = ("_traced",)
+
+    def __init__(self, space: Space, config: Config, tracer: Tracer) -> None:
+        super().__init__(config.values, config.fingerprint)
+        self._traced = {
+            knob.name: _traced(tracer, number, knob.values, config[knob.name])
+            for number, knob in enumerate(space.knobs)
+        }
+
+    @property
+    def values(self) -> Any:
+        """The values by knob, which remember."""
+        return self._traced
+
+    def __getitem__(self, name: str) -> Any:
+        return self._traced[name] if name in self._traced else super().__getitem__(name)
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and name in self._traced:
+            return self._traced[name]
+        raise AttributeError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._traced)
+
+
+def _traced(tracer: Tracer, number: int, values: tuple[Any, ...], value: Any) -> Any:
+    if len(values) == 1:
+        return value
+    if all(type(item) is int for item in values):
+        return Traced(tracer, tracer.graph.knob(number, values), value)
+    return TracedChoice(tracer, number, values, value)
+
+
+def trace(
+    operator: Operator, workload: Workload, target: Target, space: Space, point: int, graph: Graph
+) -> Skeleton:
+    """Run an operator's template for a point, and return the skeleton that the point belongs to.
+
+    Parameters
+    ----------
+    operator, workload, target, space
+        Whose template.
+    point : int
+        Index of a config that the space's filters allow.
+    graph : Graph
+        Where the formulas of the space are.
+    """
+    tracer = Tracer(graph)
+    args = operator.define(workload)
+    outs = tuple(tensor for tensor in args if not isinstance(tensor.op, PlaceholderOp))
+    s = sketch(outs)
+    operator.schedule(s, outs, TracedConfig(space, space.at(point), tracer), target)
+    return Skeleton(tuple(tracer.decisions), s.state, tracer.symbols)

@@ -1,0 +1,181 @@
+"""``dlcompiler db``: look into databases of tuning records, and bring them in order."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from dlcompiler.autotune import Record, RecordStore, export_records, import_records, write_line
+from dlcompiler.autotune.summary import Group, groups
+from dlcompiler.cli.command import Command
+from dlcompiler.errors import UserError
+from dlcompiler.runtime.timing import format_seconds
+
+_SQLITE = b"SQLite format 3\0"
+
+
+def _list(args: argparse.Namespace) -> int:
+    """Print what the database has, a line for each workload on each machine."""
+    with RecordStore(args.db, is_read_only=True) as store:
+        found = groups(store.records())
+        _warn(store)
+    if args.json:
+        print(json.dumps([_described(group) for group in found], indent=1))
+        return 0
+    for group in found:
+        counts = ", ".join(f"{count} {name}" for name, count in group.counts.items())
+        best = format_seconds(group.best.result.seconds or 0.0) if group.best else "none"
+        print(f"{group.workload}\n  {group.target}\n  best {best}; {counts}; {group.runs} runs")
+    print(f"{sum(sum(group.counts.values()) for group in found)} records")
+    return 0
+
+
+def _best(args: argparse.Namespace) -> int:
+    """Print the fastest config of each workload on each machine."""
+    with RecordStore(args.db, is_read_only=True) as store:
+        found = [group for group in groups(store.records()) if args.only in str(group.workload)]
+        _warn(store)
+    best = [group.best for group in found if group.best is not None]
+    if not best:
+        text = f" of {args.only!r}" if args.only else ""
+        raise UserError("db best", f"no config{text} was measured", got=args.db)
+    if args.json:
+        print(json.dumps([record.to_json() for record in best], indent=1))
+        return 0
+    for record in best:
+        values = ", ".join(f"{name}={value}" for name, value in record.config.values.items())
+        seconds = format_seconds(record.result.seconds or 0.0)
+        print(f"{record.workload}\n  {record.target}\n  {seconds}: {values}")
+    return 0
+
+
+def _merge(args: argparse.Namespace) -> int:
+    """Add the records of other databases, or of files of JSON lines."""
+    return _take_in(args.db, args.files)
+
+
+def _import(args: argparse.Namespace) -> int:
+    """Add the records of files of JSON lines; 1 if lines were left out."""
+    return _take_in(args.db, args.files)
+
+
+def _take_in(db: str, files: Sequence[str]) -> int:
+    for name in files:
+        if not Path(name).is_file():
+            raise UserError("db", "there is no such file", got=name)
+    status = 0
+    with RecordStore(db) as store:
+        for name in files:
+            if _is_database(name):
+                with RecordStore(name, is_read_only=True) as other:
+                    records = other.records()
+                    added = store.add(records)
+                    print(f"{name}: {added} records added, {len(records) - added} known already")
+                    status |= _warn(other)
+            else:
+                report = import_records(store, name)
+                print(f"{name}: {str(report).splitlines()[0]}")
+                for line in report.bad:
+                    print(f"{name}: {line}", file=sys.stderr)
+                status |= bool(report.bad)
+    return status
+
+
+def _is_database(name: str) -> bool:
+    with Path(name).open("rb") as stream:
+        return stream.read(len(_SQLITE)) == _SQLITE
+
+
+def _prune(args: argparse.Namespace) -> int:
+    """Keep the fastest records of each workload on each machine."""
+    if args.keep < 1:
+        raise UserError("db prune", "--keep is not a positive number", got=args.keep)
+    _check_exists(args.db)
+    with RecordStore(args.db) as store:
+        deleted = store.prune(args.keep)
+        print(f"{deleted} records deleted, {len(store)} kept")
+    return 0
+
+
+def _export(args: argparse.Namespace) -> int:
+    """Write all records as JSON lines."""
+    with RecordStore(args.db, is_read_only=True) as store:
+        if args.file == "-":
+            _print_lines(store.records())
+        else:
+            print(f"{export_records(store, args.file)} records written to {args.file}")
+        return _warn(store)
+
+
+def _print_lines(records: Iterable[Record]) -> None:
+    for record in records:
+        print(write_line(record))
+
+
+def _check(args: argparse.Namespace) -> int:
+    """Print what is wrong; 1 if something is."""
+    with RecordStore(args.db, is_read_only=True) as store:
+        problems = store.check()
+        for problem in problems:
+            print(f"{args.db}: {problem}")
+        if not problems:
+            print(f"{args.db}: {len(store)} records, all is well")
+    return int(bool(problems))
+
+
+def _check_exists(db: str) -> None:
+    if not Path(db).exists():
+        raise UserError(f"open the records in {db}", "there is no such file")
+
+
+def _warn(store: RecordStore) -> int:
+    """Say what could not be read."""
+    for text in store.unreadable:
+        print(f"{store.path}: {text}", file=sys.stderr)
+    return int(bool(store.unreadable))
+
+
+def _described(group: Group) -> dict[str, Any]:
+    return {
+        "workload": group.workload.to_json(),
+        "target": group.target,
+        "counts": dict(group.counts),
+        "runs": group.runs,
+        "best_seconds": group.best.result.seconds if group.best else None,
+    }
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do what the action says."""
+    act: Callable[[argparse.Namespace], int] = args.act
+    return act(args)
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="action")
+
+    def action(name: str, act: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+        text = (act.__doc__ or "").rstrip(".")
+        sub = actions.add_parser(name, help=text[:1].lower() + text[1:], description=text)
+        sub.add_argument("db", metavar="FILE", help="the database")
+        sub.set_defaults(act=act)
+        return sub
+
+    for name, act in (("list", _list), ("best", _best)):
+        sub = action(name, act)
+        sub.add_argument("--json", action="store_true", help="print JSON")
+        if act is _best:
+            sub.add_argument("--only", default="", metavar="TEXT", help="workloads that have it")
+    for name, act in (("merge", _merge), ("import", _import)):
+        sub = action(name, act)
+        sub.add_argument("files", nargs="+", metavar="FROM", help="where the records come from")
+    action("prune", _prune).add_argument("--keep", type=int, default=16, help="how many of each")
+    action("export", _export).add_argument("file", metavar="TO", help="a file, or - for the screen")
+    action("check", _check)
+
+
+COMMAND = Command("list, merge, prune and check tuning records", _add_arguments, run)

@@ -1,0 +1,69 @@
+"""Bars with names: shares of a whole, and what speaks for and against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dlcompiler.views.scene import Mark
+from dlcompiler.views.tuning.chart import BLUE, ORANGE, clipped, text
+
+ROW_PX = 22.0
+_NAME_SHARE = 0.34
+_VALUE_PX = 74.0
+
+
+def share_bars(items: Sequence[tuple[str, float]], width: float, top: float) -> list[Mark]:
+    """Return a bar for each share of 1, with its name and its percentage."""
+    left = width * _NAME_SHARE
+    room = width - left - _VALUE_PX
+    most = max((share for _, share in items), default=1.0) or 1.0
+    marks: list[Mark] = []
+    for n, (name, share) in enumerate(items):
+        y = top + n * ROW_PX
+        marks.append(text(left - 8, y + 13, clipped(name, left - 12), "end", "label"))
+        marks.append(_bar(left, y, room * share / most, BLUE, f"{name}: {share:.1%}"))
+        marks.append(text(left + room * share / most + 6, y + 13, f"{share:.1%}"))
+    return marks
+
+
+def factor(part: float) -> str:
+    """Return a difference in log2 of speed in words.
+
+    Examples
+    --------
+    >>> factor(1.0), factor(-0.5), factor(0.0)
+    ('2× faster', '1.41× slower', 'as fast')
+    """
+    ratio = 2.0 ** abs(part)
+    if f"{ratio:.3g}" == "1":
+        return "as fast"
+    return f"{ratio:.3g}× {'faster' if part > 0 else 'slower'}"
+
+
+def diverging_bars(items: Sequence[tuple[str, float]], width: float, top: float) -> list[Mark]:
+    """Return a bar for each difference [log2]: to the right what speeds up, left what slows."""
+    left = width * _NAME_SHARE
+    middle = left + (width - left) / 2
+    room = (width - left) / 2 - _VALUE_PX - 12
+    most = max((abs(part) for _, part in items), default=1.0) or 1.0
+    marks: list[Mark] = []
+    for n, (name, part) in enumerate(items):
+        y, size = top + n * ROW_PX, room * abs(part) / most
+        is_faster = part >= 0
+        words = factor(part)
+        marks.append(text(left - 8, y + 13, clipped(name, left - 12), "end", "label"))
+        marks.append(
+            _bar(middle if is_faster else middle - size, y, size, BLUE if is_faster else ORANGE,
+                 f"{name}: {words}")
+        )  # fmt: skip
+        end = middle + size + 6 if is_faster else middle - size - 6
+        marks.append(text(end, y + 13, words, "start" if is_faster else "end"))
+    bottom = top + len(items) * ROW_PX
+    marks.append({"shape": "line", "role": "axis", "x": middle, "y": top - 4, "x2": middle,
+                  "y2": bottom})  # fmt: skip
+    return marks
+
+
+def _bar(x: float, y: float, size: float, color: str, title: str) -> Mark:
+    return {"shape": "rect", "role": "bar", "x": round(x, 1), "y": y, "w": round(max(size, 1), 1),
+            "h": ROW_PX - 6, "fill": color, "title": title}  # fmt: skip

@@ -1,0 +1,187 @@
+"""What the cost model looks at, why it predicts what it does, and why A before B."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dlcompiler.autotune.explain import Explanation
+from dlcompiler.runtime.timing import format_seconds
+from dlcompiler.space import Value
+from dlcompiler.views.scene import Mark, Scene
+from dlcompiler.views.tuning.bars import ROW_PX, diverging_bars, factor, share_bars
+from dlcompiler.views.tuning.chart import USUAL, text
+from dlcompiler.views.tuning.space_points import value_text
+
+MOST_BARS = 14
+_LEAST_PART = 1e-6
+_TOP = 12.0
+
+Values = Mapping[str, Value]
+
+
+def importance(
+    items: Sequence[tuple[str, float]], *, model: str = "the model", width: float = USUAL
+) -> Scene:
+    """Return what the decisions of a model depend on.
+
+    Parameters
+    ----------
+    items
+        Features with their shares, the largest first.
+    model
+        Its name.
+    width
+        Of the picture [px].
+    """
+    shown = [(name, share) for name, share in items if share > 0][:MOST_BARS]
+    rest = sum(share for _, share in items) - sum(share for _, share in shown)
+    if rest > 1e-3:
+        shown.append((f"the other {len(items) - len(shown)} together", rest))
+    marks = share_bars(shown, width, _TOP) or [text(10, 20, "nothing is learned yet")]
+    names = ", ".join(f"{name} ({share:.0%})" for name, share in shown[:3])
+    return {
+        "title": "What the model looks at",
+        "summary": f"{model} decides by {names}." if names else f"{model} has learned nothing yet.",
+        "how_to_read": "the longer a bar, the more of the model's decisions depend on that "
+        "feature. It does not say in which direction: choose a trial, and look at why.",
+        "width": width,
+        "height": _TOP + max(len(shown), 1) * ROW_PX + 8,
+        "marks": marks,
+        "table": {
+            "columns": ["feature", "share of the decisions"],
+            "rows": [[name, round(share, 4)] for name, share in shown],
+        },
+    }
+
+
+def contributions(
+    of: Explanation,
+    label: str,
+    *,
+    values: Values | None = None,
+    measured_s: float | None = None,
+    width: float = USUAL,
+) -> Scene:
+    """Return what each feature of a candidate adds to its prediction.
+
+    Parameters
+    ----------
+    of
+        The explanation of its point.
+    label
+        Its name: ``trial 12``.
+    values
+        Its config, for the features that are knobs.
+    measured_s
+        What was measured [s].
+    width
+        Of the picture [px].
+    """
+    items, table = _shown(of.columns, of.parts, (values or {},))
+    base = 2.0**-of.shared
+    said = f"{label} is predicted to take {format_seconds(of.predicted_s)}"
+    if measured_s is not None:
+        said += f" (measured: {format_seconds(measured_s)})"
+    return {
+        "title": f"Why {label}",
+        "summary": f"{said}: without any of its features it would be "
+        f"{format_seconds(base)}, what the model expects of an average candidate.",
+        "how_to_read": "each bar is a feature of this candidate: to the right it makes the "
+        "predicted kernel faster, to the left slower. The factors multiply to the prediction.",
+        "width": width,
+        "height": _height(items),
+        "marks": _bars(items, width),
+        "table": {"columns": ["feature", "value", "makes it"], "rows": table},
+    }
+
+
+def why_before(
+    a: Explanation,
+    b: Explanation,
+    labels: tuple[str, str],
+    *,
+    values: tuple[Values, Values] = ({}, {}),
+    measured_s: tuple[float | None, float | None] = (None, None),
+    width: float = USUAL,
+) -> Scene:
+    """Return why one candidate is predicted faster than another.
+
+    Parameters
+    ----------
+    a, b
+        The explanations of their points, by the same model.
+    labels
+        Their names.
+    values
+        Their configs.
+    measured_s
+        What was measured [s].
+    width
+        Of the picture [px].
+    """
+    parts = a.against(b)
+    items, table = _shown(a.columns, parts, values)
+    total = a.shared - b.shared + sum(parts)
+    said = f"{labels[0]} (A) is predicted {factor(total)} than {labels[1]} (B)"
+    if factor(total) == "as fast":
+        said = f"{labels[0]} (A) is predicted as fast as {labels[1]} (B)"
+    first, second = measured_s
+    if first is not None and second is not None:
+        ratio = second / first
+        said += (
+            f"; measured, it is {ratio:.3g}× faster" if ratio >= 1
+            else f"; measured, it is {1 / ratio:.3g}× slower"
+        )  # fmt: skip
+    return {
+        "title": f"Why {labels[0]} before {labels[1]}",
+        "summary": f"{said}.",
+        "how_to_read": "each bar is a feature: to the right it speaks for A, to the left for B. "
+        "Features in which both are alike have no bar. The factors multiply to the prediction.",
+        "width": width,
+        "height": _height(items),
+        "marks": _bars(items, width),
+        "table": {"columns": ["feature", "value of A", "value of B", "makes A"], "rows": table},
+    }
+
+
+def _bars(items: Sequence[tuple[str, float]], width: float) -> list[Mark]:
+    if not items:
+        return [text(10, 24, "no feature makes a difference")]
+    ends = [text(width * 0.34, 14, "slower"), text(width - 50, 14, "faster")]
+    return [*diverging_bars(items, width, _TOP + 14), *ends]
+
+
+def _height(items: Sequence[tuple[str, float]]) -> float:
+    return _TOP + 14 + max(len(items), 1) * ROW_PX + 8
+
+
+def _shown(
+    columns: Sequence[str], parts: Sequence[float], values: Sequence[Values]
+) -> tuple[list[tuple[str, float]], list[list[str | int | float | None]]]:
+    """Return the features that matter most as bars, and as rows; the rest is one of each."""
+    order = sorted(range(len(parts)), key=lambda n: (-abs(parts[n]), columns[n]))
+    order = [n for n in order if abs(parts[n]) > _LEAST_PART]
+    shown, rest = order[:MOST_BARS], order[MOST_BARS:]
+    items = [(_named(columns[n], values), parts[n]) for n in shown]
+    rows: list[list[str | int | float | None]] = [
+        [columns[n], *(_value(columns[n], each) for each in values), factor(parts[n])]
+        for n in shown
+    ]
+    if rest:
+        together = sum(parts[n] for n in rest)
+        name = f"the other {len(rest)} together"
+        items.append((name, together))
+        rows.append([name, *("" for _ in values), factor(together)])
+    return items, rows
+
+
+def _named(column: str, values: Sequence[Values]) -> str:
+    texts = [_value(column, each) for each in values]
+    if not any(texts):
+        return column
+    return f"{column} = {texts[0]}" if len(set(texts)) == 1 else f"{column}: {' | '.join(texts)}"
+
+
+def _value(column: str, values: Values) -> str:
+    """Return the value of the knob that a feature is; empty for other features."""
+    return value_text(values[column]) if column in values else ""

@@ -1,0 +1,106 @@
+"""A run where no widget runs: its words, its pictures, and its tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dlcompiler.autotune import TuningRun
+from dlcompiler.runtime.timing import format_seconds
+from dlcompiler.views.markup import Markup, join, tag
+from dlcompiler.views.scene import Scene, scene_html, table_html
+from dlcompiler.views.tuning.best_so_far import best_so_far
+from dlcompiler.views.tuning.coordinates import coordinates
+from dlcompiler.views.tuning.headline import headline
+from dlcompiler.views.tuning.predicted import predicted_measured
+from dlcompiler.views.tuning.space_points import ground
+from dlcompiler.views.tuning.time_spent import time_spent
+from dlcompiler.views.tuning.trials_table import config_text
+from dlcompiler.views.tuning.watched import TrialRow, Watched, watched
+
+MOST_ROWS = 40
+"""Rows of the static table; a notebook stores it."""
+LARGEST_BYTES = 56_000
+"""A notebook stores a page with each output."""
+_WIDTH = 720.0
+_STATIC_DOTS = 400
+
+
+def tuning_html(run: TuningRun) -> Markup:
+    """Return a run as pictures with tables behind them; as many as a notebook should store.
+
+    Parameters
+    ----------
+    run
+        The run, going on or ended.
+
+    Returns
+    -------
+    Markup
+        A fragment without script.
+    """
+    seen = watched(run)
+    head = _head(seen)
+    found = tag("div", {"class": "dlc-fragment"}, head, _table(run))
+    parts: list[Markup] = []
+    for scene in _scenes(_thinned(seen)):
+        parts.append(scene_html(scene))
+        larger = tag("div", {"class": "dlc-fragment"}, head, *parts, _table(run))
+        if len(larger.encode()) > LARGEST_BYTES:
+            break
+        found = larger
+    return found
+
+
+def _scenes(seen: Watched) -> list[Scene]:
+    scenes = [best_so_far(seen, width=_WIDTH)]
+    if any(row.predicted_s and row.seconds for row in seen.rows):
+        scenes.append(predicted_measured(seen, width=_WIDTH))
+    if seen.phases is not None and seen.rows:
+        scenes.append(time_spent(seen, width=_WIDTH))
+    if seen.best is not None:
+        scenes.append(coordinates(seen, ground(seen.space), width=_WIDTH))
+    return scenes
+
+
+def _thinned(seen: Watched) -> Watched:
+    """Return a run without most of its trials if it has many; a note says so."""
+    if len(seen.rows) <= _STATIC_DOTS:
+        return seen
+    best = seen.best
+    every = -(-len(seen.rows) // _STATIC_DOTS)
+    rows = [row for row in seen.rows if row.index % every == 0 or row is best]
+    return replace(seen, rows=rows, note=f"one of {every} trials is drawn")
+
+
+def _head(seen: Watched) -> Markup:
+    model = headline(seen)
+    style = {"style": "margin:4px 0"}
+    said = tag("p", style, tag("strong", None, model["title"]), ": ", model["text"])
+    if not model["note"]:
+        return said
+    return join(said, tag("p", style, tag("strong", None, "Note: "), model["note"]))
+
+
+def _table(run: TuningRun) -> Markup:
+    """Return the trials that made the best rise, and those that failed."""
+    seen = watched(run)
+    rising = {index for index, _ in run.best_so_far()}
+    reasons = {trial.index: trial.result.message for trial in run.trials}
+    shown = [row for row in seen.rows if row.index in rising or row.outcome != "ok"]
+    rows = [_row(seen, row, reasons[row.index]) for row in shown[:MOST_ROWS]]
+    more = len(shown) - MOST_ROWS
+    return tag(
+        "details",
+        {"style": "margin:4px 0"},
+        tag("summary", {"style": "cursor:pointer;font-size:12px"},
+            "The trials at which the best rose, and those that failed"),
+        table_html(["trial", "outcome", "time", "GFLOP/s", "config or reason"], rows),
+        *([tag("p", None, f"… and {more} more")] if more > 0 else ()),
+    )  # fmt: skip
+
+
+def _row(seen: Watched, row: TrialRow, message: str) -> list[object]:
+    if row.seconds is None:
+        return [row.index, row.outcome, None, None, (message.splitlines() or [""])[0][:200]]
+    rate = float(f"{row.gflops or 0:.4g}")
+    return [row.index, "ok", format_seconds(row.seconds), rate, config_text(seen, row.point)]

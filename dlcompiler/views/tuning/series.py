@@ -1,0 +1,118 @@
+"""Trials as signs on a chart: one look for each reason why a trial was made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, TypeAlias
+
+from dlcompiler.views.scene import Glyph, Mark
+from dlcompiler.views.tuning.chart import AMBER, BLUE, GREEN, ORANGE, SKY
+from dlcompiler.views.tuning.watched import TrialRow
+
+MOST_DOTS = 2_000
+"""More are thinned: a picture stays quick, and what is sent small."""
+CHUNK = 64
+"""Trials of one mark: a new trial changes the last mark only."""
+Kind: TypeAlias = Literal["chosen by the search", "near good ones", "at random", "given"]
+_KINDS: dict[str, Kind] = {
+    "model": "chosen by the search",
+    "grid": "chosen by the search",
+    "mutation": "near good ones",
+    "crossover": "near good ones",
+    "neighbour": "near good ones",
+    "random": "at random",
+    "default": "given",
+    "history": "given",
+    "user": "given",
+}
+_LOOKS: dict[Kind, tuple[Glyph, str]] = {
+    "chosen by the search": ("disc", BLUE),
+    "near good ones": ("disc", SKY),
+    "at random": ("ring", AMBER),
+    "given": ("diamond", GREEN),
+}
+
+
+def key_of(index: int) -> str:
+    """Return the key of a trial, by which it is chosen in every picture."""
+    return f"trial {index}"
+
+
+def index_of(key: str) -> int | None:
+    """Return the number of a trial from its key, if it is one.
+
+    Examples
+    --------
+    >>> index_of("trial 12"), index_of("trial x"), index_of("C/k")
+    (12, None, None)
+    """
+    word, _, digits = key.partition(" ")
+    return int(digits) if word == "trial" and digits.isdecimal() and len(digits) < 10 else None
+
+
+def kind_of(row: TrialRow) -> Kind:
+    """Return which sort of trial it is, by its origin."""
+    return _KINDS.get(row.origin, "given")
+
+
+def stride_of(count: int) -> int:
+    """Return every how many-th trial is drawn, a power of two, so that those drawn stay.
+
+    Examples
+    --------
+    >>> stride_of(2000), stride_of(2001), stride_of(10_000)
+    (1, 2, 8)
+    """
+    stride = 1
+    while count > MOST_DOTS * stride:
+        stride *= 2
+    return stride
+
+
+def dots(
+    rows: Sequence[TrialRow], place: Callable[[TrialRow], tuple[float, float]]
+) -> Iterator[Mark]:
+    """Yield the signs of trials, in chunks of their numbers.
+
+    Parameters
+    ----------
+    rows
+        What to draw.
+    place
+        Where each is [px].
+    """
+    chunks: dict[tuple[int, Kind], list[TrialRow]] = {}
+    for row in rows:
+        chunks.setdefault((row.index // CHUNK, kind_of(row)), []).append(row)
+    for (_, kind), members in sorted(chunks.items()):
+        xy = [value for row in members for value in place(row)]
+        yield sign(kind) | {"xy": xy, "keys": [key_of(row.index) for row in members]}
+
+
+def sign(kind: Kind) -> Mark:
+    """Return the sign of a sort of trial, as a mark without any place."""
+    glyph, color = _LOOKS[kind]
+    return glyph_mark(glyph, color)
+
+
+def glyph_mark(glyph: Glyph, color: str, r: float = 3.0) -> Mark:
+    """Return signs of a glyph and a colour, as a mark without any place."""
+    mark: Mark = {"shape": "dots", "role": "dots", "glyph": glyph, "r": r, "xy": []}
+    if glyph in ("disc", "diamond"):
+        return mark | {"fill": color}
+    return mark | {"fill": "none", "stroke": color}
+
+
+def kinds_in(rows: Sequence[TrialRow]) -> list[tuple[str, Mark]]:
+    """Return the legend's items for the sorts that there are."""
+    found = {kind_of(row) for row in rows}
+    return [(kind, sign(kind)) for kind in _LOOKS if kind in found]
+
+
+def ring_round(x: float, y: float, key: str) -> Mark:
+    """Return the mark round the chosen trial."""
+    return {"shape": "circle", "role": "warn", "x": x, "y": y, "r": 7, "keys": [key],
+            "title": f"{key}, chosen"}  # fmt: skip
+
+
+FAILED = ORANGE

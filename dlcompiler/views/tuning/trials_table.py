@@ -1,0 +1,140 @@
+"""The trials as rows: sorted, filtered, a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypedDict
+
+from dlcompiler.runtime.timing import format_seconds
+from dlcompiler.views.tuning.series import key_of
+from dlcompiler.views.tuning.space_points import value_text
+from dlcompiler.views.tuning.watched import TrialRow, Watched
+
+PAGE = 100
+"""Rows of a page: a browser stays quick."""
+Sortable = Callable[[TrialRow], tuple[bool, float | str]]
+
+
+def _number(value: float | None) -> tuple[bool, float | str]:
+    return value is None, value or 0.0
+
+
+COLUMNS: Mapping[str, tuple[str, Sortable]] = {
+    "index": ("trial", lambda row: (False, row.index)),
+    "round": ("round", lambda row: (False, row.round)),
+    "origin": ("why tried", lambda row: (False, row.origin)),
+    "outcome": ("outcome", lambda row: (False, row.outcome)),
+    "seconds": ("time", lambda row: _number(row.seconds)),
+    "gflops": ("GFLOP/s", lambda row: _number(row.gflops)),
+    "predicted_s": ("predicted", lambda row: _number(row.predicted_s)),
+    "error": ("off by", lambda row: _number(_error(row))),
+}
+"""What a trial is sorted by: name, heading, and the key; trials without a value come last."""
+_NUMBERS = ("index", "round", "seconds", "gflops", "predicted_s", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Which trials are shown, and in which order."""
+
+    by: str = "index"
+    """A name of `COLUMNS`."""
+    is_descending: bool = True
+    outcome: str | None = None
+    """Only those that ended so; None: all."""
+    page: int = 0
+    """Which `PAGE` of them, from 0."""
+
+
+class Heading(TypedDict):
+    """A column."""
+
+    name: str
+    text: str
+    is_number: bool
+
+
+class ShownTrial(TypedDict):
+    """A row."""
+
+    key: str
+    outcome: str
+    cells: list[str]
+    config: str
+
+
+class TrialsTable(TypedDict):
+    """A page of trials."""
+
+    columns: list[Heading]
+    rows: list[ShownTrial]
+    count: int
+    """Trials that the filter lets through."""
+    page: int
+    pages: int
+    by: str
+    is_descending: bool
+    outcome: str | None
+    outcomes: list[tuple[str, int]]
+    """What can be asked for, with how many there are."""
+    summary: str
+
+
+def trials_table(seen: Watched, order: Order) -> TrialsTable:
+    """Return a page of the trials of a run."""
+    by = order.by if order.by in COLUMNS else "index"
+    rows = [row for row in seen.rows if order.outcome in (None, row.outcome)]
+    pages = max(-(-len(rows) // PAGE), 1)
+    page = min(max(order.page, 0), pages - 1)
+    key = COLUMNS[by][1]
+    known = [row for row in rows if not key(row)[0]]
+    known.sort(key=key, reverse=order.is_descending)
+    known += [row for row in rows if key(row)[0]]
+    shown = known[page * PAGE : (page + 1) * PAGE]
+    return {
+        "columns": [{"name": name, "text": words, "is_number": name in _NUMBERS}
+                    for name, (words, _) in COLUMNS.items()],
+        "rows": [_shown(seen, row) for row in shown],
+        "count": len(rows),
+        "page": page,
+        "pages": pages,
+        "by": by,
+        "is_descending": order.is_descending,
+        "outcome": order.outcome,
+        "outcomes": list(seen.counts.items()),
+        "summary": _summary(rows, shown, pages, page),
+    }  # fmt: skip
+
+
+def config_text(seen: Watched, point: int) -> str:
+    """Return the values of a point in a line."""
+    values = seen.space.at(point).values
+    return ", ".join(f"{name}={value_text(value)}" for name, value in values.items())
+
+
+def _summary(rows: list[TrialRow], shown: list[TrialRow], pages: int, page: int) -> str:
+    if pages == 1:
+        return f"{len(rows):,} trials."
+    first = page * PAGE
+    return f"Trials {first + 1:,} to {first + len(shown):,} of {len(rows):,} in this order."
+
+
+def _shown(seen: Watched, row: TrialRow) -> ShownTrial:
+    error = _error(row)
+    cells = [
+        str(row.index), str(row.round), row.origin, row.outcome,
+        "" if row.seconds is None else format_seconds(row.seconds),
+        "" if row.gflops is None else f"{row.gflops:.4g}",
+        "" if row.predicted_s is None else format_seconds(row.predicted_s),
+        "" if error is None else f"{error:.2f}×",
+    ]  # fmt: skip
+    return {"key": key_of(row.index), "outcome": row.outcome, "cells": cells,
+            "config": config_text(seen, row.point)}  # fmt: skip
+
+
+def _error(row: TrialRow) -> float | None:
+    """Return the predicted time over the measured one; above 1 it was faster than predicted."""
+    if not row.predicted_s or not row.seconds:
+        return None
+    return row.predicted_s / row.seconds

@@ -1,0 +1,86 @@
+"""What is asked of the cost model: once for each round, when somebody looks, in no run's thread."""
+
+from __future__ import annotations
+
+from dlcompiler.autotune import TuningRun
+from dlcompiler.autotune.explain import Explanation, explain, importances
+from dlcompiler.autotune.projection import Projection
+from dlcompiler.space import Config
+from dlcompiler.views.tuning import Ground, ground
+
+_REMEMBERED = 64
+
+
+class Knowledge:
+    """What a run's model and its space say, remembered as long as it is true.
+
+    Parameters
+    ----------
+    run : TuningRun
+        The run.
+    own : Config, optional
+        The user's own config.
+
+    Raises
+    ------
+    TuningError
+        If the config belongs to another space.
+    """
+
+    def __init__(self, run: TuningRun, own: Config | None = None) -> None:
+        self._run = run
+        self._own = None if own is None else run.plan.space.adopt(own, remap=True)
+        self._ground: Ground | None = None
+        self._projection: Projection | None = None
+        self._version: object = None
+        self._importance: tuple[tuple[str, float], ...] | None = None
+        self._explained: dict[int, Explanation] = {}
+
+    @property
+    def ground(self) -> Ground:
+        """The space before anything is measured."""
+        if self._ground is None:
+            self._ground = ground(self._run.plan.space, self._own)
+        return self._ground
+
+    @property
+    def projection(self) -> Projection:
+        """The plane of the map."""
+        if self._projection is None:
+            self._projection = Projection(self._run.plan.space, self.ground.legal)
+        return self._projection
+
+    @property
+    def model_name(self) -> str | None:
+        """The model's name; None: the tuner has none."""
+        model = self._run.model
+        return None if model is None else model.name
+
+    def importance(self) -> tuple[tuple[str, float], ...]:
+        """Return what the model looks at; nothing before it has learned."""
+        model = self._run.model
+        if model is None or not self._has_learned():
+            return ()
+        if self._importance is None:
+            self._importance = importances(model)
+        return self._importance
+
+    def explanation(self, point: int) -> Explanation | None:
+        """Return why the model predicts what it does; None before it has learned."""
+        model = self._run.model
+        if model is None or not self._has_learned():
+            return None
+        if point not in self._explained:
+            if len(self._explained) >= _REMEMBERED:
+                self._explained.clear()
+            (self._explained[point],) = explain(model, (point,))
+        return self._explained[point]
+
+    def _has_learned(self) -> bool:
+        """Tell whether the model was fitted; what another fit said is forgotten."""
+        trained = next((r.trained_on for r in reversed(self._run.rounds) if r.trained_on), 0)
+        if trained != self._version:
+            self._version = trained
+            self._importance = None
+            self._explained = {}
+        return trained > 0
