@@ -84,14 +84,10 @@ class TrialsTable(TypedDict):
 def trials_table(seen: Watched, order: Order) -> TrialsTable:
     """Return a page of the trials of a run."""
     by = order.by if order.by in COLUMNS else "index"
-    rows = [row for row in seen.rows if order.outcome in (None, row.outcome)]
+    rows = _ordered(seen, order)
     pages = max(-(-len(rows) // PAGE), 1)
     page = min(max(order.page, 0), pages - 1)
-    key = COLUMNS[by][1]
-    known = [row for row in rows if not key(row)[0]]
-    known.sort(key=key, reverse=order.is_descending)
-    known += [row for row in rows if key(row)[0]]
-    shown = known[page * PAGE : (page + 1) * PAGE]
+    shown = rows[page * PAGE : (page + 1) * PAGE]
     return {
         "columns": [{"name": name, "text": words, "is_number": name in _NUMBERS}
                     for name, (words, _) in COLUMNS.items()],
@@ -105,6 +101,20 @@ def trials_table(seen: Watched, order: Order) -> TrialsTable:
         "outcomes": list(seen.counts.items()),
         "summary": _summary(rows, shown, pages, page),
     }  # fmt: skip
+
+
+def page_of(seen: Watched, order: Order, index: int) -> int | None:
+    """Return the page that a trial is on; None if the filter leaves it out."""
+    rows = _ordered(seen, order)
+    return next((n // PAGE for n, row in enumerate(rows) if row.index == index), None)
+
+
+def _ordered(seen: Watched, order: Order) -> list[TrialRow]:
+    """Return the trials that the filter lets through; those without a value come last."""
+    key = COLUMNS[order.by if order.by in COLUMNS else "index"][1]
+    rows = [row for row in seen.rows if order.outcome in (None, row.outcome)]
+    known = sorted((row for row in rows if not key(row)[0]), key=key, reverse=order.is_descending)
+    return [*known, *(row for row in rows if key(row)[0])]
 
 
 def config_text(seen: Watched, point: int) -> str:

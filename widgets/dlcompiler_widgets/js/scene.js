@@ -34,30 +34,33 @@ function dotsPath({ glyph, xy, r = 3 }) {
 
 const REACH_PX = 12;
 
-/** The key of the sign next to the pointer, of those that have one; null if none is near. */
-function keyNear({ xy, keys }, node, event) {
-  const { a, d, e, f } = node.getScreenCTM();
+/** The key of the sign next to the pointer, of all signs of a picture; null if none is near. */
+function keyNear(picture, event) {
+  const { a, d, e, f } = picture.getScreenCTM();
   const x = (event.clientX - e) / a, y = (event.clientY - f) / d;
   let found = null, least = REACH_PX;
-  keys.forEach((key, n) => {
-    const distance = Math.hypot(xy[2 * n] - x, xy[2 * n + 1] - y);
-    if (distance < least) [found, least] = [key, distance];
-  });
+  for (const node of picture.querySelectorAll(".dlc-dots")) {
+    const { xy, keys } = node.signs ?? { keys: [] };
+    keys.forEach((key, n) => {
+      const distance = Math.hypot(xy[2 * n] - x, xy[2 * n + 1] - y);
+      if (distance < least) [found, least] = [key, distance];
+    });
+  }
   return found;
 }
 
-/** Let each of many signs be pointed at and clicked. */
-function linkDots(mark, node, choose) {
-  const title = svg("title");
-  node.append(title);
-  node.classList.add("dlc-link");
-  node.addEventListener("pointermove", (event) => {
-    title.textContent = keyNear(mark, node, event) ?? "";
-  });
-  node.addEventListener("click", (event) => {
-    const key = keyNear(mark, node, event);
+/** Let small signs be pointed at and clicked, also next to them. */
+function linkSigns(picture, frame, choose) {
+  picture.onpointermove = (event) => {
+    const key = keyNear(picture, event);
+    picture.style.cursor = key ? "pointer" : "";
+    if (key) frame.setAttribute("title", key);
+    else frame.removeAttribute("title");
+  };
+  picture.onclick = (event) => {
+    const key = event.target.keys ? null : keyNear(picture, event);
     if (key) choose(key);
-  });
+  };
 }
 
 /**
@@ -72,10 +75,11 @@ export function drawScene(scene, choose, before = null) {
   };
   for (const [name, value] of Object.entries(attributes)) picture.setAttribute(name, value);
   refill(picture, scene.marks, (mark) => drawMark(mark, choose));
+  const frame = focusable("div", { class: "dlc-scroll", tabindex: 0, role: "group",
+    "aria-label": `${scene.title}, the picture` }, picture);
+  if (scene.marks.some(({ shape }) => shape === "dots")) linkSigns(picture, frame, choose);
   return h("figure", { class: "dlc-figure" },
-    h("p", { class: "dlc-summary", text: scene.summary }),
-    focusable("div", { class: "dlc-scroll", tabindex: 0, role: "group",
-      "aria-label": `${scene.title}, the picture` }, picture),
+    h("p", { class: "dlc-summary", text: scene.summary }), frame,
     h("figcaption", { class: "dlc-soft", text: `How to read: ${scene.how_to_read}` }),
     twin(() => table(scene.table)));
 }
@@ -95,7 +99,7 @@ export function drawMark(mark, choose) {
     title.textContent = mark.title;
     node.append(title);
   }
-  if (mark.keys?.length && mark.shape === "dots") linkDots(mark, node, choose);
+  if (mark.shape === "dots") node.signs = { xy: mark.xy, keys: mark.keys ?? [] };
   else if (mark.keys?.length) {
     node.keys = mark.keys;
     node.classList.add("dlc-link");

@@ -46,6 +46,16 @@ export class TrialsPane {
     const home = items.find((node) => node === document.activeElement)
       ?? items.find((node) => node.dataset.key === view.chosen) ?? items[0];
     for (const node of items) node.tabIndex = node === home ? 0 : -1;
+    if (view.chosen !== this.chosen && home?.dataset.key === view.chosen) this.reveal(home);
+    this.chosen = view.chosen;
+  }
+
+  /** Scroll the rows, and not the notebook, to one that was chosen elsewhere. */
+  reveal(row) {
+    const head = this.headings.offsetHeight, { scroll } = this;
+    const top = row.offsetTop - head;
+    if (top >= scroll.scrollTop && top + row.offsetHeight + head <= scroll.scrollTop + scroll.clientHeight) return;
+    scroll.scrollTop = top - (scroll.clientHeight - head) / 2;
   }
 
   drawFilter({ outcome, outcomes }) {

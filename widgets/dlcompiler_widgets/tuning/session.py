@@ -12,7 +12,7 @@ from dlcompiler.views.tuning import Order, Watched
 from dlcompiler.views.tuning.best_so_far import Against, Shown
 from dlcompiler.views.tuning.chart import NARROWEST, USUAL, WIDEST
 from dlcompiler.views.tuning.series import index_of
-from dlcompiler.views.tuning.trials_table import COLUMNS
+from dlcompiler.views.tuning.trials_table import COLUMNS, page_of
 
 TABS = {
     "predicted": "Predicted and measured",
@@ -82,6 +82,9 @@ def handle(session: Session, op: str, args: Args) -> None:
 def _choose(session: Session, args: Args) -> None:
     index = _trial(session, args)
     session.chosen = index
+    page = page_of(session.seen, session.order, index)
+    if page is not None:
+        session.order = replace(session.order, page=page)
     session.say(f"Trial {index} is chosen.")
 
 
