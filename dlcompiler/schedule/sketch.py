@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dlcompiler.ir import Axis, Var
+from dlcompiler.ir import Axis, Const, Var
 from dlcompiler.schedule.arguments import known_primitive
 from dlcompiler.schedule.history import History, Node
 from dlcompiler.schedule.primitives import Making
@@ -46,4 +46,5 @@ def sketch(outputs: tuple[Tensor, ...]) -> Sketch:
 def _symbol(value: Any) -> Any:
     if isinstance(value, Axis | Var) or not hasattr(value, "__as_expr__"):
         return value
-    return value.__as_expr__()
+    expr = value.__as_expr__()
+    return int(expr.value) if isinstance(expr, Const) else expr

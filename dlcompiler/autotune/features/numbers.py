@@ -149,7 +149,7 @@ def subtract(a: Num, b: Num) -> Num:
     if a is b:
         return 0
     if isinstance(a, Number) and a.op == "add" and b in a.args:
-        return a.args[0] if a.args[1] is b else a.args[1]
+        return a.args[1 - a.args.index(b)]
     if not isinstance(b, Number):
         return add(a, -b)
     return _graph(a, b).node("sub", (a, b), (low(a) - high(b), high(a) - low(b)))
@@ -194,7 +194,7 @@ def floordiv(a: Num, b: Num) -> Num:
     if not isinstance(b, Number) and b == 1:
         return a
     if isinstance(a, Number) and a.op == "mul" and b in a.args:
-        return a.args[0] if a.args[1] is b else a.args[1]
+        return a.args[1 - a.args.index(b)]
     ends = [x // y for x in (low(a), high(a)) for y in _divisors(b)]
     return _graph(a, b).node("floordiv", (a, b), (min(ends), max(ends)))
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from dlcompiler.autotune.features.columns import Column
 from dlcompiler.autotune.features.evaluation import ColumnProgram, Digits, Program
 from dlcompiler.autotune.features.itervar import curve_columns, itervar_columns
+from dlcompiler.autotune.features.legality import is_legal
 from dlcompiler.autotune.features.nest import nest_columns
 from dlcompiler.autotune.features.numbers import Graph, Number
 from dlcompiler.autotune.features.statements import Statement, statements
-from dlcompiler.autotune.features.tracing import Skeleton, trace
+from dlcompiler.autotune.features.tracing import trace
 from dlcompiler.autotune.models.base import Indices, Matrix
 from dlcompiler.errors import TuningError
 from dlcompiler.ops import Operator
@@ -80,27 +83,44 @@ class SpaceFeatures:
         self._graph = Graph()
         self._root: _Branch | _Leaf | None = None
         self._found: list[tuple[Column, ...]] = []
-        self._explore()
-        names = dict.fromkeys(column.name for columns in self._found for column in columns)
-        self.columns: tuple[str, ...] = tuple(names)
-        """What each number is."""
+        self._legal: list[Program] = []
         self._programs: list[ColumnProgram] = []
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """What each number is: the features of all skeletons."""
+        self._explore()
+        return tuple(dict.fromkeys(column.name for columns in self._found for column in columns))
 
     @property
     def skeletons(self) -> int:
-        """How many different ways the template goes."""
+        """How many different ways the template goes, of those found so far."""
         return len(self._found)
 
     def rows(self, points: Indices) -> Matrix:
         """Return a row for each point, shape ``(len(points), len(columns))``; NaN: no such one."""
         points = np.asarray(points, np.int64)
         digits = self._made[3].digits(points)
-        result = np.empty((len(points), len(self.columns)), np.float32)
+        width = len(self.columns)
+        result = np.empty((len(points), width), np.float32)
         for skeleton, members in self._grouped(points, digits).items():
             while len(self._programs) < len(self._found):
                 columns = self._found[len(self._programs)]
                 self._programs.append(ColumnProgram(columns, self.columns, self._radices))
             result[members] = self._programs[skeleton].rows(digits[members])
+        return result
+
+    def legal(self, points: Indices) -> npt.NDArray[np.bool_]:
+        """Tell which points keep the limits of schedules, shape ``(len(points),)``.
+
+        The others are refused when their schedule is made; the space's filters are not asked.
+        """
+        points = np.asarray(points, np.int64)
+        digits = self._made[3].digits(points)
+        result = np.ones(len(points), np.bool_)
+        for skeleton, members in self._grouped(points, digits).items():
+            (answers,) = self._legal[skeleton].evaluate(digits[members])
+            result[members] = np.asarray(answers) != 0
         return result
 
     # -- skeletons -------------------------------------------------------------------------------
@@ -145,7 +165,9 @@ class SpaceFeatures:
             )  # fmt: skip
         operator, workload, target, space = self._made
         skeleton = trace(operator, workload, target, space, point, self._graph)
-        self._found.append(self._columns(skeleton))
+        found = statements(skeleton.state, skeleton.symbols)
+        self._found.append(tuple(self._columns_of(found, target)))
+        self._legal.append(Program([is_legal(found)]))
         node: _Branch | _Leaf = _Leaf(len(self._found) - 1)
         for decision in reversed(skeleton.decisions):
             if decision.condition in path:
@@ -157,10 +179,6 @@ class SpaceFeatures:
                 branch.is_false = node
             node = branch
         return node
-
-    def _columns(self, skeleton: Skeleton) -> tuple[Column, ...]:
-        found = statements(skeleton.state, skeleton.symbols)
-        return tuple(self._columns_of(found, self._made[2]))
 
 
 def features_of(state: State, target: Target, kind: str = "nest") -> dict[str, float]:

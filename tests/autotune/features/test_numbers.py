@@ -12,7 +12,9 @@ from dlcompiler.autotune.features.numbers import Graph, Number
 TABLES = ((1, 2, 4, 8), (3, 5, 7), (2, 16))
 GRID = np.indices([len(table) for table in TABLES]).reshape(len(TABLES), -1).T
 
-LEAVES = st.one_of(st.integers(-20, 60), st.sampled_from(["k0", "k1", "k2"]))
+# Numbers above 256 are different objects each time that they are computed.
+NUMBERS = st.one_of(st.integers(-20, 60), st.sampled_from([1000, 4096]))
+LEAVES = st.one_of(NUMBERS, st.sampled_from(["k0", "k1", "k2"]))
 TREES = st.recursive(
     LEAVES,
     lambda below: st.tuples(
@@ -59,6 +61,9 @@ def test_equal_formulas_are_one():
     assert n.multiply(n.add(tile, 1), 2) is n.multiply(2, n.add(tile, 1))
     assert n.subtract(tile, tile) == 0
     assert n.floordiv(n.multiply(tile, other), other) is tile
+    large = [int("1000") for _ in range(4)]
+    assert n.subtract(n.add(tile, large[0]), large[1]) is tile
+    assert n.floordiv(n.multiply(tile, large[2]), large[3]) is tile
 
 
 def test_what_cannot_vary_is_a_number():

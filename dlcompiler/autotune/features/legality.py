@@ -1,0 +1,23 @@
+"""What of a schedule is refused because of its numbers."""
+
+from __future__ import annotations
+
+from dlcompiler.autotune.features.numbers import Num, at_most, multiply, product
+from dlcompiler.autotune.features.statements import Statement
+from dlcompiler.schedule.validity import MAX_COPIES, MAX_EXTENT
+
+
+def is_legal(statements: tuple[Statement, ...]) -> Num:
+    """Return 1 where no limit of schedules is exceeded, else 0.
+
+    A schedule refuses loops that are too long, and copies that are too many. What it refuses for
+    other reasons does not depend on numbers, but on the way that the template goes.
+    """
+    result: Num = 1
+    for statement in statements:
+        loops = statement.own_loops
+        copies = product([loop.extent for loop in loops if loop.kind == "unrolled"])
+        result = multiply(result, at_most(copies, MAX_COPIES))
+        for loop in loops:
+            result = multiply(result, at_most(loop.extent, MAX_EXTENT))
+    return result
