@@ -26,7 +26,7 @@ from dlcompiler.measurement.candidates import (
     Measured,
     Runner,
 )
-from dlcompiler.measurement.interference import builds_disturb, cores_for
+from dlcompiler.measurement.interference import Cores, builds_disturb, cores_for
 from dlcompiler.measurement.problem import Problem
 from dlcompiler.runtime.options import Options
 from dlcompiler.runtime.sampling import Effort
@@ -87,7 +87,7 @@ class CandidateBench:
         self._flush_bytes = 2 * host().caches[-1].bytes if flush_caches else 0
         self._overlap = overlap
         self._command = command
-        self._cores = cores_for(threads)
+        self._cores = Cores((), ())
         self._workers: tuple[Worker, Worker] | None = None
         self._runner: Runner | None = None
         self._recent: deque[bool] = deque(maxlen=_REMEMBERED)
@@ -118,6 +118,9 @@ class CandidateBench:
         """
         self._interrupted.clear()
         runner = self._ready()
+        if self.note:  # perhaps another core is quieter
+            self._cores = cores_for(self._threads)
+            runner.cores = self._cores.run
         if self._interrupted.is_set():
             return
         batch = self._batch = self._new_batch(jobs, is_eager=bool(self._overlap))
@@ -207,7 +210,7 @@ class CandidateBench:
             begun_too = starting.submit(second.start)
             begun.result()
             begun_too.result()
-        cores = self._cores
+        cores = self._cores = cores_for(self._threads)
         if self._overlap is None:
             self._overlap = bool(cores.build) and not builds_disturb(
                 first, second, cores, self._options

@@ -230,6 +230,7 @@ class Runner:
             "messages": list(source.messages),
             "options": self._options,
             "threads": self.threads,
+            "cores": list(self.cores),
             "symbols": built.made.symbols,
             "imports": built.made.imports,
         }
@@ -259,7 +260,7 @@ class Runner:
         """
         if self.worker.generation == self._prepared:
             return
-        params = {"cores": list(self.cores), "flush_bytes": self.flush_bytes}
+        params = {"flush_bytes": self.flush_bytes}
         outcome = self.worker.call(
             "prepare", params, arrays=self.problem.arrays(), timeout_s=_PREPARE_LIMIT_S
         )

@@ -116,10 +116,9 @@ class CheckedKernels:
     def prepare(self, request: Request) -> dict[str, Any]:
         """Keep a problem for all candidates to come, given as `Problem.arrays`.
 
-        Parameters: ``cores``, those to run on, or null; ``flush_bytes``, the size of what is
-        written before each sample to empty the caches, or 0.
+        Parameters: ``flush_bytes``, the size of what is written before each sample to empty the
+        caches, or 0.
         """
-        _pin(request.params["cores"])
         problem = Problem.from_arrays(request.arrays)
         cases = zip(problem.cases, _PLACES, strict=False)
         self._memory = [_Memory(case, place) for case, place in cases]
@@ -130,12 +129,13 @@ class CheckedKernels:
     def candidate(self, request: Request) -> dict[str, Any]:
         """Load an object, check its results, and time it.
 
-        ``data`` is the object. Parameters as of `_function`, and: ``options``, ``symbols`` and
-        ``imports`` of the object; ``effort``, the fields of `Effort`; ``best_s``, the shortest time
-        so far, or null. Returns ``outcome`` (``ok``, ``build error``, ``out of memory`` or ``wrong
-        answer``), ``message``, ``samples_s`` and ``is_noisy``.
+        ``data`` is the object. Parameters as of `_function`, and: ``cores``, those to run on;
+        ``options``, ``symbols`` and ``imports`` of the object; ``effort``, the fields of `Effort`;
+        ``best_s``, the shortest time so far, or null. Returns ``outcome`` (``ok``, ``build error``,
+        ``out of memory`` or ``wrong answer``), ``message``, ``samples_s`` and ``is_noisy``.
         """
         self._check_prepared()
+        _pin(request.params["cores"])
         try:
             function = _loaded(request, request.data)
         except DLCompilerError as error:
@@ -163,6 +163,7 @@ class CheckedKernels:
         ``samples_s``, for each candidate those of the same rounds.
         """
         self._check_prepared()
+        _pin(request.params["candidates"][0]["cores"])
         functions, start = [], 0
         for given in request.params["candidates"]:
             image = request.data[start : start + given["size"]]
@@ -261,7 +262,7 @@ def _loaded(request: Request, image: bytes) -> Function:
     return _function(llvm.load_object(made, _options(given)), request)
 
 
-def _pin(cores: list[int] | None) -> None:
+def _pin(cores: list[int]) -> None:
     if cores and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, cores)
 

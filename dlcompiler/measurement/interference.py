@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
 import statistics
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from dlcompiler.runtime.options import Options
@@ -17,6 +21,8 @@ DISTURBED = 1.03
 _ROUNDS = 7
 _PULSE_S = 0.02
 _LIMIT_S = 30.0
+_LOOK_S = 0.03
+_SAME_SHARE = 0.2  # of a core: less is no difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +41,29 @@ class Cores:
 
 
 def cores_for(threads: int) -> Cores:
-    """Return which cores run candidates of so many threads: the last ones, the first ones build."""
+    """Return which cores run candidates of so many threads: the quietest; the others build.
+
+    Among equals the last ones run: systems prefer the first for work of their own.
+    """
     allowed = host().cores
     count = min(max(threads, 1), len(allowed))
-    return Cores(allowed[-count:], allowed[:-count])
+    if count == len(allowed) or not hasattr(os, "sched_setaffinity"):
+        return Cores(allowed[-count:], allowed[:-count])
+    with ThreadPoolExecutor(1) as other:  # this thread stays where it is
+        shares = dict(zip(allowed, other.map(share_of, allowed), strict=True))
+    ordered = sorted(allowed, key=lambda core: (round(shares[core] / _SAME_SHARE), core))
+    run = tuple(sorted(ordered[-count:]))
+    return Cores(run, tuple(core for core in allowed if core not in run))
+
+
+def share_of(core: int) -> float:
+    """Return which part of a core this thread gets now, within 30 ms; it stays there."""
+    with contextlib.suppress(OSError):  # the core was taken from the process
+        os.sched_setaffinity(0, {core})
+    start, own = time.perf_counter(), time.thread_time()
+    while time.perf_counter() < start + _LOOK_S:
+        pass
+    return (time.thread_time() - own) / (time.perf_counter() - start)
 
 
 _known: dict[Cores, float] = {}
