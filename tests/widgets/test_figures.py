@@ -13,7 +13,10 @@ from dlcompiler.schedule import create_schedule
 
 pytest.importorskip("dlcompiler_widgets")
 pytest.importorskip("matplotlib")
-from dlcompiler_widgets import figures
+from dlcompiler_widgets import compare_tuners, figures
+
+from dlcompiler.views.tuning.one_scene import run_scene
+from tests import watched_runs
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</svg><script>alert(1)</script>"
@@ -124,3 +127,41 @@ def test_matplotlib_waits_for_the_first_figure():
         "import dlcompiler_widgets; assert 'matplotlib' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+# -- tuning runs ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["best", "predicted", "knobs", "map", "time"])
+def test_every_picture_of_a_run_is_a_figure(what):
+    seen = watched_runs.seen()
+    figure = figures.figure(seen, what)
+    scene = run_scene(seen, what)
+    assert (figure.title, figure.words) == (scene["title"], scene["summary"])
+    words = words_of(figure)
+    for mark in scene["marks"]:
+        assert mark.get("text", "") in words
+
+
+def test_a_figure_of_a_run_is_written_the_same_each_time():
+    seen = watched_runs.seen()
+    first, again = (figures.figure(seen, "best", against="seconds").svg() for _ in range(2))
+    assert first == again
+    assert "seconds since the start [s]" in first
+
+
+def test_a_figure_that_there_is_not_is_refused():
+    with pytest.raises(DLCompilerError, match="there is no such picture"):
+        figures.figure(watched_runs.seen(), "cost")
+    with pytest.raises(DLCompilerError, match="there is no cost model"):
+        figures.figure(watched_runs.seen(), "importance")
+
+
+def test_tuners_are_a_figure_and_a_picture():
+    groups = {"$x^2$ & <b>": [[1.0, 5.0, 9.0]], "random": [[1.0, 2.0, 3.0], [2.0, 2.0, 2.0]]}
+    words = words_of(figures.tuners(groups, title=HOSTILE))
+    assert "$x^2$ & <b> (1)" in words
+    picture = compare_tuners(groups, title=HOSTILE)
+    assert HOSTILE not in picture._repr_html_()
+    assert words_of(picture.figure()) == words
+    assert "random never" in repr(picture)

@@ -31,7 +31,7 @@ from dlcompiler_widgets.notebook import (
     load_ipython_extension,
     unload_ipython_extension,
 )
-from dlcompiler_widgets.tuning import TuningDashboard, TuningView
+from dlcompiler_widgets.tuning import TuningDashboard, TuningView, compare_tuners
 
 __all__ = [
     "Advice",
@@ -45,6 +45,7 @@ __all__ = [
     "ScheduleGraph",
     "TuningDashboard",
     "TuningView",
+    "compare_tuners",
     "load_ipython_extension",
     "unload_ipython_extension",
 ]

@@ -1,4 +1,7 @@
-"""Figures for papers, of the same view models that widgets show: `speedup_ladder`, `memory_map`.
+"""Figures for papers, of the same view models that widgets show.
+
+`speedup_ladder` and `memory_map` are drawn for print; `figure` draws any picture of a tuning run as
+it stands in the dashboard.
 
 matplotlib is loaded by the first one. A figure is written the same each time: as SVG without a
 date and with fixed ids, its words as text.
@@ -7,13 +10,11 @@ date and with fixed ids, its words as text.
 from __future__ import annotations
 
 import importlib
-import io
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dlcompiler.autotune import TuningRun
 from dlcompiler.display import model
 from dlcompiler.errors import MeasurementError
 from dlcompiler.measurement import StepTable
@@ -25,7 +26,12 @@ from dlcompiler.te import Tensor
 from dlcompiler.views.colors import HUES
 from dlcompiler.views.footprints import footprint_of
 from dlcompiler.views.memory_scopes import Level, MemoryUse, memory_use
+from dlcompiler.views.tuning import Watched, compare_tuners
+from dlcompiler.views.tuning.compare import RunLike
+from dlcompiler.views.tuning.one_scene import run_scene
 from dlcompiler.views.units import format_bytes
+from dlcompiler_widgets.paper import SETTINGS, PaperFigure
+from dlcompiler_widgets.scene_figure import scene_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,54 +39,10 @@ if TYPE_CHECKING:
 
 HATCHES = ("", "///", "...", "\\\\\\", "xxx", "---", "+++")
 """Patterns beside the colours, so that a figure reads in print without them."""
-_SETTINGS: dict[str, Any] = {
-    "svg.hashsalt": "dlcompiler",
-    "svg.fonttype": "none",
-    "font.family": "DejaVu Sans",
-    "font.size": 8,
-    "hatch.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-}
 _GROUND = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
 """Behind words that a line may cross."""
 _WIDTH_INCH = 6.4
 _LAYOUTS = 3
-
-
-@dataclass(frozen=True, eq=False)
-class PaperFigure:
-    """A figure that a notebook shows, and that `save` writes the same each time."""
-
-    title: str
-    words: str
-    """What it shows, in a sentence: the text for those who do not see it."""
-    figure: Figure
-
-    def svg(self) -> str:
-        """Return it as SVG: without a date, with the same ids each time."""
-        file = io.BytesIO()
-        self._write(file, "svg", {"Date": None, "Title": self.title, "Description": self.words})
-        return file.getvalue().decode()
-
-    def save(self, path: str | Path) -> None:
-        """Write it as what the name ends in: ``.svg``, ``.pdf`` or ``.png``."""
-        path = Path(path)
-        if path.suffix == ".svg":
-            path.write_text(self.svg(), encoding="utf-8")
-        else:
-            about = {"CreationDate": None} if path.suffix == ".pdf" else {}
-            self._write(path, path.suffix.removeprefix("."), about)
-
-    def _write(self, file: io.BytesIO | Path, format: str, metadata: Mapping[str, Any]) -> None:
-        with importlib.import_module("matplotlib").rc_context(_SETTINGS):
-            self.figure.savefig(file, format=format, metadata=dict(metadata), dpi=200)
-
-    def __repr__(self) -> str:
-        return f"PaperFigure({self.title}: {self.words})"
-
-    def _repr_svg_(self) -> str:
-        return self.svg()
 
 
 def speedup_ladder(steps: StepTable | Mapping[str, Any], title: str = "") -> PaperFigure:
@@ -173,6 +135,38 @@ def memory_map(
     return _finished(figure, title or f"Memory on {machine.name}: {what}", f"{words}.")
 
 
+def figure(run: TuningRun | Watched, what: str = "best", **options: Any) -> PaperFigure:
+    """Return a picture of a tuning run.
+
+    Parameters
+    ----------
+    run : TuningRun or Watched
+        The run, going on or ended.
+    what : str
+        ``best`` so far, ``predicted`` and measured times, ``importance`` of features, ``knobs`` as
+        parallel coordinates, ``map`` of the space, or where the ``time`` went.
+    **options
+        Of the picture: ``against="seconds"`` for ``best``, ``across=`` and ``up=`` for ``map``.
+
+    Raises
+    ------
+    TuningError
+        If there is no such picture, or the tuner has no model to ask.
+    """
+    return scene_figure(run_scene(run, what, **options))
+
+
+def tuners(groups: Mapping[str, Sequence[RunLike]], **options: Any) -> PaperFigure:
+    """Return the medians and the spread of several runs of several tuners.
+
+    Parameters
+    ----------
+    groups : mapping
+        As for `dlcompiler.views.tuning.compare_tuners`, as are the options.
+    """
+    return scene_figure(compare_tuners(groups, **options))
+
+
 def _draw_use(axes: Axes, use: MemoryUse, levels: Sequence[Level]) -> None:
     """Draw the share of each level that each buffer takes."""
     names = sorted({held.footprint.buffer.name for level in use.levels for held in level.held})
@@ -261,7 +255,7 @@ def _spreads(rows: Sequence[Mapping[str, Any]], first: float) -> list[list[float
 
 def _figure(columns: int, height_inch: float) -> tuple[Figure, tuple[Axes, ...]]:
     matplotlib = importlib.import_module("matplotlib")
-    with matplotlib.rc_context(_SETTINGS):
+    with matplotlib.rc_context(SETTINGS):
         figure = importlib.import_module("matplotlib.figure").Figure(
             figsize=(_WIDTH_INCH, height_inch), layout="constrained"
         )
@@ -270,7 +264,7 @@ def _figure(columns: int, height_inch: float) -> tuple[Figure, tuple[Axes, ...]]
 
 
 def _finished(figure: Figure, title: str, words: str) -> PaperFigure:
-    with importlib.import_module("matplotlib").rc_context(_SETTINGS):
+    with importlib.import_module("matplotlib").rc_context(SETTINGS):
         figure.suptitle(title, fontsize=9, fontweight="bold")
         # Each drawing lays out anew, starting where the last one ended; here it settles, and stays.
         for _ in range(_LAYOUTS):

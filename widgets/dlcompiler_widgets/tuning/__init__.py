@@ -4,7 +4,8 @@
 ``dashboard`` and ``control`` how both reach a page.
 """
 
+from dlcompiler_widgets.tuning.comparing import compare_tuners
 from dlcompiler_widgets.tuning.dashboard import TuningDashboard
 from dlcompiler_widgets.tuning.view import TuningView
 
-__all__ = ["TuningDashboard", "TuningView"]
+__all__ = ["TuningDashboard", "TuningView", "compare_tuners"]

@@ -1,0 +1,59 @@
+"""Figures for papers: what all of them have, however they are drawn."""
+
+from __future__ import annotations
+
+import importlib
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SETTINGS: dict[str, Any] = {
+    "svg.hashsalt": "dlcompiler",
+    "svg.fonttype": "none",
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "hatch.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+"""How matplotlib writes: the same each time, words as text."""
+
+
+@dataclass(frozen=True, eq=False)
+class PaperFigure:
+    """A figure that a notebook shows, and that `save` writes the same each time."""
+
+    title: str
+    words: str
+    """What it shows, in a sentence: the text for those who do not see it."""
+    figure: Figure
+
+    def svg(self) -> str:
+        """Return it as SVG: without a date, with the same ids each time."""
+        file = io.BytesIO()
+        self._write(file, "svg", {"Date": None, "Title": self.title, "Description": self.words})
+        return file.getvalue().decode()
+
+    def save(self, path: str | Path) -> None:
+        """Write it as what the name ends in: ``.svg``, ``.pdf`` or ``.png``."""
+        path = Path(path)
+        if path.suffix == ".svg":
+            path.write_text(self.svg(), encoding="utf-8")
+        else:
+            about = {"CreationDate": None} if path.suffix == ".pdf" else {}
+            self._write(path, path.suffix.removeprefix("."), about)
+
+    def _write(self, file: io.BytesIO | Path, format: str, metadata: Mapping[str, Any]) -> None:
+        with importlib.import_module("matplotlib").rc_context(SETTINGS):
+            self.figure.savefig(file, format=format, metadata=dict(metadata), dpi=200)
+
+    def __repr__(self) -> str:
+        return f"PaperFigure({self.title}: {self.words})"
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
