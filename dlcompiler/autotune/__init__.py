@@ -24,6 +24,7 @@ from dlcompiler.autotune.rounds import Round, rank_correlation, recall
 from dlcompiler.autotune.run import TuningRun
 from dlcompiler.autotune.serial import SerialPool
 from dlcompiler.autotune.store import RecordStore
+from dlcompiler.autotune.templates import template
 from dlcompiler.autotune.trial import OUTCOMES, Result, Trial
 from dlcompiler.autotune.tune import tune
 
@@ -55,6 +56,7 @@ __all__ = [
     "read_records",
     "recall",
     "target_key",
+    "template",
     "tune",
     "write_line",
     "write_records",

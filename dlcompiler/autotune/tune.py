@@ -21,7 +21,7 @@ from dlcompiler.autotune.store import MEMORY, RecordStore
 from dlcompiler.autotune.tuners import tuner as make_tuner
 from dlcompiler.errors import TuningError
 from dlcompiler.measurement.candidates import Ceiling
-from dlcompiler.ops import operator
+from dlcompiler.ops import Operator, operator
 from dlcompiler.runtime.options import Options
 from dlcompiler.space import Config, Space, Value, Workload
 from dlcompiler.target import Target, resolve
@@ -34,6 +34,7 @@ def tune(
     workload: Workload,
     target: str | Target = "cpu",
     *,
+    template: Operator | None = None,
     trials: int | None = 128,
     seconds: float | None = None,
     tuner: str | MakeTuner = "xgb",
@@ -61,6 +62,9 @@ def tune(
         What to tune: ``Workload.of("matmul", m=1024, n=1024, k=1024)``.
     target : str or Target
         This machine.
+    template : Operator, optional
+        Whose workload it is: what `autotune.template` made; by default, the library's operator of
+        that name.
     trials : int, optional
         Most trials; None: as many as `seconds` allow.
     seconds : float, optional
@@ -124,7 +128,7 @@ def tune(
         raise TuningError("tune", "no end: neither trials nor seconds are given")
     if type(seed) is not int or seed < 0:
         raise TuningError("tune", "seed is not a whole number from 0 on", got=repr(seed))
-    item = operator(workload.op)
+    item = operator_of(workload, template)
     workload = completed(item, workload)
     machine = resolve(target)
     space = item.space(workload, machine)
@@ -154,6 +158,18 @@ def tune(
             run.stop()
             run.wait()
     return run
+
+
+def operator_of(workload: Workload, template: Operator | None) -> Operator:
+    """Return the operator that a workload is of: a template, or the library's of its name."""
+    if template is None:
+        return operator(workload.op)
+    if template.name != workload.op:
+        raise TuningError(
+            "tune", "the workload is not one of the template", got=workload.op,
+            expected=template.name, hint=f"{template.name}.workload(…)",
+        )  # fmt: skip
+    return template
 
 
 def _first(

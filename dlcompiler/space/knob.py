@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from dlcompiler.errors import TuningError
 
+Kind: TypeAlias = Literal["split", "reorder", "annotate", "option"]
 Value: TypeAlias = bool | int | str | tuple[int, ...] | tuple[str, ...]
 """What a knob may be set to: data that JSON can write, tuples as lists."""
 
@@ -28,6 +29,9 @@ class Knob:
     """The possible values (each a `Value`), in order, each once."""
     is_by_cores: bool = field(default=False, repr=False)
     """Whether the best value depends on how many cores there are."""
+    kind: Kind = field(default="option", repr=False)
+    """What its values mean: sizes of a ``split``, positions of a ``reorder``, words or positions of
+    an ``annotate``; or an ``option``."""
 
     def __post_init__(self) -> None:
         where = f"knob {self.name}"

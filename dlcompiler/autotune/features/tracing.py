@@ -273,7 +273,18 @@ def _traced(tracer: Tracer, number: int, values: tuple[Any, ...], value: Any) ->
         return value
     if all(type(item) is int for item in values):
         return Traced(tracer, tracer.graph.knob(number, values), value)
+    if isinstance(value, tuple) and len({len(item) for item in values}) == 1:
+        columns = zip(*values, strict=True)
+        return tuple(
+            _traced_item(tracer, number, column, item)
+            for column, item in zip(columns, value, strict=True)
+        )
     return TracedChoice(tracer, number, values, value)
+
+
+def _traced_item(tracer: Tracer, number: int, values: tuple[Any, ...], value: Any) -> Any:
+    """Return what stands for one item of a knob's tuples; what is the same in all is itself."""
+    return value if len(set(values)) == 1 else _traced(tracer, number, values, value)
 
 
 def trace(

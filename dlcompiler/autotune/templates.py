@@ -1,0 +1,216 @@
+"""Templates of one's own: a definition and a schedule whose knobs are declared inside.
+
+::
+
+    def scale(n: int, m: int):
+        A = te.placeholder((n, m), name="A")
+        return A, te.compute((n, m), lambda i, j: A[i, j] * 2.0, name="B")
+
+    @template(scale)
+    def SCALE(s, outs, cfg, target):
+        (B,) = outs
+        i, j = B.op.axis
+        cfg.define_split("tile", j, num_outputs=2, policy="power2")
+        _, inner = cfg["tile"].apply(s, B, j)
+        s[B].vectorize(inner)
+
+    run = tune(SCALE.workload(n=64, m=1000), template=SCALE)
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from dlcompiler.errors import TuningError
+from dlcompiler.measurement.verify import oracle_of
+from dlcompiler.ops import Operator, Reference
+from dlcompiler.ops import names as library
+from dlcompiler.schedule import Schedule, create_schedule
+from dlcompiler.space import Choices, Choosing, Config, Declaring, Space, Workload
+from dlcompiler.target import Target
+from dlcompiler.te import PlaceholderOp, Tensor
+
+Define: TypeAlias = Callable[..., Sequence[Tensor]]
+Apply: TypeAlias = Callable[[Schedule, Sequence[Tensor], Choices, Target], None]
+_JSON = "json:"
+"""Begins a parameter that is neither a number nor a name."""
+_KEPT_SPACES = 8
+
+
+def template(
+    define: Define, *, name: str | None = None, default: Mapping[str, Any] | None = None
+) -> Callable[[Apply], Operator]:
+    """Make an operator of a definition and of a schedule with knobs, which this decorates.
+
+    Parameters
+    ----------
+    define : callable
+        Returns the kernel's parameters as tensors, inputs first, outputs last. Its own parameters
+        are the workload's: numbers, names, tuples.
+    name : str, optional
+        Of the operator; by default that of `define`. The library's names are taken.
+    default : mapping, optional
+        Values of the knobs that are tried first; by default, the first that are allowed.
+
+    Returns
+    -------
+    callable
+        Takes ``schedule(s, outs, cfg, target)``, which declares knobs in `cfg` (`space.Choices`),
+        reads them there, and changes `s`. It reads nothing else, and does the same each time.
+
+    Raises
+    ------
+    TuningError
+        The name is one of the library.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> from dlcompiler.target import resolve
+    >>> def double(n: int):
+    ...     A = te.placeholder((n,), name="A")
+    ...     return A, te.compute((n,), lambda i: A[i] * 2.0, name="B")
+    >>> @template(double)
+    ... def DOUBLE(s, outs, cfg, target):
+    ...     (axis,) = outs[0].op.axis
+    ...     cfg.define_split("tile", axis, num_outputs=2, filter=lambda x: x.size[-1] >= 2)
+    ...     _, inner = cfg["tile"].apply(s, outs[0], axis)
+    ...     s[outs[0]].vectorize(inner)
+    >>> DOUBLE.space(DOUBLE.workload(n=12), resolve("cpu"))
+    Space(double(n=12); 5 points: tile:5)
+    """
+    known = str(name or getattr(define, "__name__", "template"))
+    if known in library():
+        raise TuningError(
+            "make a template", "the library has an operator of this name", got=repr(known),
+            hint="template(define, name=…)",
+        )  # fmt: skip
+
+    def decorate(apply: Apply) -> Operator:
+        return _operator(known, define, apply, default)
+
+    return decorate
+
+
+def _operator(
+    name: str, define: Define, apply: Apply, default: Mapping[str, Any] | None
+) -> Operator:
+    def workload(**parameters: Any) -> Workload:
+        return workload_of(name, define, parameters)
+
+    def tensors(work: Workload) -> tuple[Tensor, ...]:
+        return tuple(define(**parameters_of(work)))
+
+    @lru_cache(maxsize=_KEPT_SPACES)
+    def space(work: Workload, target: Target) -> Space:
+        cfg = Declaring()
+        outs = _outputs(tensors(work))
+        apply(create_schedule(outs), outs, cfg, target)
+        return cfg.space(work)
+
+    def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
+        apply(s, outs, Choosing(cfg), target)
+
+    def default_config(work: Workload, target: Target) -> Config:
+        return first_config(space(work, target), default)
+
+    def reference(work: Workload, seed: int) -> Reference:
+        return reference_of(tensors(work), seed)
+
+    return Operator(name, workload, tensors, reference, space, default_config, schedule)
+
+
+def first_config(space: Space, default: Mapping[str, Any] | None = None) -> Config:
+    """Return the config of some values, or the first one that the filters allow.
+
+    Raises
+    ------
+    TuningError
+        None is allowed, or that of the values is not.
+    """
+    if default is not None:
+        return space.config(**default)
+    first = next(space.allowed(), None)
+    if first is None:
+        raise TuningError(
+            f"search {space!r}", "no point of the space is allowed",
+            expected="; ".join(item.rule for item in space.filters),
+        )  # fmt: skip
+    return space.at(first)
+
+
+def reference_of(args: Sequence[Tensor], seed: int) -> Reference:
+    """Return inputs of some tensors' kernel and what `te.evaluate` makes of them.
+
+    Parameters
+    ----------
+    args : sequence of Tensor
+        The kernel's parameters.
+    seed : int
+        Of the inputs.
+
+    Returns
+    -------
+    Reference
+        With the bound of `te.tolerance`.
+    """
+    outs = _outputs(args)
+    oracle = oracle_of(create_schedule(outs), seed)
+    inputs = {tensor.name: oracle.inputs[tensor] for tensor in args if tensor not in outs}
+    expected = {tensor.name: oracle.expected[tensor].astype("float64") for tensor in outs}
+    return Reference(inputs, expected, {tensor.name: oracle.bounds[tensor] for tensor in outs})
+
+
+def _outputs(args: Sequence[Tensor]) -> list[Tensor]:
+    return [tensor for tensor in args if not isinstance(tensor.op, PlaceholderOp)]
+
+
+# -- parameters ---------------------------------------------------------------------------------
+
+
+def workload_of(name: str, define: Callable[..., Any], parameters: Mapping[str, Any]) -> Workload:
+    """Return the workload of a function's arguments, in the order of its parameters.
+
+    Raises
+    ------
+    TuningError
+        They do not go with the function, or one of them is no data.
+    """
+    try:
+        bound = inspect.signature(define).bind(**parameters)
+    except TypeError as error:
+        raise TuningError(f"workload {name}", str(error), got=", ".join(parameters)) from None
+    bound.apply_defaults()
+    pairs = ((key, _stored(name, key, value)) for key, value in bound.arguments.items())
+    return Workload(name, tuple(pairs))
+
+
+def parameters_of(workload: Workload) -> dict[str, Any]:
+    """Return the arguments that `workload_of` made a workload of; lists come back as tuples."""
+    return {key: _given(value) for key, value in workload.params}
+
+
+def _stored(name: str, key: str, value: Any) -> int | str:
+    if type(value) is int or (isinstance(value, str) and not value.startswith(_JSON)):
+        return value
+    try:
+        return _JSON + json.dumps(value, sort_keys=True)
+    except (TypeError, ValueError):
+        raise TuningError(
+            f"workload {name}", f"the parameter {key} is no data", got=repr(value),
+            expected="numbers, names, and tuples of them",
+        ) from None  # fmt: skip
+
+
+def _given(value: int | str) -> Any:
+    if isinstance(value, str) and value.startswith(_JSON):
+        return _as_tuples(json.loads(value.removeprefix(_JSON)))
+    return value
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
