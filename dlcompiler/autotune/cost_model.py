@@ -31,7 +31,7 @@ class Encoding:
     """Knob values as numbers: for each knob, a table of its values' columns.
 
     A whole number stands as ``log2(1 + value)``, since what knobs scale is mostly multiplied; a
-    bool as 0 or 1; other values have a column each (one-hot).
+    bool as 0 or 1; other values have a column each (one-hot); of tuples, so each item.
 
     Parameters
     ----------
@@ -48,12 +48,9 @@ class Encoding:
     """
 
     def __init__(self, space: Space) -> None:
-        self._tables = [_table(knob.values) for knob in space.knobs]
-        self.columns: tuple[str, ...] = tuple(
-            name
-            for knob, table in zip(space.knobs, self._tables, strict=True)
-            for name in _columns(knob.name, knob.values, table)
-        )
+        tables = [_table(knob.name, knob.values) for knob in space.knobs]
+        self._tables = [table for _, table in tables]
+        self.columns: tuple[str, ...] = tuple(name for names, _ in tables for name in names)
         """What each column of `encode` is."""
 
     def encode(self, points: Indices) -> Matrix:
@@ -66,21 +63,25 @@ class Encoding:
         return np.concatenate(parts, axis=1) if parts else np.empty((len(rest), 0), np.float32)
 
 
-def _table(values: Sequence[Value]) -> Matrix:
+def _table(name: str, values: Sequence[Value]) -> tuple[list[str], Matrix]:
+    """Return the columns of a knob: their names, and a row for each value."""
     if all(isinstance(value, int) for value in values):
         rows = [
             [float(v) if isinstance(v, bool) else _log(v)] for v in values if isinstance(v, int)
         ]
-        return np.array(rows, np.float32)
-    return np.eye(len(values), dtype=np.float32)
+        return [name], np.array(rows, np.float32)
+    tuples = [value for value in values if isinstance(value, tuple)]
+    lengths = {len(value) for value in tuples}
+    if len(tuples) == len(values) and len(lengths) == 1 and lengths != {0}:
+        items = [_table(f"{name}[{n}]", items) for n, items in enumerate(zip(*tuples, strict=True))]
+        return [item for names, _ in items for item in names], np.hstack([t for _, t in items])
+    distinct = list(dict.fromkeys(values))
+    table = np.eye(len(distinct), dtype=np.float32)[[distinct.index(value) for value in values]]
+    return [name] if len(distinct) == 1 else [f"{name}={value}" for value in distinct], table
 
 
 def _log(value: int) -> float:
     return math.copysign(math.log2(1 + abs(value)), value)
-
-
-def _columns(name: str, values: Sequence[Value], table: Matrix) -> list[str]:
-    return [name] if table.shape[1] == 1 else [f"{name}={value}" for value in values]
 
 
 class XGBoostModel:

@@ -5,6 +5,7 @@ import pytest
 
 from dlcompiler import te
 from dlcompiler.autotune import template, tune
+from dlcompiler.autotune.cost_model import Encoding
 from dlcompiler.autotune.features import SpaceFeatures, features_of
 from dlcompiler.autotune.templates import parameters_of
 from dlcompiler.errors import TuningError
@@ -163,3 +164,17 @@ def test_a_config_may_be_refused_by_the_template():
         wide.template(workload, CPU, space.config(side=2))
     run = tune(workload, template=wide, tuner="random", trials=2, block=True)
     assert [trial.outcome for trial in run.trials] == ["ok", "refused"]
+
+
+def test_tuples_are_encoded_item_by_item():
+    space = PRODUCT.space(WORKLOAD, AVX2)
+    encoding = Encoding(space)
+    assert encoding.columns[:4] == ("tile_y[0]", "tile_y[1]", "tile_x[0]", "tile_x[1]")
+    rows = encoding.encode(np.arange(space.size))
+    assert rows.shape == (space.size, len(encoding.columns))
+    assert sorted(set(rows[:, 1])) == [
+        1,
+        np.float32(np.log2(3)),
+        np.float32(np.log2(5)),
+        np.float32(np.log2(9)),
+    ]
