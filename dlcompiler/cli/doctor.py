@@ -98,7 +98,7 @@ def _gpu() -> str:
 def _cost_model() -> str:
     installed = [name for name in MODELS if _version(name)]
     if not installed:
-        return "xgboost is not installed: the tuner ranks candidates at random"
+        return "xgboost is not installed: the tuner uses a ridge model"
     text = ", ".join(f"{name} {_version(name)}" for name in installed)
     if len(installed) > 1:
         text += "\nboth install the same module: uninstall both, then install one"

@@ -1,5 +1,22 @@
-"""Cost models: predict how fast a config is, from those that were measured."""
+"""Cost models: what predicts how fast a config is, and what it looks at.
 
-from dlcompiler.autotune.models.base import CostModel, FeatureSource, Indices, Matrix
+`make_model` makes one by its name. `FeatureSource`s describe points by numbers: `KnobFeatures` by
+the knobs alone, `dlcompiler.autotune.features` by what the schedule does.
+"""
 
-__all__ = ["CostModel", "FeatureSource", "Indices", "Matrix"]
+from dlcompiler.autotune.models.base import CostModel, FeatureSource
+from dlcompiler.autotune.models.cache import CachedFeatures
+from dlcompiler.autotune.models.compare import Difference, compare_predictions
+from dlcompiler.autotune.models.knobs import KnobFeatures
+from dlcompiler.autotune.models.registry import REGISTRY, make_model
+
+__all__ = [
+    "REGISTRY",
+    "CachedFeatures",
+    "CostModel",
+    "Difference",
+    "FeatureSource",
+    "KnobFeatures",
+    "compare_predictions",
+    "make_model",
+]

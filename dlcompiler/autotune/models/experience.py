@@ -1,0 +1,108 @@
+"""What measurements of other shapes of an operator teach about this one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dlcompiler.autotune.models.base import FeatureSource, Matrix, Vector
+from dlcompiler.autotune.models.labels import labels, ordered
+from dlcompiler.autotune.models.learners import Learner
+
+HALF_LIFE = 64
+"""After so many own points experience counts half: as AutoTVM discounts it."""
+LEAST_WEIGHT = 0.05
+"""Below this it is left out, as there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Experience:
+    """Measured points of other shapes, described by features with the same names."""
+
+    columns: tuple[str, ...]
+    """What each number is."""
+    rows: Matrix
+    """A row for each point, shape ``(n, len(columns))``; NaN: its shape has no such feature."""
+    labels: Vector
+    """log2 of each rate over the best rate of the same shape: what differs between shapes, how much
+    work a call is, does not count."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def experience_of(
+    columns: tuple[str, ...],
+    shapes: Sequence[tuple[FeatureSource, Sequence[int], Sequence[float | None]]],
+) -> Experience:
+    """Put measured points of several shapes together.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        Of the shape that is tuned now; others of the other shapes are left out.
+    shapes : sequence
+        For each: what describes its points, the points, and their rates [1/s].
+
+    Examples
+    --------
+    >>> from dlcompiler.autotune.models.knobs import KnobFeatures
+    >>> from dlcompiler.space import Knob, Space, Workload
+    >>> small = KnobFeatures(Space(Workload.of("x", n=4), [Knob("tile", (1, 3))]))
+    >>> found = experience_of(("tile", "pack"), [(small, [0, 1], [2.0, 8.0])])
+    >>> found.rows.tolist(), found.labels.tolist()
+    ([[1.0, nan], [2.0, nan]], [-2.0, 0.0])
+    """
+    parts, values = [np.empty((0, len(columns)), np.float32)], [np.empty(0)]
+    for features, points, rates in shapes:
+        if all(rate is None for rate in rates):
+            continue
+        chosen, known = ordered(points, rates)
+        rows = np.full((len(chosen), len(columns)), np.nan, np.float32)
+        place = {name: n for n, name in enumerate(features.columns)}
+        own = features.rows(chosen)
+        for n, name in enumerate(columns):
+            if name in place:
+                rows[:, n] = own[:, place[name]]
+        found = labels(known)
+        parts.append(rows)
+        values.append(found - found.max())
+    return Experience(columns, np.concatenate(parts), np.concatenate(values))
+
+
+class Prior:
+    """Experience as a prediction for points of a new shape.
+
+    Parameters
+    ----------
+    experience : Experience
+        What is known of other shapes.
+    make_learner : callable
+        Makes what learns it.
+
+    Notes
+    -----
+    **Source:** AutoTVM's ``load_history``: a model of earlier records gives the first plan and, as
+    a base margin discounted by 1/2^(n/64), the start of later ones.
+    """
+
+    def __init__(self, experience: Experience, make_learner: Callable[[], Learner]) -> None:
+        self.experience = experience
+        """What it was learned from."""
+        self._learner = make_learner()
+        self._learner.fit(experience.rows, experience.labels)
+
+    def weight(self, count: int) -> float:
+        """Return how much it counts when this many points of the new shape are known."""
+        weight = 0.5 ** (count / HALF_LIFE)
+        return weight if weight >= LEAST_WEIGHT else 0.0
+
+    def predict(self, rows: Matrix) -> Vector:
+        """Return log2 of the expected rate over the best of the shape."""
+        return self._learner.predict(rows)
+
+    def contributions(self, rows: Matrix) -> Vector:
+        """Return what each column adds to each prediction, and in the end what all share."""
+        return self._learner.contributions(rows)

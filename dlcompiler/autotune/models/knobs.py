@@ -1,0 +1,73 @@
+"""Features that are the knobs' values themselves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dlcompiler.autotune.models.base import Indices, Matrix
+from dlcompiler.space import Space
+
+
+class KnobFeatures:
+    """Knob values as numbers: a `FeatureSource` that every space has.
+
+    A whole number stands as ``log2(1 + value)``, since what knobs scale is mostly multiplied; a
+    bool as 0 or 1; a tuple of numbers has a column for each of its places; other values have a
+    column each (one-hot).
+
+    Parameters
+    ----------
+    space : Space
+        Whose points are described.
+
+    Examples
+    --------
+    >>> from dlcompiler.space import Knob, Workload
+    >>> knobs = [Knob("tile", (1, 3)), Knob("order", ("ij", "ji"))]
+    >>> features = KnobFeatures(Space(Workload.of("x"), knobs))
+    >>> features.columns, features.rows(np.array([1, 2])).tolist()
+    (('tile', 'order=ij', 'order=ji'), [[2.0, 1.0, 0.0], [1.0, 0.0, 1.0]])
+    """
+
+    def __init__(self, space: Space) -> None:
+        made = [_table(knob.name, knob.values) for knob in space.knobs]
+        self._space = space
+        self._tables = [table for _, table in made]
+        self.columns: tuple[str, ...] = tuple(name for names, _ in made for name in names)
+        """What each number is."""
+
+    def rows(self, points: Indices) -> Matrix:
+        """Return a row for each point, shape ``(len(points), len(columns))``."""
+        digits = self._space.digits(points)
+        parts = [table[digits[:, n]] for n, table in enumerate(self._tables)]
+        return np.concatenate([np.empty((len(digits), 0), np.float32), *parts], axis=1)
+
+
+def _table(name: str, values: Sequence[Any]) -> tuple[list[str], Matrix]:
+    """Return the names of a knob's columns, and their numbers for each of its values."""
+    if all(isinstance(value, bool | int) for value in values):
+        return [name], np.array([[_number(value)] for value in values], np.float32)
+    lengths = {len(value) if isinstance(value, tuple) else 0 for value in values}
+    if len(lengths) == 1 and all(_is_numbers(value) for value in values):
+        names = [f"{name}[{place}]" for place in range(lengths.pop())]
+        return names, np.array([[_number(n) for n in value] for value in values], np.float32)
+    names = [f"{name}={_shown(value)}" for value in values]
+    return names, np.eye(len(values), dtype=np.float32)
+
+
+def _is_numbers(value: object) -> bool:
+    return isinstance(value, tuple) and bool(value) and all(isinstance(n, int) for n in value)
+
+
+def _number(value: bool | int) -> float:
+    if isinstance(value, bool):
+        return float(value)
+    return math.copysign(math.log2(1 + abs(value)), value)
+
+
+def _shown(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,56 @@
+"""Cost models by name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+
+from dlcompiler.autotune.models.base import CostModel, FeatureSource
+from dlcompiler.autotune.models.experience import Experience, Prior
+from dlcompiler.autotune.models.learned import LearnedModel
+from dlcompiler.autotune.models.learners import Learner
+from dlcompiler.autotune.models.linear import RidgeLearner
+from dlcompiler.autotune.models.trees import TreeLearner
+from dlcompiler.errors import TuningError
+
+REGISTRY: dict[str, Callable[[int], Learner]] = {
+    "xgb": TreeLearner,
+    "xgb-rank": lambda seed: TreeLearner(seed, objective="rank"),
+    "ridge": lambda seed: RidgeLearner(),
+}
+"""Name of a model that learns -> what makes its learner from a seed."""
+
+
+def make_model(
+    name: str, features: FeatureSource, seed: int, experience: Experience | None = None
+) -> CostModel:
+    """Make a cost model that learns.
+
+    Parameters
+    ----------
+    name : str
+        A key of `REGISTRY`.
+    features : FeatureSource
+        What it looks at.
+    seed : int
+        Equal seeds and equal measurements give equal predictions.
+    experience : Experience, optional
+        What is known of other shapes.
+
+    Raises
+    ------
+    TuningError
+        If there is none of this name, or what it needs is not installed.
+    """
+    make = REGISTRY.get(name)
+    if make is None:
+        close = difflib.get_close_matches(str(name), REGISTRY, n=1)
+        raise TuningError(
+            "make a cost model", "no model has this name", got=repr(name),
+            expected=", ".join(map(repr, REGISTRY)),
+            hint=f"did you mean {close[0]!r}?" if close else None,
+        )  # fmt: skip
+    prior = None
+    if experience is not None and len(experience):
+        prior = Prior(experience, lambda: make(seed))
+    return LearnedModel(name, features, make(seed), prior)

@@ -1,0 +1,168 @@
+"""Gradient-boosted trees by XGBoost."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from dlcompiler.autotune.models.base import Matrix, Vector
+from dlcompiler.autotune.models.learners import telling_columns
+from dlcompiler.errors import TuningError
+
+Objective: TypeAlias = Literal["regression", "rank"]
+
+MEMBERS = 4
+"""Models of the ensemble, which differ in the rows and columns that they see."""
+ROUNDS = 40
+"""Trees of each."""
+SETTINGS = {
+    "max_depth": 6,
+    "eta": 0.2,
+    "lambda": 1.0,
+    "min_child_weight": 1,
+    "subsample": 0.8,
+    "colsample_bynode": 0.5,
+    "tree_method": "hist",
+    "max_bin": 64,
+    "nthread": 1,
+    "verbosity": 0,
+}
+_OBJECTIVES: dict[Objective, dict[str, Any]] = {
+    "regression": {"objective": "reg:squarederror"},
+    "rank": {
+        "objective": "rank:pairwise",
+        "lambdarank_pair_method": "mean",
+        "lambdarank_num_pair_per_sample": 8,
+    },
+}
+
+
+class TreeLearner:
+    """An ensemble of boosted trees.
+
+    Parameters
+    ----------
+    seed : int
+        Of the rows and columns that each tree sees.
+    objective : {"regression", "rank"}
+        Squared errors of the labels, or the order of pairs; the scores of the latter are brought to
+        the unit of the labels by the line that fits them best.
+
+    Raises
+    ------
+    TuningError
+        If xgboost cannot be imported.
+
+    Notes
+    -----
+    It runs on one thread, so that equal data give equal trees, and the cores are left to those who
+    measure. Columns that are equal everywhere in the training rows count as one: the first.
+
+    **Source:** T. Chen et al., "Learning to Optimize Tensor Programs", NeurIPS 2018: boosted trees
+    with regression and rank objectives. Ensembles for uncertainty: section 4 of the same, and
+    B. Lakshminarayanan et al., NeurIPS 2017.
+    """
+
+    def __init__(self, seed: int, *, objective: Objective = "regression") -> None:
+        try:
+            self._xgboost: Any = importlib.import_module("xgboost")
+        except ImportError as error:
+            raise TuningError(
+                "make a cost model", "xgboost cannot be imported", got=str(error),
+                hint="install xgboost-cpu (or xgboost), or use tuner='ridge'",
+            ) from error  # fmt: skip
+        self._seed = seed
+        self._objective = objective
+        self._boosters: list[Any] = []
+        self._lines: list[tuple[float, float]] = []
+        self._chosen = np.empty(0, np.int64)
+        self._count = 0
+        self._constant = 0.0
+
+    def fit(self, rows: Matrix, labels: Vector) -> None:
+        """Learn from rows, shape ``(n, columns)``, with labels, shape ``(n,)``."""
+        self._boosters, self._lines = [], []
+        self._count = rows.shape[1]
+        self._chosen = telling_columns(rows)
+        self._constant = float(labels.mean()) if len(labels) else 0.0
+        if not len(self._chosen) or np.ptp(labels) == 0.0:
+            return
+        seen = np.ascontiguousarray(rows[:, self._chosen])
+        groups = {"qid": np.zeros(len(seen), np.int32)} if self._objective == "rank" else {}
+        data = self._xgboost.QuantileDMatrix(
+            seen, label=labels - self._constant, max_bin=SETTINGS["max_bin"], nthread=1, **groups
+        )
+        for member in range(MEMBERS):
+            settings = {
+                **SETTINGS,
+                **_OBJECTIVES[self._objective],
+                "seed": self._seed * MEMBERS + member,
+                "base_score": 0.0,
+            }
+            booster = self._xgboost.train(settings, data, num_boost_round=ROUNDS)
+            self._boosters.append(booster)
+            scores = np.asarray(booster.inplace_predict(seen), np.float64)
+            is_rank = self._objective == "rank"
+            self._lines.append(_line(scores, labels) if is_rank else (self._constant, 1.0))
+
+    def predict(self, rows: Matrix) -> Vector:
+        """Return the label that it expects of each row."""
+        mean: Vector = self._all(rows).mean(axis=0)
+        return mean
+
+    def spread(self, rows: Matrix) -> Vector:
+        """Return the standard deviation of the members' predictions."""
+        deviation: Vector = self._all(rows).std(axis=0)
+        return deviation
+
+    def _all(self, rows: Matrix) -> Vector:
+        """Return the predictions of each member, shape ``(members, n)``."""
+        if not self._boosters:
+            return np.full((1, len(rows)), self._constant)
+        seen = np.ascontiguousarray(rows[:, self._chosen])
+        return np.array(
+            [
+                start + slope * np.asarray(booster.inplace_predict(seen), np.float64)
+                for booster, (start, slope) in zip(self._boosters, self._lines, strict=True)
+            ]
+        )
+
+    def importance(self) -> Vector:
+        """Return how much the splits by each column improve the fit, in all trees."""
+        gains = np.zeros(self._count)
+        for booster in self._boosters:
+            for name, gain in booster.get_score(importance_type="total_gain").items():
+                gains[self._chosen[int(name.removeprefix("f"))]] += float(gain)
+        return gains
+
+    def contributions(self, rows: Matrix) -> Vector:
+        """Return what each column adds to each prediction, and in the end what all share.
+
+        Notes
+        -----
+        **Source:** S. Lundberg, S. Lee, "Consistent individualized feature attribution for tree
+        ensembles", 2018: exact Shapley values of trees, as XGBoost computes them.
+        """
+        total = np.zeros((len(rows), self._count + 1))
+        if not self._boosters:
+            total[:, -1] = self._constant
+            return total
+        data = self._xgboost.DMatrix(np.ascontiguousarray(rows[:, self._chosen]), nthread=1)
+        places = np.append(self._chosen, self._count)
+        for booster, (start, slope) in zip(self._boosters, self._lines, strict=True):
+            parts = np.asarray(booster.predict(data, pred_contribs=True), np.float64)
+            total[:, places] += slope * parts
+            total[:, -1] += start
+        return total / len(self._boosters)
+
+
+def _line(scores: Vector, labels: Vector) -> tuple[float, float]:
+    """Return start and slope of the line from scores to labels; it never falls."""
+    variance = float(scores.var())
+    if variance == 0.0:
+        return float(labels.mean()), 0.0
+    covariance = float(((scores - scores.mean()) * (labels - labels.mean())).mean())
+    slope = max(covariance / variance, 0.0)
+    return float(labels.mean() - slope * scores.mean()), slope

@@ -1,0 +1,24 @@
+"""Tuners: which points of a space are tried next. `tuner` makes one by its name."""
+
+from dlcompiler.autotune.proposal import Proposal, Tuner
+from dlcompiler.autotune.tuners.base import BaseTuner, GridTuner, RandomTuner
+from dlcompiler.autotune.tuners.candidates import Candidates
+from dlcompiler.autotune.tuners.descent import DescentTuner
+from dlcompiler.autotune.tuners.genetic import GeneticTuner
+from dlcompiler.autotune.tuners.guided import ModelTuner, Strategy
+from dlcompiler.autotune.tuners.registry import REGISTRY, tuner
+
+__all__ = [
+    "REGISTRY",
+    "BaseTuner",
+    "Candidates",
+    "DescentTuner",
+    "GeneticTuner",
+    "GridTuner",
+    "ModelTuner",
+    "Proposal",
+    "RandomTuner",
+    "Strategy",
+    "Tuner",
+    "tuner",
+]

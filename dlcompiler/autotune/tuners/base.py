@@ -1,0 +1,86 @@
+"""What all tuners share: what they have proposed, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+
+import numpy as np
+
+from dlcompiler.autotune.models.base import CostModel
+from dlcompiler.autotune.proposal import Origin, Proposal
+from dlcompiler.autotune.tuners.candidates import Candidates
+
+
+class BaseTuner:
+    """Remembers points; a tuner is one that proposes some.
+
+    Parameters
+    ----------
+    candidates : Candidates
+        What it may propose.
+    seed : int
+        Equal seeds and equal observations give equal proposals.
+    """
+
+    def __init__(self, candidates: Candidates, seed: int) -> None:
+        self.note = ""
+        """What a user should know about how it works now; may be empty."""
+        self.candidates = candidates
+        """What it may propose."""
+        self._generator = np.random.default_rng(seed)
+        self._rates: dict[int, float | None] = {}
+        """What came of the points that were observed [1/s]; None: it failed."""
+        self._taken: set[int] = set()
+        """Points that were observed or proposed."""
+
+    @property
+    def model(self) -> CostModel | None:
+        """The cost model, as it was last fitted; None: this tuner has none."""
+        return None
+
+    @property
+    def walkers(self) -> tuple[int, ...]:
+        """Points where its searchers stand; none for a tuner without any."""
+        return ()
+
+    def observe(self, point: int, rate: float | None) -> None:
+        """Take in what came of a point: calls per second, None when it failed."""
+        self._rates[point] = rate
+        self._taken.add(point)
+
+    def _proposed(self, points: Iterable[int], origin: Origin) -> tuple[Proposal, ...]:
+        """Return points as proposals; they are not proposed again."""
+        proposals = tuple(Proposal(int(point), origin) for point in points)
+        self._taken.update(proposal.point for proposal in proposals)
+        return proposals
+
+    def _drawn(self, count: int) -> tuple[Proposal, ...]:
+        drawn = self.candidates.draw(count, self._generator, self._taken)
+        return self._proposed(drawn.tolist(), "random")
+
+    def _ranked(self) -> list[tuple[float, int]]:
+        """Return rates and points of what was observed and did not fail, the fastest first."""
+        timed = [(rate, point) for point, rate in self._rates.items() if rate is not None]
+        return sorted(timed, key=lambda item: (-item[0], item[1]))
+
+
+class RandomTuner(BaseTuner):
+    """Draws points at random, none twice."""
+
+    def propose(self, count: int) -> tuple[Proposal, ...]:
+        """Return up to `count` points that were not observed; none when there are no more."""
+        return self._drawn(count)
+
+
+class GridTuner(BaseTuner):
+    """Goes through all points in ascending order."""
+
+    def __init__(self, candidates: Candidates, seed: int) -> None:
+        super().__init__(candidates, seed)
+        self._rest = candidates.in_order()
+
+    def propose(self, count: int) -> tuple[Proposal, ...]:
+        """Return up to `count` points that were not observed; none when there are no more."""
+        untried = (point for point in self._rest if point not in self._taken)
+        return self._proposed(list(islice(untried, count)), "grid")

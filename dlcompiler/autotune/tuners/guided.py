@@ -1,0 +1,149 @@
+"""The tuner that a cost model guides."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from dlcompiler.autotune.models.base import CostModel, Indices, Vector
+from dlcompiler.autotune.proposal import Origin, Proposal
+from dlcompiler.autotune.tuners.annealing import Annealing
+from dlcompiler.autotune.tuners.base import BaseTuner
+from dlcompiler.autotune.tuners.candidates import Candidates
+from dlcompiler.autotune.tuners.planning import diverse, expected_improvement
+
+Acquisition: TypeAlias = Literal["mean", "improvement", "bound"]
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """How a batch is planned."""
+
+    first: int = 16
+    """Points that are spread out over the space before the model is asked."""
+    epsilon: float = 0.05
+    """Share of random points in a batch (ε-greedy), rounded; AutoTVM's last 5 % of a plan."""
+    acquisition: Acquisition = "bound"
+    """What ranks: the prediction itself, the improvement expected of it, or its upper bound."""
+    deviations: float = 0.5
+    """How many standard deviations the bound is above the prediction."""
+    choice: float = 1.0
+    """How many times as many of the best as the batch needs are offered to the diversity filter."""
+    walks: bool = False
+    """Whether walkers search small spaces, too, instead of ranking all points."""
+
+
+class ModelTuner(BaseTuner):
+    """Tries what a cost model ranks first, after each batch with what it has learned from it.
+
+    Spaces that can be listed are ranked as a whole; in larger ones, walkers search (simulated
+    annealing), and stay where they are from batch to batch.
+
+    Parameters
+    ----------
+    candidates : Candidates
+        What it may propose.
+    seed : int
+        Of all draws.
+    model : CostModel
+        What ranks.
+    strategy : Strategy
+        How a batch is planned.
+    knows : bool
+        Whether the model can rank before anything was measured.
+    """
+
+    def __init__(
+        self,
+        candidates: Candidates,
+        seed: int,
+        model: CostModel,
+        strategy: Strategy | None = None,
+        *,
+        knows: bool = False,
+    ) -> None:
+        super().__init__(candidates, seed)
+        self._strategy = strategy or Strategy()
+        self._model = model
+        self._knows = knows
+        self._learned = 0
+        walks = self._strategy.walks or candidates.points is None
+        self._annealing = Annealing(candidates, self._generator) if walks else None
+
+    @property
+    def model(self) -> CostModel:
+        """The cost model, as it was last fitted."""
+        return self._model
+
+    @property
+    def walkers(self) -> tuple[int, ...]:
+        """Points where its searchers stand; none if it ranks all points."""
+        return () if self._annealing is None else tuple(self._annealing.points.tolist())
+
+    def propose(self, count: int) -> tuple[Proposal, ...]:
+        """Return up to `count` points that were not observed; none when there are no more."""
+        missing = 0 if self._knows else self._strategy.first - len(self._taken)
+        if missing > 0:
+            return self._spread_out(min(count, missing))
+        random = round(self._strategy.epsilon * count + float(self._generator.random()) - 0.5)
+        self._learn()
+        chosen = self._chosen(count - random)
+        return (*self._explained(chosen, "model"), *self._random(count - len(chosen)))
+
+    def _learn(self) -> None:
+        if len(self._rates) > self._learned:
+            self._model.fit(list(self._rates), list(self._rates.values()))
+            self._learned = len(self._rates)
+
+    def _chosen(self, count: int) -> Indices:
+        """Return the points that make the model's part of a batch."""
+        strategy = self._strategy
+        offered = max(count, math.ceil(strategy.choice * count))
+        if self._annealing is not None:
+            points, scores = self._annealing.best(self._score, offered, self._taken)
+        else:
+            left = self._generator.permutation(self.candidates.untried(self._taken))
+            scores = self._score(left)
+            order = np.argsort(-scores, kind="stable")[:offered]
+            points, scores = left[order], scores[order]
+        if strategy.choice <= 1.0:
+            return points
+        return points[diverse(scores, self.candidates.space.digits(points), count)]
+
+    def _score(self, points: Indices) -> Vector:
+        predicted = self._model.predict(points)
+        match self._strategy.acquisition:
+            case "mean":
+                return predicted
+            case "bound":
+                return predicted + self._strategy.deviations * self._model.spread(points)
+            case "improvement":
+                best = max((math.log2(rate) for rate, _ in self._ranked()[:1]), default=0.0)
+                improvement = expected_improvement(predicted, self._model.spread(points), best)
+                return improvement + 1e-9 * predicted
+
+    def _spread_out(self, count: int) -> tuple[Proposal, ...]:
+        points = self.candidates.spread_out(count, self._generator, self._taken)
+        return self._proposed(points.tolist(), "random")
+
+    def _random(self, count: int) -> tuple[Proposal, ...]:
+        points = self.candidates.draw(count, self._generator, self._taken)
+        return self._explained(points, "random")
+
+    def _explained(self, points: Indices, origin: Origin) -> tuple[Proposal, ...]:
+        """Return points as proposals with what the model expects of them."""
+        if not len(points):
+            return ()
+        self._taken.update(points.tolist())
+        if not self._learned:
+            return tuple(Proposal(int(point), origin) for point in points)
+        both = zip(
+            points.tolist(), self._model.predict(points), self._model.spread(points), strict=True
+        )
+        return tuple(
+            Proposal(point, origin, float(2.0**-predicted), float(spread))
+            for point, predicted, spread in both
+        )

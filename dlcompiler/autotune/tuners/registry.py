@@ -1,0 +1,132 @@
+"""Tuners by name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dlcompiler.autotune.models.base import CostModel, FeatureSource
+from dlcompiler.autotune.models.cache import CachedFeatures
+from dlcompiler.autotune.models.experience import Experience
+from dlcompiler.autotune.models.knobs import KnobFeatures
+from dlcompiler.autotune.models.registry import make_model
+from dlcompiler.autotune.models.roofline import RooflineModel
+from dlcompiler.autotune.proposal import Tuner
+from dlcompiler.autotune.tuners.base import GridTuner, RandomTuner
+from dlcompiler.autotune.tuners.candidates import Candidates
+from dlcompiler.autotune.tuners.descent import DescentTuner
+from dlcompiler.autotune.tuners.genetic import GeneticTuner
+from dlcompiler.autotune.tuners.guided import ModelTuner, Strategy
+from dlcompiler.errors import TuningError
+from dlcompiler.space import Space
+
+
+@dataclass(frozen=True, slots=True)
+class Ingredients:
+    """What a tuner may be made of."""
+
+    candidates: Candidates
+    """What it may propose."""
+    seed: int
+    features: FeatureSource
+    """What a model looks at."""
+    experience: Experience | None = None
+    """What is known of other shapes."""
+    roofline: RooflineModel | None = None
+    """The analytic model of this operator; None: there is none."""
+
+    def model(self, name: str) -> CostModel:
+        """Make a model that learns."""
+        features = self.features
+        if self.candidates.points is not None:
+            features = CachedFeatures(features, self.candidates.points)
+        return make_model(name, features, self.seed, self.experience)
+
+
+def _guided(name: str, *, walks: bool = False) -> Callable[[Ingredients], Tuner]:
+    def make(parts: Ingredients) -> Tuner:
+        note = ""
+        try:
+            model = parts.model(name)
+        except TuningError as error:
+            if name == "ridge":
+                raise
+            note = f"a ridge model is used: {error.problem} ({error.got})"
+            model = parts.model("ridge")
+        knows = parts.experience is not None and len(parts.experience) > 0
+        made = ModelTuner(parts.candidates, parts.seed, model, Strategy(walks=walks), knows=knows)
+        made.note = note
+        return made
+
+    return make
+
+
+def _roofline(parts: Ingredients) -> Tuner:
+    if parts.roofline is None:
+        made = RandomTuner(parts.candidates, parts.seed)
+        made.note = "points are drawn at random: there is no roofline model of this operator"
+        return made
+    strategy = Strategy(first=0, acquisition="mean", epsilon=0.0)
+    return ModelTuner(parts.candidates, parts.seed, parts.roofline, strategy, knows=True)
+
+
+REGISTRY: dict[str, Callable[[Ingredients], Tuner]] = {
+    "random": lambda parts: RandomTuner(parts.candidates, parts.seed),
+    "grid": lambda parts: GridTuner(parts.candidates, parts.seed),
+    "genetic": lambda parts: GeneticTuner(parts.candidates, parts.seed),
+    "descent": lambda parts: DescentTuner(parts.candidates, parts.seed),
+    "xgb": _guided("xgb"),
+    "xgb-rank": _guided("xgb-rank"),
+    "annealing": _guided("xgb", walks=True),
+    "ridge": _guided("ridge"),
+    "roofline": _roofline,
+}
+"""Name of a tuner -> what makes it."""
+
+
+def tuner(
+    name: str,
+    space: Space,
+    seed: int,
+    *,
+    points: Sequence[int] | None = None,
+    features: FeatureSource | None = None,
+    experience: Experience | None = None,
+    roofline: RooflineModel | None = None,
+) -> Tuner:
+    """Make a tuner by its name.
+
+    Parameters
+    ----------
+    name : str
+        A key of `REGISTRY`.
+    space : Space
+        What it searches.
+    seed : int
+        Equal seeds and equal observations give equal proposals.
+    points : sequence of int, optional
+        Keep to these points of the space: those of a replay table.
+    features : FeatureSource, optional
+        What a model looks at; by default, the knobs.
+    experience : Experience, optional
+        What is known of other shapes, described by features of the same names.
+    roofline : RooflineModel, optional
+        The analytic model of the operator.
+
+    Raises
+    ------
+    TuningError
+        If there is none of this name.
+    """
+    make = REGISTRY.get(name)
+    if make is None:
+        close = difflib.get_close_matches(str(name), REGISTRY, n=1)
+        raise TuningError(
+            "tune", "no tuner has this name", got=repr(name),
+            expected=", ".join(map(repr, REGISTRY)),
+            hint=f"did you mean {close[0]!r}?" if close else None,
+        )  # fmt: skip
+    candidates = Candidates(space, points)
+    looked_at = KnobFeatures(space) if features is None else features
+    return make(Ingredients(candidates, seed, looked_at, experience, roofline))
