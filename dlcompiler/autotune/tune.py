@@ -69,9 +69,10 @@ def tune(
         Most trials; None: as many as `seconds` allow.
     seconds : float, optional
         No trial begins later than this, pauses not counted [s].
-    tuner : {"xgb", "random"}
+    tuner : str or callable
+        A key of `dlcompiler.autotune.tuners.REGISTRY`, as ``"random"`` or ``"genetic"``.
         ``"xgb"`` ranks by a cost model that learns from the trials; where xgboost is missing it
-        draws at random, and `TuningRun.note` says so. Or what makes a tuner from a space and a
+        uses a ridge model, and `TuningRun.note` says so. Or what makes a tuner from a space and a
         seed.
     seed : int
         Of the search, its model and the data that candidates are checked with. Equal seeds and

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dlcompiler.autotune.models.base import FeatureSource, Indices, Vector
+from dlcompiler.autotune.models.base import FeatureSource, Indices, Matrix, Vector
 from dlcompiler.autotune.models.experience import Prior
 from dlcompiler.autotune.models.labels import labels, ordered
 from dlcompiler.autotune.models.learners import Learner
@@ -40,6 +40,7 @@ class LearnedModel:
         self._prior = prior
         self._weight = 1.0
         self._is_fitted = False
+        self._last: tuple[Indices, Matrix] | None = None
 
     def fit(self, points: Sequence[int], rates: Sequence[float | None]) -> None:
         """Learn from measured points: calls per second [1/s], None for one that failed."""
@@ -56,7 +57,7 @@ class LearnedModel:
 
         Before it is fitted: of a prior, relative to the best of a shape; else 0.
         """
-        rows = self._features.rows(points)
+        rows = self._rows(points)
         predicted = self._learner.predict(rows) if self._is_fitted else np.zeros(len(rows))
         if self._prior is not None and self._weight:
             predicted = predicted + self._weight * self._prior.predict(rows)
@@ -66,7 +67,7 @@ class LearnedModel:
         """Return the standard deviation of each prediction [log2]."""
         if not self._is_fitted:
             return np.zeros(len(points))
-        return self._learner.spread(self._features.rows(points))
+        return self._learner.spread(self._rows(points))
 
     def importance(self) -> Mapping[str, float]:
         """Return what part of its decisions each feature makes.
@@ -84,10 +85,17 @@ class LearnedModel:
         Shape ``(len(points), len(columns) + 1)``; the last column is what all points share, and
         each row adds up to the prediction.
         """
-        rows = self._features.rows(points)
+        rows = self._rows(points)
         parts = np.zeros((len(rows), len(self.columns) + 1))
         if self._is_fitted:
             parts = self._learner.contributions(rows)
         if self._prior is not None and self._weight:
             parts = parts + self._weight * self._prior.contributions(rows)
         return parts
+
+    def _rows(self, points: Indices) -> Matrix:
+        """Return the rows of points; the same ones again where the same points are asked for."""
+        points = np.asarray(points, np.int64)
+        if self._last is None or not np.array_equal(self._last[0], points):
+            self._last = points.copy(), self._features.rows(points)
+        return self._last[1]

@@ -18,17 +18,18 @@ MEMBERS = 4
 ROUNDS = 40
 """Trees of each."""
 SETTINGS = {
-    "max_depth": 6,
+    "max_depth": 5,
     "eta": 0.2,
     "lambda": 1.0,
     "min_child_weight": 1,
     "subsample": 0.8,
-    "colsample_bynode": 0.5,
     "tree_method": "hist",
-    "max_bin": 64,
+    "max_bin": 32,
     "nthread": 1,
     "verbosity": 0,
 }
+COLUMNS = 24
+"""How many columns each node of a tree looks at, about."""
 _OBJECTIVES: dict[Objective, dict[str, Any]] = {
     "regression": {"objective": "reg:squarederror"},
     "rank": {
@@ -80,10 +81,11 @@ class TreeLearner:
         self._chosen = np.empty(0, np.int64)
         self._count = 0
         self._constant = 0.0
+        self._last: tuple[Matrix, Vector] | None = None
 
     def fit(self, rows: Matrix, labels: Vector) -> None:
         """Learn from rows, shape ``(n, columns)``, with labels, shape ``(n,)``."""
-        self._boosters, self._lines = [], []
+        self._boosters, self._lines, self._last = [], [], None
         self._count = rows.shape[1]
         self._chosen = telling_columns(rows)
         self._constant = float(labels.mean()) if len(labels) else 0.0
@@ -100,6 +102,7 @@ class TreeLearner:
                 **_OBJECTIVES[self._objective],
                 "seed": self._seed * MEMBERS + member,
                 "base_score": 0.0,
+                "colsample_bynode": min(max(COLUMNS / len(self._chosen), 0.05), 0.8),
             }
             booster = self._xgboost.train(settings, data, num_boost_round=ROUNDS)
             self._boosters.append(booster)
@@ -118,16 +121,20 @@ class TreeLearner:
         return deviation
 
     def _all(self, rows: Matrix) -> Vector:
-        """Return the predictions of each member, shape ``(members, n)``."""
+        """Return the predictions of each member, shape ``(members, n)``.
+
+        Mean and spread are asked for one after the other: the rows of the last call are known.
+        """
         if not self._boosters:
             return np.full((1, len(rows)), self._constant)
-        seen = np.ascontiguousarray(rows[:, self._chosen])
-        return np.array(
-            [
+        if self._last is None or self._last[0] is not rows:
+            seen = np.ascontiguousarray(rows[:, self._chosen])
+            found = [
                 start + slope * np.asarray(booster.inplace_predict(seen), np.float64)
                 for booster, (start, slope) in zip(self._boosters, self._lines, strict=True)
             ]
-        )
+            self._last = rows, np.array(found)
+        return self._last[1]
 
     def importance(self) -> Vector:
         """Return how much the splits by each column improve the fit, in all trees."""

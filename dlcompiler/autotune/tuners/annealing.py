@@ -20,13 +20,14 @@ class Cooling:
 
     Notes
     -----
-    **Source:** AutoTVM's ``SimulatedAnnealingOptimizer``: 128 walkers, at most 500 steps, 50 of
-    them without a new point among the best, and a temperature that falls from 1 to 0.
+    **Source:** AutoTVM's ``SimulatedAnnealingOptimizer``: 128 walkers, and a temperature that falls
+    from 1 to 0. There they walk at most 500 steps, and end after 50 without a new point among the
+    best; here batches are a quarter as large, and each search goes on where the last one ended.
     """
 
     walkers: int = 128
-    steps: int = 500
-    early_stop: int = 50
+    steps: int = 150
+    early_stop: int = 25
     """Ends after so many steps in which no better point was found."""
     start: float = 1.0
     """Temperature of the first step [log2]: a loss of this size is accepted once in e times."""
