@@ -151,7 +151,7 @@ def test_stop_ends_a_run_within_a_second_without_its_last_trial(fake, wait_for):
 
 
 def test_the_seconds_end_a_run(fake):
-    run = start(fake(seconds=0.05), trials=1000, seconds=0.3).wait(5)
+    run = start(fake(seconds=0.05), trials=1000, seconds=0.3, tuner="random").wait(5)
     assert run.state == "finished"
     assert 2 <= len(run.trials) <= 8
     assert run.elapsed_s < 1.0
