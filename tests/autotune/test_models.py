@@ -238,7 +238,7 @@ def test_without_xgboost_the_error_says_what_there_is(monkeypatch):
     monkeypatch.setitem(sys.modules, "xgboost", None)
     with pytest.raises(TuningError) as error:
         make_model("xgb", FEATURES, 0)
-    assert error.value.problem == "xgboost cannot be imported"
+    assert error.value.problem == "xgboost is not installed"
     assert "tuner='ridge'" in error.value.hint
 
 

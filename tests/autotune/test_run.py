@@ -234,7 +234,7 @@ def test_a_listener_that_fails_is_left_out(fake):
 def test_without_xgboost_the_run_says_so(fake, monkeypatch):
     monkeypatch.setitem(sys.modules, "xgboost", None)
     run = start(fake(), trials=5).wait()
-    assert run.note.startswith("a ridge model is used: xgboost cannot be imported")
+    assert run.note.startswith("a ridge model is used: xgboost is not installed")
     assert len(run.trials) == 5
 
 

@@ -385,7 +385,7 @@ def test_without_a_roofline_it_draws_at_random_and_says_so():
 def test_without_xgboost_a_ridge_model_is_used(monkeypatch):
     monkeypatch.setitem(sys.modules, "xgboost", None)
     made = tuner("xgb", SPACE, 0)
-    assert made.note.startswith("a ridge model is used: xgboost cannot be imported")
+    assert made.note.startswith("a ridge model is used: xgboost is not installed")
     assert made.model.name == "ridge"
     assert len(search(made, 40)) == 40
 

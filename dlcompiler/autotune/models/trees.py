@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -54,7 +55,7 @@ class TreeLearner:
     Raises
     ------
     TuningError
-        If xgboost cannot be imported.
+        If xgboost is not installed. It is imported by the first fit only: that takes half a second.
 
     Notes
     -----
@@ -67,13 +68,11 @@ class TreeLearner:
     """
 
     def __init__(self, seed: int, *, objective: Objective = "regression") -> None:
-        try:
-            self._xgboost: Any = importlib.import_module("xgboost")
-        except ImportError as error:
+        if importlib.util.find_spec("xgboost") is None:
             raise TuningError(
-                "make a cost model", "xgboost cannot be imported", got=str(error),
+                "make a cost model", "xgboost is not installed",
                 hint="install xgboost-cpu (or xgboost), or use tuner='ridge'",
-            ) from error  # fmt: skip
+            )  # fmt: skip
         self._seed = seed
         self._objective = objective
         self._boosters: list[Any] = []
@@ -93,7 +92,8 @@ class TreeLearner:
             return
         seen = np.ascontiguousarray(rows[:, self._chosen])
         groups = {"qid": np.zeros(len(seen), np.int32)} if self._objective == "rank" else {}
-        data = self._xgboost.QuantileDMatrix(
+        xgboost: Any = importlib.import_module("xgboost")
+        data = xgboost.QuantileDMatrix(
             seen, label=labels - self._constant, max_bin=SETTINGS["max_bin"], nthread=1, **groups
         )
         for member in range(MEMBERS):
@@ -104,7 +104,7 @@ class TreeLearner:
                 "base_score": 0.0,
                 "colsample_bynode": min(max(COLUMNS / len(self._chosen), 0.05), 0.8),
             }
-            booster = self._xgboost.train(settings, data, num_boost_round=ROUNDS)
+            booster = xgboost.train(settings, data, num_boost_round=ROUNDS)
             self._boosters.append(booster)
             scores = np.asarray(booster.inplace_predict(seen), np.float64)
             is_rank = self._objective == "rank"
@@ -156,7 +156,8 @@ class TreeLearner:
         if not self._boosters:
             total[:, -1] = self._constant
             return total
-        data = self._xgboost.DMatrix(np.ascontiguousarray(rows[:, self._chosen]), nthread=1)
+        xgboost: Any = importlib.import_module("xgboost")
+        data = xgboost.DMatrix(np.ascontiguousarray(rows[:, self._chosen]), nthread=1)
         places = np.append(self._chosen, self._count)
         for booster, (start, slope) in zip(self._boosters, self._lines, strict=True):
             parts = np.asarray(booster.predict(data, pred_contribs=True), np.float64)

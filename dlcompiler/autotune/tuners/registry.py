@@ -52,7 +52,7 @@ def _guided(name: str, *, walks: bool = False) -> Callable[[Ingredients], Tuner]
         except TuningError as error:
             if name == "ridge":
                 raise
-            note = f"a ridge model is used: {error.problem} ({error.got})"
+            note = f"a ridge model is used: {error.problem}"
             model = parts.model("ridge")
         knows = parts.experience is not None and len(parts.experience) > 0
         made = ModelTuner(parts.candidates, parts.seed, model, Strategy(walks=walks), knows=knows)
