@@ -90,7 +90,7 @@ class Counted:
 def test_rows_are_computed_once():
     source = Counted()
     points = ALL[::3]
-    kept = CachedFeatures(source, points)
+    kept = CachedFeatures(source, lambda: points)
     for chosen in (points, points[5:9], points[::-1]):
         np.testing.assert_array_equal(kept.rows(chosen), FEATURES.rows(chosen))
     assert source.asked == len(points)
@@ -100,9 +100,13 @@ def test_rows_are_computed_once():
 
 def test_rows_that_take_too_much_are_not_kept(monkeypatch):
     monkeypatch.setattr(cache, "MOST_BYTES", 100)
-    kept = CachedFeatures(FEATURES, ALL)
-    assert not kept.is_kept
+    source = Counted()
+    kept = CachedFeatures(source, lambda: ALL)
     np.testing.assert_array_equal(kept.rows(ALL[3:5]), FEATURES.rows(ALL[3:5]))
+    assert source.asked == 2
+    np.testing.assert_array_equal(
+        CachedFeatures(FEATURES, lambda: None).rows(ALL), FEATURES.rows(ALL)
+    )
 
 
 def test_columns_that_tell_nothing_are_found():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from dlcompiler.autotune.models.base import FeatureSource, Indices, Matrix
@@ -17,33 +19,40 @@ class CachedFeatures:
     ----------
     source : FeatureSource
         What computes rows.
-    points : array of int, shape (n,)
-        Whose rows are kept, in ascending order. If they would take more than `MOST_BYTES`, none
-        are.
+    listed : callable
+        Returns the points whose rows are kept, in ascending order; None: there is no list. If the
+        rows would take more than `MOST_BYTES`, none are kept.
     """
 
-    def __init__(self, source: FeatureSource, points: Indices) -> None:
+    def __init__(self, source: FeatureSource, listed: Callable[[], Indices | None]) -> None:
         self.source = source
         """What computes rows."""
         self.columns = source.columns
         """What each number is."""
-        self._points = points
+        self._listed = listed
+        self._points: Indices | None = None
         self._kept: Matrix | None = None
-        self.is_kept = 4 * len(points) * max(len(self.columns), 1) <= MOST_BYTES
-        """Whether rows are kept; else each is computed whenever it is asked for."""
+        self._is_asked = False
 
     def rows(self, points: Indices) -> Matrix:
         """Return a row for each point; those that are not kept are computed."""
         points = np.asarray(points, np.int64)
-        if not self.is_kept or not len(self._points):
+        self._keep()
+        if self._points is None or self._kept is None:
             return self.source.rows(points)
-        if self._kept is None:
-            self._kept = np.ascontiguousarray(self.source.rows(self._points), np.float32)
-        if points is self._points:
-            return self._kept
         places = np.minimum(np.searchsorted(self._points, points), len(self._points) - 1)
         found = self._kept[places]
         strange = self._points[places] != points
         if strange.any():
             found[strange] = self.source.rows(points[strange])
         return found
+
+    def _keep(self) -> None:
+        if self._is_asked:
+            return
+        self._is_asked = True
+        points = self._listed()
+        width = 4 * max(len(self.columns), 1)
+        if points is not None and 0 < width * len(points) <= MOST_BYTES:
+            self._points = points
+            self._kept = np.ascontiguousarray(self.source.rows(points), np.float32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -39,13 +40,15 @@ class Candidates:
         """The space."""
         self.is_given = points is not None
         """Whether the points are a given list."""
-        self.points: Indices | None = (
-            _listed(space) if points is None else np.unique(np.asarray(points, np.int64))
-        )
-        """All of them in ascending order; None: too many to list."""
+        self._given = None if points is None else np.unique(np.asarray(points, np.int64))
         self.sizes: Indices = np.array([len(knob.values) for knob in space.knobs], np.int64)
         """How many values each knob has."""
         self._nearest: dict[int, int] = {}
+
+    @cached_property
+    def points(self) -> Indices | None:
+        """All of them in ascending order; None: too many to list."""
+        return _listed(self.space) if self._given is None else self._given
 
     def has(self, points: Indices) -> Mask:
         """Tell which points are among them, shape ``(n,)``."""

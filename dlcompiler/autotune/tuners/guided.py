@@ -70,8 +70,7 @@ class ModelTuner(BaseTuner):
         self._model = model
         self._knows = knows
         self._learned = 0
-        walks = self._strategy.walks or candidates.points is None
-        self._annealing = Annealing(candidates, self._generator) if walks else None
+        self._annealing = Annealing(candidates, self._generator)
 
     @property
     def model(self) -> CostModel:
@@ -81,7 +80,7 @@ class ModelTuner(BaseTuner):
     @property
     def walkers(self) -> tuple[int, ...]:
         """Points where its searchers stand; none if it ranks all points."""
-        return () if self._annealing is None else tuple(self._annealing.points.tolist())
+        return tuple(self._annealing.points.tolist())
 
     def propose(self, count: int) -> tuple[Proposal, ...]:
         """Return up to `count` points that were not observed; none when there are no more."""
@@ -102,7 +101,7 @@ class ModelTuner(BaseTuner):
         """Return the points that make the model's part of a batch."""
         strategy = self._strategy
         offered = max(count, math.ceil(strategy.choice * count))
-        if self._annealing is not None:
+        if strategy.walks or self.candidates.points is None:
             points, scores = self._annealing.best(self._score, offered, self._taken)
         else:
             left = self._generator.permutation(self.candidates.untried(self._taken))

@@ -38,9 +38,7 @@ class Ingredients:
 
     def model(self, name: str) -> CostModel:
         """Make a model that learns."""
-        features = self.features
-        if self.candidates.points is not None:
-            features = CachedFeatures(features, self.candidates.points)
+        features = CachedFeatures(self.features, lambda: self.candidates.points)
         return make_model(name, features, self.seed, self.experience)
 
 
