@@ -72,8 +72,10 @@ def test_numbers_below_zero_keep_their_order():
 def test_tuples_have_a_column_for_each_place():
     knobs = [Knob("split", ((1, 3), (3, 1))), Knob("names", (("a", "b"), ("b", "a")))]
     features = KnobFeatures(Space(WORKLOAD, knobs))
-    assert features.columns == ("split[0]", "split[1]", "names=a,b", "names=b,a")
-    assert features.rows(np.array([0, 3])).tolist() == [[1, 2, 1, 0], [2, 1, 0, 1]]
+    items = ("names[0]=a", "names[0]=b", "names[1]=b", "names[1]=a")
+    assert features.columns == ("split[0]", "split[1]", *items)
+    rows = features.rows(np.array([0, 3])).tolist()
+    assert rows == [[1, 2, 1, 0, 1, 0], [2, 1, 0, 1, 0, 1]]
 
 
 class Counted:

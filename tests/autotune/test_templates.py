@@ -5,8 +5,8 @@ import pytest
 
 from dlcompiler import te
 from dlcompiler.autotune import template, tune
-from dlcompiler.autotune.cost_model import Encoding
 from dlcompiler.autotune.features import SpaceFeatures, features_of
+from dlcompiler.autotune.models import KnobFeatures
 from dlcompiler.autotune.templates import parameters_of
 from dlcompiler.errors import TuningError
 from dlcompiler.pipeline import build
@@ -168,9 +168,9 @@ def test_a_config_may_be_refused_by_the_template():
 
 def test_tuples_are_encoded_item_by_item():
     space = PRODUCT.space(WORKLOAD, AVX2)
-    encoding = Encoding(space)
+    encoding = KnobFeatures(space)
     assert encoding.columns[:4] == ("tile_y[0]", "tile_y[1]", "tile_x[0]", "tile_x[1]")
-    rows = encoding.encode(np.arange(space.size))
+    rows = encoding.rows(np.arange(space.size))
     assert rows.shape == (space.size, len(encoding.columns))
     assert sorted(set(rows[:, 1])) == [
         1,

@@ -16,8 +16,7 @@ class KnobFeatures:
     """Knob values as numbers: a `FeatureSource` that every space has.
 
     A whole number stands as ``log2(1 + value)``, since what knobs scale is mostly multiplied; a
-    bool as 0 or 1; a tuple of numbers has a column for each of its places; other values have a
-    column each (one-hot).
+    bool as 0 or 1; other values have a column each (one-hot); of tuples, so each item.
 
     Parameters
     ----------
@@ -52,22 +51,18 @@ def _table(name: str, values: Sequence[Any]) -> tuple[list[str], Matrix]:
     if all(isinstance(value, bool | int) for value in values):
         return [name], np.array([[_number(value)] for value in values], np.float32)
     lengths = {len(value) if isinstance(value, tuple) else 0 for value in values}
-    if len(lengths) == 1 and all(_is_numbers(value) for value in values):
-        names = [f"{name}[{place}]" for place in range(lengths.pop())]
-        return names, np.array([[_number(n) for n in value] for value in values], np.float32)
-    names = [f"{name}={_shown(value)}" for value in values]
-    return names, np.eye(len(values), dtype=np.float32)
-
-
-def _is_numbers(value: object) -> bool:
-    return isinstance(value, tuple) and bool(value) and all(isinstance(n, int) for n in value)
+    if len(lengths) == 1 and lengths != {0}:
+        items = [_table(f"{name}[{n}]", item) for n, item in enumerate(zip(*values, strict=True))]
+        names = [column for columns, _ in items for column in columns]
+        return names, np.concatenate([table for _, table in items], axis=1)
+    distinct = list(dict.fromkeys(values))
+    chosen = [distinct.index(value) for value in values]
+    return [f"{name}={value}" for value in distinct], np.eye(len(distinct), dtype=np.float32)[
+        chosen
+    ]
 
 
 def _number(value: bool | int) -> float:
     if isinstance(value, bool):
         return float(value)
     return math.copysign(math.log2(1 + abs(value)), value)
-
-
-def _shown(value: object) -> str:
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
