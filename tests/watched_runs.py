@@ -129,13 +129,14 @@ class Pool:
 
 
 def start(trials=40, permits=10**9, has_model=True, seed=0, batch=8, pool=None):
-    """Start a run; `run.pool` is its pool."""
+    """Start a run; `run.pool` and `run.tuner` are what it is made of."""
     target = resolve("cpu")
     found = space()
     plan = Plan(MATMUL, WORKLOAD, target, found, 1, trials, None, batch, FLOPS)
     pool = pool or Pool(permits)
-    run = TuningRun(plan, Tuner(found, seed, has_model), pool, RecordStore(":memory:"))
-    run.pool = pool
+    tuner = Tuner(found, seed, has_model)
+    run = TuningRun(plan, tuner, pool, RecordStore(":memory:"))
+    run.pool, run.tuner = pool, tuner
     run.start()
     return run
 

@@ -14,6 +14,7 @@ from dlcompiler.autotune.books import Books
 from dlcompiler.autotune.clock import Clock, Phases
 from dlcompiler.autotune.control import Control
 from dlcompiler.autotune.events import Event, EventKind, Listener, RunState
+from dlcompiler.autotune.guarded import GuardedTuner
 from dlcompiler.autotune.loop import Search
 from dlcompiler.autotune.models import CostModel
 from dlcompiler.autotune.plan import Plan
@@ -57,13 +58,13 @@ class TuningRun:
         """Where its records are."""
         self.listeners: list[Listener] = list(listeners)
         """Called with each `Event`, mostly from the run's thread; they should be quick."""
-        self._tuner = tuner
+        self._tuner = GuardedTuner(tuner)
         self._pool = pool
         self._books = Books()
         self._clock = Clock()
         self._control = Control(pool)
         self._search = Search(
-            plan, tuner, pool, self._control, store, self._books, self._clock,
+            plan, self._tuner, pool, self._control, store, self._books, self._clock,
             uuid.uuid4().hex[:12], self._tell_of,
         )  # fmt: skip
         self._state: RunState = "running"
@@ -129,7 +130,7 @@ class TuningRun:
 
     @property
     def model(self) -> CostModel | None:
-        """The tuner's cost model, as it was last fitted; None: it has none."""
+        """The tuner's cost model, as it was last fitted; None: it has none. Any thread may ask."""
         return self._tuner.model
 
     @property

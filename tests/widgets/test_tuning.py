@@ -170,7 +170,7 @@ def test_two_trials_are_compared(over):
 
 def test_the_model_is_asked_once_a_round_and_only_when_somebody_looks():
     run = ended(40)
-    model = run.model
+    model = run.tuner.model
     model.calls.clear()
     dashboard = TuningDashboard(run)
     assert model.calls == []

@@ -1,0 +1,101 @@
+"""A tuner whose model others may ask while it works: one thread at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+
+from dlcompiler.autotune.models.base import CostModel, Indices, Vector
+from dlcompiler.autotune.proposal import Proposal, Tuner
+
+
+class GuardedModel:
+    """A cost model that answers while its tuner does not use it.
+
+    A model keeps what it was last asked, and is between two states while it learns; whoever looks at
+    it must not change what the search sees.
+
+    Parameters
+    ----------
+    model : CostModel
+        The tuner's.
+    lock : Lock
+        Held by the tuner while it works.
+    """
+
+    def __init__(self, model: CostModel, lock: threading.Lock) -> None:
+        self.name = model.name
+        """As a user asks for it."""
+        self.columns = model.columns
+        """What its features are."""
+        self._model = model
+        self._lock = lock
+
+    def fit(self, points: Sequence[int], rates: Sequence[float | None]) -> None:
+        """Learn from measured points: calls per second [1/s], None for one that failed."""
+        with self._lock:
+            self._model.fit(points, rates)
+
+    def predict(self, points: Indices) -> Vector:
+        """Return log2 of the calls per second that it expects of each point."""
+        with self._lock:
+            return self._model.predict(points)
+
+    def spread(self, points: Indices) -> Vector:
+        """Return the standard deviation of each prediction among its models [log2]."""
+        with self._lock:
+            return self._model.spread(points)
+
+    def importance(self) -> Mapping[str, float]:
+        """Return what part of its decisions each feature makes."""
+        with self._lock:
+            return self._model.importance()
+
+    def contributions(self, points: Indices) -> Vector:
+        """Return what each feature adds to each prediction [log2], and what all points share."""
+        with self._lock:
+            return self._model.contributions(points)
+
+
+class GuardedTuner:
+    """A tuner that works in one thread, and whose model others may ask meanwhile.
+
+    Parameters
+    ----------
+    tuner : Tuner
+        What proposes.
+    """
+
+    def __init__(self, tuner: Tuner) -> None:
+        self._tuner = tuner
+        self._lock = threading.Lock()
+
+    @property
+    def note(self) -> str:
+        """What a user should know about how it works now; may be empty."""
+        return self._tuner.note
+
+    @note.setter
+    def note(self, text: str) -> None:
+        self._tuner.note = text
+
+    @property
+    def model(self) -> CostModel | None:
+        """The cost model, as it was last fitted; None: this tuner has none."""
+        model = self._tuner.model
+        return None if model is None else GuardedModel(model, self._lock)
+
+    @property
+    def walkers(self) -> tuple[int, ...]:
+        """Points where its searchers stand; none for a tuner without any."""
+        return self._tuner.walkers
+
+    def propose(self, count: int) -> Sequence[Proposal]:
+        """Return up to `count` points that were not observed; none when there are no more."""
+        with self._lock:
+            return self._tuner.propose(count)
+
+    def observe(self, point: int, rate: float | None) -> None:
+        """Take in what came of a point: calls per second, None when it failed."""
+        with self._lock:
+            self._tuner.observe(point, rate)
