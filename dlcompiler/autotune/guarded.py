@@ -12,8 +12,8 @@ from dlcompiler.autotune.proposal import Proposal, Tuner
 class GuardedModel:
     """A cost model that answers while its tuner does not use it.
 
-    A model keeps what it was last asked, and is between two states while it learns; whoever looks at
-    it must not change what the search sees.
+    A model keeps what it was last asked, and is between two states while it learns; whoever looks
+    at it must not change what the search sees.
 
     Parameters
     ----------
