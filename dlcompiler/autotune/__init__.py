@@ -16,9 +16,9 @@ from dlcompiler.autotune.jsonl import (
     read_records,
     write_records,
 )
-from dlcompiler.autotune.local import Compared, LocalPool
+from dlcompiler.autotune.local import LocalPool
 from dlcompiler.autotune.measure import Measurer
-from dlcompiler.autotune.pool import Device, MeasurePool
+from dlcompiler.autotune.pool import Compared, Device, MeasurePool
 from dlcompiler.autotune.records import Record, target_key, write_line
 from dlcompiler.autotune.rounds import Round, rank_correlation, recall
 from dlcompiler.autotune.run import TuningRun

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from dlcompiler.autotune.pool import MeasurePool, Report
+from dlcompiler.autotune.pool import Compared, ComparingPool, MeasurePool, Report
 from dlcompiler.autotune.trial import Result
+from dlcompiler.errors import MeasurementError
 from dlcompiler.space import Config
 
 _INTERRUPT_EVERY_S = 0.1
@@ -49,10 +50,8 @@ class Control:
         bool
             Whether the batch is whole: it was not cut short.
         """
-        with self._changed:
-            if self._is_paused or self._is_stopping:
-                return False
-            self._is_measuring, self._is_cut = True, False
+        if not self._begin():
+            return False
 
         def report_unless_cut(number: int, result: Result) -> None:
             if not self._is_cut:
@@ -61,10 +60,43 @@ class Control:
         try:
             self._pool.measure(configs, best_s, report_unless_cut)
         finally:
-            with self._changed:
-                self._is_measuring = False
-                self._changed.notify_all()
+            self._finish()
         return not self._is_cut
+
+    def compare(
+        self, configs: Sequence[Config], budget_s: float, seed: int
+    ) -> Sequence[Compared] | None:
+        """Measure a few configs in turn; None where the pool cannot, or was interrupted.
+
+        Raises
+        ------
+        MeasurementError
+            If a worker crashes.
+        """
+        if not isinstance(self._pool, ComparingPool) or not self._begin():
+            return None
+        try:
+            found = self._pool.compare(configs, budget_s=budget_s, seed=seed)
+        except MeasurementError:
+            if not self._is_cut:
+                raise
+            return None
+        finally:
+            self._finish()
+        return None if self._is_cut else found
+
+    def _begin(self) -> bool:
+        """Tell whether something may be measured now, and remember that it is."""
+        with self._changed:
+            if self._is_paused or self._is_stopping:
+                return False
+            self._is_measuring, self._is_cut = True, False
+            return True
+
+    def _finish(self) -> None:
+        with self._changed:
+            self._is_measuring = False
+            self._changed.notify_all()
 
     def enough(self) -> None:
         """End the batch that is being measured, from within a report."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
-from dlcompiler.autotune.pool import Device, Report
+from dlcompiler.autotune.pool import Compared, Device, Report
 from dlcompiler.autotune.problem import problem_of
 from dlcompiler.autotune.records import target_key
 from dlcompiler.autotune.trial import Result
@@ -22,21 +21,6 @@ from dlcompiler.target import Target
 
 MOST_COMPARED = 8
 """Configs that `LocalPool.compare` takes at once: all are in memory together."""
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """A config measured in turn with others."""
-
-    config: Config
-    """What was measured."""
-    result: Result
-    """Its times, or why there are none."""
-    interval_s: tuple[float, float] | None = None
-    """Where the median lies with a probability of 95 % [s]."""
-    ratio: tuple[float, float] | None = None
-    """Interval of its time divided by that of the fastest, round by round: one that contains 1 is
-    of a config as fast as that, as far as can be told."""
 
 
 class LocalPool:
@@ -60,6 +44,8 @@ class LocalPool:
         Empty the caches before each sample.
     overlap : bool, optional
         Build while candidates run; by default, where a trial shows that it does not disturb.
+    seed : int
+        Of the data that candidates are checked with.
     """
 
     def __init__(
@@ -73,6 +59,7 @@ class LocalPool:
         effort: Effort | None = None,
         flush_caches: bool = False,
         overlap: bool | None = None,
+        seed: int = 0,
     ) -> None:
         self._operator = operator
         self._workload = workload
@@ -80,7 +67,7 @@ class LocalPool:
         count = threads or target.cores
         self._devices = (Device(target_key(target, count)),)
         self._bench = CandidateBench(
-            partial(problem_of, operator, workload),
+            partial(problem_of, operator, workload, seed),
             target,
             threads=count,
             ceiling=ceiling,

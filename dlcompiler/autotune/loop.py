@@ -17,8 +17,13 @@ from dlcompiler.autotune.proposal import Proposal, Tuner
 from dlcompiler.autotune.records import Record
 from dlcompiler.autotune.rounds import Round
 from dlcompiler.autotune.store import RecordStore
+from dlcompiler.autotune.ties import faster_one, near_ties
 from dlcompiler.autotune.trial import Result, Trial
-from dlcompiler.errors import InternalError, TuningError
+from dlcompiler.errors import InternalError, MeasurementError, TuningError
+
+_COMPARING_S = 1.0
+_COMPARING_SHARE = 0.05
+"""How long near ties are measured again: at most so many seconds, and so much of the run."""
 
 Tell = Callable[[EventKind, Trial | None, Round | None], None]
 """Called with the kind of an event and what it is about."""
@@ -48,8 +53,12 @@ class Search:
     _observed: int = 0
 
     def run(self) -> None:
-        """Search until the plan's end, or until it is stopped."""
+        """Search until the plan's end, or until it is stopped; then choose between near ties."""
         self._look_into_records()
+        self._search()
+        self._settle()
+
+    def _search(self) -> None:
         tried = {trial.point for trial in self.books.prior}
         proposals: Sequence[Proposal] = [p for p in self.plan.first if p.point not in tried]
         if proposals:
@@ -224,6 +233,35 @@ class Search:
             plan.workload, plan.machine, trial.config, trial.result, self.name, trial.index, now,
             trial.round, trial.origin, trial.predicted_s, trial.spread, trial.elapsed_s,
         )  # fmt: skip
+
+    def _settle(self) -> None:
+        """Measure what is nearly as fast as the best again, in turn with it."""
+        best = self.books.best
+        if best is None or self.control.is_stopping:
+            return
+        near = near_ties((*self.books.prior, *self.books.trials), best)
+        if len(near) < 2:
+            return
+        budget_s = min(_COMPARING_S, _COMPARING_SHARE * self.clock.elapsed_s)
+        try:
+            with self.clock.during("measuring"):
+                configs = [trial.config for trial in near]
+                compared = self.control.compare(configs, budget_s, self.plan.seed)
+        except MeasurementError as error:
+            self._note("ties", f"near ties could not be measured again: {error.problem}")
+            return
+        if compared is None:
+            return
+        for item in compared:
+            self.clock.add(item.result)
+        chosen = faster_one(near, compared)
+        self.books.settle(chosen)
+        if chosen is not best:
+            self._note(
+                "ties",
+                f"of {len(compared)} near ties, trial {chosen.index} was the fastest when they were"
+                " measured in turn",
+            )
 
     # -- notes -------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from dlcompiler.autotune.trial import Result
 from dlcompiler.space import Config
@@ -53,3 +53,38 @@ class MeasurePool(Protocol):
 
     def close(self) -> None:
         """Give back what it holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A config measured in turn with others."""
+
+    config: Config
+    """What was measured."""
+    result: Result
+    """Its times, or why there are none."""
+    interval_s: tuple[float, float] | None = None
+    """Where the median lies with a probability of 95 % [s]."""
+    ratio: tuple[float, float] | None = None
+    """Interval of its time divided by that of the fastest, round by round: one that contains 1 is
+    of a config as fast as that, as far as can be told."""
+
+
+@runtime_checkable
+class ComparingPool(MeasurePool, Protocol):
+    """A pool that can tell which of a few configs is the fastest."""
+
+    def compare(
+        self, configs: Sequence[Config], *, budget_s: float = 1.0, seed: int = 0
+    ) -> Sequence[Compared]:
+        """Measure configs again, in turn; returns what came of each, in their order.
+
+        Parameters
+        ----------
+        configs : sequence of Config
+            Those that were right; a pool may take the first few only.
+        budget_s : float
+            How long it may take, beside building [s].
+        seed : int
+            Of the order in each round.
+        """

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pandas
 
 _WAIT_PIECE_S = 0.2
-_STOP_LIMIT_S = 0.8
+_STOP_LIMIT_S = 0.6
 _RECENT = 32
 
 

@@ -149,7 +149,7 @@ def tune(
         pool = SerialPool(measurer, Device(target_key(machine, count)))
     elif pool is None:
         ceiling = Ceiling(build_s=timeout_s, run_s=timeout_s)
-        pool = LocalPool(item, workload, machine, threads=count, ceiling=ceiling)
+        pool = LocalPool(item, workload, machine, threads=count, ceiling=ceiling, seed=seed)
     run = TuningRun(plan, searcher, pool, store, listeners)
     run.start()
     if block:

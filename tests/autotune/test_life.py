@@ -5,11 +5,11 @@ import time
 
 import pytest
 
-from dlcompiler.autotune import Device, RecordStore, Result, tune
+from dlcompiler.autotune import Compared, Device, RecordStore, Result, tune
 from dlcompiler.autotune.owners import is_gone, this_process
 from dlcompiler.autotune.proposal import Proposal
 from dlcompiler.autotune.tuners import RandomTuner
-from dlcompiler.errors import InternalError, TuningError
+from dlcompiler.errors import InternalError, MeasurementError, TuningError
 from dlcompiler.space import Workload
 
 WORKLOAD = Workload.of("matmul", m=64, n=64, k=64)
@@ -227,6 +227,59 @@ def test_a_pool_that_forgets_is_a_bug():
         run.wait()
     assert isinstance(error.value.__cause__, InternalError)
     assert "the pool did not report what came of each config" in str(error.value)
+
+
+# -- near ties ----------------------------------------------------------------------------------
+
+
+class Comparing(Lazy):
+    """Trial by trial a little slower; measured in turn, the third one is the fastest."""
+
+    note = ""
+
+    def __init__(self, ratios, fault=None):
+        self.ratios = ratios
+        self.fault = fault
+        self.count = 0
+        self.compared = []
+
+    def measure(self, configs, best_s, report):
+        for number in range(len(configs)):
+            self.count += 1
+            report(number, Result("ok", (1.0 + 0.01 * self.count,)))
+
+    def compare(self, configs, *, budget_s, seed):
+        self.compared.append((len(configs), seed))
+        if self.fault:
+            raise self.fault
+        times = [1.0, 1.1, 0.9, 1.2]
+        return [
+            Compared(config, Result("ok", (seconds,)), None, ratio)
+            for config, seconds, ratio in zip(configs, times, self.ratios, strict=False)
+        ]
+
+
+def test_near_ties_are_measured_in_turn(fake):
+    pool = Comparing([(1.02, 1.2), (1.1, 1.3), (1.0, 1.0), (1.1, 1.3)])
+    run = start(pool=pool, trials=30, seed=9).wait()
+    assert pool.compared == [(4, 9)]  # 1.01 to 1.04, within 3 %
+    assert run.best.index == 2
+    assert run.note == ("of 4 near ties, trial 2 was the fastest when they were measured in turn")
+    assert min(trial.seconds for trial in run.trials) == run.trials[0].seconds
+
+
+def test_the_best_stays_the_best_where_nothing_is_faster_for_certain():
+    run = start(pool=Comparing([(0.97, 1.2), (1.1, 1.3), (1.0, 1.0), (1.1, 1.3)])).wait()
+    assert run.best.index == 0
+    assert run.note == ""
+
+
+def test_near_ties_that_cannot_be_measured_are_told():
+    fault = MeasurementError("measure candidates in turn", "the worker crashed")
+    run = start(pool=Comparing([], fault)).wait()
+    assert run.state == "finished"
+    assert run.best.index == 0
+    assert run.note == "near ties could not be measured again: the worker crashed"
 
 
 # -- first points -------------------------------------------------------------------------------
