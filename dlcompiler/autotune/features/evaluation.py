@@ -28,6 +28,7 @@ _FUNCTIONS: Mapping[Op, Callable[..., Values]] = {
     "div": np.divide,
     "floordiv": lambda a, b: np.floor(np.divide(a, b)),
     "mod": lambda a, b: np.subtract(a, np.multiply(np.floor(np.divide(a, b)), b)),
+    "gcd": lambda a, b: np.gcd(a.astype(np.int64), b).astype(np.float64),
     "min": np.minimum,
     "max": np.maximum,
     "le": np.less_equal,

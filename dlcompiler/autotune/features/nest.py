@@ -20,6 +20,8 @@ from dlcompiler.autotune.features.numbers import (
     ceildiv,
     divide,
     equal,
+    floordiv,
+    gcd,
     least,
     most,
     multiply,
@@ -31,12 +33,19 @@ from dlcompiler.autotune.features.statements import Statement
 from dlcompiler.target import Target
 
 LINE_BYTES = 64
+PAGE_BYTES = 4096
+_LINES_OF_PAGE = PAGE_BYTES // LINE_BYTES
 _FULL = 0.75
 """Part of a cache that a working set may fill before it no longer stays."""
 _BYTES_PER_CYCLE = (32.0, 16.0, 6.0)
 """What one core reads from L2, L3 and memory, about; [byte / cycle]."""
 _LATENCY = 4.0
 """Of a multiply-add; [cycle]."""
+_SPILL_LOADS = 4
+"""How many loads a store and a load of a sum that is not in a register count as, which the next
+one waits for (measured on Zen 3)."""
+_LOOP_CYCLES = 1.0
+"""Of an iteration of a loop besides its body; [cycle]."""
 
 
 def nest_columns(statements: tuple[Statement, ...], target: Target) -> Iterator[Column]:
@@ -76,7 +85,7 @@ class _Nest:
             for access in statement.accesses
         ]
         self.footprints = [self._footprint(depth) for depth in range(len(self.loops) + 1)]
-        """Of each depth: bytes that the loops inside touch."""
+        """Of each depth: bytes of a cache that what the loops inside touch takes."""
         self.body = self._body_depth()
         self.lanes = product([loop.extent for loop in self.loops if loop.kind == "vectorized"])
         self.unrolled = product([loop.extent for loop in self.loops if loop.kind == "unrolled"])
@@ -84,8 +93,9 @@ class _Nest:
 
     def _footprint(self, depth: int) -> Num:
         total: Num = 0
-        for lines in self.lines:
-            total = add(total, multiply(lines[depth], LINE_BYTES))
+        for access, lines in zip(self.statement.accesses, self.lines, strict=True):
+            room = multiply(lines[depth], _crowding(access, depth, lines[depth]))
+            total = add(total, multiply(room, LINE_BYTES))
         return total
 
     def _body_depth(self) -> int:
@@ -164,7 +174,7 @@ class _Nest:
     def _pressure(self) -> Num:
         """Return the vectors that the straight-line code holds over the registers."""
         held = add(self.accumulators, len(self.statement.reads))
-        return divide(held, self.target.vector_registers)
+        return divide(held, self._registers)
 
     def _movement(self, number: int) -> Iterator[tuple[str, Num]]:
         access = self.statement.accesses[number]
@@ -215,11 +225,16 @@ class _Nest:
         )
 
     def _traffic(self, lines: list[Num], capacity: float) -> Num:
-        """Return the bytes that come from beyond a cache."""
+        """Return the bytes that come from beyond a cache.
+
+        Where the loops inside a loop fit, one run of that loop brings each line once: what its
+        next iteration shares with the last is still there.
+        """
         result: Num = multiply(multiply(lines[-1], LINE_BYTES), self.trips[-1])
-        for depth in range(len(self.loops) - 1, -1, -1):
+        for depth in range(len(self.loops), -1, -1):
             fits = at_most(self.footprints[depth], capacity)
-            here = multiply(multiply(lines[depth], LINE_BYTES), self.trips[depth])
+            around = max(depth - 1, 0)
+            here = multiply(multiply(lines[around], LINE_BYTES), self.trips[around])
             result = select(fits, here, result)
         return result
 
@@ -237,13 +252,29 @@ class _Nest:
         operations = max(sum(self.statement.operations.values()), 1)
         in_body = divide(multiply(self.trips[-1], operations), most(started, 1))
         arithmetic = divide(in_body, multiply(self._lanes_of_vectors(), 4))
+        write, *reads = self.statement.accesses
         loads: Num = 0
-        for access in self.statement.accesses:
+        for access in reads:
             loads = add(loads, self._loads(access))
+        steps = product([loop.extent for loop in self.loops[self.body :] if loop.is_reduction])
+        if self._accumulates:
+            spilled = most(subtract(add(self.accumulators, len(reads)), self._registers), 0)
+            loads = add(loads, multiply(multiply(spilled, steps), _SPILL_LOADS))
+        else:
+            loads = add(loads, self._loads(write))
         body = most(arithmetic, divide(loads, 2))
         if any(loop.is_reduction for loop in self.statement.own_loops):
-            body = most(body, _LATENCY)
-        return divide(multiply(started, body), most(self.speedup, 1))
+            body = most(body, multiply(steps, _LATENCY))
+        return divide(multiply(started, add(body, _LOOP_CYCLES)), most(self.speedup, 1))
+
+    @property
+    def _accumulates(self) -> bool:
+        """Whether the loop around the straight-line code adds to what registers hold."""
+        return self.body > 0 and self.loops[self.body - 1].is_reduction
+
+    @property
+    def _registers(self) -> int:
+        return self.target.vector_registers
 
     @cached_property
     def memory_cycles(self) -> tuple[Num, ...]:
@@ -255,6 +286,21 @@ class _Nest:
                 total = add(total, traffic[level])
             result.append(divide(divide(total, rate), most(self.speedup, 1)))
         return tuple(result)
+
+
+def _crowding(access: Access, depth: int, lines: Num) -> Num:
+    """Return how many times more of a cache an access takes than its lines are.
+
+    Rows that begin a power of two apart begin at few places of a page, and so share few sets.
+    """
+    if len(access.shape) < 2:
+        return 1
+    rows, last = access.widths[depth][-2:]
+    pitch = multiply(access.shape[-1], access.itemsize)
+    places = floordiv(PAGE_BYTES, gcd(pitch, PAGE_BYTES))
+    along = ceildiv(multiply(last, access.itemsize), LINE_BYTES)
+    used = least(multiply(along, least(rows, places)), _LINES_OF_PAGE)
+    return divide(most(least(lines, _LINES_OF_PAGE), used), most(used, 1))
 
 
 def _size(value: Num) -> Num:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 Op: TypeAlias = Literal[
-    "knob", "add", "sub", "mul", "div", "floordiv", "mod", "min", "max", "le", "eq", "select"
+    "knob", "add", "sub", "mul", "div", "floordiv", "mod", "gcd", "min", "max", "le", "eq", "select"
 ]
 Num: TypeAlias = "float | Number"
 """A plain number, or a formula of knobs."""
@@ -213,6 +213,13 @@ def mod(a: Num, b: Num) -> Num:
     if low(a) >= 0 and high(a) < low(b):
         return a
     return _graph(a, b).node("mod", (a, b), (0, high(b) - 1))
+
+
+def gcd(a: Num, b: int) -> Num:
+    """Return the greatest common divisor of a number from 0 and a plain one."""
+    if not isinstance(a, Number):
+        return math.gcd(int(a), b)
+    return a.graph.node("gcd", (a, b), (1, b))
 
 
 def ceildiv(a: Num, b: Num) -> Num:
