@@ -1,0 +1,238 @@
+"""Logs of classic AutoTVM: JSON lines of version 0.2, read and written.
+
+::
+
+    {"input": ["llvm", "tutorial/matmul", [512, 512, 512, "float32"], {}],
+     "config": {"index": 17, "code_hash": null,
+                "entity": [["tile_y", "sp", [-1, 8]], ["unroll", "ot", true]]},
+     "result": [[0.0013], 0, 0.81, 1600000000.0], "version": 0.2, "tvm_version": "0.8.0"}
+
+Values are taken by the names of the knobs; ``index`` is never read as a position. Lines of version
+0.1 are refused: they were pickled, and unpickling runs code that a file chooses.
+
+**Source:** the format is that of ``tvm.autotvm.record`` in TVM 0.7 to 0.19.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dlcompiler.autotune.jsonl import BadLine
+from dlcompiler.autotune.trial import OutcomeName, Result
+from dlcompiler.errors import TuningError
+from dlcompiler.space import Config, Space
+from dlcompiler.space.knob import as_value
+
+VERSION = 0.2
+"""What is written."""
+NO_TIME_S = 1e9
+"""Stands for the seconds of what has none."""
+TAGS = {"split": "sp", "reorder": "re", "annotate": "an", "option": "ot"}
+"""Kind of a knob -> how a line names it."""
+ERRORS: dict[OutcomeName, int] = {
+    "ok": 0,
+    "refused": 1,
+    "build error": 2,
+    "crashed": 4,
+    "out of memory": 4,
+    "wrong answer": 5,
+    "build timeout": 6,
+    "run timeout": 7,
+}
+"""Outcome -> AutoTVM's number of it (``MeasureErrorNo``)."""
+OUTCOMES: dict[int, OutcomeName] = {
+    0: "ok", 1: "refused", 2: "build error", 3: "build error", 4: "crashed", 5: "wrong answer",
+    6: "build timeout", 7: "run timeout", 8: "crashed",
+}  # fmt: skip
+"""AutoTVM's number of an error -> outcome."""
+_WHERE = "read a line of an AutoTVM log"
+_PICKLED = re.compile(r"[^\t{]+\t[A-Za-z0-9+/=]+\t[A-Za-z0-9+/=]+\t[A-Za-z0-9+/=]+")
+_LONGEST_LINE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One measurement."""
+
+    target: str
+    """As it was written for TVM."""
+    task: str
+    """Name of the template."""
+    args: tuple[Any, ...]
+    """Its arguments; lists are tuples."""
+    entities: tuple[tuple[str, str, Any], ...]
+    """Name, tag (`TAGS`) and value of each knob; lists are tuples."""
+    costs_s: tuple[float, ...] = ()
+    """Seconds per call, in the order measured; none unless `error` is 0 [s]."""
+    error: int = 0
+    """A key of `OUTCOMES`."""
+    all_cost_s: float = 0.0
+    """What building and running took [s]."""
+    timestamp: float = 0.0
+    """When, in seconds since 1970 [s]."""
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    """Named arguments."""
+    index: int = 0
+    """Of the config in the space of whoever wrote it; it is not read as a position here."""
+    tvm_version: str = ""
+    """Of whoever wrote it."""
+
+    @property
+    def result(self) -> Result:
+        """What came of it, as of a trial."""
+        outcome = OUTCOMES[self.error]
+        message = "" if outcome == "ok" else f"AutoTVM's error {self.error}"
+        return Result(outcome, self.costs_s if outcome == "ok" else (), message)
+
+
+def write_log_line(line: LogLine) -> str:
+    """Return a measurement as a line of JSON."""
+    entities = [[name, tag, value] for name, tag, value in line.entities]
+    costs = list(line.costs_s) if line.error == 0 else [NO_TIME_S]
+    return json.dumps(
+        {
+            "input": [line.target, line.task, list(line.args), dict(line.kwargs)],
+            "config": {"index": line.index, "code_hash": None, "entity": entities},
+            "result": [costs, line.error, line.all_cost_s, line.timestamp],
+            "version": VERSION,
+            "tvm_version": line.tvm_version,
+        }
+    )
+
+
+def read_log_line(text: str) -> LogLine:
+    """Read a line of JSON.
+
+    Raises
+    ------
+    TuningError
+        It is not one of version 0.2, with the reason.
+    """
+    if _PICKLED.fullmatch(text.strip()):
+        raise TuningError(
+            _WHERE, "a pickled line of version 0.1 is not read",
+            because="unpickling runs code that the file chooses",
+            hint="TVM 0.6 can read it, and write it as JSON",
+        )  # fmt: skip
+    try:
+        data = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise TuningError(_WHERE, "not JSON", got=str(error)) from error
+    version = data.get("version", data.get("v")) if isinstance(data, dict) else None
+    if version != VERSION:
+        raise TuningError(
+            _WHERE, "not a line of a version that is read here", got=repr(version),
+            expected=f'"version": {VERSION}',
+        )  # fmt: skip
+    match _tuples(data.get("input")), data.get("config"), _tuples(data.get("result")):
+        case (
+            (str(target), str(task), tuple(args), dict(kwargs)),
+            {"entity": list(entities), "index": int(index)},
+            (tuple(costs), int(number), int() | float() as all_cost, int() | float() as timestamp),
+        ) if number in OUTCOMES:
+            return LogLine(
+                target, task, args, tuple(_entity(item) for item in entities),
+                _costs(costs) if number == 0 else (), number, float(all_cost), float(timestamp),
+                kwargs, index, str(data.get("tvm_version", "")),
+            )  # fmt: skip
+    raise TuningError(
+        _WHERE, "input, config or result are not as they should be", got=text[:80],
+        expected='"input": [target, task, args, kwargs], "config": {"index": …, "entity": […]}, '
+        '"result": [[seconds], error, seconds, timestamp]',
+    )  # fmt: skip
+
+
+def read_log(path: str | Path) -> tuple[list[LogLine], list[BadLine]]:
+    """Read a file; what is no measurement is told by its line. Comments begin with ``#``.
+
+    Raises
+    ------
+    TuningError
+        The file cannot be read at all.
+    """
+    found: list[LogLine] = []
+    bad: list[BadLine] = []
+    try:
+        with Path(path).open("rb") as stream:
+            for number, raw in enumerate(stream, start=1):
+                if len(raw) > _LONGEST_LINE:
+                    bad.append(BadLine(number, "longer than 1 MiB"))
+                    continue
+                try:
+                    text = raw.decode("utf-8").strip()
+                    if text and not text.startswith("#"):
+                        found.append(read_log_line(text))
+                except UnicodeDecodeError:
+                    bad.append(BadLine(number, "not UTF-8"))
+                except TuningError as error:
+                    bad.append(BadLine(number, _reason(error, raw)))
+    except OSError as error:
+        raise TuningError(f"read the log {path}", "cannot read", got=str(error)) from error
+    return found, bad
+
+
+def append_to_log(path: str | Path, lines: Iterable[LogLine]) -> None:
+    """Add measurements to the end of a file, which is made if there is none.
+
+    Raises
+    ------
+    TuningError
+        It cannot be written.
+    """
+    text = "".join(write_log_line(line) + "\n" for line in lines)
+    try:
+        with Path(path).open("a", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise TuningError(f"write the log {path}", "cannot write", got=str(error)) from error
+
+
+def entities_of(config: Config, space: Space) -> tuple[tuple[str, str, Any], ...]:
+    """Return a config's values as they stand in a line."""
+    return tuple((knob.name, TAGS[knob.kind], config[knob.name]) for knob in space.knobs)
+
+
+def config_of(line: LogLine, space: Space) -> Config:
+    """Return the config of a line, its values taken by name.
+
+    Raises
+    ------
+    TuningError
+        The space has other knobs, or not these values.
+    """
+    return space.config(**{name: value for name, _, value in line.entities})
+
+
+def _entity(data: Any) -> tuple[str, str, Any]:
+    match data:
+        case [str(name), str(tag), value] if tag in TAGS.values():
+            return name, tag, as_value(value)
+    raise TuningError(
+        _WHERE, "not a value of a knob", got=repr(data),
+        expected=f"[name, {' or '.join(TAGS.values())}, value]",
+    )  # fmt: skip
+
+
+def _costs(costs: tuple[Any, ...]) -> tuple[float, ...]:
+    if not costs or not all(type(c) in (int, float) and 0 < c < NO_TIME_S for c in costs):
+        raise TuningError(_WHERE, "not seconds", got=repr(costs))
+    return tuple(float(cost) for cost in costs)
+
+
+def _tuples(data: Any) -> Any:
+    return tuple(map(_tuples, data)) if isinstance(data, list) else data
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+def _reason(error: TuningError, raw: bytes) -> str:
+    if not raw.endswith(b"\n") and isinstance(error.__cause__, ValueError):
+        return "torn: the file ends in the middle of it"
+    return error.problem if error.got is None else f"{error.problem}: {error.got}"
