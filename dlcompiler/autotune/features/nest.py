@@ -41,9 +41,9 @@ _BYTES_PER_CYCLE = (32.0, 16.0, 6.0)
 """What one core reads from L2, L3 and memory, about; [byte / cycle]."""
 _LATENCY = 4.0
 """Of a multiply-add; [cycle]."""
-_SPILL_LOADS = 4
-"""How many loads a store and a load of a sum that is not in a register count as, which the next
-one waits for (measured on Zen 3)."""
+_SPILL_CYCLES = 1.2
+"""What each sum takes in a step as soon as not all fit the registers: it is loaded, added to and
+stored (measured on Zen 3 for products and convolutions: 1.0 to 1.35); [cycle]."""
 _LOOP_CYCLES = 1.0
 """Of an iteration of a loop besides its body; [cycle]."""
 
@@ -173,8 +173,20 @@ class _Nest:
 
     def _pressure(self) -> Num:
         """Return the vectors that the straight-line code holds over the registers."""
-        held = add(self.accumulators, len(self.statement.reads))
-        return divide(held, self._registers)
+        return divide(self.held, self._registers)
+
+    @cached_property
+    def held(self) -> Num:
+        """Vectors that a step of the straight-line code holds.
+
+        The sums, what is read along the lanes, and one of what is not.
+        """
+        steps = product([loop.extent for loop in self.loops[self.body :] if loop.is_reduction])
+        total = add(self.accumulators, 1)
+        for access in self.statement.reads:
+            vectors = ceildiv(self._loads(access), steps)
+            total = add(total, select(equal(self._step(access), 1), vectors, 0))
+        return total
 
     def _movement(self, number: int) -> Iterator[tuple[str, Num]]:
         access = self.statement.accesses[number]
@@ -258,14 +270,27 @@ class _Nest:
             loads = add(loads, self._loads(access))
         steps = product([loop.extent for loop in self.loops[self.body :] if loop.is_reduction])
         if self._accumulates:
-            spilled = most(subtract(add(self.accumulators, len(reads)), self._registers), 0)
-            loads = add(loads, multiply(multiply(spilled, steps), _SPILL_LOADS))
+            in_memory = multiply(multiply(self.accumulators, steps), _SPILL_CYCLES)
+            fits = at_most(self.held, self._registers)
+            arithmetic = most(arithmetic, select(fits, 0, in_memory))
         else:
             loads = add(loads, self._loads(write))
         body = most(arithmetic, divide(loads, 2))
         if any(loop.is_reduction for loop in self.statement.own_loops):
             body = most(body, multiply(steps, _LATENCY))
-        return divide(multiply(started, add(body, _LOOP_CYCLES)), most(self.speedup, 1))
+        total = multiply(started, add(body, _LOOP_CYCLES))
+        if self._accumulates:
+            # Before and after each run of the reduction the sums are loaded and stored.
+            total = add(total, multiply(self.trips[self._first_step], self.accumulators))
+        return divide(total, most(self.speedup, 1))
+
+    @property
+    def _first_step(self) -> int:
+        """The depth of the reduction loops around the straight-line code."""
+        depth = self.body
+        while depth and self.loops[depth - 1].is_reduction:
+            depth -= 1
+        return depth
 
     @property
     def _accumulates(self) -> bool:
