@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from dlcompiler.bench.compiling import default_gemm, time_build
+from dlcompiler.bench.featurising import SUBJECTS, time_featurising
 from dlcompiler.bench.lowering import lowering_slope, step_cost, time_lowering
 from dlcompiler.bench.machine import fma_peak_gflops
 from dlcompiler.bench.programs import packed_conv2d, six_step_gemm
@@ -96,6 +97,25 @@ def lowering() -> Figure:
     median = statistics.median(seconds)
     text = f"{format_seconds(median)} (target ≤ 15 ms)"
     return Figure("lowering a fresh schedule", text, {"median_s": median})
+
+
+def featurising() -> Figure:
+    """Measure how many candidates a cost model looks at."""
+    values: dict[str, float] = {}
+    texts = []
+    for name in SUBJECTS:
+        found = time_featurising(name)
+        values |= {
+            f"{name}: predicted": found.predictions_per_s,
+            f"{name}: featurised": found.features_per_s,
+            f"{name}: first_s": found.first_s,
+        }
+        texts.append(
+            f"{name} {found.predictions_per_s:,.0f} ({found.features_per_s:,.0f} without the"
+            f" model; {found.columns} features, found in {format_seconds(found.first_s)})"
+        )
+    text = f"candidates a second (target ≥ 100,000): {'; '.join(texts)}"
+    return Figure("features and predictions", text, values)
 
 
 def gemm_lowering() -> Figure:
@@ -247,6 +267,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "lowering slope": slope,
     "step": step,
     "compiling": compiling,
+    "featurising": featurising,
     "call": call_cost,
     "symbolic call": symbolic_call_cost,
     "dispatch": dispatching,
