@@ -16,8 +16,9 @@ Indices: TypeAlias = npt.NDArray[np.int64]
 class FeatureSource(Protocol):
     """Describes points of a space by numbers."""
 
-    columns: tuple[str, ...]
-    """What each number is."""
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What each number is."""
 
     def rows(self, points: Indices) -> Matrix:
         """Return a row for each point, shape ``(len(points), len(columns))``; NaN: no such one."""
