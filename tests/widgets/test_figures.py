@@ -13,7 +13,7 @@ from dlcompiler.schedule import create_schedule
 
 pytest.importorskip("dlcompiler_widgets")
 pytest.importorskip("matplotlib")
-from dlcompiler_widgets import compare_tuners, figures
+from dlcompiler_widgets import compare_tuners, figures, tuning_picture
 
 from dlcompiler.views.tuning.one_scene import run_scene
 from tests import watched_runs
@@ -153,8 +153,19 @@ def test_a_figure_of_a_run_is_written_the_same_each_time():
 def test_a_figure_that_there_is_not_is_refused():
     with pytest.raises(DLCompilerError, match="there is no such picture"):
         figures.figure(watched_runs.seen(), "cost")
-    with pytest.raises(DLCompilerError, match="there is no cost model"):
+    with pytest.raises(DLCompilerError, match="ask the cost model of a run: there is none"):
         figures.figure(watched_runs.seen(), "importance")
+
+
+def test_why_is_a_picture_and_a_figure():
+    run = watched_runs.ended(40)
+    best = tuning_picture(run, "why")
+    assert best.scene["title"] == f"Why trial {run.best.index}"
+    assert tuning_picture(run, "why", a=9, b=10).scene["title"] == "Why trial 9 before trial 10"
+    assert figures.figure(run, "why", a=9).title == "Why trial 9"
+    assert "decides by" in repr(tuning_picture(run, "importance"))
+    with pytest.raises(DLCompilerError, match="there is no such trial"):
+        tuning_picture(run, "why", a=99)
 
 
 def test_tuners_are_a_figure_and_a_picture():

@@ -31,7 +31,12 @@ from dlcompiler_widgets.notebook import (
     load_ipython_extension,
     unload_ipython_extension,
 )
-from dlcompiler_widgets.tuning import TuningDashboard, TuningView, compare_tuners
+from dlcompiler_widgets.tuning import (
+    TuningDashboard,
+    TuningView,
+    compare_tuners,
+    tuning_picture,
+)
 
 __all__ = [
     "Advice",
@@ -47,6 +52,7 @@ __all__ = [
     "TuningView",
     "compare_tuners",
     "load_ipython_extension",
+    "tuning_picture",
     "unload_ipython_extension",
 ]
 

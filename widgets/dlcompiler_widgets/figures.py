@@ -143,8 +143,7 @@ def figure(run: TuningRun | Watched, what: str = "best", **options: Any) -> Pape
     run : TuningRun or Watched
         The run, going on or ended.
     what : str
-        ``best`` so far, ``predicted`` and measured times, ``importance`` of features, ``knobs`` as
-        parallel coordinates, ``map`` of the space, or where the ``time`` went.
+        As for `tuning_picture`.
     **options
         Of the picture: ``against="seconds"`` for ``best``, ``across=`` and ``up=`` for ``map``.
 

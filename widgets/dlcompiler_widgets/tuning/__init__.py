@@ -4,8 +4,8 @@
 ``dashboard`` and ``control`` how both reach a page.
 """
 
-from dlcompiler_widgets.tuning.comparing import compare_tuners
 from dlcompiler_widgets.tuning.dashboard import TuningDashboard
+from dlcompiler_widgets.tuning.still import compare_tuners, tuning_picture
 from dlcompiler_widgets.tuning.view import TuningView
 
-__all__ = ["TuningDashboard", "TuningView", "compare_tuners"]
+__all__ = ["TuningDashboard", "TuningView", "compare_tuners", "tuning_picture"]

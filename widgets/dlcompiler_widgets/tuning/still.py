@@ -1,4 +1,4 @@
-"""Tuners compared, as a picture that a notebook shows: the paper's Figure 12 in one call."""
+"""Pictures of tuning runs that a notebook shows, also without any widget."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dlcompiler.autotune import TuningRun
 from dlcompiler.views.scene import Scene, scene_html
+from dlcompiler.views.tuning import Watched
 from dlcompiler.views.tuning import compare_tuners as compared
 from dlcompiler.views.tuning.compare import RunLike
+from dlcompiler.views.tuning.one_scene import run_scene
 from dlcompiler_widgets.paper import PaperFigure
 from dlcompiler_widgets.scene_figure import scene_figure
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Picture:
     """A picture with its table; `figure` is the same for a paper."""
 
     scene: Scene
@@ -30,8 +33,30 @@ class Comparison:
         return str(scene_html(self.scene))
 
 
-def compare_tuners(groups: Mapping[str, Sequence[RunLike]], **options: Any) -> Comparison:
-    """Compare several runs of several tuners, seeds or machines.
+def tuning_picture(run: TuningRun | Watched, what: str = "best", **options: Any) -> Picture:
+    """Return one picture of a tuning run.
+
+    Parameters
+    ----------
+    run : TuningRun or Watched
+        The run, going on or ended.
+    what : str
+        ``best`` so far, ``predicted`` and measured times, ``importance`` of features, ``why`` trial
+        ``a=`` is predicted as it is, or before trial ``b=``, ``knobs`` as parallel coordinates,
+        ``map`` of the space, or where the ``time`` went.
+    **options
+        Of the picture: ``against="seconds"`` for ``best``, ``across=`` and ``up=`` for ``map``.
+
+    Raises
+    ------
+    TuningError
+        If there is no such picture or trial, or the tuner has no model to ask.
+    """
+    return Picture(run_scene(run, what, **options))
+
+
+def compare_tuners(groups: Mapping[str, Sequence[RunLike]], **options: Any) -> Picture:
+    """Compare several runs of several tuners, seeds or machines: the paper's Figure 12.
 
     Parameters
     ----------
@@ -47,4 +72,4 @@ def compare_tuners(groups: Mapping[str, Sequence[RunLike]], **options: Any) -> C
     >>> found.scene["table"]["rows"]
     [['a', 2, 9.0, 9.0, 9.0, 3.0], ['b', 1, 3.0, 3.0, 3.0, 'not reached']]
     """
-    return Comparison(compared(groups, **options))
+    return Picture(compared(groups, **options))
