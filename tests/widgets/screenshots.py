@@ -20,6 +20,7 @@ from tests.widgets.live_page import DARK, LivePage
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs/images/explorer"
+TUNING = ROOT / "docs/images/tuning"
 WIDTHS = (765, 1400)
 THEMES = ("light", "dark")
 
@@ -141,12 +142,54 @@ def gemm():
     return Explorer(s, [A, B, C], name="matmul")
 
 
-def take(browser, shot: Shot, width: int, theme: str, folder: Path) -> Path:
+def tuned():
+    """A run on a machine that is a formula, with the user's own config."""
+    from dlcompiler_widgets import TuningDashboard
+
+    from tests.watched_runs import Pool, ended, space
+
+    run = ended(160, pool=Pool(message="C[3, 5] is 0.25, expected 1.5"))
+    own = space().at(run.trials[20].point)
+    return TuningDashboard(run, own=own, open_trial=lambda trial: None)
+
+
+def tuning_tab(name: str) -> Callable[[LivePage], None]:
+    """Open a picture of the dashboard."""
+
+    def drive(page: LivePage) -> None:
+        page.page.wait_for_timeout(300)  # until it has said how wide it is
+        page.settle()
+        page.click(f"tab {name}")
+
+    return drive
+
+
+def two_trials(page: LivePage) -> None:
+    """Ask why the best trial was predicted before another."""
+    tuning_tab("why")(page)
+    page.click("sort gflops")
+    page.locate("tbody tr").nth(0).press("a")
+    page.settle()
+    page.locate("tbody tr").nth(8).press("b")
+    page.settle()
+
+
+TUNING_SHOTS = (
+    (Shot("dashboard", "A run, and the space knob by knob.", tuning_tab("knobs")), 1400, "light"),
+    (Shot("why", "Why A was predicted before B.", two_trials), 1400, "dark"),
+    (Shot("narrow", "The dashboard in one column.", tuning_tab("predicted")), 765, "light"),
+)
+"""Pictures of ``docs/TUNING.md``, each at one width and on one ground."""
+
+
+def take(
+    browser, shot: Shot, width: int, theme: str, folder: Path, make: Callable[[], object] = gemm
+) -> Path:
     """Take one screenshot."""
     context = browser.new_context(
         viewport={"width": width + 16, "height": 800}, color_scheme=theme, reduced_motion="reduce"
     )
-    widget = gemm()
+    widget = make()
     page = LivePage(context, widget, DARK if theme == "dark" else "")
     shot.drive(page)
     path = folder / f"{shot.name}-{width}-{theme}.png"
@@ -189,7 +232,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", help="names of shots; all by default")
     names = parser.parse_args().names
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    for folder in (FOLDER, TUNING):
+        folder.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
@@ -198,6 +242,9 @@ def main() -> None:
             for width in WIDTHS if not names or shot.name in names else ():
                 for theme in THEMES:
                     print(take(browser, shot, width, theme, FOLDER))
+        for shot, width, theme in TUNING_SHOTS:
+            if not names or shot.name in names:
+                print(take(browser, shot, width, theme, TUNING, tuned))
         browser.close()
     (ROOT / "docs/GALLERY.md").write_text(gallery(), "utf-8")
 

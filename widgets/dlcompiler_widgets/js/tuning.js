@@ -133,7 +133,7 @@ class Dashboard {
     this.state.textContent = head.state;
     this.note.textContent = head.note ? `Note: ${head.note}` : "";
     this.facts.replaceChildren(...head.facts.flatMap(([name, value]) => [
-      h("dt", { text: name }), h("dd", { "data-fact": name, text: value })]));
+      h("dt", { "data-fact": name, text: name }), h("dd", { "data-fact": name, text: value })]));
     this.drawButtons(head);
     this.speak(head);
   }

@@ -95,7 +95,9 @@ def _compare(session: Session, args: Args) -> None:
         session.a = session.b = None
         session.say("Nothing is compared.")
         return
-    index = session.chosen if args.get("key") is None else _trial(session, args)
+    if args.get("key") is not None:
+        session.chosen = _trial(session, args)
+    index = session.chosen
     if side == "a":
         session.a = index
     else:
