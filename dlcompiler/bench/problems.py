@@ -38,9 +38,13 @@ class Problem:
     """Role of an array in the work -> name of the kernel's parameter."""
     packs: bool = False
     """Whether weights are packed by a kernel of their own in each call."""
+    fixed: Config | None = None
+    """The config to use, whichever ships."""
 
     def config(self, target: Target, *, is_tuned: bool) -> Config:
         """Return the config that ships for this workload, or else the analytic one."""
+        if self.fixed is not None:
+            return self.fixed
         if is_tuned:
             return ops.config_for(self.operator, self.workload, target)
         return self.operator.default_config(self.workload, target)
