@@ -4,11 +4,14 @@ import copy
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dlcompiler.autotune import OUTCOMES
-from dlcompiler.autotune.records import Record, read_line, target_key
+from dlcompiler.autotune.records import Record, read_line, target_key, write_line
 from dlcompiler.errors import TuningError
 from dlcompiler.target import resolve
+from tests.autotune.conftest import make_record
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
@@ -104,3 +107,33 @@ def test_the_error_says_what_was_expected(record):
 def test_machines_with_other_threads_or_features_are_kept_apart():
     one, other = resolve("x86-64-avx2"), resolve("x86-64-sse2")
     assert len({target_key(one, 1), target_key(one, 2), target_key(other, 1)}) == 3
+
+
+# -- whatever a file holds ----------------------------------------------------------------------
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=8,
+)
+
+
+@given(field=st.sampled_from(sorted(make_record().to_json())), value=ANYTHING, data=st.data())
+def test_a_record_with_anything_in_a_field_is_read_or_refused(field, value, data):
+    written = make_record().to_json()
+    where = written
+    if isinstance(written[field], dict) and data.draw(st.booleans()):
+        where = written[field]
+        field = data.draw(st.sampled_from(sorted(where)))
+    where[field] = value
+    try:
+        read = read_line(json.dumps(written))
+    except TuningError:
+        return
+    assert read_line(write_line(read)) == read
+
+
+@given(text=st.text(max_size=40) | st.binary(max_size=40).map(repr))
+def test_a_line_of_anything_is_refused(text):
+    with pytest.raises(TuningError):
+        read_line(text)
