@@ -1,8 +1,16 @@
 """Search for the fastest config of a template, and keep what was measured.
 
-`tune` starts a `TuningRun`; a tuner (random, or ranked by a cost model) proposes configs, a
-measurer checks and times them in a worker process, and each `Trial` becomes a `Record` in a
-`RecordStore`.
+`tune` starts a `TuningRun`: round after round, a tuner proposes points, a pool builds, checks and
+times them in worker processes, each `Trial` becomes a `Record` in a `RecordStore`, and the tuner is
+told. `apply_best` uses what is known::
+
+    >>> from dlcompiler import autotune, ops
+    >>> work = ops.operator("matmul").workload(m=512, n=512, k=512)
+    >>> run = autotune.tune(work, trials=200, db="gemm.sqlite")                # doctest: +SKIP
+    >>> run.pause(), run.resume(), run.stop()                                  # doctest: +SKIP
+    >>> run.best, run.rounds[-1].correlation, run.clock.own_share              # doctest: +SKIP
+    >>> schedule, args = autotune.apply_best(work, "cpu", "gemm.sqlite")       # doctest: +SKIP
+
 """
 
 from dlcompiler.autotune.best import Choice, apply_best, best, best_choice

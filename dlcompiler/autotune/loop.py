@@ -164,10 +164,13 @@ class Search:
         while left and not self.is_over():
             left = self._measure(left, begun.number)
             self._take_notes()
-            if self.control.is_paused:
-                with self.clock.during("paused"):
-                    self.control.wait_while_paused()
+            self._wait_while_paused()
         self.tell("round", None, self.books.complete_round())
+
+    def _wait_while_paused(self) -> None:
+        if self.control.is_paused:
+            with self.clock.during("paused"):
+                self.control.wait_while_paused()
 
     def _answer_from_records(self, proposals: list[Proposal], number: int) -> list[Proposal]:
         """Take in what an earlier process measured of a round; returns the rest of the round."""
@@ -236,6 +239,7 @@ class Search:
 
     def _settle(self) -> None:
         """Measure what is nearly as fast as the best again, in turn with it."""
+        self._wait_while_paused()
         best = self.books.best
         if best is None or self.control.is_stopping:
             return

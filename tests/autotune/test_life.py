@@ -2,13 +2,14 @@
 
 import threading
 import time
+from functools import partial
 
 import pytest
 
 from dlcompiler.autotune import Compared, Device, RecordStore, Result, tune
 from dlcompiler.autotune.owners import is_gone, this_process
 from dlcompiler.autotune.proposal import Proposal
-from dlcompiler.autotune.tuners import RandomTuner
+from dlcompiler.autotune.tuners import tuner
 from dlcompiler.errors import InternalError, MeasurementError, TuningError
 from dlcompiler.space import Workload
 
@@ -58,7 +59,8 @@ class Predicting:
     """A tuner whose model knows everything, or the opposite."""
 
     note = ""
-    model = walkers = ()
+    model = None
+    walkers = ()
 
     def __init__(self, space, sign):
         self.points = iter(list(space.allowed())[:40])
@@ -359,7 +361,7 @@ def test_a_run_with_another_seed_does_not_go_on(fake):
 
 def test_a_tuner_that_goes_another_way_keeps_what_is_known(fake):
     store = RecordStore()
-    versions = [RandomTuner, lambda space, _: Predicting(space, 1)]
+    versions = [partial(tuner, "random"), lambda space, _: Predicting(space, 1)]
 
     def maker(space, seed):
         return versions.pop(0)(space, seed)
