@@ -53,8 +53,9 @@ def nest_columns(statements: tuple[Statement, ...], target: Target) -> Iterator[
     compute: Num = 0
     moved: list[Num] = [0, 0, 0]
     total: Num = 0
+    data = _data_bytes(statements)
     for statement in statements:
-        nest = _Nest(statement, target)
+        nest = _Nest(statement, target, data)
         yield from nest.columns()
         compute = add(compute, nest.compute_cycles)
         waits: Num = 0
@@ -68,11 +69,25 @@ def nest_columns(statements: tuple[Statement, ...], target: Target) -> Iterator[
     yield logarithmic("program.roofline cycles", total)
 
 
+def _data_bytes(statements: tuple[Statement, ...]) -> Num:
+    """Return what all buffers of the program hold; [byte]."""
+    buffers: dict[str, Num] = {}
+    for statement in statements:
+        for access in statement.accesses:
+            size = multiply(product(access.shape), access.itemsize)
+            buffers[access.name] = most(buffers.get(access.name, 0), size)
+    total: Num = 0
+    for size in buffers.values():
+        total = add(total, size)
+    return total
+
+
 class _Nest:
     """The nest around one statement."""
 
-    def __init__(self, statement: Statement, target: Target) -> None:
+    def __init__(self, statement: Statement, target: Target, data: Num) -> None:
         self.statement = statement
+        self.data = data
         self.target = target
         self.loops = statement.loops
         self.native = target.lanes(statement.geometry.stage.tensor.dtype)
@@ -240,7 +255,8 @@ class _Nest:
         """Return the bytes that come from beyond a cache.
 
         Where the loops inside a loop fit, one run of that loop brings each line once: what its
-        next iteration shares with the last is still there.
+        next iteration shares with the last is still there. Where all data of the program fit, they
+        are there from the call before.
         """
         result: Num = multiply(multiply(lines[-1], LINE_BYTES), self.trips[-1])
         for depth in range(len(self.loops), -1, -1):
@@ -248,7 +264,7 @@ class _Nest:
             around = max(depth - 1, 0)
             here = multiply(multiply(lines[around], LINE_BYTES), self.trips[around])
             result = select(fits, here, result)
-        return result
+        return select(at_most(self.data, capacity), 0, result)
 
     # -- cycles ----------------------------------------------------------------------------------
 
