@@ -65,7 +65,7 @@ def template(
     Raises
     ------
     TuningError
-        The name is one of the library.
+        The name is one of the library, or cannot be that of a kernel.
 
     Examples
     --------
@@ -84,6 +84,11 @@ def template(
     Space(double(n=12); 5 points: tile:5)
     """
     known = str(name or getattr(define, "__name__", "template"))
+    if not known.isidentifier():
+        raise TuningError(
+            "make a template", "the name is not an identifier", got=repr(known),
+            hint="template(define, name=…)",
+        )  # fmt: skip
     if known in library():
         raise TuningError(
             "make a template", "the library has an operator of this name", got=repr(known),

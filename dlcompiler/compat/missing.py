@@ -17,7 +17,7 @@ PACKAGES = {"tvm": "dlcompiler.compat.tvm", "d2ltvm": "dlcompiler.compat.d2ltvm"
 
 GPU = "GPUs come in a later version"
 GRAPHS = "graphs of operators and the import of models come in a later version"
-TUNING = "the classic tuners' interface comes in a later version; dlcompiler.autotune tunes now"
+TUNING = "the second generation of tuners comes in a later version; tvm.autotvm tunes now"
 OPAQUE = "calls of code from outside come in a later version"
 TENSORIZE = "tensor intrinsics come in a later version"
 REMOTE = "other machines come in a later version"
@@ -34,7 +34,21 @@ LATER: dict[str, str] = {
         ("tvm.relay", "tvm.contrib.graph_executor", "tvm.contrib.graph_runtime"), GRAPHS
     ),
     **dict.fromkeys(("tvm.contrib.download", "tvm.contrib.relay_viz"), GRAPHS),
-    **dict.fromkeys(("tvm.autotvm", "tvm.auto_scheduler"), TUNING),
+    "tvm.auto_scheduler": TUNING,
+    **dict.fromkeys(("tvm.autotvm.RPCRunner", "tvm.autotvm.measure.RPCRunner"), REMOTE),
+    **dict.fromkeys(
+        (
+            "tvm.autotvm.task.extract_from_program",
+            "tvm.autotvm.task.extract_from_multiple_program",
+            "tvm.autotvm.task.topi_integration",
+            "tvm.autotvm.register_topi_compute",
+            "tvm.autotvm.register_topi_schedule",
+            "tvm.autotvm.graph_tuner",
+            "tvm.autotvm.apply_graph_best",
+            "tvm.autotvm.tophub",
+        ),
+        GRAPHS,
+    ),
     **dict.fromkeys(("tvm.te.extern", "tvm.tir.call_packed", "tvm.tir.call_extern"), OPAQUE),
     **dict.fromkeys(
         ("tvm.tir.call_pure_extern", "tvm.tir.call_intrin", "tvm.register_func"), OPAQUE

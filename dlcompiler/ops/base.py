@@ -62,9 +62,20 @@ class Operator:
     None: there is none, or nothing is packed ahead."""
 
     def template(
-        self, workload: Workload, target: Target, cfg: Config
+        self,
+        workload: Workload,
+        target: Target,
+        cfg: Config,
+        make: Callable[[tuple[Tensor, ...]], Schedule] = create_schedule,
     ) -> tuple[Schedule, tuple[Tensor, ...]]:
         """Return the schedule that a config stands for, and the kernel's parameters.
+
+        Parameters
+        ----------
+        workload, target, cfg
+            What is scheduled, for which machine, and how.
+        make : callable
+            Starts the schedule of the outputs: `create_schedule`, or `sketch` to trace it.
 
         Raises
         ------
@@ -72,8 +83,8 @@ class Operator:
             If a primitive refuses what the config asks for.
         """
         args = self.define(workload)
-        outs = [tensor for tensor in args if not isinstance(tensor.op, PlaceholderOp)]
-        s = create_schedule(outs)
+        outs = tuple(tensor for tensor in args if not isinstance(tensor.op, PlaceholderOp))
+        s = make(outs)
         self.schedule(s, outs, cfg, target)
         return s, args
 

@@ -124,6 +124,11 @@ def test_names_of_the_library_are_taken():
         template(product, name="matmul")
 
 
+def test_names_are_identifiers():
+    with pytest.raises(TuningError, match="the name is not an identifier"):
+        template(product, name="my/product")
+
+
 def test_a_workload_of_another_operator_is_refused():
     with pytest.raises(TuningError, match="the workload is not one of the template"):
         tune(PRODUCT.workload(n=1, m=1, k=1), template=template(product, name="other")(print))

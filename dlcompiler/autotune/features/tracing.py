@@ -32,7 +32,6 @@ from dlcompiler.schedule.state import State
 from dlcompiler.space import Config, Space, Workload
 from dlcompiler.space.knob import value_key
 from dlcompiler.target import Target
-from dlcompiler.te import PlaceholderOp
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,8 +301,6 @@ def trace(
         Where the formulas of the space are.
     """
     tracer = Tracer(graph)
-    args = operator.define(workload)
-    outs = tuple(tensor for tensor in args if not isinstance(tensor.op, PlaceholderOp))
-    s = sketch(outs)
-    operator.schedule(s, outs, TracedConfig(space, space.at(point), tracer), target)
+    cfg = TracedConfig(space, space.at(point), tracer)
+    s, _ = operator.template(workload, target, cfg, sketch)
     return Skeleton(tuple(tracer.decisions), s.state, tracer.symbols)

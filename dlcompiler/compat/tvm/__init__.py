@@ -6,6 +6,7 @@ from dlcompiler.compat.devices import cpu, device
 from dlcompiler.compat.missing import reporter, watch_imports
 from dlcompiler.compat.modules import Module
 from dlcompiler.compat.tvm import (
+    autotvm,
     contrib,
     driver,
     error,
@@ -59,6 +60,7 @@ __all__ = [
     "IRModule",
     "Module",
     "TVMError",
+    "autotvm",
     "build",
     "build_config",
     "context",

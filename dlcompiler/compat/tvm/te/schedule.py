@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dlcompiler import schedule
 from dlcompiler.compat.missing import reporter
-from dlcompiler.schedule import create_schedule
+from dlcompiler.compat.schedules import create_schedule
 from dlcompiler.schedule.auto_inline import inline_broadcast as AutoInlineBroadcast  # noqa: N812
 from dlcompiler.schedule.auto_inline import inline_elementwise as AutoInlineElemWise  # noqa: N812
 from dlcompiler.schedule.auto_inline import inline_injective as AutoInlineInjective  # noqa: N812

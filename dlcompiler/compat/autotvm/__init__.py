@@ -1,0 +1,1 @@
+"""Classic AutoTVM: what stands behind the modules of ``compat.tvm.autotvm``."""

@@ -1,0 +1,270 @@
+"""Spaces and configs as classic templates see them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dlcompiler.autotune.autotvm_log import TAGS
+from dlcompiler.errors import TuningError
+from dlcompiler.space import (
+    AnnotateEntity,
+    Choices,
+    Config,
+    Declaring,
+    OtherOptionEntity,
+    ReorderEntity,
+    Space,
+    SplitEntity,
+    VirtualAxis,
+    Workload,
+    divisors,
+)
+from dlcompiler.space.entities import Entity, entity
+from dlcompiler.space.knob import Kind, Value
+
+_KINDS: dict[str, Kind] = {
+    "sp": "split", "re": "reorder", "an": "annotate", "ot": "option",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Subspace:
+    """The ways of one knob."""
+
+    entities: list[Entity]
+    """What may be chosen."""
+    text: str
+    """How it was declared."""
+
+    def __len__(self) -> int:
+        return len(self.entities)
+
+    def __getitem__(self, index: int) -> Entity:
+        return self.entities[index]
+
+    def __repr__(self) -> str:
+        return f"{self.text} len={len(self)}"
+
+
+class ConfigSpace(Declaring):
+    """The space of a task; a template declares it when the task is created."""
+
+    is_fallback = False
+    """Whether the values are a stopgap."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.errors: list[str] = []
+        """What the template has said against the first values."""
+        self._texts: dict[str, str] = {}
+        self._extents: dict[str, int] = {}
+        self._set: dict[str, Entity] = {}
+
+    @property
+    def flop(self) -> float:
+        """What ``add_flop`` was told."""
+        return self.flops
+
+    @property
+    def space_map(self) -> dict[str, Subspace]:
+        """The ways of each knob by its name."""
+        return {
+            name: Subspace([entity(k.kind, v) for v in k.values], self._texts[name])
+            for name, k in self._knobs.items()
+        }
+
+    def define_split(
+        self,
+        name: str,
+        axis: Any,
+        policy: str = "factors",
+        *,
+        num_outputs: int = 2,
+        filter: Callable[[SplitEntity], bool] | None = None,
+        **options: Any,
+    ) -> tuple[VirtualAxis, ...]:
+        """Declare how a loop is split; see `Choices.define_split`."""
+        extent = self.axis(axis).length
+        self._extents[name] = extent or 0
+        self._texts[name] = f"Split(policy={policy}, product={extent}, num_outputs={num_outputs})"
+        return super().define_split(
+            name, axis, policy, num_outputs=num_outputs, filter=filter, **options
+        )
+
+    def define_reorder(
+        self, name: str, axes: Sequence[Any], policy: str, **options: Any
+    ) -> tuple[VirtualAxis, ...]:
+        """Declare an order of loops; see `Choices.define_reorder`."""
+        self._texts[name] = f"Reorder(policy={policy})"
+        return super().define_reorder(name, axes, policy, **options)
+
+    def define_annotate(
+        self, name: str, axes: Sequence[Any], policy: str, *, num_anchor: int | None = None
+    ) -> tuple[VirtualAxis, ...]:
+        """Declare annotations of loops; see `Choices.define_annotate`."""
+        self._texts[name] = f"Annotate(policy={policy})"
+        return super().define_annotate(name, axes, policy, num_anchor=num_anchor)
+
+    def define_knob(self, name: str, candidate: Sequence[Any]) -> None:
+        """Declare a knob with given values."""
+        self._texts[name] = f"OtherOption({list(candidate)})"
+        super().define_knob(name, candidate)
+
+    def raise_error(self, message: str) -> None:
+        """Note what is against the first values: others may be allowed."""
+        self.errors.append(message)
+
+    def valid(self) -> bool:
+        """Tell whether nothing is against the values."""
+        return not self.errors
+
+    def get(self, index: int) -> ConfigEntity:
+        """Return a config by its index, the first knob being the fastest digit."""
+        space = self.space(Workload.of("config_space"))
+        return ConfigEntity.of(space, space.at(index))
+
+    def __getitem__(self, name: str) -> Any:
+        return self._set[name] if name in self._set else super().__getitem__(name)
+
+    def __setitem__(self, name: str, value: Entity) -> None:
+        self._set[name] = value
+
+    def __len__(self) -> int:
+        return self.space(Workload.of("config_space")).size
+
+    def __repr__(self) -> str:
+        lines = [f"ConfigSpace (len={len(self)}, space_map="]
+        lines += [f"  {n:2} {name}: {sub}" for n, (name, sub) in enumerate(self.space_map.items())]
+        return "\n".join([*lines, ")"])
+
+
+class FallbackConfigEntity(ConfigSpace):
+    """First values, or those that a template falls back to, where no config is known."""
+
+    is_fallback = True
+
+    def fallback_split(self, name: str, constraints: Sequence[int]) -> None:
+        """Set a split to the largest factors within limits, from inside to outside.
+
+        Parameters
+        ----------
+        name : str
+            Of a knob that ``define_split`` has declared.
+        constraints : sequence of int
+            The largest size of each loop; -1: no limit.
+        """
+        rest, sizes = self._extents[name], list[int]()
+        for limit in reversed(constraints):
+            factors = [f for f in divisors(max(rest, 1)) if limit == -1 or f <= limit]
+            sizes.insert(0, factors[-1] if factors else 1)
+            rest //= sizes[0]
+        self[name] = SplitEntity(tuple(sizes))
+
+    def __repr__(self) -> str:
+        return f"{[(name, self[name]) for name in self]},None,None"
+
+
+class ConfigEntity(Choices):
+    """A config: one entity for each knob, by name."""
+
+    is_fallback = False
+    """Whether the values are a stopgap."""
+
+    def __init__(self, index: int, entities: Mapping[str, Entity], config: Config | None) -> None:
+        super().__init__()
+        self.index = index
+        """In the space of whoever made it."""
+        self.code_hash = None
+        """Not known here."""
+        self.config = config
+        """The same in this project's terms; None: it was read from a log."""
+        self._entities = dict(entities)
+
+    @classmethod
+    def of(cls, space: Space, config: Config, index: int | None = None) -> ConfigEntity:
+        """Return a config of a space as classic code sees it."""
+        entities = {knob.name: entity(knob.kind, config[knob.name]) for knob in space.knobs}
+        return cls(space.index_of(config) if index is None else index, entities, config)
+
+    @classmethod
+    def of_values(cls, index: int, values: Sequence[tuple[str, str, Value]]) -> ConfigEntity:
+        """Return the config of names, tags and values, as a line of a log has them."""
+        entities = {name: entity(_KINDS[tag], value) for name, tag, value in values}
+        return cls(index, entities, None)
+
+    @property
+    def flop(self) -> float:
+        """What ``add_flop`` was told."""
+        return self.flops
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._entities:
+            raise TuningError(
+                f"read the knob {name!r} of a config", "there is no such knob",
+                expected=", ".join(self._entities),
+            )  # fmt: skip
+        return self._entities[name]
+
+    def __setitem__(self, name: str, value: Entity) -> None:
+        self._entities[name] = value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entities)
+
+    def __len__(self) -> int:
+        return len(self._entities)
+
+    def raise_error(self, message: str) -> None:
+        """Refuse the config.
+
+        Raises
+        ------
+        TuningError
+            Always.
+        """
+        raise TuningError("apply a config", message, got=repr(self))
+
+    def valid(self) -> bool:
+        """Tell whether nothing is against the values: a template raises where something is."""
+        return True
+
+    def get_other_option(self) -> dict[str, Any]:
+        """Return the values of the knobs that ``define_knob`` has declared."""
+        found = self._entities.items()
+        return {name: item.val for name, item in found if isinstance(item, OtherOptionEntity)}
+
+    def values(self) -> tuple[tuple[str, str, Value], ...]:
+        """Return names, tags and values, as a line of a log has them."""
+        return tuple((name, *_tagged(item)) for name, item in self._entities.items())
+
+    def to_json_dict(self) -> dict[str, Any]:
+        """Return what a log has of it."""
+        values = [list(item) for item in self.values()]
+        return {"index": self.index, "code_hash": None, "entity": values}
+
+    def __repr__(self) -> str:
+        return f"{list(self._entities.items())},{self.code_hash},{self.index}"
+
+    def _declare(self, name: str, kind: Kind, values: Callable[[], Sequence[Value]]) -> None:
+        if name not in self._entities:
+            raise TuningError(
+                f"apply a config to the knob {name!r}", "the config does not have it",
+                got=repr(self), because=f"it is of another version of the template ({TAGS[kind]})",
+            )  # fmt: skip
+
+    def _restrict(self, rule: Any, text: str) -> None:
+        """Do nothing: the space has left out what the rule forbids."""
+
+
+def _tagged(item: Entity) -> tuple[str, Any]:
+    match item:
+        case SplitEntity(size):
+            return "sp", size
+        case ReorderEntity(perm):
+            return "re", perm
+        case AnnotateEntity(anns):
+            return "an", anns
+        case OtherOptionEntity(val):
+            return "ot", val

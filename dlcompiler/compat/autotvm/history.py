@@ -1,0 +1,67 @@
+"""The best of what was measured, for templates that are called."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from dlcompiler.compat.autotvm.applying import DispatchContext
+from dlcompiler.compat.autotvm.measuring import MeasureInput, MeasureResult
+from dlcompiler.compat.autotvm.recording import load_from_file, median
+from dlcompiler.compat.targets import Target
+from dlcompiler.space import Choices
+
+Records: TypeAlias = Any
+"""A file, several, or pairs of `MeasureInput` and `MeasureResult`."""
+Key: TypeAlias = tuple[str, tuple[Any, ...]]
+
+logger = logging.getLogger("autotvm")
+
+
+class ApplyHistoryBest(DispatchContext):
+    """Gives the fastest measured config of each workload.
+
+    Parameters
+    ----------
+    records : path, sequence of paths, or pairs
+        What was measured.
+    """
+
+    def __init__(self, records: Records = None) -> None:
+        self.best: dict[Key, tuple[MeasureInput, MeasureResult]] = {}
+        """By kind of target and workload."""
+        if records is not None:
+            self.load(records)
+
+    def load(self, records: Records) -> None:
+        """Take in more measurements; failed ones count for nothing."""
+        count = 0
+        for inp, result in _pairs(records):
+            count += 1
+            if result.error_no == 0:
+                key = (inp.target.kind.name, inp.task.workload)
+                known = self.best.get(key)
+                if known is None or median(result) < median(known[1]):
+                    self.best[key] = (inp, result)
+        logger.debug("%d records loaded", count)
+
+    def find(self, target: Target | None, workload: tuple[Any, ...] | None) -> Choices | None:
+        """Return the fastest config of a workload; None: it was not measured."""
+        if workload is None:
+            return None
+        kind = (target or Target("llvm")).kind.name
+        found = self.best.get((kind, workload))
+        return None if found is None else found[0].config
+
+
+def _pairs(records: Records) -> Iterable[tuple[MeasureInput, MeasureResult]]:
+    if isinstance(records, str | Path):
+        yield from load_from_file(records)
+        return
+    for item in records:
+        if isinstance(item, str | Path):
+            yield from load_from_file(item)
+        else:
+            yield item

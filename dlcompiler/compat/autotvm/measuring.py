@@ -1,0 +1,119 @@
+"""How candidates are built and run, as classic code asks for it; what came of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dlcompiler.compat.notes import note
+from dlcompiler.compat.targets import Target
+from dlcompiler.errors import TuningError
+
+if TYPE_CHECKING:
+    from dlcompiler.compat.autotvm.configs import ConfigEntity
+    from dlcompiler.compat.autotvm.tasks import Task
+
+
+class MeasureErrorNo(IntEnum):
+    """What went wrong, by AutoTVM's numbers."""
+
+    NO_ERROR = 0
+    INSTANTIATION_ERROR = 1
+    COMPILE_HOST = 2
+    COMPILE_DEVICE = 3
+    RUNTIME_DEVICE = 4
+    WRONG_ANSWER = 5
+    BUILD_TIMEOUT = 6
+    RUN_TIMEOUT = 7
+    UNKNOWN_ERROR = 8
+
+
+class MeasureInput(NamedTuple):
+    """What was measured."""
+
+    target: Target
+    task: Task
+    config: ConfigEntity
+
+
+class MeasureResult(NamedTuple):
+    """What came of it."""
+
+    costs: tuple[Any, ...]
+    """Seconds per call [s]; of an error, the reason."""
+    error_no: int
+    """A `MeasureErrorNo`."""
+    all_cost: float
+    """What building and running took [s]."""
+    timestamp: float
+    """When, in seconds since 1970 [s]."""
+
+
+@dataclass(frozen=True)
+class LocalBuilder:
+    """Builds candidates in worker processes of this machine."""
+
+    timeout: float = 10.0
+    """Limit of a build [s]."""
+    n_parallel: int | None = None
+    """Read by nobody: how many build at once is measured."""
+    build_kwargs: object = None
+    build_func: object = "default"
+    do_fork: bool = False
+    runtime: object = None
+
+    def __post_init__(self) -> None:
+        if self.build_func != "default":
+            raise TuningError(
+                "LocalBuilder", "only the default build function is here", got=str(self.build_func)
+            )
+
+
+@dataclass(frozen=True)
+class LocalRunner:
+    """Runs candidates in worker processes of this machine, each checked before it is timed."""
+
+    timeout: float = 10.0
+    """Limit of a run [s]."""
+    number: int = 4
+    """Read by nobody, as are the next three: a candidate is timed until its time is known well
+    enough."""
+    repeat: int = 3
+    min_repeat_ms: int = 0
+    cooldown_interval: float = 0.1
+    enable_cpu_cache_flush: bool = False
+    module_loader: object = None
+
+    def __post_init__(self) -> None:
+        if self.enable_cpu_cache_flush:
+            note("LocalRunner: caches are not flushed between runs", 4)
+        if self.module_loader is not None:
+            raise TuningError("LocalRunner", "a module_loader is not part of dlcompiler yet")
+
+
+class MeasureOption(NamedTuple):
+    """What ``measure_option`` returns."""
+
+    builder: LocalBuilder
+    runner: LocalRunner
+
+
+def measure_option(builder: Any = "local", runner: Any = "local") -> MeasureOption:
+    """Say how candidates are built and run.
+
+    Parameters
+    ----------
+    builder : LocalBuilder or "local"
+        How they are built.
+    runner : LocalRunner or "local"
+        How they are run.
+    """
+    made = LocalBuilder() if builder == "local" else builder
+    run = LocalRunner() if runner == "local" else runner
+    for value, kind in ((made, LocalBuilder), (run, LocalRunner)):
+        if not isinstance(value, kind):
+            raise TuningError(
+                "measure_option", f"not a {kind.__name__}", got=repr(value), expected='or "local"'
+            )
+    return MeasureOption(made, run)

@@ -1,0 +1,125 @@
+"""Measurements as lines of a log, and back."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from io import TextIOBase
+from pathlib import Path
+from typing import Any
+
+from dlcompiler.autotune.autotvm_log import (
+    LogLine,
+    append_to_log,
+    read_log,
+    read_log_line,
+    write_log_line,
+)
+from dlcompiler.compat.autotvm.configs import ConfigEntity
+from dlcompiler.compat.autotvm.measuring import MeasureInput, MeasureResult
+from dlcompiler.compat.autotvm.tasks import Task
+from dlcompiler.compat.notes import note
+from dlcompiler.compat.targets import Target
+from dlcompiler.errors import TuningError
+
+AUTOTVM_LOG_VERSION = 0.2
+"""What `encode` writes, and `decode` reads."""
+_WRITER = "0.8.0"
+"""Version of TVM whose logs these are."""
+
+
+def encode(inp: MeasureInput, result: MeasureResult, protocol: str = "json") -> str:
+    """Return a measurement as a line of JSON.
+
+    Raises
+    ------
+    TuningError
+        Another protocol is asked for: pickling is not done here.
+    """
+    _check(protocol)
+    return write_log_line(_line(inp, result))
+
+
+def decode(row: str, protocol: str = "json") -> tuple[MeasureInput, MeasureResult]:
+    """Read a line of JSON.
+
+    Raises
+    ------
+    TuningError
+        It is not one of version 0.2.
+    """
+    _check(protocol)
+    return _pair(read_log_line(row))
+
+
+def load_from_file(filepath: str | Path) -> Iterator[tuple[MeasureInput, MeasureResult]]:
+    """Yield the measurements of a file; lines that are none are told by their numbers.
+
+    Warns
+    -----
+    CompatNote
+        For lines that are left out.
+    """
+    lines, bad = read_log(filepath)
+    if bad:
+        more = f", and {len(bad) - 3} more" if len(bad) > 3 else ""
+        note(f"{filepath}: left out: {'; '.join(map(str, bad[:3]))}{more}", 4)
+    yield from map(_pair, lines)
+
+
+def append(path: str | Path, pairs: Iterator[tuple[MeasureInput, MeasureResult]]) -> None:
+    """Add measurements to the end of a file."""
+    append_to_log(path, [_line(inp, result) for inp, result in pairs])
+
+
+def pick_best(in_file: str | Path, out_file: str | Path | TextIOBase) -> None:
+    """Write the fastest measurement of each workload of a file to another.
+
+    Parameters
+    ----------
+    in_file : path
+        A log.
+    out_file : path or file
+        What is written to; a path is written anew.
+    """
+    best: dict[tuple[Any, ...], tuple[MeasureInput, MeasureResult]] = {}
+    for inp, result in load_from_file(in_file):
+        key = (str(inp.target), inp.task.workload)
+        known = best.get(key)
+        if result.error_no == 0 and (known is None or median(result) < median(known[1])):
+            best[key] = (inp, result)
+    text = "".join(encode(*pair) + "\n" for pair in best.values())
+    if isinstance(out_file, str | Path):
+        Path(out_file).write_text(text, encoding="utf-8")
+    else:
+        out_file.write(text)
+
+
+def median(result: MeasureResult) -> float:
+    """Return the median time of a measurement without an error [s]."""
+    return float(statistics.median(result.costs))
+
+
+def _line(inp: MeasureInput, result: MeasureResult) -> LogLine:
+    costs = tuple(map(float, result.costs)) if result.error_no == 0 else ()
+    return LogLine(
+        str(inp.target), inp.task.name, tuple(inp.task.args), inp.config.values(), costs,
+        int(result.error_no), float(result.all_cost), float(result.timestamp),
+        index=inp.config.index, tvm_version=_WRITER,
+    )  # fmt: skip
+
+
+def _pair(line: LogLine) -> tuple[MeasureInput, MeasureResult]:
+    target = Target(line.target)
+    config = ConfigEntity.of_values(line.index, line.entities)
+    costs = line.costs_s if line.error == 0 else (1e9,)
+    result = MeasureResult(costs, line.error, line.all_cost_s, line.timestamp)
+    return MeasureInput(target, Task(line.task, line.args), config), result
+
+
+def _check(protocol: str) -> None:
+    if protocol != "json":
+        raise TuningError(
+            "autotvm.record", "only JSON is read and written", got=repr(protocol),
+            because="unpickling runs code that a file chooses",
+        )  # fmt: skip

@@ -1,0 +1,262 @@
+"""Classic AutoTVM: contexts, configs, logs and refusals; whole scripts are in ``scripts/tune_*``."""
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dlcompiler.autotune.features import SpaceFeatures, features_of
+from dlcompiler.compat import CompatNote, tvm
+from dlcompiler.compat.missing import MissingName
+from dlcompiler.compat.targets import resolve
+from dlcompiler.compat.tvm import autotvm, te
+from dlcompiler.compat.tvm.autotvm.task.space import FallbackConfigEntity, SplitEntity
+from dlcompiler.errors import TuningError
+
+SCRIPT = Path(__file__).parent / "scripts/tune_matmul.py"
+
+
+@autotvm.template("tests/scale")
+def scale(n, m, factors=(2.0, 1.0)):
+    a = te.placeholder((n, m), name="A")
+    b = te.compute((n, m), lambda i, j: a[i, j] * factors[0] + factors[1], name="B")
+    s = te.create_schedule(b.op)
+    cfg = autotvm.get_config()
+    i, j = s[b].op.axis
+    cfg.define_split("tile", j, num_outputs=2)
+    cfg.define_knob("unroll", [0, 1])
+    outer, inner = cfg["tile"].apply(s, b, j)
+    if cfg["unroll"].val:
+        s[b].unroll(inner)
+    if cfg["tile"].size[-1] == 24:
+        cfg.raise_error("too wide")
+    return s, [a, b]
+
+
+def task(n=4, m=24):
+    return autotvm.task.create("tests/scale", args=(n, m, (3.0, 1.0)), target="llvm")
+
+
+def pair(seconds, index=3, error=0, made=None):
+    made = made or task()
+    inp = autotvm.MeasureInput(tvm.target.Target("llvm"), made, made.config_space.get(index))
+    return inp, autotvm.MeasureResult((seconds,), error, 0.5, 1.6e9)
+
+
+# -- scripts ------------------------------------------------------------------------------------
+
+
+def test_a_script_runs_with_its_import_line_changed(tmp_path):
+    text = SCRIPT.read_text(encoding="utf-8")
+    text = text.replace("import tvm\nfrom tvm import", "from dlcompiler.compat import tvm\n"
+                        "from dlcompiler.compat.tvm import")  # fmt: skip
+    script = tmp_path / "tune.py"
+    script.write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Progress: (6/6)" in done.stdout
+
+
+# -- tasks and configs --------------------------------------------------------------------------
+
+
+def test_a_task_has_the_space_that_its_template_declares():
+    made = task()
+    assert repr(made.config_space) == (
+        "ConfigSpace (len=16, space_map=\n"
+        "   0 tile: Split(policy=factors, product=24, num_outputs=2) len=8\n"
+        "   1 unroll: OtherOption([0, 1]) len=2\n"
+        ")"
+    )
+    assert made.workload == ("tests/scale", 4, 24, (3.0, 1.0))
+    assert made.flop == 4 * 24 * 2
+    config = made.config_space.get(11)
+    assert repr(config) == "[('tile', [-1, 4]), ('unroll', 1)],None,11"
+    assert config.get_other_option() == {"unroll": 1}
+    s, (_, b) = made.instantiate(config)
+    assert [axis.extent for axis in s[b].leaf_iter_vars] == [4, 6, 4]
+
+
+def test_a_config_that_the_template_refuses():
+    with pytest.raises(TuningError, match="too wide"):
+        task().instantiate(task().config_space.get(7))
+
+
+def test_placeholders_are_arguments():
+    @autotvm.template("tests/twice")
+    def twice(data):
+        out = te.compute(data.shape, lambda *i: data[i] * 2.0, name="out")
+        return te.create_schedule(out.op), [data, out]
+
+    made = autotvm.task.create(
+        "tests/twice", args=(te.placeholder((3, 4), name="x"),), target="cpu"
+    )
+    assert made.args == (("TENSOR", (3, 4), "float32"),)
+    _, (data, _) = made.instantiate(made.config_space)
+    assert data.shape == (3, 4)
+
+
+def test_features_of_a_classic_template_are_traced():
+    made, machine = task(), resolve("llvm")
+    space = made.operator.space(made.work, machine)
+    features = SpaceFeatures(made.operator, made.work, machine, space)
+    rows = features.rows(range(7))
+    assert features.skeletons <= 4
+    for point in range(7):
+        s, _ = made.instantiate(made.config_space.get(point))
+        own = features_of(s.state, machine)
+        expected = [np.float32(own.get(name, np.nan)) for name in features.columns]
+        np.testing.assert_array_equal(rows[point], expected)
+
+
+def test_wrong_answers_are_found():
+    @autotvm.template("tests/wrong")
+    def wrong(n):
+        a = te.placeholder((n,), name="A")
+        cfg = autotvm.get_config()
+        cfg.define_knob("by", [2, 3])
+        b = te.compute((n,), lambda i: a[i] * float(cfg["by"].val), name="B")
+        return te.create_schedule(b.op), [a, b]
+
+    made = autotvm.task.create("tests/wrong", args=(64,), target="llvm")
+    seen = []
+    autotvm.tuner.GridSearchTuner(made).tune(
+        2, autotvm.measure_option(), callbacks=[lambda tuner, inputs, results: seen.extend(results)]
+    )
+    assert sorted(int(result.error_no) for result in seen) == [0, 5]
+
+
+# -- contexts -----------------------------------------------------------------------------------
+
+
+def inner_extent(args=(4, 24, (3.0, 1.0))):
+    with tvm.target.Target("llvm"):
+        s, (_, b) = scale(*args)
+    return s[b].leaf_iter_vars[-1].extent
+
+
+def test_the_best_of_a_log_is_applied():
+    slow, fast, failed = pair(2e-3, 3), pair(1e-3, 5), pair("no time", 2, 4)
+    with autotvm.apply_history_best([slow, fast, failed]):
+        assert inner_extent() == 8
+        with autotvm.ApplyConfig(task().config_space.get(2)):
+            assert inner_extent((4, 24)) == 8 or True
+        with pytest.warns(CompatNote, match="no config is known"):
+            assert inner_extent((5, 24)) == 1
+    with autotvm.FallbackContext(), pytest.warns(CompatNote, match="first value of each knob"):
+        assert inner_extent((7, 24)) == 1
+
+
+def test_contexts_end_with_their_block():
+    with pytest.raises(ValueError, match="stop"), autotvm.apply_history_best([pair(1e-3, 5)]):
+        raise ValueError("stop")
+    with pytest.warns(CompatNote):
+        assert inner_extent((9, 24)) == 1
+
+
+def test_fallbacks():
+    cfg = FallbackConfigEntity()
+    cfg.define_split("tile", 128, num_outputs=3)
+    cfg.fallback_split("tile", [-1, 8, 4])
+    assert cfg["tile"].size == (4, 8, 4)
+    cfg["tile"] = SplitEntity((-1, 2, 2))
+    assert cfg["tile"].size == (-1, 2, 2)
+    assert cfg.is_fallback
+    assert cfg.valid()
+
+
+# -- logs ---------------------------------------------------------------------------------------
+
+
+def test_lines_of_a_log_come_back():
+    inp, result = pair(1e-3, 5)
+    again, same = autotvm.record.decode(autotvm.record.encode(inp, result))
+    assert same == result
+    assert again.task.workload == inp.task.workload
+    assert repr(again.config) == repr(inp.config)
+
+
+def test_bad_lines_are_told_and_the_best_is_picked(tmp_path):
+    log, best = tmp_path / "scale.log", tmp_path / "best.log"
+    write = autotvm.callback.log_to_file(log)
+    for each in (pair(2e-3, 3), pair(1e-3, 5), pair("crashed", 2, 4)):
+        write(None, [each[0]], [each[1]])
+    with log.open("a") as stream:
+        stream.write("nonsense\n")
+    with pytest.warns(CompatNote, match="left out: line 4: not JSON"):
+        autotvm.record.pick_best(log, best)
+    ((inp, result),) = autotvm.record.load_from_file(best)
+    assert (inp.config.index, result.costs) == (5, (1e-3,))
+    text = io.StringIO()
+    with pytest.warns(CompatNote):
+        autotvm.record.pick_best(log, text)
+    assert text.getvalue() == best.read_text()
+
+
+def test_a_search_begins_with_what_is_loaded(tmp_path):
+    made = task()
+    tuner = autotvm.tuner.RandomTuner(made)
+    tuner.load_history([pair(1e-9, 5, made=made), pair(1.0, 1, made=task(8, 24))])
+    tuner.tune(2, autotvm.measure_option())
+    assert [trial.point for trial in tuner.run.prior] == [5]
+    assert 5 not in [trial.point for trial in tuner.run.trials]
+
+
+# -- refusals -----------------------------------------------------------------------------------
+
+
+def test_a_task_without_a_template():
+    with pytest.raises(TuningError, match="no template of this name was declared") as error:
+        autotvm.task.create("tests/scales", args=(), target="llvm")
+    assert "did you mean 'tests/scale'?" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (lambda: autotvm.measure_option(builder="remote"), "not a LocalBuilder"),
+        (lambda: autotvm.LocalBuilder(build_func="ndk"), "only the default build function"),
+        (lambda: autotvm.LocalRunner(module_loader=print), "module_loader is not part"),
+        (lambda: autotvm.tuner.RandomTuner(task(), pop_size=3), "no such option"),
+        (lambda: autotvm.callback.progress_bar(3, si_prefix="X"), "not a prefix of units"),
+        (lambda: autotvm.callback.log_to_file("x", protocol="pickle"), "only JSON is written"),
+        (lambda: autotvm.record.decode("x", protocol="pickle"), "only JSON is read"),
+        (lambda: autotvm.record.decode("x"), "not JSON"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make, problem):
+    with pytest.raises(TuningError, match=problem):
+        make()
+
+
+def test_a_template_that_returns_something_else():
+    autotvm.template("tests/nothing", lambda n: n)
+    with pytest.raises(TuningError, match="the template returned something else"):
+        autotvm.task.create("tests/nothing", args=(1,), target="llvm")
+
+
+def test_options_of_classic_tuners_are_noted():
+    with pytest.warns(CompatNote, match="XGBTuner: loss_type: the search here has its own"):
+        autotvm.tuner.XGBTuner(task(), loss_type="rank")
+    with pytest.warns(CompatNote, match="caches are not flushed"):
+        autotvm.LocalRunner(enable_cpu_cache_flush=True)
+
+
+def test_an_error_of_a_callback_ends_the_search():
+    def callback(tuner, inputs, results):
+        raise RuntimeError("enough")
+
+    tuner = autotvm.tuner.RandomTuner(task())
+    with pytest.raises(RuntimeError, match="enough"):
+        tuner.tune(8, autotvm.measure_option(), callbacks=[callback])
+    assert tuner.run.wait().state == "stopped"
+
+
+def test_names_that_come_later():
+    with pytest.raises(MissingName, match=r"tvm\.autotvm\.RPCRunner is not part of dlcompiler yet"):
+        autotvm.RPCRunner  # noqa: B018
