@@ -165,9 +165,13 @@ class SpaceFeatures:
             )  # fmt: skip
         operator, workload, target, space = self._made
         skeleton = trace(operator, workload, target, space, point, self._graph)
-        found = statements(skeleton.state, skeleton.symbols)
-        self._found.append(tuple(self._columns_of(found, target)))
-        self._legal.append(Program([is_legal(found)]))
+        if skeleton.state is None:
+            self._found.append(())
+            self._legal.append(Program([0]))
+        else:
+            found = statements(skeleton.state, skeleton.symbols)
+            self._found.append(tuple(self._columns_of(found, target)))
+            self._legal.append(Program([is_legal(found)]))
         node: _Branch | _Leaf = _Leaf(len(self._found) - 1)
         for decision in reversed(skeleton.decisions):
             if decision.condition in path:

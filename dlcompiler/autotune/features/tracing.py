@@ -25,6 +25,7 @@ from dlcompiler.autotune.features.numbers import (
     multiply,
     subtract,
 )
+from dlcompiler.errors import UserError
 from dlcompiler.ir import Expr, Var, index_const
 from dlcompiler.ops import Operator
 from dlcompiler.schedule.sketch import sketch
@@ -50,8 +51,8 @@ class Skeleton:
 
     decisions: tuple[Decision, ...]
     """In the order in which they were made."""
-    state: State
-    """Of the schedule; symbols stand for numbers."""
+    state: State | None
+    """Of the schedule; symbols stand for numbers. None: the template refuses these configs."""
     symbols: dict[Var, Num]
     """What each symbol is in terms of the knobs."""
 
@@ -302,5 +303,19 @@ def trace(
     """
     tracer = Tracer(graph)
     cfg = TracedConfig(space, space.at(point), tracer)
-    s, _ = operator.template(workload, target, cfg, sketch)
+    try:
+        s, _ = operator.template(workload, target, cfg, sketch)
+    except UserError:
+        if not _is_refused(operator, workload, target, space.at(point)):
+            raise
+        return Skeleton(tuple(tracer.decisions), None, tracer.symbols)
     return Skeleton(tuple(tracer.decisions), s.state, tracer.symbols)
+
+
+def _is_refused(operator: Operator, workload: Workload, target: Target, cfg: Config) -> bool:
+    """Tell whether the template refuses a config, and not only its sketch."""
+    try:
+        operator.template(workload, target, cfg)
+    except UserError:
+        return True
+    return False
