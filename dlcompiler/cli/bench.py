@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dlcompiler.autotune import RecordStore
-from dlcompiler.bench import FIGURES, describe_machine, measure_figures, tables
+from dlcompiler.bench import FIGURES, describe_machine, measure_figures, tables, tuning
 from dlcompiler.bench.contest import Settings
 from dlcompiler.bench.document import (
     check_mergeable,
@@ -38,6 +38,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.measure_table:
         return _measure_tables(args)
+    if args.suite == "tuning":
+        return _tuning(args)
     if args.works or args.suite:
         return _contest(args)
     return _figures(args)
@@ -95,6 +97,19 @@ def _measure_tables(args: argparse.Namespace) -> int:
         table.save(path)
         hits = len(table.hits())
         _say(f"{path}: {len(table.rows):,} points, {hits} within 5 % of the best; {table.best}")
+    return 0
+
+
+def _tuning(args: argparse.Namespace) -> int:
+    """Replay tuners on tables."""
+    say = _say_nothing if args.json else _say
+    chosen = tuple(name for name in args.tuners.split(",") if name)
+    found = tuning.load_tables(Path(args.tables))
+    document = tuning.run_suite(found, say, tuners=chosen, seeds=args.seeds)
+    if args.save is not None:
+        Path(args.save).write_text(serialised(document), "utf-8")
+    if args.json:
+        print(json.dumps(document))
     return 0
 
 
@@ -174,7 +189,7 @@ def _read(path: Path) -> dict[str, Any]:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     forms = "; ".join(form(family) for family in GRAMMAR)
     parser.add_argument("works", nargs="*", metavar="WORK", help=f"what to measure: {forms}")
-    parser.add_argument("--suite", choices=SUITES, help="measure the tables of a suite")
+    parser.add_argument("--suite", choices=(*SUITES, "tuning"), help="measure the tables of a suite")
     parser.add_argument(
         "--peers",
         default=",".join(REGISTRY),
@@ -195,6 +210,20 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--save",
         metavar="FILE",
         help="write the JSON document to a file, too; its other tables stay",
+    )
+    parser.add_argument(
+        "--tuners",
+        default=",".join(tuning.TUNERS),
+        help="what --suite tuning compares (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seeds", type=_count, default=tuning.SEEDS, help="searches of each tuner on a table"
+    )
+    parser.add_argument(
+        "--tables",
+        metavar="FOLDER",
+        default=str(tables.FOLDER),
+        help="where --suite tuning finds replay tables; by default, those that ship",
     )
     parser.add_argument(
         "--measure-table",

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from dlcompiler.autotune.models import KnobFeatures, make_model
 from dlcompiler.autotune.models.experience import experience_of
-from dlcompiler.autotune.models.roofline import RooflineModel, limits_of
 from dlcompiler.autotune.tuners import (
     REGISTRY,
     BaseTuner,
@@ -360,25 +359,26 @@ def test_experience_comes_before_measurements():
 
 
 class Traffic:
-    """The larger the tile, the fewer bytes."""
+    """The larger the tile, the fewer cycles."""
 
-    columns = ("bytes",)
+    columns = ("tile", "program.memory cycles", "program.roofline cycles")
 
     def rows(self, points):
         tiles = np.array([SPACE.at(int(p)).tile for p in points])
-        return np.log2(1 + 1e9 / tiles)[:, None].astype(np.float32)
+        cycles = np.log2(1 + 1e9 / tiles)
+        return np.stack([tiles, cycles, cycles], axis=1).astype(np.float32)
 
 
 def test_the_roofline_ranks_before_anything_was_measured():
-    model = RooflineModel(("memory",), limits_of(Traffic(), {"bytes": 1e9}))
-    made = tuner("roofline", SPACE, 0, roofline=model)
+    made = tuner("roofline", SPACE, 0, features=Traffic())
+    assert made.model.columns == ("program.memory cycles",)
     assert {SPACE.at(p.point).tile for p in made.propose(8)} == {32}
     assert sorted(search(made, 1000)) != []
 
 
-def test_without_a_roofline_it_draws_at_random_and_says_so():
+def test_without_limits_there_is_no_roofline_and_it_says_so():
     made = tuner("roofline", SPACE, 0)
-    assert made.note == "points are drawn at random: there is no roofline model of this operator"
+    assert made.note == "points are drawn at random: the features tell no limits of a roofline"
     assert len(search(made, 30)) == 30
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -12,7 +13,10 @@ from dlcompiler.autotune.models.labels import labels, ordered
 Limits = Callable[[Indices], Vector]
 """Returns the seconds that each limit allows, shape ``(n, limits)`` [s]."""
 
+CYCLE_S = 1 / 3e9
+"""A cycle of a processor of 3 GHz [s]: what is not measured yet is of this order."""
 _LEAST_S = 1e-12
+_CYCLES = re.compile(r"program\.(?P<limit>.+) cycles")
 
 
 class RooflineModel:
@@ -95,7 +99,7 @@ def limits_of(features: FeatureSource, rates: Mapping[str, float]) -> Limits:
     Parameters
     ----------
     features : FeatureSource
-        Its columns named in `rates` count operations or bytes, as ``log2(1 + count)``.
+        Its columns named in `rates` count operations, bytes or cycles, as ``log2(1 + count)``.
     rates : mapping of str to float
         For each of these columns, how many the machine does in a second [1/s].
     """
@@ -108,3 +112,16 @@ def limits_of(features: FeatureSource, rates: Mapping[str, float]) -> Limits:
         return found
 
     return seconds
+
+
+def roofline_of(features: FeatureSource) -> RooflineModel | None:
+    """Return the model of the columns that say how many cycles each limit asks for, if any do.
+
+    Until measurements set the factor, a cycle counts as `CYCLE_S`.
+    """
+    rates = {
+        name: 1 / CYCLE_S
+        for name in features.columns
+        if (found := _CYCLES.fullmatch(name)) and found["limit"] != "roofline"
+    }
+    return RooflineModel(tuple(rates), limits_of(features, rates)) if rates else None

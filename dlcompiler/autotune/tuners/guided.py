@@ -22,7 +22,7 @@ Acquisition: TypeAlias = Literal["mean", "improvement", "bound"]
 class Strategy:
     """How a batch is planned."""
 
-    first: int = 16
+    first: int = 8
     """Points that are spread out over the space before the model is asked."""
     epsilon: float = 0.05
     """Share of random points in a batch (ε-greedy), rounded; AutoTVM's last 5 % of a plan."""
@@ -30,7 +30,7 @@ class Strategy:
     """What ranks: the prediction itself, the improvement expected of it, or its upper bound."""
     deviations: float = 0.5
     """How many standard deviations the bound is above the prediction."""
-    choice: float = 1.0
+    choice: float = 3.0
     """How many times as many of the best as the batch needs are offered to the diversity filter."""
     walks: bool = False
     """Whether walkers search small spaces, too, instead of ranking all points."""

@@ -11,7 +11,7 @@ from dlcompiler.autotune.models.cache import CachedFeatures
 from dlcompiler.autotune.models.experience import Experience
 from dlcompiler.autotune.models.knobs import KnobFeatures
 from dlcompiler.autotune.models.registry import make_model
-from dlcompiler.autotune.models.roofline import RooflineModel
+from dlcompiler.autotune.models.roofline import roofline_of
 from dlcompiler.autotune.proposal import Tuner
 from dlcompiler.autotune.tuners.base import GridTuner, RandomTuner
 from dlcompiler.autotune.tuners.candidates import Candidates
@@ -33,8 +33,6 @@ class Ingredients:
     """What a model looks at."""
     experience: Experience | None = None
     """What is known of other shapes."""
-    roofline: RooflineModel | None = None
-    """The analytic model of this operator; None: there is none."""
 
     def model(self, name: str) -> CostModel:
         """Make a model that learns."""
@@ -61,12 +59,13 @@ def _guided(name: str, *, walks: bool = False) -> Callable[[Ingredients], Tuner]
 
 
 def _roofline(parts: Ingredients) -> Tuner:
-    if parts.roofline is None:
+    model = roofline_of(CachedFeatures(parts.features, lambda: parts.candidates.points))
+    if model is None:
         made = RandomTuner(parts.candidates, parts.seed)
-        made.note = "points are drawn at random: there is no roofline model of this operator"
+        made.note = "points are drawn at random: the features tell no limits of a roofline"
         return made
     strategy = Strategy(first=0, acquisition="mean", epsilon=0.0)
-    return ModelTuner(parts.candidates, parts.seed, parts.roofline, strategy, knows=True)
+    return ModelTuner(parts.candidates, parts.seed, model, strategy, knows=True)
 
 
 REGISTRY: dict[str, Callable[[Ingredients], Tuner]] = {
@@ -91,7 +90,6 @@ def tuner(
     points: Sequence[int] | None = None,
     features: FeatureSource | None = None,
     experience: Experience | None = None,
-    roofline: RooflineModel | None = None,
 ) -> Tuner:
     """Make a tuner by its name.
 
@@ -109,8 +107,6 @@ def tuner(
         What a model looks at; by default, the knobs.
     experience : Experience, optional
         What is known of other shapes, described by features of the same names.
-    roofline : RooflineModel, optional
-        The analytic model of the operator.
 
     Raises
     ------
@@ -127,4 +123,4 @@ def tuner(
         )  # fmt: skip
     candidates = Candidates(space, points)
     looked_at = KnobFeatures(space) if features is None else features
-    return make(Ingredients(candidates, seed, looked_at, experience, roofline))
+    return make(Ingredients(candidates, seed, looked_at, experience))
