@@ -189,7 +189,11 @@ def _read(path: Path) -> dict[str, Any]:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     forms = "; ".join(form(family) for family in GRAMMAR)
     parser.add_argument("works", nargs="*", metavar="WORK", help=f"what to measure: {forms}")
-    parser.add_argument("--suite", choices=(*SUITES, "tuning"), help="measure the tables of a suite")
+    parser.add_argument(
+        "--suite",
+        choices=(*SUITES, "tuning"),
+        help="measure the tables of a suite, or replay tuners",
+    )
     parser.add_argument(
         "--peers",
         default=",".join(REGISTRY),
