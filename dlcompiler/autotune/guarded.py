@@ -75,6 +75,10 @@ class GuardedTuner:
         """What a user should know about how it works now; may be empty."""
         return self._tuner.note
 
+    @note.setter
+    def note(self, text: str) -> None:
+        self._tuner.note = text
+
     @property
     def model(self) -> CostModel | None:
         """The cost model, as it was last fitted; None: this tuner has none."""

@@ -36,9 +36,8 @@ class Tuner(Protocol):
     Equal seeds and equal observations give equal proposals.
     """
 
-    @property
-    def note(self) -> str:
-        """What a user should know about how it works now; may be empty."""
+    note: str
+    """What a user should know about how it works now; may be empty."""
 
     @property
     def model(self) -> CostModel | None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
 from dlcompiler.analysis import work_of
-from dlcompiler.autotune.deferred import DeferredTuner
 from dlcompiler.autotune.events import Listener
 from dlcompiler.autotune.local import LocalPool
 from dlcompiler.autotune.measure import Measurer
@@ -20,8 +18,6 @@ from dlcompiler.autotune.records import target_key
 from dlcompiler.autotune.run import TuningRun
 from dlcompiler.autotune.serial import SerialPool
 from dlcompiler.autotune.store import MEMORY, RecordStore
-from dlcompiler.autotune.transfer import informed_tuner
-from dlcompiler.autotune.tuners import REGISTRY
 from dlcompiler.autotune.tuners import tuner as make_tuner
 from dlcompiler.errors import TuningError
 from dlcompiler.measurement.candidates import Ceiling
@@ -83,8 +79,7 @@ def tune(
         equal measurements give equal trials.
     db : path or RecordStore, optional
         Where to keep the records; in memory by default. Configs that it has for this workload and
-        machine are learned from and not measured again; a tuner with a model learns from those of
-        other shapes, too. `TuningRun.note` says so. If it has
+        machine are learned from and not measured again, and `TuningRun.note` says so. If it has
         a run with the same arguments that was killed or failed, this one goes on with it.
     batch : int
         How many trials are chosen at once; the model learns after each batch.
@@ -142,8 +137,7 @@ def tune(
     outputs = [t for t in item.define(workload) if not isinstance(t.op, PlaceholderOp)]
     flops = float(work_of(outputs).flops)
     name = tuner if isinstance(tuner, str) else getattr(tuner, "__qualname__", repr(tuner))
-    if isinstance(tuner, str) and tuner not in REGISTRY:
-        make_tuner(tuner, space, seed)  # says that there is none of this name
+    searcher = make_tuner(tuner, space, seed) if isinstance(tuner, str) else tuner(space, seed)
     plan = Plan(
         item, workload, machine, space, count, trials, seconds, batch, flops, name, seed,
         early_stopping, _first(item.default_config(workload, machine), space, first),
@@ -156,10 +150,6 @@ def tune(
     elif pool is None:
         ceiling = Ceiling(build_s=timeout_s, run_s=timeout_s)
         pool = LocalPool(item, workload, machine, threads=count, ceiling=ceiling, seed=seed)
-    if isinstance(tuner, str):
-        searcher: Tuner = DeferredTuner(partial(informed_tuner, plan, store))
-    else:
-        searcher = tuner(space, seed)
     run = TuningRun(plan, searcher, pool, store, listeners)
     run.start()
     if block:
