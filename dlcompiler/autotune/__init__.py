@@ -13,6 +13,7 @@ told. `apply_best` uses what is known::
 
 """
 
+from dlcompiler.autotune.autotvm_records import export_autotvm, import_autotvm
 from dlcompiler.autotune.best import Choice, apply_best, best, best_choice
 from dlcompiler.autotune.clock import Phases
 from dlcompiler.autotune.events import Event
@@ -58,7 +59,9 @@ __all__ = [
     "apply_best",
     "best",
     "best_choice",
+    "export_autotvm",
     "export_records",
+    "import_autotvm",
     "import_records",
     "rank_correlation",
     "read_records",

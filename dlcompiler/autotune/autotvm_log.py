@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,14 +26,16 @@ from dlcompiler.autotune.jsonl import BadLine
 from dlcompiler.autotune.trial import OutcomeName, Result
 from dlcompiler.errors import TuningError
 from dlcompiler.space import Config, Space
-from dlcompiler.space.knob import as_value
+from dlcompiler.space.knob import Kind, as_value
 
 VERSION = 0.2
 """What is written."""
 NO_TIME_S = 1e9
 """Stands for the seconds of what has none."""
-TAGS = {"split": "sp", "reorder": "re", "annotate": "an", "option": "ot"}
+TAGS: dict[Kind, str] = {"split": "sp", "reorder": "re", "annotate": "an", "option": "ot"}
 """Kind of a knob -> how a line names it."""
+KINDS: dict[str, Kind] = {tag: kind for kind, tag in TAGS.items()}
+"""How a line names it -> kind of a knob."""
 ERRORS: dict[OutcomeName, int] = {
     "ok": 0,
     "refused": 1,
@@ -155,25 +157,34 @@ def read_log(path: str | Path) -> tuple[list[LogLine], list[BadLine]]:
     TuningError
         The file cannot be read at all.
     """
-    found: list[LogLine] = []
-    bad: list[BadLine] = []
+    found = list(log_lines(path))
+    good = [line for _, line in found if isinstance(line, LogLine)]
+    return good, [line for _, line in found if isinstance(line, BadLine)]
+
+
+def log_lines(path: str | Path) -> Iterator[tuple[int, LogLine | BadLine]]:
+    """Yield what a file has, with the numbers of the lines; see `read_log`."""
     try:
         with Path(path).open("rb") as stream:
             for number, raw in enumerate(stream, start=1):
-                if len(raw) > _LONGEST_LINE:
-                    bad.append(BadLine(number, "longer than 1 MiB"))
-                    continue
-                try:
-                    text = raw.decode("utf-8").strip()
-                    if text and not text.startswith("#"):
-                        found.append(read_log_line(text))
-                except UnicodeDecodeError:
-                    bad.append(BadLine(number, "not UTF-8"))
-                except TuningError as error:
-                    bad.append(BadLine(number, _reason(error, raw)))
+                line = _numbered(number, raw)
+                if line is not None:
+                    yield number, line
     except OSError as error:
         raise TuningError(f"read the log {path}", "cannot read", got=str(error)) from error
-    return found, bad
+
+
+def _numbered(number: int, raw: bytes) -> LogLine | BadLine | None:
+    """Return what a line is; None: nothing, or a comment."""
+    if len(raw) > _LONGEST_LINE:
+        return BadLine(number, "longer than 1 MiB")
+    try:
+        text = raw.decode("utf-8").strip()
+        return read_log_line(text) if text and not text.startswith("#") else None
+    except UnicodeDecodeError:
+        return BadLine(number, "not UTF-8")
+    except TuningError as error:
+        return BadLine(number, _reason(error, raw))
 
 
 def append_to_log(path: str | Path, lines: Iterable[LogLine]) -> None:

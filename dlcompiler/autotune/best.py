@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from dlcompiler.autotune.plan import completed
+from dlcompiler.autotune.plan import completed, operator_of
 from dlcompiler.autotune.records import Record, target_key
 from dlcompiler.autotune.remap import remapped
 from dlcompiler.autotune.store import RecordStore
 from dlcompiler.errors import UserError
-from dlcompiler.ops import Operator, operator
+from dlcompiler.ops import Operator
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target, resolve
@@ -47,6 +47,7 @@ def best(
     db: str | Path | RecordStore = ":memory:",
     *,
     threads: int | None = None,
+    template: Operator | None = None,
 ) -> Record | None:
     """Return the record of the shortest time that was measured; None: there is none.
 
@@ -60,6 +61,8 @@ def best(
         Where the records are; the file is only read.
     threads : int, optional
         Of parallel loops; by default, the target's cores.
+    template : Operator, optional
+        Whose workload it is: what `autotune.template` made; by default, the library's operator.
 
     Raises
     ------
@@ -67,7 +70,7 @@ def best(
         If the file cannot be used.
     """
     machine = resolve(target)
-    workload = completed(operator(workload.op), workload)
+    workload = completed(operator_of(workload, template), workload)
     with _opened(db) as store:
         return store.best(workload, target_key(machine, threads or machine.cores))
 
@@ -78,6 +81,7 @@ def best_choice(
     db: str | Path | RecordStore = ":memory:",
     *,
     threads: int | None = None,
+    template: Operator | None = None,
 ) -> Choice:
     """Return the config to use for a workload, also one that was never measured.
 
@@ -86,7 +90,7 @@ def best_choice(
 
     Parameters
     ----------
-    workload, target, db, threads
+    workload, target, db, threads, template
         As of `best`.
 
     Notes
@@ -96,7 +100,7 @@ def best_choice(
     good for this shape is not known: it was not measured there.
     """
     machine = resolve(target)
-    item = operator(workload.op)
+    item = operator_of(workload, template)
     workload = completed(item, workload)
     default = item.default_config(workload, machine)
     place = _Place(item, workload, machine, item.space(workload, machine), default)
@@ -117,6 +121,7 @@ def apply_best(
     db: str | Path | RecordStore = ":memory:",
     *,
     threads: int | None = None,
+    template: Operator | None = None,
 ) -> tuple[Schedule, tuple[Tensor, ...]]:
     """Return the schedule of the best known config, and the kernel's parameters to build it with.
 
@@ -129,10 +134,11 @@ def apply_best(
     --------
     best_choice : What is chosen.
     """
-    choice = best_choice(workload, target, db, threads=threads)
+    choice = best_choice(workload, target, db, threads=threads, template=template)
     if choice.source != "record":
         warnings.warn(f"{workload}: {choice.note}", UserWarning, stacklevel=2)
-    return operator(workload.op).template(choice.workload, resolve(target), choice.config)
+    item = operator_of(workload, template)
+    return item.template(choice.workload, resolve(target), choice.config)
 
 
 @contextmanager

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from dlcompiler.autotune.proposal import Proposal
 from dlcompiler.autotune.records import target_key
-from dlcompiler.ops import Operator
+from dlcompiler.errors import TuningError
+from dlcompiler.ops import Operator, operator
 from dlcompiler.space import Space, Workload
 from dlcompiler.target import Target
 
@@ -73,3 +74,15 @@ def completed(item: Operator, workload: Workload) -> Workload:
     given = workload.as_dict()
     known = inspect.signature(item.workload).parameters
     return item.workload(**given) if all(name in known for name in given) else workload
+
+
+def operator_of(workload: Workload, template: Operator | None) -> Operator:
+    """Return the operator that a workload is of: a template, or the library's of its name."""
+    if template is None:
+        return operator(workload.op)
+    if template.name != workload.op:
+        raise TuningError(
+            "tune", "the workload is not one of the template", got=workload.op,
+            expected=template.name, hint=f"{template.name}.workload(…)",
+        )  # fmt: skip
+    return template

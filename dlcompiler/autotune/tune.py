@@ -11,7 +11,7 @@ from dlcompiler.analysis import work_of
 from dlcompiler.autotune.events import Listener
 from dlcompiler.autotune.local import LocalPool
 from dlcompiler.autotune.measure import Measurer
-from dlcompiler.autotune.plan import Plan, completed
+from dlcompiler.autotune.plan import Plan, completed, operator_of
 from dlcompiler.autotune.pool import Device, MeasurePool
 from dlcompiler.autotune.proposal import Proposal, Tuner
 from dlcompiler.autotune.records import target_key
@@ -21,7 +21,7 @@ from dlcompiler.autotune.store import MEMORY, RecordStore
 from dlcompiler.autotune.tuners import tuner as make_tuner
 from dlcompiler.errors import TuningError
 from dlcompiler.measurement.candidates import Ceiling
-from dlcompiler.ops import Operator, operator
+from dlcompiler.ops import Operator
 from dlcompiler.runtime.options import Options
 from dlcompiler.space import Config, Space, Value, Workload
 from dlcompiler.target import Target, resolve
@@ -159,18 +159,6 @@ def tune(
             run.stop()
             run.wait()
     return run
-
-
-def operator_of(workload: Workload, template: Operator | None) -> Operator:
-    """Return the operator that a workload is of: a template, or the library's of its name."""
-    if template is None:
-        return operator(workload.op)
-    if template.name != workload.op:
-        raise TuningError(
-            "tune", "the workload is not one of the template", got=workload.op,
-            expected=template.name, hint=f"{template.name}.workload(…)",
-        )  # fmt: skip
-    return template
 
 
 def _first(

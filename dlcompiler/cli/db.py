@@ -9,7 +9,16 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from dlcompiler.autotune import Record, RecordStore, export_records, import_records, write_line
+from dlcompiler.autotune import (
+    Imported,
+    Record,
+    RecordStore,
+    export_autotvm,
+    export_records,
+    import_autotvm,
+    import_records,
+    write_line,
+)
 from dlcompiler.autotune.summary import Group, groups
 from dlcompiler.cli.command import Command
 from dlcompiler.errors import UserError
@@ -60,10 +69,14 @@ def _merge(args: argparse.Namespace) -> int:
 
 def _import(args: argparse.Namespace) -> int:
     """Add the records of files of JSON lines; 1 if lines were left out."""
-    return _take_in(args.db, args.files)
+    return _take_in(args.db, args.files, import_autotvm if args.autotvm else import_records)
 
 
-def _take_in(db: str, files: Sequence[str]) -> int:
+def _take_in(
+    db: str,
+    files: Sequence[str],
+    read: Callable[[RecordStore, str], Imported] = import_records,
+) -> int:
     for name in files:
         if not Path(name).is_file():
             raise UserError("db", "there is no such file", got=name)
@@ -77,7 +90,7 @@ def _take_in(db: str, files: Sequence[str]) -> int:
                     print(f"{name}: {added} records added, {len(records) - added} known already")
                     status |= _warn(other)
             else:
-                report = import_records(store, name)
+                report = read(store, name)
                 print(f"{name}: {str(report).splitlines()[0]}")
                 for line in report.bad:
                     print(f"{name}: {line}", file=sys.stderr)
@@ -104,7 +117,9 @@ def _prune(args: argparse.Namespace) -> int:
 def _export(args: argparse.Namespace) -> int:
     """Write all records as JSON lines."""
     with RecordStore(args.db, is_read_only=True) as store:
-        if args.file == "-":
+        if args.autotvm:
+            print(f"{export_autotvm(store.records(), args.file)} records written to {args.file}")
+        elif args.file == "-":
             _print_lines(store.records())
         else:
             print(f"{export_records(store, args.file)} records written to {args.file}")
@@ -173,8 +188,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, act in (("merge", _merge), ("import", _import)):
         sub = action(name, act)
         sub.add_argument("files", nargs="+", metavar="FROM", help="where the records come from")
+        if act is _import:
+            sub.add_argument("--autotvm", action="store_true", help="logs of AutoTVM 0.2")
     action("prune", _prune).add_argument("--keep", type=int, default=16, help="how many of each")
-    action("export", _export).add_argument("file", metavar="TO", help="a file, or - for the screen")
+    sub = action("export", _export)
+    sub.add_argument("file", metavar="TO", help="a file, or - for the screen")
+    sub.add_argument("--autotvm", action="store_true", help="add to a log of AutoTVM 0.2")
     action("check", _check)
 
 

@@ -1,6 +1,7 @@
 """AutoTVM's logs: lines of version 0.2 are read and written, all others told by their number."""
 
 import base64
+import dataclasses
 import json
 import pickle
 
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dlcompiler.autotune import Record, RecordStore, Result, export_autotvm, import_autotvm
 from dlcompiler.autotune.autotvm_log import (
     LogLine,
     append_to_log,
@@ -17,6 +19,7 @@ from dlcompiler.autotune.autotvm_log import (
     read_log_line,
     write_log_line,
 )
+from dlcompiler.cli import main
 from dlcompiler.errors import TuningError
 from dlcompiler.space import Knob, Space, Workload
 
@@ -134,3 +137,63 @@ def test_a_file_that_cannot_be_used(tmp_path):
         read_log(tmp_path / "none.log")
     with pytest.raises(TuningError, match="cannot write"):
         append_to_log(tmp_path / "no" / "folder.log", [])
+
+
+# -- records ------------------------------------------------------------------------------------
+
+
+def records():
+    work = Workload.of("matmul", m=8, n=8, k=8, dtype="float32")
+    config = Space(work, [Knob("tile", (1, 2)), Knob("form", ("rows",))]).at(1)
+    at = "2026-01-02T03:04:05+00:00"
+    return [
+        Record(work, "here", config, Result("ok", (1e-3, 2e-3), "", 0.5, 0.25), "run", 0, at),
+        Record(work, "here", config, Result("run timeout", (), "too long"), "run", 1, at),
+    ]
+
+
+def test_records_are_written_and_come_back(tmp_path):
+    path = tmp_path / "records.log"
+    assert export_autotvm(records(), path) == 2
+    store = RecordStore()
+    assert str(import_autotvm(store, path)) == "2 records added, 0 known already, 0 bad lines"
+    for before, after in zip(records(), store.records(), strict=True):
+        assert after.workload == before.workload
+        assert after.config.values == before.config.values
+        assert after.result.outcome == before.result.outcome
+        assert after.result.samples_s == before.result.samples_s
+        assert (after.target, after.measured_at) == ("here", before.measured_at)
+
+
+def test_what_is_no_record_is_told_by_its_line(tmp_path):
+    path = tmp_path / "classic.log"
+    path.write_text(f"# log\n{CLASSIC}\n{CLASSIC.replace('512, 512, 512', '[1, 2]')}\nno\n")
+    store = RecordStore()
+    report = import_autotvm(store, path)
+    assert (report.added, [item.number for item in report.bad]) == (1, [3, 4])
+    (record,) = store.records()
+    assert record.workload["arg3"] == "float32"
+    assert record.config.tile_y == (-1, 8)
+
+
+def test_the_kind_of_a_tuple_must_be_known(tmp_path):
+    config = SPACE.at(0)
+    (record, _) = records()
+    tuples = dataclasses.replace(record, config=config)
+    with pytest.raises(TuningError, match="the kind of the knob tile_y is not known"):
+        export_autotvm([tuples], tmp_path / "x.log")
+    kinds = {knob.name: knob.kind for knob in SPACE.knobs}
+    export_autotvm([tuples], tmp_path / "x.log", kinds)
+    (line,), _ = read_log(tmp_path / "x.log")
+    assert line.entities == entities_of(config, SPACE)
+
+
+def test_the_shell_reads_and_writes_them(tmp_path, capsys):
+    log, db = str(tmp_path / "records.log"), str(tmp_path / "records.db")
+    export_autotvm(records(), log)
+    assert main(["db", "import", db, log, "--autotvm"]) == 0
+    assert main(["db", "export", db, str(tmp_path / "again.log"), "--autotvm"]) == 0
+    assert "2 records written" in capsys.readouterr().out
+    again, before = (read_log(tmp_path / name)[0] for name in ("again.log", "records.log"))
+    assert [line.entities for line in again] == [line.entities for line in before]
+    assert [line.costs_s for line in again] == [line.costs_s for line in before]

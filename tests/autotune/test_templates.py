@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dlcompiler import te
-from dlcompiler.autotune import template, tune
+from dlcompiler.autotune import RecordStore, apply_best, best, best_choice, template, tune
 from dlcompiler.autotune.features import SpaceFeatures, features_of
 from dlcompiler.autotune.models import KnobFeatures
 from dlcompiler.autotune.templates import parameters_of
@@ -79,6 +79,18 @@ def test_a_template_is_tuned():
     run = tune(WORKLOAD, "cpu", template=PRODUCT, trials=6, tuner="random", block=True)
     assert [trial.outcome for trial in run.trials] == ["ok"] * 6
     assert run.best.config.tile_y in PRODUCT.space(WORKLOAD, CPU).knobs[0].values
+
+
+def test_the_best_of_a_template_is_applied():
+    store = RecordStore()
+    run = tune(WORKLOAD, "cpu", template=PRODUCT, trials=3, tuner="random", db=store, block=True)
+    choice = best_choice(WORKLOAD, "cpu", store, template=PRODUCT)
+    assert (choice.source, choice.config) == ("record", run.best.config)
+    assert best(WORKLOAD, "cpu", store, template=PRODUCT).config == run.best.config
+    _, args = apply_best(WORKLOAD, "cpu", store, template=PRODUCT)
+    assert [tensor.name for tensor in args] == ["A", "B", "C"]
+    larger = PRODUCT.workload(n=32, m=24, k=10)
+    assert best_choice(larger, "cpu", store, template=PRODUCT).source == "neighbour"
 
 
 def test_its_features_are_traced():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dlcompiler.autotune.autotvm_log import TAGS
+from dlcompiler.autotune.autotvm_log import KINDS, TAGS
 from dlcompiler.errors import TuningError
 from dlcompiler.space import (
     AnnotateEntity,
@@ -23,10 +23,6 @@ from dlcompiler.space import (
 )
 from dlcompiler.space.entities import Entity, entity
 from dlcompiler.space.knob import Kind, Value
-
-_KINDS: dict[str, Kind] = {
-    "sp": "split", "re": "reorder", "an": "annotate", "ot": "option",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -191,7 +187,7 @@ class ConfigEntity(Choices):
     @classmethod
     def of_values(cls, index: int, values: Sequence[tuple[str, str, Value]]) -> ConfigEntity:
         """Return the config of names, tags and values, as a line of a log has them."""
-        entities = {name: entity(_KINDS[tag], value) for name, tag, value in values}
+        entities = {name: entity(KINDS[tag], value) for name, tag, value in values}
         return cls(index, entities, None)
 
     @property
