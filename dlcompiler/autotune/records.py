@@ -92,6 +92,11 @@ class Record:
         """
         if not isinstance(data, Mapping):
             raise _bad("not an object", data)
+        if "schema" not in data and {"input", "result", "config"} <= data.keys():
+            raise _bad(
+                "a line of AutoTVM, which autotvm.record of dlcompiler.compat.tvm reads",
+                data["input"],
+            )
         schema = data.get("schema")
         if isinstance(schema, int) and schema > SCHEMA:
             raise TuningError(

@@ -12,6 +12,7 @@ from dlcompiler.autotune import Event, TuningRun
 from dlcompiler.runtime.timing import format_seconds
 
 _LINE_EVERY_S = 10.0
+_DRAW_EVERY_S = 0.1
 _BEST_OF = 16
 
 
@@ -64,7 +65,11 @@ class Progress:
         if sys.stderr.isatty():
             tqdm = importlib.import_module("tqdm").tqdm
             self._bar = tqdm(
-                total=run.plan.trials, file=sys.stderr, bar_format="{bar:12} {desc}", leave=False
+                total=run.plan.trials,
+                file=sys.stderr,
+                bar_format="{bar:12} {desc}",
+                leave=False,
+                dynamic_ncols=True,
             )
         run.listeners.append(self._on_event)
         self._show_notes()
@@ -89,11 +94,19 @@ class Progress:
     def _on_event(self, event: Event) -> None:
         if event.kind == "note":
             self._show_notes()
-        elif event.kind == "trial" and self._bar is not None:
-            self._bar.n = len(event.run.trials)
-            self._bar.set_description_str(status(event.run))
-        elif event.kind == "trial" and time.perf_counter() - self._said_at > _LINE_EVERY_S:
-            self._say(status(event.run))
+        elif event.kind == "trial":
+            self._show_trials()
+
+    def _show_trials(self) -> None:
+        waits_s = _LINE_EVERY_S if self._bar is None else _DRAW_EVERY_S
+        if time.perf_counter() - self._said_at < waits_s:
+            return
+        if self._bar is None:
+            self._say(status(self._run))
+        else:
+            self._said_at = time.perf_counter()
+            self._bar.n = len(self._run.trials)
+            self._bar.set_description_str(status(self._run))
 
     def _show_notes(self) -> None:
         for note in self._run.notes:

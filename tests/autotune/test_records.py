@@ -88,6 +88,12 @@ def test_numbers_that_are_no_times(record, number):
         read_line(line)
 
 
+def test_a_line_of_autotvm_is_told():
+    line = {"input": ["llvm", "matmul", [], {}], "config": {}, "result": [[1], 0, 1, 1]}
+    with pytest.raises(TuningError, match="a line of AutoTVM, which"):
+        Record.from_json(line)
+
+
 def test_a_deep_line_is_refused():
     with pytest.raises(TuningError, match="read a record"):
         read_line("[" * 100_000)

@@ -379,6 +379,23 @@ def test_a_file_that_may_not_be_written_is_read_and_otherwise_refused(record):
     ]
 
 
+def test_a_file_that_another_program_keeps_locked_is_told(path, record, monkeypatch):
+    monkeypatch.setattr("dlcompiler.autotune.database._BUSY_LIMIT_S", 0.05)
+    with RecordStore(path) as store, sqlite3.connect(path, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(TuningError) as error:
+            store.add([record()])
+        with pytest.raises(TuningError, match="another program keeps the file locked"):
+            RecordStore(path)
+        other.execute("ROLLBACK")
+        assert store.add([record()]) == 1
+    assert str(error.value) == (
+        f"use the records in {path}: another program keeps the file locked\n"
+        "  got       database is locked\n"
+        "  hint      end it, or wait until it is done"
+    )
+
+
 def test_many_processes_may_make_one_file(path):
     program = "import sys; from dlcompiler.autotune import RecordStore; RecordStore(sys.argv[1])"
     children = [subprocess.Popen([sys.executable, "-c", program, path]) for _ in range(4)]

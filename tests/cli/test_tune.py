@@ -165,6 +165,7 @@ def test_the_state_of_a_run_in_a_line(run):
 def test_a_terminal_gets_a_bar(run, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with Progress(run) as shown:
+        shown._said_at = 0.0
         shown._on_event(type("Event", (), {"kind": "trial", "run": run}))
     text = capsys.readouterr().err
     assert "█" in text or "#" in text
