@@ -371,7 +371,7 @@ class Traffic:
 
 def test_the_roofline_ranks_before_anything_was_measured():
     made = tuner("roofline", SPACE, 0, features=Traffic())
-    assert made.model.columns == ("program.memory cycles",)
+    assert made.model.columns == ("program.memory cycles", "program.roofline cycles")
     assert {SPACE.at(p.point).tile for p in made.propose(8)} == {32}
     assert sorted(search(made, 1000)) != []
 

@@ -10,6 +10,7 @@ import numpy as np
 from dlcompiler.autotune.models.base import FeatureSource, Matrix, Vector
 from dlcompiler.autotune.models.labels import labels, ordered
 from dlcompiler.autotune.models.learners import Learner
+from dlcompiler.autotune.models.roofline import roofline_of
 
 HALF_LIFE = 64
 """After so many own points experience counts half: as AutoTVM discounts it."""
@@ -26,8 +27,8 @@ class Experience:
     rows: Matrix
     """A row for each point, shape ``(n, len(columns))``; NaN: its shape has no such feature."""
     labels: Vector
-    """log2 of each rate over the best rate of the same shape: what differs between shapes, how much
-    work a call is, does not count."""
+    """log2 of each rate over what the roofline of its shape allows or, where there is none, over
+    the best rate of the same shape: how much work a call is does not count."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -67,8 +68,9 @@ def experience_of(
             if name in place:
                 rows[:, n] = own[:, place[name]]
         found = labels(known)
+        roofline = roofline_of(features)
         parts.append(rows)
-        values.append(found - found.max())
+        values.append(found - (found.max() if roofline is None else roofline.predict(chosen)))
     return Experience(columns, np.concatenate(parts), np.concatenate(values))
 
 
@@ -100,7 +102,7 @@ class Prior:
         return weight if weight >= LEAST_WEIGHT else 0.0
 
     def predict(self, rows: Matrix) -> Vector:
-        """Return log2 of the expected rate over the best of the shape."""
+        """Return log2 of the expected rate over the roofline, or over the best of the shape."""
         return self._learner.predict(rows)
 
     def contributions(self, rows: Matrix) -> Vector:

@@ -10,6 +10,7 @@ from dlcompiler.autotune.models.base import FeatureSource, Indices, Matrix, Vect
 from dlcompiler.autotune.models.experience import Prior
 from dlcompiler.autotune.models.labels import labels, ordered
 from dlcompiler.autotune.models.learners import Learner
+from dlcompiler.autotune.models.roofline import RooflineModel
 
 
 class LearnedModel:
@@ -26,15 +27,24 @@ class LearnedModel:
     prior : Prior, optional
         What other shapes have taught: the learner then learns what it leaves over, and it counts
         the less the more points are known.
+    base : RooflineModel, optional
+        An analytic model: what is learned is how much of what it allows each point reaches.
     """
 
     def __init__(
-        self, name: str, features: FeatureSource, learner: Learner, prior: Prior | None = None
+        self,
+        name: str,
+        features: FeatureSource,
+        learner: Learner,
+        prior: Prior | None = None,
+        base: RooflineModel | None = None,
     ) -> None:
         self.name = name
         """As a user asks for it."""
-        self.columns = features.columns
-        """What its features are."""
+        limits = base.columns if base is not None else ()
+        self.columns = (*features.columns, *(f"roofline: {name}" for name in limits))
+        """What its features are; last, the limits of the analytic model."""
+        self._base = base
         self._features = features
         self._learner = learner
         self._prior = prior
@@ -42,10 +52,17 @@ class LearnedModel:
         self._is_fitted = False
         self._last: tuple[Indices, Matrix] | None = None
 
+    @property
+    def knows(self) -> bool:
+        """Whether it can tell points apart before it is fitted."""
+        return self._base is not None or self._prior is not None
+
     def fit(self, points: Sequence[int], rates: Sequence[float | None]) -> None:
         """Learn from measured points: calls per second [1/s], None for one that failed."""
         chosen, known = ordered(points, rates)
         rows, target = self._features.rows(chosen), labels(known)
+        if self._base is not None:
+            target = target - self._base.predict(chosen)
         if self._prior is not None:
             self._weight = self._prior.weight(len(chosen))
             target = target - self._weight * self._prior.predict(rows)
@@ -55,10 +72,13 @@ class LearnedModel:
     def predict(self, points: Indices) -> Vector:
         """Return log2 of the calls per second that it expects of each point.
 
-        Before it is fitted: of a prior, relative to the best of a shape; else 0.
+        Before it is fitted: of a prior, relative to the best of a shape; of an analytic model, what
+        it allows; else 0.
         """
         rows = self._rows(points)
         predicted = self._learner.predict(rows) if self._is_fitted else np.zeros(len(rows))
+        if self._base is not None:
+            predicted = predicted + self._base.predict(points)
         if self._prior is not None and self._weight:
             predicted = predicted + self._weight * self._prior.predict(rows)
         return predicted
@@ -70,11 +90,14 @@ class LearnedModel:
         return self._learner.spread(self._rows(points))
 
     def importance(self) -> Mapping[str, float]:
-        """Return what part of its decisions each feature makes.
+        """Return what part of its decisions each feature makes, of those that it learned.
 
         They add up to 1, or are all 0 as long as nothing tells one point from another.
         """
-        found = self._learner.importance() if self._is_fitted else np.zeros(len(self.columns))
+        found = np.zeros(len(self.columns))
+        if self._is_fitted:
+            own = self._learner.importance()
+            found[: len(own)] = own
         total = float(found.sum())
         shares = found / total if total else found
         return dict(zip(self.columns, map(float, shares), strict=True))
@@ -86,12 +109,16 @@ class LearnedModel:
         each row adds up to the prediction.
         """
         rows = self._rows(points)
-        parts = np.zeros((len(rows), len(self.columns) + 1))
+        learned = np.zeros((len(rows), len(self._features.columns) + 1))
         if self._is_fitted:
-            parts = self._learner.contributions(rows)
+            learned = self._learner.contributions(rows)
         if self._prior is not None and self._weight:
-            parts = parts + self._weight * self._prior.contributions(rows)
-        return parts
+            learned = learned + self._weight * self._prior.contributions(rows)
+        if self._base is None:
+            return learned
+        analytic = self._base.contributions(points)
+        shared = learned[:, -1:] + analytic[:, -1:]
+        return np.concatenate([learned[:, :-1], analytic[:, :-1], shared], axis=1)
 
     def _rows(self, points: Indices) -> Matrix:
         """Return the rows of points; the same ones again where the same points are asked for."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 
-from dlcompiler.autotune.models.base import CostModel, FeatureSource
+from dlcompiler.autotune.models.base import FeatureSource
 from dlcompiler.autotune.models.experience import Experience, Prior
 from dlcompiler.autotune.models.learned import LearnedModel
 from dlcompiler.autotune.models.learners import Learner
 from dlcompiler.autotune.models.linear import RidgeLearner
+from dlcompiler.autotune.models.roofline import RooflineModel
 from dlcompiler.autotune.models.trees import TreeLearner
 from dlcompiler.errors import TuningError
 
@@ -22,8 +23,12 @@ REGISTRY: dict[str, Callable[[int], Learner]] = {
 
 
 def make_model(
-    name: str, features: FeatureSource, seed: int, experience: Experience | None = None
-) -> CostModel:
+    name: str,
+    features: FeatureSource,
+    seed: int,
+    experience: Experience | None = None,
+    base: RooflineModel | None = None,
+) -> LearnedModel:
     """Make a cost model that learns.
 
     Parameters
@@ -36,6 +41,8 @@ def make_model(
         Equal seeds and equal measurements give equal predictions.
     experience : Experience, optional
         What is known of other shapes.
+    base : RooflineModel, optional
+        An analytic model: what is learned is what it leaves over.
 
     Raises
     ------
@@ -53,4 +60,4 @@ def make_model(
     prior = None
     if experience is not None and len(experience):
         prior = Prior(experience, lambda: make(seed))
-    return LearnedModel(name, features, make(seed), prior)
+    return LearnedModel(name, features, make(seed), prior, base)

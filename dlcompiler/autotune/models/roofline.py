@@ -119,9 +119,5 @@ def roofline_of(features: FeatureSource) -> RooflineModel | None:
 
     Until measurements set the factor, a cycle counts as `CYCLE_S`.
     """
-    rates = {
-        name: 1 / CYCLE_S
-        for name in features.columns
-        if (found := _CYCLES.fullmatch(name)) and found["limit"] != "roofline"
-    }
+    rates = {name: 1 / CYCLE_S for name in features.columns if _CYCLES.fullmatch(name)}
     return RooflineModel(tuple(rates), limits_of(features, rates)) if rates else None

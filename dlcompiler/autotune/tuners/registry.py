@@ -6,12 +6,13 @@ import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dlcompiler.autotune.models.base import CostModel, FeatureSource
+from dlcompiler.autotune.models.base import FeatureSource
 from dlcompiler.autotune.models.cache import CachedFeatures
 from dlcompiler.autotune.models.experience import Experience
 from dlcompiler.autotune.models.knobs import KnobFeatures
+from dlcompiler.autotune.models.learned import LearnedModel
 from dlcompiler.autotune.models.registry import make_model
-from dlcompiler.autotune.models.roofline import roofline_of
+from dlcompiler.autotune.models.roofline import RooflineModel, roofline_of
 from dlcompiler.autotune.proposal import Tuner
 from dlcompiler.autotune.tuners.base import GridTuner, RandomTuner
 from dlcompiler.autotune.tuners.candidates import Candidates
@@ -34,10 +35,18 @@ class Ingredients:
     experience: Experience | None = None
     """What is known of other shapes."""
 
-    def model(self, name: str) -> CostModel:
+    def model(self, name: str) -> LearnedModel:
         """Make a model that learns."""
-        features = CachedFeatures(self.features, lambda: self.candidates.points)
-        return make_model(name, features, self.seed, self.experience)
+        return make_model(name, self._cached, self.seed, self.experience, self.roofline)
+
+    @property
+    def _cached(self) -> FeatureSource:
+        return CachedFeatures(self.features, lambda: self.candidates.points)
+
+    @property
+    def roofline(self) -> RooflineModel | None:
+        """The analytic model of what the features tell; None: they tell no limits."""
+        return roofline_of(self._cached)
 
 
 def _guided(name: str, *, walks: bool = False) -> Callable[[Ingredients], Tuner]:
@@ -50,7 +59,7 @@ def _guided(name: str, *, walks: bool = False) -> Callable[[Ingredients], Tuner]
                 raise
             note = f"a ridge model is used: {error.problem}"
             model = parts.model("ridge")
-        knows = parts.experience is not None and len(parts.experience) > 0
+        knows = model.knows
         made = ModelTuner(parts.candidates, parts.seed, model, Strategy(walks=walks), knows=knows)
         made.note = note
         return made
@@ -59,7 +68,7 @@ def _guided(name: str, *, walks: bool = False) -> Callable[[Ingredients], Tuner]
 
 
 def _roofline(parts: Ingredients) -> Tuner:
-    model = roofline_of(CachedFeatures(parts.features, lambda: parts.candidates.points))
+    model = parts.roofline
     if model is None:
         made = RandomTuner(parts.candidates, parts.seed)
         made.note = "points are drawn at random: the features tell no limits of a roofline"
