@@ -133,6 +133,17 @@ def test_wrong_answers_are_found():
     assert sorted(int(result.error_no) for result in seen) == [0, 5]
 
 
+@pytest.mark.parametrize("kind", ["RandomTuner", "GridSearchTuner", "GATuner", "XGBTuner"])
+def test_each_tuner_searches(kind):
+    made = task(8, 40)
+    tuner = getattr(autotvm.tuner, kind)(made)
+    tuner.tune(4, autotvm.measure_option(), early_stopping=100)
+    assert len(tuner.run.trials) == 4
+    assert tuner.best_config.index == tuner.run.best.point
+    assert tuner.best_flops == pytest.approx(tuner.run.best.gflops * 1e9)
+    assert tuner.best_measure_pair[1].error_no == 0
+
+
 # -- contexts -----------------------------------------------------------------------------------
 
 
