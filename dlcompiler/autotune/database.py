@@ -175,9 +175,20 @@ def _make(place: Path) -> None:
         except OSError:  # a file system without links
             if not place.exists():
                 temporary.rename(place)
+        _sync_folder(place.parent)
     finally:
         for suffix in ("", "-wal", "-shm", "-journal"):
             Path(f"{temporary}{suffix}").unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put the names of a folder's files on the disk, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:

@@ -94,7 +94,7 @@ class Record:
             raise _bad("not an object", data)
         if "schema" not in data and {"input", "result", "config"} <= data.keys():
             raise _bad(
-                "a line of AutoTVM, which autotvm.record of dlcompiler.compat.tvm reads",
+                "a line of AutoTVM, which `dlcompiler db import --autotvm` reads",
                 data["input"],
             )
         schema = data.get("schema")
