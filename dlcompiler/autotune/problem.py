@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +25,8 @@ MOST_FLOPS = 4e9
 """Work above which the second inputs are random, too: NumPy would need seconds for the others."""
 
 _DECIDING = frozenset({"ceil", "floor", "fmod", "nearbyint", "round", "trunc"})
+_ENOUGH_OUTPUTS = 4096
+_MOST_CASES = 24
 
 
 def problem_of(operator: Operator, workload: Workload, seed: int = 0) -> Problem:
@@ -32,14 +35,20 @@ def problem_of(operator: Operator, workload: Workload, seed: int = 0) -> Problem
     The first are the operator's own random inputs. The second are unkind: the first tensor is
     negative throughout, so that a maximum that begins at zero shows; the others alternate in sign,
     so that sums cancel; no float is near zero, where a term that was left out would not show.
+    Where there are few outputs, more random inputs follow: in a maximum, what an input contributes
+    shows by chance only.
     """
     args = operator.define(workload)
     outputs = [tensor for tensor in args if not isinstance(tensor.op, PlaceholderOp)]
     kinds = {tensor.name: tensor.dtype for tensor in outputs}
-    first, second = (operator.reference(workload, 2 * seed + number) for number in range(2))
-    cases = [Case.of(first.inputs, first.expected, first.bound, kinds)]
-    unkind = _unkind_case(args, outputs, second.inputs, kinds)
-    cases.append(unkind or Case.of(second.inputs, second.expected, second.bound, kinds))
+    elements = sum(math.prod(tensor.static_shape) for tensor in outputs)
+    count = min(max(2, -(-_ENOUGH_OUTPUTS // max(elements, 1))), _MOST_CASES)
+    seeds = range(_MOST_CASES * seed, _MOST_CASES * seed + count)
+    references = [operator.reference(workload, number) for number in seeds]
+    cases = [Case.of(kind.inputs, kind.expected, kind.bound, kinds) for kind in references]
+    unkind = _unkind_case(args, outputs, references[1].inputs, kinds)
+    if unkind is not None:
+        cases[1] = unkind
     return Problem(cases)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,12 @@ from dlcompiler.runtime.timing import alternate, time_call
 
 Array = npt.NDArray[Any]
 
-_POISON = 0xFF  # in every byte; of a float, a NaN
+_POISON: Mapping[Place, int] = {"end": 0xFF, "begin": 0x7F, "aligned": 0xFF}
+"""In every byte of outputs, another one in each case: what is right here cannot be so there. Of a
+float, a NaN or the largest numbers."""
 _PLACES: tuple[Place, Place] = ("end", "begin")
 """Where the arrays of the cases lie: what is read or written behind them ends the process in the
-first, what is before them in the second."""
+first, what is before them in the second; then again."""
 
 
 def load_function(request: Request) -> Function:
@@ -120,8 +123,7 @@ class CheckedKernels:
         caches, or 0.
         """
         problem = Problem.from_arrays(request.arrays)
-        cases = zip(problem.cases, _PLACES, strict=False)
-        self._memory = [_Memory(case, place) for case, place in cases]
+        self._memory = [_Memory(*pair) for pair in zip(problem.cases, cycle(_PLACES), strict=False)]
         self._memory.append(_Memory(problem.cases[0], "aligned"))
         self._evictor = np.zeros(request.params["flush_bytes"], np.uint8)
         return {}
@@ -252,7 +254,7 @@ class _Memory:
         if array is None:
             dtype = dtypes.to_numpy(param.dtype)
             array = self._outputs[param.name] = guarded(param.static_shape, dtype, self._place)
-        array.reshape(-1).view(np.uint8)[:] = _POISON
+        array.reshape(-1).view(np.uint8)[:] = _POISON[self._place]
         return array
 
 

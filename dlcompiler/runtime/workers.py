@@ -38,6 +38,7 @@ MEASUREMENT_WORKER = (sys.executable, "-P", "-m", "dlcompiler.measurement.worker
 
 _START_LIMIT_S = 60.0
 _EXIT_LIMIT_S = 0.5
+_NOTICE_LIMIT_S = 0.3
 _STDERR_KEPT_BYTES = 4096
 
 # What a worker inherits of the environment. Libraries of linear algebra would start a thread per
@@ -325,7 +326,7 @@ class _Process:
         if self.child in (None, self._popen.pid) or self._rest:
             return self._ended(timeout_s)
         _kill_groups(self._groups[1:])
-        end = time.perf_counter() + _EXIT_LIMIT_S
+        end = time.perf_counter() + _NOTICE_LIMIT_S
         try:
             while (frame := self._converse(end)) is not None:
                 if ENDED in frame.header:

@@ -157,7 +157,7 @@ def test_a_hang_ends_at_the_limit(bench):
 
 def test_a_kernel_far_from_the_best_is_sampled_little(bench):
     (far,) = measured(bench, [job()], best_s=1e-12)
-    assert len(far.samples_s) == 1
+    assert len(far.samples_s) <= 2
     (near,) = measured(bench, [job()], best_s=10.0)
     assert len(near.samples_s) >= 5
 

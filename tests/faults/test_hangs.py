@@ -1,0 +1,127 @@
+"""A hang, in the compiler and in a kernel, ends at its limit with all that it started.
+
+Costs about 12 s: limits that are waited for.
+"""
+
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from dlcompiler.measurement.candidates import Ceiling
+from tests.faults.candidates import FOREVER, job, kernel, measured, one, open_bench
+
+LIMIT_S = 1.0
+LATE_S = 0.5
+"""How late a hanging candidate may be killed, and the next one begin."""
+
+SLOW_TO_COMPILE = kernel(
+    "  %x = load <32768 x float>, ptr %A, align 4\n  %y = fadd <32768 x float> %x, %x\n"
+    "  store <32768 x float> %y, ptr %C\n  ret void"
+)
+FAMILY = """
+import subprocess, sys, time
+from dlcompiler.measurement import checked, worker
+
+def build_with_a_child(self, request):
+    if b"hang" in request.data:
+        print(subprocess.Popen(["sleep", "1000"]).pid, file=open({path!r}, "w"), flush=True)
+        time.sleep(1000)
+    return build(self, request)
+
+def run_with_a_child(self, request):
+    if request.params["messages"]:
+        print(subprocess.Popen(["sleep", "1000"]).pid, file=open({path!r}, "w"), flush=True)
+        time.sleep(1000)
+    return run(self, request)
+
+build, run = checked.CheckedKernels.compile, checked.CheckedKernels.candidate
+checked.CheckedKernels.compile = build_with_a_child
+checked.CheckedKernels.candidate = run_with_a_child
+worker.main()
+"""
+
+
+def is_alive(pid):
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def descendants(pid):
+    """Return the processes that a process has started, and theirs."""
+    found = []
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        children = Path(f"/proc/{pid}/task/{thread}/children").read_text().split()
+        found += [n for child in children for n in (int(child), *descendants(child))]
+    return found
+
+
+def test_a_hang_in_the_compiler_is_killed_and_the_next_one_is_built_at_once():
+    with open_bench(ceiling=Ceiling(build_s=LIMIT_S, run_s=20.0)) as bench:
+        assert one(bench).outcome == "ok"
+        start = time.perf_counter()
+        late, good = measured(bench, [job(SLOW_TO_COMPILE), job()])
+        total_s = time.perf_counter() - start
+    assert (late.outcome, good.outcome) == ("build timeout", "ok")
+    print(f"killed after {late.build_s:.2f} s, the next one after {total_s:.2f} s", end="")
+    assert LIMIT_S <= late.build_s <= LIMIT_S + LATE_S
+    assert total_s <= LIMIT_S + 2 * LATE_S
+
+
+def test_a_hang_of_a_kernel_is_killed_and_the_next_one_runs_at_once():
+    with open_bench(ceiling=Ceiling(build_s=20.0, run_s=LIMIT_S)) as bench:
+        assert one(bench).outcome == "ok"
+        start = time.perf_counter()
+        late, good = measured(bench, [job(kernel(FOREVER)), job()])
+        total_s = time.perf_counter() - start
+    assert (late.outcome, good.outcome) == ("run timeout", "ok")
+    print(f"killed after {late.run_s:.2f} s, the next one after {total_s:.2f} s", end="")
+    assert LIMIT_S <= late.run_s <= LIMIT_S + LATE_S
+    assert total_s <= LIMIT_S + 2 * LATE_S
+
+
+@pytest.mark.parametrize("where", ["build", "run"])
+def test_a_child_of_what_hangs_ends_with_it(where, tmp_path):
+    path = tmp_path / "pid"
+    command = (sys.executable, "-c", FAMILY.format(path=str(path)))
+    with open_bench(ceiling=Ceiling(LIMIT_S, LIMIT_S), command=command) as bench:
+        assert one(bench).outcome == "ok"
+        text, messages = (kernel("ret void ; hang"), ()) if where == "build" else (None, ["hang"])
+        late = one(bench, *([text] if text else [kernel("  ret void"), messages]))
+        assert late.outcome == f"{where} timeout"
+        child = int(path.read_text())
+        end = time.monotonic() + LATE_S
+        while is_alive(child) and time.monotonic() < end:
+            time.sleep(0.01)
+        assert not is_alive(child), "an orphan"
+        assert one(bench).outcome == "ok"
+    assert not descendants(os.getpid())
+
+
+def test_stopping_ends_a_kernel_of_ten_seconds_at_once():
+    with open_bench() as bench:
+        assert one(bench).outcome == "ok"
+        reported = []
+        thread = threading.Thread(
+            target=bench.measure,
+            args=([job(kernel(FOREVER)), job()], None, lambda *args: reported.append(args)),
+        )
+        thread.start()
+        time.sleep(0.5)
+        asked = time.perf_counter()
+        bench.interrupt()
+        answered_s = time.perf_counter() - asked
+        thread.join(10)
+        print(f"back after {answered_s * 1e3:.0f} ms", end="")
+        print(f", ended after {(time.perf_counter() - asked) * 1e3:.0f} ms", end="")
+        assert answered_s < 0.2
+        assert time.perf_counter() - asked < 1.0
+        assert not descendants(os.getpid())
+        assert not [number for number, _ in reported if number == 0]
+        assert one(bench).outcome == "ok"
