@@ -128,11 +128,11 @@ class Pool:
         pass
 
 
-def start(trials=40, permits=10**9, has_model=True, seed=0, batch=8, pool=None):
+def start(trials=40, permits=10**9, has_model=True, seed=0, batch=8, pool=None, first=()):
     """Start a run; `run.pool` and `run.tuner` are what it is made of."""
     target = resolve("cpu")
     found = space()
-    plan = Plan(MATMUL, WORKLOAD, target, found, 1, trials, None, batch, FLOPS)
+    plan = Plan(MATMUL, WORKLOAD, target, found, 1, trials, None, batch, FLOPS, first=first)
     pool = pool or Pool(permits)
     tuner = Tuner(found, seed, has_model)
     run = TuningRun(plan, tuner, pool, RecordStore(":memory:"))

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -21,6 +22,7 @@ from dlcompiler.views.tuning import (
     why_before,
 )
 from dlcompiler.views.tuning.explained import MOST_BARS
+from dlcompiler.views.tuning.notable import MOST_WALKERS
 from tests.watched_runs import Model, seen, space
 
 WIDTHS = (420, 640, 1200)
@@ -218,3 +220,18 @@ def test_marks_stay_inside_their_picture(known, width):
             assert min(xs) >= 0, (scene["title"], mark)
             assert max(xs) <= width, (scene["title"], mark)
             assert 0 <= mark.get("y", 0) <= scene["height"], (scene["title"], mark)
+
+
+def test_of_many_walkers_a_few_are_drawn(known):
+    model = seen()
+    crowd = tuple(row.point for row in model.rows[:40])
+    rounds = [replace(each, walkers=crowd[n:]) for n, each in enumerate(model.rounds[:2])]
+    scene = plane_map(replace(model, rounds=rounds), known, Projection(space(), known.legal))
+    assert sum(m["role"] == "edge" for m in scene["marks"]) == MOST_WALKERS
+    assert f"{MOST_WALKERS} of 40 walkers" in json.dumps(scene["marks"])
+
+
+def test_rounds_are_whole_numbers():
+    scene = predicted_measured(seen(24))
+    names = [m["text"] for m in scene["marks"] if m["shape"] == "text" and m["x"] > 340]
+    assert "1.5" not in names

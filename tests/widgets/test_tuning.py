@@ -13,6 +13,7 @@ from dlcompiler_widgets.tuning import throttle
 from dlcompiler_widgets.tuning.session import ACTIONS, TABS
 from dlcompiler_widgets.tuning.shipping import Shipment, unpacked
 
+from dlcompiler.autotune.proposal import Proposal
 from dlcompiler.errors import TuningError
 from dlcompiler.space import Config
 from tests import watched_runs
@@ -306,6 +307,15 @@ def test_the_other_way_answers_each_request(going):
     assert run.state == "stopped"
 
 
+def test_a_comm_remembers_no_shell(going):
+    """What ipykernel remembers would send a page's messages to the shell of a page that is gone."""
+    _, dashboard = going
+    for widget in (dashboard, dashboard._control):
+        widget.comm._reply_subshell_id = "gone"
+        widget.send_state()
+        assert not hasattr(widget.comm, "_reply_subshell_id")
+
+
 def test_closing_leaves_the_run_alone(going):
     run, dashboard = going
     dashboard.close()
@@ -324,6 +334,14 @@ def test_the_users_own_config_is_on_the_map():
     for tab in ("knobs", "map"):
         ask(dashboard, "tab", name=tab)
         assert "your own" in json.dumps(items(dashboard, "picture"))
+    dashboard.close()
+
+
+def test_a_config_that_the_user_had_tried_is_their_own():
+    point = next(space().allowed())
+    run = ended(16, first=(Proposal(point, "user"),))
+    dashboard = TuningDashboard(run)
+    assert dashboard._knowledge.ground.own == point
     dashboard.close()
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 pytest.importorskip("dlcompiler_widgets")
+TimeoutError = pytest.importorskip("playwright.sync_api").TimeoutError
 
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
 
@@ -57,6 +58,21 @@ def state(page, name, timeout_ms=6000):
     page.locator(f".dlc-tuning[data-state={name}]").wait_for(timeout=timeout_ms)
 
 
+def load_again(notebook):
+    """Load the page again; once more where JupyterLab did not find the model, which it may not."""
+    page = notebook.page
+    for _ in range(3):
+        notebook.errors.clear()
+        page.reload()
+        try:
+            page.locator(".dlc-tuning").wait_for(timeout=25_000)
+        except TimeoutError as error:
+            print(f"loading it again: {error}")
+        else:
+            return
+    raise AssertionError("the widget does not come back")
+
+
 def test_it_grows_and_is_stopped(page):
     wait_for_trials(page, 10)
     assert page.locator(".dlc-tuning-curve path.dlc-dots").count() >= 2
@@ -93,6 +109,21 @@ def test_a_trial_opens_in_an_explorer_below(page):
     page.locator('.dlc-tuning tr[data-key="trial 1"]').click()
     page.locator('.dlc-tuning [data-key="open"]').click()
     page.locator('.dlc-explorer:not(.dlc-tuning) [role="treeitem"]').first.wait_for(timeout=15_000)
+
+
+def test_a_page_that_is_loaded_again_goes_on_where_the_run_is(notebook, page):
+    wait_for_trials(page, 10)
+    for name in ("time", "map"):  # so that the kernel has answered this page
+        page.locator(f'.dlc-tuning [data-key="tab {name}"]').click()
+    notebook.cell(0).locator(".cm-content").click()
+    page.keyboard.press("Control+s")
+    page.wait_for_timeout(1500)
+    before = trials(page)
+    load_again(notebook)
+    wait_for_trials(page, before + 5)
+    assert page.locator(".dlc-tuning-curve path.dlc-dots").count() >= 2
+    page.locator('.dlc-tuning [data-key="stop"]').click()
+    state(page, "stopped")
 
 
 def test_the_buttons_are_used_by_keyboard_and_keep_their_letters(notebook, page):

@@ -118,7 +118,7 @@ def _across(seen: Watched, against: Against, width: float) -> Scale:
     else:
         last = max((row.elapsed_s for row in seen.rows), default=0.0)
         high = nice_ceiling(max(last, 1e-3))
-    return Scale(0, max(high, 1e-9), LEFT, width - RIGHT)
+    return Scale(0, max(high, 1e-9), LEFT, width - RIGHT, is_whole=against == "trials")
 
 
 def _up(good: Sequence[TrialRow], shown: Shown, base: float) -> Scale:

@@ -60,6 +60,8 @@ class Scale:
     end: float
     """Where `high` is [px]."""
     is_log: bool = False
+    is_whole: bool = False
+    """Whether only whole numbers are named."""
 
     def at(self, value: float) -> float:
         """Return the place of a value; one outside stands at the end [px]."""
@@ -73,7 +75,10 @@ class Scale:
 
     def ticks(self, most: int = 6) -> list[float]:
         """Return round values to be named."""
-        return _decades(self.low, self.high) if self.is_log else _steps(self.low, self.high, most)
+        if self.is_log:
+            return _decades(self.low, self.high)
+        most = max(min(most, int(self.high - self.low)), 1) if self.is_whole else most
+        return _steps(self.low, self.high, most)
 
 
 def _steps(low: float, high: float, most: int) -> list[float]:

@@ -106,7 +106,7 @@ def compare_tuners(
     end = max(at for runs in series.values() for run in runs for at, _ in run)
     places = _places(end, against)
     courses = [_course(name, runs, places, known) for name, runs in series.items() if any(runs)]
-    across = Scale(0, end, LEFT, width - RIGHT)
+    across = Scale(0, end, LEFT, width - RIGHT, is_whole=against == "trials")
     up = Scale(0, nice_ceiling(max(*every, known)), TOP + _PLOT_PX, TOP)
     label = "trials" if against == "trials" else "seconds since the start [s]"
     marks = axes(across, up, (label, f"best so far [{unit}]"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import TypeAlias
 
 from dlcompiler.views.scene import Mark
@@ -15,6 +16,8 @@ Place: TypeAlias = Callable[[int], tuple[float, float]]
 """Where a point of the space is on the picture [px]."""
 _BEST = glyph_mark("ring", "currentColor", 8.0)
 _OWN = glyph_mark("diamond", PINK, 7.0)
+MOST_WALKERS = 12
+"""The ways of more cannot be told apart."""
 _WALKER = glyph_mark("cross", ORANGE, 4.0)
 
 
@@ -23,12 +26,13 @@ def notable(seen: Watched, ground: Ground, place: Place, chosen: int | None) -> 
     marks: list[Mark] = []
     standing = [each for each in seen.rounds if each.walkers][-2:]
     if len(standing) == 2:
-        for old, new in zip(standing[0].walkers, standing[1].walkers, strict=False):
+        ways = zip(standing[0].walkers, standing[1].walkers, strict=False)
+        for old, new in islice(ways, MOST_WALKERS):
             if old != new:
                 (x, y), (x2, y2) = place(old), place(new)
                 marks.append(line(x, y, x2, y2, "edge"))
     if standing:
-        xy = [value for point in standing[-1].walkers for value in place(point)]
+        xy = [value for point in standing[-1].walkers[:MOST_WALKERS] for value in place(point)]
         marks.append(_WALKER | {"xy": xy, "keys": []})
     best, picked = seen.best, None if chosen is None else seen.row(chosen)
     for row, look in ((best, _BEST), (picked, glyph_mark("ring", "currentColor", 5.0))):
@@ -45,7 +49,9 @@ def map_legend(seen: Watched, ground: Ground, below: float, top: float, width: f
     items = [("the best", _BEST)]
     if ground.own is not None:
         items.append(("your own", _OWN))
-    if any(each.walkers for each in seen.rounds):
-        items.append(("walkers, from where they stood a round ago", _WALKER))
+    count = max((len(each.walkers) for each in seen.rounds), default=0)
+    if count:
+        few = f"{MOST_WALKERS} of {count} walkers" if count > MOST_WALKERS else "walkers"
+        items.append((f"{few}, from where they stood a round ago", _WALKER))
     rates = scale_of_rates(top, LEFT, below + 12)
     return [*rates, *legend(items, LEFT, below + 44, width - LEFT)]

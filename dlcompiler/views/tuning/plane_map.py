@@ -48,7 +48,8 @@ def plane_map(
     top = top_rate(seen)
     spots = dict(zip(ground.legal[:_LEGAL], projection.places(ground.legal[:_LEGAL]), strict=True))
     good = measured(seen.rows)
-    more = {row.point for row in seen.rows} | {w for r in seen.rounds[-2:] for w in r.walkers}
+    standing = [each for each in seen.rounds if each.walkers][-2:]
+    more = {row.point for row in seen.rows} | {w for each in standing for w in each.walkers}
     more |= {ground.own} if ground.own is not None else set()
     fresh = sorted(more - spots.keys())
     spots |= dict(zip(fresh, projection.places(fresh), strict=True))

@@ -118,7 +118,7 @@ def _rounds(
     """Return how well each round was ranked."""
     low = min((each.correlation or 0 for each in rounds), default=0.0)
     ends = (rounds[0].number, rounds[-1].number) if rounds else (0, 1)
-    x = Scale(ends[0], max(ends[1], ends[0] + 1), left, right)
+    x = Scale(ends[0], max(ends[1], ends[0] + 1), left, right, is_whole=True)
     y = Scale(0 if low >= 0 else -1, 1, base, top)
     marks = axes(x, y, ("round", "agreement of each round"), (number, number))
     for name, look in (("correlation", _LINE), ("recall", _DASHED)):

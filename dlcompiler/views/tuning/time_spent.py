@@ -113,7 +113,7 @@ def _whole(phases: Mapping[str, float], total: float, width: float) -> list[Mark
 def _rounds(rounds: Mapping[int, Mapping[str, float]], width: float, top: float) -> list[Mark]:
     first, last = min(rounds), max(rounds)
     most = max(sum(times.values()) for times in rounds.values())
-    x = Scale(first - 0.5, last + 0.5, LEFT, width - RIGHT)
+    x = Scale(first - 0.5, last + 0.5, LEFT, width - RIGHT, is_whole=True)
     y = Scale(0, nice_ceiling(most), top + _PLOT_PX, top + 12)
     marks = axes(x, y, ("round", "seconds of each round [s]"), (number, number))
     size = max((x.end - x.start) / (last - first + 1) * 0.7, 2.0)

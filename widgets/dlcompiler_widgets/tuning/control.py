@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import anywidget
 import traitlets
 
+from dlcompiler_widgets.routing import OpenWidget
 
-class TuningControl(anywidget.AnyWidget):
+
+class TuningControl(OpenWidget):
     """A model without a view whose comm only answers.
 
     A front end's messages to a widget that a thread pushes to may be held back until the running

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import anywidget
 import traitlets
 
 from dlcompiler.autotune import Event, Trial, TuningRun
@@ -15,6 +14,7 @@ from dlcompiler.space import Config
 from dlcompiler.views.tuning import tuning_html, watched
 from dlcompiler_widgets.assets import TUNING_SHEETS, module, styles
 from dlcompiler_widgets.explorer.status import Status, status_of, status_of_bug
+from dlcompiler_widgets.routing import OpenWidget
 from dlcompiler_widgets.tuning import snapshot
 from dlcompiler_widgets.tuning.control import TuningControl
 from dlcompiler_widgets.tuning.knowledge import Knowledge
@@ -27,7 +27,7 @@ PUSH_EVERY_S = 0.15
 Opener = Callable[[Trial], object]
 
 
-class TuningDashboard(anywidget.AnyWidget):
+class TuningDashboard(OpenWidget):
     """A tuning run as it goes on: what was found, why it was tried, what the model makes of it.
 
     Long lists are sent as a base and what is new (`shipping`), so that a page that comes later has

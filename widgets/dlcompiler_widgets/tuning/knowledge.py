@@ -19,7 +19,7 @@ class Knowledge:
     run : TuningRun
         The run.
     own : Config, optional
-        The user's own config.
+        The user's own config; by default, the first that they had tried (``tune(first=…)``).
 
     Raises
     ------
@@ -29,7 +29,9 @@ class Knowledge:
 
     def __init__(self, run: TuningRun, own: Config | None = None) -> None:
         self._run = run
-        self._own = None if own is None else run.plan.space.adopt(own, remap=True)
+        space = run.plan.space
+        given = (space.at(p.point) for p in run.plan.first if p.origin == "user")
+        self._own = next(given, None) if own is None else space.adopt(own, remap=True)
         self._ground: Ground | None = None
         self._projection: Projection | None = None
         self._version: object = None
