@@ -13,8 +13,8 @@ from dlcompiler.autotune.features.columns import Column
 from dlcompiler.autotune.features.evaluation import ColumnProgram, Digits, Program
 from dlcompiler.autotune.features.itervar import curve_columns, itervar_columns
 from dlcompiler.autotune.features.legality import is_legal
-from dlcompiler.autotune.features.nest import nest_columns
 from dlcompiler.autotune.features.numbers import Graph, Number
+from dlcompiler.autotune.features.programs import program_columns
 from dlcompiler.autotune.features.statements import Statement, statements
 from dlcompiler.autotune.features.tracing import trace
 from dlcompiler.autotune.models.base import Indices, Matrix
@@ -25,7 +25,7 @@ from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target
 
 KINDS: dict[str, Callable[[tuple[Statement, ...], Target], Iterator[Column]]] = {
-    "nest": nest_columns,
+    "nest": program_columns,
     "itervar": itervar_columns,
     "curve": curve_columns,
 }

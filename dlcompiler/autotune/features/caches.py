@@ -1,0 +1,133 @@
+"""What a loop nest moves between the caches.
+
+A loop whose touched lines fit a cache finds them there when they are touched again; the nest is
+looked at from the inside, until the lines no longer fit. Conflicts count where rows begin a power
+of two apart.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from dlcompiler.autotune.features.geometry import Access
+from dlcompiler.autotune.features.nest import Nest
+from dlcompiler.autotune.features.numbers import (
+    Num,
+    at_most,
+    ceildiv,
+    divide,
+    equal,
+    floordiv,
+    gcd,
+    least,
+    most,
+    product,
+    select,
+)
+from dlcompiler.autotune.features.statements import Statement
+
+LINE_BYTES = 64
+PAGE_BYTES = 4096
+LEVELS = ("L1", "L2", "L3")
+_LINES_OF_PAGE = PAGE_BYTES // LINE_BYTES
+_FULL = 0.75
+"""Part of a cache that a working set may fill before it no longer stays."""
+
+
+class WorkingSets:
+    """What the loops of a nest touch, and what comes from beyond each cache.
+
+    Parameters
+    ----------
+    nest : Nest
+        The loops.
+    data : Num
+        What all buffers of the program hold: `data_bytes`; [byte].
+    """
+
+    def __init__(self, nest: Nest, data: Num) -> None:
+        self.nest = nest
+        self._data = data
+        self._depths = range(len(nest.loops) + 1)
+        self._lines = [
+            [_lines(access, depth) for depth in self._depths] for access in nest.statement.accesses
+        ]
+        self.footprints = [self._footprint(depth) for depth in self._depths]
+        """Of each depth: what the loops inside touch, as room in a cache; [byte]."""
+
+    def _footprint(self, depth: int) -> Num:
+        total: Num = 0
+        for access, lines in zip(self.nest.statement.accesses, self._lines, strict=True):
+            total = total + lines[depth] * _crowding(access, depth, lines[depth]) * LINE_BYTES
+        return total
+
+    def reuse(self, access: Access) -> tuple[Num, Num]:
+        """Return how much is touched until a loop comes back to the same elements, and how often.
+
+        The innermost loop outside the straight-line code along which the access stands still; in
+        bytes, and iterations.
+        """
+        distance: Num = 0
+        count: Num = 1
+        for depth in range(self.nest.body):
+            extent = self.nest.loops[depth].extent
+            is_reused = equal(access.strides[depth], 0) * at_most(2, extent)
+            distance = select(is_reused, self.footprints[depth + 1], distance)
+            count = select(is_reused, extent, count)
+        return distance, count
+
+    @cached_property
+    def traffic(self) -> list[tuple[Num, ...]]:
+        """Of each access, what comes from beyond L1, L2 and L3; [byte]."""
+        sizes = [_FULL * self.nest.target.cache_bytes(n) for n, _ in enumerate(LEVELS)]
+        return [tuple(self._traffic(lines, size) for size in sizes) for lines in self._lines]
+
+    def _traffic(self, lines: list[Num], capacity: float) -> Num:
+        """Return what comes from beyond a cache; [byte].
+
+        Where the loops inside a loop fit, one run of that loop brings each line once: what its
+        next iteration shares with the last is still there. Where all data of the program fit, they
+        are there from the call before.
+        """
+        trips = self.nest.trips
+        result = lines[-1] * LINE_BYTES * trips[-1]
+        for depth in reversed(self._depths):
+            around = max(depth - 1, 0)
+            fits = at_most(self.footprints[depth], capacity)
+            result = select(fits, lines[around] * LINE_BYTES * trips[around], result)
+        return select(at_most(self._data, capacity), 0, result)
+
+
+def data_bytes(statements: tuple[Statement, ...]) -> Num:
+    """Return what all buffers of a program hold; [byte]."""
+    buffers: dict[str, Num] = {}
+    for statement in statements:
+        for access in statement.accesses:
+            size = product(access.shape) * access.itemsize
+            buffers[access.name] = most(buffers.get(access.name, 0), size)
+    total: Num = 0
+    for size in buffers.values():
+        total = total + size
+    return total
+
+
+def _lines(access: Access, depth: int) -> Num:
+    """Return how many lines of a cache the loops from `depth` on touch, at most."""
+    *outer, last = access.widths[depth] or (1,)
+    rows = product(outer) * ceildiv(last * access.itemsize, LINE_BYTES)
+    whole = ceildiv(product(access.shape) * access.itemsize, LINE_BYTES)
+    return least(rows, whole + 1)
+
+
+def _crowding(access: Access, depth: int, lines: Num) -> Num:
+    """Return how many times more of a cache an access takes than its lines are.
+
+    Rows that begin a power of two apart begin at few places of a page, and so share few sets.
+    """
+    if len(access.shape) < 2:
+        return 1
+    rows, last = access.widths[depth][-2:]
+    places = floordiv(PAGE_BYTES, gcd(access.shape[-1] * access.itemsize, PAGE_BYTES))
+    along = ceildiv(last * access.itemsize, LINE_BYTES)
+    used = least(along * least(rows, places), _LINES_OF_PAGE)
+    return divide(most(least(lines, _LINES_OF_PAGE), used), most(used, 1))

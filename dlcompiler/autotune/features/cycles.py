@@ -1,0 +1,62 @@
+"""How long a nest takes, at least: predicted from its arithmetic and from what it moves."""
+
+from __future__ import annotations
+
+from dlcompiler.autotune.features.caches import WorkingSets
+from dlcompiler.autotune.features.nest import Nest
+from dlcompiler.autotune.features.numbers import Num, at_most, divide, most, select
+
+BYTES_PER_CYCLE = (32.0, 16.0, 6.0)
+"""What one core reads from L2, L3 and memory, about; [byte / cycle]."""
+_LATENCY = 4.0
+"""Of a multiply-add; [cycle]. **Source:** A. Fog, instruction tables."""
+_FLOPS = 4
+"""Of each lane in a cycle: two multiply-adds."""
+_LOADS = 2
+"""In a cycle."""
+_SPILL_CYCLES = 1.2
+"""What each sum takes in a step as soon as not all fit the registers: it is loaded, added to and
+stored (measured on Zen 3 for products and convolutions: 1.0 to 1.35); [cycle]."""
+_LOOP_CYCLES = 1.0
+"""Of an iteration of a loop besides its body; [cycle]."""
+
+
+def compute_cycles(nest: Nest) -> Num:
+    """Return the cycles of arithmetic and loads, if all that is read is in L1.
+
+    One run of the straight-line code takes as long as its multiply-adds, its loads, or the sums
+    that wait for themselves; sums beyond the registers are loaded and stored in each step.
+    """
+    started = nest.trips[nest.body]
+    operations = max(sum(nest.statement.operations.values()), 1)
+    in_body = divide(nest.trips[-1] * operations, most(started, 1))
+    arithmetic = divide(in_body, nest.vector * _FLOPS)
+    write, *reads = nest.statement.accesses
+    loads: Num = 0
+    for access in reads:
+        loads = loads + nest.loads(access)
+    if nest.accumulates:
+        fits = at_most(nest.held, nest.target.vector_registers)
+        in_memory = nest.accumulators * nest.steps * _SPILL_CYCLES
+        arithmetic = most(arithmetic, select(fits, 0, in_memory))
+    else:
+        loads = loads + nest.loads(write)
+    body = most(arithmetic, divide(loads, _LOADS))
+    if nest.reduces:
+        body = most(body, nest.steps * _LATENCY)
+    total = started * (body + _LOOP_CYCLES)
+    if nest.accumulates:
+        # Before and after each run of the reduction the sums are loaded and stored.
+        total = total + nest.trips[nest.first_step] * nest.accumulators
+    return divide(total, nest.speedup)
+
+
+def memory_cycles(sets: WorkingSets) -> tuple[Num, ...]:
+    """Return the cycles of reading from L2, from L3, and from memory."""
+    result = []
+    for level, rate in enumerate(BYTES_PER_CYCLE):
+        total: Num = 0
+        for traffic in sets.traffic:
+            total = total + traffic[level]
+        result.append(divide(divide(total, rate), sets.nest.speedup))
+    return tuple(result)
