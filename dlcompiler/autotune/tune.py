@@ -16,9 +16,9 @@ from dlcompiler.autotune.pool import Device, MeasurePool
 from dlcompiler.autotune.proposal import Proposal, Tuner
 from dlcompiler.autotune.records import target_key
 from dlcompiler.autotune.run import TuningRun
+from dlcompiler.autotune.searcher import Searched, searcher
 from dlcompiler.autotune.serial import SerialPool
 from dlcompiler.autotune.store import MEMORY, RecordStore
-from dlcompiler.autotune.tuners import tuner as make_tuner
 from dlcompiler.errors import TuningError
 from dlcompiler.measurement.candidates import Ceiling
 from dlcompiler.ops import Operator
@@ -40,7 +40,7 @@ def tune(
     tuner: str | MakeTuner = "xgb",
     seed: int = 0,
     db: str | Path | RecordStore | None = None,
-    batch: int = 16,
+    batch: int = 8,
     first: Sequence[Config | Mapping[str, Value]] = (),
     early_stopping: int | None = None,
     threads: int | None = None,
@@ -137,12 +137,13 @@ def tune(
     outputs = [t for t in item.define(workload) if not isinstance(t.op, PlaceholderOp)]
     flops = float(work_of(outputs).flops)
     name = tuner if isinstance(tuner, str) else getattr(tuner, "__qualname__", repr(tuner))
-    searcher = make_tuner(tuner, space, seed) if isinstance(tuner, str) else tuner(space, seed)
     plan = Plan(
         item, workload, machine, space, count, trials, seconds, batch, flops, name, seed,
         early_stopping, _first(item.default_config(workload, machine), space, first),
     )  # fmt: skip
     store = db if isinstance(db, RecordStore) else RecordStore(MEMORY if db is None else db)
+    searched = Searched(item, workload, machine, count, space)
+    made = searcher(tuner, searched, seed, store) if isinstance(tuner, str) else tuner(space, seed)
     if measurer is None and pool is None:
         Options.for_target(machine).check()
     if pool is None and measurer is not None:
@@ -150,7 +151,7 @@ def tune(
     elif pool is None:
         ceiling = Ceiling(build_s=timeout_s, run_s=timeout_s)
         pool = LocalPool(item, workload, machine, threads=count, ceiling=ceiling, seed=seed)
-    run = TuningRun(plan, searcher, pool, store, listeners)
+    run = TuningRun(plan, made, pool, store, listeners)
     run.start()
     if block:
         try:

@@ -176,7 +176,7 @@ def test_ctrl_c_ends_a_blocking_run_and_keeps_its_trials(fake, ctrl_c):
     timer = threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT])
     timer.start()
     begun = time.perf_counter()
-    run = start(fake(seconds=0.05), trials=1000, block=True)
+    run = start(fake(seconds=0.05), trials=1000, tuner="random", block=True)
     timer.join()
     assert time.perf_counter() - begun < 20.0  # all trials would take 50
     assert run.state == "stopped"

@@ -29,8 +29,10 @@ class CostModel(Protocol):
 
     name: str
     """As a user asks for it."""
-    columns: tuple[str, ...]
-    """What its features are."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What its features are."""
 
     def fit(self, points: Sequence[int], rates: Sequence[float | None]) -> None:
         """Learn from measured points: calls per second [1/s], None for one that failed."""

@@ -27,12 +27,15 @@ class CachedFeatures:
     def __init__(self, source: FeatureSource, listed: Callable[[], Indices | None]) -> None:
         self.source = source
         """What computes rows."""
-        self.columns = source.columns
-        """What each number is."""
         self._listed = listed
         self._points: Indices | None = None
         self._kept: Matrix | None = None
         self._is_asked = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What each number is."""
+        return self.source.columns
 
     def rows(self, points: Indices) -> Matrix:
         """Return a row for each point; those that are not kept are computed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -27,16 +28,25 @@ class JoinedFeatures:
     """
 
     def __init__(self, sources: Sequence[FeatureSource]) -> None:
-        self._parts: list[tuple[FeatureSource, list[int]]] = []
-        names: dict[str, None] = {}
-        for source in sources:
-            new = [n for n, name in enumerate(source.columns) if name not in names]
-            self._parts.append((source, new))
-            names.update(dict.fromkeys(source.columns))
-        self.columns: tuple[str, ...] = tuple(names)
+        self._sources = tuple(sources)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
         """What each number is."""
+        return tuple(dict.fromkeys(name for source in self._sources for name in source.columns))
+
+    @cached_property
+    def _chosen(self) -> list[list[int]]:
+        """For each source, the places of the columns that no source before it has."""
+        names: set[str] = set()
+        chosen = []
+        for source in self._sources:
+            chosen.append([n for n, name in enumerate(source.columns) if name not in names])
+            names.update(source.columns)
+        return chosen
 
     def rows(self, points: Indices) -> Matrix:
         """Return a row for each point, shape ``(len(points), len(columns))``."""
-        parts = [source.rows(points)[:, chosen] for source, chosen in self._parts]
+        both = zip(self._sources, self._chosen, strict=True)
+        parts = [source.rows(points)[:, chosen] for source, chosen in both]
         return np.concatenate([np.empty((len(points), 0), np.float32), *parts], axis=1)

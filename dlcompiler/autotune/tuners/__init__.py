@@ -6,7 +6,7 @@ from dlcompiler.autotune.tuners.candidates import Candidates
 from dlcompiler.autotune.tuners.descent import DescentTuner
 from dlcompiler.autotune.tuners.genetic import GeneticTuner
 from dlcompiler.autotune.tuners.guided import ModelTuner, Strategy
-from dlcompiler.autotune.tuners.registry import REGISTRY, tuner
+from dlcompiler.autotune.tuners.registry import REGISTRY, check_name, tuner
 
 __all__ = [
     "REGISTRY",
@@ -20,5 +20,6 @@ __all__ = [
     "RandomTuner",
     "Strategy",
     "Tuner",
+    "check_name",
     "tuner",
 ]

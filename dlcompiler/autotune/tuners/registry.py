@@ -31,22 +31,18 @@ class Ingredients:
     """What it may propose."""
     seed: int
     features: FeatureSource
-    """What a model looks at."""
+    """What a model looks at; the rows of listed points are kept."""
     experience: Experience | None = None
     """What is known of other shapes."""
 
     def model(self, name: str) -> LearnedModel:
         """Make a model that learns."""
-        return make_model(name, self._cached, self.seed, self.experience, self.roofline)
-
-    @property
-    def _cached(self) -> FeatureSource:
-        return CachedFeatures(self.features, lambda: self.candidates.points)
+        return make_model(name, self.features, self.seed, self.experience, self.roofline)
 
     @property
     def roofline(self) -> RooflineModel | None:
         """The analytic model of what the features tell; None: they tell no limits."""
-        return roofline_of(self._cached)
+        return roofline_of(self.features)
 
 
 def _guided(name: str, *, walks: bool = False) -> Callable[[Ingredients], Tuner]:
@@ -122,6 +118,21 @@ def tuner(
     TuningError
         If there is none of this name.
     """
+    make = check_name(name)
+    candidates = Candidates(space, points)
+    looked_at = KnobFeatures(space) if features is None else features
+    kept = CachedFeatures(looked_at, lambda: candidates.points)
+    return make(Ingredients(candidates, seed, kept, experience))
+
+
+def check_name(name: str) -> Callable[[Ingredients], Tuner]:
+    """Return what makes the tuners of a name.
+
+    Raises
+    ------
+    TuningError
+        If there are none.
+    """
     make = REGISTRY.get(name)
     if make is None:
         close = difflib.get_close_matches(str(name), REGISTRY, n=1)
@@ -130,6 +141,4 @@ def tuner(
             expected=", ".join(map(repr, REGISTRY)),
             hint=f"did you mean {close[0]!r}?" if close else None,
         )  # fmt: skip
-    candidates = Candidates(space, points)
-    looked_at = KnobFeatures(space) if features is None else features
-    return make(Ingredients(candidates, seed, looked_at, experience))
+    return make
