@@ -59,6 +59,9 @@ class Control:
 
         try:
             self._pool.measure(configs, best_s, report_unless_cut)
+        except MeasurementError:
+            if not self._is_cut:  # what is interrupted may complain
+                raise
         finally:
             self._finish()
         return not self._is_cut

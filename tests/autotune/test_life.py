@@ -124,6 +124,29 @@ def test_a_pause_interrupts_and_what_was_interrupted_is_measured_again(fake, wai
     assert run.state == "finished"
 
 
+def test_a_pool_that_complains_of_a_pause_is_asked_again(fake, wait_for):
+    class Complaining(fake):
+        def measure(self, config, best_s):
+            result = super().measure(config, best_s)
+            if result.outcome == "crashed":
+                raise MeasurementError("measure candidates", "the worker did not start")
+            return result
+
+    measurer = Complaining(seconds=0.02)
+    run = start(measurer, 12)
+    for count in (2, 5, 8):
+        wait_for(lambda count=count: len(run.trials) >= count)
+        measurer.seconds = 30.0
+        time.sleep(0.05)
+        run.pause()
+        measurer.seconds = 0.02
+        time.sleep(0.05)
+        run.resume()
+    run.wait(20)
+    assert run.state == "finished"
+    assert {trial.outcome for trial in run.trials} == {"ok"}
+
+
 def test_pauses_at_random_moments_lose_and_repeat_nothing(fake):
     measurer = fake(seconds=0.002)
     run = start(measurer, 150, batch=8)
