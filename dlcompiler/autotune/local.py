@@ -82,6 +82,11 @@ class LocalPool:
         return self._bench.note
 
     @property
+    def overlaps(self) -> bool | None:
+        """Whether candidates are built while others run; None: not tried yet."""
+        return self._bench.overlaps
+
+    @property
     def devices(self) -> tuple[Device, ...]:
         """What it measures on: this machine."""
         return self._devices

@@ -6,12 +6,14 @@ libraries, as `dlcompiler.bench.contest` does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from dlcompiler.autotune import TuningRun, tune
+from dlcompiler.autotune.local import LocalPool
 from dlcompiler.bench.contest import Bench, Settings
+from dlcompiler.bench.goals import Verdict
 from dlcompiler.bench.intervals import Ratio
 from dlcompiler.bench.problems import Problem, problem_of, target_of
 from dlcompiler.bench.results import Result
@@ -20,6 +22,15 @@ from dlcompiler.bench.works import Row, Work, parse_work
 from dlcompiler.space import Config
 
 TRIALS = 200
+HIT = 0.95
+"""Part of the best speed of a replay table that a run is to reach."""
+MOST_OWN = 0.15
+FAST_S = 5e-3
+"""Kernels below this time are to be measured …"""
+PER_SECOND = {True: 8.0, False: 5.0, None: 5.0}
+"""… so many times a second, where building and running overlap and where they do not."""
+RATED = ("gemm", "conv2d")
+"""Families that are to be as fast as the best other library."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +56,10 @@ class LiveRun:
     """Part of the time that the tuner's own work took: search, features, training, books."""
     outcomes: Mapping[str, int]
     """How many trials ended in which way."""
+    overlaps: bool | None = None
+    """Whether candidates were built while others ran, as this machine was found to allow."""
+    hit_s: float | None = None
+    """The longest time of a hit: of the replay table, if there is one [s]."""
     peer: str | None = None
     """The fastest other library."""
     ratio: Ratio | None = None
@@ -77,6 +92,7 @@ def live_run(
     tuner: str = "xgb",
     seed: int = 0,
     peers: Sequence[str] = Settings().peers,
+    best_s: float | None = None,
 ) -> LiveRun:
     """Tune a work on this machine, and measure what was found beside other libraries.
 
@@ -92,12 +108,17 @@ def live_run(
         Of the run.
     peers : sequence of str
         Libraries to measure beside; those that are not installed are left out.
+    best_s : float, optional
+        The best time of a replay table, with which the run's is compared [s].
     """
-    subject = subject_of(name)
+    subject, target = subject_of(name), target_of(1)
+    pool = LocalPool(subject.operator, subject.workload, target, threads=1, seed=seed)
     run = tune(
-        subject.workload, target_of(1), trials=trials, tuner=tuner, seed=seed, threads=1, block=True
-    )
-    found = _summary(subject, run, tuner, seed)
+        subject.workload, target, trials=trials, tuner=tuner, seed=seed, threads=1, pool=pool,
+        block=True,
+    )  # fmt: skip
+    limit = None if best_s is None else best_s / HIT
+    found = replace(_summary(subject, run, tuner, seed), overlaps=pool.overlaps, hit_s=limit)
     if run.best is None or not peers:
         return found
     work = parse_work(WORKS.get(name, name))
@@ -149,3 +170,46 @@ class _FixedBench(Bench):
     def _problem(self, work: Work, row: Row, threads: int) -> Problem:
         del work, row, threads
         return self._fixed
+
+
+def judge_live(runs: Sequence[LiveRun]) -> tuple[Verdict, ...]:
+    """Compare live runs with what they are to reach."""
+    rated = [run for run in runs if _family(run.name) in RATED]
+    fast = [run for run in runs if run.best_s is not None and run.best_s < FAST_S]
+    tables = [run for run in runs if run.hit_s is not None]
+    return (
+        _all(
+            "after the live trials, products and convolutions ≥ 1.0 × the best other library",
+            {run.name: None if run.ratio is None else run.ratio.median for run in rated},
+            lambda ratio: ratio >= 1.0,
+        ),
+        _all(
+            "each live run reaches 0.95 of its table's best",
+            {run.name: run.hit_s / run.best_s if run.hit_s and run.best_s else None
+             for run in tables},
+            lambda part: part >= 1.0,
+        ),
+        _all(
+            f"the tuner's own work ≤ {100 * MOST_OWN:.0f} % of a live run",
+            {run.name: -run.own_share for run in runs},
+            lambda share: -share <= MOST_OWN,
+        ),
+        _all(
+            "kernels under 5 ms: trials a second over what is asked for (8, or 5 if builds wait)",
+            {run.name: run.trials_per_s / PER_SECOND[run.overlaps] for run in fast},
+            lambda rate: rate >= 1.0,
+        ),
+    )  # fmt: skip
+
+
+def _family(name: str) -> str:
+    return WORKS.get(name, name).partition(":")[0]
+
+
+def _all(text: str, values: Mapping[str, float | None], holds: Callable[[float], bool]) -> Verdict:
+    """Judge the worst of some values, of which the larger is the better."""
+    if not values or None in values.values():
+        return Verdict(text, None, False, "not measured")
+    known = {name: value for name, value in values.items() if value is not None}
+    worst = min(known, key=lambda name: known[name])
+    return Verdict(text, abs(known[worst]), holds(known[worst]), worst)

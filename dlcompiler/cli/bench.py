@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from dlcompiler.autotune import RecordStore
+from dlcompiler.autotune.replay import ReplayTable
 from dlcompiler.bench import FIGURES, describe_machine, measure_figures, tables, tuning
 from dlcompiler.bench.contest import Settings
 from dlcompiler.bench.document import (
@@ -19,7 +22,8 @@ from dlcompiler.bench.document import (
     merged,
     serialised,
 )
-from dlcompiler.bench.page import page
+from dlcompiler.bench.live import judge_live, live_run
+from dlcompiler.bench.page import page, verdict_text
 from dlcompiler.bench.peers import REGISTRY, missing
 from dlcompiler.bench.suites import COUNT, SEED, SUITES, tables_of
 from dlcompiler.bench.works import GRAMMAR, form, parse_works
@@ -106,11 +110,30 @@ def _tuning(args: argparse.Namespace) -> int:
     chosen = tuple(name for name in args.tuners.split(",") if name)
     found = tuning.load_tables(Path(args.tables))
     document = tuning.run_suite(found, say, tuners=chosen, seeds=args.seeds)
+    if args.live:
+        document |= _live(found, args, say)
     if args.save is not None:
         Path(args.save).write_text(serialised(document), "utf-8")
     if args.json:
         print(json.dumps(document))
     return 0
+
+
+def _live(
+    found: Mapping[str, ReplayTable], args: argparse.Namespace, say: tuning.Say
+) -> dict[str, Any]:
+    """Tune the works of tables on this machine."""
+    say("")
+    runs = []
+    for name, table in found.items():
+        peers = [peer for peer in args.peers.split(",") if peer]
+        runs.append(live_run(name, seed=args.seed, peers=peers, best_s=table.best.median_s))
+        say(str(runs[-1]))
+    verdicts = [asdict(verdict) for verdict in judge_live(runs)]
+    say("")
+    for verdict in verdicts:
+        say(f"  {verdict_text(verdict)}")
+    return {"live": [run.to_json() for run in runs], "live_goals": verdicts}
 
 
 def _save(document: dict[str, Any], path: Path) -> None:
@@ -222,6 +245,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--seeds", type=_count, default=tuning.SEEDS, help="searches of each tuner on a table"
+    )
+    parser.add_argument(
+        "--live",
+        action="store_true",
+        help="after --suite tuning, tune each of its works on this machine, too",
     )
     parser.add_argument(
         "--tables",
