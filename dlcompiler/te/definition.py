@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import numbers
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -104,8 +104,8 @@ def checked_extent(value: Any, where: str) -> Extent:
         value = value.value
     if isinstance(value, Expr):
         return _symbolic_extent(value, where)
-    if not isinstance(value, bool) and isinstance(value, numbers.Integral):
-        return int(value)
+    if not isinstance(value, bool | np.bool_) and hasattr(value, "__index__"):
+        return operator.index(value)
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return int(value)
     raise ExpressionError(where, "an extent must be an integer", got=repr(value))

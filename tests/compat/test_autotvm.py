@@ -101,19 +101,56 @@ def test_placeholders_are_arguments():
     assert data.shape == (3, 4)
 
 
-def test_features_of_a_classic_template_are_traced():
-    made, machine = task(), resolve("llvm")
+@autotvm.template("tests/packed")
+def packed(m, n, k):
+    a, b = te.placeholder((m, k), name="A"), te.placeholder((n, k), name="B")
+    cfg = autotvm.get_config()
+    cfg.define_split("tile_y", m, num_outputs=2)
+    cfg.define_split("tile_x", cfg.axis(n), num_outputs=2)
+    width = cfg["tile_x"].size[-1]
+    strips = te.compute((n // width, k, width), lambda z, r, x: b[z * width + x, r], name="strips")
+    r = te.reduce_axis((0, k), name="r")
+    c = te.compute(
+        (m, n), lambda y, x: te.sum(a[y, r] * strips[x // width, r, x % width], axis=r), name="C"
+    )
+    s = te.create_schedule(c.op)
+    yo, yi = cfg["tile_y"].apply(s, c, c.op.axis[0])
+    xo, xi = cfg["tile_x"].apply(s, c, c.op.axis[1])
+    s[c].reorder(yo, xo, s[c].op.reduce_axis[0], yi, xi)
+    s[c].vectorize(xi)
+    return s, [a, b, c]
+
+
+def assert_traced(made, points):
+    """Features of the whole space are those of each schedule."""
+    machine = resolve("llvm")
     space = made.operator.space(made.work, machine)
     features = SpaceFeatures(made.operator, made.work, machine, space)
-    rows = features.rows(np.arange(16))
-    assert features.skeletons <= 6
-    assert features.legal(np.arange(16)).tolist() == [n not in (7, 15) for n in range(16)]
-    assert np.isnan(rows[[7, 15]]).all()
-    for point in (0, 3, 6, 8, 14):
+    rows = features.rows(np.arange(space.size))
+    for point in points:
         s, _ = made.instantiate(made.config_space.get(point))
         own = features_of(s.state, machine)
         expected = [np.float32(own.get(name, np.nan)) for name in features.columns]
         np.testing.assert_array_equal(rows[point], expected)
+    return features, rows
+
+
+def test_features_of_a_classic_template_are_traced():
+    features, rows = assert_traced(task(), (0, 3, 6, 8, 14))
+    assert features.skeletons <= 6
+    assert features.legal(np.arange(16)).tolist() == [n not in (7, 15) for n in range(16)]
+    assert np.isnan(rows[[7, 15]]).all()
+
+
+def test_an_expression_may_depend_on_the_config():
+    made = autotvm.task.create("tests/packed", args=(8, 12, 10), target="llvm")
+    features, _ = assert_traced(made, range(0, len(made.config_space), 5))
+    assert features.skeletons == 6
+    inputs = made.operator.reference(made.work, 1)
+    s, args = made.instantiate(made.config_space.get(14))
+    out = tvm.nd.empty((8, 12))
+    tvm.build(s, args)(*map(tvm.nd.array, inputs.inputs.values()), out)
+    assert (np.abs(out.numpy() - inputs.expected["C"]) <= inputs.bound["C"]).all()
 
 
 def test_wrong_answers_are_found():
