@@ -98,7 +98,7 @@ def searcher(name: str, searched: Searched, seed: int, store: RecordStore) -> Tu
     Parameters
     ----------
     name : str
-        A key of `dlcompiler.autotune.tuners.REGISTRY`.
+        A key of `dlcompiler.autotune.tuners.TUNERS`.
     searched : Searched
         What is tuned.
     seed : int

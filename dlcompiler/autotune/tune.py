@@ -70,7 +70,7 @@ def tune(
     seconds : float, optional
         No trial begins later than this, pauses not counted [s].
     tuner : str or callable
-        A key of `dlcompiler.autotune.tuners.REGISTRY`, as ``"random"`` or ``"genetic"``.
+        A key of `dlcompiler.autotune.tuners.TUNERS`, as ``"random"`` or ``"genetic"``.
         ``"xgb"`` ranks by a cost model that learns from the trials; where xgboost is missing it
         uses a ridge model, and `TuningRun.note` says so. Or what makes a tuner from a space and a
         seed.

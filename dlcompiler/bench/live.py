@@ -103,7 +103,7 @@ def live_run(
     trials : int
         Of the run.
     tuner : str
-        A key of `dlcompiler.autotune.tuners.REGISTRY`.
+        A key of `dlcompiler.autotune.tuners.TUNERS`.
     seed : int
         Of the run.
     peers : sequence of str

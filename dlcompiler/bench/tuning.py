@@ -163,7 +163,7 @@ def run_suite(
     say : callable
         Gets each line as soon as it is known.
     tuners : sequence of str
-        Names of `dlcompiler.autotune.tuners.REGISTRY`.
+        Names of `dlcompiler.autotune.tuners.TUNERS`.
     seeds : int
         Searches of each tuner on each table, with the seeds from 0.
     """

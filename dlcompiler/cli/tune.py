@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dlcompiler.autotune import Trial, TuningRun
-from dlcompiler.autotune.tuners import REGISTRY
+from dlcompiler.autotune.tuners import TUNERS
 from dlcompiler.bench.problems import NotThere
 from dlcompiler.bench.shipping import judge, keep, start
 from dlcompiler.bench.works import GRAMMAR, Work, form, parse_works
@@ -160,7 +160,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--trials", type=int, help=f"most trials of a work ({_TRIALS}, unless --seconds is given)"
     )
     parser.add_argument("--seconds", type=float, help="no trial of a work begins later")
-    parser.add_argument("--tuner", default="xgb", help=f"one of {', '.join(REGISTRY)} (xgb)")
+    parser.add_argument("--tuner", default="xgb", help=f"one of {', '.join(TUNERS)} (xgb)")
     parser.add_argument("--seed", type=int, default=0, help="of the search, its model and its data")
     parser.add_argument(
         "--early-stopping", type=int, metavar="N", help="end after N trials without a faster one"

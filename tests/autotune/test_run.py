@@ -28,6 +28,7 @@ FASTEST = Result("ok", (1e-6,) * 3)
 
 
 def start(measurer, trials=24, **options):
+    options = {"tuner": "random", **options}
     return tune(WORKLOAD, "x86-64-avx2", trials=trials, measurer=measurer, **options)
 
 
@@ -233,7 +234,7 @@ def test_a_listener_that_fails_is_left_out(fake):
 
 def test_without_xgboost_the_run_says_so(fake, monkeypatch):
     monkeypatch.setitem(sys.modules, "xgboost", None)
-    run = start(fake(), trials=5).wait()
+    run = start(fake(), trials=5, tuner="xgb").wait()
     assert run.note.startswith("a ridge model is used: xgboost is not installed")
     assert len(run.trials) == 5
 

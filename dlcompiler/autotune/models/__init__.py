@@ -8,10 +8,10 @@ from dlcompiler.autotune.models.base import CostModel, FeatureSource
 from dlcompiler.autotune.models.cache import CachedFeatures
 from dlcompiler.autotune.models.compare import Difference, compare_predictions
 from dlcompiler.autotune.models.knobs import KnobFeatures
-from dlcompiler.autotune.models.registry import REGISTRY, make_model
+from dlcompiler.autotune.models.registry import LEARNERS, make_model
 
 __all__ = [
-    "REGISTRY",
+    "LEARNERS",
     "CachedFeatures",
     "CostModel",
     "Difference",

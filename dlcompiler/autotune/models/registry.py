@@ -14,7 +14,7 @@ from dlcompiler.autotune.models.roofline import RooflineModel
 from dlcompiler.autotune.models.trees import TreeLearner
 from dlcompiler.errors import TuningError
 
-REGISTRY: dict[str, Callable[[int], Learner]] = {
+LEARNERS: dict[str, Callable[[int], Learner]] = {
     "xgb": TreeLearner,
     "xgb-rank": lambda seed: TreeLearner(seed, objective="rank"),
     "ridge": lambda seed: RidgeLearner(),
@@ -34,7 +34,7 @@ def make_model(
     Parameters
     ----------
     name : str
-        A key of `REGISTRY`.
+        A key of `LEARNERS`.
     features : FeatureSource
         What it looks at.
     seed : int
@@ -49,12 +49,12 @@ def make_model(
     TuningError
         If there is none of this name, or what it needs is not installed.
     """
-    make = REGISTRY.get(name)
+    make = LEARNERS.get(name)
     if make is None:
-        close = difflib.get_close_matches(str(name), REGISTRY, n=1)
+        close = difflib.get_close_matches(str(name), LEARNERS, n=1)
         raise TuningError(
             "make a cost model", "no model has this name", got=repr(name),
-            expected=", ".join(map(repr, REGISTRY)),
+            expected=", ".join(map(repr, LEARNERS)),
             hint=f"did you mean {close[0]!r}?" if close else None,
         )  # fmt: skip
     prior = None

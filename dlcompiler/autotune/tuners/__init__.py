@@ -6,10 +6,10 @@ from dlcompiler.autotune.tuners.candidates import Candidates
 from dlcompiler.autotune.tuners.descent import DescentTuner
 from dlcompiler.autotune.tuners.genetic import GeneticTuner
 from dlcompiler.autotune.tuners.guided import ModelTuner, Strategy
-from dlcompiler.autotune.tuners.registry import REGISTRY, check_name, tuner
+from dlcompiler.autotune.tuners.registry import TUNERS, check_name, tuner
 
 __all__ = [
-    "REGISTRY",
+    "TUNERS",
     "BaseTuner",
     "Candidates",
     "DescentTuner",

@@ -73,7 +73,7 @@ def _roofline(parts: Ingredients) -> Tuner:
     return ModelTuner(parts.candidates, parts.seed, model, strategy, knows=True)
 
 
-REGISTRY: dict[str, Callable[[Ingredients], Tuner]] = {
+TUNERS: dict[str, Callable[[Ingredients], Tuner]] = {
     "random": lambda parts: RandomTuner(parts.candidates, parts.seed),
     "grid": lambda parts: GridTuner(parts.candidates, parts.seed),
     "genetic": lambda parts: GeneticTuner(parts.candidates, parts.seed),
@@ -101,7 +101,7 @@ def tuner(
     Parameters
     ----------
     name : str
-        A key of `REGISTRY`.
+        A key of `TUNERS`.
     space : Space
         What it searches.
     seed : int
@@ -133,12 +133,12 @@ def check_name(name: str) -> Callable[[Ingredients], Tuner]:
     TuningError
         If there are none.
     """
-    make = REGISTRY.get(name)
+    make = TUNERS.get(name)
     if make is None:
-        close = difflib.get_close_matches(str(name), REGISTRY, n=1)
+        close = difflib.get_close_matches(str(name), TUNERS, n=1)
         raise TuningError(
             "tune", "no tuner has this name", got=repr(name),
-            expected=", ".join(map(repr, REGISTRY)),
+            expected=", ".join(map(repr, TUNERS)),
             hint=f"did you mean {close[0]!r}?" if close else None,
         )  # fmt: skip
     return make
