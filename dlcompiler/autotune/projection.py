@@ -39,7 +39,7 @@ class Projection:
         order = np.argsort(-values, kind="stable")[:2]
         axes = vectors[:, order]
         # A direction has two signs: the one whose largest entry is positive is taken.
-        largest = np.abs(axes).argmax(axis=0)
+        largest = np.abs(axes).argmax(axis=0) if axes.size else np.zeros(0, np.int64)
         axes = axes * np.sign(axes[largest, np.arange(axes.shape[1])])
         self._axes: npt.NDArray[np.float64] = axes
         total = float(values.sum()) or 1.0

@@ -11,6 +11,8 @@ from dlcompiler.autotune.projection import Projection
 from dlcompiler.errors import TuningError
 from dlcompiler.space import Config, Knob, Space, Workload
 from dlcompiler.views.tuning import (
+    TrialRow,
+    Watched,
     contributions,
     coordinates,
     correlation,
@@ -23,6 +25,7 @@ from dlcompiler.views.tuning import (
 )
 from dlcompiler.views.tuning.explained import MOST_BARS
 from dlcompiler.views.tuning.notable import MOST_WALKERS
+from dlcompiler.views.tuning.one_scene import run_scene
 from tests.watched_runs import Model, seen, space
 
 WIDTHS = (420, 640, 1200)
@@ -235,3 +238,37 @@ def test_rounds_are_whole_numbers():
     scene = predicted_measured(seen(24))
     names = [m["text"] for m in scene["marks"] if m["shape"] == "text" and m["x"] > 340]
     assert "1.5" not in names
+
+
+def test_of_many_trials_the_map_draws_some_and_the_best(known):
+    model = seen(5000, 5000, seed=3)
+    chosen = next(row.index for row in model.rows if row.index % 4 == 1)
+    scene = plane_map(model, known, Projection(space(), known.legal), chosen=chosen)
+    assert "every 4th trial is drawn" in scene["summary"]
+    assert {f"trial {model.best.index}", f"trial {chosen}"} <= keys(scene)
+    assert len(keys(scene)) <= 5000 / 4 + 2
+
+
+@pytest.mark.parametrize(
+    "knobs", [[], [Knob("a", (1,))], [Knob("p", (False, True)), Knob("b", ("x<y", "z"))]]
+)
+@pytest.mark.parametrize("outcome", ["ok", "crashed"])
+def test_the_smallest_spaces_are_drawn(knobs, outcome):
+    small = Space(Workload.of("x"), knobs)
+    row = TrialRow(0, 0, outcome, *((1e-3, 2.0) if outcome == "ok" else ()))
+    for rows in ((), (row,)):
+        model = Watched("x", "running", small, 10, rows)
+        known = ground(small)
+        scenes = [
+            coordinates(model, known),
+            plane_map(model, known, Projection(small, known.legal)),
+        ]
+        assert all("nan" not in json.dumps(scene).lower() for scene in scenes)
+
+
+def test_a_knob_that_there_is_not_is_refused(known):
+    with pytest.raises(TuningError, match="there is no such knob") as error:
+        knob_map(seen(), known, "tile_x", "tile_m")
+    assert "tile_m, tile_n" in str(error.value)
+    with pytest.raises(TuningError, match="takes across= and up=, or neither"):
+        run_scene(seen(), "map", across="tile_m")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from dlcompiler.errors import TuningError
+from dlcompiler.space import Space
 from dlcompiler.views.scene import Mark, Scene
 from dlcompiler.views.tuning.chart import (
     BOTTOM,
@@ -65,11 +67,11 @@ def knob_map(
 
     Raises
     ------
-    StopIteration
+    TuningError
         If the space has no such knob.
     """
     space, top = seen.space, top_rate(seen)
-    a, b = (next(n for n, k in enumerate(space.knobs) if k.name == name) for name in (across, up))
+    a, b = (_number(space, name) for name in (across, up))
     cells = _Cells(len(space.knobs[a].values), len(space.knobs[b].values), width)
     legal = {(each[a], each[b]) for each in ground.legal_digits}
     fastest, tried = _by_cell(seen, a, b)
@@ -107,6 +109,16 @@ def knob_map(
         "marks": marks,
         "table": {"columns": [across, up, "tried", "best GFLOP/s"], "rows": rows[:_MOST_ROWS]},
     }
+
+
+def _number(space: Space, name: str) -> int:
+    names = [knob.name for knob in space.knobs]
+    if name not in names:
+        raise TuningError(
+            "draw a map of the space", "there is no such knob", got=repr(name),
+            expected=", ".join(names),
+        )  # fmt: skip
+    return names.index(name)
 
 
 class _Cells:

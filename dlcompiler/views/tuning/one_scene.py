@@ -54,16 +54,16 @@ def run_scene(run: TuningRun | Watched, what: str = "best", **options: Any) -> S
             return _why(run, seen, **options)
         case "knobs":
             return coordinates(seen, ground(seen.space), **options)
-        case "map" if "across" in options:
+        case "map" if {"across", "up"} <= options.keys():
             return knob_map(seen, ground(seen.space), **options)
-        case "map":
+        case "map" if not {"across", "up"} & options.keys():
             known = ground(seen.space)
             return plane_map(seen, known, Projection(seen.space, known.legal), **options)
         case "time":
             return time_spent(seen, **options)
     raise TuningError(
         "draw a tuning run", "there is no such picture", got=repr(what),
-        expected=", ".join(PICTURES),
+        expected=", ".join(PICTURES), hint="a map takes across= and up=, or neither",
     )  # fmt: skip
 
 

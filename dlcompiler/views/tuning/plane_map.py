@@ -8,7 +8,7 @@ from dlcompiler.autotune.projection import Projection
 from dlcompiler.views.scene import Mark, Scene
 from dlcompiler.views.tuning.chart import LEFT, RIGHT, TOP, USUAL, VIRIDIS, clipped, line, text
 from dlcompiler.views.tuning.notable import Place, map_legend, notable
-from dlcompiler.views.tuning.series import CHUNK, glyph_mark, key_of
+from dlcompiler.views.tuning.series import CHUNK, glyph_mark, key_of, stride_of
 from dlcompiler.views.tuning.space_points import Ground, measured, rate_color, top_rate
 from dlcompiler.views.tuning.watched import TrialRow, Watched
 
@@ -48,8 +48,11 @@ def plane_map(
     top = top_rate(seen)
     spots = dict(zip(ground.legal[:_LEGAL], projection.places(ground.legal[:_LEGAL]), strict=True))
     good = measured(seen.rows)
+    stride = stride_of(len(seen.rows))
+    drawn = [row for row in seen.rows if row.index % stride == 0]
     standing = [each for each in seen.rounds if each.walkers][-2:]
-    more = {row.point for row in seen.rows} | {w for each in standing for w in each.walkers}
+    more = {row.point for row in drawn} | {w for each in standing for w in each.walkers}
+    more |= {row.point for row in (seen.best, seen.row(-1 if chosen is None else chosen)) if row}
     more |= {ground.own} if ground.own is not None else set()
     fresh = sorted(more - spots.keys())
     spots |= dict(zip(fresh, projection.places(fresh), strict=True))
@@ -57,8 +60,8 @@ def plane_map(
     marks = [line(LEFT, TOP + _PLOT_PX, width - RIGHT, TOP + _PLOT_PX),
              line(LEFT, TOP, LEFT, TOP + _PLOT_PX)]  # fmt: skip
     marks.append(_SOFT | {"xy": [v for p in ground.legal[:_LEGAL] for v in place(p)], "keys": []})
-    marks += _rated(good, place, top)
-    failed = [row for row in seen.rows if not row.gflops]
+    marks += _rated(measured(drawn), place, top)
+    failed = [row for row in drawn if not row.gflops]
     if failed:
         marks.append(glyph_mark("cross", "currentColor", 2.5) | {
             "xy": [v for row in failed for v in place(row.point)],
@@ -67,7 +70,9 @@ def plane_map(
     names = [f"direction {n + 1} (mostly {knob}): {share:.0%}"
              for n, (knob, share) in enumerate(
                  zip(projection.knobs, projection.shares, strict=True))]  # fmt: skip
-    marks.append(text(width - RIGHT, TOP + _PLOT_PX + 18, clipped(names[0], width - LEFT), "end"))
+    if names:
+        across = clipped(names[0], width - LEFT)
+        marks.append(text(width - RIGHT, TOP + _PLOT_PX + 18, across, "end"))
     if len(names) > 1:
         marks.append(text(6, TOP - 8, clipped(names[1], width - 20), "start"))
     shown = sum(projection.shares)
@@ -81,13 +86,17 @@ def plane_map(
     return {
         "title": "The space from above",
         "summary": f"{len(good):,} measured points among {seen.space.size:,}; the plane shows "
-        f"{shown:.0%} of their differences.",
+        f"{shown:.0%} of their differences{_thinned(stride)}.",
         "how_to_read": HOW_TO_READ,
         "width": width,
         "height": below + 74,
         "marks": marks,
         "table": {"columns": ["trial", "direction 1", "direction 2", "GFLOP/s"], "rows": rows},
     }
+
+
+def _thinned(stride: int) -> str:
+    return f", and every {stride}th trial is drawn" if stride > 1 else ""
 
 
 def _placed(spots: Mapping[int, tuple[float, float]], frame: Sequence[int], width: float) -> Place:

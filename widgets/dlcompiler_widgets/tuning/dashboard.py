@@ -22,8 +22,8 @@ from dlcompiler_widgets.tuning.session import Session, handle
 from dlcompiler_widgets.tuning.shipping import Shipment
 from dlcompiler_widgets.tuning.throttle import Throttle
 
-PUSH_EVERY_S = 0.15
-"""Least time between two pushes [s]: a page is told about six times a second."""
+PUSH_EVERY_S = (0.15, 0.25)
+"""Least time between two pushes, and that of a long run: four to seven a second [s]."""
 Opener = Callable[[Trial], object]
 
 
@@ -82,7 +82,7 @@ class TuningDashboard(OpenWidget):
         self._answered: Any = None
         self._control = TuningControl(self._on_request)
         super().__init__(control=self._control.model_id)
-        self._throttle = Throttle(self._on_tick, PUSH_EVERY_S)
+        self._throttle = Throttle(self._on_tick, *PUSH_EVERY_S)
         self._push(None)
         self.observe(lambda change: self._on_request(change["new"]), names="intent")
         run.listeners.append(self._on_event)

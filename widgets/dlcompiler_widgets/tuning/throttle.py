@@ -17,12 +17,18 @@ class Throttle:
     action : callable
         What to do; never done twice at once.
     pause_s : float
-        Least time between two calls [s].
+        Least time between the beginnings of two calls [s].
+    most_s : float, optional
+        Up to this, the pause is four times what the last call took, so that it takes a fifth of a
+        core at most [s].
     """
 
-    def __init__(self, action: Callable[[], None], pause_s: float) -> None:
+    def __init__(
+        self, action: Callable[[], None], pause_s: float, most_s: float | None = None
+    ) -> None:
         self._action = action
-        self._pause_s = pause_s
+        self._least_s = self._pause_s = pause_s
+        self._most_s = pause_s if most_s is None else most_s
         self._lock = threading.Lock()
         self._running = threading.Lock()
         self._last = -pause_s
@@ -53,3 +59,5 @@ class Throttle:
                 self._timer = None  # what happens from here on asks for another call
                 self._last = time.monotonic()
             self._action()
+            took_s = time.monotonic() - self._last
+            self._pause_s = max(self._least_s, min(4 * took_s, self._most_s))
