@@ -10,6 +10,10 @@ BYTES_PER_CYCLE = (32.0, 16.0, 6.0)
 """What one core reads from L2, L3 and memory, about; [byte / cycle]."""
 _LATENCY = 4.0
 """Of a multiply-add; [cycle]. **Source:** A. Fog, instruction tables."""
+COST = {"add": 1, "mul": 1, "div": 16, "special": 24}
+"""What an operation takes of the units that add and multiply, in operations: a division keeps one
+busy for 4 to 8 cycles, a function of `dlcompiler.codegen.llvm.functions` is some twenty
+instructions."""
 _FLOPS = 4
 """Of each lane in a cycle: two multiply-adds."""
 _LOADS = 2
@@ -28,7 +32,8 @@ def compute_cycles(nest: Nest) -> Num:
     that wait for themselves; sums beyond the registers are loaded and stored in each step.
     """
     started = nest.trips[nest.body]
-    operations = max(sum(nest.statement.operations.values()), 1)
+    counts = nest.statement.operations
+    operations = max(sum(COST[kind] * count for kind, count in counts.items()), 1)
     in_body = divide(nest.trips[-1] * operations, most(started, 1))
     arithmetic = divide(in_body, nest.vector * _FLOPS)
     write, *reads = nest.statement.accesses

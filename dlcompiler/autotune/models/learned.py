@@ -12,6 +12,9 @@ from dlcompiler.autotune.models.labels import labels, ordered
 from dlcompiler.autotune.models.learners import Learner
 from dlcompiler.autotune.models.roofline import RooflineModel
 
+_HELD = 4.0
+"""Points that say that rates follow what an analytic model allows, before any was measured."""
+
 
 class LearnedModel:
     """Predicts log2 of the calls per second from features of points.
@@ -49,6 +52,7 @@ class LearnedModel:
         self._learner = learner
         self._prior = prior
         self._weight = 1.0
+        self._slope = 1.0
         self._is_fitted = False
         self._last: tuple[Indices, Matrix] | None = None
 
@@ -62,7 +66,9 @@ class LearnedModel:
         chosen, known = ordered(points, rates)
         rows, target = self._features.rows(chosen), labels(known)
         if self._base is not None:
-            target = target - self._base.predict(chosen)
+            allowed = self._base.predict(chosen)
+            self._slope = _slope(allowed, target)
+            target = target - self._slope * allowed
         if self._prior is not None:
             self._weight = self._prior.weight(len(chosen))
             target = target - self._weight * self._prior.predict(rows)
@@ -78,7 +84,7 @@ class LearnedModel:
         rows = self._rows(points)
         predicted = self._learner.predict(rows) if self._is_fitted else np.zeros(len(rows))
         if self._base is not None:
-            predicted = predicted + self._base.predict(points)
+            predicted = predicted + self._slope * self._base.predict(points)
         if self._prior is not None and self._weight:
             predicted = predicted + self._weight * self._prior.predict(rows)
         return predicted
@@ -116,7 +122,7 @@ class LearnedModel:
             learned = learned + self._weight * self._prior.contributions(rows)
         if self._base is None:
             return learned
-        analytic = self._base.contributions(points)
+        analytic = self._slope * self._base.contributions(points)
         shared = learned[:, -1:] + analytic[:, -1:]
         return np.concatenate([learned[:, :-1], analytic[:, :-1], shared], axis=1)
 
@@ -126,3 +132,13 @@ class LearnedModel:
         if self._last is None or not np.array_equal(self._last[0], points):
             self._last = points.copy(), self._features.rows(points)
         return self._last[1]
+
+
+def _slope(allowed: Vector, measured: Vector) -> float:
+    """Return how far rates follow what is allowed: the slope of a line, held near 1.
+
+    Where an analytic model exaggerates, or says nothing, less of it counts.
+    """
+    x, y = allowed - allowed.mean(), measured - measured.mean()
+    held = _HELD * float(np.mean(x * x)) + 1e-9
+    return float((x @ y + held) / (x @ x + held))
