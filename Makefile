@@ -20,7 +20,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help docs screenshots figures peers tour test test-full fuzz fuzz-arith fuzz-math mutants lab latency monkey bench check check-style check-types check-layers format golden clean
+.PHONY: help docs screenshots figures peers tour test test-full fuzz fuzz-arith fuzz-math mutants lab latency monkey bench tuning check check-style check-types check-layers format golden clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | column -t -s @ 2>/dev/null \
@@ -59,6 +59,9 @@ monkey: $(INSTALLED) ## click at random in the Explorer (SECONDS=600, ARGS="--se
 bench: $(INSTALLED) ## measure all tables beside the peers that are installed; writes docs/BENCHMARKS.md (half an hour)
 	@$(RUN)/dlcompiler bench --suite paper --save docs/benchmarks/paper.json; status=$$?; \
 	  $(RUN)/dlcompiler bench --page docs/benchmarks/paper.json > docs/BENCHMARKS.md && exit $$status
+
+tuning: $(INSTALLED) ## compare the tuners on the replay tables, then tune live; writes docs/benchmarks/tuning.json (a quarter of an hour)
+	@$(RUN)/dlcompiler bench --suite tuning --live --save docs/benchmarks/tuning.json
 
 peers: $(INSTALLED) ## install PyTorch and ONNX Runtime, to be measured beside (several GB)
 	@$(RUN)/python -m pip install -q --disable-pip-version-check --editable '.[peers]'
