@@ -13,7 +13,7 @@ _MOST_VALUES = 24
 
 
 def operator_html(operator: Operator) -> Markup:
-    """Return an operator of the library, and what it is made of."""
+    """Return an operator, and what it is made of."""
     return card_html(operator_card(operator))
 
 
@@ -28,7 +28,7 @@ def config_html(config: Config) -> Markup:
 
 
 def operator_card(operator: Operator) -> Card:
-    """Return an operator of the library, and what it is made of."""
+    """Return an operator, and what it is made of."""
     parts: list[list[Cell]] = [
         ["workload(…)", "names its shapes and dtypes"],
         ["define(workload)", "the expression, as tensors"],
@@ -39,7 +39,7 @@ def operator_card(operator: Operator) -> Card:
     ]
     return card(
         operator.name,
-        "an operator of the library",
+        "an operator: what it computes, and the choices there are",
         facts=[("packs inputs ahead", "yes" if operator.packing else None)],
         tables=[("What it has", {"columns": ["call", "gives"], "rows": parts})],
     )
@@ -53,8 +53,10 @@ def space_card(space: Space) -> Card:
     }
     rules: Table = {"columns": ["rule"], "rows": [[item.rule] for item in space.filters]}
     tables = [("Knobs", knobs)] + ([("Rules on combinations", rules)] if space.filters else [])
-    points = "points before the rules" if space.filters else "points"
-    return card(f"Space of {space.workload}", f"{format_count(space.size)} {points}", tables=tables)
+    size = f"{format_count(space.size)} points"
+    if space.filters:
+        size += f", of which the rules allow {space.count}"
+    return card(f"Space of {space.workload}", size, tables=tables)
 
 
 def config_card(config: Config) -> Card:

@@ -148,6 +148,7 @@ def test_spaces_configs_and_operators(shown):
     workload = operator.workload(m=64, n=64, k=64, dtype="float32")
     space = operator.space(workload, AVX2)
     text = shown(space)
+    assert f"of which the rules allow {space.count}" in text
     for knob in space.knobs:
         assert knob.name in text
     for item in space.filters:
