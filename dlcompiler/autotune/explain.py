@@ -22,7 +22,7 @@ class Explanation:
     parts: tuple[float, ...]
     """What each adds to the prediction [log2 of calls per second]; 1 doubles the speed."""
     shared: float
-    """What all points share [log2 of calls per second]."""
+    """What all points share [log2 of calls per second]; with a reference, its mean prediction."""
 
     @property
     def predicted_s(self) -> float:
@@ -34,9 +34,28 @@ class Explanation:
         return tuple(a - b for a, b in zip(self.parts, other.parts, strict=True))
 
 
-def explain(model: CostModel, points: Sequence[int]) -> tuple[Explanation, ...]:
-    """Return why a model predicts what it predicts, for each point."""
-    found = np.asarray(model.contributions(np.asarray(points, np.int64)), np.float64)
+def explain(
+    model: CostModel, points: Sequence[int], reference: Sequence[int] = ()
+) -> tuple[Explanation, ...]:
+    """Return why a model predicts what it predicts, for each point.
+
+    Parameters
+    ----------
+    model
+        The model.
+    points
+        What to explain.
+    reference
+        Points to compare with: a part is then what a feature adds beyond its mean over these. A
+        feature that adds the same to all of them explains nothing, however much that is.
+    """
+    asked = np.asarray([*points, *reference], np.int64)
+    found = np.asarray(model.contributions(asked), np.float64)
+    if len(reference):
+        mean = found[len(points) :].mean(axis=0)
+        found = found[: len(points)]
+        found[:, :-1] -= mean[:-1]
+        found[:, -1] += mean[:-1].sum()
     columns = tuple(model.columns)
     return tuple(
         Explanation(point, columns, tuple(map(float, row[:-1])), float(row[-1]))

@@ -88,6 +88,16 @@ def test_an_explanation_adds_up_to_the_prediction():
     assert found.predicted_s == pytest.approx(2.0 ** -float(model.predict([77])[0]))
 
 
+def test_an_explanation_compares_with_the_mean_of_others():
+    model, others = Model(space()), tuple(space().sample(9, 4))
+    plain, found = (explain(model, (77,), reference)[0] for reference in ((), others))
+    assert found.predicted_s == pytest.approx(plain.predicted_s)
+    assert found.shared == pytest.approx(float(model.predict(others).mean()))
+    means = [sum(each) / 9 for each in zip(*(e.parts for e in explain(model, others)), strict=True)]
+    assert found.parts == pytest.approx([a - b for a, b in zip(plain.parts, means, strict=True)])
+    assert all(part == pytest.approx(0) for part in explain(model, (77,), (77,))[0].parts)
+
+
 def test_importances_are_sorted():
     found = importances(Model(space()))
     assert [share for _, share in found] == sorted((s for _, s in found), reverse=True)
@@ -109,7 +119,10 @@ def test_contributions_say_what_each_feature_does():
     scene = contributions(explained([1.0, -0.5, 0.0]), "trial 3", values={"a": True},
                           measured_s=0.001)  # fmt: skip
     assert scene["table"]["rows"] == [["a", "yes", "2× faster"], ["b", "", "1.41× slower"]]
-    assert scene["summary"].startswith("trial 3 is predicted to take 691 µs (measured: 1 ms)")
+    assert scene["summary"] == (
+        "trial 3 is predicted to take 691 µs (measured: 1 ms); of the trials that were measured, "
+        "977 µs is predicted on average."
+    )
     bars = [m for m in scene["marks"] if m["shape"] == "rect"]
     assert bars[0]["x"] > bars[1]["x"]
 

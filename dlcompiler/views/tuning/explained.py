@@ -67,7 +67,7 @@ def contributions(
     Parameters
     ----------
     of
-        The explanation of its point.
+        The explanation of its point, with the measured trials as its reference.
     label
         Its name: ``trial 12``.
     values
@@ -84,10 +84,11 @@ def contributions(
         said += f" (measured: {format_seconds(measured_s)})"
     return {
         "title": f"Why {label}",
-        "summary": f"{said}: without any of its features it would be "
-        f"{format_seconds(base)}, what the model expects of an average candidate.",
+        "summary": f"{said}; of the trials that were measured, {format_seconds(base)} is predicted "
+        "on average.",
         "how_to_read": "each bar is a feature of this candidate: to the right it makes the "
-        "predicted kernel faster, to the left slower. The factors multiply to the prediction.",
+        "predicted kernel faster than the average of the measured ones, to the left slower. The "
+        "factors multiply to the prediction.",
         "width": width,
         "height": _height(items),
         "marks": _bars(items, width),

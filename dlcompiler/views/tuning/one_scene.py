@@ -19,7 +19,7 @@ from dlcompiler.views.tuning.predicted import predicted_measured
 from dlcompiler.views.tuning.series import key_of
 from dlcompiler.views.tuning.space_points import ground
 from dlcompiler.views.tuning.time_spent import time_spent
-from dlcompiler.views.tuning.watched import TrialRow, Watched, watched
+from dlcompiler.views.tuning.watched import TrialRow, Watched, reference_of, watched
 
 PICTURES = ("best", "predicted", "importance", "why", "knobs", "map", "time")
 """The names of the pictures of one run."""
@@ -81,7 +81,7 @@ def _why(
     best = seen.best
     first = a if a is not None or best is None else best.index
     rows = [_row(seen, index) for index in (first, b) if index is not None]
-    found = explain(model, [row.point for row in rows])
+    found = explain(model, [row.point for row in rows], reference_of(seen))
     values = [seen.space.at(row.point).values for row in rows]
     if len(rows) == 1:
         return contributions(

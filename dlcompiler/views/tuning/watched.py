@@ -107,6 +107,12 @@ def watched(run: TuningRun, before: Watched | None = None) -> Watched:
     )  # fmt: skip
 
 
+def reference_of(seen: Watched, most: int = 64) -> list[int]:
+    """Return the points that a candidate is compared with: measured ones, evenly chosen."""
+    points = [row.point for row in seen.rows if row.seconds]
+    return points[:: max(-(-len(points) // most), 1)]
+
+
 def row_of(trial: Trial) -> TrialRow:
     """Return a trial in short."""
     seconds = trial.seconds

@@ -6,7 +6,8 @@ from dlcompiler.autotune import TuningRun
 from dlcompiler.autotune.explain import Explanation, explain, importances
 from dlcompiler.autotune.projection import Projection
 from dlcompiler.space import Config
-from dlcompiler.views.tuning import Ground, ground
+from dlcompiler.views.tuning import Ground, ground, watched
+from dlcompiler.views.tuning.watched import reference_of
 
 _REMEMBERED = 64
 
@@ -37,6 +38,7 @@ class Knowledge:
         self._version: object = None
         self._importance: tuple[tuple[str, float], ...] | None = None
         self._explained: dict[int, Explanation] = {}
+        self._reference: list[int] = []
 
     @property
     def ground(self) -> Ground:
@@ -72,10 +74,12 @@ class Knowledge:
         model = self._run.model
         if model is None or not self._has_learned():
             return None
+        if not self._reference:
+            self._reference = reference_of(watched(self._run))
         if point not in self._explained:
             if len(self._explained) >= _REMEMBERED:
                 self._explained.clear()
-            (self._explained[point],) = explain(model, (point,))
+            (self._explained[point],) = explain(model, (point,), self._reference)
         return self._explained[point]
 
     def _has_learned(self) -> bool:
@@ -85,4 +89,5 @@ class Knowledge:
             self._version = trained
             self._importance = None
             self._explained = {}
+            self._reference = []
         return trained > 0
