@@ -122,6 +122,7 @@ def test_the_command_measures_and_writes_a_table(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("dlcompiler.cli.bench._machine", lambda: {"cpu": "this one"})
     monkeypatch.setattr(tables, "ROUNDS", 1)
     monkeypatch.setattr(tables, "MOST_AGAIN", 2)
+    monkeypatch.setattr(tables, "MOST_EXPANSIONS", 0)
     folder = tmp_path / "tables"
     command = ["bench", "--measure-table", "softmax:2x16", "--points", "3", "--into", str(folder)]
     assert main(command) == 0

@@ -43,6 +43,8 @@ class CachedFeatures:
         self._keep()
         if self._points is None or self._kept is None:
             return self.source.rows(points)
+        if points is self._points:
+            return self._kept
         places = np.minimum(np.searchsorted(self._points, points), len(self._points) - 1)
         found = self._kept[places]
         strange = self._points[places] != points

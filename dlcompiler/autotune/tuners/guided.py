@@ -110,13 +110,21 @@ class ModelTuner(BaseTuner):
         if strategy.walks or self.candidates.points is None:
             points, scores = self._annealing.best(self._score, offered, self._taken)
         else:
-            left = self._generator.permutation(self.candidates.untried(self._taken))
-            scores = self._score(left)
-            order = np.argsort(-scores, kind="stable")[:offered]
-            points, scores = left[order], scores[order]
+            points, scores = self._best_of_all(self.candidates.points, offered)
         if strategy.choice <= 1.0:
             return points
         return points[diverse(scores, self.candidates.space.digits(points), count)]
+
+    def _best_of_all(self, points: Indices, count: int) -> tuple[Indices, Vector]:
+        """Return the best untried ones of all points, with their scores; chance decides ties.
+
+        All are scored each time: their features then need not be gathered anew.
+        """
+        scores = self._score(points)
+        tried = np.fromiter(self._taken, np.int64, len(self._taken))
+        order = np.lexsort((self._generator.random(len(points)), -scores))
+        order = order[~np.isin(points[order], tried)][:count]
+        return points[order], scores[order]
 
     def _score(self, points: Indices) -> Vector:
         predicted = self._model.predict(points)
