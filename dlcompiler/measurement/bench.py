@@ -37,6 +37,7 @@ from dlcompiler.target.detect import host
 Report: TypeAlias = Callable[[int, Measured], None]
 
 _REMEMBERED = 16
+_LOOK_S = 0.02
 _BUSY = 0.25
 """Part of the last times that must be noisy for the machine to be called too busy."""
 
@@ -93,6 +94,8 @@ class CandidateBench:
         self._recent: deque[bool] = deque(maxlen=_REMEMBERED)
         self._interrupted = threading.Event()
         self._batch: Batch | None = None
+        self._starting: _Starting | None = None
+        self._is_closed = False
 
     @property
     def overlaps(self) -> bool | None:
@@ -118,11 +121,11 @@ class CandidateBench:
         """
         self._interrupted.clear()
         runner = self._ready()
+        if runner is None:
+            return
         if self.note:  # perhaps another core is quieter
             self._cores = cores_for(self._threads)
             runner.cores = self._cores.run
-        if self._interrupted.is_set():
-            return
         batch = self._batch = self._new_batch(jobs, is_eager=bool(self._overlap))
         try:
             while (step := batch.next()) is not None:
@@ -153,34 +156,43 @@ class CandidateBench:
         Returns
         -------
         list of Measured
-            For each job; those that are ``ok`` have samples of the same rounds.
+            For each job; those that are ``ok`` have samples of the same rounds. None when
+            `interrupt` was called.
 
         Raises
         ------
         MeasurementError
             If no worker can be started, or one of the candidates ends it.
         """
+        self._interrupted.clear()
         runner = self._ready()
+        if runner is None:
+            return []
         several: dict[int, Built] = {}
         results: dict[int, Measured] = {}
         batch = self._batch = self._new_batch(jobs, is_eager=False)
-        while (step := batch.next()) is not None:
-            if isinstance(step.ready, Built):
-                several[step.number] = step.ready
-            elif (result := self._made(step, batch)) is not None:
-                results[step.number] = result
-            else:
-                continue
-            batch.reported()
+        try:
+            while (step := batch.next()) is not None:
+                if isinstance(step.ready, Built):
+                    several[step.number] = step.ready
+                elif (result := self._made(step, batch)) is not None:
+                    results[step.number] = result
+                else:
+                    continue
+                batch.reported()
+        finally:
+            batch.end()
         if several and not self._interrupted.is_set():
             samples = runner.alternate(list(several.values()), budget_s, seed)
             for number, own in zip(several, samples, strict=True):
                 results[number] = Measured("ok", own)
-        return [results[number] for number in sorted(results)]
+        return [] if self._interrupted.is_set() else [results[n] for n in range(len(jobs))]
 
     def interrupt(self) -> None:
         """Let a batch that another thread waits for end soon."""
         self._interrupted.set()
+        if self._starting is not None:
+            self._starting.is_interrupted = True
         if self._batch is not None:
             self._batch.end()
         for worker in self._workers or ():
@@ -188,6 +200,7 @@ class CandidateBench:
 
     def close(self) -> None:
         """End the workers."""
+        self._is_closed = True
         if self._batch is not None:
             self._batch.end()
         for worker in self._workers or ():
@@ -195,10 +208,26 @@ class CandidateBench:
 
     # -- what a batch needs -------------------------------------------------------------------
 
-    def _ready(self) -> Runner:
-        """Return what runs candidates; the first time, start the workers and try the machine."""
-        if self._runner is not None:
-            return self._runner
+    def _ready(self) -> Runner | None:
+        """Return what runs candidates, started the first time; None if that was interrupted."""
+        self._is_closed = False
+        while True:
+            if self._starting is None:
+                self._starting = _Starting(self._start)
+                self._starting.start()
+            while self._starting.is_alive():
+                if self._interrupted.is_set():
+                    return None  # it goes on: NumPy cannot be interrupted
+                self._starting.join(_LOOK_S)
+            if self._starting.error is None:
+                return self._runner
+            begun, self._starting = self._starting, None
+            if not begun.is_interrupted:
+                assert begun.error is not None
+                raise begun.error
+
+    def _start(self) -> None:
+        """Start the workers beside making the problem, and try the machine."""
         memory = self.ceiling.memory_bytes
         first = Worker(self._command, memory)
         with ThreadPoolExecutor(2) as starting:
@@ -219,7 +248,8 @@ class CandidateBench:
             second, problem, self._options, self.ceiling.run_s, cores.run, self._threads,
             self._effort, self._flush_bytes,
         )  # fmt: skip
-        return self._runner
+        if self._is_closed:
+            self.close()
 
     def _new_batch(self, jobs: Sequence[Job], *, is_eager: bool) -> Batch:
         assert self._workers is not None
@@ -273,3 +303,19 @@ class CandidateBench:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+class _Starting(threading.Thread):
+    """Makes what a bench needs, so that whoever waits for it can be interrupted."""
+
+    def __init__(self, start: Callable[[], None]) -> None:
+        super().__init__(name="dlcompiler-start", daemon=True)
+        self.error: Exception | None = None
+        self.is_interrupted = False
+        self._make = start
+
+    def run(self) -> None:
+        try:
+            self._make()
+        except Exception as error:
+            self.error = error

@@ -82,7 +82,7 @@ def one(bench, *args, **changes):
 
 @pytest.fixture(scope="module", params=[True, False], ids=["overlapping", "alternating"])
 def bench(request):
-    ceiling = Ceiling(build_s=20.0, run_s=1.0)
+    ceiling = Ceiling(build_s=20.0, run_s=2.0)
     with CandidateBench(
         PROBLEM, CPU, ceiling=ceiling, effort=QUICK, overlap=request.param
     ) as opened:
@@ -150,9 +150,9 @@ def test_a_hang_ends_at_the_limit(bench):
     start = time.perf_counter()
     results = measured(bench, [job(HANG), job()])
     assert [result.outcome for result in results] == ["run timeout", "ok"]
-    assert results[0].message == "not checked and timed within 1 s"
-    assert 1.0 <= results[0].run_s < 1.5
-    assert time.perf_counter() - start < 3.0
+    assert results[0].message == "not checked and timed within 2 s"
+    assert 2.0 <= results[0].run_s < 2.5
+    assert time.perf_counter() - start < 4.0
 
 
 def test_a_kernel_far_from_the_best_is_sampled_little(bench):
@@ -189,13 +189,13 @@ def test_a_generator_that_does_not_end_is_given_up():
         release.wait(60)
         return Measured("refused")
 
-    ceiling = Ceiling(build_s=0.5)
+    ceiling = Ceiling(build_s=1.5)
     with CandidateBench(PROBLEM, CPU, ceiling=ceiling, effort=QUICK, overlap=True) as other:
         other.measure([], None, lambda *_: None)  # so that starting does not count
         results = measured(other, [job(), hang, job(), hang, job()])
         release.set()
     assert [result.outcome for result in results] == ["ok", "build timeout"] * 2 + ["ok"]
-    assert results[1].message == "its code was not generated within 0.5 s"
+    assert results[1].message == "its code was not generated within 1.5 s"
 
 
 def test_another_thread_ends_a_batch(bench):
@@ -206,9 +206,40 @@ def test_another_thread_ends_a_batch(bench):
     start = time.perf_counter()
     bench.measure([job(HANG), job()], None, found.__setitem__)
     timer.join()
-    assert time.perf_counter() - start < 0.9
+    assert time.perf_counter() - start < 0.3 + 1.0
     assert 0 not in found
     assert one(bench).outcome == "ok"
+
+
+def test_starting_can_be_interrupted_and_goes_on():
+    release = threading.Event()
+
+    def problem():
+        release.wait(60)
+        return PROBLEM
+
+    with CandidateBench(problem, CPU, effort=QUICK, overlap=True) as other:
+        found = {}
+        timer = threading.Timer(0.2, other.interrupt)
+        timer.start()
+        start = time.perf_counter()
+        other.measure([job()], None, found.__setitem__)
+        timer.join()
+        assert time.perf_counter() - start < 1.0
+        assert not found
+        release.set()
+        assert one(other).outcome == "ok"
+
+
+def test_what_makes_the_problem_may_fail():
+    def problem():
+        raise ValueError("no such shape")
+
+    with (
+        CandidateBench(problem, CPU, effort=QUICK, overlap=True) as other,
+        pytest.raises(ValueError, match="no such shape"),
+    ):
+        one(other)
 
 
 def test_candidates_are_compared_in_turn(bench):
@@ -240,7 +271,7 @@ def test_the_caches_are_emptied_before_each_sample():
         cold = one(other)
     with CandidateBench(PROBLEM, CPU, effort=QUICK, overlap=False) as other:
         warm = one(other)
-    assert len(cold.samples_s) == 5
+    assert 3 <= len(cold.samples_s) <= 5
     print(f"cold {cold.median_s * 1e6:.2f} µs, warm {warm.median_s * 1e6:.2f} µs")
     assert cold.median_s > warm.median_s
 
