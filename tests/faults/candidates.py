@@ -57,7 +57,7 @@ def job(text=GOOD, messages=()):
 
 
 def open_bench(**options):
-    given = {"ceiling": Ceiling(build_s=20.0, run_s=20.0), "effort": QUICK, "overlap": True}
+    given = {"ceiling": Ceiling(build_s=20.0, run_s=20.0), "effort": QUICK, "overlap": False}
     return CandidateBench(PROBLEM, CPU, **{**given, **options})
 
 

@@ -35,7 +35,7 @@ def state():
 
 
 def test_a_thousand_rounds_leave_nothing_behind():
-    with open_bench(overlap=False) as bench:
+    with open_bench() as bench:
         seen = []
         for number in range(ROUNDS + 100):
             jobs = [job(CRASH)] if number % 10 == 9 else [job()]
