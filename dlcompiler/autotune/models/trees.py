@@ -16,8 +16,10 @@ Objective: TypeAlias = Literal["regression", "rank"]
 
 MEMBERS = 4
 """Models of the ensemble, which differ in the rows and columns that they see."""
-ROUNDS = 40
-"""Trees of each."""
+ROUNDS, FEW_ROUNDS = 40, 24
+"""Trees of each; fewer where there is much to learn from, so that learning stays short …"""
+MUCH = 200_000
+"""… from this many numbers on: rows times columns."""
 SETTINGS = {
     "max_depth": 5,
     "eta": 0.2,
@@ -102,6 +104,7 @@ class TreeLearner:
         data = xgboost.QuantileDMatrix(
             seen, label=labels - self._constant, max_bin=SETTINGS["max_bin"], nthread=1, **groups
         )
+        rounds = ROUNDS if seen.size < MUCH else FEW_ROUNDS
         for member in range(MEMBERS):
             settings = {
                 **SETTINGS,
@@ -110,7 +113,7 @@ class TreeLearner:
                 "base_score": 0.0,
                 "colsample_bynode": min(max(COLUMNS / len(self._chosen), 0.05), 0.8),
             }
-            booster = xgboost.train(settings, data, num_boost_round=ROUNDS)
+            booster = xgboost.train(settings, data, num_boost_round=rounds)
             self._boosters.append(booster)
             scores = np.asarray(booster.inplace_predict(seen), np.float64)
             is_rank = self._objective == "rank"
