@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -113,6 +114,8 @@ def searcher(name: str, searched: Searched, seed: int, store: RecordStore) -> Tu
     """
     check_name(name)
     programs = Programs(searched)
+    if name not in WITHOUT_MODEL:
+        programs.begin()
 
     def make() -> Tuner:
         if name in WITHOUT_MODEL:
@@ -144,6 +147,10 @@ class Programs:
         )
         self.lack = ""
         """Why less is known than should be; empty if nothing is missing."""
+
+    def begin(self) -> None:
+        """Begin to trace the template in a thread, while the workers start; whoever asks waits."""
+        threading.Thread(target=lambda: self.columns, name="features", daemon=True).start()
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

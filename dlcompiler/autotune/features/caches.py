@@ -25,6 +25,7 @@ from dlcompiler.autotune.features.numbers import (
     select,
 )
 from dlcompiler.autotune.features.statements import Statement
+from dlcompiler.target import Target
 
 LINE_BYTES = 64
 PAGE_BYTES = 4096
@@ -41,13 +42,13 @@ class WorkingSets:
     ----------
     nest : Nest
         The loops.
-    data : Num
-        What all buffers of the program hold: `data_bytes`; [byte].
+    warm : tuple of Num
+        Of each cache, 1 where it holds all data of the program: `warm_levels`.
     """
 
-    def __init__(self, nest: Nest, data: Num) -> None:
+    def __init__(self, nest: Nest, warm: tuple[Num, ...]) -> None:
         self.nest = nest
-        self._data = data
+        self._warm = warm
         self._depths = range(len(nest.loops) + 1)
         self._lines = [
             [_lines(access, depth) for depth in self._depths] for access in nest.statement.accesses
@@ -79,10 +80,13 @@ class WorkingSets:
     @cached_property
     def traffic(self) -> list[tuple[Num, ...]]:
         """Of each access, what comes from beyond L1, L2 and L3; [byte]."""
-        sizes = [_FULL * self.nest.target.cache_bytes(n) for n, _ in enumerate(LEVELS)]
-        return [tuple(self._traffic(lines, size) for size in sizes) for lines in self._lines]
+        levels = list(zip(_capacities(self.nest.target), self._warm, strict=True))
+        return [
+            tuple(self._traffic(lines, capacity, warm) for capacity, warm in levels)
+            for lines in self._lines
+        ]
 
-    def _traffic(self, lines: list[Num], capacity: float) -> Num:
+    def _traffic(self, lines: list[Num], capacity: float, warm: Num) -> Num:
         """Return what comes from beyond a cache; [byte].
 
         Where the loops inside a loop fit, one run of that loop brings each line once: what its
@@ -95,11 +99,15 @@ class WorkingSets:
             around = max(depth - 1, 0)
             fits = at_most(self.footprints[depth], capacity)
             result = select(fits, lines[around] * LINE_BYTES * trips[around], result)
-        return select(at_most(self._data, capacity), 0, result)
+        return select(warm, 0, result)
 
 
-def data_bytes(statements: tuple[Statement, ...]) -> Num:
-    """Return what all buffers of a program hold; [byte]."""
+def _capacities(target: Target) -> tuple[float, ...]:
+    return tuple(_FULL * target.cache_bytes(n) for n, _ in enumerate(LEVELS))
+
+
+def warm_levels(statements: tuple[Statement, ...], target: Target) -> tuple[Num, ...]:
+    """Return 1 for each cache that holds all buffers of a program, else 0."""
     buffers: dict[str, Num] = {}
     for statement in statements:
         for access in statement.accesses:
@@ -108,7 +116,7 @@ def data_bytes(statements: tuple[Statement, ...]) -> Num:
     total: Num = 0
     for size in buffers.values():
         total = total + size
-    return total
+    return tuple(at_most(total, capacity) for capacity in _capacities(target))
 
 
 def _lines(access: Access, depth: int) -> Num:

@@ -78,7 +78,7 @@ class StageGeometry:
     """By dimension, 1 where that is the whole tensor."""
     extents: dict[Axis, Num] = field(default_factory=dict)
     """Iterations of every axis, root to leaf; [1]."""
-    _bases: dict[tuple[object, ...], tuple[Num, ...]] = field(default_factory=dict)
+    _known: dict[tuple[object, ...], dict[Var, Range]] = field(default_factory=dict)
 
     @cached_property
     def loops(self) -> tuple[Loop, ...]:
@@ -93,6 +93,31 @@ class StageGeometry:
     def encloses(self) -> frozenset[Axis]:
         """The axes of the enclosing loops."""
         return frozenset(loop.axis for loop in self.enclosing)
+
+    def moved(self, kind: str, depth: int, stays: frozenset[Axis]) -> dict[Var, Range]:
+        """Return `axis_values` with one loop a step on, or with all from a depth on in motion.
+
+        Parameters
+        ----------
+        kind : {"step", "run"}
+            Which of the two.
+        depth : int
+            Of the loop, or of the outermost of those that run.
+        stays : frozenset of Axis
+            Loops that stand still all the same.
+        """
+        key = (kind, depth, stays)
+        if key not in self._known:
+            if kind == "step":
+                places = {self.loops[depth].axis: ONE}
+            else:
+                places = {
+                    loop.axis: Range(0, subtract(loop.extent, 1))
+                    for loop in self.loops[depth:]
+                    if loop.axis not in stays
+                }
+            self._known[key] = self.axis_values(places)
+        return self._known[key]
 
     def axis_values(self, places: Places) -> dict[Var, Range]:
         """Return the ranges of its axes, and of symbols, where the loops stand at `places`."""
@@ -286,33 +311,25 @@ def access_of(
     assert isinstance(tensor, Tensor)
     producer = geometry.producer(tensor)
     shape = geometry.shape(tensor)
-    stays = producer.encloses if producer is not None else frozenset()
+    stays: frozenset[Axis] = producer.encloses if producer is not None else frozenset()
+    nowhere: frozenset[Axis] = frozenset()
     loops = own.loops
-    start = geometry.dimensions(load, own.axis_values({}), shape)
+    start = geometry.dimensions(load, own.moved("run", len(loops), nowhere), shape)
     pitches = _pitches(shape)
     strides: list[Num] = []
-    for loop in loops:
+    for depth, loop in enumerate(loops):
         if loop.axis in stays:
             strides.append(0)
             continue
-        moved = geometry.dimensions(load, own.axis_values({loop.axis: ONE}), shape)
-        steps = (
-            multiply(subtract(new.first, old.first), pitch)
-            for new, old, pitch in zip(moved, start, pitches, strict=True)
-        )
+        moved = geometry.dimensions(load, own.moved("step", depth, nowhere), shape)
         total: Num = 0
-        for step in steps:
-            total = add(total, step)
+        for new, old, pitch in zip(moved, start, pitches, strict=True):
+            total = add(total, multiply(subtract(new.first, old.first), pitch))
         # Along a loop that runs once nothing moves, whatever its index is multiplied by.
         strides.append(select(at_most(loop.extent, 1), 0, total))
     widths = []
     for depth in range(len(loops) + 1):
-        moving = {
-            loop.axis: Range(0, subtract(loop.extent, 1))
-            for loop in loops[depth:]
-            if loop.axis not in stays
-        }
-        spans = geometry.dimensions(load, own.axis_values(moving), shape)
+        spans = geometry.dimensions(load, own.moved("run", depth, stays), shape)
         widths.append(tuple(map(least, (span.width for span in spans), shape)))
     name = producer.stage.name if producer is not None else tensor.op.name
     return Access(name, is_write, itemsize, shape, tuple(strides), tuple(widths))

@@ -26,9 +26,11 @@ SAMPLES = 20
 """Places at which a curve is sampled: 0, then 1, 2, 4, … [log2]."""
 
 
-def itervar_columns(statements: tuple[Statement, ...], target: Target) -> Iterator[Column]:
+def itervar_columns(
+    statements: tuple[Statement, ...], target: Target, memo: object
+) -> Iterator[Column]:
     """Yield what AutoTVM says of every loop around every statement, outermost first."""
-    del target
+    del target, memo
     for statement in statements:
         nest = _Nest.of(statement)
         for depth, loop in enumerate(statement.loops):
@@ -46,13 +48,15 @@ def itervar_columns(statements: tuple[Statement, ...], target: Target) -> Iterat
                     yield logarithmic(f"{name}.{slot}.{key}", value)
 
 
-def curve_columns(statements: tuple[Statement, ...], target: Target) -> Iterator[Column]:
+def curve_columns(
+    statements: tuple[Statement, ...], target: Target, memo: object
+) -> Iterator[Column]:
     """Yield AutoTVM's relation features of every buffer of every statement.
 
     Of all loops at which a buffer's reuse (or what is outside) is at most a power of two, the most
     elements that the buffer's accesses touch inside.
     """
-    del target
+    del target, memo
     for statement in statements:
         nest = _Nest.of(statement)
         for slot, access in zip(nest.slots, statement.accesses, strict=True):

@@ -135,11 +135,10 @@ def add(a: Num, b: Num) -> Num:
             return a + b
         a, b = b, a
     if not isinstance(b, Number):
-        if b == 0:
-            return a
-    elif b.position < a.position:
+        return a.graph.node("add", (a, b), (a.low + b, a.high + b)) if b else a
+    if b.position < a.position:
         a, b = b, a
-    return a.graph.node("add", (a, b), (a.low + low(b), a.high + high(b)))
+    return a.graph.node("add", (a, b), (a.low + b.low, a.high + b.high))
 
 
 def subtract(a: Num, b: Num) -> Num:
@@ -162,14 +161,14 @@ def multiply(a: Num, b: Num) -> Num:
             return a * b
         a, b = b, a
     if not isinstance(b, Number):
-        if b == 0 or b == 1:
-            return a if b else 0
-    elif b.position < a.position:
+        if b <= 0:
+            return a.graph.node("mul", (a, b), (a.high * b, a.low * b)) if b else 0
+        return a if b == 1 else a.graph.node("mul", (a, b), (a.low * b, a.high * b))
+    if b.position < a.position:
         a, b = b, a
-    first, last = low(b), high(b)
-    if a.low >= 0 and first >= 0:
-        return a.graph.node("mul", (a, b), (a.low * first, a.high * last))
-    ends = [x * y for x in (a.low, a.high) for y in (first, last)]
+    if a.low >= 0 and b.low >= 0:
+        return a.graph.node("mul", (a, b), (a.low * b.low, a.high * b.high))
+    ends = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
     return a.graph.node("mul", (a, b), (min(ends), max(ends)))
 
 

@@ -7,8 +7,10 @@ Programs for Deep Learning", OSDI 2020, appendix B; the choice and the model of 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
 
-from dlcompiler.autotune.features.caches import LEVELS, WorkingSets, data_bytes
+from dlcompiler.autotune.features.caches import LEVELS, WorkingSets, warm_levels
 from dlcompiler.autotune.features.columns import Column, logarithmic, plain
 from dlcompiler.autotune.features.cycles import compute_cycles, memory_cycles
 from dlcompiler.autotune.features.nest import Nest
@@ -19,7 +21,24 @@ from dlcompiler.target import Target
 _BEYOND = ("L2", "L3", "memory")
 
 
-def program_columns(statements: tuple[Statement, ...], target: Target) -> Iterator[Column]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Described:
+    """What is known of a statement."""
+
+    columns: tuple[Column, ...]
+    compute: Num
+    """Cycles of its arithmetic and loads."""
+    moved: tuple[Num, ...]
+    """Cycles of reading from L2, L3 and memory."""
+
+
+Memo: TypeAlias = dict[tuple[object, ...], Described]
+"""Statements that were described before: most are the same in many skeletons of a space."""
+
+
+def program_columns(
+    statements: tuple[Statement, ...], target: Target, memo: Memo
+) -> Iterator[Column]:
     """Yield the features of all statements, and of the program.
 
     ``program.roofline cycles`` is the sum over the statements of whichever holds each of them up.
@@ -27,14 +46,16 @@ def program_columns(statements: tuple[Statement, ...], target: Target) -> Iterat
     compute: Num = 0
     moved: list[Num] = [0, 0, 0]
     total: Num = 0
-    data = data_bytes(statements)
+    warm = warm_levels(statements, target)
     for statement in statements:
-        nest = Nest(statement, target)
-        sets = WorkingSets(nest, data)
-        yield from _statement_columns(nest, sets)
-        longest = own = compute_cycles(nest)
-        compute = compute + own
-        for level, cycles in enumerate(memory_cycles(sets)):
+        key = (warm, *statement.signature)
+        known = memo.get(key)
+        if known is None:
+            known = memo[key] = _described(statement, target, warm)
+        yield from known.columns
+        longest = known.compute
+        compute = compute + known.compute
+        for level, cycles in enumerate(known.moved):
             moved[level] = moved[level] + cycles
             longest = most(longest, cycles)
         total = total + longest
@@ -42,6 +63,13 @@ def program_columns(statements: tuple[Statement, ...], target: Target) -> Iterat
     for name, cycles in zip(_BEYOND, moved, strict=True):
         yield logarithmic(f"program.{name} cycles", cycles)
     yield logarithmic("program.roofline cycles", total)
+
+
+def _described(statement: Statement, target: Target, warm: tuple[Num, ...]) -> Described:
+    nest = Nest(statement, target)
+    sets = WorkingSets(nest, warm)
+    columns = tuple(_statement_columns(nest, sets))
+    return Described(columns, compute_cycles(nest), memory_cycles(sets))
 
 
 def _statement_columns(nest: Nest, sets: WorkingSets) -> Iterator[Column]:

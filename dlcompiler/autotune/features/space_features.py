@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from dlcompiler.autotune.features.evaluation import ColumnProgram, Digits, Progr
 from dlcompiler.autotune.features.itervar import curve_columns, itervar_columns
 from dlcompiler.autotune.features.legality import is_legal
 from dlcompiler.autotune.features.numbers import Graph, Number
-from dlcompiler.autotune.features.programs import program_columns
+from dlcompiler.autotune.features.programs import Memo, program_columns
 from dlcompiler.autotune.features.statements import Statement, statements
 from dlcompiler.autotune.features.tracing import trace
 from dlcompiler.autotune.models.base import Indices, Matrix
@@ -24,7 +25,9 @@ from dlcompiler.schedule.state import State
 from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target
 
-KINDS: dict[str, Callable[[tuple[Statement, ...], Target], Iterator[Column]]] = {
+Yields: TypeAlias = Callable[[tuple[Statement, ...], Target, Memo], Iterator[Column]]
+
+KINDS: dict[str, Yields] = {
     "nest": program_columns,
     "itervar": itervar_columns,
     "curve": curve_columns,
@@ -81,6 +84,7 @@ class SpaceFeatures:
         self._columns_of = _kind(kind)
         self._radices = [len(knob.values) for knob in space.knobs]
         self._graph = Graph()
+        self._memo: Memo = {}
         self._root: _Branch | _Leaf | None = None
         self._found: list[tuple[Column, ...]] = []
         self._legal: list[Program] = []
@@ -170,7 +174,7 @@ class SpaceFeatures:
             self._legal.append(Program([0]))
         else:
             found = statements(skeleton.state, skeleton.symbols)
-            self._found.append(tuple(self._columns_of(found, target)))
+            self._found.append(tuple(self._columns_of(found, target, self._memo)))
             self._legal.append(Program([is_legal(found)]))
         node: _Branch | _Leaf = _Leaf(len(self._found) - 1)
         for decision in reversed(skeleton.decisions):
@@ -197,7 +201,7 @@ def features_of(state: State, target: Target, kind: str = "nest") -> dict[str, f
     kind : {"nest", "itervar", "curve"}
         Which features: our own of loop nests, or AutoTVM's.
     """
-    columns = tuple(_kind(kind)(statements(state), target))
+    columns = tuple(_kind(kind)(statements(state), target, {}))
     names = [column.name for column in columns]
     nothing = np.empty((1, 0), np.int64)
     (row,) = ColumnProgram(columns, names).rows(nothing)
@@ -212,7 +216,7 @@ def template_features(
     return features_of(s.state, target, kind)
 
 
-def _kind(name: str) -> Callable[[tuple[Statement, ...], Target], Iterator[Column]]:
+def _kind(name: str) -> Yields:
     if name not in KINDS:
         raise TuningError(
             "features of a space", "no features have this name", got=repr(name),

@@ -31,6 +31,21 @@ class Statement:
     ``special``."""
 
     @property
+    def signature(self) -> tuple[object, ...]:
+        """Return what its features follow from: equal statements of skeletons have equal ones."""
+        geometry = self.geometry
+        return (
+            self.name,
+            geometry.stage.tensor.dtype,
+            len(geometry.enclosing),
+            tuple((loop.extent, loop.kind, loop.is_reduction) for loop in self.loops),
+            geometry.region,
+            tuple(geometry.extents[axis] for axis in geometry.stage.op.reduce_axis),
+            tuple(self.operations.values()),
+            tuple((a.name, a.itemsize, a.shape, a.strides, a.widths) for a in self.accesses),
+        )
+
+    @property
     def own_loops(self) -> tuple[Loop, ...]:
         """The loops of the stage itself."""
         return self.loops[len(self.geometry.enclosing) :]
