@@ -183,6 +183,21 @@ class Notebook:
             print(f"Jupyter asks: {self.dialogs()}; loading it again")
         raise AssertionError(f"Jupyter asks: {self.dialogs()}")
 
+    def load_again(self, selector):
+        """Load the page again, until a widget is there: JupyterLab may not find its model."""
+        from playwright.sync_api import TimeoutError as NeverCame
+
+        for _ in range(LOADS):
+            self.errors.clear()
+            self.page.reload()
+            try:
+                self.page.locator(selector).first.wait_for(timeout=25_000)
+            except NeverCame as error:
+                print(f"loading it again: {error}")
+            else:
+                return
+        raise AssertionError("the widget does not come back")
+
     def dialogs(self):
         return self.page.locator(".jp-Dialog").all_inner_texts()
 

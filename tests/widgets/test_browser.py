@@ -337,3 +337,18 @@ def test_latency_by_the_page_clock(explorer, capsys):
             f"\na click to the redrawn tree, by the page's clock: median "
             f"{statistics.median(times):.0f} ms, {min(times):.0f} to {max(times):.0f} ms"
         )
+
+
+def test_a_page_that_is_loaded_again_is_still_answered(notebook, explorer):
+    explorer.loop("C/i").click()
+    explorer.settle()  # the kernel has answered this page
+    notebook.cell(0).locator(".cm-content").click()
+    notebook.page.keyboard.press("Control+s")
+    notebook.page.wait_for_timeout(1500)
+    notebook.load_again(".dlc-explorer [role=treeitem]")
+    steps = len(explorer.states())
+    explorer.loop("C/i").click()
+    explorer.move("split C C.i").click()
+    notebook.page.wait_for_function(
+        "n => document.querySelectorAll('.dlc-state-step').length > n", arg=steps, timeout=8000
+    )

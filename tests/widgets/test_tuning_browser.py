@@ -3,7 +3,6 @@
 import pytest
 
 pytest.importorskip("dlcompiler_widgets")
-TimeoutError = pytest.importorskip("playwright.sync_api").TimeoutError
 
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
 
@@ -58,21 +57,6 @@ def state(page, name, timeout_ms=6000):
     page.locator(f".dlc-tuning[data-state={name}]").wait_for(timeout=timeout_ms)
 
 
-def load_again(notebook):
-    """Load the page again; once more where JupyterLab did not find the model, which it may not."""
-    page = notebook.page
-    for _ in range(3):
-        notebook.errors.clear()
-        page.reload()
-        try:
-            page.locator(".dlc-tuning").wait_for(timeout=25_000)
-        except TimeoutError as error:
-            print(f"loading it again: {error}")
-        else:
-            return
-    raise AssertionError("the widget does not come back")
-
-
 def test_it_grows_and_is_stopped(page):
     wait_for_trials(page, 10)
     assert page.locator(".dlc-tuning-curve path.dlc-dots").count() >= 2
@@ -119,7 +103,7 @@ def test_a_page_that_is_loaded_again_goes_on_where_the_run_is(notebook, page):
     page.keyboard.press("Control+s")
     page.wait_for_timeout(1500)
     before = trials(page)
-    load_again(notebook)
+    notebook.load_again(".dlc-tuning")
     wait_for_trials(page, before + 5)
     assert page.locator(".dlc-tuning-curve path.dlc-dots").count() >= 2
     page.locator('.dlc-tuning [data-key="stop"]').click()
