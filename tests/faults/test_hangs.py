@@ -88,6 +88,7 @@ def test_a_hang_of_a_kernel_is_killed_and_the_next_one_runs_at_once():
 
 @pytest.mark.parametrize("where", ["build", "run"])
 def test_a_child_of_what_hangs_ends_with_it(where, tmp_path):
+    before = set(descendants(os.getpid()))  # workers that other tests keep
     path = tmp_path / "pid"
     command = (sys.executable, "-c", FAMILY.format(path=str(path)))
     with open_bench(ceiling=Ceiling(LIMIT_S, LIMIT_S), command=command) as bench:
@@ -101,10 +102,11 @@ def test_a_child_of_what_hangs_ends_with_it(where, tmp_path):
             time.sleep(0.01)
         assert not is_alive(child), "an orphan"
         assert one(bench).outcome == "ok"
-    assert not descendants(os.getpid())
+    assert set(descendants(os.getpid())) <= before
 
 
 def test_stopping_ends_a_kernel_of_ten_seconds_at_once():
+    before = set(descendants(os.getpid()))  # workers that other tests keep
     with open_bench() as bench:
         assert one(bench).outcome == "ok"
         reported = []
@@ -122,6 +124,6 @@ def test_stopping_ends_a_kernel_of_ten_seconds_at_once():
         print(f", ended after {(time.perf_counter() - asked) * 1e3:.0f} ms", end="")
         assert answered_s < 0.2
         assert time.perf_counter() - asked < 1.0
-        assert not descendants(os.getpid())
+        assert set(descendants(os.getpid())) <= before
         assert not [number for number, _ in reported if number == 0]
         assert one(bench).outcome == "ok"

@@ -35,6 +35,7 @@ def state():
 
 
 def test_a_thousand_rounds_leave_nothing_behind():
+    before = set(descendants(os.getpid()))  # workers that other tests keep
     with open_bench() as bench:
         seen = []
         for number in range(ROUNDS + 100):
@@ -50,4 +51,4 @@ def test_a_thousand_rounds_leave_nothing_behind():
     assert last["threads"] <= first["threads"]
     assert last["files"] <= first["files"]
     assert last["memory"] - first["memory"] < 16.0
-    assert not descendants(os.getpid())
+    assert set(descendants(os.getpid())) <= before
