@@ -40,7 +40,7 @@ def tune(
     tuner: str | MakeTuner = "xgb",
     seed: int = 0,
     db: str | Path | RecordStore | None = None,
-    batch: int = 8,
+    batch: int = 16,
     first: Sequence[Config | Mapping[str, Value]] = (),
     early_stopping: int | None = None,
     threads: int | None = None,
