@@ -214,11 +214,15 @@ def judge(found: Iterable[Replayed]) -> tuple[Verdict, ...]:
     ]
     warm = medians.get((TO, _warm_name()))
     cold = medians.get((TO, GUIDED))
-    text = f"{TO} with records of {' and '.join(FROM)}: at most half the trials of a cold start"
+    text = (
+        f"{TO} with records of {' and '.join(FROM)}: at most half the trials of a cold start,"
+        " or the first trial"
+    )
     if warm is None or cold is None:
         verdicts.append(Verdict(text, None, False, "not measured: tables are missing"))
     else:
-        verdicts.append(Verdict(text, warm / cold, warm / cold <= 0.5))
+        # No search hits before its first trial.
+        verdicts.append(Verdict(text, warm / cold, warm <= max(cold / 2, 1.0)))
     return tuple(verdicts)
 
 

@@ -90,6 +90,13 @@ def test_the_goal_of_experience():
     assert judge(cold)[-1].note == "not measured: tables are missing"
 
 
+def test_a_start_that_hits_at_once_cannot_be_halved():
+    cold = found(C9_random=200, C9_xgb=1)
+    warm = Replayed("C9", "xgb after C2, C6", (1,), 0.0)
+    assert judge([*cold, warm])[-1].holds
+    assert not judge([*cold, replace(warm, trials=(2,))])[-1].holds
+
+
 def test_the_command_replays_prints_and_keeps(tmp_path, capsys):
     TABLE.save(path_of(tmp_path, TABLE.name))
     command = ["bench", "--suite", "tuning", "--tables", str(tmp_path), "--seeds", "3"]
