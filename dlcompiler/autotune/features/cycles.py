@@ -5,11 +5,10 @@ from __future__ import annotations
 from dlcompiler.autotune.features.caches import WorkingSets
 from dlcompiler.autotune.features.nest import Nest
 from dlcompiler.autotune.features.numbers import Num, at_most, divide, most, select
+from dlcompiler.ops.gemm.default import FMA_LATENCY_CYCLES
 
 BYTES_PER_CYCLE = (32.0, 16.0, 6.0)
 """What one core reads from L2, L3 and memory, about; [byte / cycle]."""
-_LATENCY = 4.0
-"""Of a multiply-add; [cycle]. **Source:** A. Fog, instruction tables."""
 COST = {"add": 1, "mul": 1, "div": 16, "special": 24}
 """What an operation takes of the units that add and multiply, in operations: a division keeps one
 busy for 4 to 8 cycles, a function of `dlcompiler.codegen.llvm.functions` is some twenty
@@ -48,7 +47,7 @@ def compute_cycles(nest: Nest) -> Num:
         loads = loads + nest.loads(write)
     body = most(arithmetic, divide(loads, _LOADS))
     if nest.reduces:
-        body = most(body, nest.steps * _LATENCY)
+        body = most(body, nest.steps * FMA_LATENCY_CYCLES)
     total = started * (body + _LOOP_CYCLES)
     if nest.accumulates:
         # Before and after each run of the reduction the sums are loaded and stored.

@@ -122,7 +122,7 @@ class ColumnProgram:
             if column.name not in place:
                 continue
             if isinstance(column.value, Number):
-                groups.setdefault(_knobs_of(column.value), []).append(column)
+                groups.setdefault(column.value.knobs, []).append(column)
             else:
                 value = np.array([[column.value]], np.float64)
                 self._row[place[column.name]] = _scaled([column], value).item()
@@ -195,10 +195,6 @@ def _merged(
         host = hosts[-1] if hosts and size(knobs) <= _SMALL_TABLE else knobs
         result.setdefault(host, []).extend(groups[knobs])
     return result
-
-
-def _knobs_of(value: Number) -> frozenset[int]:
-    return frozenset(node.knob for node in _ordered([value]) if node.op == "knob")
 
 
 def _scaled(columns: Sequence[Column], values: Values) -> Values:

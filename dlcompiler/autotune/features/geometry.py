@@ -181,9 +181,11 @@ class Geometry:
 
     def shape(self, tensor: Tensor) -> tuple[Num, ...]:
         """Return the extents of the buffer of a tensor: of its region, where it has no own nest."""
-        producer = next((s for s in self.stages.values() if tensor in s.stage.tensors), None)
-        if producer is not None:
-            return producer.region
+        producer = self.producer(tensor)
+        return self.extents(tensor) if producer is None else producer.region
+
+    def extents(self, tensor: Tensor) -> tuple[Num, ...]:
+        """Return the extents of a whole tensor."""
         return tuple(map(self.number, tensor.shape))
 
     def producer(self, tensor: Tensor) -> StageGeometry | None:
@@ -197,7 +199,7 @@ class Geometry:
     # -- one stage -------------------------------------------------------------------------------
 
     def _stage(self, stage: StageState) -> StageGeometry:
-        shape = tuple(self.number(extent) for extent in stage.tensor.shape)
+        shape = self.extents(stage.tensor)
         always = (1,) * len(shape)
         geometry = StageGeometry(self, stage, self._enclosing(stage), shape, always)
         if geometry.enclosing:
@@ -225,7 +227,7 @@ class Geometry:
     def required(self, producer: StageGeometry, places: Places) -> tuple[Range, ...]:
         """Return what its readers read of a stage, by dimension, in one iteration at `places`."""
         result: list[Range | None] = [None] * len(producer.stage.op.axis)
-        shape = tuple(self.number(extent) for extent in producer.stage.tensor.shape)
+        shape = self.extents(producer.stage.tensor)
         for reader in consumers(self.state, producer.stage):
             own = self.stages[reader.name]
             moving = {

@@ -25,7 +25,7 @@ class Number:
     computes them as Python does.
     """
 
-    __slots__ = ("args", "graph", "high", "knob", "low", "op", "position", "table")
+    __slots__ = ("args", "graph", "high", "knob", "knobs", "low", "op", "position", "table")
 
     def __init__(
         self,
@@ -44,6 +44,11 @@ class Number:
         """Of a leaf: the number of the knob."""
         self.table = table
         """Of a leaf: its value for each value of the knob."""
+        own = frozenset() if knob < 0 else frozenset((knob,))
+        self.knobs: frozenset[int] = own.union(
+            *(arg.knobs for arg in args if isinstance(arg, Number))
+        )
+        """The numbers of the knobs that it depends on."""
         self.position = graph.count
         """Order of creation: arguments stand before what they are used in."""
 

@@ -91,7 +91,7 @@ def _work(nest: Nest) -> Iterator[tuple[str, Num]]:
     own = product([loop.extent for loop in statement.own_loops])
     started = nest.trips[len(geometry.enclosing)]
     region = product(geometry.region)
-    shape = product([geometry.whole.number(extent) for extent in geometry.stage.tensor.shape])
+    shape = product(geometry.whole.extents(geometry.stage.tensor))
     operations = sum(statement.operations.values())
     yield "iterations", started * own
     yield "started", started

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeAlias
 
 import numpy as np
@@ -38,6 +38,16 @@ MOST_SKELETONS = 4096
 """Beyond this many the features of other configs are computed one by one, which is slow."""
 _EXPLORED = 1 << 15
 """Configs that are looked at to find the skeletons of a large space."""
+
+
+@dataclass(slots=True, eq=False)
+class _Way:
+    """What is known of a skeleton."""
+
+    columns: tuple[Column, ...]
+    legal: Program
+    program: ColumnProgram | None = None
+    """Of its columns; made when it is asked for."""
 
 
 @dataclass(slots=True, eq=False)
@@ -80,38 +90,38 @@ class SpaceFeatures:
         space: Space,
         kind: str = "nest",
     ) -> None:
-        self._made = operator, workload, target, space
+        self._space = space
+        self._target = target
+        self._trace = partial(trace, operator, workload, target, space)
         self._columns_of = _kind(kind)
         self._radices = [len(knob.values) for knob in space.knobs]
         self._graph = Graph()
         self._memo: Memo = {}
         self._root: _Branch | _Leaf | None = None
-        self._found: list[tuple[Column, ...]] = []
-        self._legal: list[Program] = []
-        self._programs: list[ColumnProgram] = []
+        self._ways: list[_Way] = []
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """What each number is: the features of all skeletons."""
         self._explore()
-        return tuple(dict.fromkeys(column.name for columns in self._found for column in columns))
+        return tuple(dict.fromkeys(column.name for way in self._ways for column in way.columns))
 
     @property
     def skeletons(self) -> int:
         """How many different ways the template goes, of those found so far."""
-        return len(self._found)
+        return len(self._ways)
 
     def rows(self, points: Indices) -> Matrix:
         """Return a row for each point, shape ``(len(points), len(columns))``; NaN: no such one."""
         points = np.asarray(points, np.int64)
-        digits = self._made[3].digits(points)
+        digits = self._space.digits(points)
         width = len(self.columns)
         result = np.empty((len(points), width), np.float32)
         for skeleton, members in self._grouped(points, digits).items():
-            while len(self._programs) < len(self._found):
-                columns = self._found[len(self._programs)]
-                self._programs.append(ColumnProgram(columns, self.columns, self._radices))
-            result[members] = self._programs[skeleton].rows(digits[members])
+            way = self._ways[skeleton]
+            if way.program is None:
+                way.program = ColumnProgram(way.columns, self.columns, self._radices)
+            result[members] = way.program.rows(digits[members])
         return result
 
     def legal(self, points: Indices) -> npt.NDArray[np.bool_]:
@@ -120,19 +130,18 @@ class SpaceFeatures:
         The others are refused when their schedule is made; the space's filters are not asked.
         """
         points = np.asarray(points, np.int64)
-        digits = self._made[3].digits(points)
+        digits = self._space.digits(points)
         result = np.ones(len(points), np.bool_)
         for skeleton, members in self._grouped(points, digits).items():
-            (answers,) = self._legal[skeleton].evaluate(digits[members])
+            (answers,) = self._ways[skeleton].legal.evaluate(digits[members])
             result[members] = np.asarray(answers) != 0
         return result
 
     # -- skeletons -------------------------------------------------------------------------------
 
     def _explore(self) -> None:
-        space = self._made[3]
-        points = np.array(space.sample(_EXPLORED, 0), np.int64)
-        self._grouped(points, space.digits(points))
+        points = np.array(self._space.sample(_EXPLORED, 0), np.int64)
+        self._grouped(points, self._space.digits(points))
 
     def _grouped(self, points: Indices, digits: Digits) -> dict[int, Indices]:
         """Return the positions of the points of each skeleton, and find the skeletons they need."""
@@ -161,22 +170,21 @@ class SpaceFeatures:
 
     def _traced(self, point: int, path: Sequence[Number]) -> _Branch | _Leaf:
         """Run the template for a point; return what it decides behind the decisions of `path`."""
-        if len(self._found) >= MOST_SKELETONS:
+        if len(self._ways) >= MOST_SKELETONS:
             raise TuningError(
                 "features of a space", "the template asks too much of its config",
                 got=f"more than {MOST_SKELETONS} ways through it",
                 hint="compare knobs less, and use them as factors of splits more",
             )  # fmt: skip
-        operator, workload, target, space = self._made
-        skeleton = trace(operator, workload, target, space, point, self._graph)
+        skeleton = self._trace(point, self._graph)
         if skeleton.state is None:
-            self._found.append(())
-            self._legal.append(Program([0]))
+            way = _Way((), Program([0]))
         else:
             found = statements(skeleton.state, skeleton.symbols)
-            self._found.append(tuple(self._columns_of(found, target, self._memo)))
-            self._legal.append(Program([is_legal(found)]))
-        node: _Branch | _Leaf = _Leaf(len(self._found) - 1)
+            columns = tuple(self._columns_of(found, self._target, self._memo))
+            way = _Way(columns, Program([is_legal(found)]))
+        self._ways.append(way)
+        node: _Branch | _Leaf = _Leaf(len(self._ways) - 1)
         for decision in reversed(skeleton.decisions):
             if decision.condition in path:
                 continue

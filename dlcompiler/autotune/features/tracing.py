@@ -100,12 +100,9 @@ class Traced:
         self, function: Callable[[Num, Num], Num], plain: Callable[[int, int], int], other: Any,
         *, swapped: bool = False,
     ) -> Any:  # fmt: skip
-        if isinstance(other, Traced):
-            node, value = other.node, other.value
-        elif isinstance(other, int):
-            node = value = other
-        else:
+        if not isinstance(other, Traced | int):
             return NotImplemented
+        node, value = _operand(other)
         a, b = ((node, value), (self.node, self.value))[:: 1 if swapped else -1]
         if plain in (operator.floordiv, operator.mod) and b[1] <= 0:
             return plain(a[1], int(self if swapped else other))
@@ -148,12 +145,9 @@ class Traced:
 
     def _is_at_most(self, other: Any, shift: int) -> Any:
         """Decide ``self + shift <= other``."""
-        if isinstance(other, Traced):
-            node, value = other.node, other.value
-        elif isinstance(other, int):
-            node = value = other
-        else:
+        if not isinstance(other, Traced | int):
             return NotImplemented
+        node, value = _operand(other)
         return self.tracer.decide(at_most(add(self.node, shift), node), self.value + shift <= value)
 
     def __le__(self, other: Any) -> Any:
@@ -171,11 +165,10 @@ class Traced:
         return answer if answer is NotImplemented else not answer
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Traced):
-            return self.tracer.decide(equal(self.node, other.node), self.value == other.value)
-        if isinstance(other, int):
-            return self.tracer.decide(equal(self.node, other), self.value == other)
-        return False
+        if not isinstance(other, Traced | int):
+            return False
+        node, value = _operand(other)
+        return self.tracer.decide(equal(self.node, node), self.value == value)
 
     def __bool__(self) -> bool:
         return self != 0
@@ -195,6 +188,11 @@ class Traced:
 
     def __repr__(self) -> str:
         return f"Traced({self.value})"
+
+
+def _operand(value: Traced | int) -> tuple[Num, int]:
+    """Return an operand as a formula and as the number that it is now."""
+    return (value.node, value.value) if isinstance(value, Traced) else (value, value)
 
 
 class TracedChoice:
