@@ -109,7 +109,7 @@ class Choices(ABC):
             return [way for way in sizes if filter is None or filter(SplitEntity(way))]
 
         self._declare(name, "split", ways)
-        return tuple(VirtualAxis(None, f"{name}.{n}") for n in range(num_outputs))
+        return _made_loops(name, num_outputs)
 
     def define_reorder(
         self, name: str, axes: Sequence[Any], policy: str, **options: Any
@@ -135,7 +135,7 @@ class Choices(ABC):
             return loop_orders(len(axes), policy, **options)
 
         self._declare(name, "reorder", ways)
-        return tuple(VirtualAxis(None, f"{name}.{n}") for n in range(len(axes)))
+        return _made_loops(name, len(axes))
 
     def define_annotate(
         self, name: str, axes: Sequence[Any], policy: str, *, num_anchor: int | None = None
@@ -156,7 +156,7 @@ class Choices(ABC):
         self._declare(
             name, "annotate", lambda: loop_annotations(len(axes), policy, num_anchor=num_anchor)
         )
-        return tuple(VirtualAxis(None, f"{name}.{n}") for n in range(len(axes)))
+        return _made_loops(name, len(axes))
 
     def define_knob(self, name: str, candidate: Sequence[Any]) -> None:
         """Declare a knob with given values; ``cfg[name].val`` is the one chosen."""
@@ -302,6 +302,11 @@ class _Entities(Mapping[str, Entity]):
 
     def __len__(self) -> int:
         return len(self._kinds)
+
+
+def _made_loops(name: str, count: int) -> tuple[VirtualAxis, ...]:
+    """Return the loops that a knob makes, whose extents its value decides."""
+    return tuple(VirtualAxis(None, f"{name}.{n}") for n in range(count))
 
 
 def _places(loops: Sequence[Any], axes: Sequence[Any], name: str) -> tuple[int, ...]:
