@@ -18,12 +18,11 @@ from dlcompiler.bench.intervals import Ratio
 from dlcompiler.bench.problems import Problem, problem_of, target_of
 from dlcompiler.bench.results import Result
 from dlcompiler.bench.tables import WORKS, Subject, subject_of
+from dlcompiler.bench.tuning import HIT
 from dlcompiler.bench.works import Row, Work, parse_work
 from dlcompiler.space import Config
 
 TRIALS = 200
-HIT = 0.95
-"""Part of the best speed of a replay table that a run is to reach."""
 MOST_OWN = 0.15
 FAST_S = 5e-3
 """Kernels below this time are to be measured …"""
