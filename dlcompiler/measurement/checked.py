@@ -16,7 +16,7 @@ from dlcompiler.errors import DLCompilerError, MeasurementError, OutOfMemory
 from dlcompiler.measurement.guarded import Place, guarded, guarded_copy
 from dlcompiler.measurement.interference import PULSE_BYTES
 from dlcompiler.measurement.problem import Case, Problem
-from dlcompiler.runtime import llvm, threads
+from dlcompiler.runtime import llvm, native, threads
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.object_cache import CompiledObject
@@ -28,8 +28,8 @@ from dlcompiler.runtime.timing import alternate, time_call
 Array = npt.NDArray[Any]
 
 _POISON: Mapping[Place, int] = {"end": 0xFF, "begin": 0x7F, "aligned": 0xFF}
-"""In every byte of outputs, another one in each case: what is right here cannot be so there. Of a
-float, a NaN or the largest numbers."""
+"""In every byte of outputs and temporaries before a call, another one in each case: what is right
+here cannot be so there. Of a float, a NaN or the largest numbers."""
 _PLACES: tuple[Place, Place] = ("end", "begin")
 """Where the arrays of the cases lie: what is read or written behind them ends the process in the
 first, what is before them in the second; then again."""
@@ -192,6 +192,7 @@ class CheckedKernels:
     def _verified(self, function: Function, memory: _Memory) -> float:
         """Run a kernel once and compare; return how long it took [s]."""
         arrays = memory.arguments(function)
+        native.poison(memory.poison)
         start = time.perf_counter()
         function(*arrays)
         seconds = time.perf_counter() - start
@@ -224,6 +225,8 @@ class _Memory:
     def __init__(self, case: Case, place: Place) -> None:
         self._case = case
         self._place = place
+        self.poison = _POISON[place]
+        """The byte of `_POISON`."""
         self._inputs = {name: guarded_copy(array, place) for name, array in case.inputs.items()}
         self._outputs: dict[str, Array] = {}
 
@@ -254,7 +257,7 @@ class _Memory:
         if array is None:
             dtype = dtypes.to_numpy(param.dtype)
             array = self._outputs[param.name] = guarded(param.static_shape, dtype, self._place)
-        array.reshape(-1).view(np.uint8)[:] = _POISON[self._place]
+        array.reshape(-1).view(np.uint8)[:] = self.poison
         return array
 
 

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from dlcompiler.autotune import RecordStore, Result
+from dlcompiler.autotune.ties import NEAR
 from dlcompiler.cli import main
 from dlcompiler.cli.progress import Progress, header, status
 
@@ -23,9 +24,11 @@ def test_json_has_what_was_measured(capsys, tmp_path):
     data = json.loads(printed.out)
     trials = data["trials"]
     assert [trial["outcome"] for trial in trials] == ["ok"] * 3
-    assert data["best_seconds"] == min(trial["seconds"] for trial in trials)
+    times = [trial["seconds"] for trial in trials]
+    assert data["best_seconds"] in times
+    assert data["best_seconds"] <= NEAR * min(times)  # near ties are settled by measuring in turn
     assert data["default_seconds"] == trials[0]["seconds"]
-    assert data["best_config"] in [trial["config"] for trial in trials]
+    assert data["best_config"] == trials[times.index(data["best_seconds"])]["config"]
     assert data["space_size"] > 1000
     assert data["state"] == "finished"
     assert [trial["elapsed"] for trial in trials] == sorted(trial["elapsed"] for trial in trials)
@@ -36,7 +39,7 @@ def test_json_has_what_was_measured(capsys, tmp_path):
     assert lines[0].endswith("% illegal before measuring")
     assert lines[-1].startswith("finished: trial 3/3 · best ")
     with RecordStore(db) as store:
-        assert [item.result.seconds for item in store.records()] == [t["seconds"] for t in trials]
+        assert [item.result.seconds for item in store.records()] == times
 
     assert main(["tune", WORK, *options[:-3], "--json", "--db", db, "--trials", "1"]) == 0
     printed = capsys.readouterr()
@@ -44,7 +47,9 @@ def test_json_has_what_was_measured(capsys, tmp_path):
     again = json.loads(printed.out)
     assert again["known_before"] == 3
     assert again["default_seconds"] == data["default_seconds"]
-    assert again["best_seconds"] <= data["best_seconds"]
+    times.append(again["trials"][0]["seconds"])
+    assert again["best_seconds"] in times
+    assert again["best_seconds"] <= NEAR * min(times)
 
 
 def test_other_families_and_several_works(capsys):

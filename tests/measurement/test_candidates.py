@@ -61,6 +61,21 @@ define void @kernel(ptr %A, ptr %C) {
 }
 @count = internal global i32 0
 """
+READS_BEFORE_IT_WRITES = """
+declare ptr @dlc_workspace_alloc(i64)
+declare void @dlc_workspace_free(ptr)
+define void @kernel(ptr %A, ptr %C) {{
+  %rest = {get}
+  %a = load <8 x float>, ptr %A, align 4
+  %two = fadd <8 x float> %a, %a
+  %found = load volatile <8 x float>, ptr %rest, align 4
+  %c = fadd <8 x float> %two, %found
+  store <8 x float> %c, ptr %C, align 4
+  store volatile <8 x float> zeroinitializer, ptr %rest, align 4
+  {done}
+  ret void
+}}
+"""
 
 
 def job(text=None, **changes):
@@ -131,6 +146,22 @@ def test_a_kernel_that_is_right_only_at_first_is_wrong(bench):
     result = one(bench, ADDS_UP)
     assert result.outcome == "wrong answer"
     assert result.message.startswith("after repeated calls: C[1] is 3, expected ")
+
+
+@pytest.mark.parametrize(
+    ("get", "done"),
+    [
+        ("alloca <8 x float>, align 64", ""),
+        (
+            "call ptr @dlc_workspace_alloc(i64 4096)",
+            "call void @dlc_workspace_free(ptr %rest)",
+        ),
+    ],
+    ids=["stack", "workspace"],
+)
+def test_a_temporary_read_before_it_is_written_is_wrong_whatever_was_there(bench, get, done):
+    result = one(bench, READS_BEFORE_IT_WRITES.format(get=get, done=done))
+    assert result.outcome == "wrong answer"
 
 
 def test_text_that_is_not_llvm_is_a_build_error(bench):

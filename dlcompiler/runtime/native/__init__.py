@@ -10,13 +10,14 @@ Each file says what holds in it. A name in ``${…}`` is a constant from `consta
 from __future__ import annotations
 
 import ctypes
+import functools
 import importlib.resources
 import os
 import platform
 import string
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from dlcompiler.errors import DeviceUnavailable
 from dlcompiler.runtime.llvm import LoadedModule, Options, compile_ir
@@ -39,6 +40,7 @@ CHUNKS = 8
 """A thread takes its share in about so many chunks; what others may help with is one less."""
 
 _LEAST_LIMIT_BYTES = 64 << 20
+_POISONED_STACK_BYTES = 256 << 10
 
 _OPEN, _WAITING = 1 << 31, 1 << 30
 
@@ -112,6 +114,25 @@ def _start(module: LoadedModule) -> None:
     set_limit = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
     set_limit(module.address("dlc_workspace_limit"))(idle_limit_bytes())
     _loaded.append(module)
+
+
+def poison(byte: int) -> None:
+    """Fill the memory that temporaries of the next kernel will lie in, where it can be told.
+
+    The idle workspaces of this thread, and the stack below the caller. A kernel that reads a
+    temporary before it has written it finds this, not what happens to be right.
+
+    Parameters
+    ----------
+    byte : int
+        What to fill it with, from 0 to 255.
+    """
+    _poisoner()(_POISONED_STACK_BYTES, byte)
+
+
+@functools.cache
+def _poisoner() -> Callable[[int, int], None]:
+    return ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_uint8)(address("dlc_poison"))
 
 
 def idle_limit_bytes() -> int:

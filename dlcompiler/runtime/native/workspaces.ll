@@ -19,6 +19,7 @@ declare i32 @pthread_setspecific(${key_type}, ptr)
 declare i32 @posix_memalign(ptr, i64, i64)
 declare void @free(ptr)
 declare i64 @llvm.ctlz.i64(i64, i1)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 ${large_pages_declaration}
 
 ; -- what Python calls --------------------------------------------------------------------------
@@ -45,6 +46,30 @@ define void @dlc_workspace_release() {
   %list = call ptr @own_list()
   call void @set_own_list(ptr null)
   call void @free_list(ptr %list)
+  ret void
+}
+
+; Fill the idle blocks of this thread, and so many bytes of the stack below the caller, with a byte:
+; what the next kernel reads of a temporary before it has written it, is that.
+define void @dlc_poison(i64 %stack, i8 %byte) noinline {
+entry:
+  %below = alloca i8, i64 %stack, align 64
+  call void @llvm.memset.p0.i64(ptr %below, i8 %byte, i64 %stack, i1 true)
+  %list = call ptr @own_list()
+  br label %look
+look:
+  %block = phi ptr [ %list, %entry ], [ %next, %fill ]
+  %end = icmp eq ptr %block, null
+  br i1 %end, label %done, label %fill
+fill:
+  %bytes.at = getelementptr i64, ptr %block, i64 1
+  %bytes = load i64, ptr %bytes.at, align 8
+  %payload = getelementptr i8, ptr %block, i64 64
+  %size = sub i64 %bytes, 64
+  call void @llvm.memset.p0.i64(ptr %payload, i8 %byte, i64 %size, i1 false)
+  %next = load ptr, ptr %block, align 8
+  br label %look
+done:
   ret void
 }
 
