@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,9 @@ from dlcompiler.autotune.features.numbers import Num, Number, Op
 Values = npt.NDArray[np.float64]
 Digits = npt.NDArray[np.int64]
 Matrix = npt.NDArray[np.float32]
+
+Tables: TypeAlias = dict[tuple[tuple[int, ...], Num, bool], Matrix]
+"""Knobs, a formula of them, and whether it is scaled -> its values for all their combinations."""
 
 
 def _where(condition: Values, a: Values, b: Values) -> Values:
@@ -105,16 +109,23 @@ class ColumnProgram:
         Columns of the matrix; those that the skeleton does not have are NaN.
     radices : sequence of int
         How many values each knob has.
+    tables : dict, optional
+        Of features that were evaluated before: those of one space share them.
 
     Notes
     -----
     A feature depends on few knobs. Features of the same few are evaluated once for all combinations
-    of their values, and looked up from then on.
+    of their values, and looked up from then on, as soon as so many have been asked for.
     """
 
     def __init__(
-        self, columns: Sequence[Column], names: Sequence[str], radices: Sequence[int] = ()
+        self,
+        columns: Sequence[Column],
+        names: Sequence[str],
+        radices: Sequence[int] = (),
+        tables: Tables | None = None,
     ) -> None:
+        tables = {} if tables is None else tables
         place = {name: number for number, name in enumerate(names)}
         self._row = np.full(len(names), np.nan, np.float32)
         groups: dict[frozenset[int], list[Column]] = {}
@@ -127,7 +138,7 @@ class ColumnProgram:
                 value = np.array([[column.value]], np.float64)
                 self._row[place[column.name]] = _scaled([column], value).item()
         self._groups = [
-            _Group(tuple(sorted(knobs)), members, place, radices)
+            _Group(tuple(sorted(knobs)), members, place, radices, tables)
             for knobs, members in _merged(groups, radices).items()
         ]
 
@@ -149,30 +160,49 @@ class _Group:
         columns: Sequence[Column],
         place: Mapping[str, int],
         radices: Sequence[int],
+        tables: Tables,
     ) -> None:
         self.places = np.array([place[column.name] for column in columns], np.int64)
         self._columns = columns
-        self._program = Program([column.value for column in columns])
         self._knobs = list(knobs)
         self._radices = [radices[knob] for knob in knobs]
         self._count = len(radices)
+        self._tables = tables
         self._table: Matrix | None = None
+        self._asked = 0
 
     def values(self, digits: Digits) -> Matrix:
         """Return the features of configs, shape ``(features, n)``."""
-        if math.prod(self._radices) > _LARGEST_TABLE:
-            return self._evaluated(digits)
+        self._asked += len(digits)
+        size = math.prod(self._radices)
+        if self._table is None and (size > _LARGEST_TABLE or size > self._asked):
+            return _evaluated(self._columns, digits)
         if self._table is None:
-            every = np.zeros((math.prod(self._radices), self._count), np.int64)
-            every[:, self._knobs] = np.indices(self._radices).reshape(len(self._knobs), -1).T
-            self._table = self._evaluated(every)
+            self._table = self._looked_up()
         place = np.ravel_multi_index(tuple(digits[:, self._knobs].T), self._radices)
         found: Matrix = self._table.take(place, axis=1)
         return found
 
-    def _evaluated(self, digits: Digits) -> Matrix:
-        values = np.array(self._program.evaluate(digits), np.float64)
-        return _scaled(self._columns, values).astype(np.float32)
+    def _looked_up(self) -> Matrix:
+        """Return the features for all combinations of the knobs, shape ``(features, count)``."""
+        keys = [
+            (tuple(self._knobs), column.value, column.is_logarithmic) for column in self._columns
+        ]
+        new = {
+            key: column
+            for key, column in zip(keys, self._columns, strict=True)
+            if key not in self._tables
+        }
+        if new:
+            every = np.zeros((math.prod(self._radices), self._count), np.int64)
+            every[:, self._knobs] = np.indices(self._radices).reshape(len(self._knobs), -1).T
+            self._tables.update(zip(new, _evaluated(list(new.values()), every), strict=True))
+        return np.stack([self._tables[key] for key in keys])
+
+
+def _evaluated(columns: Sequence[Column], digits: Digits) -> Matrix:
+    values = np.array(Program([column.value for column in columns]).evaluate(digits), np.float64)
+    return _scaled(columns, values).astype(np.float32)
 
 
 _LARGEST_TABLE = 1 << 12

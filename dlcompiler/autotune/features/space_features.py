@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dlcompiler.autotune.features.columns import Column
-from dlcompiler.autotune.features.evaluation import ColumnProgram, Digits, Program
+from dlcompiler.autotune.features.evaluation import ColumnProgram, Digits, Program, Tables
 from dlcompiler.autotune.features.itervar import curve_columns, itervar_columns
 from dlcompiler.autotune.features.legality import is_legal
 from dlcompiler.autotune.features.numbers import Graph, Number
@@ -97,6 +97,7 @@ class SpaceFeatures:
         self._radices = [len(knob.values) for knob in space.knobs]
         self._graph = Graph()
         self._memo: Memo = {}
+        self._tables: Tables = {}
         self._root: _Branch | _Leaf | None = None
         self._ways: list[_Way] = []
 
@@ -120,7 +121,7 @@ class SpaceFeatures:
         for skeleton, members in self._grouped(points, digits).items():
             way = self._ways[skeleton]
             if way.program is None:
-                way.program = ColumnProgram(way.columns, self.columns, self._radices)
+                way.program = ColumnProgram(way.columns, self.columns, self._radices, self._tables)
             result[members] = way.program.rows(digits[members])
         return result
 
