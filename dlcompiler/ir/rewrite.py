@@ -26,9 +26,6 @@ CHILD_FIELDS = frozenset(
 )  # fmt: skip
 
 
-_NODES = (Expr, Stmt)
-
-
 @cache
 def _field_names(kind: type) -> tuple[str, ...]:
     """Return the fields that make a kind of node."""
@@ -47,9 +44,9 @@ def children(node: Node) -> list[Node]:
     found: list[Node] = []
     for name in _child_names(kind):
         value = getattr(node, name)
-        if isinstance(value, tuple):
+        if type(value) is tuple:
             found += value
-        elif isinstance(value, _NODES):
+        elif value is not None:
             found.append(value)
     return found
 
@@ -106,18 +103,19 @@ def map_children(node: Node, visit: Callable[[Node], Node]) -> Node:
     changed: dict[str, object] = {}
     for name in _child_names(kind):
         old = getattr(node, name)
-        if isinstance(old, tuple):
+        if type(old) is tuple:
             items = tuple([visit(item) for item in old])
             if any(map(operator.is_not, items, old)):
                 changed[name] = items
-        elif isinstance(old, _NODES):
+        elif old is not None:
             new = visit(old)
             if new is not old:
                 changed[name] = new
     if not changed:
         return node
     values = [changed[n] if n in changed else getattr(node, n) for n in _field_names(kind)]
-    return cast(Node, kind(*values))
+    rebuilt: Node = kind(*values)
+    return rebuilt
 
 
 def rewrite(node: T, rule: Callable[[Node], Node]) -> T:
@@ -152,6 +150,8 @@ def substitute(node: T, values: Mapping[Var, Expr]) -> T:
     memo: dict[int, Node] = {}
 
     def visit(current: Node) -> Node:
+        if type(current) is Const:
+            return current
         if isinstance(current, Var):
             return values.get(current, current)
         result = memo.get(id(current))

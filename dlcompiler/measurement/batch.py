@@ -35,7 +35,8 @@ class Batch:
     """Jobs, and the threads that make candidates of them.
 
     One thread generates text, another one has it compiled by `builder`. The caller takes what
-    `next` gives: it runs what was built, and compiles, too, while there is nothing to run.
+    `next` gives: it runs what was built, and compiles first of all while there is nothing to run:
+    texts and code that are made beside it share a core.
 
     Parameters
     ----------
@@ -73,6 +74,7 @@ class Batch:
         self._unreported = len(jobs)
         self._error: BaseException | None = None
         self._is_over = False
+        self._is_idle = False
         self._generator = _Generator(self)
         self._generator.start()
         self._compiling = threading.Thread(target=self._compile_all, daemon=True)
@@ -95,7 +97,10 @@ class Batch:
                     raise self._error
                 if (found := self._choose()) is not None:
                     return found
+                self._is_idle = True
                 self._changed.wait(_WATCH_S)
+                self._is_idle = False
+                self._changed.notify_all()
                 self._give_up_generator()
             return None
 
@@ -118,6 +123,12 @@ class Batch:
         with self._changed:
             self._is_over = True
             self._changed.notify_all()
+
+    def __enter__(self) -> Batch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
 
     def _choose(self) -> Next | None:
         if self._failed:
@@ -157,7 +168,7 @@ class Batch:
         """Compile texts as they come."""
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._is_over or self._texts or self._is_generated())
+                self._changed.wait_for(self._has_work)
                 if self._is_over or not self._texts:
                     return
                 number, candidate, spent_s = self._texts.popleft()
@@ -174,6 +185,11 @@ class Batch:
                 with self._changed:
                     self._is_compiling = False
                     self._changed.notify_all()
+
+    def _has_work(self) -> bool:
+        """Tell whether to compile, or to end; a caller with nothing to do takes texts first."""
+        has_text = bool(self._texts) and not self._is_idle
+        return self._is_over or has_text or (not self._texts and self._is_generated())
 
     def _is_generated(self) -> bool:
         return not self._todo and self._generator.number is None

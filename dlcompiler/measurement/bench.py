@@ -26,6 +26,7 @@ from dlcompiler.measurement.candidates import (
     Measured,
     Runner,
 )
+from dlcompiler.measurement.garbage import collected_rarely
 from dlcompiler.measurement.interference import Cores, builds_disturb, cores_for
 from dlcompiler.measurement.problem import Problem
 from dlcompiler.runtime.options import Options
@@ -127,7 +128,7 @@ class CandidateBench:
             self._cores = cores_for(self._threads)
             runner.cores = self._cores.run
         batch = self._batch = self._new_batch(jobs, is_eager=bool(self._overlap))
-        try:
+        with batch, collected_rarely():
             while (step := batch.next()) is not None:
                 result = self._made(step, batch, partial(runner.run, best_s=best_s))
                 if self._interrupted.is_set():
@@ -136,8 +137,6 @@ class CandidateBench:
                     best_s = self._noted(result, best_s)
                     report(step.number, result)
                     batch.reported()
-        finally:
-            batch.end()
 
     def compare(
         self, jobs: Sequence[Job], *, budget_s: float = 1.0, seed: int = 0
@@ -171,7 +170,7 @@ class CandidateBench:
         several: dict[int, Built] = {}
         results: dict[int, Measured] = {}
         batch = self._batch = self._new_batch(jobs, is_eager=False)
-        try:
+        with batch, collected_rarely():
             while (step := batch.next()) is not None:
                 if isinstance(step.ready, Built):
                     several[step.number] = step.ready
@@ -180,8 +179,6 @@ class CandidateBench:
                 else:
                     continue
                 batch.reported()
-        finally:
-            batch.end()
         if several and not self._interrupted.is_set():
             samples = runner.alternate(list(several.values()), budget_s, seed)
             for number, own in zip(several, samples, strict=True):

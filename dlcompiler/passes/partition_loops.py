@@ -153,7 +153,7 @@ class _Partitioner:
 
     def loop(self, loop: For) -> Stmt:
         """Split a loop if that is of use, then those in its parts."""
-        if any(isinstance(item, If) or _has_hint(loop) for item in statements(loop.body)):
+        if _has_hint(loop) or any(isinstance(item, If) for item in statements(loop.body)):
             bounds = list(self.bounds(loop))
             if shorter := self.shortened(loop, bounds):
                 return self.stmt(shorter)

@@ -114,15 +114,27 @@ def build(
 
 
 def emit_source(
-    schedule: Schedule, args: Sequence[Argument], target: str | Target = "cpu", name: str = "main"
+    schedule: Schedule,
+    args: Sequence[Argument],
+    target: str | Target = "cpu",
+    name: str = "main",
+    *,
+    verify_passes: bool = True,
 ) -> tuple[Source, PrimFunc]:
     """Return the generated code of a schedule without compiling it, and its loop IR.
 
-    This is what a worker process gets: text, never a program of this one.
+    This is what a worker process gets: text, never a program of this one. ``verify_passes`` is as
+    of `lower`.
     """
     machine = resolve(target)
     check_outputs(schedule, args, name)
-    func = lower(schedule, args, name=checked_name(name), kind=machine.kind)
+    func = lower(
+        schedule,
+        args,
+        name=checked_name(name),
+        kind=machine.kind,
+        verify_passes=verify_passes,
+    )
     return emit(func, machine), func
 
 

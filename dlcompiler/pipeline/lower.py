@@ -89,6 +89,7 @@ def lower(
     simple_mode: bool = False,
     extra: Sequence[str] = (),
     instrument: str | None = None,
+    verify_passes: bool = True,
 ) -> PrimFunc:
     """Lower a schedule to loop IR.
 
@@ -113,6 +114,9 @@ def lower(
         Names of `EXTRA_PASSES` to run behind the others.
     instrument
         ``"bounds"``: put an assertion before each access that its indices are in the buffer.
+    verify_passes
+        Check after each pass that the program is well formed, and so tell which pass is wrong;
+        otherwise only once, behind the last.
 
     Returns
     -------
@@ -142,7 +146,8 @@ def lower(
     func = build_nests(state, args, name)
     seconds = time.perf_counter() - start
     check_symbols(func)
-    verify_func(func, NESTS)
+    verify = verify_func if verify_passes else _trust
+    verify(func, NESTS)
     _report(observers, Change(1, NESTS, None, func, seconds))
     done: set[str] = set()
     checked: PrimFunc | None = None
@@ -155,7 +160,7 @@ def lower(
         seconds = time.perf_counter() - start
         done |= item.establishes
         if after is not func:
-            verify_func(after, item.name)
+            verify(after, item.name)
         _report(observers, Change(number, item.name, func, after, seconds))
         func = after
         if "no unrolled loops" not in done:
@@ -165,7 +170,13 @@ def lower(
             checked = func
     if last is not checked:  # not the unrolled copies: they tell nothing new
         check_program(last, schedule, made_by, is_repeated=checked is not None)
+    if not verify_passes:
+        verify_func(func)
     return func
+
+
+def _trust(_func: PrimFunc, _after: str) -> None:
+    """Leave it to the check behind the last pass."""
 
 
 def _state_of(schedule: object) -> State:
