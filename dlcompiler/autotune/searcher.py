@@ -14,6 +14,7 @@ from dlcompiler.autotune.models import FeatureSource, KnobFeatures
 from dlcompiler.autotune.models.base import CostModel, Indices, Matrix
 from dlcompiler.autotune.models.experience import Experience, experience_of
 from dlcompiler.autotune.models.joined import JoinedFeatures
+from dlcompiler.autotune.models.trees import preload
 from dlcompiler.autotune.proposal import Proposal, Tuner
 from dlcompiler.autotune.records import Record, target_key
 from dlcompiler.autotune.store import RecordStore
@@ -114,8 +115,9 @@ def searcher(name: str, searched: Searched, seed: int, store: RecordStore) -> Tu
     """
     check_name(name)
     programs = Programs(searched)
-    if name not in WITHOUT_MODEL:
-        programs.begin()
+    if name not in WITHOUT_MODEL:  # while the workers start; whoever asks for it waits
+        for preparation in (preload, lambda: programs.columns):
+            threading.Thread(target=preparation, name="features", daemon=True).start()
 
     def make() -> Tuner:
         if name in WITHOUT_MODEL:
@@ -147,14 +149,16 @@ class Programs:
         )
         self.lack = ""
         """Why less is known than should be; empty if nothing is missing."""
+        self._tracing = threading.Lock()
 
-    def begin(self) -> None:
-        """Begin to trace the template in a thread, while the workers start; whoever asks waits."""
-        threading.Thread(target=lambda: self.columns, name="features", daemon=True).start()
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What each number is; the first thread that asks finds it out, others wait for it."""
+        with self._tracing:
+            return self._columns
 
     @cached_property
-    def columns(self) -> tuple[str, ...]:
-        """What each number is."""
+    def _columns(self) -> tuple[str, ...]:
         try:
             return self._features.columns
         except Exception as error:  # whatever a template raises

@@ -26,8 +26,8 @@ from dlcompiler.measurement.candidates import (
     Measured,
     Runner,
 )
-from dlcompiler.measurement.garbage import collected_rarely
 from dlcompiler.measurement.interference import Cores, builds_disturb, cores_for
+from dlcompiler.measurement.interpreter import generating_beside
 from dlcompiler.measurement.problem import Problem
 from dlcompiler.runtime.options import Options
 from dlcompiler.runtime.sampling import Effort
@@ -128,7 +128,7 @@ class CandidateBench:
             self._cores = cores_for(self._threads)
             runner.cores = self._cores.run
         batch = self._batch = self._new_batch(jobs, is_eager=bool(self._overlap))
-        with batch, collected_rarely():
+        with batch, generating_beside():
             while (step := batch.next()) is not None:
                 result = self._made(step, batch, partial(runner.run, best_s=best_s))
                 if self._interrupted.is_set():
@@ -170,7 +170,7 @@ class CandidateBench:
         several: dict[int, Built] = {}
         results: dict[int, Measured] = {}
         batch = self._batch = self._new_batch(jobs, is_eager=False)
-        with batch, collected_rarely():
+        with batch, generating_beside():
             while (step := batch.next()) is not None:
                 if isinstance(step.ready, Built):
                     several[step.number] = step.ready

@@ -175,6 +175,12 @@ class TreeLearner:
         return total / len(self._boosters)
 
 
+def preload() -> None:
+    """Import xgboost, if it is installed, before the first fit has to."""
+    if importlib.util.find_spec("xgboost") is not None:
+        importlib.import_module("xgboost")
+
+
 def _line(scores: Vector, labels: Vector) -> tuple[float, float]:
     """Return start and slope of the line from scores to labels; it never falls."""
     variance = float(scores.var())
