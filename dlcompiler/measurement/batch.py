@@ -187,9 +187,15 @@ class Batch:
                     self._changed.notify_all()
 
     def _has_work(self) -> bool:
-        """Tell whether to compile, or to end; a caller with nothing to do takes texts first."""
-        has_text = bool(self._texts) and not self._is_idle
-        return self._is_over or has_text or (not self._texts and self._is_generated())
+        """Tell whether to compile, or to end.
+
+        A caller with nothing to do takes texts first. Where code is made on the core that
+        generates, one text is left for the caller, so that the next one comes soon.
+        """
+        is_generated = self._is_generated()
+        kept = 1 if self._is_eager and not is_generated else 0
+        has_text = len(self._texts) > kept and not self._is_idle
+        return self._is_over or has_text or (is_generated and not self._texts)
 
     def _is_generated(self) -> bool:
         return not self._todo and self._generator.number is None

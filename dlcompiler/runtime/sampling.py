@@ -32,9 +32,9 @@ class Effort:
     """Most samples."""
     floor_s: float = 0.01
     """Samples add up to this at least, within `most` [s]."""
-    budget_s: float = 0.15
+    budget_s: float = 0.08
     """After this no sample begins, once there are `least` [s]."""
-    tight: float = 0.01
+    tight: float = 0.015
     """Half width of the median's interval that is tight enough near the best, relative to the
     median."""
 

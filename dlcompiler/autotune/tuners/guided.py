@@ -24,7 +24,7 @@ class Strategy:
 
     first: int = 8
     """Points that are spread out over the space before the model is asked; of one that knows
-    something beforehand, half of the first batch. 0: none."""
+    something beforehand, a quarter of the first batch. 0: none."""
     epsilon: float = 0.05
     """Share of random points in a batch (ε-greedy), rounded; AutoTVM's last 5 % of a plan."""
     acquisition: Acquisition = "bound"
@@ -89,8 +89,8 @@ class ModelTuner(BaseTuner):
         if missing > 0:
             return self._spread_out(min(count, missing))
         if not self._rates and self._strategy.first:
-            # What a model knows beforehand may mislead: half of what it learns from is spread out.
-            chosen = self._chosen(count - count // 2)
+            # What a model knows beforehand may mislead: some of what it learns from is spread out.
+            chosen = self._chosen(count - count // 4)
             known = self._explained(chosen, "model")
             return (*known, *self._spread_out(count - len(chosen)))
         random = round(self._strategy.epsilon * count + float(self._generator.random()) - 0.5)
