@@ -75,6 +75,8 @@ class LocalPool:
             flush_caches=flush_caches,
             overlap=overlap,
         )
+        self._fastest: list[tuple[float, Config, Candidate]] = []
+        """Those that may have to be compared: they are not generated again."""
 
     @property
     def note(self) -> str:
@@ -93,8 +95,21 @@ class LocalPool:
 
     def measure(self, configs: Sequence[Config], best_s: float | None, report: Report) -> None:
         """Measure a batch; see `dlcompiler.autotune.pool.MeasurePool`."""
-        jobs = [self._job(config) for config in configs]
-        self._bench.measure(jobs, best_s, lambda number, found: report(number, _result(found)))
+        made: dict[Config, Candidate | Measured] = {}
+
+        def generate(config: Config) -> Candidate | Measured:
+            made[config] = self._candidate(config)
+            return made[config]
+
+        def take(number: int, found: Measured) -> None:
+            candidate = made.pop(configs[number], None)
+            if found.outcome == "ok" and isinstance(candidate, Candidate):
+                self._fastest.append((found.median_s, configs[number], candidate))
+                self._fastest.sort(key=lambda item: item[0])
+                del self._fastest[MOST_COMPARED:]
+            report(number, _result(found))
+
+        self._bench.measure([partial(generate, config) for config in configs], best_s, take)
 
     def compare(
         self, configs: Sequence[Config], *, budget_s: float = 1.0, seed: int = 0
@@ -121,7 +136,11 @@ class LocalPool:
             If no worker can be started, or one of them crashes now.
         """
         chosen = configs[:MOST_COMPARED]
-        jobs = [self._job(config) for config in chosen]
+        known = {config: candidate for _, config, candidate in self._fastest}
+        jobs: list[Job] = [
+            partial(lambda config: known.get(config) or self._candidate(config), config)
+            for config in chosen
+        ]
         results = [_result(m) for m in self._bench.compare(jobs, budget_s=budget_s, seed=seed)]
         right = [result for result in results if result.samples_s]
         fastest = min(right, key=lambda result: result.seconds or 0.0, default=None)
@@ -145,8 +164,8 @@ class LocalPool:
         """End the workers."""
         self._bench.close()
 
-    def _job(self, config: Config) -> Job:
-        return partial(candidate_of, self._operator, self._workload, self._target, config)
+    def _candidate(self, config: Config) -> Candidate | Measured:
+        return candidate_of(self._operator, self._workload, self._target, config)
 
 
 def candidate_of(

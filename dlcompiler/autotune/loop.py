@@ -22,7 +22,7 @@ from dlcompiler.autotune.trial import Result, Trial
 from dlcompiler.errors import InternalError, MeasurementError, TuningError
 
 _COMPARING_S = 1.0
-_COMPARING_SHARE = 0.05
+_COMPARING_SHARE = 0.03
 """How long near ties are measured again: at most so many seconds, and so much of the run."""
 
 Tell = Callable[[EventKind, Trial | None, Round | None], None]

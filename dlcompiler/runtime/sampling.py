@@ -27,7 +27,7 @@ class Effort:
     """How hard to try."""
 
     least: int = 5
-    """Fewest samples; of a call that takes so long that they need four budgets, three."""
+    """Fewest samples; of a call that takes so long that they need eight budgets, three."""
     most: int = 100
     """Most samples."""
     floor_s: float = 0.01
@@ -175,7 +175,7 @@ def _needed(samples: Sequence[float], best_s: float | None, effort: Effort) -> f
 
 def _is_enough(samples: Sequence[float], spent_s: float, effort: Effort, needed: float) -> bool:
     if len(samples) < effort.least:
-        return len(samples) >= 3 and spent_s >= 4 * effort.budget_s
+        return len(samples) >= 3 and spent_s >= 8 * effort.budget_s
     if len(samples) >= effort.most or spent_s >= effort.budget_s:
         return True
     return spent_s >= effort.floor_s and half_width(samples) <= needed

@@ -114,8 +114,8 @@ def test_a_kernel_that_misbehaves_is_an_outcome(monkeypatch, body, outcome, mess
     from dlcompiler.autotune import local
     from dlcompiler.pipeline import emit_source
 
-    def emit(schedule, args, target, name):
-        _, func = emit_source(schedule, args, target, name)
+    def emit(schedule, args, target, name, **options):
+        _, func = emit_source(schedule, args, target, name, **options)
         return Source(KERNEL.format(body=body), "llvm", name, False, ()), func
 
     monkeypatch.setattr(local, "emit_source", emit)
