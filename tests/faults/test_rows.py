@@ -125,21 +125,18 @@ def faulty(monkeypatch):
     bad = dict(zip(configs[1::2], ROWS, strict=False))
     current = []
 
-    def job(self, config):
-        def made():
-            current[:] = [config]
-            return local.candidate_of(self._operator, self._workload, self._target, config)
+    def candidate(self, config):
+        current[:] = [config]
+        return local.candidate_of(self._operator, self._workload, self._target, config)
 
-        return made
-
-    def emit(schedule, args, target, name):
-        source, func = emit_source(schedule, args, target, name)
+    def emit(schedule, args, target, name, **options):
+        source, func = emit_source(schedule, args, target, name, **options)
         row = bad.get(current[0])
         if row is not None:
             source = Source(text_of(ROWS[row][0]), "llvm", name, False, ())
         return source, func
 
-    monkeypatch.setattr(LocalPool, "_job", job)
+    monkeypatch.setattr(LocalPool, "_candidate", candidate)
     monkeypatch.setattr(local, "emit_source", emit)
     return configs, bad
 
