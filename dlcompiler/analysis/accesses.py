@@ -38,6 +38,7 @@ from dlcompiler.ir import (
     Var,
     binary,
     index_const,
+    is_concurrent,
     rewrite,
     substitute,
 )
@@ -59,7 +60,7 @@ class Loop:
     @property
     def is_concurrent(self) -> bool:
         """Tell whether its iterations may run in any order, or at once."""
-        return self.kind in ("parallel", "vectorized", "lanes")
+        return self.kind == "lanes" or is_concurrent(self.kind)
 
     @property
     def size(self) -> int | None:
@@ -119,7 +120,7 @@ def collect_accesses(func: PrimFunc, *, with_inputs: bool = False) -> Accesses:
 def has_concurrent_loops(func: PrimFunc) -> bool:
     """Tell whether any iterations, or lanes of a store, may run in any order."""
     return any(
-        stmt.kind in ("parallel", "vectorized")
+        is_concurrent(stmt.kind)
         if isinstance(stmt, For)
         else isinstance(stmt, Store) and lanes_of(stmt.indices) > 1
         for stmt in _statements(func.body)

@@ -27,7 +27,7 @@ LATER: dict[str, str] = {
     **dict.fromkeys(
         ("tvm.cl", "tvm.cuda", "tvm.gpu", "tvm.metal", "tvm.opencl", "tvm.rocm", "tvm.vulkan"), GPU
     ),
-    **dict.fromkeys(("tvm.te.thread_axis", "tvm.thread_axis", "tvm.contrib.nvcc"), GPU),
+    "tvm.contrib.nvcc": GPU,
     **dict.fromkeys(("tvm.topi.cuda", "tvm.contrib.cudnn", "tvm.contrib.cublas"), GPU),
     **dict.fromkeys(("tvm.target.cuda", "tvm.target.rocm", "tvm.target.opencl"), GPU),
     **dict.fromkeys(

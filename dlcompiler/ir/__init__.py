@@ -4,7 +4,8 @@ The whole grammar::
 
     PrimFunc  = (name, params: (Buffer | Var)*, outputs, body: Stmt, axes, symbols: Var*)
     Stmt      = For(var, extent, kind, body, origin, annotations)
-                                      kind: serial parallel vectorized unrolled
+                                      kind: serial parallel vectorized unrolled, or the thread
+                                      axis of a device: blockIdx.x … threadIdx.z
               | Store(buffer, indices, value, origin, predicate?)
               | If(condition, then, otherwise?)
               | Seq(statements)
@@ -45,6 +46,8 @@ Semantics that every consumer (interpreter, code generator, simplifier) keeps:
   functions of a `Call` are listed in `dlcompiler.ir.functions`.
 - A float is converted to an integer by truncation that saturates; NaN becomes 0.
 - A vector dtype is written ``float32x8``. The lanes of a vectorized loop run in any order.
+- So do the iterations of parallel loops, and of loops bound to a thread axis: those of
+  ``blockIdx.*`` are blocks of a launch, those of ``threadIdx.*`` threads of a block.
 """
 
 from dlcompiler.ir.expr import (
@@ -90,6 +93,7 @@ from dlcompiler.ir.rewrite import (
 )
 from dlcompiler.ir.specialize import condition_value, extent_value, specialize
 from dlcompiler.ir.stmt import (
+    THREADS,
     Allocate,
     Assert,
     Buffer,
@@ -103,15 +107,19 @@ from dlcompiler.ir.stmt import (
     StepRef,
     Stmt,
     Store,
+    ThreadTag,
     extent_binary,
     extent_expr,
     extent_product,
+    is_concurrent,
+    is_thread,
     seq,
 )
 from dlcompiler.ir.structural import structural_equal, structural_key
 from dlcompiler.ir.verify import verify_func
 
 __all__ = [
+    "THREADS",
     "Allocate",
     "Assert",
     "Axis",
@@ -147,6 +155,7 @@ __all__ = [
     "Store",
     "TensorHandle",
     "TensorLoad",
+    "ThreadTag",
     "Var",
     "as_expr",
     "binary",
@@ -163,6 +172,8 @@ __all__ = [
     "format_expr",
     "free_vars",
     "index_const",
+    "is_concurrent",
+    "is_thread",
     "logical",
     "print_func",
     "rewrite",

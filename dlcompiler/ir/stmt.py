@@ -4,12 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from dlcompiler.errors import InternalError
 from dlcompiler.ir.expr import BinaryOp, Expr, Extent, Var, binary, fold_index, index_const, node
 
-LoopKind: TypeAlias = Literal["serial", "parallel", "vectorized", "unrolled"]
+ThreadTag: TypeAlias = Literal[
+    "blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z"
+]
+LoopKind: TypeAlias = Literal["serial", "parallel", "vectorized", "unrolled"] | ThreadTag
+
+THREADS: tuple[ThreadTag, ...] = get_args(ThreadTag)
+"""Kinds of loops whose iterations are blocks of a launch, and threads of a block."""
+
+
+def is_thread(kind: str) -> bool:
+    """Tell whether a loop of this kind is bound to a thread axis of a device."""
+    return kind in THREADS
+
+
+def is_concurrent(kind: str) -> bool:
+    """Tell whether iterations of a loop of this kind may run in any order, or at once."""
+    return kind in ("parallel", "vectorized") or kind in THREADS
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ from dlcompiler.ir import (
     binary,
     compare,
     index_const,
+    is_concurrent,
     logical,
     rewrite,
     seq,
@@ -170,7 +171,7 @@ def _ahead(loop: For, wanted: _Wanted) -> tuple[Buffer, Stmt, For]:
 
 
 def _check_loop(loop: For, buffer: Buffer) -> None:
-    if loop.kind in ("parallel", "vectorized"):
+    if is_concurrent(loop.kind):
         raise _refusal(buffer, f"the iterations of {loop.var.name} run at once")
     if constant_extent(loop) in (0, 1):
         raise _refusal(buffer, f"the loop {loop.var.name} runs once")

@@ -48,6 +48,7 @@ from dlcompiler.ir import (
     compare,
     free_vars,
     index_const,
+    is_concurrent,
     seq,
     substitute,
     walk,
@@ -107,7 +108,7 @@ def _hint(
         node for node in walk(loop.body) if isinstance(node, Load) and node.buffer.name == name
     ]
     own = {node.buffer for node in statements(loop.body) if isinstance(node, Allocate | Store)}
-    if not loads or loads[0].buffer in own or loop.kind in ("parallel", "vectorized"):
+    if not loads or loads[0].buffer in own or is_concurrent(loop.kind):
         return None
     inner = [node for node in statements(loop.body) if isinstance(node, For)]
     analyzer = _analyzer((*around, loop, *inner), ranges)

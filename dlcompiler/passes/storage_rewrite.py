@@ -65,6 +65,7 @@ from dlcompiler.ir import (
     Store,
     Var,
     free_vars,
+    is_concurrent,
     rewrite,
     structural_key,
     walk,
@@ -149,7 +150,7 @@ class _Survey:
             case Allocate():
                 return self.allocate(stmt, region, path)
             case For():
-                region = stmt if stmt.kind in ("parallel", "vectorized") else region
+                region = stmt if is_concurrent(stmt.kind) else region
                 touched = self.touch(stmt.extent) | self.visit(stmt.body, region, path)
                 for buffer in touched:  # what one iteration leaves, the next may need
                     self.extend(buffer, first, self.moment)

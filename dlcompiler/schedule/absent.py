@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NoReturn
 from dlcompiler.errors import ScheduleError
 
 LATER = {
-    "bind": "GPUs come in a later version",
     "env_threads": "recurrences come in a later version",
     "rolling_buffer": "circular buffers come in a later version",
     "set_store_predicate": "GPUs come in a later version",

@@ -9,7 +9,7 @@ from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.arguments import known_primitive
 from dlcompiler.schedule.stage import Stage
-from dlcompiler.te import Operation, Tensor
+from dlcompiler.te import Operation, Tensor, ThreadAxis
 
 if TYPE_CHECKING:
     from dlcompiler.schedule.schedule import Schedule
@@ -86,4 +86,6 @@ def _argument(schedule: Schedule, value: Any) -> Any:
         return value.name
     if isinstance(value, list | tuple):
         return tuple(_argument(schedule, item) for item in value)
+    if isinstance(value, ThreadAxis):
+        return value.tag
     return schedule[value].name if isinstance(value, Tensor | Operation) else value

@@ -143,6 +143,8 @@ class _Writer:
                 return [self.axis(state, step.args["parent"], value)]
             case "stage":
                 return [self.at(state.stage(value))]
+            case "text" if step.primitive == "bind":
+                return [f"te.thread_axis({_quoted(value)})"]
             case "text":
                 return [_quoted(value)]
         return [f"{name}={value}" if step.primitive == "split" else f"{value}"]

@@ -9,8 +9,9 @@ from dlcompiler.display import render
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.absent import Handle
+from dlcompiler.schedule.moves import extents_of
 from dlcompiler.schedule.state import Inlined, StageState
-from dlcompiler.te import Operation, Tensor
+from dlcompiler.te import Operation, Tensor, ThreadAxis
 
 if TYPE_CHECKING:
     from dlcompiler.schedule.schedule import Schedule
@@ -120,6 +121,29 @@ class Stage(Handle):
     def parallel(self, var: Axis) -> None:
         """Run a loop on several cores. See `primitives.parallel`."""
         self._apply("parallel", axis=var)
+
+    def bind(self, ivar: Axis, thread_ivar: ThreadAxis | str) -> None:
+        """Run a loop on the threads of a device. See `primitives.bind`."""
+        if isinstance(thread_ivar, str):
+            thread_ivar = ThreadAxis(thread_ivar)
+        elif not isinstance(thread_ivar, ThreadAxis):
+            raise ScheduleError(
+                f"bind {self.name}", "not a thread axis", got=repr(thread_ivar),
+                expected='te.thread_axis("threadIdx.x")',
+            )  # fmt: skip
+        if thread_ivar.extent is not None:
+            self._check_threads(ivar, thread_ivar)
+        self._apply("bind", axis=ivar, thread=thread_ivar.tag)
+
+    def _check_threads(self, ivar: Axis, wanted: ThreadAxis) -> None:
+        """Refuse a number of threads that is not the loop's."""
+        bounds = extents_of(self.schedule.state, self.state)
+        if self.state.has_leaf(ivar) and bounds[ivar] != wanted.extent:
+            raise ScheduleError(
+                f"bind {self.state.label(ivar)}", "the loop has another number of iterations",
+                got=str(bounds[ivar]), expected=f"{wanted.extent}, as {wanted!r} has",
+                hint="split the loop first, or leave the number of threads out",
+            )  # fmt: skip
 
     def set_scope(self, scope: str) -> None:
         """Choose the memory of this stage. See `primitives.set_scope`."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from dlcompiler.ir import Axis, Reduce
+from dlcompiler.ir import Axis, Reduce, is_thread
 from dlcompiler.ir.stmt import extent_product
 from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.inlining import bodies, consumers, loads_of
@@ -43,6 +43,7 @@ def problems(state: State, before: State | None = None) -> Iterator[Illegal]:
         yield from _depth_problems(state, stage)
         if isinstance(stage.attachment, AttachedAt):
             yield from _attachment_problems(state, stage, stage.attachment)
+    yield from _thread_problems(state)
     yield from _size_problems(state, changed)
     yield from _unrolling_problems(state)
 
@@ -82,6 +83,47 @@ def _loop_problems(stage: StageState) -> Iterator[Illegal]:
                     got=f"{stage.label(inner)} inside {stage.label(leaf)}",
                     conflicts=(stage.key(leaf), stage.key(inner)),
                 )
+
+
+def _thread_problems(state: State) -> Iterator[Illegal]:
+    """Yield what threads of a device cannot run, or not yet."""
+    for stage in state.stages:
+        bound = [leaf for leaf in stage.leaves if is_thread(stage.kind(leaf))]
+        if isinstance(stage.attachment, AttachedAt):
+            yield from _cooperation_problems(state, stage, stage.attachment, bound)
+        for leaf in bound:
+            around = stage.leaves[: stage.position(leaf)]
+            for outer in (*around, *stage.leaves[stage.position(leaf) + 1 :]):
+                kind = stage.kind(outer)
+                if kind == "parallel" or (kind == "vectorized" and outer in around):
+                    yield Illegal(
+                        "structural",
+                        f"threads of a device cannot run inside a {kind} loop",
+                        got=f"{stage.label(leaf)} and {stage.label(outer)}, {kind}",
+                        hint="bind the outer loop to blockIdx.x",
+                        conflicts=(stage.key(leaf), stage.key(outer)),
+                    )
+
+
+def _cooperation_problems(
+    state: State, stage: StageState, at: AttachedAt, bound: Sequence[Axis]
+) -> Iterator[Illegal]:
+    """Yield the attached stages that the threads of a block would have to compute together."""
+    host = state.stage(at.stage)
+    if not host.has_leaf(at.axis):
+        return
+    inside = host.leaves[host.position(at.axis) + 1 :]
+    threads = [leaf for leaf in inside if is_thread(host.kind(leaf))]
+    for owner, leaf in [*((stage, leaf) for leaf in bound), *((host, leaf) for leaf in threads)]:
+        yield Illegal(
+            "limit",
+            f"the threads of {owner.label(leaf)} would compute {stage.name} together",
+            because=f"{stage.name} is computed inside {host.label(at.axis)}: its elements would be"
+            " shared by threads, which needs shared memory and barriers",
+            hint=f"attach {stage.name} inside all thread loops of {host.name}, and bind none of"
+            " its own: sharing comes in a later version",
+            conflicts=(owner.key(leaf), stage.name),
+        )
 
 
 def _extent_problems(stage: StageState) -> Iterator[Illegal]:

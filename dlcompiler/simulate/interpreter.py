@@ -28,6 +28,7 @@ from dlcompiler.ir import (
     Stmt,
     Store,
     Var,
+    is_concurrent,
     specialize,
     walk,
 )
@@ -249,7 +250,7 @@ class _Program:
             run.is_open = False
             state.task = parent
 
-        return run_concurrently if loop.kind in ("parallel", "vectorized") else run
+        return run_concurrently if is_concurrent(loop.kind) else run
 
     def store(self, store: Store, loops: Loops) -> Run:
         scope = self.scope(store, loops)

@@ -96,12 +96,14 @@ from dlcompiler.te.notation import (
 from dlcompiler.te.reductions import argmax, argmin, comm_reducer, max, min, prod, sum
 from dlcompiler.te.symbols import bind_symbols, size_var, specialize, symbols_of, var
 from dlcompiler.te.tensor import ComputeOp, Operation, PlaceholderOp, Tensor, post_order
+from dlcompiler.te.threads import ThreadAxis, thread_axis
 
 __all__ = [
     "ComputeOp",
     "Operation",
     "PlaceholderOp",
     "Tensor",
+    "ThreadAxis",
     "abs",
     "absolute_bound",
     "acos",
@@ -190,6 +192,7 @@ __all__ = [
     "symbols_of",
     "tan",
     "tanh",
+    "thread_axis",
     "tolerance",
     "trunc",
     "truncdiv",

@@ -17,12 +17,12 @@ def s():
 
 def test_primitives_of_stages(s):
     (stage,) = [stage for stage in s.stages if stage.name == "B"]
-    assert not hasattr(stage, "bind")
+    assert not hasattr(stage, "tensorize")
     with pytest.raises(ScheduleError) as caught:
-        stage.bind(stage.op.axis[0], None)
+        stage.tensorize(stage.op.axis[0], None)
     assert str(caught.value) == (
-        "bind of stage B: bind is not part of dlcompiler yet\n"
-        "  because   GPUs come in a later version"
+        "tensorize of stage B: tensorize is not part of dlcompiler yet\n"
+        "  because   tensor intrinsics come in a later version"
     )
     with pytest.raises(ScheduleError, match=r"there is no vectorise\n  hint      did you mean ve"):
         stage.vectorise(stage.op.axis[0])

@@ -40,7 +40,8 @@ _FROM_TE = (
     *("abs", "all", "any", "ceil", "comm_reducer", "compute", "const", "create_schedule", "exp"),
     *("floor", "floordiv", "floormod", "if_then_else", "indexdiv", "indexmod", "log", "max"),
     *("max_value", "min", "min_value", "placeholder", "power", "reduce_axis", "round", "select"),
-    *("sigmoid", "size_var", "sqrt", "sum", "tanh", "trunc", "truncdiv", "truncmod", "var"),
+    *("sigmoid", "size_var", "sqrt", "sum", "tanh", "thread_axis", "trunc", "truncdiv"),
+    *("truncmod", "var"),
 )
 """Names that version 0.6 had here, and later versions have in `te`."""
 

@@ -20,6 +20,7 @@ REGISTRY: dict[str, str] = {
     "vectorize": "dlcompiler.schedule.primitives.vectorize:VECTORIZE",
     "unroll": "dlcompiler.schedule.primitives.unroll:UNROLL",
     "parallel": "dlcompiler.schedule.primitives.parallel:PARALLEL",
+    "bind": "dlcompiler.schedule.primitives.bind:BIND",
     "compute_at": "dlcompiler.schedule.primitives.compute_at:COMPUTE_AT",
     "compute_inline": "dlcompiler.schedule.primitives.compute_inline:COMPUTE_INLINE",
     "compute_root": "dlcompiler.schedule.primitives.compute_root:COMPUTE_ROOT",

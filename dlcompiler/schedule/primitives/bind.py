@@ -1,0 +1,87 @@
+"""Run the iterations of a loop on the threads of a device: one thread, or one block, each.
+
+*Before*, then *after* ``bind(i.outer, te.thread_axis("blockIdx.x"))`` and
+``bind(i.inner, te.thread_axis("threadIdx.x"))``::
+
+    for i.outer in range(4):            for i.outer in blockIdx.x(4):
+        for i.inner in range(32):           for i.inner in threadIdx.x(32):
+            C[…] = …                            C[…] = …
+
+Legal on a data loop, once for each axis in a nest: its iterations write different elements. A
+stage that is computed inside such a nest runs in one thread; it has no thread loops of its own, and
+is attached inside all of them. In TVM ``bind``, in Halide ``gpu_blocks`` and ``gpu_threads``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from dlcompiler.ir import THREADS, Axis, ThreadTag
+from dlcompiler.schedule.primitives.base import (
+    Making,
+    Primitive,
+    Refused,
+    answering,
+    require_leaf,
+    require_loops,
+    require_plain,
+    set_kind,
+)
+from dlcompiler.schedule.state import StageState, State, with_notes
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+
+
+@answering
+def check(state: State, stage: StageState, *, axis: Any, thread: Any) -> Verdict:
+    """Refuse a reduction loop, one that is annotated, and an axis that is taken or unknown."""
+    require_loops(stage)
+    require_leaf(state, stage, axis)
+    if thread not in THREADS:
+        raise Refused(
+            Illegal(
+                "structural",
+                "no such thread axis",
+                got=repr(thread),
+                hint=f"te.thread_axis takes one of {', '.join(THREADS)}",
+            )
+        )
+    require_plain(stage, axis)
+    if axis.kind != "data":
+        raise Refused(_on_reduction(stage, axis, thread))
+    taken = next((leaf for leaf in stage.leaves if stage.kind(leaf) == thread), None)
+    if taken is not None:
+        raise Refused(
+            Illegal(
+                "structural",
+                f"another loop of the nest is bound to {thread}",
+                got=stage.label(taken),
+                hint=f"fuse {stage.paths[taken]} and {stage.paths[axis]}, or bind to another axis",
+                conflicts=(stage.key(taken),),
+            )
+        )
+    return LEGAL
+
+
+def _on_reduction(stage: StageState, axis: Axis, thread: str) -> Illegal:
+    element = f"{stage.name}[{', '.join(data.name for data in stage.op.axis)}]"
+    threads = "blocks" if thread.startswith("blockIdx") else "threads"
+    return Illegal(
+        "semantic",
+        f"a reduction axis cannot be bound to {thread}",
+        got=f"axis {stage.paths[axis]} of stage {stage.name} (reduction, extent {axis.extent})",
+        because=f"all {threads} would update {element}: iterations {axis.name}=0 and "
+        f"{axis.name}=1 write the same element",
+        hint="bind a data axis, or make one of the reduction first, with s.rfactor",
+        conflicts=(stage.key(axis), stage.body_key),
+    )
+
+
+def apply(
+    state: State, stage: StageState, making: Making, *, axis: Axis, thread: str
+) -> tuple[State, None]:
+    """Return the next state."""
+    bound = set_kind(stage, axis, cast(ThreadTag, thread))
+    return with_notes(state, bound, making.state_id), None
+
+
+BIND = Primitive("bind", {"axis": "axis", "thread": "text"}, check, apply)

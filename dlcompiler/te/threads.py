@@ -1,0 +1,77 @@
+"""Thread axes: what loops of a schedule are bound to, to run on the threads of a device."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from dlcompiler.errors import ExpressionError
+from dlcompiler.ir import THREADS
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadAxis:
+    """An axis of the grid of threads that runs a kernel; `thread_axis` makes one."""
+
+    tag: str
+    """Which: ``blockIdx.x``, …, ``threadIdx.z``."""
+    extent: int | None = None
+    """How many blocks or threads there are along it; None: as many as the loop has iterations."""
+    name: str = ""
+    """To show; the tag by default."""
+
+    def __repr__(self) -> str:
+        size = "" if self.extent is None else f", extent={self.extent}"
+        return f"thread_axis({self.tag!r}{size})"
+
+
+def thread_axis(
+    dom: int | tuple[int, int] | str | None = None, tag: str = "", name: str = ""
+) -> ThreadAxis:
+    """Return a thread axis, for ``s[C].bind(loop, axis)``.
+
+    Parameters
+    ----------
+    dom : int, tuple of int, or str, optional
+        How many threads there are: a number, or ``(0, number)``. The tag alone may stand here.
+    tag : str
+        ``"blockIdx.x"`` to ``"blockIdx.z"``, ``"threadIdx.x"`` to ``"threadIdx.z"``.
+    name : str, optional
+        To show.
+
+    Raises
+    ------
+    ExpressionError
+        If there is no such thread axis.
+
+    Notes
+    -----
+    **Source:** the names are CUDA's, and the function is classic TVM's.
+
+    Examples
+    --------
+    >>> thread_axis("threadIdx.x"), thread_axis((0, 64), "threadIdx.x")
+    (thread_axis('threadIdx.x'), thread_axis('threadIdx.x', extent=64))
+    """
+    size, wanted = (None, dom) if isinstance(dom, str) else (dom, tag)
+    if wanted not in THREADS:
+        close = difflib.get_close_matches(str(wanted), THREADS, n=1)
+        raise ExpressionError(
+            "thread_axis", "no such thread axis", got=repr(wanted), expected=", ".join(THREADS),
+            hint=f"did you mean {close[0]}?" if close else None,
+        )  # fmt: skip
+    return ThreadAxis(wanted, _extent(size), name or wanted)
+
+
+def _extent(dom: object) -> int | None:
+    """Return the number of threads that a domain asks for."""
+    start, extent = dom if isinstance(dom, tuple) and len(dom) == 2 else (0, dom)
+    is_number = isinstance(extent, int) and not isinstance(extent, bool)
+    if extent is None and start == 0:
+        return None
+    if start == 0 and is_number and extent >= 1:  # type: ignore[operator]
+        return extent  # type: ignore[return-value]
+    raise ExpressionError(
+        "thread_axis", "no number of threads", got=repr(dom),
+        expected="None, a number of at least 1, or (0, number)",
+    )  # fmt: skip
