@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dlcompiler.ir import Axis, Extent
+from dlcompiler.ir import THREADS, Axis, Extent
 from dlcompiler.schedule.inlining import consumers
 from dlcompiler.schedule.moves import extents_of, factors_of, layouts
 from dlcompiler.schedule.primitives.base import SCOPES
@@ -182,6 +182,17 @@ def _of_lanes(refused: Refusal) -> Iterator[Plan]:
         yield from _factored(refused, axis)
     if isinstance(axis, Axis):
         yield from _unrolled(refused, axis)
+
+
+def _of_bind(refused: Refusal) -> Iterator[Plan]:
+    """Yield data loops, the outermost first, then thread axes that are free."""
+    call = refused.call
+    for leaf in refused.leaves:
+        is_free = leaf.kind == "data" and refused.stage.kind(leaf) == "serial"
+        if is_free and leaf is not call.args.get("axis"):
+            yield (call.but(axis=leaf),)
+    for thread in THREADS:
+        yield (call.but(thread=thread),)
 
 
 def _factored(refused: Refusal, axis: Axis) -> Iterator[Plan]:
@@ -359,6 +370,7 @@ _CANDIDATES: dict[str, Callable[[Refusal], Iterator[Plan]]] = {
     "fuse": _of_fuse,
     "vectorize": _of_lanes,
     "parallel": _of_lanes,
+    "bind": _of_bind,
     "unroll": _of_unroll,
     "rfactor": _of_rfactor,
     "compute_at": _of_compute_at,

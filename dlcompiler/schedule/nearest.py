@@ -137,6 +137,8 @@ def _phrase(step: Step, stage: StageState) -> str:
             return f"fuse {' and '.join(args['axes'])}"
         case "cache_read" | "cache_write":
             return f"{step.primitive} {step.stage} in {args['scope']}"
+        case "bind":
+            return f"bind {own}{args['axis']} to {args['thread']}"
         case "vectorize" | "unroll" | "parallel" | "rfactor":
             return f"{step.primitive} {own}{args['axis']}"
     return str(step)

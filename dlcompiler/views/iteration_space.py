@@ -27,6 +27,7 @@ from dlcompiler.ir import (
     Store,
     Var,
     format_expr,
+    is_thread,
 )
 from dlcompiler.ir.stmt import Buffer, Origin
 from dlcompiler.views.loop_tree import LoopTree, loop_key
@@ -198,6 +199,8 @@ def _model(
         notes.append("a condition on data is taken to hold")
     if concurrent := [loop["name"] for loop in loops[:depth] if loop["kind"] == "parallel"]:
         notes.append(f"{', '.join(concurrent)} runs on several cores: drawn in the order of one")
+    if bound := [loop["name"] for loop in loops[:depth] if is_thread(loop["kind"])]:
+        notes.append(f"{', '.join(bound)} runs on threads of a device: drawn in the order of one")
     return {
         "stage": stage,
         "statement": f"{write.buffer.name}[…]",

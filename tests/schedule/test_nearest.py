@@ -41,6 +41,19 @@ def answer():
     return ask
 
 
+def test_another_loop_or_another_thread_axis(matmul, answer):
+    s = matmul.s
+    assert (
+        answer(s, "bind", "C", axis=matmul.k, thread="threadIdx.x")
+        == "bind i to threadIdx.x instead"
+    )
+    s[matmul.C].bind(matmul.i, te.thread_axis("threadIdx.x"))
+    assert (
+        answer(s, "bind", "C", axis=matmul.j, thread="threadIdx.x")
+        == "bind j to blockIdx.x instead"
+    )
+
+
 def test_a_legal_step_has_none(matmul, answer):
     assert answer(matmul.s, "vectorize", "C", axis=matmul.j) is None
 

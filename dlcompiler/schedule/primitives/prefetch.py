@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dlcompiler.ir import Axis
+from dlcompiler.ir import Axis, is_concurrent
 from dlcompiler.schedule.inlining import consumers
 from dlcompiler.schedule.primitives.base import (
     Making,
@@ -54,7 +54,7 @@ def check(
     if stage not in consumers(state, producer):
         return Illegal("structural", f"{stage.name} does not read {tensor}")
     require_positive(offset, "offset")
-    if stage.kind(axis) in ("vectorized", "parallel"):
+    if is_concurrent(stage.kind(axis)):
         return Illegal(
             "structural",
             f"the loop is {stage.kind(axis)}: none of its iterations is later",

@@ -138,6 +138,13 @@ def test_what_threads_would_compute_together_is_refused(chain, refusal):
         s[chain.Q].bind(s[chain.Q].op.axis[0], TY)
 
 
+def test_a_loop_of_threads_has_no_later_iterations(matmul, refusal):
+    matmul.s[matmul.C].bind(matmul.i, TX)
+    assert "the loop is threadIdx.x: none of its iterations is later" in refusal(
+        matmul.s[matmul.C].prefetch, matmul.A, matmul.i
+    )
+
+
 def test_a_cpu_refuses_it_and_says_what_runs_it(matmul):
     matmul.s[matmul.C].bind(matmul.i, BX)
     with pytest.raises(TargetError) as caught:
