@@ -74,6 +74,7 @@ def test_it_pauses_changes_pictures_and_stops_while_a_cell_is_busy(notebook, pag
     wait_for_trials(page, trials(page) + 5)
     page.locator('.dlc-tuning [data-key="pause"]').click()
     state(page, "paused")
+    page.wait_for_timeout(500)  # a trial that was just done may still arrive
     before = trials(page)
     page.locator('.dlc-tuning [data-key="tab map"]').click()
     page.locator(".dlc-tuning-picture svg", has_text="direction 1").wait_for(timeout=4000)
