@@ -11,8 +11,10 @@ from dlcompiler import dtypes
 from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.errors import InternalError
 from dlcompiler.ir import (
+    SHARED,
     Allocate,
     Assert,
+    Barrier,
     Binary,
     Broadcast,
     Buffer,
@@ -182,7 +184,9 @@ class _Collector:
     def __init__(self, func: PrimFunc, with_inputs: bool) -> None:
         self.func = func
         made = (n for n in _statements(func.body) if isinstance(n, Store | Allocate))
-        self.wanted = {stmt.buffer for stmt in made} | set(func.buffers if with_inputs else ())
+        wanted = {stmt.buffer for stmt in made} | set(func.buffers if with_inputs else ())
+        # What threads share is ordered by barriers, which only the interpreter knows.
+        self.wanted = {buffer for buffer in wanted if buffer.scope != SHARED}
         self.depths: dict[Buffer, int] = {}
         self.loops: list[Loop] = []
         self.items: list[Access] = []
@@ -226,7 +230,7 @@ class _Collector:
                 self.stmt(body, place.where(var, value))
             case Assert(condition, _):
                 self.reads(condition, stmt, place)
-            case Prefetch():
+            case Prefetch() | Barrier():
                 pass  # it reads nothing
             case _:
                 raise InternalError(

@@ -13,6 +13,7 @@ The whole grammar::
               | Let(var, value, body)
               | Prefetch(buffer, indices)             a hint, reads nothing
               | Assert(condition, message)
+              | Barrier()                             the threads of a block wait for each other
     Expr      = Const(value, dtype) | Var(name, dtype)
               | Binary(op, a, b)    op: add sub mul div floordiv floormod truncdiv truncmod min max
                                         bitand bitor bitxor shl shr
@@ -47,7 +48,9 @@ Semantics that every consumer (interpreter, code generator, simplifier) keeps:
 - A float is converted to an integer by truncation that saturates; NaN becomes 0.
 - A vector dtype is written ``float32x8``. The lanes of a vectorized loop run in any order.
 - So do the iterations of parallel loops, and of loops bound to a thread axis: those of
-  ``blockIdx.*`` are blocks of a launch, those of ``threadIdx.*`` threads of a block.
+  ``blockIdx.*`` are blocks of a launch, those of ``threadIdx.*`` threads of a block. Between two
+  barriers the threads of a block run in any order. A buffer in ``shared`` memory is one for the
+  block, and stands outside the loops of its threads.
 """
 
 from dlcompiler.ir.expr import (
@@ -93,9 +96,11 @@ from dlcompiler.ir.rewrite import (
 )
 from dlcompiler.ir.specialize import condition_value, extent_value, specialize
 from dlcompiler.ir.stmt import (
+    SHARED,
     THREADS,
     Allocate,
     Assert,
+    Barrier,
     Buffer,
     For,
     If,
@@ -119,10 +124,12 @@ from dlcompiler.ir.structural import structural_equal, structural_key
 from dlcompiler.ir.verify import verify_func
 
 __all__ = [
+    "SHARED",
     "THREADS",
     "Allocate",
     "Assert",
     "Axis",
+    "Barrier",
     "Binary",
     "Broadcast",
     "Buffer",

@@ -35,6 +35,7 @@ from dlcompiler.ir.rewrite import tree_size
 from dlcompiler.ir.stmt import (
     Allocate,
     Assert,
+    Barrier,
     Buffer,
     For,
     If,
@@ -275,6 +276,8 @@ def _print_stmt(  # noqa: C901 - one case per node
             _print_stmt(body, depth, emit)
         case Prefetch(buffer, indices):
             emit(depth, f"prefetch {buffer.name}[{_list(*indices)}]", stmt)
+        case Barrier():
+            emit(depth, "barrier", stmt)
         case Assert(condition, message):
             emit(depth, f"assert {format_expr(condition)}, {message!r}", stmt)
         case _:

@@ -18,6 +18,10 @@ THREADS: tuple[ThreadTag, ...] = get_args(ThreadTag)
 """Kinds of loops whose iterations are blocks of a launch, and threads of a block."""
 
 
+SHARED = "shared"
+"""The memory that the threads of a block share."""
+
+
 def is_thread(kind: str) -> bool:
     """Tell whether a loop of this kind is bound to a thread axis of a device."""
     return kind in THREADS
@@ -219,6 +223,14 @@ class Assert(Stmt):
 
     condition: Expr
     message: str
+
+
+@node
+class Barrier(Stmt):
+    """A place where each thread of a block waits until all have come.
+
+    What was written to shared memory before it is there behind it, for all of them.
+    """
 
 
 def seq(statements: Iterable[Stmt]) -> Stmt:

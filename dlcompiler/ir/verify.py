@@ -34,6 +34,7 @@ from dlcompiler.ir.rewrite import Node, children
 from dlcompiler.ir.stmt import (
     Allocate,
     Assert,
+    Barrier,
     Buffer,
     For,
     If,
@@ -129,6 +130,8 @@ class _Verifier:
                     self.fail(f"prefetch of {buffer.name} {problem}")
             case Assert(condition, _):
                 self.condition(condition, bound, buffers)
+            case Barrier():
+                pass
             case _:
                 self.fail(f"unknown statement {type(stmt).__name__}")
 

@@ -9,6 +9,7 @@ from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import (
     Allocate,
     Axis,
+    Barrier,
     Buffer,
     Expr,
     Extent,
@@ -40,6 +41,7 @@ from dlcompiler.schedule.bounds import knobs_of, size_symbols
 from dlcompiler.schedule.inlining import bodies
 from dlcompiler.schedule.placement import placed
 from dlcompiler.schedule.state import buffer_name, step_ref
+from dlcompiler.schedule.threads import is_shared, threads_of_block
 from dlcompiler.te import ComputeOp, Tensor, symbols_of
 from dlcompiler.te.access import requirements
 
@@ -84,6 +86,8 @@ class _Builder:
         self.buffers = {tensor: self.param(tensor) for tensor in tensors}
         self.params = tuple(arg if isinstance(arg, Var) else self.buffers[arg] for arg in args)
         self.axes: dict[StepRef, frozenset[StepRef]] = {}
+        self.shared: list[StageState] = []
+        """Stages in memory that a block shares, until the loops of its threads are complete."""
 
     def build(self) -> PrimFunc:
         roots: list[StageState] = []
@@ -131,7 +135,9 @@ class _Builder:
         region = self.bounds.stages[stage.name].region
         shape = tuple(span.extent for span in region)
         strides = aligned_strides(stage, shape) if stage.alignments else ()
-        return Buffer(buffer_name(stage, tensor), shape, tensor.dtype, stage.scope, strides)
+        is_private = stage.scope == "global" and threads_of_block(self.state, stage)
+        scope = "local" if is_private else stage.scope
+        return Buffer(buffer_name(stage, tensor), shape, tensor.dtype, scope, strides)
 
     def with_allocations(self, stages: Sequence[StageState], body: Stmt) -> Stmt:
         for stage in reversed(stages):
@@ -151,18 +157,24 @@ class _Builder:
         values = {axis.var: value for axis, value in bounds.values.items()}
         targets = [self.target(stage, bounds, tensor) for tensor in stage.tensors]
         head = bodies[0]
+        inner_guards: tuple[Expr, ...] = ()
+        if self.has_barriers(stage):  # all threads must come to them: guards go behind
+            inner_guards, bounds = bounds.guards, replace(bounds, guards=())
         if not isinstance(head, Reduce):
             parts = zip(stage.tensors, targets, bodies, strict=True)
             store = seq(
                 self.store(stage, tensor, target, self.expr(body, values), "", stage.leaves)
                 for tensor, target, body in parts
             )
+            store = _under(inner_guards, store)
             return self.loops(stage, bounds, stage.leaves, (), _Inside(None, store))
         first = next(n for n, leaf in enumerate(stage.leaves) if leaf.kind == "reduce")
         shared, inner = stage.leaves[:first], stage.leaves[first:]
-        update = self.update(stage, targets, head, values)
+        update = _under(inner_guards, self.update(stage, targets, head, values))
         start = [self.expr(expr, values) for expr in head.start]
-        init = self.init_nest(stage, bounds, targets, start, inner)
+        reduced = {bounds.loop_vars[leaf] for leaf in inner if leaf.kind == "reduce"}
+        needed = tuple(guard for guard in inner_guards if not loop_vars_of(guard) & reduced)
+        init = self.init_nest(stage, bounds, targets, start, inner, needed)
         main = self.loops(stage, bounds, inner, shared, _Inside(None, update))
         return self.loops(stage, bounds, shared, (), _Inside(init, main))
 
@@ -230,7 +242,9 @@ class _Builder:
     ) -> Store:
         ref = StepRef("", stage.name, part)
         self.axes[ref] = frozenset(step_ref(self.state, stage, leaf) for leaf in leaves)
-        return Store(self.buffers[tensor], target, value, (ref,))
+        joined = self.bounds.stages[stage.name].joined
+        run = (step_ref(self.state, stage, leaf) for leaf in leaves if leaf in joined)
+        return Store(self.buffers[tensor], target, value, (ref, *run))
 
     def init_nest(
         self,
@@ -239,6 +253,7 @@ class _Builder:
         targets: Sequence[tuple[Expr, ...]],
         start: Sequence[Expr],
         inner: Sequence[Axis],
+        needed: tuple[Expr, ...],
     ) -> Stmt:
         """Return the loops that set the elements to what the reduction starts from."""
         data = [leaf for leaf in stage.leaves if leaf.kind == "data"]
@@ -258,7 +273,7 @@ class _Builder:
             for guard in bounds.guards
             if loop_vars_of(guard) & kept and not loop_vars_of(guard) & reduced
         ]
-        body = If(logical("and", *guards), body) if guards else body
+        body = _under((*needed, *guards), body)
         for leaf in reversed(inner):
             if leaf.kind == "data":
                 body = self.loop(stage, bounds, leaf, body)
@@ -296,6 +311,8 @@ class _Builder:
             ]
         else:
             loose = []
+        threads = [leaf for leaf in stage.leaves if stage.kind(leaf).startswith("threadIdx")]
+        outermost = threads[0] if threads and not isinstance(stage.attachment, AttachedAt) else None
         for n in reversed(range(len(leaves))):
             leaf = leaves[n]
             body = self.with_attached(stage, leaf, body)
@@ -306,10 +323,13 @@ class _Builder:
                 for guard in bounds.guards
                 if var in loop_vars_of(guard) and loop_vars_of(guard) <= before | {var}
             ]
-            if ready:
-                body = If(logical("and", *ready), body)
-            body = self.loop(stage, bounds, leaf, body)
-        return If(logical("and", *loose), body) if loose else body
+            if leaf in bounds.joined:
+                continue  # the threads that run it are there already
+            body = self.loop(stage, bounds, leaf, _under(ready, body))
+            if leaf is outermost:
+                body = self.with_allocations(self.shared, body)
+                self.shared = []
+        return _under(loose, body)
 
     def with_attached(self, stage: StageState, leaf: Axis, body: Stmt) -> Stmt:
         attached = [
@@ -321,8 +341,40 @@ class _Builder:
         ]
         if not attached:
             return body
-        nests = [self.nest(other) for other in attached]
-        return self.with_allocations(attached, seq((*nests, body)))
+        together = [other for other in attached if self.is_of_block(other)]
+        nests: list[Stmt] = []
+        fresh: set[Tensor] = set()  # written by other threads since the last barrier
+        for other in attached:
+            is_first = other in together[:1]  # what it overwrites must have been read by all
+            if is_first or fresh.intersection(other.op.input_tensors):
+                nests.append(Barrier())
+                fresh.clear()
+            nests.append(self.nest(other))
+            if other in together:
+                fresh.update(other.tensors)
+        if fresh:
+            nests.append(Barrier())
+        self.shared += together
+        private = [other for other in attached if other not in together]
+        return self.with_allocations(private, seq((*nests, body)))
+
+    def is_of_block(self, stage: StageState) -> bool:
+        """Tell whether the threads of a block compute a stage together."""
+        return is_shared(stage) and threads_of_block(self.state, stage)
+
+    def has_barriers(self, stage: StageState) -> bool:
+        """Tell whether threads meet inside the loops of a stage."""
+        inside = [
+            other
+            for other in self.state.stages
+            if isinstance(other.attachment, AttachedAt) and other.attachment.stage == stage.name
+        ]
+        return any(self.is_of_block(other) or self.has_barriers(other) for other in inside)
+
+
+def _under(guards: Sequence[Expr], body: Stmt) -> Stmt:
+    """Return a statement that runs where all guards hold."""
+    return If(logical("and", *guards), body) if guards else body
 
 
 def loop_vars_of(guard: Expr) -> set[Var]:

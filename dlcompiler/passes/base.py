@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from dlcompiler.ir import (
     Allocate,
     Assert,
+    Barrier,
     Const,
     For,
     If,
@@ -70,7 +71,7 @@ def push_origin(body: Stmt, origin: Origin) -> Stmt:
             return replace(body, body=push_origin(body.body, origin))
         case Store() | For():
             return replace(body, origin=merge_origins(body.origin, origin))
-        case Prefetch() | Assert():
+        case Prefetch() | Assert() | Barrier():
             return body
     raise AssertionError(body)
 

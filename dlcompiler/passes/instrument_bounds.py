@@ -33,6 +33,7 @@ from dlcompiler import dtypes
 from dlcompiler.ir import (
     Allocate,
     Assert,
+    Barrier,
     Binary,
     Broadcast,
     Buffer,
@@ -98,7 +99,7 @@ def _instrumented(stmt: Stmt, known: LaneVars) -> Stmt:
             return seq(_instrumented(statement, known) for statement in statements)
         case Store() | Assert():
             return _with_checks(stmt, stmt, known)
-        case Prefetch():
+        case Prefetch() | Barrier():
             return stmt  # it reads nothing
     return stmt
 

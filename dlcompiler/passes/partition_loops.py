@@ -22,8 +22,8 @@
 
 A guard is cut at the outermost loop whose variable it has, for the worst values of the loops inside
 it. A guard around a whole body shortens the loop instead. The iterations of a parallel loop stay
-together: it gets a condition around its body. Those of a loop bound to a thread axis keep their
-guards: a launch has one number of threads. With symbolic extents the ends are formulas.
+together: it gets a condition around its body. What threads of a device run keeps
+its guards: there they are cheaper than code. With symbolic extents the ends are formulas.
 
 Guards are the conditions of statements. In a loop with the pragma ``loop_partition_hint`` the
 conditions of choices (`if_then_else`, `select`) count too: padding becomes a rim of its own.
@@ -156,7 +156,7 @@ class _Partitioner:
     def loop(self, loop: For) -> Stmt:
         """Split a loop if that is of use, then those in its parts."""
         if is_thread(loop.kind):
-            return self.inside(loop)
+            return loop
         if _has_hint(loop) or any(isinstance(item, If) for item in statements(loop.body)):
             bounds = list(self.bounds(loop))
             if shorter := self.shortened(loop, bounds):

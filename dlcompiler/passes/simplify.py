@@ -21,6 +21,7 @@ from dlcompiler.arith import NATURAL, Analyzer, Interval
 from dlcompiler.ir import (
     Allocate,
     Assert,
+    Barrier,
     Const,
     Expr,
     For,
@@ -69,7 +70,7 @@ class _Simplifier:
     def expr(self, expr: Expr) -> Expr:
         return self.analyzer.simplify(expr)
 
-    def stmt(self, stmt: Stmt) -> Stmt:
+    def stmt(self, stmt: Stmt) -> Stmt:  # noqa: C901 - one case per node
         match stmt:
             case Store() | Prefetch():
                 return map_children(stmt, self.operand)
@@ -86,6 +87,8 @@ class _Simplifier:
                 return self.allocate(stmt)
             case Let():
                 return self.let(stmt)
+            case Barrier():
+                return stmt
             case Assert():
                 condition = self.expr(stmt.condition)
                 if isinstance(condition, Const) and condition.value:

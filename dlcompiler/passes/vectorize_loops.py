@@ -41,6 +41,7 @@ from dlcompiler import dtypes
 from dlcompiler.ir import (
     Allocate,
     Assert,
+    Barrier,
     Buffer,
     Cast,
     Compare,
@@ -263,7 +264,7 @@ class _PieceVectorizer:
         first, lanes = self.piece.first, self.piece.lanes
         return LaneVectors(self.loop.var, first, lanes, self.known, self.numbers)
 
-    def stmt(self, stmt: Stmt, mask: Mask | None) -> Stmt:
+    def stmt(self, stmt: Stmt, mask: Mask | None) -> Stmt:  # noqa: C901 - one case per node
         match stmt:
             case Seq(statements):
                 return seq(self.stmt(statement, mask) for statement in statements)
@@ -280,6 +281,8 @@ class _PieceVectorizer:
                 return self.allocate(stmt, mask)
             case Assert(condition):
                 self.require_shared(condition, mask)
+                return stmt
+            case Barrier():
                 return stmt
             case Prefetch(buffer, indices):
                 if any(map(has_loads, indices)):

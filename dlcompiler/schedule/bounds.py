@@ -38,6 +38,7 @@ from dlcompiler.schedule.state import (
     State,
     unique_name,
 )
+from dlcompiler.schedule.threads import is_shared, threads_around
 
 SIZE = Interval(0, math.inf)
 """The range of an extent that is not known."""
@@ -61,6 +62,8 @@ class StageBounds:
     """Conditions under which an iteration is to be executed."""
     enclosing: tuple[Var, ...]
     """Variables of the loops around the attachment, outermost first."""
+    joined: frozenset[Axis] = frozenset()
+    """Leaves that the threads of a loop further out run: their variable is that one's."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +106,9 @@ class _Inference:
         enclosing = self.enclosing(stage)
         region = self.region(stage, enclosing)
         extents = self.extents(stage, region)
-        loop_vars = self.loop_vars(stage, extents)
+        threads = self.threads(stage)
+        joined = frozenset(leaf for leaf in stage.leaves if stage.kind(leaf) in threads)
+        loop_vars = self.loop_vars(stage, extents, threads)
         counted = outward(stage.relations, loop_vars, extents)
         relative = {axis: self.analyzer.simplify(value) for axis, value in counted.items()}
         values = dict(relative)
@@ -112,7 +117,30 @@ class _Inference:
                 Binary("add", span.first.to_expr(), relative[axis])
             )
         guards = self.guards(stage, extents, relative, values)
-        return StageBounds(region, extents, loop_vars, values, guards, enclosing)
+        guards = (*self.thread_guards(stage, extents, threads), *guards)
+        return StageBounds(region, extents, loop_vars, values, guards, enclosing, joined)
+
+    def threads(self, stage: StageState) -> dict[str, tuple[Var, Extent]]:
+        """Return the variable and the extent of each thread axis around a stage."""
+        return {
+            tag: (self.done[host.name].loop_vars[leaf], self.done[host.name].extents[leaf])
+            for tag, (host, leaf) in threads_around(self.state, stage).items()
+        }
+
+    def thread_guards(
+        self,
+        stage: StageState,
+        extents: Mapping[Axis, Extent],
+        threads: Mapping[str, tuple[Var, Extent]],
+    ) -> Iterator[Expr]:
+        """Yield which threads of a block compute what they share: each element is one thread's."""
+        own = {stage.kind(leaf): leaf for leaf in stage.leaves}
+        for tag, (var, extent) in threads.items():
+            if tag in own:
+                if extents[own[tag]] != extent:
+                    yield compare("lt", var, extent_expr(extents[own[tag]]))
+            elif is_shared(stage) and tag.startswith("threadIdx") and extent != 1:
+                yield compare("lt", var, index_const(1))
 
     def enclosing(self, stage: StageState) -> tuple[Var, ...]:
         if not isinstance(stage.attachment, AttachedAt):
@@ -122,17 +150,28 @@ class _Inference:
         inside = parent.leaves[: parent.position(stage.attachment.axis) + 1]
         return (*outer.enclosing, *(outer.loop_vars[leaf] for leaf in inside))
 
+    def standing(self, stage: StageState, enclosing: tuple[Var, ...]) -> set[Var]:
+        """Return the variables that stand still while a stage is computed once.
+
+        What a block shares is computed once for all its threads.
+        """
+        if not is_shared(stage):
+            return set(enclosing)
+        moving = {v for tag, (v, _) in self.threads(stage).items() if tag.startswith("threadIdx")}
+        return set(enclosing) - moving
+
     def region(self, stage: StageState, enclosing: tuple[Var, ...]) -> tuple[Span, ...]:
         shape = stage.tensor.shape
         full = tuple(Span(Affine.of_constant(0), extent) for extent in shape)
         if not isinstance(stage.attachment, AttachedAt):
             return full
+        standing = self.standing(stage, enclosing)
         spans: list[Span | None] = [None] * len(shape)
         known = [True] * len(shape)
         for consumer in consumers(self.state, stage):
             bounds = self.done[consumer.name]
             values = {axis.var: value for axis, value in bounds.values.items()}
-            moving = {*bounds.enclosing, *bounds.loop_vars.values()} - set(enclosing)
+            moving = {*bounds.enclosing, *bounds.loop_vars.values()} - standing
             for load in loads_of(bodies(self.state)[consumer.name]):
                 if load.tensor not in stage.tensors:
                     continue
@@ -178,9 +217,17 @@ class _Inference:
         result = self.analyzer.simplify(extent)
         return int(result.value) if isinstance(result, Const) else result
 
-    def loop_vars(self, stage: StageState, extents: Mapping[Axis, Extent]) -> dict[Axis, Var]:
+    def loop_vars(
+        self,
+        stage: StageState,
+        extents: Mapping[Axis, Extent],
+        threads: Mapping[str, tuple[Var, Extent]],
+    ) -> dict[Axis, Var]:
         result = {}
         for leaf in stage.leaves:
+            if stage.kind(leaf) in threads:
+                result[leaf], _ = threads[stage.kind(leaf)]
+                continue
             name = stage.paths[leaf]
             if name in self.names:
                 name = unique_name(f"{stage.name}.{name}", self.names)

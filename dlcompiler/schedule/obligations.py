@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from dlcompiler.ir import Axis
+from dlcompiler.ir import Axis, is_thread
 from dlcompiler.schedule.inlining import consumers
 from dlcompiler.schedule.placement import placed, standing_for
 from dlcompiler.schedule.state import AttachedAt, StageState, State
+from dlcompiler.schedule.threads import is_shared, threads_around
 
-Debt: TypeAlias = Literal["place", "reader", "loop", "settled"]
+Debt: TypeAlias = Literal["place", "reader", "loop", "thread", "settled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,8 @@ class Obligation:
     """A promise that a step made and that is not kept now.
 
     `kind` is *place* (the axis it attached to is gone), *reader* (a reader is still outside that
-    loop), *loop* (there is no loop around it yet) or *settled*: lowering knows what to do.
+    loop), *loop* (there is no loop around it yet), *thread* (the threads that would run it are not
+    there yet) or *settled*: lowering knows what to do.
     """
 
     stage: str
@@ -64,6 +66,7 @@ def _all_obligations(state: State) -> Iterator[Obligation]:
             yield from _attachment_debts(state, stage, stage.attachment)
             if at_last is not stage:
                 yield _settled(state, stage, stage.attachment, at_last)
+        yield from _thread_debts(final, at_last)
         if isinstance(at_last.attachment, AttachedAt):
             yield from _reader_debts(final, at_last, at_last.attachment)
         elif stage.double_buffered_by:
@@ -74,6 +77,31 @@ def _all_obligations(state: State) -> Iterator[Obligation]:
                 f"(asked for by: {stage.double_buffered_by})",
                 stage.double_buffered_by,
                 f"compute it inside a loop: s[{stage.name}].compute_at(…)",
+            )
+
+
+def _thread_debts(state: State, stage: StageState) -> Iterator[Obligation]:
+    """Yield what the threads of a block still lack to compute together what they share."""
+    around = threads_around(state, stage)
+    if is_shared(stage) and not around:
+        yield Obligation(
+            stage.name,
+            "thread",
+            f"{stage.name} is in shared memory, and computed outside any block",
+            "",
+            f"compute it inside loops that are bound to threads: s[{stage.name}].compute_at(…)",
+        )
+    if not isinstance(stage.attachment, AttachedAt):
+        return
+    for leaf in stage.leaves:
+        tag = stage.kind(leaf)
+        if is_thread(tag) and tag not in around:
+            yield Obligation(
+                stage.name,
+                "thread",
+                f"{stage.label(leaf)} is bound to {tag}, and no loop around {stage.name} is",
+                "",
+                f"bind a loop of the stage that {stage.name} is computed in to {tag}",
             )
 
 

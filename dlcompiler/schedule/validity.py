@@ -12,6 +12,7 @@ from dlcompiler.schedule.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.obligations import has_bounds, is_inside, may_move_inside
 from dlcompiler.schedule.placement import placed
 from dlcompiler.schedule.state import AttachedAt, StageState, State
+from dlcompiler.schedule.threads import is_shared
 from dlcompiler.schedule.verdict import Illegal
 from dlcompiler.te.definition import MAX_ELEMENTS
 
@@ -108,21 +109,28 @@ def _thread_problems(state: State) -> Iterator[Illegal]:
 def _cooperation_problems(
     state: State, stage: StageState, at: AttachedAt, bound: Sequence[Axis]
 ) -> Iterator[Illegal]:
-    """Yield the attached stages that the threads of a block would have to compute together."""
+    """Yield the attached stages that the threads of a block would have to share, and cannot."""
     host = state.stage(at.stage)
     if not host.has_leaf(at.axis):
         return
     inside = host.leaves[host.position(at.axis) + 1 :]
-    threads = [leaf for leaf in inside if is_thread(host.kind(leaf))]
-    for owner, leaf in [*((stage, leaf) for leaf in bound), *((host, leaf) for leaf in threads)]:
+    for leaf in inside:
+        if is_thread(host.kind(leaf)):
+            yield Illegal(
+                "limit",
+                f"{stage.name} would be computed outside the threads of {host.label(leaf)}",
+                because="the threads of a block start together, and compute together what they "
+                "share",
+                hint=f"attach {stage.name} inside all thread loops of {host.name}",
+                conflicts=(host.key(leaf), stage.name),
+            )
+    for leaf in bound if not is_shared(stage) else ():
         yield Illegal(
-            "limit",
-            f"the threads of {owner.label(leaf)} would compute {stage.name} together",
-            because=f"{stage.name} is computed inside {host.label(at.axis)}: its elements would be"
-            " shared by threads, which needs shared memory and barriers",
-            hint=f"attach {stage.name} inside all thread loops of {host.name}, and bind none of"
-            " its own: sharing comes in a later version",
-            conflicts=(owner.key(leaf), stage.name),
+            "semantic",
+            f"the threads of {stage.label(leaf)} would compute {stage.name} together",
+            because=f"{stage.name} is in memory that each thread has for itself",
+            hint=f'compute it in shared memory: s[{stage.name}].set_scope("shared")',
+            conflicts=(stage.key(leaf), stage.name),
         )
 
 

@@ -35,6 +35,7 @@ from dlcompiler.ir import (
 from dlcompiler.ir.expr import lanes_of
 from dlcompiler.ir.numeric import check_array, quiet, storage
 from dlcompiler.simulate.access import Access, scalar_offset, vector_offsets
+from dlcompiler.simulate.blocks import block, has_barrier
 from dlcompiler.simulate.expressions import Scope, compile_exprs
 from dlcompiler.simulate.memory import Cell, LoopRun, Memory, Site, State, Task, Thunk, span
 
@@ -79,8 +80,9 @@ def interpret(func: PrimFunc, arguments: Sequence[Any], *, max_steps: int = 20_0
         If the arrays do not fit the parameters.
     ProgramError
         At the first access out of bounds in any dimension, read of an element that nothing has
-        written, race between iterations of a parallel or vectorized loop or lanes of a vector
-        store, or when the program would take more than `max_steps`.
+        written, race between iterations of a parallel or vectorized loop, threads between two
+        barriers or lanes of a vector store, threads that wait at different barriers, or when the
+        program would take more than `max_steps`.
 
     Notes
     -----
@@ -207,6 +209,8 @@ class _Program:
     def statement(self, stmt: Stmt, loops: Loops) -> Run:
         """Return a function that runs a statement inside `loops`."""
         match stmt:
+            case For() if stmt.kind.startswith("threadIdx") and has_barrier(stmt):
+                return block(self, stmt, loops)
             case For():
                 return self.loop(stmt, loops)
             case Store():
@@ -224,6 +228,10 @@ class _Program:
             case Assert():
                 return self.check(stmt, loops)
         raise InternalError(f"interpret {self.func.name}", f"no meaning for {type(stmt).__name__}")
+
+    def charge(self, iterations: int, site: Site) -> None:
+        """Pay for the iterations of a loop before it runs."""
+        _charge(self.state, max(iterations, 0), site)
 
     def loop(self, loop: For, loops: Loops) -> Run:
         scope = self.scope(loop, loops)

@@ -11,7 +11,7 @@ from typing import Any, Literal, ParamSpec, TypeAlias
 
 import numpy as np
 
-from dlcompiler.ir import Axis, Extent, LoopKind, Var
+from dlcompiler.ir import SHARED, Axis, Extent, LoopKind, Var
 from dlcompiler.ir.expr import AxisKind
 from dlcompiler.schedule.state import AttachedAt, Fuse, Split, StageState, State
 from dlcompiler.schedule.verdict import Illegal, Verdict
@@ -21,6 +21,9 @@ ParameterKind: TypeAlias = Literal[
     "axis", "axes", "int", "text", "stage", "stages", "parent_axis", "index_map"
 ]
 SCOPES = ("global", "local")
+"""Memories of a CPU."""
+DEVICE_SCOPES = (*SCOPES, SHARED)
+"""Memories of a device that runs blocks of threads."""
 
 
 @dataclass(slots=True)
@@ -210,14 +213,14 @@ def require_kind(stage: StageState, axis: Axis, kind: LoopKind) -> None:
 
 
 def require_scope(scope: object) -> None:
-    """Refuse a memory that a CPU does not have."""
-    if not isinstance(scope, str) or scope not in SCOPES:
+    """Refuse a memory that is not known."""
+    if not isinstance(scope, str) or scope not in DEVICE_SCOPES:
         raise Refused(
             Illegal(
                 "limit",
-                "no such memory scope on a CPU",
+                "no such memory scope",
                 got=repr(scope),
-                hint=f"known scopes: {', '.join(SCOPES)}",
+                hint=f"known scopes: {', '.join(DEVICE_SCOPES)}",
             )
         )
 

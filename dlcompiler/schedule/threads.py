@@ -1,0 +1,35 @@
+"""The threads around a stage: which loops of its hosts run on threads, and who shares what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dlcompiler.ir import SHARED, Axis, is_thread
+from dlcompiler.schedule.state import AttachedAt, StageState, State
+
+
+def threads_around(state: State, stage: StageState) -> Mapping[str, tuple[StageState, Axis]]:
+    """Return the loop of each thread axis that a stage is computed inside, with its stage.
+
+    A loop of an attached stage that is bound to one of these is run by the same threads.
+    """
+    found: dict[str, tuple[StageState, Axis]] = {}
+    while isinstance(stage.attachment, AttachedAt):
+        at = stage.attachment
+        stage = state.stage(at.stage)
+        if not stage.has_leaf(at.axis):
+            break
+        for leaf in stage.leaves[: stage.position(at.axis) + 1]:
+            if is_thread(stage.kind(leaf)):
+                found[stage.kind(leaf)] = (stage, leaf)  # of two, the outer one is the loop
+    return found
+
+
+def threads_of_block(state: State, stage: StageState) -> bool:
+    """Tell whether a stage is computed inside loops of a block's threads."""
+    return any(tag.startswith("threadIdx") for tag in threads_around(state, stage))
+
+
+def is_shared(stage: StageState) -> bool:
+    """Tell whether a stage's values are shared by the threads of a block."""
+    return stage.scope == SHARED
