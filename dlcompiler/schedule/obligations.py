@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from dlcompiler.ir import Axis, is_thread
+from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.inlining import consumers
 from dlcompiler.schedule.placement import placed, standing_for
 from dlcompiler.schedule.state import AttachedAt, StageState, State
@@ -61,6 +62,40 @@ def has_bounds(state: State) -> bool:
 
 def _all_obligations(state: State) -> Iterator[Obligation]:
     final = placed(state)
+    is_clear = True  # whether bounds are defined
+    for item in _debts_of_stages(state, final):
+        is_clear = is_clear and item.kind not in ("place", "reader")
+        yield item
+    if is_clear and any(map(is_thread, (k for s in final.stages for k in s.kinds.values()))):
+        yield from _count_debts(final)
+
+
+def _count_debts(state: State) -> Iterator[Obligation]:
+    """Yield the loops that have more iterations than there are threads to run them."""
+    bounds = infer_bounds(state).stages
+    for stage in state.stages:
+        own = bounds.get(stage.name)
+        if own is None or not own.joined:
+            continue
+        around = threads_around(state, stage)
+        for leaf in own.joined:
+            host, loop = around[stage.kind(leaf)]
+            wanted, there = own.extents[leaf], bounds[host.name].extents[loop]
+            if wanted == there or (
+                isinstance(wanted, int) and isinstance(there, int) and wanted < there
+            ):
+                continue
+            yield Obligation(
+                stage.name,
+                "thread",
+                f"{stage.label(leaf)} has {wanted} iterations, and {stage.kind(leaf)} {there} "
+                f"threads, those of {host.label(loop)}",
+                "",
+                f"split {stage.label(leaf)} by {there} before it is bound",
+            )
+
+
+def _debts_of_stages(state: State, final: State) -> Iterator[Obligation]:
     for stage, at_last in zip(state.stages, final.stages, strict=True):
         if isinstance(stage.attachment, AttachedAt):
             yield from _attachment_debts(state, stage, stage.attachment)

@@ -60,6 +60,7 @@ def _has_same_nest(stage: StageState, before: State) -> bool:
         and stage.relations is old.relations
         and stage.kinds is old.kinds
         and stage.attachment is old.attachment
+        and stage.scope == old.scope
     )
 
 

@@ -18,6 +18,7 @@ from dlcompiler.errors import CallError, InternalError
 from dlcompiler.ir import (
     Allocate,
     Assert,
+    Barrier,
     Buffer,
     For,
     If,
@@ -223,7 +224,7 @@ class _Program:
                 return self.allocate(stmt, loops)
             case Let():
                 return self.let(stmt, loops)
-            case Prefetch():
+            case Prefetch() | Barrier():  # the only thread of a block waits for nobody
                 return _nothing
             case Assert():
                 return self.check(stmt, loops)

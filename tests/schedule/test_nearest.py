@@ -208,9 +208,7 @@ def test_what_an_output_cannot_have_its_cache_can(matmul, answer):
 
 
 def test_cache(matmul, answer):
-    assert answer(matmul.s, "cache_write", "C", scope="shared") == (
-        "cache_write C in local instead"
-    )
+    assert answer(matmul.s, "cache_write", "C", scope="warp") == ("cache_write C in local instead")
     assert answer(matmul.s, "cache_read", "A", scope="local", readers=()) == (
         "cache_read A in local instead"
     )

@@ -6,7 +6,19 @@ from collections.abc import Iterator
 
 from dlcompiler.codegen.llvm.types import identifier
 from dlcompiler.errors import InternalError
-from dlcompiler.ir import Allocate, Assert, For, If, Let, Prefetch, PrimFunc, Seq, Stmt, Store
+from dlcompiler.ir import (
+    Allocate,
+    Assert,
+    Barrier,
+    For,
+    If,
+    Let,
+    Prefetch,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Store,
+)
 
 
 class DebugInfo:
@@ -84,7 +96,7 @@ def _printed_lines(stmt: Stmt) -> Iterator[Stmt | None]:
         case Seq(statements) if statements:
             for statement in statements:
                 yield from _printed_lines(statement)
-        case Store() | Seq() | Prefetch() | Assert():
+        case Store() | Seq() | Prefetch() | Assert() | Barrier():
             yield stmt
         case For(_, _, _, body) | Allocate(_, body) | Let(_, _, body):
             yield stmt

@@ -15,6 +15,7 @@ from dlcompiler.errors import InternalError
 from dlcompiler.ir import (
     Allocate,
     Assert,
+    Barrier,
     Buffer,
     Const,
     For,
@@ -52,7 +53,7 @@ class Statements:
         self._stack_bytes = 0
         self._blocks: list[str] = []
 
-    def write(self, stmt: Stmt) -> None:
+    def write(self, stmt: Stmt) -> None:  # noqa: C901 - one case per node
         """Append a statement."""
         match stmt:
             case Seq(statements):
@@ -80,6 +81,8 @@ class Statements:
             case Prefetch():
                 self._start(stmt)
                 memory.prefetch(self.expressions.addresses, stmt)
+            case Barrier():
+                pass  # of one thread alone: loops of more are refused
             case _:
                 raise InternalError(
                     "generate LLVM code", f"unknown statement {type(stmt).__name__}"

@@ -27,7 +27,7 @@ from dlcompiler.schedule.primitives.base import (
     require_plain,
     set_kind,
 )
-from dlcompiler.schedule.state import StageState, State, with_notes
+from dlcompiler.schedule.state import StageState, State
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 
 
@@ -81,7 +81,7 @@ def apply(
 ) -> tuple[State, None]:
     """Return the next state."""
     bound = set_kind(stage, axis, cast(ThreadTag, thread))
-    return with_notes(state, bound, making.state_id), None
+    return state.with_stage(bound, making.state_id), None
 
 
 BIND = Primitive("bind", {"axis": "axis", "thread": "text"}, check, apply)

@@ -22,7 +22,7 @@ from dlcompiler.schedule.primitives.base import (
     require_own_storage,
     require_scope,
 )
-from dlcompiler.schedule.state import StageState, State, with_notes
+from dlcompiler.schedule.state import StageState, State
 from dlcompiler.schedule.verdict import LEGAL, Verdict
 
 
@@ -36,7 +36,7 @@ def check(state: State, stage: StageState, *, scope: Any) -> Verdict:
 
 def apply(state: State, stage: StageState, making: Making, *, scope: str) -> tuple[State, None]:
     """Return the next state."""
-    return with_notes(state, replace(stage, scope=scope), making.state_id), None
+    return state.with_stage(replace(stage, scope=scope), making.state_id), None
 
 
 SET_SCOPE = Primitive("set_scope", {"scope": "text"}, check, apply)

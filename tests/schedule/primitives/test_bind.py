@@ -122,20 +122,21 @@ def test_cores_and_threads_of_a_device_do_not_mix(matmul, refusal, first):
         calls[other]()
 
 
-def test_what_threads_would_compute_together_is_refused(chain, refusal):
+def test_what_a_thread_has_for_itself_is_not_computed_by_several(chain, refusal):
     s = chain.s
     outer, inner = s[chain.D].split(s[chain.D].op.axis[0], 4)
     s[chain.D].bind(inner, TX)
     assert refusal(s[chain.Q].compute_at, s[chain.D], outer) == (
-        "compute_at Q at D.i.outer: the threads of D.i.inner would compute Q together\n"
-        "  because   Q is computed inside D.i.outer: its elements would be shared by threads, "
-        "which needs shared memory and barriers\n"
-        "  hint      attach Q inside all thread loops of D, and bind none of its own: sharing "
-        "comes in a later version"
+        "compute_at Q at D.i.outer: Q would be computed outside the threads of D.i.inner\n"
+        "  because   the threads of a block start together, and compute together what they share\n"
+        "  hint      attach Q inside all thread loops of D"
     )
     s[chain.Q].compute_at(s[chain.D], inner)
-    with pytest.raises(ScheduleError, match="would compute Q together"):
-        s[chain.Q].bind(s[chain.Q].op.axis[0], TY)
+    assert refusal(s[chain.Q].bind, s[chain.Q].op.axis[0], TX) == (
+        "bind Q.i: the threads of Q.i would compute Q together\n"
+        "  because   Q is in memory that each thread has for itself\n"
+        '  hint      compute it in shared memory: s[Q].set_scope("shared")'
+    )
 
 
 def test_a_loop_of_threads_has_no_later_iterations(matmul, refusal):

@@ -100,10 +100,10 @@ def test_refuses_an_output_that_nothing_reads(chain, refusal):
 
 
 def test_refuses_an_unknown_scope(chain, refusal):
-    assert refusal(chain.s.cache_read, chain.A, "shared", [chain.P]) == (
-        "cache_read A: no such memory scope on a CPU\n"
-        "  got       'shared'\n"
-        "  hint      known scopes: global, local"
+    assert refusal(chain.s.cache_read, chain.A, "sharde", [chain.P]) == (
+        "cache_read A: no such memory scope\n"
+        "  got       'sharde'\n"
+        "  hint      known scopes: global, local, shared"
     )
 
 

@@ -35,12 +35,12 @@ def test_set_scope(planes, nest, golden, computes):
     assert planes.s[planes.P].scope == "global"
 
 
-@pytest.mark.parametrize("scope", ["shared", 3, ["local"]])
+@pytest.mark.parametrize("scope", ["sharde", 3, ["local"]])
 def test_set_scope_refuses_an_unknown_scope(planes, refusal, scope):
     assert refusal(planes.s[planes.P].set_scope, scope) == (
-        "set_scope P: no such memory scope on a CPU\n"
+        "set_scope P: no such memory scope\n"
         f"  got       {scope!r}\n"
-        "  hint      known scopes: global, local"
+        "  hint      known scopes: global, local, shared"
     )
 
 
