@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dlcompiler import dtypes
 from dlcompiler.display import render
 from dlcompiler.errors import CallError, MeasurementError, ProgramError, VerificationError
-from dlcompiler.ir import PrimFunc, Var, condition_value
+from dlcompiler.ir import PrimFunc, Var, condition_value, is_thread
 from dlcompiler.ir import specialize as specialize_func
 from dlcompiler.measurement.remote import RemoteKernel
 from dlcompiler.measurement.shrunk import shrunk_schedules
@@ -80,7 +80,8 @@ def verify(
     The kernel runs in a worker process on random inputs, its outputs poisoned. The oracle is
     `te.evaluate` (NumPy, accumulating in float64); programs of few steps also run in the
     interpreter, which finds reads out of bounds, uninitialised elements and races. For longer ones
-    the steps of the schedule are replayed on a smaller shape, where the expression has one.
+    the steps of the schedule are replayed on a smaller shape, where the expression has one. A
+    schedule for the threads of a device runs in the interpreter alone.
 
     Parameters
     ----------
@@ -108,6 +109,8 @@ def verify(
     MeasurementError
         If the kernel crashes or hangs.
     """
+    if any(is_thread(kind) for stage in schedule.state.stages for kind in stage.kinds.values()):
+        return _verify_on_threads(schedule, args, seed)
     source, func = emit_source(schedule, args, target)
     kernel = RemoteKernel.of_source(source, func, resolve(target), worker=worker)
     worst, shape = 0.0, None
@@ -128,6 +131,29 @@ def verify(
             f"verify {func.name}", "none of the sizes tried satisfies what the expression asks for",
             expected="; ".join(problem for _, problem in func.checks),
             hint="call the kernel on arrays of your own and compare with te.evaluate",
+        )  # fmt: skip
+    return Verified(tuple(oracles), shape, seed, worst)
+
+
+def _verify_on_threads(schedule: Schedule, args: Sequence[Argument], seed: int) -> Verified:
+    """Check in the interpreter a schedule that no machine here can run."""
+    func = lower(schedule, args, simple_mode=True)
+    worst, shape, oracles = 0.0, None, []
+    for values in sizes_to_try(schedule, func):
+        if count_steps(specialize_func(func, values)) <= MAX_INTERPRETED_STEPS:
+            oracle = oracle_of(schedule, seed, values)
+            worst = max(worst, _interpret(schedule, args, oracle, seed))
+            shape = oracle.expected[schedule.outputs[0]].shape
+            oracles = ["interpreter"]
+        elif not values:
+            worst, small = _interpret_smaller(schedule, args, seed)
+            oracles = [f"interpreter on {size}" for size in small]
+            shape = schedule.outputs[0].static_shape
+    if shape is None or not oracles:
+        raise MeasurementError(
+            f"verify {func.name}", "it has too many steps for the interpreter",
+            because="its loops are bound to the threads of a device, which is not here",
+            hint="verify the same steps on a smaller shape: s.trace.replay(…)",
         )  # fmt: skip
     return Verified(tuple(oracles), shape, seed, worst)
 

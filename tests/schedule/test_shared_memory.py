@@ -16,6 +16,7 @@ from dlcompiler.ir import (
     rewrite,
     walk,
 )
+from dlcompiler.measurement.verify import verify
 from dlcompiler.pipeline import build, lower
 from dlcompiler.schedule import create_schedule
 from dlcompiler.schedule.trace import Trace
@@ -139,6 +140,14 @@ def test_a_block_of_one_thread_runs_on_a_cpu():
     arrays = [np.full(t.shape, 2, t.dtype) for t in args]
     build(tiled(args, bind_loads=False), args)(*arrays)
     assert arrays[2].item() == 12
+
+
+def test_verify_runs_it_in_the_interpreter():
+    args = product(9, 8, 5)
+    assert verify(tiled(args), args).oracles == ("interpreter",)
+    large = product(256, 256, 256)
+    (oracle,) = verify(tiled(large, each=4), large).oracles
+    assert oracle.startswith("interpreter on (")
 
 
 # -- what is owed ------------------------------------------------------------------------------
