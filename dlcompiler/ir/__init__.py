@@ -5,7 +5,7 @@ The whole grammar::
     PrimFunc  = (name, params: (Buffer | Var)*, outputs, body: Stmt, axes, symbols: Var*)
     Stmt      = For(var, extent, kind, body, origin, annotations)
                                       kind: serial parallel vectorized unrolled, or the thread
-                                      axis of a device: blockIdx.x … threadIdx.z
+                                      axis of a device: blockIdx.x … threadIdx.z, vthread
               | Store(buffer, indices, value, origin, predicate?)
               | If(condition, then, otherwise?)
               | Seq(statements)
@@ -48,7 +48,8 @@ Semantics that every consumer (interpreter, code generator, simplifier) keeps:
 - A float is converted to an integer by truncation that saturates; NaN becomes 0.
 - A vector dtype is written ``float32x8``. The lanes of a vectorized loop run in any order.
 - So do the iterations of parallel loops, and of loops bound to a thread axis: those of
-  ``blockIdx.*`` are blocks of a launch, those of ``threadIdx.*`` threads of a block. Between two
+  ``blockIdx.*`` are blocks of a launch, those of ``threadIdx.*`` threads of a block, and those of
+  ``vthread`` virtual threads: several that one thread runs, in turns. Between two
   barriers the threads of a block run in any order. A buffer in ``shared`` memory is one for the
   block, and stands outside the loops of its threads.
 """
@@ -117,6 +118,7 @@ from dlcompiler.ir.stmt import (
     extent_expr,
     extent_product,
     is_concurrent,
+    is_in_block,
     is_thread,
     seq,
 )
@@ -180,6 +182,7 @@ __all__ = [
     "free_vars",
     "index_const",
     "is_concurrent",
+    "is_in_block",
     "is_thread",
     "logical",
     "print_func",

@@ -10,12 +10,12 @@ from dlcompiler.errors import InternalError
 from dlcompiler.ir.expr import BinaryOp, Expr, Extent, Var, binary, fold_index, index_const, node
 
 ThreadTag: TypeAlias = Literal[
-    "blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z"
+    "blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z", "vthread"
 ]
 LoopKind: TypeAlias = Literal["serial", "parallel", "vectorized", "unrolled"] | ThreadTag
 
 THREADS: tuple[ThreadTag, ...] = get_args(ThreadTag)
-"""Kinds of loops whose iterations are blocks of a launch, and threads of a block."""
+"""Kinds of loops whose iterations are blocks of a launch, or threads of a block (or virtual ones)."""
 
 
 SHARED = "shared"
@@ -25,6 +25,11 @@ SHARED = "shared"
 def is_thread(kind: str) -> bool:
     """Tell whether a loop of this kind is bound to a thread axis of a device."""
     return kind in THREADS
+
+
+def is_in_block(kind: str) -> bool:
+    """Tell whether iterations of a loop of this kind are threads of one block."""
+    return kind.startswith("threadIdx") or kind == "vthread"
 
 
 def is_concurrent(kind: str) -> bool:

@@ -30,6 +30,7 @@ from dlcompiler.ir import (
     extent_binary,
     extent_expr,
     free_vars,
+    is_in_block,
     logical,
     rewrite,
     seq,
@@ -311,7 +312,7 @@ class _Builder:
             ]
         else:
             loose = []
-        threads = [leaf for leaf in stage.leaves if stage.kind(leaf).startswith("threadIdx")]
+        threads = [leaf for leaf in stage.leaves if is_in_block(stage.kind(leaf))]
         outermost = threads[0] if threads and not isinstance(stage.attachment, AttachedAt) else None
         for n in reversed(range(len(leaves))):
             leaf = leaves[n]

@@ -139,7 +139,7 @@ class _Inference:
             if tag in own:
                 if extents[own[tag]] != extent:
                     yield compare("lt", var, extent_expr(extents[own[tag]]))
-            elif is_shared(stage) and tag.startswith("threadIdx") and extent != 1:
+            elif is_shared(stage) and not tag.startswith("blockIdx") and extent != 1:
                 yield compare("lt", var, index_const(1))
 
     def enclosing(self, stage: StageState) -> tuple[Var, ...]:
@@ -157,7 +157,8 @@ class _Inference:
         """
         if not is_shared(stage):
             return set(enclosing)
-        moving = {v for tag, (v, _) in self.threads(stage).items() if tag.startswith("threadIdx")}
+        threads = self.threads(stage).items()
+        moving = {var for tag, (var, _) in threads if not tag.startswith("blockIdx")}
         return set(enclosing) - moving
 
     def region(self, stage: StageState, enclosing: tuple[Var, ...]) -> tuple[Span, ...]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dlcompiler.ir import SHARED, Axis, is_thread
+from dlcompiler.ir import SHARED, Axis, is_in_block, is_thread
 from dlcompiler.schedule.state import AttachedAt, StageState, State
 
 
 def threads_around(state: State, stage: StageState) -> Mapping[str, tuple[StageState, Axis]]:
     """Return the loop of each thread axis that a stage is computed inside, with its stage.
 
-    A loop of an attached stage that is bound to one of these is run by the same threads.
+    A loop of an attached stage that is bound to one of these is run by the same threads. Virtual
+    threads are no axis of a launch: each of their loops is one for itself, by a name of its own.
     """
     found: dict[str, tuple[StageState, Axis]] = {}
     while isinstance(stage.attachment, AttachedAt):
@@ -20,14 +21,15 @@ def threads_around(state: State, stage: StageState) -> Mapping[str, tuple[StageS
         if not stage.has_leaf(at.axis):
             break
         for leaf in stage.leaves[: stage.position(at.axis) + 1]:
-            if is_thread(stage.kind(leaf)):
-                found[stage.kind(leaf)] = (stage, leaf)  # of two, the outer one is the loop
+            kind = stage.kind(leaf)
+            if is_thread(kind):  # of two of one axis, the outer one is the loop
+                found[f"vthread {stage.key(leaf)}" if kind == "vthread" else kind] = stage, leaf
     return found
 
 
 def threads_of_block(state: State, stage: StageState) -> bool:
     """Tell whether a stage is computed inside loops of a block's threads."""
-    return any(tag.startswith("threadIdx") for tag in threads_around(state, stage))
+    return any(is_in_block(host.kind(leaf)) for host, leaf in threads_around(state, stage).values())
 
 
 def is_shared(stage: StageState) -> bool:

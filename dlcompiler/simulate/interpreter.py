@@ -30,6 +30,7 @@ from dlcompiler.ir import (
     Store,
     Var,
     is_concurrent,
+    is_in_block,
     specialize,
     walk,
 )
@@ -210,7 +211,7 @@ class _Program:
     def statement(self, stmt: Stmt, loops: Loops) -> Run:
         """Return a function that runs a statement inside `loops`."""
         match stmt:
-            case For() if stmt.kind.startswith("threadIdx") and has_barrier(stmt):
+            case For() if is_in_block(stmt.kind) and has_barrier(stmt):
                 return block(self, stmt, loops)
             case For():
                 return self.loop(stmt, loops)

@@ -14,7 +14,7 @@ class ThreadAxis:
     """An axis of the grid of threads that runs a kernel; `thread_axis` makes one."""
 
     tag: str
-    """Which: ``blockIdx.x``, …, ``threadIdx.z``."""
+    """Which: ``blockIdx.x``, …, ``threadIdx.z``, ``vthread``."""
     extent: int | None = None
     """How many blocks or threads there are along it; None: as many as the loop has iterations."""
     name: str = ""
@@ -35,7 +35,8 @@ def thread_axis(
     dom : int, tuple of int, or str, optional
         How many threads there are: a number, or ``(0, number)``. The tag alone may stand here.
     tag : str
-        ``"blockIdx.x"`` to ``"blockIdx.z"``, ``"threadIdx.x"`` to ``"threadIdx.z"``.
+        ``"blockIdx.x"`` to ``"blockIdx.z"``, ``"threadIdx.x"`` to ``"threadIdx.z"``, or
+        ``"vthread"`` (also ``"cthread"``): virtual threads, several of which one thread runs.
     name : str, optional
         To show.
 
@@ -54,6 +55,7 @@ def thread_axis(
     (thread_axis('threadIdx.x'), thread_axis('threadIdx.x', extent=64))
     """
     size, wanted = (None, dom) if isinstance(dom, str) else (dom, tag)
+    wanted = "vthread" if wanted == "cthread" else wanted
     if wanted not in THREADS:
         close = difflib.get_close_matches(str(wanted), THREADS, n=1)
         raise ExpressionError(

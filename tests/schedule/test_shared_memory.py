@@ -83,6 +83,36 @@ def test_products_of_awkward_sizes(shape, sizes):
     assert is_right(lower(tiled(args, threads=threads, each=each, step=step), args), args)
 
 
+@pytest.mark.parametrize("shape", [(16, 16, 8), (9, 13, 5)])
+def test_virtual_threads_share_a_tile_with_the_others(shape, golden):
+    args = A, B, C = product(*shape)
+    s = create_schedule(C.op)
+    CL = s.cache_write(C, "local")
+    caches = [s.cache_read(tensor, "shared", [CL]) for tensor in (A, B)]
+    i, j = s[C].op.axis
+    by, i = s[C].split(i, 8)
+    bx, j = s[C].split(j, 8)
+    vy, ty = s[C].split(i, nparts=2)
+    vx, tx = s[C].split(j, nparts=2)
+    s[C].reorder(by, bx, vy, vx, ty, tx)
+    tags = (*TAGS[:2], "vthread", "vthread", *TAGS[2:])
+    for loop, tag in zip((by, bx, vy, vx, ty, tx), tags, strict=True):
+        s[C].bind(loop, te.thread_axis(tag))
+    s[CL].compute_at(s[C], tx)
+    ko, ki = s[CL].split(s[CL].op.reduce_axis[0], 4)
+    s[CL].reorder(ko, ki, *s[CL].op.axis)
+    for cache in caches:
+        s[cache].compute_at(s[CL], ko)
+        loop = s[cache].fuse(*s[cache].op.axis)
+        for tag in reversed(TAGS[2:]):
+            loop, inner = s[cache].split(loop, 4)
+            s[cache].bind(inner, te.thread_axis(tag))
+    func = lower(s, list(args))
+    if shape == (16, 16, 8):
+        golden("virtual_threads", str(func))
+    assert is_right(func, args)
+
+
 def test_loads_that_are_not_shared_out_are_one_threads_work():
     args = product(9, 8, 5)
     func = lower(tiled(args, bind_loads=False), args)

@@ -31,7 +31,8 @@ def test_unknown_axes_are_refused():
     assert str(caught.value) == (
         "thread_axis: no such thread axis\n"
         "  got       'threadIdx'\n"
-        "  expected  blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z\n"
+        "  expected  blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z, "
+        "vthread\n"
         "  hint      did you mean threadIdx.z?"
     )
     with pytest.raises(ExpressionError, match="no such thread axis"):

@@ -49,7 +49,7 @@ def check(state: State, stage: StageState, *, axis: Any, thread: Any) -> Verdict
     if axis.kind != "data":
         raise Refused(_on_reduction(stage, axis, thread))
     taken = next((leaf for leaf in stage.leaves if stage.kind(leaf) == thread), None)
-    if taken is not None:
+    if taken is not None and thread != "vthread":
         raise Refused(
             Illegal(
                 "structural",

@@ -174,4 +174,4 @@ def test_it_is_asked_for_replayed_and_written_as_python(matmul):
 
 
 def test_all_axes_are_known():
-    assert len(THREADS) == 6
+    assert len(THREADS) == 7
