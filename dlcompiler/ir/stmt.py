@@ -15,7 +15,7 @@ ThreadTag: TypeAlias = Literal[
 LoopKind: TypeAlias = Literal["serial", "parallel", "vectorized", "unrolled"] | ThreadTag
 
 THREADS: tuple[ThreadTag, ...] = get_args(ThreadTag)
-"""Kinds of loops whose iterations are blocks of a launch, threads of a block, or virtual threads."""
+"""Kinds of loops whose iterations are blocks of a launch, or threads, some of them virtual."""
 
 
 SHARED = "shared"
