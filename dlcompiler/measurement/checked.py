@@ -16,7 +16,7 @@ from dlcompiler.errors import DLCompilerError, MeasurementError, OutOfMemory
 from dlcompiler.measurement.guarded import Place, guarded, guarded_copy
 from dlcompiler.measurement.interference import PULSE_BYTES
 from dlcompiler.measurement.problem import Case, Problem
-from dlcompiler.runtime import llvm, native, threads
+from dlcompiler.runtime import llvm, threads
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.object_cache import CompiledObject
@@ -192,9 +192,8 @@ class CheckedKernels:
     def _verified(self, function: Function, memory: _Memory) -> float:
         """Run a kernel once and compare; return how long it took [s]."""
         arrays = memory.arguments(function)
-        native.poison(memory.poison)
         start = time.perf_counter()
-        function(*arrays)
+        function.call_poisoned(memory.poison, *arrays)
         seconds = time.perf_counter() - start
         memory.check(function)
         return seconds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from dlcompiler import dtypes
 from dlcompiler.display import render
 from dlcompiler.errors import OutOfMemory, ProgramError
-from dlcompiler.runtime import threads
+from dlcompiler.runtime import native, threads
 from dlcompiler.runtime.arguments import (
     Array,
     Param,
@@ -167,7 +167,7 @@ class Function:
         self.messages = tuple(messages)
         """What it says when it fails."""
         types += [ctypes.c_void_p] if self.messages else []
-        self._kernel = ctypes.CFUNCTYPE(None, *types)(module.address(symbol))
+        self._kernel: Callable[..., object] = ctypes.CFUNCTYPE(None, *types)(module.address(symbol))
         self._uses_threads = PARALLEL_FOR in module.imports
         self._is_simple = not (self.messages or self._uses_threads)
         self._usual = [_expectation(param) for param in self.params]
@@ -237,6 +237,19 @@ class Function:
             self._kernel(*addresses)
         else:
             self._run(addresses)
+
+    def call_poisoned(self, byte: int, *arguments: object) -> None:
+        """Run the kernel as a call does, its temporaries filled with a byte before.
+
+        See `dlcompiler.runtime.native.poisoning`: a kernel that reads one before it has written it
+        is found out.
+        """
+        plain = self._kernel
+        self._kernel = native.poisoning(self.module.address(self.symbol), byte)
+        try:
+            self(*arguments)
+        finally:
+            self._kernel = plain
 
     def _run(self, operands: list[Any]) -> None:
         if self.messages:

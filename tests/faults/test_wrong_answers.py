@@ -36,7 +36,8 @@ WORKS = {
     "pool2d": {"kind": "max", "n": 1, "c": 2, "h": 7, "w": 6, "kernel": 3, "stride": 2},
     "softmax": {"shape": (3, 11)},
 }
-ONCE = Effort(least=1, most=1)
+ALONE = {"effort": Effort(least=1, most=1), "threads": 1}
+"""One call on one thread: a race is wrong only now and then, and then whoever looks decides."""
 
 
 def programs(operator, workload, generator, count=6):
@@ -85,8 +86,8 @@ def test_none_of_many_wrong_programs_is_accepted(name, workers):
     workload = operator.workload(**WORKS[name])
     generator = random.Random(f"{SEED} {name}")
     builder = Builder(workers[0], OPTIONS, 20.0)
-    opinion = Runner(workers[1], other_problem(operator, workload), OPTIONS, 2.0, effort=ONCE)
-    judge = Runner(workers[2], problem_of(operator, workload), OPTIONS, 2.0, effort=ONCE)
+    opinion = Runner(workers[1], other_problem(operator, workload), OPTIONS, 2.0, **ALONE)
+    judge = Runner(workers[2], problem_of(operator, workload), OPTIONS, 2.0, **ALONE)
     start = time.perf_counter()
     outcomes, tried, accepted = Counter(), 0, []
     for candidate, what, func in mutants(operator, workload, generator):

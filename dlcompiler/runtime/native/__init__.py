@@ -18,6 +18,7 @@ import string
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from dlcompiler.errors import DeviceUnavailable
 from dlcompiler.runtime.llvm import LoadedModule, Options, compile_ir
@@ -41,6 +42,8 @@ CHUNKS = 8
 
 _LEAST_LIMIT_BYTES = 64 << 20
 _POISONED_STACK_BYTES = 256 << 10
+MOST_OPERANDS = 8
+"""Of a kernel that ``dlc_call_poisoned`` calls."""
 
 _OPEN, _WAITING = 1 << 31, 1 << 30
 
@@ -116,23 +119,47 @@ def _start(module: LoadedModule) -> None:
     _loaded.append(module)
 
 
-def poison(byte: int) -> None:
-    """Fill the memory that temporaries of the next kernel will lie in, where it can be told.
+def poisoning(kernel: int, byte: int) -> Callable[..., None]:
+    """Return what calls a kernel on memory that its temporaries cannot expect.
 
-    The idle workspaces of this thread, and the stack below the caller. A kernel that reads a
-    temporary before it has written it finds this, not what happens to be right.
+    The idle workspaces of this thread, and the stack below the call, are filled before. A kernel
+    that reads a temporary before it has written it finds this, not what happens to be right.
 
     Parameters
     ----------
+    kernel : int
+        Address of its code.
     byte : int
-        What to fill it with, from 0 to 255.
+        What to fill with, from 0 to 255.
+
+    Returns
+    -------
+    callable
+        Takes the kernel's operands, which are pointers; those behind the eighth mean that only
+        what lies deeper than this call is filled.
     """
-    _poisoner()(_POISONED_STACK_BYTES, byte)
+
+    def call(*operands: Any) -> None:
+        if len(operands) > MOST_OPERANDS:
+            _poison()(_POISONED_STACK_BYTES, byte)
+            ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(operands))(kernel)(*operands)
+            return
+        rest = [None] * (MOST_OPERANDS - len(operands))
+        _call_poisoned()(_POISONED_STACK_BYTES, byte, kernel, *operands, *rest)
+
+    return call
 
 
 @functools.cache
-def _poisoner() -> Callable[[int, int], None]:
+def _poison() -> Callable[..., None]:
     return ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_uint8)(address("dlc_poison"))
+
+
+@functools.cache
+def _call_poisoned() -> Callable[..., None]:
+    pointers = [ctypes.c_void_p] * (1 + MOST_OPERANDS)
+    made = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_uint8, *pointers)
+    return made(address("dlc_call_poisoned"))
 
 
 def idle_limit_bytes() -> int:

@@ -73,6 +73,15 @@ done:
   ret void
 }
 
+; Poison, and call a kernel at once: whatever ran between would leave its own traces on the stack. A
+; kernel takes fewer operands than it gets here; it does not look at the rest.
+define void @dlc_call_poisoned(i64 %stack, i8 %byte, ptr %kernel, ptr %a, ptr %b, ptr %c, ptr %d,
+                               ptr %e, ptr %f, ptr %g, ptr %h) {
+  call void @dlc_poison(i64 %stack, i8 %byte)
+  call void %kernel(ptr %a, ptr %b, ptr %c, ptr %d, ptr %e, ptr %f, ptr %g, ptr %h)
+  ret void
+}
+
 ; In a forked child: the blocks of the other threads are lost with them.
 define void @dlc_workspace_reset() {
 entry:
