@@ -309,6 +309,18 @@ def test_the_other_way_answers_each_request(going):
     assert run.state == "stopped"
 
 
+def test_a_request_that_comes_both_ways_is_followed_once(going):
+    run, dashboard = going
+    ask(dashboard, "pause")
+    control = dashboard._control
+    control.intent = {"id": "7", "op": "resume", "args": {}}
+    ask(dashboard, "pause")
+    dashboard.intent = {"id": "7", "op": "resume", "args": {}}  # held back until now
+    assert dashboard.reply["last"] == "7"
+    eventually(lambda: dashboard.head["can_resume"])
+    run.stop()
+
+
 def test_a_comm_remembers_no_shell(going):
     """What ipykernel remembers would send a page's messages to the shell of a page that is gone."""
     _, dashboard = going

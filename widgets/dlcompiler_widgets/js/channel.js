@@ -32,10 +32,20 @@ export class Channel {
     return id;
   }
 
+  /** From now on, ask by another model; what waits for its answer is asked again, with its id. */
+  moveTo(model) {
+    this.model = model;
+    if (this.waiting) this.put(this.posted);
+  }
+
   post() {
     const intent = this.queue.shift();
     this.waiting = intent?.id ?? null;
-    if (!intent) return;
+    if (intent) this.put(intent);
+  }
+
+  put(intent) {
+    this.posted = intent;
     this.postedAt = performance.now();
     this.model.set("intent", intent);
     this.model.save_changes();

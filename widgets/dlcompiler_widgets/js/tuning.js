@@ -57,9 +57,9 @@ class Dashboard {
   async greet() {
     const own = await this.model.widget_manager?.get_model?.(this.model.get("control"));
     if (!own) return;
-    this.channel.model = own;
     own.set("hello", own.get("hello") + 1);
     own.save_changes();
+    this.channel.moveTo(own);
   }
 
   send(op, args = {}) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,8 @@ from dlcompiler_widgets.tuning.throttle import Throttle
 
 PUSH_EVERY_S = (0.15, 0.25)
 """Least time between two pushes, and that of a long run: four to seven a second [s]."""
+REQUESTS_KNOWN = 100
+"""How many of the last requests are known again if they come twice."""
 Opener = Callable[[Trial], object]
 
 
@@ -80,6 +83,7 @@ class TuningDashboard(OpenWidget):
         self._shipments = {name: Shipment() for name in ("progress", "picture", "trials")}
         self._seq = 0
         self._answered: Any = None
+        self._recent: deque[Any] = deque(maxlen=REQUESTS_KNOWN)
         self._control = TuningControl(self._on_request)
         super().__init__(control=self._control.model_id)
         self._throttle = Throttle(self._on_tick, *PUSH_EVERY_S)
@@ -110,8 +114,12 @@ class TuningDashboard(OpenWidget):
         # May run on any thread, also while a cell runs.
         op, args = str(intent.get("op")), intent.get("args")
         with self._lock:
+            is_again = intent.get("id") in self._recent  # asked both ways: see `Channel.moveTo`
+            self._recent.append(intent.get("id"))
             try:
-                if op == "open":
+                if is_again:
+                    pass
+                elif op == "open":
                     self._open_chosen()
                 else:
                     handle(self._session, op, args if isinstance(args, dict) else {})
