@@ -26,6 +26,16 @@ REGISTRY: dict[str, str] = {
     "armv7": "dlcompiler.target.presets:ARMV7",
     "riscv64": "dlcompiler.target.presets:RISCV64",
     "wasm32": "dlcompiler.target.presets:WASM32",
+    "gpu": "dlcompiler.target.gpus:GPU",
+    "gtx-titan-x": "dlcompiler.target.gpus:GTX_TITAN_X",
+    "titan-x-pascal": "dlcompiler.target.gpus:TITAN_X_PASCAL",
+    "gtx-1080": "dlcompiler.target.gpus:GTX_1080",
+    "v100": "dlcompiler.target.gpus:V100",
+    "a100": "dlcompiler.target.gpus:A100",
+    "rtx-a6000": "dlcompiler.target.gpus:RTX_A6000",
+    "rtx-4060-laptop": "dlcompiler.target.gpus:RTX_4060_LAPTOP",
+    "h100": "dlcompiler.target.gpus:H100",
+    "h200": "dlcompiler.target.gpus:H200",
 }
 
 

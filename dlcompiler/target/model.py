@@ -50,7 +50,7 @@ class MemoryScope:
     element_bytes: int = 1
     """Granule of an access [byte]; above 1 only on accelerators."""
     accessible_by: tuple[str, ...] = ("cpu",)
-    """Who may read and write it."""
+    """Who may read and write it: ``cpu``, ``gpu``; the threads of a ``block``, one ``thread``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Target:
     name: str
     """Name in the registry, or the user's own."""
     kind: str
-    """Family of pipelines that compiles for it: ``"cpu"``."""
+    """Family of pipelines that compiles for it: ``"cpu"`` or ``"gpu"``."""
     triple: str
     """LLVM's target triple."""
     cpu: str
@@ -81,13 +81,14 @@ class Target:
     vector_registers: int
     """Vector registers of one thread."""
     cores: int
-    """Threads that a parallel loop uses by default."""
+    """Threads that a parallel loop uses by default; of a GPU, its multiprocessors."""
     caches: tuple[CacheLevel, ...]
     """Data caches, nearest first."""
     scopes: tuple[MemoryScope, ...]
     """Where buffers may live, in rank order."""
     limits: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}), hash=False)
-    """``max_lanes``: lanes of one vector value; ``max_stack_bytes``: stack buffers of a kernel."""
+    """``max_lanes``: lanes of one vector value; ``max_stack_bytes``: stack buffers of a kernel. A
+    GPU's: see `dlcompiler.target.gpus`."""
 
     def lanes(self, dtype: str) -> int:
         """Return how many elements of ``dtype`` one vector register holds.

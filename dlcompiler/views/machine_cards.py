@@ -65,7 +65,7 @@ def target_card(target: Target) -> Card:
         "columns": ["cache", "size", "line", "shared by"],
         "rows": [
             [level.name, format_bytes(level.bytes), format_bytes(level.line),
-             _count(level.shared_by, "core")]
+             _count(level.shared_by, _core_of(target))]
             for level in target.caches
         ],
     }  # fmt: skip
@@ -79,7 +79,7 @@ def target_card(target: Target) -> Card:
     }  # fmt: skip
     return card(
         target.name,
-        f"a target of kind {target.kind} with {_count(target.cores, 'core')}",
+        f"a target of kind {target.kind} with {_count(target.cores, _core_of(target))}",
         facts=[
             ("processor", f"{target.cpu}, {target.triple}"),
             ("vectors", vectors),
@@ -94,6 +94,10 @@ def target_card(target: Target) -> Card:
             if table["rows"]
         ],
     )  # fmt: skip
+
+
+def _core_of(target: Target) -> str:
+    return "multiprocessor" if target.kind == "gpu" else "core"
 
 
 def caches_scene(target: Target) -> Scene:

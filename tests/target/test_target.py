@@ -16,10 +16,19 @@ from dlcompiler.target.presets import X86_64_AVX2, X86_64_LEVELS, X86_64_SSE2, c
 def test_every_name_resolves_to_a_target_of_that_name(name):
     found = target.resolve(name)
     assert found.name == name
-    assert found.kind == "cpu"
+    assert found.kind in ("cpu", "gpu")
     assert target.resolve(name) is found
     assert target.resolve(found) is found
     assert hash(found) == hash(dataclasses.replace(found))
+
+
+@pytest.mark.parametrize("name", [n for n in target.names() if target.resolve(n).kind == "gpu"])
+def test_a_gpu_tells_its_limits(name):
+    found = target.resolve(name)
+    assert [scope.name for scope in found.scopes] == ["global", "shared", "local"]
+    assert found.scope("shared").capacity == found.limits["max_shared_bytes"] == 48 * 1024
+    assert found.limits["max_threads_per_block"] == 1024
+    assert found.lanes("float32") == 4
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones():

@@ -1,0 +1,96 @@
+"""GPUs as data: what a kernel may ask of one, and what its cost depends on.
+
+Programs for them are run by the simulator (`dlcompiler.simulate`); code generation comes later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+
+from dlcompiler.target.model import CacheLevel, MemoryScope, Target
+
+WARP = 32
+"""Threads that run in step, on every GPU here."""
+
+#: What CUDA allows a kernel on all of these processors: static shared memory is 48 KiB, whatever
+#: the chip has. ``max_vthreads`` is a bound on code size, as in classic TVM.
+#: Source: CUDA C++ Programming Guide 12.9, table 21 (technical specifications).
+CUDA_LIMITS = MappingProxyType(
+    {
+        "max_threads_per_block": 1024,
+        "max_threads_x": 1024,
+        "max_threads_y": 1024,
+        "max_threads_z": 64,
+        "max_blocks_x": 2**31 - 1,
+        "max_blocks_y": 65_535,
+        "max_blocks_z": 65_535,
+        "max_shared_bytes": 48 * 1024,
+        "max_local_bytes": 512 * 1024,
+        "max_vthreads": 8,
+        "max_vector_bytes": 16,
+        "max_lanes": 16,
+        "warp_size": WARP,
+    }
+)
+
+GPU_SCOPES = (
+    MemoryScope("global", rank=0, capacity=None, alignment=256, accessible_by=("cpu", "gpu")),
+    MemoryScope(
+        "shared", 1, CUDA_LIMITS["max_shared_bytes"], alignment=16, accessible_by=("block",)
+    ),
+    MemoryScope(
+        "local", 3, CUDA_LIMITS["max_local_bytes"], alignment=16, accessible_by=("thread",)
+    ),
+)
+
+
+def gpu_target(
+    name: str, compute: tuple[int, int], processors: int, *, l1_kib: int, l2_mib: int
+) -> Target:
+    """Return a GPU as a target.
+
+    Parameters
+    ----------
+    name : str
+        Its name in the registry, or the user's own.
+    compute : tuple of int
+        Its compute capability: (major, minor).
+    processors : int
+        Streaming multiprocessors, each of which runs several blocks.
+    l1_kib, l2_mib : int
+        First level data cache of one multiprocessor, where it shares its memory with ``shared``
+        [KiB]; second level cache [MiB].
+    """
+    return Target(
+        name=name,
+        kind="gpu",
+        triple="nvptx64-nvidia-cuda",
+        cpu=f"sm_{compute[0]}{compute[1]}",
+        features=(),
+        vector_extension="SIMT",
+        vector_bits=8 * CUDA_LIMITS["max_vector_bytes"],
+        vector_registers=255,
+        cores=processors,
+        caches=(
+            CacheLevel("L1", l1_kib * 1024, line=128, shared_by=1),
+            CacheLevel("L2", l2_mib << 20, line=128, shared_by=processors),
+        ),
+        scopes=GPU_SCOPES,
+        limits=CUDA_LIMITS,
+    )
+
+
+#: Source: NVIDIA's white papers of the architectures (Maxwell GM200, Pascal GP102, GP104, Volta
+#: GV100, Ampere GA100, GA102, Ada AD107, Hopper GH100), tables of specifications.
+GTX_TITAN_X = gpu_target("gtx-titan-x", (5, 2), 24, l1_kib=48, l2_mib=3)
+TITAN_X_PASCAL = gpu_target("titan-x-pascal", (6, 1), 28, l1_kib=48, l2_mib=3)
+GTX_1080 = gpu_target("gtx-1080", (6, 1), 20, l1_kib=48, l2_mib=2)
+V100 = gpu_target("v100", (7, 0), 80, l1_kib=128, l2_mib=6)
+A100 = gpu_target("a100", (8, 0), 108, l1_kib=192, l2_mib=40)
+RTX_A6000 = gpu_target("rtx-a6000", (8, 6), 84, l1_kib=128, l2_mib=6)
+RTX_4060_LAPTOP = gpu_target("rtx-4060-laptop", (8, 9), 24, l1_kib=128, l2_mib=32)
+H100 = gpu_target("h100", (9, 0), 132, l1_kib=256, l2_mib=50)
+H200 = gpu_target("h200", (9, 0), 132, l1_kib=256, l2_mib=60)
+GPU = replace(A100, name="gpu")
+"""The one to take when it does not matter which."""
