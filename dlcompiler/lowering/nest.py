@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import (
-    Allocate,
     Axis,
     Barrier,
     Buffer,
     Expr,
-    Extent,
     For,
     If,
-    Let,
     Load,
+    Origin,
     PrimFunc,
     Reduce,
     StepRef,
@@ -27,22 +25,34 @@ from dlcompiler.ir import (
     binary,
     combine,
     compare,
-    extent_binary,
     extent_expr,
-    free_vars,
+    index_const,
     is_in_block,
-    logical,
     rewrite,
     seq,
-    substitute,
 )
 from dlcompiler.ir.rewrite import Node
+from dlcompiler.lowering.cross_thread import PART, Assigner, Place, accumulate, parts_of
+from dlcompiler.lowering.pieces import (
+    Room,
+    aligned_strides,
+    loop_vars_of,
+    rename,
+    under,
+    with_allocations,
+)
 from dlcompiler.schedule import AttachedAt, StageBounds, StageState, State, infer_bounds
 from dlcompiler.schedule.bounds import knobs_of, size_symbols
 from dlcompiler.schedule.inlining import bodies
 from dlcompiler.schedule.placement import placed
 from dlcompiler.schedule.state import buffer_name, step_ref
-from dlcompiler.schedule.threads import is_shared, threads_of_block
+from dlcompiler.schedule.threads import (
+    is_shared,
+    reduced_by_threads,
+    scope_of,
+    threads_around,
+    threads_of_block,
+)
 from dlcompiler.te import ComputeOp, Tensor, symbols_of
 from dlcompiler.te.access import requirements
 
@@ -87,8 +97,8 @@ class _Builder:
         self.buffers = {tensor: self.param(tensor) for tensor in tensors}
         self.params = tuple(arg if isinstance(arg, Var) else self.buffers[arg] for arg in args)
         self.axes: dict[StepRef, frozenset[StepRef]] = {}
-        self.shared: list[StageState] = []
-        """Stages in memory that a block shares, until the loops of its threads are complete."""
+        self.shared: list[Room] = []
+        """Memory that a block shares, until the loops of its threads are complete."""
 
     def build(self) -> PrimFunc:
         roots: list[StageState] = []
@@ -100,7 +110,7 @@ class _Builder:
                     self.buffers[tensor] = self.internal_buffer(stage, tensor)
             if not isinstance(stage.attachment, AttachedAt):
                 roots.append(stage)
-        body = self.with_allocations(roots, seq(self.nest(stage) for stage in roots))
+        body = with_allocations(self.rooms(roots), seq(self.nest(stage) for stage in roots))
         outputs = tuple(
             buffer
             for tensor, buffer in self.buffers.items()
@@ -136,18 +146,15 @@ class _Builder:
         region = self.bounds.stages[stage.name].region
         shape = tuple(span.extent for span in region)
         strides = aligned_strides(stage, shape) if stage.alignments else ()
-        is_private = stage.scope == "global" and threads_of_block(self.state, stage)
-        scope = "local" if is_private else stage.scope
+        scope = scope_of(self.state, stage)
         return Buffer(buffer_name(stage, tensor), shape, tensor.dtype, scope, strides)
 
-    def with_allocations(self, stages: Sequence[StageState], body: Stmt) -> Stmt:
-        for stage in reversed(stages):
-            for tensor in reversed(stage.tensors):
-                buffer = self.buffers[tensor]
-                if buffer not in self.params:
-                    origin = (StepRef("", stage.name),)
-                    body = Allocate(buffer, body, origin, bool(stage.double_buffered_by))
-        return body
+    def rooms(self, stages: Iterable[StageState]) -> Iterator[Room]:
+        """Yield the memory that the values of stages need."""
+        for stage in stages:
+            for tensor in stage.tensors:
+                if self.buffers[tensor] not in self.params:
+                    yield Room(self.buffers[tensor], stage.name, bool(stage.double_buffered_by))
 
     # -- one stage -----------------------------------------------------------------------------
 
@@ -167,11 +174,18 @@ class _Builder:
                 self.store(stage, tensor, target, self.expr(body, values), "", stage.leaves)
                 for tensor, target, body in parts
             )
-            store = _under(inner_guards, store)
+            store = under(inner_guards, store)
             return self.loops(stage, bounds, stage.leaves, (), _Inside(None, store))
         first = next(n for n, leaf in enumerate(stage.leaves) if leaf.kind == "reduce")
         shared, inner = stage.leaves[:first], stage.leaves[first:]
-        update = _under(inner_guards, self.update(stage, targets, head, values))
+        if reduced_by_threads(stage):
+            return self.nest_across_threads(stage, bounds, targets, head, values, inner_guards)
+        places = [
+            (self.buffers[tensor], target)
+            for tensor, target in zip(stage.tensors, targets, strict=True)
+        ]
+        update = self.update(stage, places, head, values)
+        update = under(inner_guards, update)
         start = [self.expr(expr, values) for expr in head.start]
         reduced = {bounds.loop_vars[leaf] for leaf in inner if leaf.kind == "reduce"}
         needed = tuple(guard for guard in inner_guards if not loop_vars_of(guard) & reduced)
@@ -207,27 +221,79 @@ class _Builder:
 
         return rewrite(body, rule)
 
+    def nest_across_threads(
+        self,
+        stage: StageState,
+        bounds: StageBounds,
+        targets: Sequence[tuple[Expr, ...]],
+        head: Reduce,
+        values: dict[Var, Expr],
+        guards: Sequence[Expr],
+    ) -> Stmt:
+        """Return the loops of a reduction that threads share: see `cross_thread`.
+
+        All threads come to its barriers: the guards are inside. The threads' loops stand outside
+        the other ones of the reduction: each thread's part lives during these.
+        """
+        threads = reduced_by_threads(stage)
+        outer = tuple(leaf for leaf in stage.leaves if leaf.kind == "data")
+        serial = [leaf for leaf in stage.leaves if leaf.kind == "reduce" and leaf not in threads]
+        names = [self.buffers[tensor].name for tensor in stage.tensors]
+        parts = parts_of(stage, bounds, self.threads_beside(stage), names)
+        self.shared += (Room(buffer, stage.name) for buffer in parts.left)
+        assign = Assigner(self.origin(stage, PART, (*outer, *threads)))
+        start = [self.expr(expr, values) for expr in head.start]
+        identity = head.reducer.identity_of(head.values)
+        fresh = seq(map(assign, parts.places(), identity))
+        update = under(guards, self.update(stage, parts.places(), head, values))
+        most = self.loops(stage, bounds, serial, (*outer, *threads), _Inside(None, update))
+        reduced = {bounds.loop_vars[leaf] for leaf in (*threads, *serial)}
+        needed = (guard for guard in guards if not loop_vars_of(guard) & reduced)
+        result: Sequence[Expr] = [Load(*slot) for slot in parts.slots(index_const(0))]
+        if head.init:
+            result = combine(head.reducer, start, result)
+        places = zip((self.buffers[tensor] for tensor in stage.tensors), targets, strict=True)
+        store = under((*self.storing(stage), *needed), seq(map(assign, places, result)))
+        body = seq((fresh, most, parts.combined(head.reducer, assign), store))
+        body = with_allocations((Room(buffer, stage.name) for buffer in parts.own), body)
+        body = self.loops(stage, bounds, threads, outer, _Inside(None, body))
+        return self.loops(stage, bounds, outer, (), _Inside(None, body))
+
+    def threads_beside(self, stage: StageState) -> list[tuple[Var, int]]:
+        """Return variables and extents of a block's threads but those that share a reduction."""
+        bounds = self.bounds.stages[stage.name]
+        found = {
+            self.bounds.stages[host.name].loop_vars[leaf]: self.bounds.stages[host.name].extents[
+                leaf
+            ]
+            for host, leaf in threads_around(self.state, stage).values()
+            if is_in_block(host.kind(leaf))
+        }
+        for leaf in stage.leaves:
+            if leaf.kind == "data" and is_in_block(stage.kind(leaf)):
+                found.setdefault(bounds.loop_vars[leaf], bounds.extents[leaf])
+        return [(var, extent) for var, extent in found.items() if isinstance(extent, int)]
+
+    def storing(self, stage: StageState) -> Iterator[Expr]:
+        """Yield which of the threads that share a reduction stores the result: the first of all."""
+        bounds = self.bounds.stages[stage.name]
+        for leaf in reduced_by_threads(stage):
+            yield compare(
+                "eq", bounds.loop_vars[leaf], index_const(stage.storing.get(stage.kind(leaf), 0))
+            )
+
     def update(
         self,
         stage: StageState,
-        targets: Sequence[tuple[Expr, ...]],
+        places: Sequence[Place],
         body: Reduce,
         values: dict[Var, Expr],
     ) -> Stmt:
-        """Return what combines one more point with the results so far."""
-        pairs = list(zip(stage.tensors, targets, strict=True))
-        old = [Load(self.buffers[tensor], target) for tensor, target in pairs]
-        new = combine(body.reducer, old, [self.expr(value, values) for value in body.values])
-        if len(new) > 1:  # each result may depend on all old ones, so none is stored too early
-            fresh = [Var(f"{self.buffers[t].name}.next", t.dtype) for t in stage.tensors]
-        else:
-            fresh = []
-        update = seq(
-            self.store(stage, tensor, target, value, "", stage.leaves)
-            for (tensor, target), value in zip(pairs, fresh or new, strict=True)
+        """Return what combines one more point with the results so far, which are at `places`."""
+        assign = Assigner(self.origin(stage, "", stage.leaves))
+        update = accumulate(
+            body.reducer, places, [self.expr(value, values) for value in body.values], assign
         )
-        for var, value in zip(reversed(fresh), reversed(new), strict=False):
-            update = Let(var, value, update)
         if body.condition is not None:
             update = If(self.expr(body.condition, values), update)
         return update
@@ -241,11 +307,14 @@ class _Builder:
         part: str,
         leaves: Sequence[Axis],
     ) -> Store:
+        return Store(self.buffers[tensor], target, value, self.origin(stage, part, leaves))
+
+    def origin(self, stage: StageState, part: str, leaves: Sequence[Axis]) -> Origin:
+        """Return where a store of a stage comes from, which runs in the loops of `leaves`."""
         ref = StepRef("", stage.name, part)
         self.axes[ref] = frozenset(step_ref(self.state, stage, leaf) for leaf in leaves)
         joined = self.bounds.stages[stage.name].joined
-        run = (step_ref(self.state, stage, leaf) for leaf in leaves if leaf in joined)
-        return Store(self.buffers[tensor], target, value, (ref, *run))
+        return (ref, *(step_ref(self.state, stage, leaf) for leaf in leaves if leaf in joined))
 
     def init_nest(
         self,
@@ -274,11 +343,11 @@ class _Builder:
             for guard in bounds.guards
             if loop_vars_of(guard) & kept and not loop_vars_of(guard) & reduced
         ]
-        body = _under((*needed, *guards), body)
+        body = under((*needed, *guards), body)
         for leaf in reversed(inner):
             if leaf.kind == "data":
                 body = self.loop(stage, bounds, leaf, body)
-        return _rename(body, fresh)
+        return rename(body, fresh)
 
     def loop(self, stage: StageState, bounds: StageBounds, leaf: Axis, body: Stmt) -> For:
         return For(
@@ -313,7 +382,8 @@ class _Builder:
         else:
             loose = []
         threads = [leaf for leaf in stage.leaves if is_in_block(stage.kind(leaf))]
-        outermost = threads[0] if threads and not isinstance(stage.attachment, AttachedAt) else None
+        is_inside = threads_of_block(self.state, stage)
+        outermost = threads[0] if threads and not is_inside else None
         for n in reversed(range(len(leaves))):
             leaf = leaves[n]
             body = self.with_attached(stage, leaf, body)
@@ -326,11 +396,11 @@ class _Builder:
             ]
             if leaf in bounds.joined:
                 continue  # the threads that run it are there already
-            body = self.loop(stage, bounds, leaf, _under(ready, body))
+            body = self.loop(stage, bounds, leaf, under(ready, body))
             if leaf is outermost:
-                body = self.with_allocations(self.shared, body)
+                body = with_allocations(self.shared, body)
                 self.shared = []
-        return _under(loose, body)
+        return under(loose, body)
 
     def with_attached(self, stage: StageState, leaf: Axis, body: Stmt) -> Stmt:
         attached = [
@@ -355,13 +425,13 @@ class _Builder:
                 fresh.update(other.tensors)
         if fresh:
             nests.append(Barrier())
-        self.shared += together
+        self.shared += self.rooms(together)
         private = [other for other in attached if other not in together]
-        return self.with_allocations(private, seq((*nests, body)))
+        return with_allocations(self.rooms(private), seq((*nests, body)))
 
     def is_of_block(self, stage: StageState) -> bool:
         """Tell whether the threads of a block compute a stage together."""
-        return is_shared(stage) and threads_of_block(self.state, stage)
+        return is_shared(self.state, stage) and threads_of_block(self.state, stage)
 
     def has_barriers(self, stage: StageState) -> bool:
         """Tell whether threads meet inside the loops of a stage."""
@@ -370,40 +440,6 @@ class _Builder:
             for other in self.state.stages
             if isinstance(other.attachment, AttachedAt) and other.attachment.stage == stage.name
         ]
+        if reduced_by_threads(stage):
+            return True
         return any(self.is_of_block(other) or self.has_barriers(other) for other in inside)
-
-
-def _under(guards: Sequence[Expr], body: Stmt) -> Stmt:
-    """Return a statement that runs where all guards hold."""
-    return If(logical("and", *guards), body) if guards else body
-
-
-def loop_vars_of(guard: Expr) -> set[Var]:
-    """Return the loop variables that a guard depends on: symbols are known everywhere."""
-    return {var for var in free_vars(guard) if not var.is_symbol}
-
-
-def aligned_strides(stage: StageState, shape: Sequence[Extent]) -> tuple[Extent, ...]:
-    """Return the strides of a buffer of which some dimensions are padded."""
-    strides: list[Extent] = []
-    step: Extent = 1
-    for axis, extent in reversed(list(zip(stage.op.axis, shape, strict=True))):
-        if axis in stage.alignments:
-            factor, offset = stage.alignments[axis]
-            missing = extent_binary("sub", offset, step)
-            step = extent_binary("add", step, extent_binary("floormod", missing, factor))
-        strides.append(step)
-        step = extent_binary("mul", step, extent)
-    return tuple(reversed(strides))
-
-
-def _rename(body: Stmt, fresh: dict[Var, Expr]) -> Stmt:
-    """Give the loops of an initialisation their own variables."""
-    body = substitute(body, fresh)
-
-    def rule(node: Node) -> Node:
-        if isinstance(node, For) and isinstance(new := fresh.get(node.var), Var):
-            return replace(node, var=new)
-        return node
-
-    return rewrite(body, rule)

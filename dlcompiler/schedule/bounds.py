@@ -139,7 +139,7 @@ class _Inference:
             if tag in own:
                 if extents[own[tag]] != extent:
                     yield compare("lt", var, extent_expr(extents[own[tag]]))
-            elif is_shared(stage) and not tag.startswith("blockIdx") and extent != 1:
+            elif is_shared(self.state, stage) and not tag.startswith("blockIdx") and extent != 1:
                 yield compare("lt", var, index_const(1))
 
     def enclosing(self, stage: StageState) -> tuple[Var, ...]:
@@ -155,7 +155,7 @@ class _Inference:
 
         What a block shares is computed once for all its threads.
         """
-        if not is_shared(stage):
+        if not is_shared(self.state, stage):
             return set(enclosing)
         threads = self.threads(stage).items()
         moving = {var for tag, (var, _) in threads if not tag.startswith("blockIdx")}

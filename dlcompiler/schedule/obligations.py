@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from dlcompiler.ir import Axis, is_thread
+from dlcompiler.ir import SHARED, Axis, is_in_block, is_thread
 from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.inlining import consumers
 from dlcompiler.schedule.placement import placed, standing_for
 from dlcompiler.schedule.state import AttachedAt, StageState, State
-from dlcompiler.schedule.threads import is_shared, threads_around
+from dlcompiler.schedule.threads import threads_around, threads_of_block
 
 Debt: TypeAlias = Literal["place", "reader", "loop", "thread", "settled"]
 
@@ -118,7 +118,7 @@ def _debts_of_stages(state: State, final: State) -> Iterator[Obligation]:
 def _thread_debts(state: State, stage: StageState) -> Iterator[Obligation]:
     """Yield what the threads of a block still lack to compute together what they share."""
     around = threads_around(state, stage)
-    if is_shared(stage) and not around:
+    if stage.scope == SHARED and not around:
         yield Obligation(
             stage.name,
             "thread",
@@ -128,8 +128,11 @@ def _thread_debts(state: State, stage: StageState) -> Iterator[Obligation]:
         )
     if not isinstance(stage.attachment, AttachedAt):
         return
+    is_in_threads = threads_of_block(state, stage)
     for leaf in stage.leaves:
         tag = stage.kind(leaf)
+        if around and not is_in_threads and is_in_block(tag):
+            continue  # the threads of the block run this stage's loops, and then those beside it
         if is_thread(tag) and tag not in around:
             yield Obligation(
                 stage.name,

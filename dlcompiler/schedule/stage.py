@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from dlcompiler.display import render
 from dlcompiler.errors import ScheduleError
-from dlcompiler.ir import Axis
+from dlcompiler.ir import Axis, Expr
 from dlcompiler.schedule.absent import Handle
 from dlcompiler.schedule.moves import extents_of
+from dlcompiler.schedule.primitives.set_store_predicate import text_of
 from dlcompiler.schedule.state import Inlined, StageState
 from dlcompiler.te import Operation, Tensor, ThreadAxis
 
@@ -144,6 +145,10 @@ class Stage(Handle):
                 got=str(bounds[ivar]), expected=f"{wanted.extent}, as {wanted!r} has",
                 hint="split the loop first, or leave the number of threads out",
             )  # fmt: skip
+
+    def set_store_predicate(self, predicate: Expr | str) -> None:
+        """Choose the thread that stores a reduction. See `primitives.set_store_predicate`."""
+        self._apply("set_store_predicate", predicate=text_of(predicate))
 
     def set_scope(self, scope: str) -> None:
         """Choose the memory of this stage. See `primitives.set_scope`."""

@@ -118,6 +118,8 @@ class StageState:
     """Of some dimensions, what the extent computed for a consumer is a multiple of."""
     pragmas: Mapping[Axis, Mapping[str, int]] = field(default_factory=dict)
     """Notes at loops."""
+    storing: Mapping[str, int] = field(default_factory=dict)
+    """Of thread axes that share a reduction, the thread that stores the result; by default, 0."""
     double_buffered_by: str = ""
     """The step that asked for two copies of the buffer; '' when none did."""
 

@@ -32,6 +32,27 @@ def threads_of_block(state: State, stage: StageState) -> bool:
     return any(is_in_block(host.kind(leaf)) for host, leaf in threads_around(state, stage).values())
 
 
-def is_shared(stage: StageState) -> bool:
+def reduced_by_threads(stage: StageState) -> tuple[Axis, ...]:
+    """Return the reduction loops of a stage whose iterations are threads of a block."""
+    return tuple(
+        leaf for leaf in stage.leaves if leaf.kind == "reduce" and is_thread(stage.kind(leaf))
+    )
+
+
+def scope_of(state: State, stage: StageState) -> str:
+    """Return the memory of a stage's values; where none was chosen, its place decides.
+
+    Inside the threads of a block that is a thread's own memory; inside a block alone, the memory
+    that its threads share.
+    """
+    if stage.scope != "global" or not isinstance(stage.attachment, AttachedAt):
+        return stage.scope
+    kinds = [host.kind(leaf) for host, leaf in threads_around(state, stage).values()]
+    if any(map(is_in_block, kinds)):
+        return "local"
+    return SHARED if kinds else "global"
+
+
+def is_shared(state: State, stage: StageState) -> bool:
     """Tell whether a stage's values are shared by the threads of a block."""
-    return stage.scope == SHARED
+    return scope_of(state, stage) == SHARED

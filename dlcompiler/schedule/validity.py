@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
-from dlcompiler.ir import Axis, Reduce, is_thread
+from dlcompiler.ir import Axis, Reduce
 from dlcompiler.ir.stmt import extent_product
 from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.obligations import has_bounds, is_inside, may_move_inside
 from dlcompiler.schedule.placement import placed
 from dlcompiler.schedule.state import AttachedAt, StageState, State
-from dlcompiler.schedule.threads import is_shared
+from dlcompiler.schedule.thread_problems import thread_problems
 from dlcompiler.schedule.verdict import Illegal
 from dlcompiler.te.definition import MAX_ELEMENTS
 
@@ -44,7 +44,7 @@ def problems(state: State, before: State | None = None) -> Iterator[Illegal]:
         yield from _depth_problems(state, stage)
         if isinstance(stage.attachment, AttachedAt):
             yield from _attachment_problems(state, stage, stage.attachment)
-    yield from _thread_problems(state)
+    yield from thread_problems(state)
     yield from _size_problems(state, changed)
     yield from _unrolling_problems(state)
 
@@ -85,54 +85,6 @@ def _loop_problems(stage: StageState) -> Iterator[Illegal]:
                     got=f"{stage.label(inner)} inside {stage.label(leaf)}",
                     conflicts=(stage.key(leaf), stage.key(inner)),
                 )
-
-
-def _thread_problems(state: State) -> Iterator[Illegal]:
-    """Yield what threads of a device cannot run, or not yet."""
-    for stage in state.stages:
-        bound = [leaf for leaf in stage.leaves if is_thread(stage.kind(leaf))]
-        if isinstance(stage.attachment, AttachedAt):
-            yield from _cooperation_problems(state, stage, stage.attachment, bound)
-        for leaf in bound:
-            around = stage.leaves[: stage.position(leaf)]
-            for outer in (*around, *stage.leaves[stage.position(leaf) + 1 :]):
-                kind = stage.kind(outer)
-                if kind == "parallel" or (kind == "vectorized" and outer in around):
-                    yield Illegal(
-                        "structural",
-                        f"threads of a device cannot run inside a {kind} loop",
-                        got=f"{stage.label(leaf)} and {stage.label(outer)}, {kind}",
-                        hint="bind the outer loop to blockIdx.x",
-                        conflicts=(stage.key(leaf), stage.key(outer)),
-                    )
-
-
-def _cooperation_problems(
-    state: State, stage: StageState, at: AttachedAt, bound: Sequence[Axis]
-) -> Iterator[Illegal]:
-    """Yield the attached stages that the threads of a block would have to share, and cannot."""
-    host = state.stage(at.stage)
-    if not host.has_leaf(at.axis):
-        return
-    inside = host.leaves[host.position(at.axis) + 1 :]
-    for leaf in inside:
-        if is_thread(host.kind(leaf)):
-            yield Illegal(
-                "limit",
-                f"{stage.name} would be computed outside the threads of {host.label(leaf)}",
-                because="the threads of a block start together, and compute together what they "
-                "share",
-                hint=f"attach {stage.name} inside all thread loops of {host.name}",
-                conflicts=(host.key(leaf), stage.name),
-            )
-    for leaf in bound if not is_shared(stage) else ():
-        yield Illegal(
-            "semantic",
-            f"the threads of {stage.label(leaf)} would compute {stage.name} together",
-            because=f"{stage.name} is in memory that each thread has for itself",
-            hint=f'compute it in shared memory: s[{stage.name}].set_scope("shared")',
-            conflicts=(stage.key(leaf), stage.name),
-        )
 
 
 def _extent_problems(stage: StageState) -> Iterator[Illegal]:

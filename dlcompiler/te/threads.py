@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
+from functools import cache
 
 from dlcompiler.errors import ExpressionError
-from dlcompiler.ir import THREADS
+from dlcompiler.ir import THREADS, Var
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +21,19 @@ class ThreadAxis:
     name: str = ""
     """To show; the tag by default."""
 
+    @property
+    def var(self) -> Var:
+        """The number of a thread along it, in conditions: ``tx.var == 0``."""
+        return _variable(self.tag)
+
     def __repr__(self) -> str:
         size = "" if self.extent is None else f", extent={self.extent}"
         return f"thread_axis({self.tag!r}{size})"
+
+
+@cache
+def _variable(tag: str) -> Var:
+    return Var(tag)
 
 
 def thread_axis(

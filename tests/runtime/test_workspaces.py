@@ -13,8 +13,10 @@ from dlcompiler.measurement import RemoteKernel
 from dlcompiler.pipeline import build
 from dlcompiler.runtime import native
 from dlcompiler.runtime.libraries import load_library, save_library, save_object
+from dlcompiler.runtime.llvm import Options, compile_ir
 from dlcompiler.runtime.pool import POOL
 from dlcompiler.schedule import create_schedule
+from dlcompiler.target import resolve
 from tests.runtime.test_threads import comes_true, run_script
 
 MIB = 1 << 20
@@ -246,3 +248,24 @@ def test_idle_blocks_are_given_up_where_the_system_has_no_memory():
     """
     )
     assert done.stdout == "ok\n", done.stderr
+
+
+STACK = 4096
+LOOKS_AT_ITS_STACK = """
+define void @kernel(ptr %A, ptr %C) {{
+  %rest = alloca [{size} x i8], align {alignment}
+  call void @llvm.memcpy.p0.p0.i64(ptr %C, ptr %rest, i64 {size}, i1 true)
+  ret void
+}}
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+"""
+
+
+@pytest.mark.parametrize("alignment", [1, 16, 64])
+@pytest.mark.parametrize("byte", [0x7F, 0xFF])
+def test_a_kernel_finds_poison_wherever_it_looks_on_the_stack(alignment, byte):
+    text = LOOKS_AT_ITS_STACK.format(size=STACK, alignment=alignment)
+    module = compile_ir(text, Options.for_target(resolve("cpu")))
+    found = np.zeros(STACK, np.uint8)
+    native.poisoning(module.address("kernel"), byte)(0, found.ctypes.data)
+    assert np.flatnonzero(found != byte).size == 0

@@ -78,7 +78,17 @@ done:
 define void @dlc_call_poisoned(i64 %stack, i8 %byte, ptr %kernel, ptr %a, ptr %b, ptr %c, ptr %d,
                                ptr %e, ptr %f, ptr %g, ptr %h) {
   call void @dlc_poison(i64 %stack, i8 %byte)
-  call void %kernel(ptr %a, ptr %b, ptr %c, ptr %d, ptr %e, ptr %f, ptr %g, ptr %h)
+  notail call void @call_deeper(ptr %kernel, ptr %a, ptr %b, ptr %c, ptr %d, ptr %e, ptr %f, ptr %g,
+                                ptr %h)
+  ret void
+}
+
+; Call a kernel deeper on the stack than what dlc_poison keeps there for itself, and does not fill.
+define internal void @call_deeper(ptr %kernel, ptr %a, ptr %b, ptr %c, ptr %d, ptr %e, ptr %f,
+                                  ptr %g, ptr %h) noinline {
+  %room = alloca [512 x i8], align 64
+  store volatile i8 0, ptr %room, align 64
+  notail call void %kernel(ptr %a, ptr %b, ptr %c, ptr %d, ptr %e, ptr %f, ptr %g, ptr %h)
   ret void
 }
 

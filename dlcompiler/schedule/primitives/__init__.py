@@ -21,6 +21,9 @@ REGISTRY: dict[str, str] = {
     "unroll": "dlcompiler.schedule.primitives.unroll:UNROLL",
     "parallel": "dlcompiler.schedule.primitives.parallel:PARALLEL",
     "bind": "dlcompiler.schedule.primitives.bind:BIND",
+    "set_store_predicate": (
+        "dlcompiler.schedule.primitives.set_store_predicate:SET_STORE_PREDICATE"
+    ),
     "compute_at": "dlcompiler.schedule.primitives.compute_at:COMPUTE_AT",
     "compute_inline": "dlcompiler.schedule.primitives.compute_inline:COMPUTE_INLINE",
     "compute_root": "dlcompiler.schedule.primitives.compute_root:COMPUTE_ROOT",

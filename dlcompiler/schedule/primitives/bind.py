@@ -8,8 +8,10 @@
             C[…] = …                            C[…] = …
 
 Legal on a data loop, once for each axis in a nest: its iterations write different elements. A
-stage that is computed inside such a nest runs in one thread; it has no thread loops of its own, and
-is attached inside all of them. In TVM ``bind``, in Halide ``gpu_blocks`` and ``gpu_threads``.
+reduction loop may be bound to ``threadIdx``: each thread reduces a part, and then all combine their
+parts (`lowering.cross_thread`). A stage that is computed inside the threads of such a nest runs in
+one of them; one that is computed inside a block alone may have thread loops of its own, and what it
+computes is shared by the block. In TVM ``bind``, in Halide ``gpu_blocks`` and ``gpu_threads``.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 
 @answering
 def check(state: State, stage: StageState, *, axis: Any, thread: Any) -> Verdict:
-    """Refuse a reduction loop, one that is annotated, and an axis that is taken or unknown."""
+    """Refuse a reduction for blocks, a loop that is annotated, and an axis taken or unknown."""
     require_loops(stage)
     require_leaf(state, stage, axis)
     if thread not in THREADS:
@@ -46,7 +48,7 @@ def check(state: State, stage: StageState, *, axis: Any, thread: Any) -> Verdict
             )
         )
     require_plain(stage, axis)
-    if axis.kind != "data":
+    if axis.kind != "data" and not (axis.kind == "reduce" and thread.startswith("threadIdx")):
         raise Refused(_on_reduction(stage, axis, thread))
     taken = next((leaf for leaf in stage.leaves if stage.kind(leaf) == thread), None)
     if taken is not None and thread != "vthread":

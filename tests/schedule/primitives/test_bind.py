@@ -85,10 +85,10 @@ def test_a_number_of_threads_must_be_that_of_the_loop(matmul, refusal):
 
 
 def test_a_reduction_is_refused(matmul, refusal):
-    assert refusal(matmul.s[matmul.C].bind, matmul.k, TX) == (
-        "bind C.k: a reduction axis cannot be bound to threadIdx.x\n"
+    assert refusal(matmul.s[matmul.C].bind, matmul.k, BX) == (
+        "bind C.k: a reduction axis cannot be bound to blockIdx.x\n"
         "  got       axis k of stage C (reduction, extent 8)\n"
-        "  because   all threads would update C[i, j]: iterations k=0 and k=1 write the "
+        "  because   all blocks would update C[i, j]: iterations k=0 and k=1 write the "
         "same element\n"
         "  hint      bind a data axis, or make one of the reduction first, with s.rfactor"
     )

@@ -1,0 +1,153 @@
+"""What the threads of a device cannot run: loops in the wrong place, what they cannot share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dlcompiler.ir import Axis, is_in_block, is_thread
+from dlcompiler.schedule.bounds import infer_bounds
+from dlcompiler.schedule.obligations import has_bounds
+from dlcompiler.schedule.state import AttachedAt, StageState, State
+from dlcompiler.schedule.threads import (
+    is_shared,
+    reduced_by_threads,
+    threads_around,
+    threads_of_block,
+)
+from dlcompiler.schedule.verdict import Illegal
+
+
+def thread_problems(state: State) -> Iterator[Illegal]:
+    """Yield what threads of a device cannot run, or not yet."""
+    for stage in state.stages:
+        bound = [leaf for leaf in stage.leaves if is_thread(stage.kind(leaf))]
+        if isinstance(stage.attachment, AttachedAt):
+            yield from _cooperation_problems(state, stage, stage.attachment, bound)
+        if reduced_by_threads(stage):
+            yield from _reduction_problems(state, stage)
+        for leaf in bound:
+            around = stage.leaves[: stage.position(leaf)]
+            for outer in (*around, *stage.leaves[stage.position(leaf) + 1 :]):
+                kind = stage.kind(outer)
+                if kind == "parallel" or (kind == "vectorized" and outer in around):
+                    yield Illegal(
+                        "structural",
+                        f"threads of a device cannot run inside a {kind} loop",
+                        got=f"{stage.label(leaf)} and {stage.label(outer)}, {kind}",
+                        hint="bind the outer loop to blockIdx.x",
+                        conflicts=(stage.key(leaf), stage.key(outer)),
+                    )
+
+
+def _cooperation_problems(
+    state: State, stage: StageState, at: AttachedAt, bound: Sequence[Axis]
+) -> Iterator[Illegal]:
+    """Yield the attached stages that the threads of a block would have to share, and cannot."""
+    host = state.stage(at.stage)
+    if not host.has_leaf(at.axis):
+        return
+    yield from _part_problems(stage, host, at.axis)
+    inside = host.leaves[host.position(at.axis) + 1 :]
+    is_between = not is_shared(state, stage) or threads_of_block(state, stage)
+    for leaf in inside:
+        kind = host.kind(leaf)
+        if is_thread(kind) and (is_between or not is_in_block(kind)):
+            yield Illegal(
+                "limit",
+                f"{stage.name} would be computed outside the threads of {host.label(leaf)}",
+                because="the threads of a block start together, and compute together what they "
+                "share",
+                hint=f"attach {stage.name} inside all thread loops of {host.name}",
+                conflicts=(host.key(leaf), stage.name),
+            )
+    for leaf in bound if not is_shared(state, stage) else ():
+        yield Illegal(
+            "semantic",
+            f"the threads of {stage.label(leaf)} would compute {stage.name} together",
+            because=f"{stage.name} is in memory that each thread has for itself",
+            hint=f'compute it in shared memory: s[{stage.name}].set_scope("shared")',
+            conflicts=(stage.key(leaf), stage.name),
+        )
+
+
+def _reduction_problems(state: State, stage: StageState) -> Iterator[Illegal]:
+    """Yield what keeps threads from sharing a reduction: see `lowering.cross_thread`."""
+    shared = reduced_by_threads(stage)
+    yield from _order_problems(stage, shared)
+    yield from _other_thread_problems(state, stage, shared)
+    if has_bounds(state):
+        yield from _count_problems(state, stage)
+
+
+def _order_problems(stage: StageState, shared: Sequence[Axis]) -> Iterator[Illegal]:
+    """Yield loops over elements that stand inside a reduction that threads share."""
+    first = next(n for n, leaf in enumerate(stage.leaves) if leaf.kind == "reduce")
+    for leaf in stage.leaves[first:]:
+        if leaf.kind == "data":
+            yield Illegal(
+                "structural",
+                f"the threads of {stage.label(shared[0])} reduce one element at a time",
+                got=f"{stage.label(leaf)}, a data loop, inside {stage.label(stage.leaves[first])}",
+                hint=f"reorder the data loops of {stage.name} to the outside",
+                conflicts=(stage.key(leaf), stage.key(shared[0])),
+            )
+
+
+def _other_thread_problems(
+    state: State, stage: StageState, shared: Sequence[Axis]
+) -> Iterator[Illegal]:
+    """Yield loops of threads that cannot be around a reduction that threads share."""
+    around = threads_around(state, stage)
+    for leaf in shared:
+        if stage.kind(leaf) in around:
+            host, other = around[stage.kind(leaf)]
+            yield Illegal(
+                "structural",
+                f"the threads of {host.label(other)} are there already, each with work of its own",
+                got=f"{stage.label(leaf)} bound to {stage.kind(leaf)}, inside {host.label(other)}",
+                hint=f"compute {stage.name} outside {host.label(other)}, or bind to another axis",
+                conflicts=(stage.key(leaf), host.key(other)),
+            )
+    for host, leaf in (*((stage, leaf) for leaf in stage.leaves), *around.values()):
+        if host.kind(leaf) == "vthread":
+            yield Illegal(
+                "limit",
+                "virtual threads cannot share a reduction",
+                got=f"{host.label(leaf)}, vthread, around {stage.label(shared[0])}",
+                hint="leave the loop serial, or bind it to another axis of the block",
+                conflicts=(host.key(leaf), stage.key(shared[0])),
+            )
+
+
+def _count_problems(state: State, stage: StageState) -> Iterator[Illegal]:
+    """Yield the thread axes of which it is not known how many parts a reduction has."""
+    bounds = infer_bounds(state).stages
+    own = [(stage, leaf) for leaf in stage.leaves]
+    for host, leaf in (*threads_around(state, stage).values(), *own):
+        extent = bounds[host.name].extents[leaf]
+        if is_in_block(host.kind(leaf)) and not isinstance(extent, int):
+            yield Illegal(
+                "limit",
+                "threads share a reduction only where their number is known",
+                got=f"{host.label(leaf)}, {host.kind(leaf)}, with {extent} threads",
+                hint="split the loop by a number, and bind the inner one",
+                conflicts=(host.key(leaf),),
+            )
+
+
+def _part_problems(stage: StageState, host: StageState, axis: Axis) -> Iterator[Illegal]:
+    """Yield a stage attached outside the threads that share a reduction, but inside its loops.
+
+    Lowering puts the loops of the threads outside the other ones of the reduction.
+    """
+    inside = host.leaves[host.position(axis) + 1 :]
+    shared = [leaf for leaf in reduced_by_threads(host) if leaf in inside]
+    if axis.kind == "reduce" and shared:
+        label = host.label(shared[0])
+        yield Illegal(
+            "structural",
+            f"{stage.name} would be computed outside the threads of {label}",
+            got=f"{stage.name} attached at {host.label(axis)}",
+            hint=f"reorder {label} to the outside, or attach {stage.name} at {label}",
+            conflicts=(host.key(axis), stage.name),
+        )
