@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,11 +142,11 @@ def _verify_on_threads(schedule: Schedule, args: Sequence[Argument], seed: int) 
     for values in sizes_to_try(schedule, func):
         if count_steps(specialize_func(func, values)) <= MAX_INTERPRETED_STEPS:
             oracle = oracle_of(schedule, seed, values)
-            worst = max(worst, _interpret(schedule, args, oracle, seed))
+            worst = max(worst, _interpret_threads(schedule, args, oracle, seed))
             shape = oracle.expected[schedule.outputs[0]].shape
             oracles = ["interpreter"]
         elif not values:
-            worst, small = _interpret_smaller(schedule, args, seed)
+            worst, small = _interpret_smaller(schedule, args, seed, _interpret_threads)
             oracles = [f"interpreter on {size}" for size in small]
             shape = schedule.outputs[0].static_shape
     if shape is None or not oracles:
@@ -258,9 +258,19 @@ def verify_kernel(
 
 
 def _interpret(schedule: Schedule, args: Sequence[Argument], oracle: Oracle, seed: int) -> float:
-    func = lower(schedule, args, simple_mode=True)
+    return _run(lower(schedule, args, simple_mode=True), args, oracle, seed)
+
+
+def _run(
+    func: PrimFunc,
+    args: Sequence[Argument],
+    oracle: Oracle,
+    seed: int,
+    *,
+    order: int | None = None,
+) -> float:
     arrays = _arguments(args, oracle)
-    interpret(func, arrays)
+    interpret(func, arrays, order=order)
     worst = 0.0
     for tensor, got in zip(args, arrays, strict=True):
         if isinstance(tensor, Tensor) and tensor in oracle.expected:
@@ -268,8 +278,20 @@ def _interpret(schedule: Schedule, args: Sequence[Argument], oracle: Oracle, see
     return worst
 
 
+def _interpret_threads(
+    schedule: Schedule, args: Sequence[Argument], oracle: Oracle, seed: int
+) -> float:
+    """Interpret a program of threads as scheduled, and as a GPU gets it, in another order."""
+    worst = _interpret(schedule, args, oracle, seed)
+    func = lower(schedule, args, kind="gpu")
+    return max(worst, _run(func, args, oracle, seed, order=seed + 1))
+
+
 def _interpret_smaller(
-    schedule: Schedule, args: Sequence[Argument], seed: int
+    schedule: Schedule,
+    args: Sequence[Argument],
+    seed: int,
+    run: Callable[..., float] | None = None,
 ) -> tuple[float, list[tuple[int, ...]]]:
     """Interpret the schedule on a smaller shape; returns the shape, or none if none suits."""
     for small, chosen in shrunk_schedules(schedule, args, MAX_INTERPRETED_STEPS):
@@ -277,7 +299,7 @@ def _interpret_smaller(
             oracle = oracle_of(small, seed)
         except ProgramError:  # a condition in the expression does not suit the smaller shape
             continue
-        return _interpret(small, chosen, oracle, seed), [small.outputs[0].static_shape]
+        return (run or _interpret)(small, chosen, oracle, seed), [small.outputs[0].static_shape]
     return 0.0, []
 
 

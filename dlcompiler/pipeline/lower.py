@@ -14,6 +14,7 @@ from dlcompiler.passes import (
     eliminate_common_subexpressions,
     inject_double_buffer,
     inject_prefetch,
+    inject_virtual_threads,
     instrument_bounds,
     narrow_indices,
     partition_loops,
@@ -54,6 +55,12 @@ CPU_PASSES = (
     ),
     Pass("simplify unrolled", simplify, requires=frozenset({"no unrolled loops"})),
 )
+# Of a GPU, first of all what one thread does for its virtual threads; then as above.
+GPU_PASSES = (
+    CPU_PASSES[0],
+    Pass("virtual threads", inject_virtual_threads, requires=frozenset({"affine indices"})),
+    *CPU_PASSES[1:],
+)
 # Measured on one x86-64 machine: LLVM finds common subexpressions by itself, so that naming them
 # makes no kernel faster, and one slower (a convolution's tile, 4.4 ms -> 7.1 ms: the names keep
 # vectors in registers that LLVM would rather load again).
@@ -75,7 +82,7 @@ INSTRUMENTS = {
 """What a program can be made to check while it runs: passes behind all others."""
 Argument: TypeAlias = Tensor | Var
 """A parameter of a function: a tensor, or a symbol that is passed as a number."""
-PASSES: dict[str, tuple[Pass, ...]] = {"cpu": CPU_PASSES}
+PASSES: dict[str, tuple[Pass, ...]] = {"cpu": CPU_PASSES, "gpu": GPU_PASSES}
 
 
 def lower(

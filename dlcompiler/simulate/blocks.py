@@ -144,11 +144,12 @@ def _threads(program: _Program, loop: For, loops: Loops) -> Wait:
         while True:
             parent = state.task
             run = LoopRun(loop, parent)
-            places = []
-            for thread in threads:
+            places: list[Site | None] = [None] * count
+            for number in state.turns(count):
+                thread = threads[number]
                 thread.resume(cell)
-                state.task = Task(run, thread.number)
-                places.append(next(thread.steps, None))
+                state.task = Task(run, number)
+                places[number] = next(thread.steps, None)
                 state.task.is_open = False
                 thread.leave()
             run.is_open = False

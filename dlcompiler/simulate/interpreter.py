@@ -59,7 +59,13 @@ class Report:
     """Elements of the outputs that nothing wrote: they hold what they held before; [1]."""
 
 
-def interpret(func: PrimFunc, arguments: Sequence[Any], *, max_steps: int = 20_000_000) -> Report:
+def interpret(
+    func: PrimFunc,
+    arguments: Sequence[Any],
+    *,
+    max_steps: int = 20_000_000,
+    order: int | None = None,
+) -> Report:
     """Run `func` on arrays, which are written in place, and numbers.
 
     Parameters
@@ -71,6 +77,9 @@ def interpret(func: PrimFunc, arguments: Sequence[Any], *, max_steps: int = 20_0
         hold.
     max_steps : int
         Limit of the steps; [1].
+    order : int, optional
+        Seed of the order in which iterations of a concurrent loop run, and threads from one barrier
+        to the next; by default, one after the other.
 
     Returns
     -------
@@ -90,7 +99,7 @@ def interpret(func: PrimFunc, arguments: Sequence[Any], *, max_steps: int = 20_0
     -----
     Multiplication and addition round one after the other, as without FMA. A vectorized loop is
     checked for races as long as it is a loop; once it is made of vector operations, a statement
-    loads all its lanes before it stores any. Iterations of a parallel loop run in order.
+    loads all its lanes before it stores any.
 
     Examples
     --------
@@ -107,7 +116,7 @@ def interpret(func: PrimFunc, arguments: Sequence[Any], *, max_steps: int = 20_0
     func, arrays = _without_numbers(func, arguments)
     _check_arrays(func, arrays)
     written = {node.buffer for node in walk(func.body) if isinstance(node, Store)}
-    state = State(max_steps)
+    state = State(max_steps, order)
     memories = {
         buffer: _parameter(buffer, array, state.task, buffer in written, buffer in func.outputs)
         for buffer, array in zip(func.buffers, arrays, strict=True)
@@ -253,7 +262,7 @@ class _Program:
             _charge(state, max(count, 0), site)
             parent = state.task
             run = LoopRun(loop, parent)
-            for cell[0] in range(count):
+            for cell[0] in state.turns(count):
                 state.task = Task(run, cell[0])
                 body()
                 state.task.is_open = False

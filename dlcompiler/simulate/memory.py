@@ -12,7 +12,8 @@ programs", SPAA 1997, section 3 (there for fork and join; a parallel loop is bot
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -52,9 +53,10 @@ class Task:
 class State:
     """What changes while a program runs, memory apart."""
 
-    __slots__ = ("active", "iterations", "loads", "max_steps", "stores", "task")
+    __slots__ = ("active", "iterations", "loads", "max_steps", "random", "stores", "task")
 
-    def __init__(self, max_steps: int) -> None:
+    def __init__(self, max_steps: int, order: int | None = None) -> None:
+        self.random = None if order is None else random.Random(order)
         self.max_steps = max_steps
         self.iterations = 0
         self.loads = 0
@@ -62,6 +64,12 @@ class State:
         self.task = Task()
         self.active: Any = None
         """Lanes that a vector choice has left on; None for all."""
+
+    def turns(self, count: int) -> Sequence[int]:
+        """Return the iterations of a concurrent loop in the order in which they run now."""
+        if self.random is None:
+            return range(count)
+        return self.random.sample(range(count), count)
 
     @property
     def steps(self) -> int:

@@ -7,8 +7,10 @@ import re
 
 from dlcompiler import dtypes
 from dlcompiler.ir import (
+    THREADS,
     Allocate,
     Assert,
+    Barrier,
     Broadcast,
     Buffer,
     Call,
@@ -35,7 +37,7 @@ from dlcompiler.ir import (
 )
 
 STAGE = StepRef("", "C")
-KINDS = ("range", "parallel", "vectorized", "unrolled")
+KINDS = ("range", "parallel", "vectorized", "unrolled", *THREADS)
 OPERATORS = {"Add": "add", "Sub": "sub", "Mult": "mul", "Div": "div", "FloorDiv": "floordiv",
              "Mod": "floormod"}  # fmt: skip
 COMPARISONS = {"Lt": "lt", "LtE": "le", "Gt": "gt", "GtE": "ge", "Eq": "eq", "NotEq": "ne"}
@@ -126,6 +128,8 @@ class _Reader:
                 self.at += 1
                 rest = self.block(depth + 4)
             return If(condition, then, rest)
+        if text == "barrier":
+            return Barrier()
         if text == "pass":
             return seq(())
         if text.startswith("prefetch "):

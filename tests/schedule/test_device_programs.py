@@ -10,14 +10,21 @@ from dlcompiler.simulate import interpret
 
 
 def agrees(s, args, seed=0):
-    """Tell whether a schedule computes what its expression says, on numbers that are exact."""
+    """Tell whether a schedule computes what its expression says, on numbers that are exact.
+
+    As scheduled, and as a GPU gets it; with threads one after the other, and in disorder.
+    """
     generator = np.random.default_rng(seed)
     *inputs, output = args
     arrays = [generator.integers(-4, 5, t.shape).astype(t.dtype) for t in inputs]
-    result = np.full(output.shape, 77, output.dtype)
-    interpret(lower(s, args), [*arrays, result])
     (expected,) = te.evaluate([output], dict(zip(inputs, arrays, strict=True)))
-    return bool(np.array_equal(result, expected))
+    for func in (lower(s, args, simple_mode=True), lower(s, args, kind="gpu")):
+        for order in (None, seed + 1):
+            result = np.full(output.shape, 77, output.dtype)
+            interpret(func, [*arrays, result], order=order)
+            if not np.array_equal(result, expected):
+                return False
+    return True
 
 
 def bound(s, stage, loops, tags):

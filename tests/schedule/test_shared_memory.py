@@ -8,6 +8,7 @@ from dlcompiler.errors import ProgramError, ScheduleError
 from dlcompiler.ir import (
     Allocate,
     Barrier,
+    For,
     If,
     PrimFunc,
     Seq,
@@ -58,15 +59,15 @@ def tiled(args, *, threads=4, each=2, step=4, bind_loads=True):
     return s
 
 
-def run(func, args, seed=0):
+def run(func, args, seed=0, order=None):
     generator = np.random.default_rng(seed)
     arrays = [generator.integers(-4, 5, t.shape).astype(t.dtype) for t in args]
-    interpret(func, arrays)
+    interpret(func, arrays, order=order)
     return arrays
 
 
-def is_right(func, args):
-    a, b, c = run(func, args)
+def is_right(func, args, order=None):
+    a, b, c = run(func, args, order=order)
     return bool((c == a @ b).all())
 
 
@@ -111,6 +112,11 @@ def test_virtual_threads_share_a_tile_with_the_others(shape, golden):
     if shape == (16, 16, 8):
         golden("virtual_threads", str(func))
     assert is_right(func, args)
+    assert is_right(func, args, order=4)
+    injected = lower(s, list(args), kind="gpu")
+    assert not any(isinstance(n, For) and n.kind == "vthread" for n in walk(injected.body))
+    assert is_right(injected, args)
+    assert is_right(injected, args, order=5)
 
 
 def test_loads_that_are_not_shared_out_are_one_threads_work():

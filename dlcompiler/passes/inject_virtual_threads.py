@@ -1,0 +1,202 @@
+"""Let one thread run its virtual threads in turns, statement by statement.
+
+*Before*::
+
+    def main(A: float32[64], C: float32[64]):
+        for v in vthread(2):
+            for t in threadIdx.x(32):
+                allocate B: float32[1] in local
+                B[0] = A[v*32 + t]*2.0
+                C[v*32 + t] = B[0] + 1.0
+
+*After*::
+
+    def main(A: float32[64], C: float32[64]):
+        for t in threadIdx.x(32):
+            allocate B: float32[2, 1] in local
+            B[0, 0] = A[0*32 + t]*2.0
+            B[1, 0] = A[1*32 + t]*2.0
+            C[0*32 + t] = B[0, 0] + 1.0
+            C[1*32 + t] = B[1, 0] + 1.0
+
+The loop of the virtual threads moves inward to the statements that depend on it, and is unrolled
+there: what each of them has for itself gets one more dimension, loops around are run once for all,
+and all of them come to a barrier together. So their loads and arithmetic stand side by side, and
+the time one waits for memory is another's to compute. What does not depend on the virtual thread is
+executed once. They are iterations of a concurrent loop: their order is free.
+
+**Source:** T. Chen et al., "TVM", OSDI 2018, section 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from dlcompiler.errors import ScheduleError
+from dlcompiler.ir import (
+    Allocate,
+    Barrier,
+    Buffer,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Prefetch,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    extent_binary,
+    index_const,
+    rewrite,
+    seq,
+    substitute,
+    walk,
+)
+from dlcompiler.ir.rewrite import Node, children
+from dlcompiler.passes.base import constant_extent, push_origin, statements
+
+
+def inject_virtual_threads(func: PrimFunc, *, max_unrolled: int = 16) -> PrimFunc:
+    """Replace loops of virtual threads by what one thread does for all of them.
+
+    Parameters
+    ----------
+    func
+        Any function without vector operations.
+    max_unrolled
+        More virtual threads than that are a serial loop at each statement; [1].
+
+    Raises
+    ------
+    ScheduleError
+        If the number of virtual threads is no number, or only some of them would come to a barrier.
+    """
+
+    def rule(node: Node) -> Node:
+        if isinstance(node, For) and node.kind == "vthread":
+            return _Injection(node, max_unrolled).run(push_origin(node.body, node.origin))
+        return node
+
+    if not any(isinstance(stmt, For) and stmt.kind == "vthread" for stmt in statements(func.body)):
+        return func
+    return func.with_body(rewrite(func.body, rule))
+
+
+class _Injection:
+    """One loop of virtual threads, on its way inward."""
+
+    def __init__(self, loop: For, max_unrolled: int) -> None:
+        count = constant_extent(loop)
+        if count is None:
+            raise ScheduleError(
+                f"inject virtual threads {loop.var.name}", "their number is not known",
+                got=str(loop.extent), hint="split the loop by a number, and bind the inner one",
+            )  # fmt: skip
+        self.var, self.count = loop.var, count
+        self.is_unrolled = count <= max_unrolled
+        self.own = _own_buffers(loop)
+        """What each virtual thread has for itself -> the buffer of all of them."""
+
+    def run(self, stmt: Stmt) -> Stmt:
+        """Return what does a statement for all virtual threads."""
+        if not self.depends(stmt):
+            return stmt
+        match stmt:
+            case Seq(items):
+                return seq(map(self.run, items))
+            case Allocate():
+                buffer = self.own.get(stmt.buffer, stmt.buffer)
+                return replace(stmt, buffer=buffer, body=self.run(stmt.body))
+            case Let() if not self.depends(stmt.value):
+                return replace(stmt, body=self.run(stmt.body))
+            case For() if not self.depends(stmt.extent):
+                return replace(stmt, body=self.run(stmt.body))
+            case If(condition, then, otherwise) if not self.depends(condition):
+                rest = None if otherwise is None else self.run(otherwise)
+                return If(condition, self.run(then), rest)
+        if any(isinstance(inner, Barrier) for inner in statements(stmt)):
+            raise ScheduleError(
+                f"inject virtual threads {self.var.name}",
+                "only some of them would come to a barrier",
+                got=str(stmt.condition if isinstance(stmt, If) else stmt),
+                hint="attach what they share outside the condition",
+            )
+        return self.copies(stmt)
+
+    def depends(self, node: Node) -> bool:
+        """Tell whether something differs between the virtual threads."""
+        return any(
+            node is self.var
+            or (isinstance(node, Load | Store | Prefetch) and node.buffer in self.own)
+            or (isinstance(node, Allocate) and node.buffer in self.own)
+            for node in walk(node)
+        )
+
+    def copies(self, stmt: Stmt) -> Stmt:
+        """Return a statement once for each virtual thread, each on what it has for itself."""
+        own = _moved(stmt, self.own, self.var)
+        if not self.is_unrolled:
+            return For(self.var, index_const(self.count), "serial", own)
+        return seq(substitute(own, {self.var: index_const(n)}) for n in range(self.count))
+
+
+def _own_buffers(loop: For) -> dict[Buffer, Buffer]:
+    """Return the buffers inside a loop of virtual threads that differ between them, with a copy."""
+    inside = {stmt.buffer for stmt in statements(loop.body) if isinstance(stmt, Allocate)}
+    count = constant_extent(loop)
+    differing = _Differing(loop.var)
+    before = -1
+    while before != len(differing.buffers):  # what differs makes others differ
+        before = len(differing.buffers)
+        differing.note(loop.body)
+    return {buffer: _with_copies(buffer, count or 0) for buffer in inside & differing.buffers}
+
+
+class _Differing:
+    """What differs between virtual threads: variables, and buffers by what is stored in them."""
+
+    def __init__(self, var: Var) -> None:
+        self.vars = {var}
+        self.buffers: set[Buffer] = set()
+
+    def __contains__(self, node: Node) -> bool:
+        return any(
+            part in self.vars
+            if isinstance(part, Var)
+            else isinstance(part, Load) and part.buffer in self.buffers
+            for part in walk(node)
+        )
+
+    def note(self, stmt: Stmt, *, is_under: bool = False) -> None:
+        """Note what a statement stores; `is_under`: whether it runs differs."""
+        match stmt:
+            case Store(buffer) if is_under or stmt in self:
+                self.buffers.add(buffer)
+            case Let(var, value) if value in self:
+                self.vars.add(var)
+            case For(_, decides) | If(decides):
+                is_under = is_under or decides in self
+        for part in children(stmt):
+            if isinstance(part, Stmt):
+                self.note(part, is_under=is_under)
+
+
+def _with_copies(buffer: Buffer, count: int) -> Buffer:
+    """Return a buffer with one more dimension, the first: the virtual thread."""
+    span = extent_binary("mul", buffer.shape[0], buffer.strides[0]) if buffer.shape else 1
+    return replace(buffer, shape=(count, *buffer.shape), strides=(span, *buffer.strides))
+
+
+def _moved(stmt: Stmt, own: Mapping[Buffer, Buffer], index: Expr) -> Stmt:
+    """Return a statement that uses the copy of one virtual thread."""
+
+    def rule(node: Node) -> Node:
+        if isinstance(node, Load | Store | Prefetch) and node.buffer in own:
+            return replace(node, buffer=own[node.buffer], indices=(index, *node.indices))
+        return node
+
+    return rewrite(stmt, rule)
