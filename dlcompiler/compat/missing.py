@@ -49,12 +49,9 @@ LATER: dict[str, str] = {
         ),
         GRAPHS,
     ),
-    **dict.fromkeys(("tvm.te.extern", "tvm.tir.call_packed", "tvm.tir.call_extern"), OPAQUE),
-    **dict.fromkeys(
-        ("tvm.tir.call_pure_extern", "tvm.tir.call_intrin", "tvm.register_func"), OPAQUE
-    ),
-    **dict.fromkeys(("tvm.get_global_func", "tvm.tir.ir_builder", "tvm.contrib.cblas"), OPAQUE),
-    **dict.fromkeys(("tvm.te.decl_tensor_intrin", "tvm.tir.decl_buffer"), TENSORIZE),
+    **dict.fromkeys(("tvm.te.extern", "tvm.tir.call_intrin", "tvm.register_func"), OPAQUE),
+    **dict.fromkeys(("tvm.get_global_func", "tvm.contrib.cblas"), OPAQUE),
+    "tvm.te.decl_tensor_intrin": TENSORIZE,
     **dict.fromkeys(("tvm.contrib.clang", "tvm.te.hybrid"), TENSORIZE),
     "tvm.te.scan": "recurrences come in a later version",
     "tvm.te.gradient": "gradients come in a later version",

@@ -14,6 +14,7 @@ The whole grammar::
               | Prefetch(buffer, indices)             a hint, reads nothing
               | Assert(condition, message)
               | Barrier()                             the threads of a block wait for each other
+              | ExternCall(name, convention, args, origin)     code from outside, opaque
     Expr      = Const(value, dtype) | Var(name, dtype)
               | Binary(op, a, b)    op: add sub mul div floordiv floormod truncdiv truncmod min max
                                         bitand bitor bitxor shl shr
@@ -24,6 +25,7 @@ The whole grammar::
               | IfThenElse(condition, a, b)                   only the chosen side is evaluated
               | Load(buffer, indices, predicate?)
               | Ramp(base, stride, lanes) | Broadcast(value, lanes)
+              | Region(buffer, indices, extents, mode)        an argument of such a call only
               | TensorLoad(tensor, indices)                                    gone after lowering
               | Reduce(reducer, values, axes, condition?, init?, index)        gone after lowering
 
@@ -54,6 +56,7 @@ Semantics that every consumer (interpreter, code generator, simplifier) keeps:
   block, and stands outside the loops of its threads.
 """
 
+from dlcompiler.ir.builder import BufferView, Builder
 from dlcompiler.ir.expr import (
     Axis,
     Binary,
@@ -76,6 +79,7 @@ from dlcompiler.ir.expr import (
     TensorLoad,
     Var,
     as_expr,
+    as_index,
     binary,
     cast,
     compare,
@@ -83,6 +87,7 @@ from dlcompiler.ir.expr import (
     index_const,
     logical,
 )
+from dlcompiler.ir.externs import call_extern, call_packed, call_pure_extern, decl_buffer
 from dlcompiler.ir.func import PrimFunc
 from dlcompiler.ir.operators import Operators
 from dlcompiler.ir.printer import Printed, format_expr, print_func
@@ -103,12 +108,14 @@ from dlcompiler.ir.stmt import (
     Assert,
     Barrier,
     Buffer,
+    ExternCall,
     For,
     If,
     Let,
     LoopKind,
     Origin,
     Prefetch,
+    Region,
     Seq,
     StepRef,
     Stmt,
@@ -135,12 +142,15 @@ __all__ = [
     "Binary",
     "Broadcast",
     "Buffer",
+    "BufferView",
+    "Builder",
     "Call",
     "Cast",
     "Compare",
     "Const",
     "Expr",
     "Extent",
+    "ExternCall",
     "For",
     "If",
     "IfThenElse",
@@ -157,6 +167,7 @@ __all__ = [
     "Ramp",
     "Reduce",
     "Reducer",
+    "Region",
     "Select",
     "Seq",
     "StepRef",
@@ -167,12 +178,17 @@ __all__ = [
     "ThreadTag",
     "Var",
     "as_expr",
+    "as_index",
     "binary",
+    "call_extern",
+    "call_packed",
+    "call_pure_extern",
     "cast",
     "combine",
     "compare",
     "condition_value",
     "const",
+    "decl_buffer",
     "depth",
     "extent_binary",
     "extent_expr",

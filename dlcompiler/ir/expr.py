@@ -497,6 +497,19 @@ def as_expr(value: Any, like: str | None = None) -> Expr:
     )
 
 
+def as_index(value: Any, where: str) -> Expr:
+    """Return an integer as an expression of dtype ``index``; `where` begins a refusal."""
+    if isinstance(value, bool | np.bool_):
+        raise ExpressionError(where, "a bool is not an index", got=repr(value))
+    expr = as_expr(value, "index" if isinstance(value, numbers.Integral) else None)
+    element = dtypes.element(expr.dtype)
+    if element == "index":
+        return expr
+    if dtypes.is_float(element) or dtypes.is_bool(element):
+        raise ExpressionError(where, "an index must be an integer", got=f"{expr} ({element})")
+    return cast(expr, "index")
+
+
 def promoted(a: Any, b: Any) -> tuple[Expr, Expr]:
     """Convert both operands to one dtype and one number of lanes."""
     if isinstance(a, Operators):

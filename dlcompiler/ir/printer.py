@@ -37,10 +37,12 @@ from dlcompiler.ir.stmt import (
     Assert,
     Barrier,
     Buffer,
+    ExternCall,
     For,
     If,
     Let,
     Prefetch,
+    Region,
     Seq,
     Stmt,
     Store,
@@ -160,10 +162,22 @@ def _expr(expr: Expr) -> tuple[str, int]:  # noqa: C901 - one case per node
             return f"{_text(base)} : +{lanes}{suffix}", 0
         case Broadcast(value, lanes):
             return f"broadcast({_text(value)}, {lanes})", PRECEDENCE["atom"]
+        case Region():
+            return _region(expr), PRECEDENCE["atom"]
         case Reduce():
             return _reduce(expr), PRECEDENCE["atom"]
         case _:
             raise AssertionError(f"unknown expression {type(expr)}")
+
+
+def _region(expr: Region) -> str:
+    """Return a box as ``A[i, 0 : +4]``, with what a call does with it behind."""
+    parts = (
+        text if size == "1" else f"{text} : +{size}"
+        for text, size in zip(map(_text, expr.indices), map(_text, expr.extents), strict=True)
+    )
+    mode = f" ({expr.mode})" if expr.mode else ""
+    return f"{expr.buffer.name}[{', '.join(parts) or '()'}]{mode}"
 
 
 def _reduce(expr: Reduce) -> str:
@@ -212,6 +226,12 @@ def format_store(store: Store) -> str:
             symbol = {"add": "+", "mul": "*"}.get(op, op)
             return f"{target} {symbol}= {format_expr(value)}{mask}"
     return f"{target} = {format_expr(store.value)}{mask}"
+
+
+def format_extern_call(call: ExternCall) -> str:
+    """Return a call as ``call numpy_matmul(A[0 : +4, 0 : +4] (r), …)``."""
+    word = "call" if call.convention == "packed" else "call C"
+    return f"{word} {call.name}({', '.join(map(_text, call.args))})"
 
 
 def format_loop(loop: For) -> str:
@@ -278,6 +298,8 @@ def _print_stmt(  # noqa: C901 - one case per node
             emit(depth, f"prefetch {buffer.name}[{_list(*indices)}]", stmt)
         case Barrier():
             emit(depth, "barrier", stmt)
+        case ExternCall():
+            emit(depth, format_extern_call(stmt), stmt)
         case Assert(condition, message):
             emit(depth, f"assert {format_expr(condition)}, {message!r}", stmt)
         case _:

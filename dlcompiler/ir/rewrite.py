@@ -20,8 +20,8 @@ T = TypeVar("T", Expr, Stmt)
 # The fields of a node that hold nodes or tuples of nodes; all others are data.
 CHILD_FIELDS = frozenset(
     {
-        "a", "b", "args", "base", "body", "condition", "extent", "indices", "init",
-        "otherwise", "predicate", "statements", "stride", "then", "value", "values",
+        "a", "b", "args", "base", "body", "condition", "extent", "extents", "indices",
+        "init", "otherwise", "predicate", "statements", "stride", "then", "value", "values",
     }
 )  # fmt: skip
 

@@ -23,7 +23,7 @@ from dlcompiler.ir.expr import (
 from dlcompiler.ir.func import PrimFunc
 from dlcompiler.ir.numeric import compare_function
 from dlcompiler.ir.rewrite import Node, rewrite
-from dlcompiler.ir.stmt import Allocate, Buffer, Prefetch, Store
+from dlcompiler.ir.stmt import Allocate, Buffer, Prefetch, Region, Store
 
 Number: TypeAlias = bool | int | float
 
@@ -59,7 +59,7 @@ def specialize(func: PrimFunc, values: Mapping[Var, Number]) -> PrimFunc:
         match node:
             case Var():
                 return literals.get(node, node)
-            case Load() | Store() | Prefetch() | Allocate():
+            case Load() | Store() | Prefetch() | Allocate() | Region():
                 return replace(node, buffer=buffer_of(node.buffer))
         return node
 

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, get_args
 
-from dlcompiler.errors import InternalError
-from dlcompiler.ir.expr import BinaryOp, Expr, Extent, Var, binary, fold_index, index_const, node
+from dlcompiler import dtypes
+from dlcompiler.errors import ExpressionError, InternalError
+from dlcompiler.ir.expr import (
+    BinaryOp,
+    Expr,
+    Extent,
+    Load,
+    Ramp,
+    Var,
+    as_expr,
+    as_index,
+    binary,
+    fold_index,
+    index_const,
+    node,
+)
 
 ThreadTag: TypeAlias = Literal[
     "blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z", "vthread"
@@ -17,6 +31,10 @@ LoopKind: TypeAlias = Literal["serial", "parallel", "vectorized", "unrolled"] | 
 THREADS: tuple[ThreadTag, ...] = get_args(ThreadTag)
 """Kinds of loops whose iterations are blocks of a launch, or threads, some of them virtual."""
 
+
+Mode: TypeAlias = Literal["r", "w", "rw", ""]
+"""What a call does with a region: reads it, writes it, both; '' is not said yet."""
+CallConvention: TypeAlias = Literal["packed", "c"]
 
 SHARED = "shared"
 """The memory that the threads of a block share."""
@@ -61,7 +79,8 @@ class Buffer:
 
     `strides` counts elements per step of each dimension. `scope` names the memory
     (``global``, ``local`` …); `alignment` is in bytes. An extent is a number where it is known,
-    else an expression of the function's symbols.
+    else an expression of the function's symbols. Where it stands for a part of another buffer, that
+    part begins at a multiple of `offset_factor` elements; 0 promises nothing.
     """
 
     name: str
@@ -70,6 +89,7 @@ class Buffer:
     scope: str = "global"
     strides: tuple[Extent, ...] = ()
     alignment: int = 64
+    offset_factor: int = 0
 
     def __post_init__(self) -> None:
         if not self.strides:
@@ -94,6 +114,125 @@ class Buffer:
     def static_strides(self) -> tuple[int, ...]:
         """The strides, which must be known."""
         return static(self.strides, self.name)
+
+    def region(self, indices: Sequence[Any], extents: Sequence[Any], mode: Mode = "") -> Region:
+        """Return the box that begins at `indices`, for a call from outside."""
+        where = f"region of {self.name}"
+        starts = self._places(indices, where)
+        sizes = tuple(as_index(extent, where) for extent in extents)
+        if len(sizes) != len(self.shape):
+            raise ExpressionError(
+                where, "wrong number of extents", got=len(sizes), expected=len(self.shape)
+            )
+        if mode not in get_args(Mode):
+            raise ExpressionError(
+                where, "no such access", got=repr(mode), expected="'r', 'w' or 'rw'"
+            )
+        return Region(self, starts, sizes, mode)
+
+    def access_ptr(
+        self,
+        access_mask: str | int,
+        ptr_type: str = "handle",
+        content_lanes: int = 1,
+        offset: Any = 0,
+        extent: Any = None,
+    ) -> Region:
+        """Return what a call from outside gets of the buffer: where it begins.
+
+        Parameters
+        ----------
+        access_mask : {"r", "w", "rw"}
+            What the call does with the elements.
+        ptr_type
+            Accepted for classic code; a pointer has no type here.
+        content_lanes : 1
+            Lanes of an element.
+        offset : int or Expr
+            Elements to leave out in front; of a buffer of one dimension. [1]
+        extent : int or Expr, optional
+            Elements that the call may touch; by default all behind `offset`. [1]
+        """
+        del ptr_type
+        where = f"access_ptr of {self.name}"
+        masks: dict[Any, Mode] = {"r": "r", "w": "w", "rw": "rw", 1: "r", 2: "w", 3: "rw"}
+        mode = masks.get(access_mask)
+        if content_lanes != 1:
+            raise ExpressionError(where, "content_lanes other than 1 is not supported")
+        is_whole = extent is None and isinstance(offset, int) and offset == 0
+        if mode is None:
+            raise ExpressionError(
+                where, "no such access", got=repr(access_mask), expected="'r', 'w' or 'rw'"
+            )
+        if not is_whole and len(self.shape) != 1:
+            raise ExpressionError(
+                where, "an offset or an extent is for a buffer of one dimension",
+                got=f"shape {self.shape}",
+                hint=f"name a box: {self.name}.region(indices, extents, {mode!r})",
+            )  # fmt: skip
+        if is_whole:
+            return self.region([0] * len(self.shape), self.shape, mode)
+        rest = extent_binary("sub", self.shape[0], offset) if extent is None else extent
+        return self.region((offset,), (rest,), mode)
+
+    def vload(self, begin: Any, dtype: str | None = None) -> Load:
+        """Return the element at `begin`; with a vector `dtype`, that and those behind it."""
+        return Load(self, self._lanes_at(begin, dtype or self.dtype))
+
+    def vstore(self, begin: Any, value: Any) -> Store:
+        """Return the statement that stores `value` at `begin`, all its lanes."""
+        expr = as_expr(value, self.dtype)
+        return Store(self, self._lanes_at(begin, expr.dtype), expr)
+
+    def _lanes_at(self, begin: Any, dtype: str) -> tuple[Expr, ...]:
+        where = f"index {self.name}"
+        if dtypes.element(dtype) != self.dtype:
+            raise ExpressionError(
+                where, "not the dtype of its elements", got=dtype, expected=self.dtype
+            )
+        items = tuple(begin) if isinstance(begin, list | tuple) else (begin,)
+        indices = self._places(items, where)
+        lanes = dtypes.lanes(dtype)
+        if lanes == 1:
+            return indices
+        return (*indices[:-1], Ramp(indices[-1], index_const(1), lanes))
+
+    def _places(self, indices: Sequence[Any], where: str) -> tuple[Expr, ...]:
+        if len(indices) != len(self.shape):
+            raise ExpressionError(
+                where,
+                "wrong number of indices",
+                got=len(indices),
+                expected=f"{len(self.shape)}, one for each dimension of {self.shape}",
+            )
+        return tuple(as_index(index, where) for index in indices)
+
+
+@node
+class Region(Expr):
+    """A box of a buffer that a call from outside gets: it begins at `indices`.
+
+    It is an argument only, no value to compute with; its dtype is that of its elements.
+    """
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    extents: tuple[Expr, ...]
+    mode: Mode
+    dtype: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dtype", self.buffer.dtype)
+
+    @property
+    def is_read(self) -> bool:
+        """Tell whether the call counts on what the region holds."""
+        return "r" in self.mode
+
+    @property
+    def is_written(self) -> bool:
+        """Tell whether the call writes the region: in full, where it does not read it."""
+        return "w" in self.mode
 
 
 def static(extents: tuple[Extent, ...], name: str) -> tuple[int, ...]:
@@ -236,6 +375,25 @@ class Barrier(Stmt):
 
     What was written to shared memory before it is there behind it, for all of them.
     """
+
+
+@node
+class ExternCall(Stmt):
+    """A call of code from outside, which is opaque: what it does is what its regions say.
+
+    `name` is a function of Python that the process has registered (`packed`, which gets arrays and
+    numbers), or one of C (`c`, which gets pointers and numbers; its result is dropped).
+    """
+
+    name: str
+    convention: CallConvention
+    args: tuple[Expr, ...]
+    origin: Origin = ()
+
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        """The arguments that are parts of buffers."""
+        return tuple(arg for arg in self.args if isinstance(arg, Region))
 
 
 def seq(statements: Iterable[Stmt]) -> Stmt:

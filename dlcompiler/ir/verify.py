@@ -29,18 +29,20 @@ from dlcompiler.ir.expr import (
 )
 from dlcompiler.ir.func import PrimFunc
 from dlcompiler.ir.functions import FUNCTIONS
-from dlcompiler.ir.printer import format_store
+from dlcompiler.ir.printer import format_extern_call, format_store
 from dlcompiler.ir.rewrite import Node, children
 from dlcompiler.ir.stmt import (
     Allocate,
     Assert,
     Barrier,
     Buffer,
+    ExternCall,
     For,
     If,
     Let,
     Origin,
     Prefetch,
+    Region,
     Seq,
     StepRef,
     Stmt,
@@ -132,6 +134,8 @@ class _Verifier:
                 self.condition(condition, bound, buffers)
             case Barrier():
                 pass
+            case ExternCall():
+                self.extern_call(stmt, bound, buffers, origin)
             case _:
                 self.fail(f"unknown statement {type(stmt).__name__}")
 
@@ -175,7 +179,28 @@ class _Verifier:
             self.fail(f"{format_store(store)} stores {store.value.dtype}, not {expected}")
         self.origins(store, origin)
 
-    def origins(self, store: Store, origin: Origin) -> None:
+    def extern_call(
+        self, call: ExternCall, bound: frozenset[Var], buffers: frozenset[Buffer], origin: Origin
+    ) -> None:
+        for arg in call.args:
+            parts = (*arg.indices, *arg.extents) if isinstance(arg, Region) else (arg,)
+            for part in parts:
+                self.expr(part, bound, buffers)
+                if dtypes.lanes(part.dtype) > 1:
+                    self.fail(f"{format_extern_call(call)} gets a vector")
+        for region in call.regions:
+            if region.buffer not in buffers:
+                self.fail(f"call with {region.buffer.name}, which is not allocated here")
+            if not region.mode:
+                self.fail(f"{format_extern_call(call)} does not say what it does with {region}")
+            if region.is_written and region.buffer in self.read_only:
+                self.fail(f"{format_extern_call(call)} writes {region.buffer.name}, no output")
+            for places in (region.indices, region.extents):
+                if problem := _index_problem(region.buffer, places):
+                    self.fail(f"call with {region.buffer.name} {problem}")
+        self.origins(call, origin)
+
+    def origins(self, store: Store | ExternCall, origin: Origin) -> None:
         """Check that a store still knows where it comes from."""
         key = id(origin), id(store.origin)
         if key in self.traced:
@@ -183,10 +208,10 @@ class _Verifier:
         self.traced[key] = origin, store.origin
         reached = {*origin, *store.origin}
         if self.func.axes and not any(ref in self.func.axes for ref in store.origin):
-            self.fail(f"{format_store(store)} has no stage")
+            self.fail(f"{_text(store)} has no stage")
         for stage in store.origin:
             if missing := self.func.axes.get(stage, frozenset()) - reached:
-                self.fail(f"{format_store(store)} lost its axes {_names(missing)}")
+                self.fail(f"{_text(store)} lost its axes {_names(missing)}")
 
     def expr(self, expr: Expr, bound: frozenset[Var], buffers: frozenset[Buffer]) -> None:
         checked = self.checked.setdefault((bound, buffers), set())
@@ -218,6 +243,8 @@ def _problem(item: Expr) -> str | None:
         case Load(buffer, indices, predicate):
             problem = _index_problem(buffer, indices) or _predicate_problem(predicate, item.dtype)
             return problem and f"load of {buffer.name} {problem}"
+        case Region():
+            return f"{item} stands outside a call"
         case TensorLoad() | Reduce():
             return f"{item} is left over from the tensor expression"
         case Compare() | Logical() | Select() | IfThenElse() if item.a.dtype != item.b.dtype:
@@ -275,6 +302,10 @@ def _predicate_problem(predicate: Expr | None, dtype: str) -> str | None:
     if predicate is None or predicate.dtype == dtypes.with_lanes("bool", dtypes.lanes(dtype)):
         return None
     return f"under a predicate of {predicate.dtype}"
+
+
+def _text(stmt: Store | ExternCall) -> str:
+    return format_store(stmt) if isinstance(stmt, Store) else format_extern_call(stmt)
 
 
 def _names(refs: Iterable[StepRef]) -> str:

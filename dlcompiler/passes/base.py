@@ -10,6 +10,7 @@ from dlcompiler.ir import (
     Assert,
     Barrier,
     Const,
+    ExternCall,
     For,
     If,
     Let,
@@ -69,7 +70,7 @@ def push_origin(body: Stmt, origin: Origin) -> Stmt:
             return If(condition, push_origin(then, origin), rest)
         case Allocate() | Let():
             return replace(body, body=push_origin(body.body, origin))
-        case Store() | For():
+        case Store() | For() | ExternCall():
             return replace(body, origin=merge_origins(body.origin, origin))
         case Prefetch() | Assert() | Barrier():
             return body

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-import numpy as np
-
-from dlcompiler import dtypes
 from dlcompiler.display import render
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import (
     Axis,
-    Cast,
     Expr,
     Extent,
     Reduce,
     TensorLoad,
     as_expr,
+    as_index,
     free_vars,
     rewrite,
     walk,
@@ -100,15 +96,7 @@ class Tensor(Elementwise):
         where = f"index {position} of {self.name}"
         if isinstance(item, slice) or item is Ellipsis:
             raise ExpressionError(where, "slices are not supported", got=repr(item))
-        if isinstance(item, bool | np.bool_):
-            raise ExpressionError(where, "a bool is not an index", got=repr(item))
-        expr = as_expr(item, "index" if isinstance(item, numbers.Integral) else None)
-        element = dtypes.element(expr.dtype)
-        if element == "index":
-            return expr
-        if dtypes.is_float(element) or dtypes.is_bool(element):
-            raise ExpressionError(where, "an index must be an integer", got=f"{expr} ({element})")
-        return Cast(expr, "index")
+        return as_index(item, where)
 
     def elementwise(
         self, operation: str, operands: Sequence[Any], element: Callable[..., Expr]

@@ -36,6 +36,7 @@ expr = tir
 convert = runtime.convert
 schedule = te.schedule
 
+_FROM_TIR = ("call_extern", "call_packed", "call_pure_extern", "decl_buffer", "ir_builder")
 _FROM_TE = (
     *("abs", "all", "any", "ceil", "comm_reducer", "compute", "const", "create_schedule", "exp"),
     *("floor", "floordiv", "floormod", "if_then_else", "indexdiv", "indexmod", "log", "max"),
@@ -43,18 +44,15 @@ _FROM_TE = (
     *("sigmoid", "size_var", "sqrt", "sum", "tanh", "thread_axis", "trunc", "truncdiv"),
     *("truncmod", "var"),
 )
-"""Names that version 0.6 had here, and later versions have in `te`."""
-
-
-def _from_te(name: str) -> object:
-    return getattr(te, name)
-
+"""Names that version 0.6 had here, and later versions have in `te` or `tir`."""
 
 _report = reporter(__name__)
 
 
 def __getattr__(name: str) -> object:
-    return _from_te(name) if name in _FROM_TE else _report(name)
+    if name in _FROM_TIR:
+        return getattr(tir, name)
+    return getattr(te, name) if name in _FROM_TE else _report(name)
 
 
 __all__ = [

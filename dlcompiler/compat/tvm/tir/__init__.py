@@ -1,4 +1,4 @@
-"""Classic TVM's ``tvm.tir``: scalar expressions."""
+"""Classic TVM's ``tvm.tir``: scalar expressions, buffers, and loop IR by hand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,19 @@ from dlcompiler import ir, te
 from dlcompiler.compat.missing import reporter
 from dlcompiler.compat.tvm.runtime import const
 from dlcompiler.compat.tvm.te import IterVar, max, min, sum
-from dlcompiler.ir import Const, Expr, PrimFunc, cast
+from dlcompiler.compat.tvm.tir import ir_builder
+from dlcompiler.ir import (
+    Buffer,
+    Const,
+    Expr,
+    PrimFunc,
+    Stmt,
+    call_extern,
+    call_packed,
+    call_pure_extern,
+    cast,
+    decl_buffer,
+)
 
 Select = te.select
 pow = te.power
@@ -67,6 +79,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "Buffer",
     "Cast",
     "FloatImm",
     "IntImm",
@@ -74,9 +87,15 @@ __all__ = [
     "PrimExpr",
     "PrimFunc",
     "Select",
+    "Stmt",
     "Var",
+    "call_extern",
+    "call_packed",
+    "call_pure_extern",
     "const",
+    "decl_buffer",
     "expr",
+    "ir_builder",
     "max",
     "min",
     "pow",

@@ -1,0 +1,254 @@
+"""Buffers, and calls of code from outside, as a user writes them."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+from dlcompiler import dtypes
+from dlcompiler.errors import ExpressionError
+from dlcompiler.ir.expr import Call, Const, Expr, Extent, as_expr, as_index, cast
+from dlcompiler.ir.functions import FUNCTIONS
+from dlcompiler.ir.stmt import Buffer, CallConvention, ExternCall, Region
+
+LIBM = {
+    **{
+        name: name
+        for name in (
+            *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "copysign"),
+            *("cos", "cosh", "erf", "exp", "exp10", "exp2", "floor", "fmod", "hypot", "ldexp"),
+            *("log", "log10", "log1p", "log2", "nextafter", "pow", "sin", "sinh", "sqrt", "tan"),
+            *("tanh", "trunc"),
+        )
+    },
+    "fabs": "abs",
+    "nearbyint": "round",
+    "rint": "round",
+}
+"""Function of the C mathematics library -> ours of the same meaning; ``f`` ends that of float32."""
+
+
+def decl_buffer(
+    shape: Sequence[Extent] | Extent,
+    dtype: Any = "float32",
+    name: str = "buffer",
+    data: object = None,
+    strides: Sequence[Extent] | None = None,
+    elem_offset: object = None,
+    scope: str = "",
+    data_alignment: int = -1,
+    offset_factor: int = 0,
+    buffer_type: str = "",
+) -> Buffer:
+    """Declare a block of memory: what loop IR or a tensor intrinsic works on.
+
+    Parameters
+    ----------
+    shape : tuple of int or Expr
+        Extent of each dimension; [1].
+    dtype : str
+        Type of an element.
+    name : str
+        Name in the program.
+    data : None
+        The memory is found where the buffer is bound, never given.
+    strides : sequence of int or Expr, optional
+        Elements per step of each dimension; by default those of a compact row-major array; [1]. A
+        symbol (`te.var`) stands for what the memory bound has.
+    elem_offset : None or 0
+        Where the memory begins follows from what is bound.
+    scope : str
+        Memory: ``""`` is ``"global"``.
+    data_alignment : int
+        What the address of the first element is a multiple of; -1 for that of every array; [byte].
+    offset_factor : int
+        Where it stands for a part of another buffer, that begins at a multiple of so many elements;
+        0 promises nothing; [1].
+    buffer_type : ""
+        Broadcasting by strides of 0 is not supported.
+
+    Raises
+    ------
+    ExpressionError
+        For what is not supported, or does not fit.
+
+    Examples
+    --------
+    >>> decl_buffer((4, 8), "float32", name="A", offset_factor=8).strides
+    (8, 1)
+    """
+    where = f"decl_buffer {name}"
+    extents = tuple(_extent(n, where) for n in (shape if isinstance(shape, Sequence) else (shape,)))
+    steps = () if strides is None else tuple(_extent(n, where) for n in strides)
+    if data is not None:
+        raise _unsupported(where, "data", data, "bind the buffer where it is used")
+    if elem_offset is not None and not (isinstance(elem_offset, int) and elem_offset == 0):
+        raise _unsupported(where, "elem_offset", elem_offset, "offset_factor= says what it divides")
+    if buffer_type:
+        raise _unsupported(where, "buffer_type", buffer_type, "give strides=")
+    if steps and len(steps) != len(extents):
+        raise ExpressionError(
+            where, "wrong number of strides", got=len(steps), expected=len(extents)
+        )
+    alignment = 64 if data_alignment == -1 else data_alignment
+    if not _is_count(alignment) or alignment < 1 or alignment & (alignment - 1):
+        raise ExpressionError(
+            where, "data_alignment is no power of two", got=repr(data_alignment),
+            expected="bytes: 16, 32, 64 …, or -1",
+        )  # fmt: skip
+    if not _is_count(offset_factor) or offset_factor < 0:
+        raise ExpressionError(
+            where, "offset_factor is no number of elements", got=repr(offset_factor),
+            expected="0 or more",
+        )  # fmt: skip
+    element = dtypes.as_dtype(dtype)
+    if dtypes.is_index(element) or dtypes.lanes(element) != 1:
+        raise ExpressionError(where, "not the dtype of a buffer", got=element, expected="float32 …")
+    return Buffer(name, extents, element, scope or "global", steps, alignment, offset_factor)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _unsupported(where: str, what: str, value: object, hint: str) -> ExpressionError:
+    return ExpressionError(where, f"{what}= is not supported", got=repr(value), hint=hint)
+
+
+def _extent(value: Any, where: str) -> Extent:
+    """Return an extent or a stride: a number where it is known."""
+    expr = as_index(value, where)
+    return int(expr.value) if isinstance(expr, Const) else expr
+
+
+# -- calls ----------------------------------------------------------------------------------------
+
+
+def call_packed(name: str, *args: Any) -> ExternCall:
+    """Call a function of Python that this process has registered under a name.
+
+    Parameters
+    ----------
+    name : str
+        What `register_func` was given.
+    args : Buffer, Region, number or Expr
+        A buffer arrives as a NumPy array that shares its memory, a number as a number. Given whole,
+        an input of the stage is read, and any other buffer written; ``buffer.access_ptr("rw")`` and
+        ``buffer.region(indices, extents, "r")`` say it otherwise.
+
+    Returns
+    -------
+    ExternCall
+        A statement.
+
+    Raises
+    ------
+    ExpressionError
+        If an argument is none of these.
+    """
+    return _call(name, "packed", args)
+
+
+def call_extern(dtype: Any, name: str, *args: Any) -> ExternCall:
+    """Call a function of C that this process has registered under a name.
+
+    Parameters
+    ----------
+    dtype : str
+        Type of the result, which is dropped.
+    name : str
+        What `register_extern` was given.
+    args : Region, number or Expr
+        A region (``buffer.access_ptr("r")``) arrives as a pointer to its first element, an index as
+        an ``int64_t``, any other number as the C type of its dtype.
+
+    Returns
+    -------
+    ExternCall
+        A statement.
+
+    Raises
+    ------
+    ExpressionError
+        If an argument is none of these, or a buffer without what the function does with it.
+    """
+    dtypes.as_dtype(dtype)
+    return _call(name, "c", args)
+
+
+def call_pure_extern(dtype: Any, name: str, *args: Any) -> Expr:
+    """Call a function of the C mathematics library, by the function here that means the same.
+
+    Parameters
+    ----------
+    dtype : {"float32", "float64"}
+        Type of the result and the arguments.
+    name : str
+        Such as ``"expf"``, with the ``f`` of float32.
+    args : Expr or number
+        Its arguments.
+
+    Raises
+    ------
+    ExpressionError
+        If there is no such function here.
+
+    Examples
+    --------
+    >>> print(call_pure_extern("float32", "expf", Var("x", "float32")))
+    exp(x)
+    """
+    where = f"call_pure_extern {name}"
+    element = dtypes.as_dtype(dtype)
+    known = {
+        "float32": {f"{libm}f": ours for libm, ours in LIBM.items()},
+        "float64": LIBM,
+    }.get(element, {})
+    ours = known.get(name)
+    if ours is None:
+        raise ExpressionError(
+            where,
+            "not a function of the C mathematics library that is known here",
+            got=f"{name} of {element}",
+            expected=", ".join(known) or "float32 or float64",
+        )
+    signature = FUNCTIONS[ours]
+    if len(args) != signature.arity:
+        raise ExpressionError(
+            where, "wrong number of arguments", got=len(args), expected=signature.arity
+        )
+    kinds = [element] * (signature.arity - 1) + [signature.last or element]
+    values = (cast(as_expr(arg, kind), kind) for arg, kind in zip(args, kinds, strict=True))
+    return Call(ours, tuple(values), element)
+
+
+def _call(name: Any, convention: CallConvention, args: Sequence[Any]) -> ExternCall:
+    if not isinstance(name, str) or not name.isprintable() or not name:
+        raise ExpressionError("call from outside", "not the name of a function", got=repr(name))
+    where = f"call {name}"
+    return ExternCall(name, convention, tuple(_argument(arg, convention, where) for arg in args))
+
+
+def _argument(value: Any, convention: CallConvention, where: str) -> Expr:
+    buffer = value if isinstance(value, Buffer) else getattr(value, "buffer", None)
+    if isinstance(value, Region):
+        return value
+    if isinstance(buffer, Buffer) and not isinstance(value, Expr):
+        if convention == "c":
+            raise ExpressionError(
+                where, f"it is not said what the function does with {buffer.name}",
+                hint=f"pass {buffer.name}.access_ptr('r'), 'w' or 'rw'",
+            )  # fmt: skip
+        return buffer.region([0] * len(buffer.shape), buffer.shape)
+    if isinstance(value, str):
+        raise ExpressionError(
+            where, "a text cannot be passed", got=repr(value),
+            hint="register a function that knows it",
+        )  # fmt: skip
+    if type(value) is not bool and isinstance(value, numbers.Integral):
+        return as_index(value, where)
+    expr = as_expr(value)
+    if dtypes.lanes(expr.dtype) > 1:
+        raise ExpressionError(where, "a vector cannot be passed", got=f"{expr} ({expr.dtype})")
+    return expr
