@@ -19,7 +19,7 @@ ALIGNMENT = 64
 
 
 class NDArray(Named):
-    """An array on the CPU.
+    """An array on the CPU, also where a simulated GPU is asked for.
 
     It owns its memory; NumPy arrays are copied in and out, as classic code expects. Built functions
     take it as it is. Other libraries may read it in place: it speaks DLPack and NumPy's protocol.
@@ -28,9 +28,15 @@ class NDArray(Named):
     classic = "tvm.nd.NDArray"
     __array_priority__ = 0
 
-    def __init__(self, data: Array) -> None:
+    def __init__(self, data: Array, device: Device | None = None) -> None:
         self.data = data
         """The NumPy array that it owns."""
+        self._device = device or Device(0)
+
+    @property
+    def device(self) -> Device:
+        """Where classic code put it."""
+        return self._device
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -46,11 +52,6 @@ class NDArray(Named):
     def ndim(self) -> int:
         """Number of dimensions."""
         return self.data.ndim
-
-    @property
-    def device(self) -> Device:
-        """Where it is."""
-        return Device(0)
 
     @property
     def ctx(self) -> Device:
@@ -103,7 +104,7 @@ class NDArray(Named):
         return self.data.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return Device.device_type, 0
+        return 1, 0  # the CPU
 
     def __str__(self) -> str:
         return str(self.data)
@@ -125,11 +126,11 @@ def array(
         Where to put it; two names of one argument.
     """
     del mem_scope
-    checked_device(ctx, device, "nd.array")
+    place = checked_device(ctx, device, "nd.array")
     values = arr.data if isinstance(arr, NDArray) else np.asarray(arr)
     result = _aligned(values.shape, dtypes.from_numpy(values.dtype))
     result[...] = values
-    return NDArray(result)
+    return NDArray(result, place)
 
 
 def empty(
@@ -152,9 +153,10 @@ def empty(
         Where to put it; two names of one argument.
     """
     del mem_scope
-    checked_device(ctx, device, "nd.empty")
+    place = checked_device(ctx, device, "nd.empty")
     extents = tuple(shape) if isinstance(shape, list | tuple) else (shape,)
-    return NDArray(_aligned(tuple(int(extent) for extent in extents), dtypes.as_dtype(dtype)))
+    memory = _aligned(tuple(int(extent) for extent in extents), dtypes.as_dtype(dtype))
+    return NDArray(memory, place)
 
 
 def from_dlpack(source: Any) -> NDArray:

@@ -10,6 +10,7 @@ from dlcompiler.compat.contexts import PassContext
 from dlcompiler.compat.missing import Named
 from dlcompiler.compat.modules import Module
 from dlcompiler.compat.notes import note
+from dlcompiler.compat.simulated import SimulatedModule
 from dlcompiler.compat.targets import resolve
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import PrimFunc
@@ -99,7 +100,7 @@ def build(
     runtime: object = None,
     name: str = "default_function",
     binds: object = None,
-) -> Module:
+) -> Module | SimulatedModule:
     """Build a function from a schedule, or from what `lower` returned.
 
     Parameters
@@ -127,7 +128,11 @@ def build(
     PassContext.check_current()
     arguments = _arguments(args, f"build {name}")
     instrument = PassContext.current().instrument
-    return Module(pipeline.build(inputs, arguments, machine, name, instrument=instrument))
+    built = pipeline.build(inputs, arguments, machine, name, instrument=instrument)
+    if isinstance(built, pipeline.SimulatedKernel):
+        note(f"build {name} for {machine.name}: no GPU is used; the simulator runs it")
+        return SimulatedModule(built)
+    return Module(built)
 
 
 def _stored(schedule: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -1,36 +1,89 @@
-"""Devices as classic code names them: ``tvm.cpu(0)``, ``tvm.context("llvm", 0)``."""
+"""Devices as classic code names them: ``tvm.cpu(0)``, ``tvm.gpu(0)``, ``tvm.context("llvm", 0)``.
+
+A GPU is simulated, whatever this machine has: its arrays are the CPU's.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from dlcompiler.compat.missing import GPU, Named
+from dlcompiler import target as targets
+from dlcompiler.compat.missing import REMOTE, Named
 from dlcompiler.errors import DeviceUnavailable
 
 CPU = ("cpu", "llvm", "c", "stackvm", "arm_cpu")
 """Names, of devices and of kinds of targets, that mean the CPU."""
 
-OTHERS = (
-    *("cuda", "gpu", "nvptx", "opencl", "cl", "rocm", "metal", "vulkan", "webgpu", "sdaccel"),
-    *("ext_dev", "hexagon", "aocl", "vpi", "micro_dev"),
-)
+GPUS = {"cuda": 2, "gpu": 2, "nvptx": 2, "opencl": 4, "cl": 4, "vulkan": 7, "metal": 8, "rocm": 10}
+"""Names that mean a GPU -> the number of the kind in classic TVM, and in DLPack."""
+
+OTHERS = ("webgpu", "sdaccel", "ext_dev", "hexagon", "aocl", "vpi", "micro_dev")
 
 
 class Device(Named):
-    """A device: here, always the CPU.
+    """A device: the CPU, or a GPU that is simulated.
 
     Parameters
     ----------
     index : int
         Number of the device among those of its kind.
+    kind : str
+        One of `CPU` or `GPUS`.
     """
 
     classic = "tvm.runtime.Device"
-    device_type = 1
-    """The number of the kind in classic TVM, and in DLPack."""
 
-    def __init__(self, index: int = 0) -> None:
+    def __init__(self, index: int = 0, kind: str = "cpu") -> None:
         self.device_id = index
+        self.kind = kind if kind in GPUS else "cpu"
+        """``"cpu"``, or the name of a GPU."""
+
+    @property
+    def device_type(self) -> int:
+        """The number of the kind in classic TVM, and in DLPack."""
+        return GPUS.get(self.kind, 1)
+
+    @property
+    def device_name(self) -> str:
+        """What it is; of a simulated GPU, the target whose limits it has."""
+        return self.kind if self.kind == "cpu" else f"simulated {self._target.name}"
+
+    @property
+    def max_threads_per_block(self) -> int:
+        """Most threads of a block; [1]."""
+        return self._target.limits["max_threads_per_block"]
+
+    @property
+    def max_thread_dimensions(self) -> tuple[int, int, int]:
+        """Most threads of a block along x, y and z; [1]."""
+        x, y, z = (self._target.limits[f"max_threads_{axis}"] for axis in "xyz")
+        return x, y, z
+
+    @property
+    def warp_size(self) -> int:
+        """Threads that run in step; [1]."""
+        return self._target.limits["warp_size"]
+
+    @property
+    def max_shared_memory_per_block(self) -> int:
+        """Most memory that the threads of a block share [byte]."""
+        return self._target.limits["max_shared_bytes"]
+
+    @property
+    def multi_processor_count(self) -> int:
+        """Multiprocessors, or cores; [1]."""
+        return self._target.cores
+
+    @property
+    def compute_version(self) -> str:
+        """Compute capability: ``"8.0"``."""
+        digits = self._target.cpu.removeprefix("sm_")
+        return f"{digits[:-1]}.{digits[-1]}"
+
+    @property
+    def _target(self) -> targets.Target:
+        return targets.resolve("gpu" if self.kind in GPUS else "cpu")
 
     @property
     def exist(self) -> bool:
@@ -41,18 +94,33 @@ class Device(Named):
         """Wait for the device; a call here has ended when it returns."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Device) and other.device_id == self.device_id
+        same = isinstance(other, Device) and other.device_id == self.device_id
+        return same and other.device_type == self.device_type  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
-        return hash(self.device_id)
+        return hash((self.device_id, self.device_type))
 
     def __repr__(self) -> str:
-        return f"cpu({self.device_id})"
+        return f"{self.kind}({self.device_id})"
 
 
 def cpu(dev_id: int = 0) -> Device:
     """Return the CPU."""
     return Device(dev_id)
+
+
+def _gpu(kind: str) -> Callable[..., Device]:
+    def made(dev_id: int = 0) -> Device:
+        return Device(dev_id, kind)
+
+    made.__name__ = made.__qualname__ = kind
+    made.__doc__ = "Return a GPU, which is simulated."
+    return made
+
+
+gpu = cuda = _gpu("cuda")
+opencl = cl = _gpu("opencl")
+rocm, metal, vulkan = _gpu("rocm"), _gpu("metal"), _gpu("vulkan")
 
 
 def device(dev_type: Any, dev_id: int = 0) -> Device:
@@ -67,11 +135,16 @@ def device(dev_type: Any, dev_id: int = 0) -> Device:
         return dev_type
     text = str(dev_type).strip()
     kind = text.split()[0] if text else ""
-    if kind in CPU or dev_type == Device.device_type:
+    if kind in CPU or dev_type == 1:
         return Device(dev_id)
+    if kind in GPUS:
+        return Device(dev_id, "cuda" if GPUS[kind] == 2 else kind)
     if kind in OTHERS:
         raise DeviceUnavailable(
-            f"device {text}", f"{kind} is not part of dlcompiler yet", because=GPU, expected="cpu"
+            f"device {text}",
+            f"{kind} is not part of dlcompiler yet",
+            because=REMOTE,
+            expected="cpu",
         )
     raise DeviceUnavailable("device", "unknown kind of device", got=repr(dev_type), expected="cpu")
 

@@ -24,12 +24,9 @@ REMOTE = "other machines come in a later version"
 NOT_PLANNED = "it belongs to what followed classic TE, and is not planned"
 
 LATER: dict[str, str] = {
-    **dict.fromkeys(
-        ("tvm.cl", "tvm.cuda", "tvm.gpu", "tvm.metal", "tvm.opencl", "tvm.rocm", "tvm.vulkan"), GPU
-    ),
     "tvm.contrib.nvcc": GPU,
     **dict.fromkeys(("tvm.topi.cuda", "tvm.contrib.cudnn", "tvm.contrib.cublas"), GPU),
-    **dict.fromkeys(("tvm.target.cuda", "tvm.target.rocm", "tvm.target.opencl"), GPU),
+    **dict.fromkeys(("tvm.target.rocm", "tvm.target.vulkan"), GPU),
     **dict.fromkeys(
         ("tvm.relay", "tvm.contrib.graph_executor", "tvm.contrib.graph_runtime"), GRAPHS
     ),

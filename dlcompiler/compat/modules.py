@@ -10,7 +10,7 @@ from typing import Any
 
 from dlcompiler.compat.arrays import unwrapped
 from dlcompiler.compat.devices import Device, checked_device
-from dlcompiler.compat.missing import GPU, Named
+from dlcompiler.compat.missing import Named
 from dlcompiler.compat.notes import note
 from dlcompiler.errors import DeviceUnavailable, MeasurementError, UserError
 from dlcompiler.runtime.function import Function
@@ -57,7 +57,7 @@ class Module(Named):
     def get_function(self, name: str, query_imports: bool = False) -> Callable[..., None]:
         """Return its function, by its name or by `entry_name`."""
         del query_imports
-        self._check_name(name)
+        check_name(name, self.name)
         return self.__call__
 
     def get_source(self, fmt: str = "") -> str:
@@ -109,7 +109,7 @@ class Module(Named):
         """
         del limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown, f_preproc
         checked_device(ctx, dev, "time_evaluator")
-        self._check_name(func_name)
+        check_name(func_name, self.name)
         if number < 1 or repeat < 1 or min_repeat_ms < 0:
             raise MeasurementError(
                 f"time {self.name}", "limits that give no measurement",
@@ -119,7 +119,7 @@ class Module(Named):
 
         def evaluate(*args: Any) -> BenchmarkResult:
             arrays = [unwrapped(arg) for arg in args]
-            return _timed(lambda: self.function(*arrays), number, repeat, min_repeat_ms / 1000)
+            return timed(lambda: self.function(*arrays), number, repeat, min_repeat_ms / 1000)
 
         return evaluate
 
@@ -171,15 +171,17 @@ class Module(Named):
                     hint="export_library writes a library",
                 )  # fmt: skip
 
-    def _check_name(self, name: str) -> None:
-        if name not in (ENTRY, self.name):
-            raise UserError(
-                f"function {name!r} of a module", "there is no such function",
-                expected=f"{self.name!r}, or module.entry_name",
-            )  # fmt: skip
-
     def __repr__(self) -> str:
         return f"Module({self.function!r})"
+
+
+def check_name(name: str, own: str) -> None:
+    """Refuse what is not the name of a module's function."""
+    if name not in (ENTRY, own):
+        raise UserError(
+            f"function {name!r} of a module", "there is no such function",
+            expected=f"{own!r}, or module.entry_name",
+        )  # fmt: skip
 
 
 class NoModules(tuple[Module, ...]):
@@ -192,7 +194,7 @@ class NoModules(tuple[Module, ...]):
             return ()
         raise DeviceUnavailable(
             f"imported_modules[{index!r}]", "a module for the CPU holds no code for devices",
-            because=GPU, hint="module.get_source() is the CPU's code",
+            hint="module.get_source() is the CPU's code",
         )  # fmt: skip
 
 
@@ -238,9 +240,7 @@ class BenchmarkResult:
         return f"Execution time summary:\n{head}\n{row}"
 
 
-def _timed(
-    call: Callable[[], None], number: int, repeat: int, shortest_s: float
-) -> BenchmarkResult:
+def timed(call: Callable[[], None], number: int, repeat: int, shortest_s: float) -> BenchmarkResult:
     """Measure `repeat` rows of `number` calls, or of as many as make a row long enough."""
     if shortest_s:
         row = time_call(call, warmup=1, min_repeats=1, max_repeats=1, min_seconds=0, batch=number)

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from dlcompiler import target as targets
-from dlcompiler.compat.devices import OTHERS
-from dlcompiler.compat.missing import GPU, Named
+from dlcompiler.compat.devices import GPUS, OTHERS
+from dlcompiler.compat.missing import REMOTE, Named
 from dlcompiler.compat.notes import note
 from dlcompiler.errors import TargetError
 from dlcompiler.target.detect import host
@@ -33,6 +33,19 @@ LEVELS: Mapping[str, str] = MappingProxyType(
     }
 )
 """LLVM's name of a processor -> the level of x86-64 that it has at least."""
+
+MODELS: Mapping[str, str] = MappingProxyType(
+    {
+        **{name: name for name in targets.names() if targets.resolve(name).kind == "gpu"},
+        "titanx": "gtx-titan-x",
+        "titanxp": "titan-x-pascal",
+        "1080": "gtx-1080",
+        "gtx1080": "gtx-1080",
+        "1080ti": "gtx-1080",
+        "a6000": "rtx-a6000",
+    }
+)
+"""What ``-model`` of a target may be -> the target here."""
 
 _stack: ContextVar[tuple[Target, ...]] = ContextVar("classic_targets", default=())
 
@@ -72,7 +85,18 @@ class Target(Named):
     @property
     def keys(self) -> tuple[str, ...]:
         """Names under which classic code registers schedules for it."""
-        return ("cpu",) if self.kind.name in HERE else (self.kind.name,)
+        name = self.kind.name
+        return ("cpu",) if name in HERE else (name, "gpu") if name in GPUS else (name,)
+
+    @property
+    def max_num_threads(self) -> int:
+        """Most threads of a block; of a CPU, 1; [1]."""
+        return resolve(self).limits.get("max_threads_per_block", 1)
+
+    @property
+    def thread_warp_size(self) -> int:
+        """Threads that run in step; [1]."""
+        return resolve(self).limits.get("warp_size", 1)
 
     @property
     def mcpu(self) -> str:
@@ -168,6 +192,8 @@ def resolve(target: Any) -> targets.Target:
     kind = wanted.kind.name
     if kind in targets.names():
         return targets.resolve(kind)
+    if kind in GPUS:
+        return _gpu(wanted)
     if kind not in HERE:
         raise _refused(kind, str(wanted))
     triple = str(wanted.attrs.get("mtriple", wanted.attrs.get("target", "")))
@@ -177,10 +203,41 @@ def resolve(target: Any) -> targets.Target:
     return targets.resolve("cpu")
 
 
+def _gpu(wanted: Target) -> targets.Target:
+    """Return the GPU of a target's flag ``-model``, or any one."""
+    model = str(wanted.attrs.get("model", ""))
+    name = MODELS.get(model.lower().replace(" ", ""))
+    if model and name is None and model != "unknown":
+        note(
+            f"target {str(wanted)!r}: the GPU {model} is not known here; the limits are usual ones"
+        )
+    return targets.resolve(name or "gpu")
+
+
+def cuda(model: str = "unknown", options: object = None) -> Target:
+    """Return a GPU as a target, which is simulated.
+
+    Parameters
+    ----------
+    model : str
+        ``"v100"``, ``"titanx"``, …: whose limits it has.
+    options
+        Accepted, without effect.
+    """
+    del options
+    return Target(f"cuda -model={model}")
+
+
+def opencl(model: str = "unknown", options: object = None) -> Target:
+    """Return a GPU as a target, which is simulated; see `cuda`."""
+    del options
+    return Target(f"opencl -model={model}")
+
+
 def _refused(kind: str, text: str) -> TargetError:
     if kind in OTHERS:
         return TargetError(
-            f"build for {text}", f"the target {kind} is not part of dlcompiler yet", because=GPU
+            f"build for {text}", f"the target {kind} is not part of dlcompiler yet", because=REMOTE
         )
     if kind in ("c", "stackvm", "hybrid", "vta"):
         return TargetError(

@@ -160,6 +160,10 @@ class Operators:
             "te.if_then_else(condition, a, b)",
         )
 
+    def equal(self, other: Any) -> Any:
+        """Return the condition that two values are the same, as classic code writes it."""
+        return operate("eq", self, other)
+
     def astype(self, dtype: Any) -> Any:
         """Convert to `dtype`, given by name or as a NumPy dtype."""
         return operate("cast", self, dtype)

@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from dlcompiler.errors import MeasurementError
 from dlcompiler.measurement.remote import RemoteKernel
-from dlcompiler.pipeline import Kernel
+from dlcompiler.pipeline import Kernel, SimulatedKernel
 from dlcompiler.runtime.arguments import as_checked_array, check_count
 from dlcompiler.runtime.timing import Timing
 from dlcompiler.runtime.workers import Worker
 
 
 def measure(
-    kernel: Kernel,
+    kernel: Kernel | SimulatedKernel,
     arrays: Sequence[npt.NDArray[Any]] | None = None,
     *,
     threads: int | None = None,
@@ -51,7 +51,8 @@ def measure(
     Raises
     ------
     MeasurementError
-        If the kernel crashes or does not end in time; this process lives on.
+        If the kernel crashes or does not end in time; this process lives on. If it is for a GPU
+        that is simulated.
     CallError
         If an array does not fit.
 
@@ -60,20 +61,21 @@ def measure(
     >>> dlc.measure(matmul, [a, b, c])                                         # doctest: +SKIP
     Timing(median=38.2 ms, spread=1.1 ms, n=27, 56.2 GFLOP/s)
     """
-    if not isinstance(kernel, Kernel):
+    if not isinstance(kernel, Kernel | SimulatedKernel):
         raise MeasurementError(
             "measure", "not a kernel", got=repr(kernel), expected="what dlc.build returns"
         )
+    remote = RemoteKernel.of(kernel, threads=threads, worker=worker)
     named = None
     if arrays is not None:
-        check_count(kernel.name, kernel.params, arrays)
+        check_count(remote.name, remote.params, arrays)
         named = {}
-        pairs = zip(kernel.params, arrays, strict=True)
+        pairs = zip(remote.params, arrays, strict=True)
         for number, (param, array) in enumerate(pairs, 1):
             operation = f"measure {kernel.name}: argument {number} ({param.name})"
             checked = as_checked_array(operation, param, array)
             named[param.name] = np.asarray(checked)
-    return RemoteKernel.of(kernel, threads=threads, worker=worker).time(
+    return remote.time(
         named,
         limits={"min_seconds": seconds},
         timeout_s=timeout_s,

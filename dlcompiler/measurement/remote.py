@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dlcompiler.codegen import Source
 from dlcompiler.errors import MeasurementError
 from dlcompiler.ir import PrimFunc
-from dlcompiler.pipeline import Kernel
+from dlcompiler.pipeline import Kernel, SimulatedKernel
 from dlcompiler.pipeline.build import checks, parameters, variables
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.llvm import Options
@@ -75,9 +75,23 @@ class RemoteKernel:
 
     @staticmethod
     def of(
-        kernel: Kernel, *, threads: int | None = None, worker: Worker | None = None
+        kernel: Kernel | SimulatedKernel,
+        *,
+        threads: int | None = None,
+        worker: Worker | None = None,
     ) -> RemoteKernel:
-        """Return a kernel that was built here as one that runs in a worker."""
+        """Return a kernel that was built here as one that runs in a worker.
+
+        Raises
+        ------
+        MeasurementError
+            If it is for a GPU that is simulated: it has no times.
+        """
+        if isinstance(kernel, SimulatedKernel):
+            raise MeasurementError(
+                f"measure {kernel.name}", "a GPU that is simulated has no times", got=repr(kernel),
+                hint="call it to see that it is right: kernel(a, b, c)",
+            )  # fmt: skip
         threaded, messages = kernel.uses_threads, kernel.messages
         source = Source(kernel.source, "llvm", kernel.symbol, threaded, (), messages)
         return RemoteKernel(

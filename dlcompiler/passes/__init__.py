@@ -10,11 +10,14 @@ from dlcompiler.passes.instrument_bounds import instrument_bounds
 from dlcompiler.passes.narrow_indices import narrow_indices
 from dlcompiler.passes.partition_loops import partition_loops
 from dlcompiler.passes.simplify import simplify
+from dlcompiler.passes.split_host_device import DeviceProgram, Launch, split_host_device
 from dlcompiler.passes.storage_rewrite import storage_bytes, storage_rewrite
 from dlcompiler.passes.unroll_loops import unroll_loops
 from dlcompiler.passes.vectorize_loops import vectorize_loops
 
 __all__ = [
+    "DeviceProgram",
+    "Launch",
     "Pass",
     "eliminate_common_subexpressions",
     "flatten_storage",
@@ -25,6 +28,7 @@ __all__ = [
     "narrow_indices",
     "partition_loops",
     "simplify",
+    "split_host_device",
     "storage_bytes",
     "storage_rewrite",
     "unroll_loops",

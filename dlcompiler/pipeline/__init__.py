@@ -11,6 +11,7 @@ from dlcompiler.pipeline.checks import races
 from dlcompiler.pipeline.cross import CrossModule, cross_compile
 from dlcompiler.pipeline.lower import EXTRA_PASSES, INSTRUMENTS, PASSES, check_args, lower
 from dlcompiler.pipeline.observers import Change, Observer, show_changes
+from dlcompiler.pipeline.simulated import SimulatedKernel
 
 __all__ = [
     "EXTRA_PASSES",
@@ -20,6 +21,7 @@ __all__ = [
     "CrossModule",
     "Kernel",
     "Observer",
+    "SimulatedKernel",
     "build",
     "check_args",
     "cross_compile",

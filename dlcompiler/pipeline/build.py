@@ -11,6 +11,7 @@ from dlcompiler.errors import InternalError, ScheduleError
 from dlcompiler.ir import Binary, Compare, Const, Extent, Logical, PrimFunc, Var
 from dlcompiler.pipeline.lower import Argument, check_outputs, lower
 from dlcompiler.pipeline.observers import Observer
+from dlcompiler.pipeline.simulated import SimulatedKernel, build_simulated
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.formulas import Formula
 from dlcompiler.runtime.function import Function
@@ -62,7 +63,7 @@ def build(
     observers: Sequence[Observer] = (),
     extra: Sequence[str] = (),
     instrument: str | None = None,
-) -> Kernel:
+) -> Kernel | SimulatedKernel:
     """Build a kernel.
 
     Parameters
@@ -73,7 +74,7 @@ def build(
         Parameters of the kernel: inputs first, outputs last. A symbol (`te.var`) among them is
         passed as a number.
     target
-        A target or its name; ``cpu`` is this machine.
+        A target or its name; ``cpu`` is this machine. A program for a GPU is run by the simulator.
     name
         Name of the kernel: letters, digits and '_'.
     observers
@@ -86,8 +87,8 @@ def build(
 
     Returns
     -------
-    Kernel
-        Takes NumPy arrays. Its LLVM IR and assembly are attributes.
+    Kernel or SimulatedKernel
+        Takes NumPy arrays. Its LLVM IR and assembly, or its text for the device, are attributes.
 
     Raises
     ------
@@ -98,10 +99,33 @@ def build(
     """
     machine = resolve(target)
     check_outputs(schedule, args, name)
+    make = build_simulated if machine.kind == "gpu" else build_kernel
+    return make(
+        schedule,
+        args,
+        machine,
+        checked_name(name),
+        observers=observers,
+        extra=extra,
+        instrument=instrument,
+    )
+
+
+def build_kernel(
+    schedule: Schedule,
+    args: Sequence[Argument],
+    machine: Target,
+    name: str,
+    *,
+    observers: Sequence[Observer] = (),
+    extra: Sequence[str] = (),
+    instrument: str | None = None,
+) -> Kernel:
+    """Build a kernel for a CPU; see `build`."""
     func = lower(
         schedule,
         args,
-        name=checked_name(name),
+        name=name,
         kind=machine.kind,
         observers=observers,
         extra=extra,

@@ -51,7 +51,7 @@ def test_the_current_target():
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("cuda", "the target cuda is not part of dlcompiler yet"),
+        ("hexagon", "the target hexagon is not part of dlcompiler yet"),
         ("c", "the target c is not part of dlcompiler yet"),
         ("lvm", "unknown kind of target"),
         ("llvm -mtriple=armv7l-linux-gnueabihf", "another family of processors"),
@@ -68,10 +68,60 @@ def test_devices():
     assert tvm.context("llvm -mcpu=core-avx2", 0) == tvm.cpu() == tvm.device("cpu")
     assert tvm.cpu().exist
     assert not tvm.cpu(3).exist
-    with pytest.raises(DeviceUnavailable, match="cuda is not part of dlcompiler yet"):
-        tvm.device("cuda")
+    with pytest.raises(DeviceUnavailable, match="hexagon is not part of dlcompiler yet"):
+        tvm.device("hexagon")
     with pytest.raises(DeviceUnavailable, match="unknown kind of device"):
         tvm.device("quux")
+
+
+def test_a_gpu_is_simulated_with_the_limits_of_a_target():
+    gpu = tvm.gpu(0)
+    assert gpu == tvm.cuda() == tvm.device("cuda") == tvm.context("nvptx")
+    assert gpu != tvm.cpu()
+    assert gpu != tvm.opencl()
+    assert gpu.exist
+    assert (repr(gpu), gpu.device_name, gpu.device_type) == ("cuda(0)", "simulated gpu", 2)
+    assert (gpu.max_threads_per_block, gpu.warp_size) == (1024, 32)
+    assert gpu.max_thread_dimensions == (1024, 1024, 64)
+    assert (gpu.compute_version, gpu.multi_processor_count) == ("8.0", 108)
+    assert gpu.max_shared_memory_per_block == 48 * 1024
+    assert tvm.runtime.enabled("cuda")
+    assert tvm.nd.array([1.0], gpu).device == gpu
+
+
+def test_gpus_as_targets():
+    assert targets.resolve("cuda -model=titanx").name == "gtx-titan-x"
+    assert targets.resolve(tvm.target.cuda("v100")).name == "v100"
+    assert targets.resolve("opencl").name == "gpu"
+    with pytest.warns(CompatNote, match="the GPU abacus is not known here"):
+        assert targets.resolve("cuda -model=abacus").name == "gpu"
+    with tvm.target.Target("cuda"):
+        assert tvm.target.Target.current().max_num_threads == 1024
+        assert tvm.target.Target.current().thread_warp_size == 32
+        assert tvm.target.Target.current().keys == ("cuda", "gpu")
+
+
+def test_a_program_for_a_gpu_runs_in_the_simulator():
+    A = tvm.te.placeholder((64,), name="A")
+    B = tvm.te.compute((64,), lambda i: A[i] + 1.0, name="B")
+    s = tvm.te.create_schedule(B.op)
+    outer, inner = s[B].split(B.op.axis[0], 32)
+    s[B].bind(outer, tvm.te.thread_axis("blockIdx.x"))
+    s[B].bind(inner, tvm.te.thread_axis("threadIdx.x"))
+    with pytest.warns(CompatNote, match="no GPU is used; the simulator runs it"):
+        add = tvm.build(s, [A, B], "cuda", name="add")
+    a, b = tvm.nd.array(np.arange(64, dtype="float32"), tvm.gpu()), tvm.nd.empty((64,))
+    add(a, b)
+    tvm.testing.assert_allclose(b.numpy(), a.numpy() + 1)
+    assert add.imported_modules[0].get_source().startswith("# launch: blockIdx.x 2, threadIdx.x 32")
+    assert add.get_source() == "launch add_kernel0: blockIdx.x 2, threadIdx.x 32\n"
+    with pytest.warns(CompatNote, match="the times are the simulator's, not those of a GPU"):
+        evaluate = add.time_evaluator("add", tvm.gpu(), number=100)
+    assert evaluate(a, b).mean > 0
+    with pytest.raises(DeviceUnavailable, match="a simulated program has no code for a device"):
+        add.export_library("add.so")
+    with pytest.raises(UserError, match="there is no such function"):
+        add["sub"]
 
 
 def test_options_of_passes():

@@ -2,7 +2,17 @@
 
 from dlcompiler.compat.building import IRModule, build, lower
 from dlcompiler.compat.contexts import build_config
-from dlcompiler.compat.devices import cpu, device
+from dlcompiler.compat.devices import (
+    cl,
+    cpu,
+    cuda,
+    device,
+    gpu,
+    metal,
+    opencl,
+    rocm,
+    vulkan,
+)
 from dlcompiler.compat.missing import reporter, watch_imports
 from dlcompiler.compat.modules import Module
 from dlcompiler.compat.tvm import (
@@ -62,18 +72,24 @@ __all__ = [
     "autotvm",
     "build",
     "build_config",
+    "cl",
     "context",
     "contrib",
     "convert",
     "cpu",
+    "cuda",
     "device",
     "driver",
     "error",
+    "gpu",
     "ir",
     "lower",
+    "metal",
     "module",
     "nd",
     "ndarray",
+    "opencl",
+    "rocm",
     "runtime",
     "target",
     "te",
@@ -81,4 +97,5 @@ __all__ = [
     "tir",
     "topi",
     "transform",
+    "vulkan",
 ]

@@ -4,7 +4,7 @@ from typing import Any
 
 from dlcompiler import te
 from dlcompiler.compat.arrays import NDArray
-from dlcompiler.compat.devices import Device, cpu, device
+from dlcompiler.compat.devices import GPUS, Device, cpu, cuda, device, gpu, opencl
 from dlcompiler.compat.missing import reporter
 from dlcompiler.compat.modules import Module, load_module
 from dlcompiler.compat.tvm import nd
@@ -35,8 +35,8 @@ def const(value: Any, dtype: Any = None) -> Const:
 
 
 def enabled(target: str) -> bool:
-    """Tell whether code can be built for a kind of target."""
-    return target.split()[0] in ("llvm", "cpu")
+    """Tell whether code can be built for a kind of target, and run: GPUs are simulated."""
+    return target.split()[0] in ("llvm", "cpu", *GPUS)
 
 
 __getattr__ = reporter(__name__)
@@ -48,10 +48,13 @@ __all__ = [
     "context",
     "convert",
     "cpu",
+    "cuda",
     "device",
     "enabled",
+    "gpu",
     "load",
     "load_module",
     "nd",
     "ndarray",
+    "opencl",
 ]

@@ -1,0 +1,166 @@
+"""What a program asks of a GPU, against what the GPU allows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from dlcompiler import dtypes
+from dlcompiler.errors import TargetError
+from dlcompiler.ir import Allocate, Buffer, Const, For, PrimFunc, Stmt, Store, walk
+from dlcompiler.ir.rewrite import children
+from dlcompiler.target import Target
+
+AXES = tuple(f"{level}Idx.{axis}" for level in ("block", "thread") for axis in "xyz")
+
+
+def check_threads(func: PrimFunc, target: Target) -> None:
+    """Refuse more blocks, threads, virtual threads or lanes than a GPU has.
+
+    Parameters
+    ----------
+    func
+        A program whose loops are as the schedule names them.
+    target
+        A target of kind ``"gpu"``.
+
+    Raises
+    ------
+    TargetError
+        With the loops that are too many.
+    """
+    for loops in _nests(func.body, ()):
+        _check_axes(func, target, loops)
+        _check_block(func, target, loops)
+        _check_virtual(func, target, loops)
+    for loop in walk(func.body):
+        if isinstance(loop, For) and loop.kind == "vectorized":
+            _check_lanes(func, target, loop)
+
+
+def check_memory(func: PrimFunc, target: Target) -> None:
+    """Refuse more memory for a block, or for a thread, than a GPU has.
+
+    Parameters
+    ----------
+    func
+        A program as code would be generated from it.
+    target
+        A target of kind ``"gpu"``.
+
+    Raises
+    ------
+    TargetError
+        With the buffers that are too large together.
+    """
+    for scope, limit, owner in (
+        ("shared", "max_shared_bytes", "a block"),
+        ("local", "max_local_bytes", "a thread"),
+    ):
+        size, buffers = _most_memory(func.body, scope)
+        if size > target.limits[limit]:
+            names = ", ".join(f"{b.name} {_bytes(b)}" for b in buffers)
+            raise TargetError(
+                f"build {func.name} for {target.name}",
+                f"{owner} would need more {scope} memory than there is",
+                got=f"{size} bytes: {names}",
+                expected=f"at most {target.limits[limit]} bytes",
+                hint="compute smaller parts: split the loops they are computed for further",
+            )
+
+
+def _nests(stmt: Stmt, around: tuple[For, ...]) -> Iterator[tuple[For, ...]]:
+    """Yield the loops around each store."""
+    if isinstance(stmt, Store):
+        yield around
+        return
+    inside = (*around, stmt) if isinstance(stmt, For) else around
+    for part in children(stmt):
+        if isinstance(part, Stmt):
+            yield from _nests(part, inside)
+
+
+def _count(loop: For) -> int | None:
+    return int(loop.extent.value) if isinstance(loop.extent, Const) else None
+
+
+def _check_axes(func: PrimFunc, target: Target, loops: tuple[For, ...]) -> None:
+    for loop in loops:
+        if loop.kind not in AXES:
+            continue
+        count = _count(loop)
+        if count is None and loop.kind.startswith("threadIdx"):
+            raise TargetError(
+                f"build {func.name} for {target.name}",
+                f"the number of threads of {loop.var.name} is not known",
+                got=f"{loop.kind}: {loop.extent}",
+                hint="split the loop by a number, and bind the inner one",
+            )
+        level, _, axis = loop.kind.partition("Idx.")
+        limit = target.limits[f"max_{level}s_{axis}"]
+        if count is not None and count > limit:
+            raise TargetError(
+                f"build {func.name} for {target.name}",
+                f"{loop.var.name} asks for too many {level}s along {loop.kind}",
+                got=str(count),
+                expected=f"at most {limit}",
+                hint="split the loop, and bind both parts to axes of their own",
+            )
+
+
+def _check_block(func: PrimFunc, target: Target, loops: tuple[For, ...]) -> None:
+    threads = {loop.kind: _count(loop) or 1 for loop in loops if loop.kind.startswith("threadIdx")}
+    total, limit = math.prod(threads.values()), target.limits["max_threads_per_block"]
+    if total > limit:
+        parts = " × ".join(f"{tag} {count}" for tag, count in threads.items())
+        raise TargetError(
+            f"build {func.name} for {target.name}",
+            "a block would have too many threads",
+            got=f"{total}: {parts}",
+            expected=f"at most {limit}",
+            hint="split the loops that are bound to threadIdx by smaller numbers",
+        )
+
+
+def _check_virtual(func: PrimFunc, target: Target, loops: tuple[For, ...]) -> None:
+    virtual = [loop for loop in loops if loop.kind == "vthread"]
+    total, limit = math.prod(_count(loop) or 1 for loop in virtual), target.limits["max_vthreads"]
+    if total > limit:
+        raise TargetError(
+            f"build {func.name} for {target.name}",
+            "a thread would run too many virtual threads",
+            got=f"{total}: {', '.join(loop.var.name for loop in virtual)}",
+            expected=f"at most {limit}",
+            hint="bind fewer iterations to vthread",
+        )
+
+
+def _check_lanes(func: PrimFunc, target: Target, loop: For) -> None:
+    count, limit = _count(loop), target.limits["max_vector_bytes"]
+    for store in walk(loop.body):
+        if not isinstance(store, Store) or count is None:
+            continue
+        size = count * dtypes.bytes_of(store.buffer.dtype)
+        if size > limit:
+            raise TargetError(
+                f"build {func.name} for {target.name}",
+                f"the vectorized loop {loop.var.name} stores too much at once",
+                got=f"{size} bytes of {store.buffer.name}",
+                expected=f"at most {limit} bytes",
+                hint=f"split the loop by {limit // dtypes.bytes_of(store.buffer.dtype)} first",
+            )
+
+
+def _bytes(buffer: Buffer) -> int:
+    size = buffer.size
+    return (size if isinstance(size, int) else 0) * dtypes.bytes_of(buffer.dtype)
+
+
+def _most_memory(stmt: Stmt, scope: str) -> tuple[int, tuple[Buffer, ...]]:
+    """Return the most memory of a scope that is needed at one time, and for which buffers."""
+    parts = [_most_memory(part, scope) for part in children(stmt) if isinstance(part, Stmt)]
+    size, buffers = max(parts, default=(0, ()), key=lambda found: found[0])
+    if isinstance(stmt, Allocate) and stmt.buffer.scope == scope:
+        size += _bytes(stmt.buffer) * (2 if stmt.is_double else 1)
+        buffers = (stmt.buffer, *buffers)
+    return size, buffers

@@ -1,0 +1,105 @@
+"""`SimulatedModule`: a program for a GPU as classic code holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from dlcompiler.compat.arrays import unwrapped
+from dlcompiler.compat.missing import GPU, Named
+from dlcompiler.compat.modules import ENTRY, BenchmarkResult, check_name, timed
+from dlcompiler.compat.notes import note
+from dlcompiler.errors import DeviceUnavailable
+from dlcompiler.pipeline import SimulatedKernel
+
+
+class DeviceModule(Named):
+    """The kernels of a program, to look at."""
+
+    classic = "tvm.runtime.Module"
+    type_key = "simulated"
+
+    def __init__(self, kernel: SimulatedKernel) -> None:
+        self._kernel = kernel
+
+    def get_source(self, fmt: str = "") -> str:
+        """Return the kernels as loop IR, each with its launch."""
+        del fmt
+        return self._kernel.source
+
+    def __repr__(self) -> str:
+        return f"DeviceModule({self._kernel!r})"
+
+
+class SimulatedModule(Named):
+    """A built program for a GPU: call it with arrays, outputs last; the simulator runs it."""
+
+    classic = "tvm.runtime.Module"
+    entry_name = ENTRY
+    type_key = "simulated"
+
+    def __init__(self, kernel: SimulatedKernel) -> None:
+        self.kernel = kernel
+        """The program as this project builds it."""
+
+    @property
+    def name(self) -> str:
+        """Name of its function."""
+        return self.kernel.name
+
+    @property
+    def entry_func(self) -> Callable[..., None]:
+        """Its function."""
+        return self.__call__
+
+    @property
+    def imported_modules(self) -> tuple[DeviceModule, ...]:
+        """Code for the device: its kernels as text."""
+        return (DeviceModule(self.kernel),)
+
+    def __call__(self, *args: Any) -> None:
+        """Run it in the simulator."""
+        self.kernel(*[unwrapped(arg) for arg in args])
+
+    def __getitem__(self, name: str) -> Callable[..., None]:
+        return self.get_function(name)
+
+    def get_function(self, name: str, query_imports: bool = False) -> Callable[..., None]:
+        """Return its function, by its name or by `entry_name`."""
+        del query_imports
+        check_name(name, self.name)
+        return self.__call__
+
+    def get_source(self, fmt: str = "") -> str:
+        """Return what the host does: the launches of its kernels, one after the other."""
+        del fmt
+        launches = self.kernel.program.launches
+        return "".join(f"launch {item.kernel.name}: {item.size}\n" for item in launches)
+
+    def time_evaluator(
+        self, func_name: str, ctx: object = None, number: int = 10, **options: Any
+    ) -> Callable[..., BenchmarkResult]:
+        """Return a function of the arguments that tells how long the *simulator* takes, once.
+
+        It says nothing of a GPU: a note says so.
+        """
+        del ctx, number, options
+        check_name(func_name, self.name)
+        note(f"time_evaluator {self.name}: the times are the simulator's, not those of a GPU")
+        return lambda *args: timed(lambda: self(*args), 1, 1, 0.0)
+
+    def export_library(self, file_name: Any, fcompile: Any = None, **options: Any) -> NoReturn:
+        """Refuse: there is no code for a device yet.
+
+        Raises
+        ------
+        DeviceUnavailable
+            Always.
+        """
+        raise DeviceUnavailable(
+            f"export {self.name}", "a simulated program has no code for a device", because=GPU,
+            hint="build it for target='llvm' without thread axes",
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"Module({self.kernel!r})"

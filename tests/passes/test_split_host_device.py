@@ -1,0 +1,76 @@
+"""`split_host_device`: a kernel for each nest, the memory between them, what no thread computes."""
+
+import inspect
+import sys
+import textwrap
+from textwrap import dedent
+
+import pytest
+
+from dlcompiler.errors import TargetError
+from dlcompiler.ir import verify_func
+from dlcompiler.passes import split_host_device
+from tests.passes.examples import example
+from tests.passes.reading import read
+
+
+def test_the_example_of_its_docstring():
+    program = split_host_device(read(example(split_host_device, "Before")))
+    assert [buffer.name for buffer in program.temporaries] == ["B"]
+    first, second = program.launches
+    assert (first.count("blockIdx.x"), first.count("threadIdx.x")) == (64, 1)
+    assert second.size == "blockIdx.x 2, threadIdx.x 32"
+    shown = inspect.getdoc(sys.modules[split_host_device.__module__])
+    assert textwrap.indent(str(second.kernel), "    ").rstrip() in shown
+    for launch in program.launches:
+        verify_func(launch.kernel)
+
+
+def test_the_longest_of_loops_beside_each_other_says_how_many_threads():
+    program = split_host_device(
+        read(
+            dedent("""\
+            def main(A: float32[64], C: float32[64]):
+                for i in blockIdx.x(2):
+                    allocate B: float32[32] in shared
+                    for t in threadIdx.x(8):
+                        B[t] = A[t]
+                    for t in threadIdx.x(32):
+                        C[i*32 + t] = B[7]
+            """)
+        )
+    )
+    assert program.launches[0].size == "blockIdx.x 2, threadIdx.x 32"
+    assert program.temporaries == ()
+
+
+def test_a_symbol_is_handed_on():
+    (launch,) = split_host_device(
+        read(
+            dedent("""\
+            def main(A: float32[n], C: float32[n]):
+                for i in blockIdx.x(n):
+                    C[i] = A[i]
+            """)
+        )
+    ).launches
+    assert launch.count("blockIdx.x") is None
+    assert launch.size == "blockIdx.x n"
+
+
+def test_a_nest_without_threads_is_refused():
+    with pytest.raises(TargetError) as caught:
+        split_host_device(
+            read(
+                dedent("""\
+                def main(A: float32[64], C: float32[64]):
+                    for i in range(64):
+                        C[i] = A[i]
+                """)
+            )
+        )
+    assert str(caught.value) == (
+        "split main into kernels: C is computed outside any thread\n"
+        "  because   a host cannot write the memory of a device\n"
+        '  hint      bind a loop of its stage: s[C].bind(loop, te.thread_axis("blockIdx.x"))'
+    )

@@ -1,0 +1,196 @@
+"""Programs for GPUs that are not here: built against their limits, run by the simulator."""
+
+import numpy as np
+import pytest
+
+import dlcompiler as dlc
+from dlcompiler import te
+from dlcompiler.errors import CallError, MeasurementError, ProgramError, TargetError
+from dlcompiler.pipeline import SimulatedKernel
+from dlcompiler.schedule import create_schedule
+from tests.schedule.test_device_programs import bound
+from tests.schedule.test_shared_memory import product, tiled
+
+
+def added(n=64, threads=32):
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] + 1.0, name="B")
+    s = create_schedule(B.op)
+    outer, inner = s[B].split(B.op.axis[0], threads)
+    bound(s, B, (outer, inner), ("blockIdx.x", "threadIdx.x"))
+    return s, [A, B]
+
+
+def refused(s, args, target="v100"):
+    with pytest.raises(TargetError) as caught:
+        dlc.build(s, args, target=target)
+    return str(caught.value)
+
+
+def test_it_runs_and_says_how():
+    kernel = dlc.build(*added(), target="v100", name="add")
+    assert isinstance(kernel, SimulatedKernel)
+    assert repr(kernel) == "SimulatedKernel(add for v100: 1 kernel; run by simulation)"
+    a, b = np.arange(64, dtype="float32"), np.empty(64, "float32")
+    kernel(a, b)
+    assert np.array_equal(b, a + 1)
+    assert kernel.source == (
+        "# launch: blockIdx.x 2, threadIdx.x 32\n"
+        "def add_kernel0(A: float32[64], B: float32[64]):\n"
+        "    for i.outer in blockIdx.x(2):\n"
+        "        for i.inner in threadIdx.x(32):\n"
+        "            B[i.outer*32 + i.inner] = A[i.outer*32 + i.inner] + 1.0\n"
+    )
+    assert kernel.work.flops == 64
+    assert "blockIdx.x" in kernel._repr_html_()
+
+
+@pytest.mark.parametrize("target", ["gpu", "gtx-titan-x", "h200"])
+def test_a_product_in_tiles(target):
+    args = product(9, 12, 10)
+    kernel = dlc.build(tiled(args), args, target=target)
+    a, b = (np.random.default_rng(n).integers(-4, 5, t.shape).astype("float32")
+            for n, t in enumerate(args[:2]))  # fmt: skip
+    c = np.empty((9, 12), "float32")
+    kernel(a, b, c)
+    assert np.array_equal(c, a @ b)
+    assert kernel.simulate(a, b, c, order=3).unwritten == 0
+
+
+def test_a_stage_between_two_kernels():
+    A = te.placeholder((32,), name="A")
+    B = te.compute((32,), lambda i: A[i] * 2.0, name="B")
+    C = te.compute((32,), lambda i: B[31 - i] + 1.0, name="C")
+    s = create_schedule(C.op)
+    for stage in (B, C):
+        s[stage].bind(stage.op.axis[0], te.thread_axis("blockIdx.x"))
+    kernel = dlc.build(s, [A, C], target="a100")
+    assert "2 kernels" in repr(kernel)
+    assert [buffer.name for buffer in kernel.program.temporaries] == ["B"]
+
+
+def test_wrong_arguments_are_refused():
+    kernel = dlc.build(*added(), target="v100")
+    with pytest.raises(CallError):
+        kernel(np.zeros(3, "float32"), np.zeros(64, "float32"))
+    with pytest.raises(CallError):
+        kernel(np.zeros(64, "float32"))
+
+
+def test_a_large_program_stops_at_the_budget():
+    kernel = dlc.build(*added(), target="v100")
+    a = np.zeros(64, "float32")
+    with pytest.raises(ProgramError, match="more than 100 steps"):
+        kernel.simulate(a, a.copy(), max_steps=100)
+
+
+def test_it_has_no_time():
+    kernel = dlc.build(*added(), target="v100")
+    with pytest.raises(MeasurementError) as caught:
+        dlc.measure(kernel)
+    assert str(caught.value) == (
+        "measure main: a GPU that is simulated has no times\n"
+        "  got       SimulatedKernel(main for v100: 1 kernel; run by simulation)\n"
+        "  hint      call it to see that it is right: kernel(a, b, c)"
+    )
+
+
+# -- limits ----------------------------------------------------------------------------------------
+
+
+def test_a_stage_that_no_thread_computes():
+    A = te.placeholder((8,), name="A")
+    B = te.compute((8,), lambda i: A[i] + 1.0, name="B")
+    assert "B is computed outside any thread" in refused(create_schedule(B.op), [A, B])
+
+
+def test_too_many_threads():
+    assert refused(*added(4096, 2048)) == (
+        "build main for v100: i.inner asks for too many threads along threadIdx.x\n"
+        "  got       2048\n"
+        "  expected  at most 1024\n"
+        "  hint      split the loop, and bind both parts to axes of their own"
+    )
+    A = te.placeholder((64, 64), name="A")
+    B = te.compute((64, 64), lambda i, j: A[i, j] + 1.0, name="B")
+    s = create_schedule(B.op)
+    bound(s, B, B.op.axis, ("threadIdx.y", "threadIdx.x"))
+    assert refused(s, [A, B]) == (
+        "build main for v100: a block would have too many threads\n"
+        "  got       4096: threadIdx.y 64 × threadIdx.x 64\n"
+        "  expected  at most 1024\n"
+        "  hint      split the loops that are bound to threadIdx by smaller numbers"
+    )
+
+
+def test_too_many_along_the_last_axis():
+    A = te.placeholder((128,), name="A")
+    B = te.compute((128,), lambda i: A[i] + 1.0, name="B")
+    s = create_schedule(B.op)
+    s[B].bind(B.op.axis[0], te.thread_axis("threadIdx.z"))
+    assert "expected  at most 64" in refused(s, [A, B])
+
+
+def test_a_number_of_threads_that_is_not_known():
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] + 1.0, name="B")
+    s = create_schedule(B.op)
+    s[B].bind(B.op.axis[0], te.thread_axis("threadIdx.x"))
+    assert refused(s, [A, B]) == (
+        "build main for v100: the number of threads of i is not known\n"
+        "  got       threadIdx.x: n\n"
+        "  hint      split the loop by a number, and bind the inner one"
+    )
+
+
+def test_too_much_shared_memory():
+    args = product(64, 64, 256)
+    text = refused(tiled(args, threads=8, each=8, step=256), args)
+    assert text == (
+        "build main for v100: a block would need more shared memory than there is\n"
+        "  got       131072 bytes: A.shared 65536, B.shared 65536\n"
+        "  expected  at most 49152 bytes\n"
+        "  hint      compute smaller parts: split the loops they are computed for further"
+    )
+
+
+def test_too_many_virtual_threads():
+    A = te.placeholder((64,), name="A")
+    B = te.compute((64,), lambda i: A[i] + 1.0, name="B")
+    s = create_schedule(B.op)
+    outer, inner = s[B].split(B.op.axis[0], 4)
+    bound(s, B, (outer, inner), ("vthread", "threadIdx.x"))
+    assert refused(s, [A, B]) == (
+        "build main for v100: a thread would run too many virtual threads\n"
+        "  got       16: i.outer\n"
+        "  expected  at most 8\n"
+        "  hint      bind fewer iterations to vthread"
+    )
+
+
+def test_too_wide_vectors():
+    _, (A, B) = added(64, 16)
+    s = create_schedule(B.op)
+    outer, inner = s[B].split(B.op.axis[0], 8)
+    s[B].bind(outer, te.thread_axis("threadIdx.x"))
+    s[B].vectorize(inner)
+    assert refused(s, [A, B]) == (
+        "build main for v100: the vectorized loop i.inner stores too much at once\n"
+        "  got       32 bytes of B\n"
+        "  expected  at most 16 bytes\n"
+        "  hint      split the loop by 4 first"
+    )
+
+
+def test_vectors_of_a_width_that_there_is():
+    A = te.placeholder((64,), name="A")
+    B = te.compute((64,), lambda i: A[i] + 1.0, name="B")
+    s = create_schedule(B.op)
+    outer, inner = s[B].split(B.op.axis[0], 4)
+    s[B].bind(outer, te.thread_axis("threadIdx.x"))
+    s[B].vectorize(inner)
+    kernel = dlc.build(s, [A, B], target="v100")
+    a, b = np.arange(64, dtype="float32"), np.empty(64, "float32")
+    kernel(a, b)
+    assert np.array_equal(b, a + 1)
