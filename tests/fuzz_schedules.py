@@ -17,36 +17,48 @@ from pathlib import Path
 from tests.fuzz import campaign
 from tests.fuzz.checks import Case, case_of
 from tests.fuzz.expressions import TEMPLATES, random_expression
+from tests.fuzz.threads import ThreadWalk
+from tests.fuzz.walks import Walk
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--cases", type=int, default=sys.maxsize)
-    parser.add_argument("--folder", type=Path, default=Path("build/fuzz"))
+    parser.add_argument("--folder", type=Path, help="default: build/fuzz, or build/fuzz-threads")
+    parser.add_argument("--threads", action="store_true", help="schedules for GPUs, simulated")
     parser.add_argument("--template", choices=sorted(TEMPLATES))
     parser.add_argument("--replay", type=int, metavar="SEED")
     parser.add_argument("--steps", type=numbers, help="of a replay: which steps to keep")
     parser.add_argument("--choices", type=numbers, help="of a replay: those of its expression")
     options = parser.parse_args()
     faulthandler.enable()
+    walk = ThreadWalk if options.threads else Walk
     if options.replay is None:
         failed = campaign.run(
-            options.folder, seconds=options.seconds, most=options.cases, template=options.template
+            options.folder or Path("build/fuzz-threads" if options.threads else "build/fuzz"),
+            seconds=options.seconds,
+            most=options.cases,
+            template=options.template,
+            walk=walk,
         )
         return 1 if failed else 0
-    case = replayed(options.replay, options.template, options.steps, options.choices)
+    case = replayed(options.replay, options.template, options.steps, options.choices, walk)
     print(case)
-    result = campaign.attempt(options.replay, options.template, case)
+    result = campaign.attempt(options.replay, options.template, case, walk=walk)
     print(result.text or f"passed: {result.reached}")
     return 1 if result.kind else 0
 
 
 def replayed(
-    seed: int, template: str | None, steps: list[int] | None, choices: list[int] | None
+    seed: int,
+    template: str | None,
+    steps: list[int] | None,
+    choices: list[int] | None,
+    walk: type[Walk] = Walk,
 ) -> Case:
     """Return the case of a seed, or a smaller one."""
-    case = case_of(seed, template)
+    case = case_of(seed, template, walk=walk)
     if choices is not None:
         expression = random_expression(random.Random(0), case.expression.template, choices)
         case = replace(case, expression=expression)

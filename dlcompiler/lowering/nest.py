@@ -237,7 +237,11 @@ class _Builder:
         """
         threads = reduced_by_threads(stage)
         outer = tuple(leaf for leaf in stage.leaves if leaf.kind == "data")
-        serial = [leaf for leaf in stage.leaves if leaf.kind == "reduce" and leaf not in threads]
+        serial = [
+            leaf
+            for leaf in stage.leaves
+            if leaf.kind == "reduce" and not is_in_block(stage.kind(leaf))
+        ]
         names = [self.buffers[tensor].name for tensor in stage.tensors]
         parts = parts_of(stage, bounds, self.threads_beside(stage), names)
         self.shared += (Room(buffer, stage.name) for buffer in parts.left)

@@ -137,8 +137,13 @@ class _Injection:
         )
 
     def copies(self, stmt: Stmt) -> Stmt:
-        """Return a statement once for each virtual thread, each on what it has for itself."""
-        own = _moved(stmt, self.own, self.var)
+        """Return a statement once for each virtual thread, each on what it has for itself.
+
+        What a copy allocates itself is its own already.
+        """
+        inside = {part.buffer for part in statements(stmt) if isinstance(part, Allocate)}
+        shared_out = {b: copy for b, copy in self.own.items() if b not in inside}
+        own = _moved(stmt, shared_out, self.var)
         if not self.is_unrolled:
             return For(self.var, index_const(self.count), "serial", own)
         return seq(substitute(own, {self.var: index_const(n)}) for n in range(self.count))

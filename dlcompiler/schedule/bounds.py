@@ -24,6 +24,7 @@ from dlcompiler.ir import (
     extent_binary,
     extent_expr,
     index_const,
+    structural_equal,
     substitute,
 )
 from dlcompiler.schedule.inlining import bodies, consumers, loads_of
@@ -137,9 +138,13 @@ class _Inference:
         own = {stage.kind(leaf): leaf for leaf in stage.leaves}
         for tag, (var, extent) in threads.items():
             if tag in own:
-                if extents[own[tag]] != extent:
+                if not is_same(extents[own[tag]], extent):
                     yield compare("lt", var, extent_expr(extents[own[tag]]))
-            elif is_shared(self.state, stage) and not tag.startswith("blockIdx") and extent != 1:
+            elif (
+                is_shared(self.state, stage)
+                and not tag.startswith("blockIdx")
+                and not is_same(extent, 1)
+            ):
                 yield compare("lt", var, index_const(1))
 
     def enclosing(self, stage: StageState) -> tuple[Var, ...]:
@@ -287,6 +292,11 @@ def _rounded(span: Span, factor: Extent | None) -> Span:
     if not (isinstance(factor, int) and isinstance(span.extent, int)):
         return span
     return Span(span.first, -(-span.extent // factor) * factor)
+
+
+def is_same(a: Extent, b: Extent) -> bool:
+    """Tell whether two extents are the same number, or the same expression."""
+    return structural_equal(extent_expr(a), extent_expr(b))
 
 
 def is_zero(extent: Extent) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from dlcompiler.ir import SHARED, Axis, is_in_block, is_thread
-from dlcompiler.schedule.bounds import infer_bounds
+from dlcompiler.schedule.bounds import infer_bounds, is_same
 from dlcompiler.schedule.inlining import consumers
 from dlcompiler.schedule.placement import placed, standing_for
 from dlcompiler.schedule.state import AttachedAt, StageState, State
@@ -81,9 +81,8 @@ def _count_debts(state: State) -> Iterator[Obligation]:
         for leaf in own.joined:
             host, loop = around[stage.kind(leaf)]
             wanted, there = own.extents[leaf], bounds[host.name].extents[loop]
-            if wanted == there or (
-                isinstance(wanted, int) and isinstance(there, int) and wanted < there
-            ):
+            is_less = isinstance(wanted, int) and isinstance(there, int) and wanted < there
+            if is_less or is_same(wanted, there):
                 continue
             yield Obligation(
                 stage.name,

@@ -10,6 +10,7 @@ from dlcompiler.schedule.obligations import has_bounds
 from dlcompiler.schedule.state import AttachedAt, StageState, State
 from dlcompiler.schedule.threads import (
     is_shared,
+    nest_order,
     reduced_by_threads,
     threads_around,
     threads_of_block,
@@ -59,6 +60,15 @@ def _cooperation_problems(
                 "share",
                 hint=f"attach {stage.name} inside all thread loops of {host.name}",
                 conflicts=(host.key(leaf), stage.name),
+            )
+    for leaf in bound:
+        if not is_in_block(stage.kind(leaf)):
+            yield Illegal(
+                "semantic",
+                f"the blocks of {stage.label(leaf)} would compute {stage.name} together",
+                because=f"{stage.name} is computed in each block, in memory of its own",
+                hint="bind the loop to an axis of the threads of a block",
+                conflicts=(stage.key(leaf), stage.name),
             )
     for leaf in bound if not is_shared(state, stage) else ():
         yield Illegal(
@@ -125,10 +135,10 @@ def _count_problems(state: State, stage: StageState) -> Iterator[Illegal]:
     own = [(stage, leaf) for leaf in stage.leaves]
     for host, leaf in (*threads_around(state, stage).values(), *own):
         extent = bounds[host.name].extents[leaf]
-        if is_in_block(host.kind(leaf)) and not isinstance(extent, int):
+        if is_in_block(host.kind(leaf)) and (not isinstance(extent, int) or extent == 0):
             yield Illegal(
                 "limit",
-                "threads share a reduction only where their number is known",
+                "threads share a reduction only where their number is known, and not 0",
                 got=f"{host.label(leaf)}, {host.kind(leaf)}, with {extent} threads",
                 hint="split the loop by a number, and bind the inner one",
                 conflicts=(host.key(leaf),),
@@ -136,18 +146,15 @@ def _count_problems(state: State, stage: StageState) -> Iterator[Illegal]:
 
 
 def _part_problems(stage: StageState, host: StageState, axis: Axis) -> Iterator[Illegal]:
-    """Yield a stage attached outside the threads that share a reduction, but inside its loops.
-
-    Lowering puts the loops of the threads outside the other ones of the reduction.
-    """
-    inside = host.leaves[host.position(axis) + 1 :]
-    shared = [leaf for leaf in reduced_by_threads(host) if leaf in inside]
-    if axis.kind == "reduce" and shared:
-        label = host.label(shared[0])
+    """Yield a stage attached at a loop that lowering puts elsewhere, for a shared reduction."""
+    order = nest_order(host)
+    place = next(n for n, leaf in enumerate(order) if leaf is axis)
+    if set(order[: place + 1]) != set(host.leaves[: host.position(axis) + 1]):
+        label = host.label(reduced_by_threads(host)[0])
         yield Illegal(
             "structural",
-            f"{stage.name} would be computed outside the threads of {label}",
+            f"the threads of {label} stand outside the other loops of the reduction",
             got=f"{stage.name} attached at {host.label(axis)}",
-            hint=f"reorder {label} to the outside, or attach {stage.name} at {label}",
+            hint=f"reorder to {', '.join(host.paths[leaf] for leaf in order)} first",
             conflicts=(host.key(axis), stage.name),
         )

@@ -39,6 +39,20 @@ def reduced_by_threads(stage: StageState) -> tuple[Axis, ...]:
     )
 
 
+def nest_order(stage: StageState) -> tuple[Axis, ...]:
+    """Return the loops of a stage as lowering nests them, outermost first.
+
+    Threads that share a reduction stand outside its other loops: each thread's part lives there.
+    """
+    shared = reduced_by_threads(stage)
+    if not shared:
+        return stage.leaves
+    serial = [
+        leaf for leaf in stage.leaves if leaf.kind == "reduce" and not is_thread(stage.kind(leaf))
+    ]
+    return (*(leaf for leaf in stage.leaves if leaf.kind == "data"), *shared, *serial)
+
+
 def scope_of(state: State, stage: StageState) -> str:
     """Return the memory of a stage's values; where none was chosen, its place decides.
 

@@ -21,6 +21,8 @@ from pathlib import Path
 from tests.fuzz.checks import Case, Wrong, case_of, check
 from tests.fuzz.expressions import random_expression
 from tests.fuzz.shrinking import shrink
+from tests.fuzz.threads import ThreadWalk
+from tests.fuzz.walks import Walk
 
 FIRST_SEED = 2000  # the test suite tries the seeds before
 SAVE_EVERY_S = 5
@@ -46,7 +48,14 @@ class State:
         )
 
 
-def run(folder: Path, *, seconds: float, most: int, template: str | None = None) -> int:
+def run(
+    folder: Path,
+    *,
+    seconds: float,
+    most: int,
+    template: str | None = None,
+    walk: type[Walk] = Walk,
+) -> int:
     """Try cases until the time or their number is over; return how many failed.
 
     Ctrl-C ends a run as its time does: the case that it interrupted is tried again by the next one.
@@ -62,7 +71,7 @@ def run(folder: Path, *, seconds: float, most: int, template: str | None = None)
                 current.seek(0)
                 current.write(f"{state.next_seed}\n")
                 current.flush()
-                failed += _one(folder, state, template)
+                failed += _one(folder, state, template, walk)
                 now = time.monotonic()
                 if now - saved > SAVE_EVERY_S:
                     saved = now
@@ -81,13 +90,13 @@ def run(folder: Path, *, seconds: float, most: int, template: str | None = None)
     return failed
 
 
-def _one(folder: Path, state: State, template: str | None) -> int:
+def _one(folder: Path, state: State, template: str | None, walk: type[Walk]) -> int:
     """Try the next case and count it."""
     seed = state.next_seed
-    result = attempt(seed, template)
+    result = attempt(seed, template, walk=walk)
     state.next_seed, state.cases = seed + 1, state.cases + 1
     state.primitives = _counted(state.primitives, result.primitives)
-    if result.reached != "built":
+    if result.reached not in ("built", "simulated"):
         state.stopped = _counted(state.stopped, [result.reached])
     if not result.kind:
         return 0
@@ -116,10 +125,16 @@ class Attempt:
     """What `checks.check` returned."""
 
 
-def attempt(seed: int, template: str | None = None, given: Case | None = None) -> Attempt:
+def attempt(
+    seed: int,
+    template: str | None = None,
+    given: Case | None = None,
+    *,
+    walk: type[Walk] = Walk,
+) -> Attempt:
     """Try a case; of a failure, find a smaller one."""
     try:
-        case = given or case_of(seed, template)
+        case = given or case_of(seed, template, walk=walk)
     except Exception:
         text = f"== seed {seed}: no schedule\n{traceback.format_exc()}"
         return Attempt("internal error", text)
@@ -138,10 +153,10 @@ def attempt(seed: int, template: str | None = None, given: Case | None = None) -
     error = failure(small) or error
     details = "".join(traceback.format_exception(error, limit=-6))
     label = "mismatch" if isinstance(error, Wrong) else "internal error"
+    line = replay_line(seed, case, small) + (" --threads" if walk is ThreadWalk else "")
     text = (
         f"== seed {seed} ({name}): {label}; data seed {small.seed}\n{small}\n{details}"
-        f"\nreplay: python -m tests.fuzz_schedules --replay {seed}"
-        f"\nreplay the smaller case: {replay_line(seed, case, small)}"
+        f"\nreplay the smaller case: {line}"
     )
     return Attempt(label, text, primitives)
 

@@ -19,7 +19,7 @@ from dlcompiler.schedule import Schedule, Step, Trace, create_schedule
 from dlcompiler.schedule.state import AtRoot
 from dlcompiler.simulate import interpret
 from dlcompiler.target import resolve
-from dlcompiler.te import Tensor, evaluate, symbols_of, tolerance
+from dlcompiler.te import Tensor, evaluate, symbols_of, thread_axis, tolerance
 from tests.fuzz.expressions import (
     Expression,
     Values,
@@ -27,6 +27,7 @@ from tests.fuzz.expressions import (
     random_expression,
     shape_of,
 )
+from tests.fuzz.threads import uses_threads
 from tests.fuzz.walks import Walk
 
 MAX_STEPS = 300_000
@@ -46,6 +47,8 @@ EAGER = (
 """The passes of users' kernels and those on request; small buffers share memory, too."""
 LIMITS = ("the copies of its body are too many", "it cannot be filled one iteration ahead")
 """Refusals of `lower` that a legal schedule may meet: they depend on sizes and on later steps."""
+THREAD_LIMITS = ("only some of them would come to a barrier", "their number is not known")
+"""Refusals of the pass *virtual threads*."""
 UNKNOWN = "could not be shown to be independent"
 """Where extents are symbols, the race analysis may not decide."""
 
@@ -71,13 +74,18 @@ class Case:
         return f"{self.expression}\n{self.schedule().trace.to_python()}"
 
 
-def case_of(seed: object, template: str | None = None, choices: Sequence[int] = ()) -> Case:
+def case_of(
+    seed: object,
+    template: str | None = None,
+    choices: Sequence[int] = (),
+    walk: type[Walk] = Walk,
+) -> Case:
     """Return the case of a seed: a random schedule of a random expression."""
     rng = random.Random(f"case {seed}")
     expression = random_expression(random.Random(f"expression {seed}"), template, choices)
     schedule = create_schedule([tensor.op for tensor in expression.outputs])
     most = MAX_SYMBOLIC_MOVES if symbols_of(expression.outputs) else MAX_MOVES
-    Walk(rng, schedule).run(rng.randint(0, most))
+    walk(rng, schedule).run(rng.randint(0, most))
     return Case(expression, schedule.trace.steps, rng.randrange(2**31))
 
 
@@ -95,6 +103,8 @@ def check(case: Case) -> str:
     schedule = case.schedule()
     inputs = list(case.expression.inputs)
     results = stored(case, schedule)
+    if uses_threads(schedule):
+        return check_on_threads(case, schedule, inputs + results, results)
     programs: list[PrimFunc] = []
     is_thorough = not case.seed or random.Random(f"thorough {case.seed}").random() < THOROUGH
     try:
@@ -120,12 +130,38 @@ def check(case: Case) -> str:
     return "built"
 
 
-def check_interpreted(oracle: Oracle, programs: Mapping[str, PrimFunc]) -> None:
+def check_on_threads(
+    case: Case, schedule: Schedule, args: Sequence[Tensor], results: Sequence[Tensor]
+) -> str:
+    """Check a program of threads in the simulator: as scheduled, and as a GPU gets it."""
+    if random.Random(f"thorough {case.seed}").random() < THOROUGH:
+        check_trace(case, schedule)
+    try:
+        programs = {
+            "as scheduled": lower(schedule, args, simple_mode=True),
+            "for a GPU": lower(schedule, args, kind="gpu"),
+        }
+    except ScheduleError as error:
+        if any(limit in str(error) for limit in (*LIMITS, *THREAD_LIMITS)):
+            return "limit"
+        if UNKNOWN in str(error) and symbols_of(case.expression.outputs):
+            return "unknown"
+        raise
+    for values in case.expression.sizes(case.seed):
+        for order in (None, case.seed):
+            check_interpreted(Oracle(case, results, values), programs, order)
+    return "simulated"
+
+
+def check_interpreted(
+    oracle: Oracle, programs: Mapping[str, PrimFunc], order: int | None = None
+) -> None:
     """Check that the interpreter finds the expected values, and nothing forbidden."""
     for name, program in programs.items():
         arrays = oracle.poisoned()
         try:
-            interpret(program, [*oracle.arrays.values(), *arrays], max_steps=MAX_STEPS)
+            given = [*oracle.arrays.values(), *arrays]
+            interpret(program, given, max_steps=MAX_STEPS, order=order)
         except DLCompilerError as error:
             if getattr(error, "kind", "") != "step_budget":
                 raise Wrong(f"{name} interpreted: {error}\n{oracle.sizes}\n{program}") from error
@@ -178,6 +214,7 @@ def check_trace(case: Case, schedule: Schedule) -> None:
 
     class Language:
         create_schedule = staticmethod(create_schedule)
+        thread_axis = staticmethod(thread_axis)
 
     scope = {"te": Language, **variables}
     exec(code, scope)

@@ -88,6 +88,18 @@ def test_a_condition_of_one_is_its_own():
         """)
 
 
+def test_what_a_copy_allocates_is_its_own():
+    text = injected("""\
+        def main(A: float32[8], C: float32[2]):
+            for v in vthread(2):
+                if A[v] > 0.0:
+                    allocate B: float32[1] in local
+                    B[0] = A[7]
+                    C[v] = B[0]
+        """)
+    assert text.count("allocate B: float32[1] in local") == 2
+
+
 def test_what_is_the_same_for_all_is_computed_once():
     assert injected("""\
         def main(A: float32[8], C: float32[2]):

@@ -242,7 +242,7 @@ def test_the_number_of_threads_is_known():
     _, B = rows(4, m)
     s = create_schedule(B.op)
     assert refusal(s[B].bind, B.op.reduce_axis[0], TX) == (
-        "bind B.k: threads share a reduction only where their number is known\n"
+        "bind B.k: threads share a reduction only where their number is known, and not 0\n"
         "  got       B.k, threadIdx.x, with m threads\n"
         "  hint      split the loop by a number, and bind the inner one"
     )
@@ -263,9 +263,9 @@ def test_a_part_is_computed_by_its_thread():
     ko, ki = s[B].split(B.op.reduce_axis[0], 4)
     s[AA].compute_at(s[B], ko)
     assert refusal(s[B].bind, ki, TX) == (
-        "bind B.k.inner: A.local would be computed outside the threads of B.k.inner\n"
+        "bind B.k.inner: the threads of B.k.inner stand outside the other loops of the reduction\n"
         "  got       A.local attached at B.k.outer\n"
-        "  hint      reorder B.k.inner to the outside, or attach A.local at B.k.inner"
+        "  hint      reorder to i, k.inner, k.outer first"
     )
 
 
@@ -278,3 +278,59 @@ def test_a_stage_in_a_block_needs_memory_that_its_threads_share():
     s[B].set_scope("local")
     text = refusal(s[B].compute_at, s[C], i)
     assert "B would be computed outside the threads of C.j" in text
+
+
+def test_a_stage_at_the_threads_of_a_reduction_needs_their_order():
+    A, B = rows(8, 12)
+    s = create_schedule(B.op)
+    AA = s.cache_read(A, "shared", [B])
+    ko, ki = s[B].split(B.op.reduce_axis[0], 4)
+    s[B].bind(ki, TX)
+    text = refusal(s[AA].compute_at, s[B], ki)
+    assert "stand outside the other loops of the reduction" in text
+    s[B].reorder(ki, ko)
+    s[AA].compute_at(s[B], ki)
+    s[B].bind(B.op.axis[0], BX)
+    assert agrees(s, [A, B])
+
+
+def test_there_must_be_threads():
+    _, B = rows(3, 0)
+    s = create_schedule(B.op)
+    assert "and not 0" in refusal(s[B].bind, B.op.reduce_axis[0], TX)
+
+
+def test_a_reducer_that_minds_the_order_is_refused():
+    A = te.placeholder((4, 8), "int32", name="A")
+    k = te.reduce_axis((0, 8), name="k")
+    last = te.comm_reducer(lambda x, y: y, lambda t: te.const(0, t), name="last")
+    B = te.compute((4,), lambda i: last(A[i, k], axis=k), name="B")
+    s = create_schedule(B.op)
+    assert "the reducer last of B is not commutative" in refusal(s[B].bind, k, TX)
+
+
+def test_blocks_cannot_share_what_each_has_for_itself():
+    A, B = rows(8, 8)
+    s = create_schedule(B.op)
+    AA = s.cache_read(A, "shared", [B])
+    s[B].bind(B.op.axis[0], BX)
+    s[AA].compute_at(s[B], B.op.axis[0])
+    assert refusal(s[AA].bind, s[AA].op.axis[1], BX) == (
+        "bind A.shared.ax1: the blocks of A.shared.ax1 would compute A.shared together\n"
+        "  because   A.shared is computed in each block, in memory of its own\n"
+        "  hint      bind the loop to an axis of the threads of a block"
+    )
+
+
+def test_extents_that_are_the_same_expression():
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] + 1.0, name="B")
+    s = create_schedule(B.op)
+    AA = s.cache_read(A, "shared", [B])
+    s[B].bind(B.op.axis[0], TX)
+    s[AA].compute_at(s[B], B.op.axis[0])
+    s[AA].bind(s[AA].op.axis[0], TX)
+    a, b = np.arange(5, dtype="float32"), np.empty(5, "float32")
+    interpret(lower(s, [A, B]), [a, b])
+    assert np.array_equal(b, a + 1)
