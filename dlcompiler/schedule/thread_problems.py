@@ -10,6 +10,7 @@ from dlcompiler.schedule.obligations import has_bounds
 from dlcompiler.schedule.state import AttachedAt, StageState, State
 from dlcompiler.schedule.threads import (
     is_shared,
+    loops_around,
     nest_order,
     reduced_by_threads,
     threads_around,
@@ -26,6 +27,7 @@ def thread_problems(state: State) -> Iterator[Illegal]:
             yield from _cooperation_problems(state, stage, stage.attachment, bound)
         if reduced_by_threads(stage):
             yield from _reduction_problems(state, stage)
+        yield from _block_problems(state, stage)
         for leaf in bound:
             around = stage.leaves[: stage.position(leaf)]
             for outer in (*around, *stage.leaves[stage.position(leaf) + 1 :]):
@@ -38,6 +40,29 @@ def thread_problems(state: State) -> Iterator[Illegal]:
                         hint="bind the outer loop to blockIdx.x",
                         conflicts=(stage.key(leaf), stage.key(outer)),
                     )
+
+
+def _block_problems(state: State, stage: StageState) -> Iterator[Illegal]:
+    """Yield the threads outside a block that would have to share what only its own threads can."""
+    own = [(stage, leaf) for leaf in stage.leaves] if reduced_by_threads(stage) else []
+    if not own and not is_shared(state, stage):
+        return
+    threads: list[tuple[StageState, Axis]] = []
+    for host, leaf in (*loops_around(state, stage), *own):
+        kind = host.kind(leaf)
+        if is_in_block(kind):
+            threads.append((host, leaf))
+        elif is_thread(kind) and threads:
+            outer, thread = threads[0]
+            yield Illegal(
+                "structural",
+                f"the threads of {outer.label(thread)} would be outside the blocks of "
+                f"{host.label(leaf)}",
+                because=f"the threads of a block share {stage.name}",
+                hint=f"reorder {host.label(leaf)} to the outside",
+                conflicts=(outer.key(thread), host.key(leaf), stage.name),
+            )
+            return
 
 
 def _cooperation_problems(

@@ -15,15 +15,24 @@ def threads_around(state: State, stage: StageState) -> Mapping[str, tuple[StageS
     threads are no axis of a launch: each of their loops is one for itself, by a name of its own.
     """
     found: dict[str, tuple[StageState, Axis]] = {}
+    for host, leaf in loops_around(state, stage):
+        kind = host.kind(leaf)
+        if is_thread(kind):  # of two of one axis, the outer one is the loop
+            found.setdefault(
+                f"vthread {host.key(leaf)}" if kind == "vthread" else kind, (host, leaf)
+            )
+    return found
+
+
+def loops_around(state: State, stage: StageState) -> list[tuple[StageState, Axis]]:
+    """Return the loops that a stage is computed inside, outermost first, each with its stage."""
+    found: list[tuple[StageState, Axis]] = []
     while isinstance(stage.attachment, AttachedAt):
         at = stage.attachment
         stage = state.stage(at.stage)
         if not stage.has_leaf(at.axis):
             break
-        for leaf in stage.leaves[: stage.position(at.axis) + 1]:
-            kind = stage.kind(leaf)
-            if is_thread(kind):  # of two of one axis, the outer one is the loop
-                found[f"vthread {stage.key(leaf)}" if kind == "vthread" else kind] = stage, leaf
+        found[:0] = ((stage, leaf) for leaf in stage.leaves[: stage.position(at.axis) + 1])
     return found
 
 

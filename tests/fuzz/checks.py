@@ -134,9 +134,9 @@ def check_on_threads(
     case: Case, schedule: Schedule, args: Sequence[Tensor], results: Sequence[Tensor]
 ) -> str:
     """Check a program of threads in the simulator: as scheduled, and as a GPU gets it."""
-    if random.Random(f"thorough {case.seed}").random() < THOROUGH:
-        check_trace(case, schedule)
     try:
+        if random.Random(f"thorough {case.seed}").random() < THOROUGH:
+            check_trace(case, schedule)
         programs = {
             "as scheduled": lower(schedule, args, simple_mode=True),
             "for a GPU": lower(schedule, args, kind="gpu"),

@@ -334,3 +334,17 @@ def test_extents_that_are_the_same_expression():
     a, b = np.arange(5, dtype="float32"), np.empty(5, "float32")
     interpret(lower(s, [A, B]), [a, b])
     assert np.array_equal(b, a + 1)
+
+
+def test_blocks_stand_outside_the_threads_that_share():
+    A, B = rows(8, 8)
+    C = te.compute((8, 8), lambda i, j: A[i, j] * B[i], name="C")
+    s = create_schedule(C.op)
+    i, j = s[C].op.axis
+    bound(s, C, (i, j), ("threadIdx.x", "blockIdx.x"))
+    AA = s.cache_read(A, "shared", [C])
+    assert refusal(s[AA].compute_at, s[C], j) == (
+        "compute_at A.shared: the threads of C.i would be outside the blocks of C.j\n"
+        "  because   the threads of a block share A.shared\n"
+        "  hint      reorder C.j to the outside"
+    )
