@@ -344,7 +344,7 @@ def test_blocks_stand_outside_the_threads_that_share():
     bound(s, C, (i, j), ("threadIdx.x", "blockIdx.x"))
     AA = s.cache_read(A, "shared", [C])
     assert refusal(s[AA].compute_at, s[C], j) == (
-        "compute_at A.shared: the threads of C.i would be outside the blocks of C.j\n"
+        "compute_at A.shared at C.j: the threads of C.i would be outside the blocks of C.j\n"
         "  because   the threads of a block share A.shared\n"
         "  hint      reorder C.j to the outside"
     )
