@@ -12,6 +12,7 @@ from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.errors import InternalError
 from dlcompiler.ir import (
     SHARED,
+    WARP,
     Allocate,
     Assert,
     Barrier,
@@ -186,7 +187,7 @@ class _Collector:
         made = (n for n in _statements(func.body) if isinstance(n, Store | Allocate))
         wanted = {stmt.buffer for stmt in made} | set(func.buffers if with_inputs else ())
         # What threads share is ordered by barriers, which only the interpreter knows.
-        self.wanted = {buffer for buffer in wanted if buffer.scope != SHARED}
+        self.wanted = {buffer for buffer in wanted if buffer.scope not in (SHARED, WARP)}
         self.depths: dict[Buffer, int] = {}
         self.loops: list[Loop] = []
         self.items: list[Access] = []

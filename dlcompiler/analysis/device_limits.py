@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from dlcompiler import dtypes
 from dlcompiler.errors import TargetError
-from dlcompiler.ir import Allocate, Buffer, Const, For, PrimFunc, Stmt, Store, walk
+from dlcompiler.ir import WARP, Allocate, Buffer, Const, For, PrimFunc, Stmt, Store, is_thread, walk
 from dlcompiler.ir.rewrite import children
 from dlcompiler.target import Target
 
@@ -15,7 +15,7 @@ AXES = tuple(f"{level}Idx.{axis}" for level in ("block", "thread") for axis in "
 
 
 def check_threads(func: PrimFunc, target: Target) -> None:
-    """Refuse more blocks, threads, virtual threads or lanes than a GPU has.
+    """Refuse what no thread computes, and more blocks, threads or lanes than a GPU has.
 
     Parameters
     ----------
@@ -29,13 +29,24 @@ def check_threads(func: PrimFunc, target: Target) -> None:
     TargetError
         With the loops that are too many.
     """
+    for store in _outside_threads(func.body):
+        raise TargetError(
+            f"build {func.name} for {target.name}",
+            f"{store.buffer.name} is computed outside any thread",
+            because="a host cannot write the memory of a device",
+            hint=f"bind a loop of its stage: s[{_stage_of(store)}].bind(loop, "
+            'te.thread_axis("blockIdx.x"))',
+        )
     for loops in _nests(func.body, ()):
         _check_axes(func, target, loops)
         _check_block(func, target, loops)
         _check_virtual(func, target, loops)
+    shares_warps = any(isinstance(n, Allocate) and n.buffer.scope == WARP for n in walk(func.body))
     for loop in walk(func.body):
         if isinstance(loop, For) and loop.kind == "vectorized":
             _check_lanes(func, target, loop)
+        if isinstance(loop, For) and loop.kind == "threadIdx.x" and shares_warps:
+            _check_warp(func, target, loop)
 
 
 def check_memory(func: PrimFunc, target: Target) -> None:
@@ -67,6 +78,23 @@ def check_memory(func: PrimFunc, target: Target) -> None:
                 expected=f"at most {target.limits[limit]} bytes",
                 hint="compute smaller parts: split the loops they are computed for further",
             )
+
+
+def _outside_threads(stmt: Stmt) -> Iterator[Store]:
+    """Yield what a statement stores outside all loops of threads."""
+    match stmt:
+        case For() if is_thread(stmt.kind):
+            return
+        case Store():
+            yield stmt
+        case _:
+            for part in children(stmt):
+                if isinstance(part, Stmt):
+                    yield from _outside_threads(part)
+
+
+def _stage_of(store: Store) -> str:
+    return store.origin[0].stage if store.origin else store.buffer.name
 
 
 def _nests(stmt: Stmt, around: tuple[For, ...]) -> Iterator[tuple[For, ...]]:
@@ -132,6 +160,19 @@ def _check_virtual(func: PrimFunc, target: Target, loops: tuple[For, ...]) -> No
             got=f"{total}: {', '.join(loop.var.name for loop in virtual)}",
             expected=f"at most {limit}",
             hint="bind fewer iterations to vthread",
+        )
+
+
+def _check_warp(func: PrimFunc, target: Target, loop: For) -> None:
+    """Refuse threads along x that are not of one warp."""
+    count, size = _count(loop), target.limits["warp_size"]
+    if count is None or size % count:
+        raise TargetError(
+            f"build {func.name} for {target.name}",
+            f"the threads of {loop.var.name} would share the memory of a warp, and be of several",
+            got=f"threadIdx.x {loop.extent}",
+            expected=f"a number that divides {size}",
+            hint='split the loop by such a number, or use "shared"',
         )
 
 

@@ -104,6 +104,7 @@ from dlcompiler.ir.specialize import condition_value, extent_value, specialize
 from dlcompiler.ir.stmt import (
     SHARED,
     THREADS,
+    WARP,
     Allocate,
     Assert,
     Barrier,
@@ -126,6 +127,7 @@ from dlcompiler.ir.stmt import (
     extent_product,
     is_concurrent,
     is_in_block,
+    is_sharer,
     is_thread,
     seq,
 )
@@ -135,6 +137,7 @@ from dlcompiler.ir.verify import verify_func
 __all__ = [
     "SHARED",
     "THREADS",
+    "WARP",
     "Allocate",
     "Assert",
     "Axis",
@@ -199,6 +202,7 @@ __all__ = [
     "index_const",
     "is_concurrent",
     "is_in_block",
+    "is_sharer",
     "is_thread",
     "logical",
     "print_func",

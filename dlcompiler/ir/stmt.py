@@ -40,6 +40,17 @@ SHARED = "shared"
 """The memory that the threads of a block share."""
 
 
+WARP = "warp"
+"""The registers of the threads of a warp, which they read from each other: those along x."""
+
+
+def is_sharer(scope: str, kind: str) -> bool:
+    """Tell whether the threads of a loop of this kind share what is in memory of this scope."""
+    if scope == WARP:
+        return kind == "threadIdx.x"
+    return scope == SHARED and is_in_block(kind)
+
+
 def is_thread(kind: str) -> bool:
     """Tell whether a loop of this kind is bound to a thread axis of a device."""
     return kind in THREADS

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import (
+    SHARED,
+    WARP,
     Axis,
     Barrier,
     Buffer,
@@ -401,10 +403,17 @@ class _Builder:
             if leaf in bounds.joined:
                 continue  # the threads that run it are there already
             body = self.loop(stage, bounds, leaf, under(ready, body))
+            if stage.kind(leaf) == "threadIdx.x":
+                body = self.with_shared(WARP, body)
             if leaf is outermost:
-                body = with_allocations(self.shared, body)
-                self.shared = []
+                body = self.with_shared(SHARED, body)
         return under(loose, body)
+
+    def with_shared(self, scope: str, body: Stmt) -> Stmt:
+        """Return loops of threads inside the memory of a scope that they share."""
+        mine = [room for room in self.shared if room.buffer.scope == scope]
+        self.shared = [room for room in self.shared if room.buffer.scope != scope]
+        return with_allocations(mine, body)
 
     def with_attached(self, stage: StageState, leaf: Axis, body: Stmt) -> Stmt:
         attached = [

@@ -18,8 +18,8 @@
             for i.inner in threadIdx.x(32):
                 C[i.outer*32 + i.inner] = B[i.outer*32 + i.inner] + 1.0
 
-A nest without threads would run on the host, which cannot reach the memory of a device: it is
-refused.
+A nest without threads is a kernel of one thread; `analysis.device_limits` refuses one that was
+never bound.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from dlcompiler.errors import TargetError
 from dlcompiler.ir import (
     Allocate,
     Buffer,
@@ -43,7 +42,6 @@ from dlcompiler.ir import (
     is_thread,
     walk,
 )
-from dlcompiler.ir.rewrite import children
 from dlcompiler.passes.base import statements
 
 
@@ -91,11 +89,6 @@ def split_host_device(func: PrimFunc) -> DeviceProgram:
     ----------
     func
         A function whose nests are bound to threads.
-
-    Raises
-    ------
-    TargetError
-        If a nest is computed outside any thread.
     """
     temporaries: list[Buffer] = []
     nests = list(_nests(func.body, temporaries))
@@ -118,14 +111,6 @@ def _nests(stmt: Stmt, temporaries: list[Buffer]) -> Iterator[Stmt]:
 
 
 def _launch(func: PrimFunc, name: str, nest: Stmt) -> Launch:
-    for store in _outside_threads(nest):
-        raise TargetError(
-            f"split {func.name} into kernels",
-            f"{store.buffer.name} is computed outside any thread",
-            because="a host cannot write the memory of a device",
-            hint=f"bind a loop of its stage: s[{_stage_of(store)}].bind(loop, "
-            'te.thread_axis("blockIdx.x"))',
-        )
     nodes = list(walk(nest))
     inside = {stmt.buffer for stmt in statements(nest) if isinstance(stmt, Allocate)}
     written = {node.buffer for node in nodes if isinstance(node, Store)} - inside
@@ -145,19 +130,6 @@ def _launch(func: PrimFunc, name: str, nest: Stmt) -> Launch:
     return Launch(kernel, _threads(nest))
 
 
-def _outside_threads(stmt: Stmt) -> Iterator[Store]:
-    """Yield what a statement stores outside all loops of threads."""
-    match stmt:
-        case For() if is_thread(stmt.kind):
-            return
-        case Store():
-            yield stmt
-        case _:
-            for part in children(stmt):
-                if isinstance(part, Stmt):
-                    yield from _outside_threads(part)
-
-
 def _threads(nest: Stmt) -> dict[str, Expr]:
     """Return the threads of each axis: of loops beside each other, the longest says."""
     found: dict[str, Expr] = {}
@@ -171,7 +143,3 @@ def _threads(nest: Stmt) -> dict[str, Expr]:
 
 def _number(extent: Expr) -> int:
     return int(extent.value) if isinstance(extent, Const) else 0
-
-
-def _stage_of(store: Store) -> str:
-    return store.origin[0].stage if store.origin else store.buffer.name

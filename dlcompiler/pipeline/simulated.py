@@ -104,7 +104,6 @@ def build_simulated(
 
     def check(change: Change) -> None:
         if change.before is None:  # loops are as the schedule names them
-            split_host_device(change.after)
             check_threads(change.after, target)
 
     func = lower(

@@ -24,6 +24,7 @@ from dlcompiler.ir import (
     extent_binary,
     extent_expr,
     index_const,
+    is_sharer,
     structural_equal,
     substitute,
 )
@@ -39,7 +40,7 @@ from dlcompiler.schedule.state import (
     State,
     unique_name,
 )
-from dlcompiler.schedule.threads import is_shared, threads_around
+from dlcompiler.schedule.threads import axis_of, scope_of, threads_around
 
 SIZE = Interval(0, math.inf)
 """The range of an extent that is not known."""
@@ -136,15 +137,12 @@ class _Inference:
     ) -> Iterator[Expr]:
         """Yield which threads of a block compute what they share: each element is one thread's."""
         own = {stage.kind(leaf): leaf for leaf in stage.leaves}
+        scope = scope_of(self.state, stage)
         for tag, (var, extent) in threads.items():
             if tag in own:
                 if not is_same(extents[own[tag]], extent):
                     yield compare("lt", var, extent_expr(extents[own[tag]]))
-            elif (
-                is_shared(self.state, stage)
-                and not tag.startswith("blockIdx")
-                and not is_same(extent, 1)
-            ):
+            elif is_sharer(scope, axis_of(tag)) and not is_same(extent, 1):
                 yield compare("lt", var, index_const(1))
 
     def enclosing(self, stage: StageState) -> tuple[Var, ...]:
@@ -160,11 +158,9 @@ class _Inference:
 
         What a block shares is computed once for all its threads.
         """
-        if not is_shared(self.state, stage):
-            return set(enclosing)
+        scope = scope_of(self.state, stage)
         threads = self.threads(stage).items()
-        moving = {var for tag, (var, _) in threads if not tag.startswith("blockIdx")}
-        return set(enclosing) - moving
+        return set(enclosing) - {var for tag, (var, _) in threads if is_sharer(scope, axis_of(tag))}
 
     def region(self, stage: StageState, enclosing: tuple[Var, ...]) -> tuple[Span, ...]:
         shape = stage.tensor.shape

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from dlcompiler.ir import SHARED, Axis, is_in_block, is_thread
+from dlcompiler.ir import SHARED, WARP, Axis, is_in_block, is_thread
 from dlcompiler.schedule.bounds import infer_bounds, is_same
 from dlcompiler.schedule.inlining import consumers
 from dlcompiler.schedule.placement import placed, standing_for
@@ -117,11 +117,12 @@ def _debts_of_stages(state: State, final: State) -> Iterator[Obligation]:
 def _thread_debts(state: State, stage: StageState) -> Iterator[Obligation]:
     """Yield what the threads of a block still lack to compute together what they share."""
     around = threads_around(state, stage)
-    if stage.scope == SHARED and not around:
+    needed = {SHARED: "block", WARP: "warp"}.get(stage.scope)
+    if needed and not (around if needed == "block" else "threadIdx.x" in around):
         yield Obligation(
             stage.name,
             "thread",
-            f"{stage.name} is in shared memory, and computed outside any block",
+            f"{stage.name} is in {stage.scope} memory, and computed outside any {needed}",
             "",
             f"compute it inside loops that are bound to threads: s[{stage.name}].compute_at(…)",
         )

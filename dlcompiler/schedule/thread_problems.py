@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dlcompiler.ir import Axis, is_in_block, is_thread
+from dlcompiler.ir import WARP, Axis, is_in_block, is_thread
 from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.obligations import has_bounds
 from dlcompiler.schedule.state import AttachedAt, StageState, State
@@ -13,6 +13,7 @@ from dlcompiler.schedule.threads import (
     loops_around,
     nest_order,
     reduced_by_threads,
+    scope_of,
     threads_around,
     threads_of_block,
 )
@@ -95,6 +96,8 @@ def _cooperation_problems(
                 hint="bind the loop to an axis of the threads of a block",
                 conflicts=(stage.key(leaf), stage.name),
             )
+    if scope_of(state, stage) == WARP:
+        yield from _warp_problems(state, stage, bound)
     for leaf in bound if not is_shared(state, stage) else ():
         yield Illegal(
             "semantic",
@@ -102,6 +105,22 @@ def _cooperation_problems(
             because=f"{stage.name} is in memory that each thread has for itself",
             hint=f'compute it in shared memory: s[{stage.name}].set_scope("shared")',
             conflicts=(stage.key(leaf), stage.name),
+        )
+
+
+def _warp_problems(state: State, stage: StageState, bound: Sequence[Axis]) -> Iterator[Illegal]:
+    """Yield what the threads along x would have to share with others, in memory of a warp."""
+    others = [(stage, leaf) for leaf in bound if stage.kind(leaf) != "threadIdx.x"]
+    tags = [(host, leaf) for host, leaf in loops_around(state, stage) if is_thread(host.kind(leaf))]
+    at = next((n for n, (host, leaf) in enumerate(tags) if host.kind(leaf) == "threadIdx.x"), 0)
+    for host, leaf in (*others, *tags[at + 1 :]):
+        yield Illegal(
+            "structural",
+            f"the threads of {host.label(leaf)} do not share the memory of a warp",
+            got=f"{host.label(leaf)}, {host.kind(leaf)}, for {stage.name} in warp memory",
+            because="it is shared along threadIdx.x, the axis whose threads are neighbours",
+            hint='bind to threadIdx.x, as the innermost loop of threads, or use "shared"',
+            conflicts=(host.key(leaf), stage.name),
         )
 
 

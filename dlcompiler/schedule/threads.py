@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dlcompiler.ir import SHARED, Axis, is_in_block, is_thread
+from dlcompiler.ir import SHARED, WARP, Axis, is_in_block, is_thread
 from dlcompiler.schedule.state import AttachedAt, StageState, State
 
 
@@ -22,6 +22,11 @@ def threads_around(state: State, stage: StageState) -> Mapping[str, tuple[StageS
                 f"vthread {host.key(leaf)}" if kind == "vthread" else kind, (host, leaf)
             )
     return found
+
+
+def axis_of(name: str) -> str:
+    """Return the thread axis of a name that `threads_around` gives a loop."""
+    return name.partition(" ")[0]
 
 
 def loops_around(state: State, stage: StageState) -> list[tuple[StageState, Axis]]:
@@ -77,5 +82,5 @@ def scope_of(state: State, stage: StageState) -> str:
 
 
 def is_shared(state: State, stage: StageState) -> bool:
-    """Tell whether a stage's values are shared by the threads of a block."""
-    return scope_of(state, stage) == SHARED
+    """Tell whether a stage's values are shared by threads of a block: all, or those of a warp."""
+    return scope_of(state, stage) in (SHARED, WARP)

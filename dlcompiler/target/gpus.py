@@ -39,6 +39,7 @@ GPU_SCOPES = (
     MemoryScope(
         "shared", 1, CUDA_LIMITS["max_shared_bytes"], alignment=16, accessible_by=("block",)
     ),
+    MemoryScope("warp", 2, WARP * 255 * 4, alignment=4, accessible_by=("warp",)),
     MemoryScope(
         "local", 3, CUDA_LIMITS["max_local_bytes"], alignment=16, accessible_by=("thread",)
     ),

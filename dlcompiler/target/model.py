@@ -50,7 +50,8 @@ class MemoryScope:
     element_bytes: int = 1
     """Granule of an access [byte]; above 1 only on accelerators."""
     accessible_by: tuple[str, ...] = ("cpu",)
-    """Who may read and write it: ``cpu``, ``gpu``; the threads of a ``block``, one ``thread``."""
+    """Who may read and write it: ``cpu``, ``gpu``; the threads of a ``block`` or a ``warp``, one
+    ``thread``."""
 
 
 @dataclass(frozen=True, slots=True)

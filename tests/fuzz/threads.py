@@ -72,12 +72,12 @@ class ThreadWalk(Walk):
             return
         source = self.schedule.state.producer_of(self.rng.choice(reader.op.input_tensors))
         before = {stage.name for stage in self.schedule.state.stages}
-        scope = self.rng.choice(("shared", "shared", "local"))
+        scope = self.rng.choice(("shared", "shared", "local", "warp"))
         self.apply("cache_read", source.name, {"scope": scope, "readers": (reader.name,)})
         for made in {stage.name for stage in self.schedule.state.stages} - before:
             place = {"parent": reader.name, "axis": self.rng.choice(self.state(reader.name).leaves)}
             self.apply("compute_at", made, place)
-            if scope == "shared" and self.rng.random() < 0.7:
+            if scope != "local" and self.rng.random() < 0.7:
                 self.load_together(made)
 
     def load_together(self, stage: str) -> None:

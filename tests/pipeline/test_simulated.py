@@ -101,7 +101,22 @@ def test_it_has_no_time():
 def test_a_stage_that_no_thread_computes():
     A = te.placeholder((8,), name="A")
     B = te.compute((8,), lambda i: A[i] + 1.0, name="B")
-    assert "B is computed outside any thread" in refused(create_schedule(B.op), [A, B])
+    assert refused(create_schedule(B.op), [A, B]) == (
+        "build main for v100: B is computed outside any thread\n"
+        "  because   a host cannot write the memory of a device\n"
+        '  hint      bind a loop of its stage: s[B].bind(loop, te.thread_axis("blockIdx.x"))'
+    )
+
+
+def test_one_thread_is_enough():
+    A = te.placeholder((1,), name="A")
+    B = te.compute((1,), lambda i: A[i] + 1.0, name="B")
+    s = create_schedule(B.op)
+    s[B].bind(B.op.axis[0], te.thread_axis("blockIdx.x"))
+    kernel = dlc.build(s, [A, B], target="v100")
+    a, b = np.ones(1, "float32"), np.empty(1, "float32")
+    kernel(a, b)
+    assert b[0] == 2.0
 
 
 def test_too_many_threads():

@@ -25,7 +25,7 @@ def test_every_name_resolves_to_a_target_of_that_name(name):
 @pytest.mark.parametrize("name", [n for n in target.names() if target.resolve(n).kind == "gpu"])
 def test_a_gpu_tells_its_limits(name):
     found = target.resolve(name)
-    assert [scope.name for scope in found.scopes] == ["global", "shared", "local"]
+    assert [scope.name for scope in found.scopes] == ["global", "shared", "warp", "local"]
     assert found.scope("shared").capacity == found.limits["max_shared_bytes"] == 48 * 1024
     assert found.limits["max_threads_per_block"] == 1024
     assert found.lanes("float32") == 4

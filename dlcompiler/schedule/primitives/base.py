@@ -11,7 +11,7 @@ from typing import Any, Literal, ParamSpec, TypeAlias
 
 import numpy as np
 
-from dlcompiler.ir import SHARED, Axis, Extent, LoopKind, Var
+from dlcompiler.ir import SHARED, WARP, Axis, Extent, LoopKind, Var
 from dlcompiler.ir.expr import AxisKind
 from dlcompiler.schedule.state import AttachedAt, Fuse, Split, StageState, State
 from dlcompiler.schedule.verdict import Illegal, Verdict
@@ -22,7 +22,7 @@ ParameterKind: TypeAlias = Literal[
 ]
 SCOPES = ("global", "local")
 """Memories of a CPU."""
-DEVICE_SCOPES = (*SCOPES, SHARED)
+DEVICE_SCOPES = (*SCOPES, SHARED, WARP)
 """Memories of a device that runs blocks of threads."""
 
 
