@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -66,17 +66,24 @@ def _all_obligations(state: State) -> Iterator[Obligation]:
     for item in _debts_of_stages(state, final):
         is_clear = is_clear and item.kind not in ("place", "reader")
         yield item
-    if is_clear and any(map(is_thread, (k for s in final.stages for k in s.kinds.values()))):
-        yield from _count_debts(final)
+    joining = [stage for stage in final.stages if _joins_threads(final, stage)]
+    if is_clear and joining:
+        yield from _count_debts(final, joining)
 
 
-def _count_debts(state: State) -> Iterator[Obligation]:
+def _joins_threads(state: State, stage: StageState) -> bool:
+    """Tell whether threads of a loop further out run a loop of a stage."""
+    if not isinstance(stage.attachment, AttachedAt) or not stage.kinds:
+        return False
+    around = threads_around(state, stage)
+    return any(stage.kind(leaf) in around for leaf in stage.leaves)
+
+
+def _count_debts(state: State, joining: Iterable[StageState]) -> Iterator[Obligation]:
     """Yield the loops that have more iterations than there are threads to run them."""
     bounds = infer_bounds(state).stages
-    for stage in state.stages:
-        own = bounds.get(stage.name)
-        if own is None or not own.joined:
-            continue
+    for stage in joining:
+        own = bounds[stage.name]
         around = threads_around(state, stage)
         for leaf in own.joined:
             host, loop = around[stage.kind(leaf)]
