@@ -1,4 +1,4 @@
-"""The schedules whose lowering is timed: the six-step GEMM, a packed convolution, a long chain."""
+"""The schedules of the figures: the six-step GEMM, a packed convolution, a chain, a GPU's GEMM."""
 
 from __future__ import annotations
 
@@ -131,3 +131,37 @@ def chain(stages: int, n: int = 64) -> Program:
 def _next(tensor: Tensor, name: str) -> Tensor:
     following: Tensor = te.compute(tensor.shape, lambda i, j: tensor[i, j] * 2.0 + 1.0, name=name)
     return following
+
+
+def tiled_gpu_gemm(size: int) -> Program:
+    """Return a product as GPUs compute it: 8×8 threads of 2×2 elements, tiles in shared memory.
+
+    Parameters
+    ----------
+    size : int
+        Rows and columns of both matrices.
+    """
+    a, b = (te.placeholder((size, size), name=name) for name in "AB")
+    k = te.reduce_axis((0, size), name="k")
+    c = te.compute((size, size), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
+    s = create_schedule(c.op)
+    local = s.cache_write(c, "local")
+    shared = [s.cache_read(tensor, "shared", [local]) for tensor in (a, b)]
+    i, j = s[c].op.axis
+    by, i = s[c].split(i, 16)
+    bx, j = s[c].split(j, 16)
+    ty, i = s[c].split(i, 2)
+    tx, j = s[c].split(j, 2)
+    s[c].reorder(by, bx, ty, tx, i, j)
+    tags = ("blockIdx.y", "blockIdx.x", "threadIdx.y", "threadIdx.x")
+    for loop, tag in zip((by, bx, ty, tx), tags, strict=True):
+        s[c].bind(loop, te.thread_axis(tag))
+    s[local].compute_at(s[c], tx)
+    ko, ki = s[local].split(s[local].op.reduce_axis[0], 4)
+    s[local].reorder(ko, ki, *s[local].op.axis)
+    for tile in shared:
+        s[tile].compute_at(s[local], ko)
+        _, inner = s[tile].split(s[tile].fuse(*s[tile].op.axis), 64)
+        for loop, tag in zip(s[tile].split(inner, 8), tags[2:], strict=True):
+            s[tile].bind(loop, te.thread_axis(tag))
+    return s, [a, b, c]
