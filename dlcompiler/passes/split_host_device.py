@@ -38,8 +38,10 @@ from dlcompiler.ir import (
     Seq,
     Stmt,
     Store,
+    binary,
     free_vars,
     is_thread,
+    structural_equal,
     walk,
 )
 from dlcompiler.passes.base import statements
@@ -135,11 +137,14 @@ def _threads(nest: Stmt) -> dict[str, Expr]:
     found: dict[str, Expr] = {}
     for stmt in statements(nest):
         if isinstance(stmt, For) and is_thread(stmt.kind) and stmt.kind != "vthread":
-            old = found.get(stmt.kind)
-            if old is None or _number(stmt.extent) > _number(old):
-                found[stmt.kind] = stmt.extent
+            found[stmt.kind] = _longer(found.get(stmt.kind, stmt.extent), stmt.extent)
     return dict(sorted(found.items()))
 
 
-def _number(extent: Expr) -> int:
-    return int(extent.value) if isinstance(extent, Const) else 0
+def _longer(a: Expr, b: Expr) -> Expr:
+    """Return the larger of two extents, also where a symbol decides."""
+    if structural_equal(a, b):
+        return a
+    if isinstance(a, Const) and isinstance(b, Const):
+        return a if a.value >= b.value else b
+    return binary("max", a, b)

@@ -41,6 +41,23 @@ def test_the_longest_of_loops_beside_each_other_says_how_many_threads():
     assert program.temporaries == ()
 
 
+def test_a_symbol_may_say_which_loop_is_longer():
+    (launch,) = split_host_device(
+        read(
+            dedent("""\
+            def main(A: float32[n], C: float32[n]):
+                for i in blockIdx.x(1):
+                    allocate B: float32[8] in shared
+                    for t in threadIdx.x(8):
+                        B[t] = A[0]
+                    for t in threadIdx.x(n):
+                        C[t] = B[7]
+            """)
+        )
+    ).launches
+    assert launch.size == "blockIdx.x 1, threadIdx.x max(8, n)"
+
+
 def test_a_symbol_is_handed_on():
     (launch,) = split_host_device(
         read(
