@@ -36,7 +36,7 @@ LEVELS: Mapping[str, str] = MappingProxyType(
 
 MODELS: Mapping[str, str] = MappingProxyType(
     {
-        **{name: name for name in targets.names() if targets.resolve(name).kind == "gpu"},
+        **{name: name for name, place in targets.REGISTRY.items() if ".gpus:" in place},
         "titanx": "gtx-titan-x",
         "titanxp": "titan-x-pascal",
         "1080": "gtx-1080",

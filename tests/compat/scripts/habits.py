@@ -81,7 +81,7 @@ print(tvm.lower(s, [A], simple_mode=True))
 # What is here and what is not can be asked for
 assert hasattr(tvm, "context") and not hasattr(tvm, "relay")
 dev = tvm.gpu(0) if hasattr(tvm, "gpu") else tvm.cpu(0)
-assert dev.exist and str(dev) == "cpu(0)"
+assert dev.exist and str(dev) == "cuda(0)"
 
 # Version 0.6
 X = tvm.placeholder((4,), name="X")
