@@ -7,7 +7,7 @@ import pytest
 import z3
 
 from dlcompiler import dtypes
-from dlcompiler.arith import bounds, division, elimination
+from dlcompiler.arith import bounds, division, elimination, inversion
 from dlcompiler.arith.analyzer import extremum
 from dlcompiler.arith.data import REWRITES, can_skip
 from dlcompiler.arith.laws import INDEX_LAWS, c, d, rule_name, x, y
@@ -34,6 +34,7 @@ INDEX_RULES = (
     division.truncated,
     *bounds.BOUNDS.values(),
     *elimination.RULES,
+    *inversion.RULES,
     extremum,
 )
 
