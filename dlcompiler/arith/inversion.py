@@ -45,6 +45,12 @@ class Solution:
     """What is left to run through, from 0: unknowns and new variables."""
     conditions: tuple[Expr, ...]
     """To be checked in this order: what a condition reads is inside where those before it hold."""
+    analyzer: Analyzer
+    """Knows the ranges of all variables."""
+
+    def at(self, expr: Expr) -> Expr:
+        """Return an expression of the unknowns at such a point, simplified."""
+        return self.analyzer.simplify(substitute(expr, self.values))
 
 
 @dataclass(frozen=True)
@@ -200,7 +206,8 @@ class _System:
 
     def factors(self, form: Affine) -> dict[Var, int]:
         """Return the unknowns that stand by themselves, and nowhere else in the form."""
-        alone, elsewhere = {}, set()
+        alone: dict[Var, int] = {}
+        elsewhere: set[Var] = set()
         for term in form.terms.values():
             match term.parts:
                 case (Var() as var,):
@@ -322,7 +329,7 @@ class _System:
                 return None
             if simple is not TRUE:
                 found.setdefault(structural_key(simple), simple)
-        return Solution(values, self.free, tuple(found.values()))
+        return Solution(values, self.free, tuple(found.values()), self.analyzer)
 
 
 #: The methods that change an equation, each with laws.

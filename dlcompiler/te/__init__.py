@@ -43,6 +43,7 @@ from dlcompiler.te.arithmetic import (
     truncmod,
 )
 from dlcompiler.te.evaluate import absolute_bound, evaluate, tolerance
+from dlcompiler.te.gradient import gradient
 from dlcompiler.te.language import compute, const, placeholder, reduce_axis
 from dlcompiler.te.magnitude import rounding_depth
 from dlcompiler.te.math import (
@@ -141,6 +142,7 @@ __all__ = [
     "floordiv",
     "floormod",
     "fmod",
+    "gradient",
     "hypot",
     "if_then_else",
     "indexdiv",

@@ -70,7 +70,7 @@ def argmax(expr: Any, axis: Axis) -> tuple[Reduce, Reduce]:
         The position (int32), and the value. For the body of a `te.compute` of two outputs. Of
         nothing, -1 and the smallest value; NaN never wins.
     """
-    return _arg("argmax", "gt", expr, axis)
+    return _arg("argmax", expr, axis)
 
 
 def argmin(expr: Any, axis: Axis) -> tuple[Reduce, Reduce]:
@@ -78,7 +78,7 @@ def argmin(expr: Any, axis: Axis) -> tuple[Reduce, Reduce]:
 
     See `argmax`.
     """
-    return _arg("argmin", "lt", expr, axis)
+    return _arg("argmin", expr, axis)
 
 
 def comm_reducer(
@@ -139,18 +139,41 @@ def with_reducer(reducer: Reducer) -> Callable[..., Any]:
     return reduce
 
 
-def _arg(name: str, better: Any, expr: Any, axis: Axis) -> tuple[Reduce, Reduce]:
-    (value,) = _values((expr,), name)
+def _arg(name: str, expr: Any, axis: Axis) -> tuple[Reduce, Reduce]:
     axes = _checked_axes(axis, name)
     if len(axes) != 1:
         raise ExpressionError(f"te.{name}", "takes one axis", got=f"{len(axes)} axes")
+    return first_of(name, expr, as_expr(axes[0]), axes)
+
+
+def first_of(
+    name: str, expr: Any, position: Expr, axes: Sequence[Axis], where: Expr | None = None
+) -> tuple[Reduce, Reduce]:
+    """Return the least `position` of the largest or smallest `expr`, and that value; see `argmax`.
+
+    Parameters
+    ----------
+    name : {"argmax", "argmin"}
+        Which is looked for.
+    expr : expression
+        The value at each point.
+    position : expression
+        What tells the points apart: an integer that is not negative.
+    axes : sequence of Axis
+        The reduction axes.
+    where : condition, optional
+        Only points where it holds count.
+    """
+    (value,) = _values((expr,), name)
     dtype = value.dtype
     i, x = Var("i", "int32"), Var("x", dtype)
     j, y = Var("j", "int32"), Var("y", dtype)
     # The first of equals, in whatever order they come: -1 stands for nothing.
     first = Logical("and", compare("ge", i, 0), Logical("or", compare("lt", i, j), j < 0))
     wins = Logical(
-        "or", compare(better, x, y), Logical("and", Logical("and", x <= y, x >= y), first)
+        "or",
+        compare("gt" if name == "argmax" else "lt", x, y),
+        Logical("and", Logical("and", x <= y, x >= y), first),
     )
     if dtypes.is_float(dtype):
         wins = Logical("or", wins, compare("ne", y, y))  # NaN loses, to NaN too
@@ -162,8 +185,7 @@ def _arg(name: str, better: Any, expr: Any, axis: Axis) -> tuple[Reduce, Reduce]
         results=(Select(wins, i, j), Select(wins, x, y)),
         identities=(make_const(-1, "int32"), make_const(start, dtype)),
     )
-    position = cast(as_expr(axes[0]), "int32")
-    a, b = _reductions(reducer, (position, value), axes, None, None)
+    a, b = _reductions(reducer, (cast(position, "int32"), value), axes, where, None)
     return a, b
 
 

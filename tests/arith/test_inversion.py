@@ -65,22 +65,22 @@ def divided(draw):
     return value
 
 
-extents = st.fixed_dictionaries({var: st.integers(1, 5) for var in (X, Y, Z)})
+extents = st.fixed_dictionaries({var: st.integers(1, 4) for var in (X, Y, Z)})
 
 
 @given(st.lists(sums(), min_size=1, max_size=3), extents)
 def test_sums_are_inverted(indices, unknowns):
-    check(indices, unknowns, (9, 7, 5))
+    check(indices, unknowns, (6, 4, 3))
 
 
 @given(st.lists(divided(), min_size=1, max_size=3), extents)
 def test_quotients_and_remainders_are_inverted(indices, unknowns):
-    check(indices, unknowns, (6, 4, 4))
+    check(indices, unknowns, (5, 4, 3))
 
 
 @given(st.lists(sums(), min_size=1, max_size=2), extents)
 def test_what_is_no_sum_becomes_a_condition(indices, unknowns):
-    check([*indices, binary("min", X * Y, Z)], unknowns, (7, 5, 5))
+    check([*indices, binary("min", X * Y, Z)], unknowns, (5, 3, 4))
 
 
 def shown(equations, unknowns, given_, symbols=None):

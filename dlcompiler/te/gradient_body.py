@@ -1,0 +1,207 @@
+"""Reverse mode inside one expression: what the elements that it reads get of its adjoint."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+
+from dlcompiler import dtypes
+from dlcompiler.errors import ExpressionError
+from dlcompiler.ir import (
+    Binary,
+    Call,
+    Cast,
+    Expr,
+    IfThenElse,
+    Logical,
+    Not,
+    Select,
+    TensorHandle,
+    TensorLoad,
+    binary,
+    cast,
+    const,
+    structural_key,
+)
+from dlcompiler.te.gradient_rules import FUNCTIONS, OPERATIONS, STEPS, Rule
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Where an adjoint is not 0."""
+
+    condition: Expr
+    is_lazy: bool
+    """Whether the adjoint may not be evaluated elsewhere."""
+
+    def narrowed(self, condition: Expr, is_lazy: bool) -> Guard:
+        """Return the guard of what counts only where `condition` holds, too."""
+        return Guard(Logical("and", self.condition, condition), self.is_lazy or is_lazy)
+
+
+@dataclass(frozen=True)
+class Adjoint:
+    """The derivative of what is differentiated by one value."""
+
+    value: Expr
+    guard: Guard | None = None
+
+    def under(self, condition: Expr, *, is_lazy: bool) -> Adjoint:
+        """Return the adjoint of what counts only where `condition` holds, too."""
+        if self.guard is None:
+            return Adjoint(self.value, Guard(condition, is_lazy))
+        return Adjoint(self.value, self.guard.narrowed(condition, is_lazy))
+
+    def everywhere(self) -> Expr:
+        """Return the value, which is 0 where the guard does not hold."""
+        if self.guard is None:
+            return self.value
+        zero = const(0, self.value.dtype)
+        choose = IfThenElse if self.guard.is_lazy else Select
+        return choose(self.guard.condition, self.value, zero)
+
+
+def is_differentiable(root: Expr, wanted: Collection[TensorHandle]) -> bool:
+    """Tell whether an expression depends on the values of `wanted`, and not only in steps.
+
+    What passes through integers, conditions and indices changes in steps.
+    """
+    return bool(_active_nodes(root, wanted))
+
+
+def adjoints(
+    root: Expr, seed: Adjoint, result: Expr, wanted: Collection[TensorHandle], where: str
+) -> list[tuple[TensorLoad, Adjoint]]:
+    """Return the adjoint of each element of `wanted` that an expression reads.
+
+    Parameters
+    ----------
+    root
+        An expression without a reduction.
+    seed
+        Its own adjoint.
+    result
+        What its value can be read from: itself, or an element that holds it.
+    wanted
+        Tensors.
+    where
+        What to call the operation in errors.
+
+    Notes
+    -----
+    A value that is used several times gets the sum of what its uses give. Where each use stands
+    under a condition, so does the sum, under one of them: nothing is evaluated where the expression
+    does not evaluate it.
+    """
+    nodes = _active_nodes(root, wanted)
+    given: dict[int, list[Adjoint]] = {key: [] for key in nodes}
+    given[id(root)] = [seed]
+    loads: dict[object, tuple[TensorLoad, list[Adjoint]]] = {}
+    for key, node in reversed(nodes.items()):
+        adjoint = _sum(given[key])
+        if isinstance(node, TensorLoad):
+            loads.setdefault(structural_key(node), (node, []))[1].append(adjoint)
+            continue
+        for operand, part in _parts(node, adjoint, result if node is root else node, where):
+            if id(operand) in nodes:
+                given[id(operand)].append(part)
+    return [(load, _sum(parts)) for load, parts in loads.values()]
+
+
+def _active_nodes(root: Expr, wanted: Collection[TensorHandle]) -> dict[int, Expr]:
+    """Return the nodes on the ways from `root` to elements of `wanted`, by id, operands first."""
+    active: dict[int, Expr] = {}
+    seen: set[int] = set()
+
+    def visit(node: Expr) -> None:
+        if id(node) in seen or not dtypes.is_float(node.dtype):
+            return
+        seen.add(id(node))
+        below = _operands(node)
+        for operand in below:
+            visit(operand)
+        is_read = isinstance(node, TensorLoad) and node.tensor in wanted
+        if is_read or any(id(operand) in active for operand in below):
+            active[id(node)] = node
+
+    visit(root)
+    return active
+
+
+def _operands(node: Expr) -> tuple[Expr, ...]:
+    """Return the operands that a small change of a node's value may come from."""
+    match node:
+        case Binary(_, a, b) | Select(_, a, b) | IfThenElse(_, a, b):
+            return a, b
+        case Cast(value, _):
+            return (value,)
+        case Call(name, args, _) if name not in STEPS:
+            return args
+    return ()
+
+
+def _parts(
+    node: Expr, adjoint: Adjoint, result: Expr, where: str
+) -> Iterator[tuple[Expr, Adjoint]]:
+    """Yield each operand of a node with its part of the node's adjoint."""
+    match node:
+        case Select(condition, a, b) | IfThenElse(condition, a, b):
+            yield from _sides(condition, a, b, adjoint, is_lazy=isinstance(node, IfThenElse))
+        case Binary("max", a, b):
+            yield from _sides(a >= b, a, b, adjoint, is_lazy=False)
+        case Binary("min", a, b):
+            yield from _sides(a <= b, a, b, adjoint, is_lazy=False)
+        case Cast(value, _):
+            yield value, Adjoint(cast(adjoint.value, value.dtype), adjoint.guard)
+        case Binary(op, a, b):
+            yield from _by_rules(OPERATIONS[op], (a, b), adjoint, result)
+        case Call(name, args, _) if name in FUNCTIONS:
+            yield from _by_rules(FUNCTIONS[name], args, adjoint, result)
+        case Call(name, _, _):
+            raise ExpressionError(
+                where, f"nothing is known of the derivative of {name}", got=str(node),
+                hint="compute it from functions that have one",
+            )  # fmt: skip
+
+
+def _sides(
+    condition: Expr, a: Expr, b: Expr, adjoint: Adjoint, *, is_lazy: bool
+) -> Iterator[tuple[Expr, Adjoint]]:
+    yield a, adjoint.under(condition, is_lazy=is_lazy)
+    yield b, adjoint.under(Not(condition), is_lazy=is_lazy)
+
+
+def _by_rules(
+    rules: Sequence[Rule], operands: Sequence[Expr], adjoint: Adjoint, result: Expr
+) -> Iterator[tuple[Expr, Adjoint]]:
+    for rule, operand in zip(rules, operands, strict=False):  # an integer operand has none
+        yield operand, Adjoint(rule(adjoint.value, result, *operands), adjoint.guard)
+
+
+def _sum(parts: Iterable[Adjoint]) -> Adjoint:
+    """Add adjoints of one value; those under the same condition are added under it."""
+    groups: dict[object, list[Adjoint]] = {}
+    for part in parts:
+        key = None if part.guard is None else structural_key(part.guard.condition)
+        groups.setdefault(key, []).append(part)
+    sums = [Adjoint(_total(p.value for p in group), _either(group)) for group in groups.values()]
+    if len(sums) == 1:
+        return sums[0]
+    return Adjoint(_total(part.everywhere() for part in sums), _either(sums))
+
+
+def _total(values: Iterable[Expr]) -> Expr:
+    return reduce(partial(binary, "add"), values)
+
+
+def _either(parts: Iterable[Adjoint]) -> Guard | None:
+    """Return the guard that holds where that of one of several adjoints does."""
+    conditions: dict[object, Expr] = {}
+    is_lazy = False
+    for part in parts:
+        if part.guard is None:
+            return None
+        conditions.setdefault(structural_key(part.guard.condition), part.guard.condition)
+        is_lazy = is_lazy or part.guard.is_lazy
+    return Guard(reduce(lambda a, b: Logical("or", a, b), conditions.values()), is_lazy)

@@ -1,0 +1,140 @@
+"""What the values of a reduction get of the adjoint of its result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dlcompiler.errors import ExpressionError
+from dlcompiler.ir import (
+    Axis,
+    Binary,
+    Expr,
+    Reduce,
+    Reducer,
+    Var,
+    binary,
+    cast,
+    compare,
+    extent_expr,
+    structural_equal,
+    substitute,
+)
+from dlcompiler.ir.expr import BinaryOp
+from dlcompiler.te.arithmetic import all as all_of
+from dlcompiler.te.arithmetic import any as any_of
+from dlcompiler.te.definition import define_tensors
+from dlcompiler.te.gradient_body import Adjoint
+from dlcompiler.te.reductions import first_of, prod
+from dlcompiler.te.tensor import Tensor
+
+_OPERATIONS: tuple[BinaryOp, ...] = ("add", "mul", "min", "max")
+
+
+def seed_of_reduction(tensor: Tensor, body: Reduce, given: Expr, where: str) -> Adjoint:
+    """Return the adjoint of the values of a reduction, where it leads to `tensor`.
+
+    Parameters
+    ----------
+    tensor
+        A result.
+    body
+        How it is reduced.
+    given
+        The adjoint of an element of `tensor`, at the data axes of its operation.
+    where
+        What to call the reduction in errors.
+
+    Notes
+    -----
+    - Each value of a sum gets all of it.
+    - Of a maximum or minimum, the first of the values that are equal to it gets all: its position
+      is a stage of its own. Comparing values with the result instead would rely on both being
+      computed with the same roundings.
+    - A value of a product gets it times the product of the others, which is a stage of its own: no
+      division by a value that may be 0. Of n values these are n*n factors.
+    """
+    guarded = Adjoint(given)
+    if body.condition is not None:
+        guarded = guarded.under(body.condition, is_lazy=True)
+    match _operation(body, where):
+        case "add":
+            return guarded
+        case "mul":
+            others = _others(tensor, body, where)
+            factor = others[(*tensor.axis, *(axis.var for axis in body.axes))]
+            return Adjoint(binary("mul", given, factor), guarded.guard)
+        case op:
+            first = _first(tensor, body, "argmax" if op == "max" else "argmin", where)
+            here = cast(_number(body.axes), "int32")
+            return guarded.under(compare("eq", first[tensor.axis], here), is_lazy=False)
+
+
+def _operation(body: Reduce, where: str) -> BinaryOp:
+    """Return the operation that a reduction repeats, or refuse one that has no known derivative."""
+    name = body.reducer.name
+    if body.init:
+        raise ExpressionError(
+            where, "a reduction that starts from a value of its own has no derivative here",
+            got=f"init={', '.join(map(str, body.init))}",
+            hint="add the start in a te.compute of its own",
+        )  # fmt: skip
+    if len(body.values) > 1:
+        raise ExpressionError(
+            where, "a reduction of several values together has no derivative here", got=name,
+            hint="te.max and te.min have one" if name in ("argmax", "argmin") else None,
+        )  # fmt: skip
+    if body.reducer.op in _OPERATIONS:
+        return body.reducer.op
+    for op in _OPERATIONS:
+        if _repeats(body.reducer, op, body.dtype):
+            return op
+    raise ExpressionError(
+        where, "nothing is known of the derivative of a reduction",
+        got=f"{name}: {', '.join(map(str, body.reducer.results))}",
+        expected="a sum, a product, a maximum or a minimum, with its own identity",
+    )  # fmt: skip
+
+
+def _repeats(reducer: Reducer, op: BinaryOp, dtype: str) -> bool:
+    """Tell whether a reduction of the user's own is that of an operation."""
+    (result,), (identity,) = reducer.results, reducer.identities
+    match result:
+        case Binary(own, a, b) if own == op and {a, b} == {*reducer.lhs, *reducer.rhs}:
+            return structural_equal(identity, Reducer(op, op).identity(dtype))
+    return False
+
+
+def _first(tensor: Tensor, body: Reduce, name: str, where: str) -> Tensor:
+    """Return the number of the point where a maximum or minimum is first found."""
+    axes, reduced, values = _copied(tensor, body)
+    condition = None if body.condition is None else substitute(body.condition, values)
+    value = substitute(body.value, values)
+    results = first_of(name, value, _number(reduced), reduced, condition)
+    return define_tensors(f"{tensor.name}.first", axes, results, where)[0]
+
+
+def _number(axes: Sequence[Axis]) -> Expr:
+    """Return the number of a point of several axes, in their order."""
+    result: Expr = axes[0].var
+    for axis in axes[1:]:
+        result = binary("add", binary("mul", result, extent_expr(axis.extent)), axis.var)
+    return result
+
+
+def _others(tensor: Tensor, body: Reduce, where: str) -> Tensor:
+    """Return the product of all values but one, for each."""
+    axes, reduced, values = _copied(tensor, body)
+    points = [Axis(axis.name, axis.extent, "data") for axis in body.axes]
+    is_other = any_of(*(compare("ne", a.var, b.var) for a, b in zip(reduced, points, strict=True)))
+    if body.condition is not None:
+        is_other = all_of(is_other, substitute(body.condition, values))
+    product = prod(substitute(body.value, values), reduced, where=is_other)
+    return define_tensors(f"{tensor.name}.others", (*axes, *points), (product,), where)[0]
+
+
+def _copied(tensor: Tensor, body: Reduce) -> tuple[tuple[Axis, ...], list[Axis], dict[Var, Expr]]:
+    """Return axes like those of a reduction, and their variables for those that they stand for."""
+    axes = tuple(Axis(axis.name, axis.extent, "data") for axis in tensor.axis)
+    reduced = [Axis(a.name, a.extent, "reduce", start=a.start) for a in body.axes]
+    pairs = zip((*tensor.axis, *body.axes), (*axes, *reduced), strict=True)
+    return axes, reduced, {old.var: new.var for old, new in pairs}
