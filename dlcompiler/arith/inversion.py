@@ -21,6 +21,7 @@ from dlcompiler.ir import (
     Const,
     Expr,
     Extent,
+    TensorLoad,
     Var,
     compare,
     extent_binary,
@@ -30,6 +31,7 @@ from dlcompiler.ir import (
     substitute,
 )
 from dlcompiler.ir.expr import BinaryOp, CompareOp
+from dlcompiler.ir.rewrite import Node, children
 
 # What an extent that is not known counts as where ways to solve are compared.
 LARGE = 2**20
@@ -314,22 +316,22 @@ class _System:
     def solution(self) -> Solution | None:
         """Return the values by what is left free, and the conditions that are not certain."""
         values: dict[Var, Expr] = {}
-        found: dict[Hashable, Expr] = {}
-        # A value holds what later steps express, and is inside only where theirs are.
-        groups: list[Sequence[Compare]] = []
-        for step in reversed(self.steps):
-            groups.append(step.conditions)
+        for step in reversed(self.steps):  # a value holds what later steps express
             known = values.copy()
             for var, value in step.values.items():
                 values[var] = self.analyzer.simplify(substitute(value.to_expr(), known))
-        groups.append([_condition("eq", form) for form in self.forms])
-        for condition in (condition for group in groups for condition in group):
+        conditions = [condition for step in self.steps for condition in step.conditions]
+        conditions += [_condition("eq", form) for form in self.forms]
+        found: dict[Hashable, Expr] = {}
+        for condition in conditions:
             simple = self.analyzer.simplify(substitute(condition, values))
             if simple is FALSE:
                 return None
             if simple is not TRUE:
                 found.setdefault(structural_key(simple), simple)
-        return Solution(values, self.free, tuple(found.values()), self.analyzer)
+        # What is read at a place reads more deeply than the conditions that the place is inside.
+        ordered = sorted(found.values(), key=lambda condition: _reading_depth(condition, {}))
+        return Solution(values, self.free, tuple(ordered), self.analyzer)
 
 
 #: The methods that change an equation, each with laws.
@@ -343,3 +345,11 @@ def _condition(op: CompareOp, form: Affine) -> Compare:
     left = Affine(above, max(form.constant, 0))
     right = Affine(below, min(form.constant, 0)).times(-1)
     return Compare(op, left.to_expr(), right.to_expr())
+
+
+def _reading_depth(expr: Node, known: dict[int, int]) -> int:
+    """Return how many reads stand one inside the other's index; [1]."""
+    if id(expr) not in known:
+        below = (_reading_depth(child, known) for child in children(expr))
+        known[id(expr)] = max(below, default=0) + isinstance(expr, TensorLoad)
+    return known[id(expr)]

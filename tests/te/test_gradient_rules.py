@@ -1,4 +1,4 @@
-"""The derivative of each operation, function and reduction; where there is a kink; what has none."""
+"""The derivative of each operation, function and reduction; at a kink; and what has none."""
 
 import numpy as np
 import pytest
