@@ -51,7 +51,6 @@ LATER: dict[str, str] = {
     "tvm.te.decl_tensor_intrin": TENSORIZE,
     **dict.fromkeys(("tvm.contrib.clang", "tvm.te.hybrid"), TENSORIZE),
     "tvm.te.scan": "recurrences come in a later version",
-    "tvm.te.gradient": "gradients come in a later version",
     "tvm.contrib.tedd": "dlcompiler.views and the Explorer draw schedules",
     **dict.fromkeys(("tvm.rpc", "tvm.micro"), REMOTE),
     **dict.fromkeys(("tvm.relax", "tvm.script", "tvm.meta_schedule", "tvm.s_tir"), NOT_PLANNED),

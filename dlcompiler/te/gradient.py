@@ -42,19 +42,19 @@ def gradient(
     ------
     ExpressionError
         If something is not a tensor of floats, the head does not fit, or an operation on the way
-        has no known derivative: a reduction with ``init=``, of several values together
-        (`argmax`) or of the user's own (but sums, products, maxima and minima), and the
-        functions `nextafter` … .
+        has no known derivative: `nextafter`, a reduction with ``init=``, of several values together
+        (`argmax`), or of the user's own that is no sum, product, maximum or minimum.
 
     Notes
     -----
-    Each tensor on the way gets its adjoint, the stage ``X.grad``. A read ``A[i*2 + k]`` is
-    inverted: the adjoint at ``a`` sums over the points with ``i*2 + k == a``, of which the
-    equation leaves ``i = a // 2 - q``, ``k = a % 2 + q*2``: no more points than there are, with a
-    guard where they end (`dlcompiler.arith.inversion`). So the gradient of a product of matrices
-    is one, with one reduction. Where an index is not such a sum (of axes times numbers, its
-    quotients and remainders by numbers), the adjoint runs through all points and adds where the
-    indices agree: so it is for ``A[B[i]]``, ``A[i*j]`` and ``A[i // n]`` with a symbol n.
+    Each tensor on the way gets its adjoint, the stage ``X.grad``. It sums over all points that
+    read an element. The equations for these are solved (`dlcompiler.arith.inversion`): of
+    ``A[i*2 + k]`` with k below 3, the element a is read where ``i = a // 2 - q`` and ``k = a % 2 +
+    q*2``, for a q below 2, with guards where i and k end. So the gradient of a product of matrices
+    is one, and a read of each element once leaves nothing to sum. This holds for sums of axes times
+    numbers, and their quotients and remainders by numbers. Of other indices (``A[B[i]]``,
+    ``A[i*j]``, ``A[i // n]`` by a symbol n), the adjoint runs through all points and adds where
+    the index is a.
 
     What passes through integers, conditions and indices, and functions that go in steps (`floor`),
     has no derivative and adds nothing. At a kink one of the slopes counts: of equal operands of
@@ -129,7 +129,7 @@ def _adjoints(
 ) -> dict[Tensor, Tensor]:
     """Return the adjoints of the tensors between the output and the targets."""
     order = post_order([output])
-    wanted = _between(order, targets)
+    wanted = _between(order, targets, space.where)
     uses: dict[Tensor, list[Use]] = {}
     found: dict[Tensor, Tensor] = {}
     if output in targets:
@@ -145,15 +145,26 @@ def _adjoints(
     return found
 
 
-def _between(order: Sequence[Operation], targets: Collection[Tensor]) -> set[Tensor]:
+def _between(order: Sequence[Operation], targets: Collection[Tensor], where: str) -> set[Tensor]:
     """Return the targets, and the tensors that depend on their values."""
     wanted = set(targets)
     for op in order:
-        bodies = op.bodies if isinstance(op, ComputeOp) else ()
-        for tensor, body in zip(op.outputs, bodies, strict=False):  # a placeholder has no body
+        if not isinstance(op, ComputeOp):
+            _check_source(op, wanted, where)
+            continue
+        for tensor, body in zip(op.outputs, op.bodies, strict=True):
             if any(is_differentiable(value, wanted) for value in _values(body)):
                 wanted.add(tensor)
     return wanted
+
+
+def _check_source(op: Operation, wanted: Collection[Tensor], where: str) -> None:
+    """Refuse an operation that computes in another way than by an expression for each element."""
+    if any(tensor in wanted for tensor in op.input_tensors):
+        raise ExpressionError(
+            where, f"nothing is known of the derivative of {op.name}", got=repr(op),
+            expected="operations of te.compute between the inputs and the output",
+        )  # fmt: skip
 
 
 def _values(body: Expr) -> tuple[Expr, ...]:

@@ -97,7 +97,9 @@ class Graph:
         return self.tensors[-1]
 
 
-@settings(max_examples=50, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # each step to shrink is slow
+@settings(
+    max_examples=50, phases=[Phase.explicit, Phase.reuse, Phase.generate]
+)  # each step to shrink is slow
 @given(st.data(), st.integers(0, 2**16))
 def test_random_graphs(data, seed):
     output = Graph(data.draw).output()
@@ -163,4 +165,4 @@ def test_a_network_is_trained_by_its_gradients():
         losses.append(float(results[0]))
         known = [p - 0.05 * d for p, d in zip(known, results[1:], strict=True)]
     assert losses[-1] < 0.1 * losses[0]
-    assert dlc.verify(s, args)
+    assert dlc.verify(s, args).worst <= 1

@@ -322,6 +322,30 @@ def test_integers():
     assert "te.gradient of D: A is no tensor of floats" in refusal(D, [B, A])
 
 
+class Outside:
+    """An operation of another kind than te.compute."""
+
+    name, axis, reduce_axis = "X", (), ()
+
+    def __init__(self, *inputs):
+        self.input_tensors = inputs
+        self.outputs = (te.Tensor("X", (4,), "float64", self),)
+
+    def __repr__(self):
+        return "outside(X)"
+
+
+def test_an_operation_of_another_kind():
+    A, B = tensor("A", 4), tensor("B", 4)
+    X = Outside(B).outputs[0]
+    C = te.compute((4,), lambda i: A[i] * X[i], name="C")
+    assert te.notation_text(*te.gradient(C, A, tensor("H", 4))) == "A_grad[i] = H[i]*X[i]"
+    assert refusal(C, [A, B]) == (
+        "te.gradient of C: nothing is known of the derivative of X\n  got       outside(X)\n"
+        "  expected  operations of te.compute between the inputs and the output"
+    )
+
+
 def test_what_is_no_tensor():
     A = tensor("A", 4)
     C = te.compute((4,), lambda i: A[i] + 1, name="C")
