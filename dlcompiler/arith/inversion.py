@@ -37,7 +37,7 @@ from dlcompiler.ir.rewrite import Node, children
 LARGE = 2**20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Solution:
     """The points where equations hold: one for each point of `free` where `conditions` hold."""
 
@@ -55,7 +55,7 @@ class Solution:
         return self.analyzer.simplify(substitute(expr, self.values))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Step:
     """Unknowns expressed by what is left, and by a new one."""
 

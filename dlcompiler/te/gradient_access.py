@@ -14,7 +14,6 @@ from dlcompiler.ir import (
     Const,
     Expr,
     IfThenElse,
-    Logical,
     Reduce,
     Select,
     TensorLoad,
@@ -33,7 +32,7 @@ from dlcompiler.te.tensor import ComputeOp, Tensor
 Equation = tuple[Expr, Expr]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Use:
     """An element that an operation reads, and what the operation adds to its adjoint."""
 
@@ -51,7 +50,7 @@ class Use:
         return self.load.tensor
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Space:
     """What all adjoints of one gradient have in common."""
 
@@ -63,7 +62,7 @@ class Space:
     """What to call the operation in errors."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Part:
     """What one use adds: `value` at `axes`, summed over `reduced`, where all `conditions` hold."""
 
@@ -123,11 +122,12 @@ def _part(tensor: Tensor, use: Use, space: Space) -> _Part | None:
     conditions = solution.conditions
     if guard is not None and guard.is_lazy:
         adjoint = Adjoint(adjoint.value)
-        conditions += _conjuncts(solution.at(substitute(guard.condition, renamed)))
+        conditions += tuple(solution.at(substitute(x, renamed)) for x in guard.conditions)
     value = solution.at(substitute(adjoint.everywhere(), renamed))
     is_zero = isinstance(value, Const) and value.value == 0
     if is_zero or any(isinstance(x, Const) and not x.value for x in conditions):
         return None
+    conditions = tuple(x for x in conditions if not isinstance(x, Const))
     used = [axis.name for axis in axes]
     for var in solution.free:
         used.append(_unique(var.name, used))
@@ -188,13 +188,3 @@ def _unique(name: str, used: Collection[str]) -> str:
     """Return a name that is not used yet."""
     names = (f"{name}_{n}" if n else name for n in itertools.count())
     return next(candidate for candidate in names if candidate not in used)
-
-
-def _conjuncts(condition: Expr) -> tuple[Expr, ...]:
-    """Return the conditions that a condition joins with ``and``."""
-    match condition:
-        case Logical("and", a, b):
-            return (*_conjuncts(a), *_conjuncts(b))
-        case Const(True):
-            return ()
-    return (condition,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -14,7 +15,6 @@ from dlcompiler.ir import (
     Cast,
     Expr,
     IfThenElse,
-    Logical,
     Not,
     Select,
     TensorHandle,
@@ -24,23 +24,22 @@ from dlcompiler.ir import (
     const,
     structural_key,
 )
+from dlcompiler.te.arithmetic import all as all_of
+from dlcompiler.te.arithmetic import any as any_of
 from dlcompiler.te.gradient_rules import FUNCTIONS, OPERATIONS, STEPS, Rule
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Guard:
     """Where an adjoint is not 0."""
 
-    condition: Expr
+    conditions: tuple[Expr, ...]
+    """All hold there; a later one may be evaluated only where those before it hold."""
     is_lazy: bool
-    """Whether the adjoint may not be evaluated elsewhere."""
-
-    def narrowed(self, condition: Expr, is_lazy: bool) -> Guard:
-        """Return the guard of what counts only where `condition` holds, too."""
-        return Guard(Logical("and", self.condition, condition), self.is_lazy or is_lazy)
+    """Whether the adjoint, too, may be evaluated only there."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Adjoint:
     """The derivative of what is differentiated by one value."""
 
@@ -49,17 +48,21 @@ class Adjoint:
 
     def under(self, condition: Expr, *, is_lazy: bool) -> Adjoint:
         """Return the adjoint of what counts only where `condition` holds, too."""
-        if self.guard is None:
-            return Adjoint(self.value, Guard(condition, is_lazy))
-        return Adjoint(self.value, self.guard.narrowed(condition, is_lazy))
+        outer = self.guard or Guard((), False)
+        guard = Guard((*outer.conditions, condition), outer.is_lazy or is_lazy)
+        return Adjoint(self.value, guard)
 
     def everywhere(self) -> Expr:
         """Return the value, which is 0 where the guard does not hold."""
         if self.guard is None:
             return self.value
         zero = const(0, self.value.dtype)
-        choose = IfThenElse if self.guard.is_lazy else Select
-        return choose(self.guard.condition, self.value, zero)
+        condition = all_of(*self.guard.conditions)
+        return _choice(condition, self.value, zero, is_lazy=self.guard.is_lazy)
+
+
+def _choice(condition: Expr, a: Expr, b: Expr, *, is_lazy: bool) -> Expr:
+    return IfThenElse(condition, a, b) if is_lazy else Select(condition, a, b)
 
 
 def is_differentiable(root: Expr, wanted: Collection[TensorHandle]) -> bool:
@@ -91,7 +94,7 @@ def adjoints(
     Notes
     -----
     A value that is used several times gets the sum of what its uses give. Where each use stands
-    under a condition, so does the sum, under one of them: nothing is evaluated where the expression
+    under conditions, the sum stands under those of any: nothing is evaluated where the expression
     does not evaluate it.
     """
     nodes = _active_nodes(root, wanted)
@@ -179,29 +182,65 @@ def _by_rules(
         yield operand, Adjoint(rule(adjoint.value, result, *operands), adjoint.guard)
 
 
-def _sum(parts: Iterable[Adjoint]) -> Adjoint:
-    """Add adjoints of one value; those under the same condition are added under it."""
-    groups: dict[object, list[Adjoint]] = {}
-    for part in parts:
-        key = None if part.guard is None else structural_key(part.guard.condition)
-        groups.setdefault(key, []).append(part)
-    sums = [Adjoint(_total(p.value for p in group), _either(group)) for group in groups.values()]
+# -- sums ------------------------------------------------------------------------------------------
+
+
+def _sum(parts: Sequence[Adjoint]) -> Adjoint:
+    """Add adjoints of one value, under the conditions of any of them."""
+    sums = _grouped(parts)
+    while (joined := _with_joined_sides(sums)) is not None:
+        sums = _grouped(joined)
     if len(sums) == 1:
         return sums[0]
     return Adjoint(_total(part.everywhere() for part in sums), _either(sums))
+
+
+def _grouped(parts: Sequence[Adjoint]) -> list[Adjoint]:
+    """Add those under the same conditions."""
+    groups: dict[object, list[Adjoint]] = {}
+    for part in parts:
+        groups.setdefault(tuple(map(structural_key, _conditions(part))), []).append(part)
+    return [Adjoint(_total(p.value for p in group), _either(group)) for group in groups.values()]
+
+
+def _with_joined_sides(parts: Sequence[Adjoint]) -> list[Adjoint] | None:
+    """Make a choice of two adjoints that stand on its sides; None where there are none."""
+    for then, otherwise in itertools.permutations(parts, 2):
+        yes, no = _conditions(then), _conditions(otherwise)
+        if not (no and len(yes) == len(no) == _common(yes, no) + 1 and isinstance(no[-1], Not)):
+            continue
+        if structural_key(no[-1].value) == structural_key(yes[-1]):
+            is_lazy = _is_lazy(then, otherwise)
+            value = _choice(yes[-1], then.value, otherwise.value, is_lazy=is_lazy)
+            joined = Adjoint(value, Guard(yes[:-1], is_lazy) if yes[:-1] else None)
+            return [joined, *(part for part in parts if part not in (then, otherwise))]
+    return None
 
 
 def _total(values: Iterable[Expr]) -> Expr:
     return reduce(partial(binary, "add"), values)
 
 
-def _either(parts: Iterable[Adjoint]) -> Guard | None:
+def _conditions(part: Adjoint) -> tuple[Expr, ...]:
+    return () if part.guard is None else part.guard.conditions
+
+
+def _is_lazy(*parts: Adjoint) -> bool:
+    return any(part.guard is not None and part.guard.is_lazy for part in parts)
+
+
+def _either(parts: Sequence[Adjoint]) -> Guard | None:
     """Return the guard that holds where that of one of several adjoints does."""
-    conditions: dict[object, Expr] = {}
-    is_lazy = False
-    for part in parts:
-        if part.guard is None:
-            return None
-        conditions.setdefault(structural_key(part.guard.condition), part.guard.condition)
-        is_lazy = is_lazy or part.guard.is_lazy
-    return Guard(reduce(lambda a, b: Logical("or", a, b), conditions.values()), is_lazy)
+    first, *others = map(_conditions, parts)
+    count = min(_common(first, other) for other in (first, *others))
+    rests = [conditions[count:] for conditions in (first, *others)]
+    common = first[:count]
+    if all(rests):
+        common = (*common, any_of(*(all_of(*rest) for rest in rests)))
+    return Guard(common, _is_lazy(*parts)) if common else None
+
+
+def _common(a: Sequence[Expr], b: Sequence[Expr]) -> int:
+    """Return how many conditions two guards begin with together."""
+    same = (structural_key(x) == structural_key(y) for x, y in zip(a, b, strict=False))
+    return sum(itertools.takewhile(bool, same))

@@ -131,6 +131,19 @@ def test_a_value_used_on_both_sides_of_a_choice():
     check_gradient(mapped(element, tensor("A", *SHAPE), tensor("B", *SHAPE)))
 
 
+def test_what_is_used_on_both_sides_has_no_condition():
+    A = tensor("A", 4)
+
+    def element(i):
+        shared = te.sin(A[i])
+        return te.if_then_else(i > 1, shared * 2, te.select(i > 0, -shared, shared + 1))
+
+    (found,) = check_gradient(te.compute((4,), element, name="C"))
+    assert te.notation_text(found) == (
+        "A_grad[i] = (H[i]*2.0 if i > 1 else (-H[i] if i > 0 else H[i]))*cos(A[i])"
+    )
+
+
 def test_what_is_guarded_is_not_read_elsewhere():
     A = tensor("A", 4)
 
@@ -250,6 +263,44 @@ def test_no_points_at_all():
     dA, dB = te.gradient(C, [A, B], H)
     assert dA.shape == (3, 0)
     np.testing.assert_array_equal(te.evaluate(dB, {}), np.zeros(3))
+
+
+# -- several results, several gradients -----------------------------------------------------------
+
+
+def test_an_operation_of_several_outputs():
+    A, B = tensor("A", 4), tensor("B", 4)
+    C, D = te.compute((4,), lambda i: (A[i] * B[i], te.exp(A[i])), name="C")
+    check_gradient(te.compute((4,), lambda i: C[i] * D[3 - i] + te.sin(D[i]), name="E"))
+    check_gradient(te.compute((4,), lambda i: te.sin(D[i]), name="E"))
+    assert te.notation_text(*te.gradient(D, [A, B])).splitlines()[1:] == [
+        "A_grad[p0, i] = C_v1[i] if i == p0 else 0.0",
+        "B_grad[p0, ax0] = float64(0.0)",
+    ]
+
+
+def test_second_derivatives():
+    A, k = tensor("A", 4), te.reduce_axis((0, 4), name="k")
+    E = te.compute((4,), lambda i: te.exp(A[i] * A[(i + 1) % 4]), name="E")
+    L = te.compute((), lambda: te.sum(E[k] * A[k], axis=k), name="L")
+    (slope,) = te.gradient(L, A)
+    (hessian,) = te.gradient(slope, A)
+    assert hessian.shape == (4, 4)
+    a = np.array([0.3, 0.7, 0.5, 0.9])
+    (result,) = run_everywhere([hessian], {A: a})
+    np.testing.assert_allclose(result, result.T, rtol=1e-12)
+    check_gradient(slope)
+
+
+def test_gradients_of_several_tensors_in_one_kernel():
+    A, B = tensor("A", 3), tensor("B", 3)
+    C, D = mapped(lambda a, b: a * b, A, B, shape=(3,)), mapped(te.exp, A, shape=(3,))
+    H = tensor("H", 3)
+    found = [*te.gradient(C, A, H), *te.gradient(D, A, H)]
+    a, b, h = np.random.default_rng(0).normal(size=(3, 3))
+    results = run_everywhere(found, {A: a, B: b, H: h})
+    np.testing.assert_allclose(results[0], h * b)
+    np.testing.assert_allclose(results[1], h * np.exp(a))
 
 
 # -- refusals -------------------------------------------------------------------------------------
@@ -372,3 +423,13 @@ def test_more_derivatives_than_a_tensor_holds():
     C = te.compute(A.shape, lambda i, j: A[i, j] + 1, name="C")
     text = refusal(C, A)
     assert text.startswith("te.gradient of C: the tensor is too large\n  got       4398046511104")
+
+
+def test_an_expression_that_is_too_deep_to_be_differentiated():
+    def element(a):
+        for _ in range(100):
+            a = te.tanh(a)
+        return a
+
+    text = refusal(mapped(element, A := tensor("A", *SHAPE)), A, tensor("H", *SHAPE))
+    assert text.startswith("te.gradient of C: the expression is nested too deeply\n  got       ")
