@@ -13,6 +13,7 @@ from dlcompiler.ir import (
     Axis,
     Const,
     Expr,
+    Extent,
     IfThenElse,
     Reduce,
     Select,
@@ -128,19 +129,10 @@ def _part(tensor: Tensor, use: Use, space: Space) -> _Part | None:
     if is_zero or any(isinstance(x, Const) and not x.value for x in conditions):
         return None
     conditions = tuple(x for x in conditions if not isinstance(x, Const))
-    used = [axis.name for axis in axes]
-    for var in solution.free:
-        used.append(_unique(var.name, used))
-    reduced = tuple(
-        Axis(name, extent, "reduce")
-        for name, extent in zip(used[len(axes) :], solution.free.values(), strict=True)
-    )
-    summed: dict[Var, Expr] = {
-        var: axis.var for var, axis in zip(solution.free, reduced, strict=True)
-    }
-    return _Part(
-        axes, reduced, substitute(value, summed), tuple(substitute(x, summed) for x in conditions)
-    )
+    reduced = _reduction_axes(solution.free, axes)
+    summed: dict[Var, Expr] = {var: axis.var for var, axis in reduced.items()}
+    conditions = tuple(substitute(x, summed) for x in conditions)
+    return _Part(axes, tuple(reduced.values()), substitute(value, summed), conditions)
 
 
 def _summed(name: str, part: _Part, space: Space) -> Tensor:
@@ -172,6 +164,16 @@ def _axes(tensor: Tensor, uses: Sequence[Use], space: Space) -> tuple[Axis, ...]
     prefix = [_unique(axis.name, names) for axis in space.prefix]
     extents = (*(axis.extent for axis in space.prefix), *tensor.shape)
     return tuple(Axis(name, n, "data") for name, n in zip([*prefix, *names], extents, strict=True))
+
+
+def _reduction_axes(free: Mapping[Var, Extent], axes: Sequence[Axis]) -> dict[Var, Axis]:
+    """Return an axis for each variable that is left, named as it where `axes` leave the name."""
+    used = [axis.name for axis in axes]
+    result: dict[Var, Axis] = {}
+    for var, extent in free.items():
+        used.append(_unique(var.name, used))
+        result[var] = Axis(used[-1], extent, "reduce")
+    return result
 
 
 def _dimension_name(tensor: Tensor, n: int, uses: Sequence[Use]) -> str:
