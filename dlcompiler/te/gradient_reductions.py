@@ -8,9 +8,12 @@ from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import (
     Axis,
     Binary,
+    Compare,
     Expr,
+    IfThenElse,
     Reduce,
     Reducer,
+    Select,
     Var,
     binary,
     cast,
@@ -85,9 +88,9 @@ def _operation(body: Reduce, where: str) -> BinaryOp:
         )  # fmt: skip
     if body.reducer.op in _OPERATIONS:
         return body.reducer.op
-    for op in _OPERATIONS:
-        if _repeats(body.reducer, op, body.dtype):
-            return op
+    own = _operation_of(body.reducer, body.dtype)
+    if own is not None:
+        return own
     raise ExpressionError(
         where, "nothing is known of the derivative of a reduction",
         got=f"{name}: {', '.join(map(str, body.reducer.results))}",
@@ -95,13 +98,29 @@ def _operation(body: Reduce, where: str) -> BinaryOp:
     )  # fmt: skip
 
 
-def _repeats(reducer: Reducer, op: BinaryOp, dtype: str) -> bool:
-    """Tell whether a reduction of the user's own is that of an operation."""
+def _operation_of(reducer: Reducer, dtype: str) -> BinaryOp | None:
+    """Return the operation that a reduction of the user's own is, with its identity; or None."""
     (result,), (identity,) = reducer.results, reducer.identities
+    op, *operands = _operands(result)
+    if op not in _OPERATIONS or set(operands) != {*reducer.lhs, *reducer.rhs}:
+        return None
+    return op if structural_equal(identity, Reducer(op, op).identity(dtype)) else None
+
+
+def _operands(result: Expr) -> tuple[BinaryOp, Expr, Expr] | tuple[None]:
+    """Return an operation and its operands; the greater or smaller one may be chosen by hand."""
     match result:
-        case Binary(own, a, b) if own == op and {a, b} == {*reducer.lhs, *reducer.rhs}:
-            return structural_equal(identity, Reducer(op, op).identity(dtype))
-    return False
+        case Binary(op, a, b):
+            return op, a, b
+        case Select(Compare(op, a, b), x, y) | IfThenElse(Compare(op, a, b), x, y) if op in (
+            "lt",
+            "le",
+            "gt",
+            "ge",
+        ) and {x, y} == {a, b}:
+            is_greater = (op in ("gt", "ge")) == (x is a)
+            return "max" if is_greater else "min", a, b
+    return (None,)
 
 
 def _first(tensor: Tensor, body: Reduce, name: str, where: str) -> Tensor:

@@ -245,6 +245,9 @@ OWN = {
     "mul": (lambda x, y: y * x, 1),
     "max": (te.maximum, -np.inf),
     "min": (te.minimum, np.inf),
+    "the greater": (lambda x, y: te.select(y > x, y, x), -np.inf),
+    "the other of the smaller": (lambda x, y: te.select(y < x, x, y), -np.inf),
+    "the smaller": (lambda x, y: te.if_then_else(x <= y, x, y), np.inf),
 }
 
 
@@ -354,11 +357,20 @@ def test_a_reduction_without_a_derivative():
     assert "expected  a sum, a product, a maximum or a minimum, with its own identity" in text
 
 
-def test_a_sum_with_another_identity():
+@pytest.mark.parametrize(
+    ("combine", "identity", "shown"),
+    [
+        (lambda x, y: x * y, 2, "own: x0*y0"),
+        (te.maximum, 0, "own: max(x0, y0)"),
+        (lambda x, y: x + x, 0, "own: x0 + x0"),
+        (lambda x, y: te.select(x > 0, x, y), 0, "own: select(x0 > 0.0, x0, y0)"),
+    ],
+)
+def test_what_looks_like_an_operation(combine, identity, shown):
     A, k = tensor("A", 4), te.reduce_axis((0, 4), name="k")
-    own = te.comm_reducer(lambda x, y: x * y, lambda d: te.const(2, d), name="doubled")
+    own = te.comm_reducer(combine, lambda d: te.const(identity, d), name="own")
     text = refusal(te.compute((), lambda: own(A[k], axis=k), name="C"), A)
-    assert "got       doubled: x0*y0" in text
+    assert f"got       {shown}\n" in text
 
 
 def test_integers():
