@@ -1,8 +1,19 @@
-"""Facts about expressions: simplification, intervals, affine forms, the range an index sweeps."""
+"""Facts about expressions: simplified, bounded, as affine forms; what indices sweep, solved."""
 
 from dlcompiler.arith.affine import Affine
 from dlcompiler.arith.analyzer import Analyzer
 from dlcompiler.arith.interval import NATURAL, Interval
+from dlcompiler.arith.inversion import Solution, solve
 from dlcompiler.arith.region import Span, relax, union
 
-__all__ = ["NATURAL", "Affine", "Analyzer", "Interval", "Span", "relax", "union"]
+__all__ = [
+    "NATURAL",
+    "Affine",
+    "Analyzer",
+    "Interval",
+    "Solution",
+    "Span",
+    "relax",
+    "solve",
+    "union",
+]

@@ -7,8 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 
-from dlcompiler.arith import Interval
-from dlcompiler.arith.inversion import solve
+from dlcompiler.arith import Interval, solve
 from dlcompiler.ir import (
     Axis,
     Const,

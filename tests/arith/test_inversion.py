@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dlcompiler.arith import Interval
-from dlcompiler.arith.inversion import solve
+from dlcompiler.arith import Interval, solve
 from dlcompiler.ir import TensorLoad, Var, binary, format_expr, index_const
 from dlcompiler.te import placeholder
 from tests.arith.index_expressions import value_of

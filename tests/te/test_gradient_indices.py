@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import dlcompiler as dlc
 from dlcompiler import te
 from tests.te.gradients import check_gradient, finite_differences, inputs_of, values
 
@@ -155,6 +156,23 @@ def test_a_stride_of_any_size():
     X, W, r = tensor("X", n * 2 + 1), tensor("W", 3), te.reduce_axis((0, 3), name="r")
     C = te.compute((n,), lambda x: te.sum(X[x * 2 + r] * W[r], axis=r), name="C")
     check_symbolic(C, [{n: 1}, {n: 2}, {n: 5}])
+
+
+def test_a_kernel_of_any_size():
+    n = te.var("n")
+    X, W, r = tensor("X", n * 2 + 1), tensor("W", 3), te.reduce_axis((0, 3), name="r")
+    C = te.compute((n,), lambda x: te.sum(X[x * 2 + r] * W[r], axis=r), name="C")
+    H = tensor("H", n)
+    found = te.gradient(C, [X, W], H)
+    args = [X, W, H, *found]
+    kernel = dlc.build(te.create_schedule([d.op for d in found]), args)
+    for size in (1, 2, 7, 100):
+        x, w, h = (np.random.default_rng(0).normal(size=s) for s in (2 * size + 1, 3, size))
+        results = [np.full_like(array, np.nan) for array in (x, w)]
+        kernel(x, w, h, *results)
+        expected = te.evaluate(found, {X: x, W: w, H: h})
+        for result, want in zip(results, expected, strict=True):
+            np.testing.assert_allclose(result, want, rtol=1e-12, atol=1e-12)
 
 
 def test_a_window_of_any_size():
