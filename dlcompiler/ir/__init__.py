@@ -9,7 +9,7 @@ The whole grammar::
               | Store(buffer, indices, value, origin, predicate?)
               | If(condition, then, otherwise?)
               | Seq(statements)
-              | Allocate(buffer, body, origin, is_double)
+              | Allocate(buffer, body, origin, is_double, window?)
               | Let(var, value, body)
               | Prefetch(buffer, indices)             a hint, reads nothing
               | Assert(condition, message)
@@ -122,6 +122,7 @@ from dlcompiler.ir.stmt import (
     Stmt,
     Store,
     ThreadTag,
+    Window,
     extent_binary,
     extent_expr,
     extent_product,
@@ -180,6 +181,7 @@ __all__ = [
     "TensorLoad",
     "ThreadTag",
     "Var",
+    "Window",
     "as_expr",
     "as_index",
     "binary",

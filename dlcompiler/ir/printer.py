@@ -287,9 +287,11 @@ def _print_stmt(  # noqa: C901 - one case per node
                 emit(depth, "pass", stmt)
             for statement in statements:
                 _print_stmt(statement, depth, emit)
-        case Allocate(buffer, body, _, is_double):
-            double = ", twice" if is_double else ""
-            emit(depth, f"allocate {format_buffer(buffer)}{double}", stmt)
+        case Allocate(buffer, body, _, is_double, window):
+            notes = ", twice" if is_double else ""
+            if window is not None:
+                notes += f", rolling by {list(window.steps)} per {window.var.name}"
+            emit(depth, f"allocate {format_buffer(buffer)}{notes}", stmt)
             _print_stmt(body, depth, emit)
         case Let(var, value, body):
             emit(depth, f"{var.name} = {format_expr(value)}", stmt)

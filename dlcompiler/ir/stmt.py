@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from dlcompiler import dtypes
 from dlcompiler.errors import ExpressionError, InternalError
@@ -342,17 +342,28 @@ class Seq(Stmt):
     statements: tuple[Stmt, ...]
 
 
+class Window(NamedTuple):
+    """The part of a tensor that a buffer holds, which moves on from iteration to iteration."""
+
+    var: Var
+    """Of the loop around."""
+    steps: tuple[int, ...]
+    """How far it moves in each dimension of the buffer; one of them is not 0; [elements]."""
+
+
 @node
 class Allocate(Stmt):
     """A buffer that lives while `body` runs; its contents start undefined.
 
-    `is_double` asks for two copies, so that one is filled while the other is read.
+    `is_double` asks for two copies, so that one is filled while the other is read; `window` asks
+    to keep what the next iteration of a loop needs again.
     """
 
     buffer: Buffer
     body: Stmt
     origin: Origin = ()
     is_double: bool = False
+    window: Window | None = None
 
 
 @node

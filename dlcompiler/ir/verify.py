@@ -111,7 +111,7 @@ class _Verifier:
             case Seq(statements):
                 for statement in statements:
                     self.stmt(statement, bound, buffers, origin)
-            case Allocate(buffer, body, _, _):
+            case Allocate(buffer, body):
                 if buffer in buffers:
                     self.fail(f"buffer {buffer.name} is allocated twice")
                 self.shape(buffer, bound)

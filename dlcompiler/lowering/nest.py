@@ -24,6 +24,7 @@ from dlcompiler.ir import (
     Store,
     TensorLoad,
     Var,
+    Window,
     binary,
     combine,
     compare,
@@ -47,6 +48,7 @@ from dlcompiler.schedule import AttachedAt, StageBounds, StageState, State, infe
 from dlcompiler.schedule.bounds import knobs_of, size_symbols
 from dlcompiler.schedule.inlining import bodies
 from dlcompiler.schedule.placement import placed
+from dlcompiler.schedule.rolling import moving_window
 from dlcompiler.schedule.state import buffer_name, step_ref
 from dlcompiler.schedule.threads import (
     is_shared,
@@ -55,6 +57,7 @@ from dlcompiler.schedule.threads import (
     threads_around,
     threads_of_block,
 )
+from dlcompiler.schedule.verdict import Illegal
 from dlcompiler.te import ComputeOp, Tensor, symbols_of
 from dlcompiler.te.access import requirements
 
@@ -156,7 +159,14 @@ class _Builder:
         for stage in stages:
             for tensor in stage.tensors:
                 if self.buffers[tensor] not in self.params:
-                    yield Room(self.buffers[tensor], stage.name, bool(stage.double_buffered_by))
+                    buffer, is_double = self.buffers[tensor], bool(stage.double_buffered_by)
+                    yield Room(buffer, stage.name, is_double, self.window(stage))
+
+    def window(self, stage: StageState) -> Window | None:
+        """Return how the part of a stage moves that is to keep what is needed again."""
+        window = moving_window(self.state, stage) if stage.rolled_by else None
+        assert not isinstance(window, Illegal)
+        return window
 
     # -- one stage -----------------------------------------------------------------------------
 

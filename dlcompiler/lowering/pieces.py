@@ -15,6 +15,7 @@ from dlcompiler.ir import (
     StepRef,
     Stmt,
     Var,
+    Window,
     extent_binary,
     free_vars,
     logical,
@@ -32,12 +33,14 @@ class Room:
     buffer: Buffer
     stage: str
     is_double: bool = False
+    window: Window | None = None
 
 
 def with_allocations(rooms: Iterable[Room], body: Stmt) -> Stmt:
     """Return a statement with buffers that live while it runs, the first one outermost."""
     for room in reversed(list(rooms)):
-        body = Allocate(room.buffer, body, (StepRef("", room.stage),), room.is_double)
+        origin = (StepRef("", room.stage),)
+        body = Allocate(room.buffer, body, origin, room.is_double, room.window)
     return body
 
 

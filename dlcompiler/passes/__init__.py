@@ -5,6 +5,7 @@ from dlcompiler.passes.eliminate_common_subexpressions import eliminate_common_s
 from dlcompiler.passes.flatten_storage import flatten_storage
 from dlcompiler.passes.inject_double_buffer import inject_double_buffer
 from dlcompiler.passes.inject_prefetch import inject_prefetch
+from dlcompiler.passes.inject_rolling_buffer import inject_rolling_buffer
 from dlcompiler.passes.inject_virtual_threads import inject_virtual_threads
 from dlcompiler.passes.instrument_bounds import instrument_bounds
 from dlcompiler.passes.narrow_indices import narrow_indices
@@ -23,6 +24,7 @@ __all__ = [
     "flatten_storage",
     "inject_double_buffer",
     "inject_prefetch",
+    "inject_rolling_buffer",
     "inject_virtual_threads",
     "instrument_bounds",
     "narrow_indices",

@@ -14,6 +14,7 @@ from dlcompiler.passes import (
     eliminate_common_subexpressions,
     inject_double_buffer,
     inject_prefetch,
+    inject_rolling_buffer,
     inject_virtual_threads,
     instrument_bounds,
     narrow_indices,
@@ -36,6 +37,7 @@ from dlcompiler.te import Tensor
 # put in.
 CPU_PASSES = (
     Pass("simplify", simplify, establishes=frozenset({"affine indices"})),
+    Pass("rolling buffer", inject_rolling_buffer, requires=frozenset({"affine indices"})),
     Pass("prefetch", inject_prefetch, requires=frozenset({"affine indices"})),
     Pass("double buffer", inject_double_buffer),
     Pass("storage rewrite", storage_rewrite, requires=frozenset({"affine indices"})),
@@ -55,11 +57,11 @@ CPU_PASSES = (
     ),
     Pass("simplify unrolled", simplify, requires=frozenset({"no unrolled loops"})),
 )
-# Of a GPU, first of all what one thread does for its virtual threads; then as above.
+# Of a GPU, early what one thread does for its virtual threads, which add dimensions to buffers.
 GPU_PASSES = (
-    CPU_PASSES[0],
+    *CPU_PASSES[:2],
     Pass("virtual threads", inject_virtual_threads, requires=frozenset({"affine indices"})),
-    *CPU_PASSES[1:],
+    *CPU_PASSES[2:],
 )
 # Measured on one x86-64 machine: LLVM finds common subexpressions by itself, so that naming them
 # makes no kernel faster, and one slower (a convolution's tile, 4.4 ms -> 7.1 ms: the names keep

@@ -9,7 +9,6 @@ from dlcompiler.errors import ScheduleError
 
 LATER = {
     "env_threads": "recurrences come in a later version",
-    "rolling_buffer": "circular buffers come in a later version",
     "set_store_predicate": "GPUs come in a later version",
     "tensorize": "tensor intrinsics come in a later version",
     "create_group": "groups of stages come in a later version",

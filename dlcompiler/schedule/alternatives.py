@@ -382,6 +382,7 @@ _CANDIDATES: dict[str, Callable[[Refusal], Iterator[Plan]]] = {
     "storage_align": _of_storage,
     "align_extent": _of_storage,
     "double_buffer": _of_storage,
+    "rolling_buffer": _of_storage,
     "transform_layout": _of_storage,
     "prefetch": _of_prefetch,
     "pragma": _of_pragma,

@@ -120,6 +120,7 @@ def _storage_candidates(stage: StageState) -> Iterator[_Candidate]:
             yield "storage_align", {"axis": axis, "offset": offset}, targets, (factors,)
         yield "align_extent", {"axis": axis}, (stage.label(axis),), (factors,)
     yield "double_buffer", {}, (stage.name,), ()
+    yield "rolling_buffer", {}, (stage.name,), ()
     for text in layouts(stage):
         yield "transform_layout", {"index_map": text}, (stage.name, text), ()
 

@@ -110,13 +110,22 @@ def _debts_of_stages(state: State, final: State) -> Iterator[Obligation]:
         yield from _thread_debts(final, at_last)
         if isinstance(at_last.attachment, AttachedAt):
             yield from _reader_debts(final, at_last, at_last.attachment)
-        elif stage.double_buffered_by:
+        else:
+            yield from _loop_debts(stage)
+
+
+def _loop_debts(stage: StageState) -> Iterator[Obligation]:
+    """Yield what needs a loop around a stage that is computed outside any."""
+    for what, step in (
+        ("double-buffered", stage.double_buffered_by),
+        ("a rolling buffer", stage.rolled_by),
+    ):
+        if step:
             yield Obligation(
                 stage.name,
                 "loop",
-                f"{stage.name} is double-buffered, but computed outside any loop "
-                f"(asked for by: {stage.double_buffered_by})",
-                stage.double_buffered_by,
+                f"{stage.name} is {what}, but computed outside any loop (asked for by: {step})",
+                step,
                 f"compute it inside a loop: s[{stage.name}].compute_at(…)",
             )
 

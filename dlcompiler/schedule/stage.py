@@ -166,6 +166,10 @@ class Stage(Handle):
         """Keep this stage's values twice. See `primitives.double_buffer`."""
         self._apply("double_buffer")
 
+    def rolling_buffer(self) -> None:
+        """Keep what the next iteration needs again. See `primitives.rolling_buffer`."""
+        self._apply("rolling_buffer")
+
     def pragma(self, var: Axis, pragma_type: str, pragma_value: int | None = None) -> None:
         """Leave a note at a loop. See `primitives.pragma`."""
         self._apply("pragma", axis=var, pragma_type=pragma_type, pragma_value=pragma_value)

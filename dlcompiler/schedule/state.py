@@ -122,6 +122,8 @@ class StageState:
     """Of thread axes that share a reduction, the thread that stores the result; by default, 0."""
     double_buffered_by: str = ""
     """The step that asked for two copies of the buffer; '' when none did."""
+    rolled_by: str = ""
+    """The step that asked to keep what the next iteration needs again; '' when none did."""
 
     @property
     def tensor(self) -> Tensor:

@@ -11,6 +11,7 @@ from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.obligations import has_bounds, is_inside, may_move_inside
 from dlcompiler.schedule.placement import placed
+from dlcompiler.schedule.rolling import moving_window
 from dlcompiler.schedule.state import AttachedAt, StageState, State
 from dlcompiler.schedule.thread_problems import thread_problems
 from dlcompiler.schedule.verdict import Illegal
@@ -47,6 +48,7 @@ def problems(state: State, before: State | None = None) -> Iterator[Illegal]:
     yield from thread_problems(state)
     yield from _size_problems(state, changed)
     yield from _unrolling_problems(state)
+    yield from _rolling_problems(state)
 
 
 def _has_same_nest(stage: StageState, before: State) -> bool:
@@ -61,6 +63,7 @@ def _has_same_nest(stage: StageState, before: State) -> bool:
         and stage.kinds is old.kinds
         and stage.attachment is old.attachment
         and stage.scope == old.scope
+        and not stage.rolled_by
     )
 
 
@@ -169,6 +172,15 @@ def _unrolling_problems(state: State) -> Iterator[Illegal]:
                 hint=f"split the loop and unroll the inner one; at most {MAX_COPIES} copies",
                 conflicts=tuple(stage.key(leaf) for leaf in leaves),
             )
+
+
+def _rolling_problems(state: State) -> Iterator[Illegal]:
+    """Yield the stages that are to keep what the next iteration needs, and cannot."""
+    for stage in state.stages:
+        if not (stage.rolled_by and isinstance(stage.attachment, AttachedAt)):
+            continue
+        if has_bounds(state) and isinstance(window := moving_window(state, stage), Illegal):
+            yield window
 
 
 def _attachment_problems(state: State, stage: StageState, at: AttachedAt) -> Iterator[Illegal]:

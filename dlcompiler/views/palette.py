@@ -31,6 +31,7 @@ GROUPS = {
     "storage_align": "storage",
     "align_extent": "storage",
     "double_buffer": "storage",
+    "rolling_buffer": "storage",
     "transform_layout": "storage",
     "compute_inline": "compute",
     "compute_root": "compute",

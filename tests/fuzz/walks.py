@@ -17,7 +17,7 @@ WEIGHTS = {
     "compute_at": 5, "compute_inline": 1.5, "compute_root": 0.3, "cache_write": 1,
     "cache_read": 1, "rfactor": 1.5,
     "set_scope": 0.5, "storage_align": 0.5, "align_extent": 0.5, "pragma": 0.3,
-    "double_buffer": 0.2, "transform_layout": 0.5, "prefetch": 0.5,
+    "double_buffer": 0.2, "rolling_buffer": 0.5, "transform_layout": 0.5, "prefetch": 0.5,
 }  # fmt: skip
 SIZES = (1, 2, 3, 4, 5, 8, 40)
 TRIES = 4

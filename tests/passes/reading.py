@@ -28,6 +28,7 @@ from dlcompiler.ir import (
     StepRef,
     Store,
     Var,
+    Window,
     as_expr,
     binary,
     compare,
@@ -42,7 +43,7 @@ OPERATORS = {"Add": "add", "Sub": "sub", "Mult": "mul", "Div": "div", "FloorDiv"
              "Mod": "floormod"}  # fmt: skip
 COMPARISONS = {"Lt": "lt", "LtE": "le", "Gt": "gt", "GtE": "ge", "Eq": "eq", "NotEq": "ne"}
 RAMP = re.compile(r"(\w*)\(((?:[^():]|\([^():]*\))*) : \+(\d+)(?::(-?\d+))?\)")
-DECLARATION = r"([\w.]+): (\w+)(?:\[([^\]]*)\])?( in \w+)?(, twice)?"
+DECLARATION = r"([\w.]+): (\w+)(?:\[([^\]]*)\])?( in \w+)?(, twice)?(, rolling by .*)?"
 
 
 def read(text: str, outputs=("C",)) -> PrimFunc:
@@ -70,7 +71,7 @@ class _Reader:
     # -- declarations ------------------------------------------------------------------------------
 
     def declare(self, found):
-        name, dtype, shape, scope, _ = found.groups()
+        name, dtype, shape, scope, *_ = found.groups()
         if shape is None:
             self.names[name] = Var(name, dtype)
             return self.names[name]
@@ -109,12 +110,20 @@ class _Reader:
         if text.startswith("allocate "):
             found = re.fullmatch(DECLARATION, text.removeprefix("allocate "))
             buffer = self.declare(found)
-            return Allocate(buffer, self.block(depth), (), bool(found[5]))
+            window = self.window(found[6])
+            return Allocate(buffer, self.block(depth), (), bool(found[5]), window)
         if (found := re.fullmatch(r"([\w.]+) = (.*)", text)) and found[1] not in self.names:
             value = self.expr(found[2])
             var = self.names[found[1]] = Var(found[1], value.dtype)
             return Let(var, value, self.block(depth))
         return None
+
+    def window(self, text):
+        """Return how a buffer rolls: ``, rolling by [1, 0] per y``."""
+        if text is None:
+            return None
+        steps, name = re.fullmatch(r", rolling by \[(.*)\] per ([\w.]+)", text).groups()
+        return Window(self.names[name], tuple(map(int, steps.split(","))))
 
     def statement(self, text, depth):
         text, *pragmas = text.split("  # ")

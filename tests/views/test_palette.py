@@ -49,6 +49,7 @@ def test_moves_of_a_loop(plain):
         ("set_scope", "in global"),
         ("set_scope", "in local"),
         ("double_buffer", "double_buffer"),
+        ("rolling_buffer", "rolling_buffer"),
         ("transform_layout", "[j, i]"),
         ("transform_layout", "[j // 4, i, j % 4]"),
     ]

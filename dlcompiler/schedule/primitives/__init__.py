@@ -32,6 +32,7 @@ REGISTRY: dict[str, str] = {
     "storage_align": "dlcompiler.schedule.primitives.storage_align:STORAGE_ALIGN",
     "align_extent": "dlcompiler.schedule.primitives.align_extent:ALIGN_EXTENT",
     "double_buffer": "dlcompiler.schedule.primitives.double_buffer:DOUBLE_BUFFER",
+    "rolling_buffer": "dlcompiler.schedule.primitives.rolling_buffer:ROLLING_BUFFER",
     "transform_layout": "dlcompiler.schedule.primitives.transform_layout:TRANSFORM_LAYOUT",
     "prefetch": "dlcompiler.schedule.primitives.prefetch:PREFETCHING",
     "pragma": "dlcompiler.schedule.primitives.pragma:PRAGMA",

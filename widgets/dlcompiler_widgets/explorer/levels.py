@@ -34,8 +34,8 @@ ALWAYS = frozenset({"bar", "compare", "export", "editor"})
 FIRST = frozenset({"split", "reorder", "parallel", "vectorize"})
 RARE = frozenset(
     {
-        "align_extent", "double_buffer", "prefetch", "pragma", "set_scope", "storage_align",
-        "transform_layout",
+        "align_extent", "double_buffer", "prefetch", "pragma", "rolling_buffer", "set_scope",
+        "storage_align", "transform_layout",
     }
 )  # fmt: skip
 """Primitives about the storage of buffers and notes at loops, for the last few per cent."""

@@ -1,0 +1,44 @@
+"""Keep what the next iteration needs again, in a circular buffer, and compute only what is new.
+
+*Before*, then *after* ``s[P].rolling_buffer()`` and the pass that does it, for a stage that is
+attached at ``y`` and of which each iteration needs three rows::
+
+    for y in range(8):                  allocate P: float32[3, 4]
+        allocate P: float32[3, 4]       for y in range(8):
+        for P.y in range(3):                if y >= 1:
+            P[P.y, …] = …                       P[(y + 2) % 3, …] = … of row y + 2
+        C[y, …] = P[0, …] + P[2, …]         else:
+                                                P[0, …], P[1, …], P[2, …] = …
+                                            C[y, …] = P[y % 3, …] + P[(y + 2) % 3, …]
+
+Legal for a stage between inputs and outputs whose part moves forward by a constant step along one
+dimension with each iteration of the loop it is attached at. These must run one after the other,
+so the loop cannot be parallel, vectorized or bound to threads. It owes that the stage is attached
+in the end.
+In TVM ``rolling_buffer``; in Halide what ``store_at`` further out than ``compute_at`` leads to
+(sliding windows and storage folding).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dlcompiler.schedule.primitives.base import Making, Primitive, answering, require_own_storage
+from dlcompiler.schedule.state import StageState, State
+from dlcompiler.schedule.verdict import LEGAL, Verdict
+
+
+@answering
+def check(state: State, stage: StageState) -> Verdict:
+    """Refuse inputs and outputs; `validity` looks at how the part moves."""
+    require_own_storage(stage)
+    return LEGAL
+
+
+def apply(state: State, stage: StageState, making: Making) -> tuple[State, None]:
+    """Return the next state."""
+    stage = replace(stage, rolled_by=stage.rolled_by or making.step)
+    return state.with_stage(stage, making.state_id), None
+
+
+ROLLING_BUFFER = Primitive("rolling_buffer", {}, check, apply)
