@@ -11,7 +11,6 @@ LATER = {
     "env_threads": "recurrences come in a later version",
     "set_store_predicate": "GPUs come in a later version",
     "tensorize": "tensor intrinsics come in a later version",
-    "create_group": "groups of stages come in a later version",
 }
 """Primitive of classic TE -> why it is not here."""
 

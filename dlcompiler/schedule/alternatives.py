@@ -267,6 +267,14 @@ def _is_there(stage: StageState, host: StageState, leaf: Axis) -> bool:
     return isinstance(at, AttachedAt) and at.stage == host.name and at.axis is leaf
 
 
+def _of_compute_group_at(refused: Refusal) -> Iterator[Plan]:
+    """Yield the other loops of the same reader, the innermost first."""
+    call = refused.call
+    for leaf in reversed(refused.state.stage(call.args["parent"]).leaves):
+        if leaf is not call.args["axis"]:
+            yield (call.but(axis=leaf),)
+
+
 def _of_compute_inline(refused: Refusal) -> Iterator[Plan]:
     """Yield the innermost loops of the readers; for an output, what it reads."""
     stage = refused.stage
@@ -280,7 +288,7 @@ def _of_compute_inline(refused: Refusal) -> Iterator[Plan]:
             yield (Call("compute_inline", producer.name, {}),)
 
 
-def _of_compute_root(refused: Refusal) -> Iterator[Plan]:
+def _of_nothing(refused: Refusal) -> Iterator[Plan]:
     yield from ()
 
 
@@ -375,7 +383,10 @@ _CANDIDATES: dict[str, Callable[[Refusal], Iterator[Plan]]] = {
     "rfactor": _of_rfactor,
     "compute_at": _of_compute_at,
     "compute_inline": _of_compute_inline,
-    "compute_root": _of_compute_root,
+    "compute_root": _of_nothing,
+    "create_group": _of_nothing,
+    "compute_group_at": _of_compute_group_at,
+    "compute_group_root": _of_nothing,
     "cache_read": _of_cache,
     "cache_write": _of_cache,
     "set_scope": _of_storage,

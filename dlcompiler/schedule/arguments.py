@@ -22,7 +22,7 @@ def operation_title(state: State, name: str, stage: str, args: Mapping[str, Any]
     names = [paths.get(axis, axis.name) for axis in axes]
     if not names:
         return f"{name} {stage}"
-    if name == "compute_at":
+    if name in ("compute_at", "compute_group_at"):
         return f"{name} {stage} at {args['parent']}.{names[0]}"
     if len(names) == 1:
         return f"{name} {stage}.{names[0]}"

@@ -9,6 +9,7 @@ from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.arguments import known_primitive
 from dlcompiler.schedule.stage import Stage
+from dlcompiler.schedule.stage_group import StageGroup
 from dlcompiler.te import Operation, Tensor, ThreadAxis
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ def _subject(schedule: Schedule, name: str, args: tuple[Any, ...]) -> tuple[str,
     head = args[0]
     if isinstance(head, Stage):
         return head.name, args[1:]
+    if isinstance(head, StageGroup):
+        return head.stages[0].name, args[1:]
     if isinstance(head, list | tuple):
         return stage_of_all(schedule, name, tuple(head)), args[1:]
     if isinstance(head, Tensor | Operation):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from dlcompiler.display import render
 from dlcompiler.ir import Axis, Extent
 from dlcompiler.schedule.bounds import infer_bounds
+from dlcompiler.schedule.groups import is_member
 from dlcompiler.schedule.index_maps import variable_names
 from dlcompiler.schedule.inlining import consumers
 from dlcompiler.schedule.obligations import has_bounds
@@ -103,11 +104,26 @@ def _candidates(state: State, stage: StageState) -> Iterator[_Candidate]:
         for leaf in consumer.leaves:
             args = {"parent": consumer.name, "axis": leaf}
             yield "compute_at", args, (stage.name, consumer.label(leaf)), ()
+    yield from _group_candidates(state, stage)
     yield "compute_inline", {}, (stage.name,), ()
     yield "compute_root", {}, (stage.name,), ()
     yield from _storage_candidates(stage)
     for scope in SCOPES:
         yield "cache_write", {"scope": scope}, (stage.name, scope), ()
+
+
+def _group_candidates(state: State, stage: StageState) -> Iterator[_Candidate]:
+    """Yield the group of all that a stage is computed from, and the places of its own group."""
+    group = stage.group
+    if group is None:
+        if any(not state.producer_of(tensor).is_placeholder for tensor in stage.op.input_tensors):
+            yield "create_group", {"outputs": (stage.name,), "inputs": ()}, (stage.name,), ()
+        return
+    for consumer in consumers(state, stage):
+        for leaf in () if is_member(consumer, group) else consumer.leaves:
+            args = {"parent": consumer.name, "axis": leaf}
+            yield "compute_group_at", args, (group.name, consumer.label(leaf)), ()
+    yield "compute_group_root", {}, (group.name,), ()
 
 
 def _storage_candidates(stage: StageState) -> Iterator[_Candidate]:

@@ -125,8 +125,9 @@ def _phrase(step: Step, stage: StageState) -> str:
         case "split":
             number = f"by {args['factor']}" if "factor" in args else f"in {args['nparts']} parts"
             return f"split {own}{args['axis']} {number}"
-        case "compute_at":
-            return f"compute {step.stage} at {args['parent']}.{args['axis']}"
+        case "compute_at" | "compute_group_at":
+            what = step.stage if step.primitive == "compute_at" else f"the group of {step.stage}"
+            return f"compute {what} at {args['parent']}.{args['axis']}"
         case "compute_inline":
             return f"inline {step.stage}"
         case "compute_root":

@@ -52,6 +52,7 @@ class _Writer:
         self.used = {"te", schedule}
         self.axes: dict[Axis, str] = {}
         self.tensors: dict[Tensor, str] = {}
+        self.groups: dict[str, str] = {}
         for stage in self.root.stages:
             variable = self.variable(stage.name)
             for n, tensor in enumerate(stage.tensors):
@@ -114,6 +115,9 @@ class _Writer:
                 names = ", ".join(self.tensors[tensor] for tensor in tensors)
                 self.add(f"{names} = {call}", node)
                 self.stage_axes(stage)
+            case str() as group:
+                self.groups[group] = self.variable(group)
+                self.add(f"{self.groups[group]} = {call}", node)
             case Axis():
                 self.add(f"{self.bind(node.result, node.step.stage)} = {call}", node)
             case axes:
@@ -123,11 +127,26 @@ class _Writer:
     def call(self, state: State, step: Step) -> str:
         if step.primitive in ("cache_read", "cache_write", "rfactor"):
             return self.dataflow(state, step)
+        subject, method = self.at(state.stage(step.stage)), step.primitive
+        if method == "create_group":
+            return self.grouping(state, step)
+        group = state.stage(step.stage).group
+        if group is not None and method in ("compute_group_at", "compute_group_root"):
+            subject, method = self.groups[group.name], method.replace("_group", "")
         parts: list[str] = []
         for name, kind in primitive(step.primitive).parameters.items():
             if step.args.get(name) is not None and name != "tensor_output":
                 parts.extend(self.argument(state, step, kind, name))
-        return f"{self.at(state.stage(step.stage))}.{step.primitive}({', '.join(parts)})"
+        return f"{subject}.{method}({', '.join(parts)})"
+
+    def grouping(self, state: State, step: Step) -> str:
+        """Return the call that makes a group."""
+        ends = (
+            ", ".join(self.handle(state.stage(name)) for name in step.args[end])
+            for end in ("outputs", "inputs")
+        )
+        included = ", include_inputs=True" if step.args.get("include_inputs") else ""
+        return f"{self.schedule}.create_group({', '.join(f'[{end}]' for end in ends)}{included})"
 
     def argument(self, state: State, step: Step, kind: ParameterKind, name: str) -> list[str]:
         """Return an argument of a call, which may be several."""

@@ -27,6 +27,7 @@ from dlcompiler.schedule.obligations import Obligation, obligations
 from dlcompiler.schedule.placement import placed
 from dlcompiler.schedule.primitives import Making
 from dlcompiler.schedule.stage import Stage
+from dlcompiler.schedule.stage_group import StageGroup, make_group
 from dlcompiler.schedule.state import AttachedAt, State, Step, child_id, initial_state
 from dlcompiler.schedule.trace import Trace, encode, trace_of
 from dlcompiler.schedule.validity import MAX_STAGES, problems
@@ -450,6 +451,10 @@ class Schedule(Handle):
         args = {"axis": axis} | ({"factor_axis": factor_axis} if factor_axis else {})
         result = self.apply("rfactor", self[tensor].name, args)
         return list(result) if isinstance(result, tuple) else result
+
+    def create_group(self, outputs: Any, inputs: Any, include_inputs: bool = False) -> StageGroup:
+        """Group stages to move them as one; see `stage_group.make_group` for the arguments."""
+        return make_group(self, outputs, inputs, include_inputs)
 
     # -- asking ------------------------------------------------------------------------------------
 

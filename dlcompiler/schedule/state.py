@@ -92,6 +92,16 @@ PREFETCH = "prefetch."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Stages that are moved together."""
+
+    name: str
+    """Unique in the schedule."""
+    place: Attachment
+    """Where those are computed that are not attached to others of the group."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class StageState:
     """How the tensors of one operation are computed, in one state."""
 
@@ -124,6 +134,8 @@ class StageState:
     """The step that asked for two copies of the buffer; '' when none did."""
     rolled_by: str = ""
     """The step that asked to keep what the next iteration needs again; '' when none did."""
+    group: Group | None = None
+    """The stages that it is moved with."""
 
     @property
     def tensor(self) -> Tensor:

@@ -11,10 +11,18 @@ from dlcompiler.ir import Axis
 from dlcompiler.schedule import Move, StageState
 from dlcompiler.schedule.primitives import primitive
 
+PLAIN = {
+    "compute_inline": "inline",
+    "compute_root": "on its own",
+    "create_group": "with all it is computed from",
+    "compute_group_root": "the group on its own",
+}
+"""What moves without arguments to tell them apart would do."""
+
 
 def loops_of(name: str, args: Mapping[str, Any]) -> list[Axis]:
     """Return the loops of its own stage that a move is about."""
-    if name == "compute_at":
+    if name in ("compute_at", "compute_group_at"):
         return []
     values = [value if isinstance(value, tuple) else (value,) for value in args.values()]
     return [item for value in values for item in value if isinstance(item, Axis)]
@@ -36,14 +44,12 @@ def move_text(stage: StageState, move: Move, axis: Axis | None) -> str:
             return " × ".join(names.values())
         case "compute_at":
             return f"{stage.name} at {move.targets[-1]}"
+        case "compute_group_at":
+            return f"the group at {move.targets[-1]}"
         case "split":
             return "in parts" if move.domains[0].parameter == "nparts" else "split"
-        case "compute_inline":
-            return "inline"
-        case "compute_root":
-            return "on its own"
         case _:
-            return _storage_text(move)
+            return PLAIN.get(move.primitive) or _storage_text(move)
 
 
 def _storage_text(move: Move) -> str:

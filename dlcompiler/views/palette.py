@@ -35,6 +35,9 @@ GROUPS = {
     "transform_layout": "storage",
     "compute_inline": "compute",
     "compute_root": "compute",
+    "create_group": "compute",
+    "compute_group_root": "compute",
+    "compute_group_at": "compute_at",
 }
 
 RANK = {"legal": 0, "pending": 1, "done": 2, "illegal": 3}
@@ -268,7 +271,7 @@ def _dimension(stage: StageState) -> Parameter:
 
 
 def _keys(schedule: Schedule, stage: StageState, move: Move) -> list[str]:
-    if move.primitive == "compute_at":
+    if move.primitive in ("compute_at", "compute_group_at"):
         host = schedule.state.stage(move.args["parent"])
         return [stage.name, host.key(move.args["axis"])]
     leaves = [axis for axis in loops_of(move.primitive, move.args) if stage.has_leaf(axis)]

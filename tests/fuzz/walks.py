@@ -15,7 +15,7 @@ from dlcompiler.schedule.moves import moves_of
 WEIGHTS = {
     "split": 6, "tile": 2, "fuse": 3, "reorder": 3, "vectorize": 2, "unroll": 2, "parallel": 2,
     "compute_at": 5, "compute_inline": 1.5, "compute_root": 0.3, "cache_write": 1,
-    "cache_read": 1, "rfactor": 1.5,
+    "cache_read": 1, "rfactor": 1.5, "create_group": 0.3, "compute_group_at": 2,
     "set_scope": 0.5, "storage_align": 0.5, "align_extent": 0.5, "pragma": 0.3,
     "double_buffer": 0.2, "rolling_buffer": 0.5, "transform_layout": 0.5, "prefetch": 0.5,
 }  # fmt: skip

@@ -13,7 +13,7 @@ import numpy as np
 
 from dlcompiler.ir import SHARED, WARP, Axis, Extent, LoopKind, Var
 from dlcompiler.ir.expr import AxisKind
-from dlcompiler.schedule.state import AttachedAt, Fuse, Split, StageState, State
+from dlcompiler.schedule.state import AttachedAt, Attachment, Fuse, Group, Split, StageState, State
 from dlcompiler.schedule.verdict import Illegal, Verdict
 
 P = ParamSpec("P")
@@ -148,6 +148,14 @@ def _gone(stage: StageState, axis: Axis) -> str:
 def leaf_names(stage: StageState) -> str:
     """Return the names of a stage's loops, outermost first."""
     return ", ".join(stage.paths[leaf] for leaf in stage.leaves) or "none"
+
+
+def require_group(stage: StageState) -> Group:
+    """Return the group of a stage; refuse a stage that is in none."""
+    if stage.group is None:
+        hint = "make one: s.create_group([outputs], [inputs])"
+        raise Refused(Illegal("structural", f"{stage.name} is in no group", hint=hint))
+    return stage.group
 
 
 def require_distinct(stage: StageState, axes: tuple[Axis, ...]) -> None:
@@ -312,11 +320,24 @@ def moved_attachments(
     stages: Iterable[StageState], old: str, new: str, moved: Mapping[Axis, Axis]
 ) -> list[StageState]:
     """Return stages of which those attached at moved loops of `old` follow them to `new`."""
+    groups: dict[Group, Group] = {}
+
+    def followed(at: Attachment) -> Attachment:
+        if isinstance(at, AttachedAt) and at.stage == old and at.axis in moved:
+            return AttachedAt(new, moved[at.axis], at.step)
+        return at
+
+    def group_of(stage: StageState) -> Group | None:
+        group = stage.group
+        if group is None or followed(group.place) is group.place:
+            return group
+        return groups.setdefault(group, Group(group.name, followed(group.place)))
+
     result = []
     for stage in stages:
-        at = stage.attachment
-        if isinstance(at, AttachedAt) and at.stage == old and at.axis in moved:
-            stage = replace(stage, attachment=AttachedAt(new, moved[at.axis], at.step))
+        place, group = followed(stage.attachment), group_of(stage)
+        if place is not stage.attachment or group is not stage.group:
+            stage = replace(stage, attachment=place, group=group)
         result.append(stage)
     return result
 

@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import Any
 
 from dlcompiler.ir import TensorLoad
+from dlcompiler.schedule.groups import joined
 from dlcompiler.schedule.inlining import read_from
 from dlcompiler.schedule.primitives.base import (
     Making,
@@ -83,7 +84,7 @@ def apply(
             item = replace(item, op=read_from(item.op, {tensor: cache}))
         stages.append(item)
         if item is stage:
-            stages.append(new_stage(copy, name, scope=scope))
+            stages.append(joined(new_stage(copy, name, scope=scope), stage))
     return State(making.state_id, tuple(stages)), cache
 
 

@@ -36,6 +36,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dlcompiler.ir import Axis, Expr, TensorLoad, logical
+from dlcompiler.schedule.groups import joined
 from dlcompiler.schedule.primitives.base import (
     Making,
     Primitive,
@@ -138,7 +139,7 @@ def _cache_stage(stage: StageState, cached: ComputeOp, layout: _Layout, scope: s
     for axis in cached.axis:
         names[axis] = unique_name(axis.name, (*names.values(), *reduced.values()))
     return replace(
-        new_stage(cached, cached.name, scope=scope),
+        joined(new_stage(cached, cached.name, scope=scope), stage),
         leaves=tuple(layout.fresh.get(leaf, leaf) for leaf in stage.leaves),
         relations=tuple(r for r in stage.relations if axes_of(r)[0].kind == "reduce"),
         kinds=stage.kinds,

@@ -23,16 +23,51 @@ from dataclasses import replace
 from typing import Any
 
 from dlcompiler.ir import Axis
+from dlcompiler.schedule.groups import is_member
 from dlcompiler.schedule.inlining import consumers
 from dlcompiler.schedule.obligations import leads_to
-from dlcompiler.schedule.primitives.base import Making, Primitive, answering, require_leaf
-from dlcompiler.schedule.state import AttachedAt, StageState, State
+from dlcompiler.schedule.placement import placement
+from dlcompiler.schedule.primitives.base import (
+    Making,
+    Primitive,
+    Refused,
+    answering,
+    require_leaf,
+)
+from dlcompiler.schedule.state import AttachedAt, Group, StageState, State
 from dlcompiler.schedule.verdict import Illegal, Pending, Verdict
 
 
 @answering
 def check(state: State, stage: StageState, *, parent: str, axis: Any) -> Verdict:
     """Refuse a place outside which the stage is read, and outputs."""
+    if stage.group is not None:
+        _require_inside(state, stage, stage.group, parent, axis)
+    return check_place(state, stage, parent, axis)
+
+
+def _require_inside(
+    state: State, stage: StageState, group: Group, parent: str, axis: object
+) -> None:
+    """Refuse to attach a stage outside its group, but where the group is."""
+    place = placement(state, group.place) if isinstance(group.place, AttachedAt) else group.place
+    is_there = isinstance(place, AttachedAt) and place.stage == parent and place.axis is axis
+    if is_there or is_member(state.stage(parent), group):
+        return
+    names = ", ".join(item.name for item in state.stages if is_member(item, group))
+    raise Refused(
+        Illegal(
+            "structural",
+            f"{stage.name} would leave its group",
+            got=f"{parent} is not in {group.name}: {names}",
+            hint="attach the group there, or the stage at a loop of the group",
+            conflicts=(stage.name,),
+        )
+    )
+
+
+def check_place(state: State, stage: StageState, parent: str, axis: Any) -> Verdict:
+    """Refuse a place outside which a stage is read, and outputs; not what leaves a group."""
     host = state.stage(parent)
     if stage.is_placeholder:
         return Illegal("structural", f"{stage.name} is an input: it is not computed")

@@ -7,7 +7,8 @@
         P[0] = …                        for i in range(8):
         C[i] = P[0] + 1.0                   C[i] = P[i] + 1.0
 
-Always legal. In TVM and Halide ``compute_root``; the default here.
+Always legal. A stage of a group is computed where the group is. In TVM and Halide
+``compute_root``; the default here.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def check(state: State, stage: StageState) -> Verdict:
 
 def apply(state: State, stage: StageState, making: Making) -> tuple[State, None]:
     """Return the next state."""
-    return state.with_stage(replace(stage, attachment=ROOT), making.state_id), None
+    place = ROOT if stage.group is None else stage.group.place
+    return state.with_stage(replace(stage, attachment=place), making.state_id), None
 
 
 COMPUTE_ROOT = Primitive("compute_root", {}, check, apply)

@@ -40,6 +40,7 @@ from dlcompiler.ir import (
     logical,
     substitute,
 )
+from dlcompiler.schedule.groups import joined
 from dlcompiler.schedule.inlining import Bodies, results_of
 from dlcompiler.schedule.primitives.base import (
     Making,
@@ -214,7 +215,7 @@ class _Parts:
     def stage(self, partial: ComputeOp) -> StageState:
         """Return the new stage: what the loop has no part in keeps its loops."""
         old = self.origin
-        plain = new_stage(partial, partial.name)
+        plain = joined(new_stage(partial, partial.name), old)
         kept = tuple(
             r for r in old.relations
             if axes_of(r)[0].kind == "reduce" and axes_of(r)[0] not in self.touched

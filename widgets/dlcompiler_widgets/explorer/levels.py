@@ -34,11 +34,11 @@ ALWAYS = frozenset({"bar", "compare", "export", "editor"})
 FIRST = frozenset({"split", "reorder", "parallel", "vectorize"})
 RARE = frozenset(
     {
-        "align_extent", "double_buffer", "prefetch", "pragma", "rolling_buffer", "set_scope",
-        "storage_align", "transform_layout",
+        "align_extent", "compute_group_at", "compute_group_root", "create_group", "double_buffer",
+        "prefetch", "pragma", "rolling_buffer", "set_scope", "storage_align", "transform_layout",
     }
 )  # fmt: skip
-"""Primitives about the storage of buffers and notes at loops, for the last few per cent."""
+"""Primitives about the storage of buffers, groups and notes at loops, for the last few per cent."""
 
 LEVELS: dict[str, Level] = {
     "learn": Level(

@@ -1,0 +1,70 @@
+"""Groups of stages: which stages are in one, which of them stand at its place, moving them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dlcompiler.schedule.state import AttachedAt, Attachment, Group, StageState, State
+
+
+def between(state: State, outputs: Sequence[str], inputs: Sequence[str]) -> tuple[StageState, ...]:
+    """Return the stages on the way from some stages to others, both ends included.
+
+    Parameters
+    ----------
+    state
+        The state.
+    outputs
+        Names of the stages to begin from.
+    inputs
+        Names of those behind which nothing is looked for.
+    """
+    reached, waiting = set(outputs), list(outputs)
+    while waiting:
+        stage = state.stage(waiting.pop())
+        read = () if stage.name in inputs else stage.op.input_tensors
+        fresh = {state.producer_of(tensor).name for tensor in read} - reached
+        reached |= fresh
+        waiting += fresh
+    return tuple(stage for stage in state.stages if stage.name in reached)
+
+
+def is_member(stage: StageState, group: Group) -> bool:
+    """Tell whether a stage is in a group."""
+    return stage.group is not None and stage.group.name == group.name
+
+
+def at_place(state: State, group: Group) -> list[StageState]:
+    """Return the stages of a group that are computed where the group is: at no other of it."""
+    return [
+        stage
+        for stage in state.stages
+        if is_member(stage, group)
+        and not stage.is_inlined
+        and not _is_attached_inside(state, stage.attachment, group)
+    ]
+
+
+def _is_attached_inside(state: State, at: Attachment, group: Group) -> bool:
+    return isinstance(at, AttachedAt) and is_member(state.stage(at.stage), group)
+
+
+def moved(state: State, group: Group, place: Attachment, id: str) -> State:
+    """Return the state in which a group, with what is computed where it is, is elsewhere."""
+    here, new = at_place(state, group), Group(group.name, place)
+
+    def changed(stage: StageState) -> StageState:
+        if not is_member(stage, group):
+            return stage
+        attachment = place if stage in here else stage.attachment
+        return replace(stage, group=new, attachment=attachment)
+
+    return State(id, tuple(changed(stage) for stage in state.stages))
+
+
+def joined(stage: StageState, like: StageState) -> StageState:
+    """Return a stage that a step made from another one in the group of that one, if there is."""
+    if like.group is None:
+        return stage
+    return replace(stage, group=like.group, attachment=like.group.place)
