@@ -6,6 +6,7 @@ machine code, in views, in golden tests.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -198,9 +199,11 @@ def _list(*exprs: Expr) -> str:
 def format_buffer(buffer: Buffer) -> str:
     """Return a buffer's declaration, such as ``A: float32[16, 4] in local``.
 
-    Strides are shown where they are padded.
+    Strides are shown where they are padded, dimensions of the memory as ``[2, 8 | 4]``.
     """
-    shape = ", ".join(str(extent) for extent in buffer.shape)
+    ends = itertools.pairwise((0, *buffer.separators, len(buffer.shape)))
+    parts = (", ".join(str(extent) for extent in buffer.shape[a:b]) for a, b in ends)
+    shape = " | ".join(parts)
     scope = "" if buffer.scope == "global" else f" in {buffer.scope}"
     steps = ", ".join(str(stride) for stride in buffer.strides)
     compact = ", ".join(str(stride) for stride in compact_strides(buffer.shape))

@@ -91,7 +91,8 @@ class Buffer:
     `strides` counts elements per step of each dimension. `scope` names the memory
     (``global``, ``local`` …); `alignment` is in bytes. An extent is a number where it is known,
     else an expression of the function's symbols. Where it stands for a part of another buffer, that
-    part begins at a multiple of `offset_factor` elements; 0 promises nothing.
+    part begins at a multiple of `offset_factor` elements; 0 promises nothing. `separators` are the
+    dimensions, but the first, with which one of the memory begins, where that has several.
     """
 
     name: str
@@ -101,6 +102,7 @@ class Buffer:
     strides: tuple[Extent, ...] = ()
     alignment: int = 64
     offset_factor: int = 0
+    separators: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.strides:

@@ -83,8 +83,9 @@ class _Table:
             case Axis():
                 extent = self.field(value.extent)
                 return (self.identity(value), value.start, extent, self.number(value.var))
-            case Buffer(_, shape, dtype, scope, strides):
-                return (self.identity(value), self.field(shape), dtype, scope, self.field(strides))
+            case Buffer(_, shape, dtype, scope, strides, separators=separators):
+                sizes = (self.field(shape), self.field(strides), separators)
+                return (self.identity(value), dtype, scope, *sizes)
         return value
 
     def reducer(self, reducer: Reducer) -> tuple[Expr, ...] | None:

@@ -151,8 +151,9 @@ class _Builder:
         region = self.bounds.stages[stage.name].region
         shape = tuple(span.extent for span in region)
         strides = aligned_strides(stage, shape) if stage.alignments else ()
-        scope = scope_of(self.state, stage)
-        return Buffer(buffer_name(stage, tensor), shape, tensor.dtype, scope, strides)
+        scope, separators = scope_of(self.state, stage), stage.separators
+        name = buffer_name(stage, tensor)
+        return Buffer(name, shape, tensor.dtype, scope, strides, separators=separators)
 
     def rooms(self, stages: Iterable[StageState]) -> Iterator[Room]:
         """Yield the memory that the values of stages need."""

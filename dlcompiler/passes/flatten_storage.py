@@ -22,7 +22,9 @@
             for j in vectorized(16):
                 C[i, j] = B[i*16 + j]*2.0
 
-Rows that `storage_align` keeps 20 elements apart become ``B[i*20 + j]`` of 76 elements.
+Rows that `storage_align` keeps 20 elements apart become ``B[i*20 + j]`` of 76 elements. A buffer
+``float32[4 | 16, 2]``, with a separator between its axes, becomes ``float32[4 | 32]``: memory of
+several dimensions gets an index for each.
 
 Code generators of this project take strides, and a reader prefers the dimensions, so this is no
 pass of a pipeline. `storage_rewrite` flattens the buffers that share memory but not a shape; a
@@ -31,8 +33,10 @@ generator for a language without strides runs it on all.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import itertools
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from dlcompiler import dtypes
 from dlcompiler.ir import (
@@ -50,6 +54,7 @@ from dlcompiler.ir import (
     binary,
     extent_binary,
     extent_expr,
+    extent_product,
     index_const,
     rewrite,
     walk,
@@ -57,9 +62,11 @@ from dlcompiler.ir import (
 from dlcompiler.ir.expr import BinaryOp
 from dlcompiler.ir.rewrite import Node
 
+T = TypeVar("T")
+
 
 def flatten_storage(func: PrimFunc, *, only: Collection[Buffer] | None = None) -> PrimFunc:
-    """Give the buffers that a function allocates one dimension.
+    """Give the buffers that a function allocates one dimension, or those of their memory.
 
     Parameters
     ----------
@@ -75,12 +82,20 @@ def flatten_storage(func: PrimFunc, *, only: Collection[Buffer] | None = None) -
 
 
 def is_flat(buffer: Buffer) -> bool:
-    """Tell whether a buffer has one dimension without gaps."""
+    """Tell whether a buffer has no more dimensions than its memory, and no gaps in its only one."""
+    if buffer.separators:
+        return len(buffer.shape) == 1 + len(buffer.separators)
     return len(buffer.shape) == 1 and buffer.strides == (1,)
 
 
 def flat_buffer(buffer: Buffer) -> Buffer:
-    """Return the one-dimensional buffer that a buffer lies in."""
+    """Return the buffer that a buffer lies in: of one dimension, or those of its memory."""
+    if buffer.separators:
+        shape = tuple(extent_product(part) for part in _parts(buffer, buffer.shape))
+        return Buffer(
+            buffer.name, shape, buffer.dtype, buffer.scope,
+            alignment=buffer.alignment, separators=tuple(range(1, len(shape))),
+        )  # fmt: skip
     return replace(buffer, shape=(elements_spanned(buffer),), strides=(1,))
 
 
@@ -102,13 +117,29 @@ def with_flat_accesses(stmt: Stmt, flat: Mapping[Buffer, Buffer]) -> Stmt:
     def rule(node: Node) -> Node:
         match node:
             case Load() | Store() | Prefetch() if node.buffer in flat:
-                index = flat_index(node.buffer, node.indices)
-                return replace(node, buffer=flat[node.buffer], indices=(index,))
+                indices = flat_indices(node.buffer, node.indices)
+                return replace(node, buffer=flat[node.buffer], indices=indices)
             case Allocate() if node.buffer in flat:
                 return replace(node, buffer=flat[node.buffer])
         return node
 
     return rewrite(stmt, rule)
+
+
+def flat_indices(buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """Return where an element is in the buffer that `flat_buffer` returns."""
+    if not buffer.separators:
+        return (flat_index(buffer, indices),)
+    parts = zip(_parts(buffer, buffer.shape), _parts(buffer, indices), strict=True)
+    return tuple(
+        flat_index(replace(buffer, shape=s, strides=(), separators=()), i) for s, i in parts
+    )
+
+
+def _parts(buffer: Buffer, items: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
+    """Yield what belongs to each dimension of the memory."""
+    for first, end in itertools.pairwise((0, *buffer.separators, len(items))):
+        yield items[first:end]
 
 
 def flat_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:

@@ -221,7 +221,9 @@ def _doubled(buffer: Buffer) -> Buffer:
         unit = max(buffer.alignment // dtypes.bytes_of(buffer.dtype), 1)
         if size * dtypes.bytes_of(buffer.dtype) >= buffer.alignment:
             size = -(-size // unit) * unit
-    return replace(buffer, shape=(2, *buffer.shape), strides=(size, *buffer.strides))
+    separators = tuple(place + 1 for place in buffer.separators)
+    shape, strides = (2, *buffer.shape), (size, *buffer.strides)
+    return replace(buffer, shape=shape, strides=strides, separators=separators)
 
 
 def _in_half(stmt: Stmt, buffer: Buffer, doubled: Buffer, half: Expr) -> Stmt:

@@ -193,7 +193,9 @@ class _Differing:
 def _with_copies(buffer: Buffer, count: int) -> Buffer:
     """Return a buffer with one more dimension, the first: the virtual thread."""
     span = extent_binary("mul", buffer.shape[0], buffer.strides[0]) if buffer.shape else 1
-    return replace(buffer, shape=(count, *buffer.shape), strides=(span, *buffer.strides))
+    separators = tuple(place + 1 for place in buffer.separators)
+    shape, strides = (count, *buffer.shape), (span, *buffer.strides)
+    return replace(buffer, shape=shape, strides=strides, separators=separators)
 
 
 def _moved(stmt: Stmt, own: Mapping[Buffer, Buffer], index: Expr) -> Stmt:

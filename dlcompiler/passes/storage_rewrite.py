@@ -185,7 +185,8 @@ class _Survey:
         touched = self.visit(stmt.body, region, path)
         span = self.open.pop(buffer)
         if buffer not in self.lives:
-            self.lives[buffer] = _Life(buffer, region, not stmt.is_double and self.is_free(buffer))
+            can_share = not (stmt.is_double or buffer.separators) and self.is_free(buffer)
+            self.lives[buffer] = _Life(buffer, region, can_share)
         life = self.lives[buffer]
         life.can_share = life.can_share and life.region is region
         life.spans += [] if span is None else [span]

@@ -32,6 +32,7 @@ from dlcompiler.schedule.primitives.base import Refused
 from dlcompiler.schedule.relations import ranged
 from dlcompiler.schedule.state import unique_name
 from dlcompiler.schedule.verdict import Illegal
+from dlcompiler.te import AXIS_SEPARATOR
 from dlcompiler.te.notation_scan import INDEX_OPERATORS
 
 MAX_TEXT = 2000
@@ -44,10 +45,15 @@ class IndexMap:
 
     inputs: tuple[Var, ...]
     outputs: tuple[Expr, ...]
+    separators: tuple[int, ...] = ()
+    """Of each `AXIS_SEPARATOR`, the number of outputs before it."""
 
     def __str__(self) -> str:
         names = ", ".join(var.name for var in self.inputs)
-        return f"lambda {names}: [{', '.join(str(output) for output in self.outputs)}]"
+        parts = [str(output) for output in self.outputs]
+        for place in reversed(self.separators):
+            parts.insert(place, repr(AXIS_SEPARATOR))
+        return f"lambda {names}: [{', '.join(parts)}]"
 
     def at(self, indices: Sequence[Expr]) -> tuple[Expr, ...]:
         """Return where the element at `indices` is kept."""
@@ -86,10 +92,25 @@ def index_map_of(value: Any, names: Sequence[str]) -> IndexMap:
     try:
         result = value(*inputs)
         outputs = tuple(result) if isinstance(result, list | tuple) else (result,)
-        exprs = tuple(_index(output) for output in outputs)
+        exprs = [None if output is AXIS_SEPARATOR else _index(output) for output in outputs]
     except DLCompilerError as error:
         raise _malformed("the function does more than index arithmetic", str(error)) from None
-    return IndexMap(inputs, exprs)
+    return _separated(inputs, exprs)
+
+
+def _separated(inputs: tuple[Var, ...], items: Sequence[Expr | None]) -> IndexMap:
+    """Return the map to some indices, with separators where an item is None."""
+    ends = [-1, *(n for n, item in enumerate(items) if item is None), len(items)]
+    if len(ends) > 2 and any(b - a == 1 for a, b in itertools.pairwise(ends)):
+        raise Refused(
+            Illegal(
+                "structural",
+                "a separator has no axis on one of its sides",
+                hint="it stands between axes: [i, te.AXIS_SEPARATOR, j]",
+            )
+        )
+    separators = tuple(place - n for n, place in enumerate(ends[1:-1]))
+    return IndexMap(inputs, tuple(item for item in items if item is not None), separators)
 
 
 def _inputs_of(function: Callable[..., Any], names: Sequence[str]) -> tuple[Var, ...]:
@@ -147,7 +168,12 @@ def _read(text: str, count: int) -> IndexMap:
     if len(inputs) != count:
         raise _wrong_count(len(inputs), count)
     variables = {var.name: var for var in inputs}
-    return IndexMap(inputs, tuple(_read_index(item, variables) for item in items))
+    indices = [None if _is_separator(item) else _read_index(item, variables) for item in items]
+    return _separated(inputs, indices)
+
+
+def _is_separator(tree: ast.expr) -> bool:
+    return ast.unparse(tree) == repr(AXIS_SEPARATOR)
 
 
 def _read_index(tree: ast.expr, variables: dict[str, Var]) -> Expr:

@@ -124,6 +124,8 @@ class StageState:
     """Handles of its values in layouts that it had before."""
     alignments: Mapping[Axis, tuple[int, int]] = field(default_factory=dict)
     """Of some dimensions, (factor, offset): the stride is offset more than a multiple of factor."""
+    separators: tuple[int, ...] = ()
+    """Before which of the dimensions, but the first, one of the memory begins."""
     rounded: Mapping[Axis, Extent] = field(default_factory=dict)
     """Of some dimensions, what the extent computed for a consumer is a multiple of."""
     pragmas: Mapping[Axis, Mapping[str, int]] = field(default_factory=dict)

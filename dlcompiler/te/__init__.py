@@ -95,11 +95,13 @@ from dlcompiler.te.notation import (
     signature_text,
 )
 from dlcompiler.te.reductions import argmax, argmin, comm_reducer, max, min, prod, sum
+from dlcompiler.te.separators import AXIS_SEPARATOR
 from dlcompiler.te.symbols import bind_symbols, size_var, specialize, symbols_of, var
 from dlcompiler.te.tensor import ComputeOp, Operation, PlaceholderOp, Tensor, post_order
 from dlcompiler.te.threads import ThreadAxis, thread_axis
 
 __all__ = [
+    "AXIS_SEPARATOR",
     "ComputeOp",
     "Operation",
     "PlaceholderOp",

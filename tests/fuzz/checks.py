@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from dlcompiler import te
 from dlcompiler.codegen import emit
 from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.ir import PrimFunc, structural_equal
@@ -215,6 +216,7 @@ def check_trace(case: Case, schedule: Schedule) -> None:
     class Language:
         create_schedule = staticmethod(create_schedule)
         thread_axis = staticmethod(thread_axis)
+        AXIS_SEPARATOR = te.AXIS_SEPARATOR
 
     scope = {"te": Language, **variables}
     exec(code, scope)

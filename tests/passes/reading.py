@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 
 from dlcompiler import dtypes
@@ -75,9 +76,11 @@ class _Reader:
         if shape is None:
             self.names[name] = Var(name, dtype)
             return self.names[name]
-        extents = tuple(self.extent(item) for item in shape.split(",") if item.strip())
+        parts = [part.split(",") for part in shape.split("|")]
+        extents = tuple(self.extent(item) for part in parts for item in part if item.strip())
         scope = (scope or " in global").removeprefix(" in ")
-        self.names[name] = Buffer(name, extents, dtype, scope)
+        separators = tuple(itertools.accumulate(map(len, parts[:-1])))
+        self.names[name] = Buffer(name, extents, dtype, scope, separators=separators)
         return self.names[name]
 
     def extent(self, text):

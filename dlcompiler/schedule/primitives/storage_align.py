@@ -40,6 +40,13 @@ def check(state: State, stage: StageState, *, axis: Any, factor: Any, offset: An
     require_dimension(stage, axis)
     require_positive(factor, "factor")
     require_natural(offset, "offset")
+    if stage.separators:
+        return Illegal(
+            "limit",
+            f"the dimensions of {stage.name} lie in several of the memory",
+            hint="padding is for flat memory: leave it out, or te.AXIS_SEPARATOR",
+            conflicts=(stage.name,),
+        )
     if max(factor, offset) > MAX_ALIGNMENT:
         return Illegal(
             "limit",

@@ -12,9 +12,11 @@
                                                 C[i, j] = P[j // 4, i, j % 4]
 
 The function says where the element at its indices is kept; each part of each index must be kept
-once. Where a quotient does not divide, the layout is padded. The call returns the new axes. Legal
-for a stage between inputs and outputs, whose layouts are the caller's, before its loops are
-changed. The trace holds the function as text, which is read and never executed.
+once. Where a quotient does not divide, the layout is padded. ``te.AXIS_SEPARATOR`` between two of
+them ends a dimension of the memory: flat memory has one, and it is noted at the buffer only,
+``float32[2 | 8, 4]``. The call returns the new axes. Legal for a stage between inputs and outputs,
+whose layouts are the caller's, before its loops are changed. The trace holds the function as text,
+which is read and never executed.
 In TVM ``transform_layout``; Halide has ``reorder_storage`` for permutations.
 """
 
@@ -105,6 +107,7 @@ def apply(
         op=moved,
         tensors=moved.outputs,
         aliases=(*stage.aliases, *stage.tensors),
+        separators=layout.separators,
         leaves=fresh.leaves,
         paths=fresh.paths,
     )

@@ -161,3 +161,76 @@ def test_refuses_the_layout_of_the_caller(two, refusal):
 def test_names_that_are_no_variables_are_replaced():
     index_map = index_map_of(lambda *axes: axes, ["i.c", "class", "i_c"])
     assert str(index_map) == "lambda i_c, class_, i_c_1: [i_c, class_, i_c_1]"
+
+
+# -- AXIS_SEPARATOR -------------------------------------------------------------------------------
+
+
+def separated(i, j):
+    return [j // 4, i, te.AXIS_SEPARATOR, j % 4]
+
+
+def test_a_separator_is_noted_at_the_buffer(two, nest, computes):
+    axes = two.s[two.P].transform_layout(separated)
+    assert [axis.extent for axis in axes] == [2, 5, 4]
+    assert "allocate P: int32[2, 5 | 4]\n" in nest(two)
+    computes(two.s)
+    two.s[two.P].compute_at(two.s[two.C], two.C.op.axis[1])
+    assert "allocate P: int32[2, 1 | 4]\n" in nest(two)
+    computes(two.s)
+
+
+def test_separators_are_written_read_and_replaced(two, nest):
+    s, P = two.s, two.P
+    s[P].transform_layout(lambda i, j: [i, te.AXIS_SEPARATOR, j // 2, te.AXIS_SEPARATOR, j % 2])
+    text = "lambda i, j: [i, te.AXIS_SEPARATOR, j // 2, te.AXIS_SEPARATOR, j % 2]"
+    assert s.trace.steps[0].args == {"index_map": text}
+    assert f"s[P].transform_layout({text})" in s.trace.to_python()
+    again = create_schedule(two.C.op)
+    Trace.from_json(s.trace.to_json()).replay(again)
+    assert again.state.stage("P").separators == s.state.stage("P").separators == (1, 2)
+    s[P].transform_layout(lambda a, b, c: [a, b, c])
+    assert "allocate P: int32[5, 3, 2]\n" in nest(two)
+
+
+def test_flat_memory_is_used_as_without_separators(two):
+    func = lower(two.s, two.args)
+    two.s[two.P].transform_layout(lambda i, j: [i, te.AXIS_SEPARATOR, j])
+    assert str(lower(two.s, two.args)) == str(func).replace("[5, 6]\n", "[5 | 6]\n")
+
+
+def test_a_half_of_a_double_buffer_is_of_the_first_dimension(two, computes):
+    s, P = two.s, two.P
+    s[P].transform_layout(separated)
+    s[P].compute_at(s[two.C], two.C.op.axis[0])
+    s[P].double_buffer()
+    assert "allocate P: int32[2, 1, 5 | 1]\n" in str(lower(s, two.args))
+    computes(s)
+
+
+@pytest.mark.parametrize(
+    "index_map",
+    [
+        lambda i, j: [te.AXIS_SEPARATOR, i, j],
+        lambda i, j: [i, j, te.AXIS_SEPARATOR],
+        lambda i, j: [i, te.AXIS_SEPARATOR, te.AXIS_SEPARATOR, j],
+    ],
+)
+def test_refuses_separators_with_nothing_to_separate(two, refusal, index_map):
+    assert refusal(two.s[two.P].transform_layout, index_map) == (
+        "transform_layout P: a separator has no axis on one of its sides\n"
+        "  hint      it stands between axes: [i, te.AXIS_SEPARATOR, j]"
+    )
+
+
+def test_refuses_padding_of_separated_dimensions(two, refusal):
+    axes = two.s[two.P].transform_layout(separated)
+    assert refusal(two.s[two.P].storage_align, axes[1], 8) == (
+        "storage_align P.i: the dimensions of P lie in several of the memory\n"
+        "  hint      padding is for flat memory: leave it out, or te.AXIS_SEPARATOR"
+    )
+
+
+def test_separators_are_no_indices():
+    with pytest.raises(TypeError):
+        te.AXIS_SEPARATOR + 1
