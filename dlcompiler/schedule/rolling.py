@@ -19,7 +19,7 @@ from dlcompiler.ir import Axis, Compare, Expr, Var, Window, free_vars, is_concur
 from dlcompiler.schedule.bounds import StageBounds, infer_bounds
 from dlcompiler.schedule.relations import related
 from dlcompiler.schedule.state import AttachedAt, StageState, State
-from dlcompiler.schedule.threads import is_shared
+from dlcompiler.schedule.threads import is_shared, reduced_by_threads
 from dlcompiler.schedule.verdict import Illegal, IllegalKind
 
 
@@ -95,8 +95,8 @@ def _unordered(state: State, stage: StageState, host: StageState, axis: Axis) ->
     if is_concurrent(host.kind(axis)):
         because = f"the iterations of {loop} ({host.kind(axis)}) run in any order, or at once"
         yield _refusal(stage, loop, "semantic", because, hint="attach it at a serial loop")
-    if is_shared(stage):
-        because = f"{stage.name} is in memory that the threads of a block share"
+    if is_shared(state, stage) or reduced_by_threads(stage):
+        because = f"the threads of a block compute {stage.name} together"
         yield _refusal(stage, loop, "limit", because)
     if stage.double_buffered_by:
         because = f"{stage.name} is double-buffered: the next part is computed ahead"

@@ -390,16 +390,18 @@ def test_shared_memory(rows, refusal):
     s[C].reorder(j, C.op.axis[0])
     s[C].bind(j, te.thread_axis("threadIdx.x"))
     s[P].set_scope("shared")
-    assert "because   P is in memory that the threads of a block share" in refusal(
+    assert "because   the threads of a block compute P together" in refusal(
         s[P].rolling_buffer
     )
 
 
-def test_threads_around_the_loop_have_a_buffer_each(rows):
+@pytest.mark.parametrize("tag", ["threadIdx.x", "vthread"])
+def test_threads_around_the_loop_have_a_buffer_each(rows, tag):
     A, P, C, s = rows
     j = C.op.axis[1]
     s[C].reorder(j, C.op.axis[0])
-    s[C].bind(j, te.thread_axis("threadIdx.x"))
+    s[C].bind(j, te.thread_axis(tag))
+    s[P].transform_layout(lambda i, j: [i, te.AXIS_SEPARATOR, j])
     s[P].rolling_buffer()
     assert verify(s, [A, C])
     assert math.prod(window_of(s, [A, C])[0]) == 3

@@ -176,7 +176,7 @@ def test_a_separator_is_noted_at_the_buffer(two, nest, computes):
     assert "allocate P: int32[2, 5 | 4]\n" in nest(two)
     computes(two.s)
     two.s[two.P].compute_at(two.s[two.C], two.C.op.axis[1])
-    assert "allocate P: int32[2, 1 | 4]\n" in nest(two)
+    assert "allocate P: int32[1, 1 | 1]\n" in nest(two)
     computes(two.s)
 
 
