@@ -36,7 +36,7 @@ def joined(indices: Sequence[Expr], strides: Sequence[Extent]) -> tuple[Expr, ..
     """
     for last in reversed(range(1, len(indices))):
         source, by, extent = _parts(indices[last])
-        if by != 1 or extent is None or strides[last] != 1:
+        if by != 1 or extent is None or not _is(strides[last], 1):
             continue
         found = _first_of_run(indices, strides, last, source, extent)
         if found is not None:
@@ -61,7 +61,7 @@ def _first_of_run(
         own, by, extent = _parts(index)
         if (
             by != covered
-            or strides[position] != covered
+            or not _is(strides[position], covered)
             or not structural_equal(own, source, rename=False)
         ):
             return None
@@ -71,6 +71,11 @@ def _first_of_run(
             return None
         covered *= extent
     return None
+
+
+def _is(stride: Extent, number: int) -> bool:
+    """Tell whether a stride is known to be a number: of a formula, `==` is no truth value."""
+    return isinstance(stride, int) and stride == number
 
 
 def _without_base(index: Expr) -> tuple[Expr, Expr]:

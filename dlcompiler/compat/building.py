@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dlcompiler import pipeline
+from dlcompiler.compat.conditions import current_conditions
 from dlcompiler.compat.contexts import PassContext
 from dlcompiler.compat.missing import Named
 from dlcompiler.compat.modules import Module
@@ -24,13 +25,21 @@ class IRModule(Named):
 
     classic = "tvm.IRModule"
 
-    def __init__(self, func: PrimFunc, schedule: Schedule, args: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        func: PrimFunc,
+        schedule: Schedule,
+        args: Sequence[Any],
+        conditions: Sequence[Any] = (),
+    ) -> None:
         self.func = func
         """The loop IR."""
         self.schedule = schedule
         """The schedule as it was lowered."""
         self.args = tuple(args)
         """Its parameters."""
+        self.conditions = tuple(conditions)
+        """On its symbols, for which it has a body of its own."""
 
     @property
     def functions(self) -> dict[str, PrimFunc]:
@@ -88,8 +97,9 @@ def lower(
         raise ScheduleError(f"lower {name}", "binds= is not part of dlcompiler yet")
     arguments = _stored(inp, _arguments(args, f"lower {name}"))
     PassContext.check_current()
-    func = pipeline.lower(inp, arguments, name=name, simple_mode=simple_mode)
-    return IRModule(func, inp.fork(f"lowered {name}"), arguments)
+    conditions = current_conditions()
+    func = pipeline.lower(inp, arguments, name=name, simple_mode=simple_mode, conditions=conditions)
+    return IRModule(func, inp.fork(f"lowered {name}"), arguments, conditions)
 
 
 def build(
@@ -121,14 +131,18 @@ def build(
     del target_host, runtime
     if binds is not None:
         raise ScheduleError(f"build {name}", "binds= is not part of dlcompiler yet")
+    conditions = current_conditions()
     if isinstance(inputs, IRModule):
         name = inputs.func.name if name == "default_function" else name
+        conditions = inputs.conditions
         inputs, args = inputs.schedule, inputs.args
     machine = resolve(target)
     PassContext.check_current()
     arguments = _arguments(args, f"build {name}")
     instrument = PassContext.current().instrument
-    built = pipeline.build(inputs, arguments, machine, name, instrument=instrument)
+    built = pipeline.build(
+        inputs, arguments, machine, name, instrument=instrument, conditions=conditions
+    )
     if isinstance(built, pipeline.SimulatedKernel):
         note(f"build {name} for {machine.name}: no GPU is used; the simulator runs it")
         return SimulatedModule(built)

@@ -13,10 +13,11 @@ import numpy.typing as npt
 from dlcompiler import dtypes
 from dlcompiler.display import render
 from dlcompiler.errors import CallError, MeasurementError, ProgramError, VerificationError
-from dlcompiler.ir import PrimFunc, Var, condition_value, is_thread
+from dlcompiler.ir import Expr, PrimFunc, Var, condition_value, is_thread
 from dlcompiler.ir import specialize as specialize_func
 from dlcompiler.measurement.remote import RemoteKernel
 from dlcompiler.measurement.shrunk import shrunk_schedules
+from dlcompiler.passes.specialize_conditions import facts_of
 from dlcompiler.pipeline import emit_source, lower
 from dlcompiler.pipeline.lower import Argument
 from dlcompiler.runtime.workers import Worker
@@ -74,6 +75,7 @@ def verify(
     seed: int = 0,
     timeout_s: float = 60.0,
     worker: Worker | None = None,
+    conditions: Sequence[Expr] = (),
 ) -> Verified:
     """Check that a schedule computes its expression.
 
@@ -97,6 +99,8 @@ def verify(
         Limit of the kernel's run [s].
     worker : Worker, optional
         Where to run; by default, in the worker of this process.
+    conditions : sequence of Expr
+        As of `build`: sizes are tried that fulfil all of them, and sizes that do not.
 
     Returns
     -------
@@ -110,17 +114,21 @@ def verify(
         If the kernel crashes or hangs.
     """
     if any(is_thread(kind) for stage in schedule.state.stages for kind in stage.kinds.values()):
-        return _verify_on_threads(schedule, args, seed)
-    source, func = emit_source(schedule, args, target)
+        return _verify_on_threads(schedule, args, seed, conditions)
+    source, func = emit_source(schedule, args, target, conditions=conditions)
+    # The interpreter looks at the nests; here passes add decisions of their own.
+    is_decided = bool(conditions) or any(stage.rolled_by for stage in schedule.state.stages)
     kernel = RemoteKernel.of_source(source, func, resolve(target), worker=worker)
     worst, shape = 0.0, None
-    for values in sizes_to_try(schedule, func):
+    for values in sizes_to_try(schedule, func, conditions):
         oracle = oracle_of(schedule, seed, values)
         worst = max(worst, verify_kernel(kernel, args, oracle, seed=seed, timeout_s=timeout_s)[0])
         shape = shape or oracle.expected[schedule.outputs[0]].shape
         oracles = ["numpy"]
         if count_steps(specialize_func(func, values)) <= MAX_INTERPRETED_STEPS:
             worst = max(worst, _interpret(schedule, args, oracle, seed))
+            if is_decided:
+                worst = max(worst, _run(func, args, oracle, seed))
             oracles.append("interpreter")
         elif not values:
             fraction, small = _interpret_smaller(schedule, args, seed)
@@ -135,14 +143,16 @@ def verify(
     return Verified(tuple(oracles), shape, seed, worst)
 
 
-def _verify_on_threads(schedule: Schedule, args: Sequence[Argument], seed: int) -> Verified:
+def _verify_on_threads(
+    schedule: Schedule, args: Sequence[Argument], seed: int, conditions: Sequence[Expr]
+) -> Verified:
     """Check in the interpreter a schedule that no machine here can run."""
     func = lower(schedule, args, simple_mode=True)
     worst, shape, oracles = 0.0, None, []
-    for values in sizes_to_try(schedule, func):
+    for values in sizes_to_try(schedule, func, conditions):
         if count_steps(specialize_func(func, values)) <= MAX_INTERPRETED_STEPS:
             oracle = oracle_of(schedule, seed, values)
-            worst = max(worst, _interpret_threads(schedule, args, oracle, seed))
+            worst = max(worst, _interpret_threads(schedule, args, oracle, seed, conditions))
             shape = oracle.expected[schedule.outputs[0]].shape
             oracles = ["interpreter"]
         elif not values:
@@ -158,17 +168,31 @@ def _verify_on_threads(schedule: Schedule, args: Sequence[Argument], seed: int) 
     return Verified(tuple(oracles), shape, seed, worst)
 
 
-def sizes_to_try(schedule: Schedule, func: PrimFunc) -> Iterator[dict[Var, Any]]:
-    """Yield values of the symbols: awkward, small, round, and none; just one without symbols."""
+def sizes_to_try(
+    schedule: Schedule, func: PrimFunc, conditions: Sequence[Expr] = ()
+) -> Iterator[dict[Var, Any]]:
+    """Yield values of the symbols: awkward, small, round, and none; just one without symbols.
+
+    Where conditions are given, some of the values fulfil them.
+    """
+    facts = facts_of(func, conditions)
     symbols = dict.fromkeys((*symbols_of(schedule.outputs), *func.variables))
     if not symbols:
         yield {}
         return
-    for first, step in ((13, 4), (1, 0), (16, 8), (0, 0)):
-        values: dict[Var, Any] = {
+    tried: list[dict[Var, Any]] = [
+        {
             symbol: True if symbol.dtype == "bool" else first + n * step
             for n, symbol in enumerate(symbols)
         }
+        for first, step in ((13, 4), (1, 0), (16, 8), (0, 0))
+    ]
+    if facts:
+        tried += [
+            {**values, **{s: fact.nearest(values[s]) for s, fact in facts.items()}}
+            for values in tried[:2]
+        ]
+    for values in tried:
         with contextlib.suppress(CallError):  # of a negative extent
             specialize(schedule.outputs, values)
             if all(condition_value(condition, values) for condition, _ in func.checks):
@@ -279,11 +303,15 @@ def _run(
 
 
 def _interpret_threads(
-    schedule: Schedule, args: Sequence[Argument], oracle: Oracle, seed: int
+    schedule: Schedule,
+    args: Sequence[Argument],
+    oracle: Oracle,
+    seed: int,
+    conditions: Sequence[Expr] = (),
 ) -> float:
     """Interpret a program of threads as scheduled, and as a GPU gets it, in another order."""
     worst = _interpret(schedule, args, oracle, seed)
-    func = lower(schedule, args, kind="gpu")
+    func = lower(schedule, args, kind="gpu", conditions=conditions)
     return max(worst, _run(func, args, oracle, seed, order=seed + 1))
 
 

@@ -11,6 +11,7 @@ from dlcompiler.passes.instrument_bounds import instrument_bounds
 from dlcompiler.passes.narrow_indices import narrow_indices
 from dlcompiler.passes.partition_loops import partition_loops
 from dlcompiler.passes.simplify import simplify
+from dlcompiler.passes.specialize_conditions import specialize_conditions
 from dlcompiler.passes.split_host_device import DeviceProgram, Launch, split_host_device
 from dlcompiler.passes.storage_rewrite import storage_bytes, storage_rewrite
 from dlcompiler.passes.unroll_loops import unroll_loops
@@ -30,6 +31,7 @@ __all__ = [
     "narrow_indices",
     "partition_loops",
     "simplify",
+    "specialize_conditions",
     "split_host_device",
     "storage_bytes",
     "storage_rewrite",

@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from dlcompiler.arith import NATURAL, Analyzer, Interval
@@ -43,27 +44,30 @@ from dlcompiler.passes.base import push_origin
 NOTHING = Seq(())
 
 
-def simplify(func: PrimFunc) -> PrimFunc:
+def simplify(func: PrimFunc, *, known: Mapping[Var, Interval] | None = None) -> PrimFunc:
     """Simplify all expressions of a function under the ranges of its loops.
 
     Parameters
     ----------
     func
         Any function.
+    known
+        Ranges of symbols.
 
     Returns
     -------
     PrimFunc
         An equal function; the same object if nothing got simpler.
     """
-    return func.with_body(_Simplifier(func).stmt(func.body))
+    return func.with_body(_Simplifier(func, known or {}).stmt(func.body))
 
 
 class _Simplifier:
-    def __init__(self, func: PrimFunc) -> None:
+    def __init__(self, func: PrimFunc, known: Mapping[Var, Interval]) -> None:
         sizes = (extent for buffer in func.buffers for extent in buffer.shape)
         symbols = (extent for extent in sizes if isinstance(extent, Var))
         self.ranges: dict[Var, Interval] = dict.fromkeys(symbols, NATURAL)
+        self.ranges.update(known)
         self.extents: dict[Var, Expr] = {}
         self.analyzer = Analyzer(self.ranges, self.extents)
 

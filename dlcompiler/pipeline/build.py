@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dlcompiler.analysis import Work, work_of
 from dlcompiler.codegen import Source, emit
 from dlcompiler.errors import InternalError, ScheduleError
-from dlcompiler.ir import Binary, Compare, Const, Extent, Logical, PrimFunc, Var
+from dlcompiler.ir import Binary, Compare, Const, Expr, Extent, Logical, PrimFunc, Var
 from dlcompiler.pipeline.lower import Argument, check_outputs, lower
 from dlcompiler.pipeline.observers import Observer
 from dlcompiler.pipeline.simulated import SimulatedKernel, build_simulated
@@ -63,6 +63,7 @@ def build(
     observers: Sequence[Observer] = (),
     extra: Sequence[str] = (),
     instrument: str | None = None,
+    conditions: Sequence[Expr] = (),
 ) -> Kernel | SimulatedKernel:
     """Build a kernel.
 
@@ -84,6 +85,8 @@ def build(
     instrument
         ``"bounds"``: check each access before it happens. A call then raises ProgramError where
         one is outside its buffer, and is slow.
+    conditions
+        Of symbols: sizes that fulfil all of them get code of their own, as of `lower`.
 
     Returns
     -------
@@ -108,6 +111,7 @@ def build(
         observers=observers,
         extra=extra,
         instrument=instrument,
+        conditions=conditions,
     )
 
 
@@ -120,6 +124,7 @@ def build_kernel(
     observers: Sequence[Observer] = (),
     extra: Sequence[str] = (),
     instrument: str | None = None,
+    conditions: Sequence[Expr] = (),
 ) -> Kernel:
     """Build a kernel for a CPU; see `build`."""
     func = lower(
@@ -130,6 +135,7 @@ def build_kernel(
         observers=observers,
         extra=extra,
         instrument=instrument,
+        conditions=conditions,
     )
     source = emit(func, machine)
     module = compile_ir(source.text, Options.for_target(machine))
@@ -143,12 +149,13 @@ def emit_source(
     target: str | Target = "cpu",
     name: str = "main",
     *,
+    conditions: Sequence[Expr] = (),
     verify_passes: bool = True,
 ) -> tuple[Source, PrimFunc]:
     """Return the generated code of a schedule without compiling it, and its loop IR.
 
-    This is what a worker process gets: text, never a program of this one. ``verify_passes`` is as
-    of `lower`.
+    This is what a worker process gets: text, never a program of this one. ``conditions`` and
+    ``verify_passes`` are as of `lower`.
     """
     machine = resolve(target)
     check_outputs(schedule, args, name)
@@ -157,6 +164,7 @@ def emit_source(
         args,
         name=checked_name(name),
         kind=machine.kind,
+        conditions=conditions,
         verify_passes=verify_passes,
     )
     return emit(func, machine), func

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from dlcompiler.errors import InternalError, ScheduleError, TargetError
-from dlcompiler.ir import PrimFunc, Var, verify_func
+from dlcompiler.ir import Expr, PrimFunc, Var, verify_func
 from dlcompiler.lowering import build_nests
 from dlcompiler.passes import (
     Pass,
@@ -20,6 +21,7 @@ from dlcompiler.passes import (
     narrow_indices,
     partition_loops,
     simplify,
+    specialize_conditions,
     storage_rewrite,
     unroll_loops,
     vectorize_loops,
@@ -98,6 +100,7 @@ def lower(
     simple_mode: bool = False,
     extra: Sequence[str] = (),
     instrument: str | None = None,
+    conditions: Sequence[Expr] = (),
     verify_passes: bool = True,
 ) -> PrimFunc:
     """Lower a schedule to loop IR.
@@ -123,6 +126,9 @@ def lower(
         Names of `EXTRA_PASSES` to run behind the others.
     instrument
         ``"bounds"``: put an assertion before each access that its indices are in the buffer.
+    conditions
+        Of symbols (``n >= 128``, ``m % 4 == 0``): the function gets a body of its own for sizes
+        that fulfil all of them, in which what they prove is left out.
     verify_passes
         Check after each pass that the program is well formed, and so tell which pass is wrong;
         otherwise only once, behind the last.
@@ -140,7 +146,7 @@ def lower(
         If they are not independent, or something is read before it is written, although each step
         was allowed.
     TargetError
-        If there are no passes for the kind.
+        If there are no passes for the kind, or conditions are given for a GPU.
     """
     state = _state_of(schedule)
     check_obligations(state, name)
@@ -148,6 +154,7 @@ def lower(
     chosen = _passes_of(kind) if passes is None else tuple(passes)
     if simple_mode:
         chosen = chosen[:1]
+    chosen = _specialized(chosen, conditions, kind)
     chosen = (*chosen, *(_named(item, EXTRA_PASSES, "extra pass", name) for item in extra))
     if instrument is not None:
         chosen = (*chosen, _named(instrument, INSTRUMENTS, "instrument", name))
@@ -182,6 +189,23 @@ def lower(
     if not verify_passes:
         verify_func(func)
     return func
+
+
+def _specialized(
+    chosen: tuple[Pass, ...], conditions: Sequence[Expr], kind: str
+) -> tuple[Pass, ...]:
+    """Return passes with the one that makes a body of its own for sizes that fulfil conditions."""
+    if not conditions:
+        return chosen
+    if kind == "gpu":
+        raise TargetError(
+            "lower", "conditions choose between bodies on a CPU only",
+            because="of a program for a GPU each nest is launched", got=_texts(conditions),
+            hint="build a program for each condition, and choose where they are called",
+        )  # fmt: skip
+    run = partial(specialize_conditions, conditions=tuple(conditions))
+    special = Pass("specialize", run, requires=frozenset({"affine indices"}))
+    return (*chosen[:1], special, *chosen[1:])  # early: all others see what it leaves out
 
 
 def _trust(_func: PrimFunc, _after: str) -> None:
@@ -284,6 +308,10 @@ def check_symbols(func: PrimFunc) -> None:
                 because="it is no extent of an argument by itself",
                 hint=f"make it an argument: [{symbol.name}, …], and pass a number",
             )
+
+
+def _texts(items: Iterable[object]) -> str:
+    return ", ".join(map(str, items))
 
 
 def _names(tensors: Sequence[Argument]) -> str:

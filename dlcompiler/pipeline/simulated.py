@@ -8,7 +8,7 @@ from typing import Any
 from dlcompiler.analysis import Work, work_of
 from dlcompiler.analysis.device_limits import check_memory, check_threads
 from dlcompiler.display import render
-from dlcompiler.ir import PrimFunc
+from dlcompiler.ir import Expr, PrimFunc
 from dlcompiler.passes.split_host_device import DeviceProgram, split_host_device
 from dlcompiler.pipeline.lower import Argument, lower
 from dlcompiler.pipeline.observers import Change, Observer
@@ -93,6 +93,7 @@ def build_simulated(
     observers: Sequence[Observer] = (),
     extra: Sequence[str] = (),
     instrument: str | None = None,
+    conditions: Sequence[Expr] = (),
 ) -> SimulatedKernel:
     """Build a program for a GPU; see `pipeline.build`.
 
@@ -114,6 +115,7 @@ def build_simulated(
         observers=(check, *observers),
         extra=extra,
         instrument=instrument,
+        conditions=conditions,
     )
     check_memory(func, target)
     work = None if symbols_of(schedule.outputs) else work_of(schedule.outputs)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from dlcompiler.ir import PrimFunc
-from dlcompiler.passes import Pass, flatten_storage
+from dlcompiler.passes import Pass, flatten_storage, specialize_conditions
 from dlcompiler.pipeline.lower import EXTRA_PASSES, INSTRUMENTS, PASSES
 from dlcompiler.views.docstrings import markdown
 
@@ -28,10 +28,17 @@ def pass_page() -> str:
         lines += [f"## The order for {kind}", ""]
         lines += [_row(number, item) for number, item in enumerate(passes, 1)]
         lines += ["", *_sections(passes, known)]
-    lines += ["## On request", "", "`lower` and `build` take `extra=` and `instrument=`.", ""]
+    lines += [
+        "## On request",
+        "",
+        "`lower` and `build` take `extra=`, `instrument=` and `conditions=`.",
+        "",
+    ]
     for option, chosen in (("extra", EXTRA_PASSES), ("instrument", INSTRUMENTS)):
         lines += [f'- `{option}="{name}"`: {item.name}' for name, item in chosen.items()]
+    lines += ["- `conditions=[n >= 128, m % 4 == 0]`: specialize, behind the first pass"]
     lines += ["", *_sections([*EXTRA_PASSES.values(), *INSTRUMENTS.values()], known)]
+    lines += [*_section(specialize_conditions, known)]
     lines += ["## Tools", "", *_section(flatten_storage, known)]
     return "\n".join(lines).rstrip() + "\n"
 

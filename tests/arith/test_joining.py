@@ -102,3 +102,10 @@ def test_blocks_of_rows_are_whole_vectors():
     b = np.zeros_like(a)
     kernel(a, b)
     np.testing.assert_array_equal(b, a * 3)
+
+
+def test_strides_that_are_formulas_are_no_numbers():
+    n = Var("n", is_symbol=True)
+    row, column = _indices((4, 7), F)
+    assert joined((row, column), (n, 1)) is None
+    assert joined((row, column), (7, n)) is None

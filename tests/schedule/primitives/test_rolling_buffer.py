@@ -390,9 +390,7 @@ def test_shared_memory(rows, refusal):
     s[C].reorder(j, C.op.axis[0])
     s[C].bind(j, te.thread_axis("threadIdx.x"))
     s[P].set_scope("shared")
-    assert "because   the threads of a block compute P together" in refusal(
-        s[P].rolling_buffer
-    )
+    assert "because   the threads of a block compute P together" in refusal(s[P].rolling_buffer)
 
 
 @pytest.mark.parametrize("tag", ["threadIdx.x", "vthread"])

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from dlcompiler import te
+from dlcompiler.compat.conditions import SpecializedCondition
 from dlcompiler.compat.missing import reporter
 from dlcompiler.compat.tvm.te import schedule, tensor
 from dlcompiler.compat.tvm.te.schedule import Schedule, Stage, create_schedule
@@ -89,6 +90,7 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "IterVar",
     "Schedule",
+    "SpecializedCondition",
     "Stage",
     "compute",
     "create_schedule",
