@@ -131,7 +131,8 @@ def verify(
                 worst = max(worst, _run(func, args, oracle, seed))
             oracles.append("interpreter")
         elif not values:
-            fraction, small = _interpret_smaller(schedule, args, seed)
+            run = _interpret_lowered if is_decided else _interpret
+            fraction, small = _interpret_smaller(schedule, args, seed, run)
             worst = max(worst, fraction)
             oracles.extend(f"interpreter on {size}" for size in small)
     if shape is None:
@@ -285,6 +286,14 @@ def _interpret(schedule: Schedule, args: Sequence[Argument], oracle: Oracle, see
     return _run(lower(schedule, args, simple_mode=True), args, oracle, seed)
 
 
+def _interpret_lowered(
+    schedule: Schedule, args: Sequence[Argument], oracle: Oracle, seed: int
+) -> float:
+    """Interpret a program as scheduled, and as all passes leave it."""
+    worst = _interpret(schedule, args, oracle, seed)
+    return max(worst, _run(lower(schedule, args), args, oracle, seed))
+
+
 def _run(
     func: PrimFunc,
     args: Sequence[Argument],
@@ -319,7 +328,7 @@ def _interpret_smaller(
     schedule: Schedule,
     args: Sequence[Argument],
     seed: int,
-    run: Callable[..., float] | None = None,
+    run: Callable[..., float],
 ) -> tuple[float, list[tuple[int, ...]]]:
     """Interpret the schedule on a smaller shape; returns the shape, or none if none suits."""
     for small, chosen in shrunk_schedules(schedule, args, MAX_INTERPRETED_STEPS):
@@ -327,7 +336,7 @@ def _interpret_smaller(
             oracle = oracle_of(small, seed)
         except ProgramError:  # a condition in the expression does not suit the smaller shape
             continue
-        return (run or _interpret)(small, chosen, oracle, seed), [small.outputs[0].static_shape]
+        return run(small, chosen, oracle, seed), [small.outputs[0].static_shape]
     return 0.0, []
 
 

@@ -67,6 +67,18 @@ s[B].compute_inline()
 s[C].prefetch(A, s[C].op.axis[0], 1)
 run(s)
 
+# rolling_buffer, create_group, transform_layout with a separator
+D = te.compute((n - 2, m), lambda i, j: B[i, j] + B[i + 2, j], name="D")
+E = te.compute((n - 2, m), lambda i, j: D[i, j] + 1.0, name="E")
+s = te.create_schedule(E.op)
+group = s.create_group(outputs=[D], inputs=[A], include_inputs=False)
+group.compute_at(s[E], s[E].op.axis[0])
+s[B].transform_layout(lambda i, j: [i, te.AXIS_SEPARATOR, j])
+s[B].rolling_buffer()
+e = tvm.nd.empty((n - 2, m))
+tvm.build(s, [A, E], "llvm")(tvm.nd.array(a), e)
+np.testing.assert_allclose(e.numpy(), a[:-2] + a[2:] + 3, rtol=1e-6)
+
 # normalize, and the list of stages
 s = te.create_schedule(C.op)
 s[B].compute_inline()

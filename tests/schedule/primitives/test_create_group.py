@@ -7,7 +7,8 @@ import pytest
 from dlcompiler import te
 from dlcompiler.errors import ScheduleError
 from dlcompiler.measurement import verify
-from dlcompiler.schedule import Illegal, Pending, Trace, create_schedule
+from dlcompiler.schedule import Illegal, Pending, Trace, create_schedule, saved
+from dlcompiler.views.export import python_text
 
 
 @pytest.fixture
@@ -140,6 +141,19 @@ def test_it_is_written_and_replayed(stages):
     again = create_schedule(stages.C.op)
     Trace.from_json(s.trace.to_json()).replay(again)
     assert again.state.id == s.state.id
+
+
+def test_it_is_exported_with_what_follows(stages):
+    s = stages.s
+    s.create_group([stages.R], [stages.A]).compute_at(s[stages.C], stages.i)
+    s[stages.P].transform_layout(lambda i, j: [i, te.AXIS_SEPARATOR, j])
+    code = python_text(saved.Saved(s, tuple(stages.args)))
+    assert "R_group = s.create_group([R], [A])\nR_group.compute_at(s[C], C_i)\n" in code
+    assert "s[P].transform_layout(lambda i, j: [i, te.AXIS_SEPARATOR, j])\n" in code
+    again = saved.from_json(saved.to_json(saved.Saved(s, tuple(stages.args))))
+    assert [step.primitive for step in again.schedule.trace.steps] == [
+        "create_group", "compute_group_at", "transform_layout",
+    ]  # fmt: skip
 
 
 def test_moves_and_verdicts(stages):

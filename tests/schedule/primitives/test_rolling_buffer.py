@@ -190,6 +190,13 @@ def test_machine_code_is_verified():
     assert verify(s, [A, W, C])
 
 
+def test_long_programs_are_interpreted_on_a_smaller_shape():
+    A, P, C, s = stencil(130, 1200)
+    s[P].compute_at(s[C], C.op.axis[0])
+    s[P].rolling_buffer()
+    assert "interpreter on" in repr(verify(s, [A, C]))
+
+
 @pytest.mark.parametrize("count", [3, 4, 10, 57])
 def test_symbolic_lengths(count):
     n = te.var("n")
