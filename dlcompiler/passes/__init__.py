@@ -12,14 +12,11 @@ from dlcompiler.passes.narrow_indices import narrow_indices
 from dlcompiler.passes.partition_loops import partition_loops
 from dlcompiler.passes.simplify import simplify
 from dlcompiler.passes.specialize_conditions import specialize_conditions
-from dlcompiler.passes.split_host_device import DeviceProgram, Launch, split_host_device
 from dlcompiler.passes.storage_rewrite import storage_bytes, storage_rewrite
 from dlcompiler.passes.unroll_loops import unroll_loops
 from dlcompiler.passes.vectorize_loops import vectorize_loops
 
 __all__ = [
-    "DeviceProgram",
-    "Launch",
     "Pass",
     "eliminate_common_subexpressions",
     "flatten_storage",
@@ -32,7 +29,6 @@ __all__ = [
     "partition_loops",
     "simplify",
     "specialize_conditions",
-    "split_host_device",
     "storage_bytes",
     "storage_rewrite",
     "unroll_loops",

@@ -6,7 +6,7 @@ import textwrap
 from textwrap import dedent
 
 from dlcompiler.ir import verify_func
-from dlcompiler.passes import split_host_device
+from dlcompiler.passes.split_host_device import split_host_device
 from tests.passes.examples import example
 from tests.passes.reading import read
 

@@ -37,7 +37,7 @@ def test_says_why_not(matmul):
     verdict = matmul.s.can("split", matmul.i, 0)
     assert verdict == Illegal("structural", "factor must be at least 1", got="0")
     assert matmul.s.can("parallel", matmul.k).kind == "semantic"
-    assert matmul.s.can("cache_write", matmul.C, "warp").kind == "limit"
+    assert matmul.s.can("cache_write", matmul.C, "attic").kind == "limit"
 
 
 def test_finds_the_owner_of_an_axis_that_moved(matmul):
