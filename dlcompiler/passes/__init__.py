@@ -10,6 +10,7 @@ from dlcompiler.passes.inject_virtual_threads import inject_virtual_threads
 from dlcompiler.passes.instrument_bounds import instrument_bounds
 from dlcompiler.passes.narrow_indices import narrow_indices
 from dlcompiler.passes.partition_loops import partition_loops
+from dlcompiler.passes.serialize_vectorized_loops import serialize_vectorized_loops
 from dlcompiler.passes.simplify import simplify
 from dlcompiler.passes.specialize_conditions import specialize_conditions
 from dlcompiler.passes.storage_rewrite import storage_bytes, storage_rewrite
@@ -27,6 +28,7 @@ __all__ = [
     "instrument_bounds",
     "narrow_indices",
     "partition_loops",
+    "serialize_vectorized_loops",
     "simplify",
     "specialize_conditions",
     "storage_bytes",

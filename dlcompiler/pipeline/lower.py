@@ -20,6 +20,7 @@ from dlcompiler.passes import (
     instrument_bounds,
     narrow_indices,
     partition_loops,
+    serialize_vectorized_loops,
     simplify,
     specialize_conditions,
     storage_rewrite,
@@ -65,6 +66,14 @@ GPU_PASSES = (
     Pass("virtual threads", inject_virtual_threads, requires=frozenset({"affine indices"})),
     *CPU_PASSES[2:],
 )
+# C has no vectors and no word for prefetching. The rest is as for a CPU, for the same reasons.
+C_PASSES = tuple(
+    Pass("serialize", serialize_vectorized_loops, establishes=item.establishes)
+    if item.name == "vectorize"
+    else item
+    for item in CPU_PASSES
+    if item.name not in ("prefetch", "narrow")
+)
 # Measured on one x86-64 machine: LLVM finds common subexpressions by itself, so that naming them
 # makes no kernel faster, and one slower (a convolution's tile, 4.4 ms -> 7.1 ms: the names keep
 # vectors in registers that LLVM would rather load again).
@@ -86,7 +95,7 @@ INSTRUMENTS = {
 """What a program can be made to check while it runs: passes behind all others."""
 Argument: TypeAlias = Tensor | Var
 """A parameter of a function: a tensor, or a symbol that is passed as a number."""
-PASSES: dict[str, tuple[Pass, ...]] = {"cpu": CPU_PASSES, "gpu": GPU_PASSES}
+PASSES: dict[str, tuple[Pass, ...]] = {"cpu": CPU_PASSES, "gpu": GPU_PASSES, "c": C_PASSES}
 
 
 def lower(

@@ -26,6 +26,7 @@ REGISTRY: dict[str, str] = {
     "armv7": "dlcompiler.target.presets:ARMV7",
     "riscv64": "dlcompiler.target.presets:RISCV64",
     "wasm32": "dlcompiler.target.presets:WASM32",
+    "c": "dlcompiler.target.presets:C99",
     "gpu": "dlcompiler.target.gpus:GPU",
     "gtx-titan-x": "dlcompiler.target.gpus:GTX_TITAN_X",
     "titan-x-pascal": "dlcompiler.target.gpus:TITAN_X_PASCAL",
@@ -50,7 +51,8 @@ def resolve(target: str | Target) -> Target:
     Parameters
     ----------
     target : str or Target
-        ``"cpu"`` is the machine this runs on; `names` lists the others.
+        ``"cpu"`` is the machine this runs on, ``"c"`` any with a C compiler; `names` lists the
+        others.
 
     Raises
     ------

@@ -68,11 +68,11 @@ class Target:
     name: str
     """Name in the registry, or the user's own."""
     kind: str
-    """Family of pipelines that compiles for it: ``"cpu"`` or ``"gpu"``."""
+    """Family of pipelines that compiles for it: ``"cpu"``, ``"gpu"``, or ``"c"``: source."""
     triple: str
-    """LLVM's target triple."""
+    """LLVM's target triple; empty of source."""
     cpu: str
-    """LLVM's name of the processor."""
+    """LLVM's name of the processor; empty of source."""
     features: tuple[str, ...]
     """LLVM's features beyond what ``cpu`` implies, each ``"+name"`` or ``"-name"``."""
     vector_extension: str

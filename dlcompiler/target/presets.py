@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from dlcompiler.target.model import CacheLevel, MemoryScope, Target
@@ -191,3 +191,6 @@ RISCV64 = cpu_target(
 )
 
 WASM32 = cpu_target("wasm32", "wasm32-unknown-unknown", "generic", _on("simd128"))
+
+#: C source, for any processor: what it is compiled on is not known.
+C99 = replace(cpu_target("c", "", "", ()), kind="c")
