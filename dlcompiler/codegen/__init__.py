@@ -14,6 +14,7 @@ __all__ = ["REGISTRY", "Source", "emit"]
 
 REGISTRY: dict[str, str] = {
     "cpu": "dlcompiler.codegen.llvm:emit",
+    "c": "dlcompiler.codegen.c:emit",
 }
 """Kind of target -> its generator, loaded when first used."""
 

@@ -42,7 +42,7 @@ def test_unknown_kind(target):
     assert str(error.value) == (
         "generate code for copy: no code generator for this kind of target\n"
         "  got       abacus\n"
-        "  expected  cpu"
+        "  expected  cpu, c"
     )
 
 

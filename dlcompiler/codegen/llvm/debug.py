@@ -2,23 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dlcompiler.codegen.llvm.types import identifier
-from dlcompiler.errors import InternalError
-from dlcompiler.ir import (
-    Allocate,
-    Assert,
-    Barrier,
-    For,
-    If,
-    Let,
-    Prefetch,
-    PrimFunc,
-    Seq,
-    Stmt,
-    Store,
-)
 
 
 class DebugInfo:
@@ -79,36 +63,6 @@ class DebugInfo:
             f'!{flags} = !{{i32 2, !"Debug Info Version", i32 3}}',
             f'!{flags + 1} = !{{i32 7, !"Dwarf Version", i32 4}}',
         ]
-
-
-def statement_lines(func: PrimFunc) -> dict[int, int]:
-    """Return the line of each statement, by ``id``, in the text that `print_func` gives.
-
-    The same numbers as `dlcompiler.ir.Printed.line_of`, without the time that printing takes.
-    """
-    lines = enumerate(_printed_lines(func.body), start=2)
-    return {id(stmt): line for line, stmt in lines if stmt is not None}
-
-
-def _printed_lines(stmt: Stmt) -> Iterator[Stmt | None]:
-    """Yield the statement that each printed line shows; None for ``else:``."""
-    match stmt:
-        case Seq(statements) if statements:
-            for statement in statements:
-                yield from _printed_lines(statement)
-        case Store() | Seq() | Prefetch() | Assert() | Barrier():
-            yield stmt
-        case For(_, _, _, body) | Allocate(_, body) | Let(_, _, body):
-            yield stmt
-            yield from _printed_lines(body)
-        case If(_, then, otherwise):
-            yield stmt
-            yield from _printed_lines(then)
-            if otherwise is not None:
-                yield None
-                yield from _printed_lines(otherwise)
-        case _:
-            raise InternalError("number the lines", f"unknown statement {type(stmt).__name__}")
 
 
 def _quoted(name: str) -> str:

@@ -14,10 +14,10 @@ from dlcompiler.codegen.llvm import arithmetic, calls, functions, memory
 from dlcompiler.codegen.llvm.addresses import Addresses, splat
 from dlcompiler.codegen.llvm.conversions import convert
 from dlcompiler.codegen.llvm.lanes import first_lane, is_uniform, progression
-from dlcompiler.codegen.llvm.operands import operands
 from dlcompiler.codegen.llvm.transposes import Column, find_columns
 from dlcompiler.codegen.llvm.types import constant, value_type
 from dlcompiler.codegen.llvm.writer import Function
+from dlcompiler.codegen.operands import operands
 from dlcompiler.errors import InternalError
 from dlcompiler.ir import (
     Binary,

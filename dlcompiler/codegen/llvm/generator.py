@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dlcompiler import dtypes
+from dlcompiler.codegen.lines import statement_lines
 from dlcompiler.codegen.llvm import allocations
 from dlcompiler.codegen.llvm.calls import LIBM
-from dlcompiler.codegen.llvm.debug import DebugInfo, statement_lines
+from dlcompiler.codegen.llvm.debug import DebugInfo
 from dlcompiler.codegen.llvm.parallel import buffer_parameter
 from dlcompiler.codegen.llvm.statements import Statements, may_fail
 from dlcompiler.codegen.llvm.types import value_type
 from dlcompiler.codegen.llvm.writer import Function, Module
 from dlcompiler.codegen.source import Source
+from dlcompiler.codegen.threads import refuse_threads
 from dlcompiler.errors import TargetError
-from dlcompiler.ir import Buffer, Expr, For, PrimFunc, is_thread, walk
+from dlcompiler.ir import Buffer, Expr, PrimFunc, walk
 from dlcompiler.target import Target
 
 _MATH = (*LIBM, "sqrt", "floor", "ceil", "trunc", "roundeven", "fabs", "fma")
@@ -55,7 +57,7 @@ def emit(func: PrimFunc, target: Target) -> Source:
             got=repr(func.name),
             hint="give the function another name",
         )
-    _check_threads(func)
+    refuse_threads(func, "LLVM")
     _check_float16(func, target)
     module = Module(DebugInfo(func.name), target.triple, has_fma=_has_fma(target))
     w = Function(module, func.name, line=1)
@@ -86,18 +88,6 @@ def _has_fma(target: Target) -> bool:
     if family.startswith("arm"):  # of 32 bits
         return target.has("vfp4") or family.startswith("arm64")
     return not family.startswith("wasm")
-
-
-def _check_threads(func: PrimFunc) -> None:
-    """Refuse loops that are bound to the threads of a device."""
-    bound = [loop for loop in walk(func.body) if isinstance(loop, For) and is_thread(loop.kind)]
-    if bound:
-        raise TargetError(
-            f"generate LLVM code for {func.name}",
-            "a CPU has no blocks and threads of a device",
-            got=", ".join(f"{loop.var.name}, bound to {loop.kind}" for loop in bound),
-            hint="interpret(lower(s, args), arrays) runs it; on a CPU, use parallel and vectorize",
-        )
 
 
 def _check_float16(func: PrimFunc, target: Target) -> None:

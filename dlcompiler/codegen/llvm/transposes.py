@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 
 from dlcompiler import dtypes
 from dlcompiler.codegen.llvm.addresses import Addresses, Offset, step_of
-from dlcompiler.codegen.llvm.operands import operands
 from dlcompiler.codegen.llvm.types import value_type
 from dlcompiler.codegen.llvm.writer import Function
+from dlcompiler.codegen.operands import operands
 from dlcompiler.ir import Buffer, Expr, IfThenElse, Load, Logical, Store
 
 _LANES = (4, 8, 16)

@@ -162,9 +162,9 @@ class Generator:
 
 
 @st.composite
-def functions(draw):
+def functions(draw, lanes=(1, 4)):
     """Draw ``for i: Y[i, :] = expression``."""
-    lanes, element = draw(st.sampled_from([1, 4])), draw(st.sampled_from(["bool", *DATA]))
+    lanes, element = draw(st.sampled_from(lanes)), draw(st.sampled_from(["bool", *DATA]))
     value = Generator(draw, lanes).value(element, 4)
     out = Buffer("Y", (ITERATIONS, lanes), element)
     zero = index_const(0)
@@ -174,7 +174,7 @@ def functions(draw):
     return PrimFunc("random", (*INPUTS.values(), out), (out,), loop)
 
 
-def _arrays(func):
+def arrays_of(func):
     generator = np.random.default_rng(6)
     for buffer in func.params:
         if buffer.dtype == "bool":
@@ -189,7 +189,7 @@ def test_random_expressions(build):
     @given(functions())
     def check(func):
         note(str(func))
-        interpreted, compiled = list(_arrays(func)), list(_arrays(func))
+        interpreted, compiled = list(arrays_of(func)), list(arrays_of(func))
         with np.errstate(all="ignore"):
             interpret(func, interpreted)
         build(func)(*compiled)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from dlcompiler.codegen import emit
-from dlcompiler.codegen.llvm.debug import statement_lines
+from dlcompiler.codegen.lines import statement_lines
 from dlcompiler.ir import (
     Allocate,
     Buffer,

@@ -1,0 +1,50 @@
+"""Functions of numbers: those of the C library, and a few of our own."""
+
+from __future__ import annotations
+
+from dlcompiler import dtypes
+from dlcompiler.codegen.c.arithmetic import Arithmetic, computed
+from dlcompiler.codegen.c.literals import literal
+from dlcompiler.codegen.c.text import COMPARE, PRODUCT, Text, infix
+from dlcompiler.errors import InternalError
+
+_CLASSES = ("isnan", "isinf", "isfinite")
+_OF_INTEGERS = ("abs", "popcount", "clz")
+
+
+def call(arithmetic: Arithmetic, name: str, dtype: str, arguments: tuple[Text, ...]) -> Text:
+    """Return the function `name` of arguments of which the first is of `dtype`."""
+    if name == "likely":
+        return arguments[0]
+    if not dtypes.is_float(dtype):
+        return _of_integers(arithmetic, name, dtype, arguments)
+    if name in _CLASSES:
+        return Text(f"{name}({arguments[0].text}) != 0", COMPARE)
+    if name == "nextafter" and computed(dtype) != dtype:
+        return arithmetic.helpers.call("next", dtype, *arguments)
+    return arithmetic.rounded(dtype, _of_floats(arithmetic, name, computed(dtype), arguments))
+
+
+def _of_integers(
+    arithmetic: Arithmetic, name: str, dtype: str, arguments: tuple[Text, ...]
+) -> Text:
+    if name == "abs" and dtypes.is_unsigned(dtype):
+        return arguments[0]
+    if name not in _OF_INTEGERS:
+        raise InternalError("generate C code", f"unknown function {name} of {dtype}")
+    return arithmetic.helpers.call(name, dtype, *arguments)
+
+
+def _of_floats(arithmetic: Arithmetic, name: str, dtype: str, arguments: tuple[Text, ...]) -> Text:
+    functions = arithmetic.dialect.functions
+    if name == "sigmoid":
+        return arithmetic.helpers.call("sigmoid", dtype, *arguments)
+    if name == "rsqrt":
+        root = _of_floats(arithmetic, "sqrt", dtype, arguments)
+        return infix("/", literal(1.0, dtype), root, PRODUCT)
+    if name == "exp10":
+        return _of_floats(arithmetic, "pow", dtype, (literal(10.0, dtype), *arguments))
+    if name not in functions:
+        raise InternalError("generate C code", f"unknown function {name}")
+    suffix = "f" if dtype == "float32" else ""
+    return Text(f"{functions[name]}{suffix}({', '.join(a.text for a in arguments)})")

@@ -1,0 +1,107 @@
+"""Identifiers: close to the names in the loop IR, and never those of C or its library."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_C = """
+auto break case char const continue default do double else enum extern float for goto if inline int
+long register restrict return short signed sizeof static struct switch typedef union unsigned void
+volatile while bool true false asm typeof alignas alignof constexpr nullptr static_assert
+thread_local typeof_unqual
+"""
+_CPP = """
+and and_eq bitand bitor catch char8_t char16_t char32_t class compl concept const_cast consteval
+constinit co_await co_return co_yield decltype delete dynamic_cast explicit export friend mutable
+namespace new noexcept not not_eq operator or or_eq private protected public reinterpret_cast
+requires static_cast template this throw try typeid typename using virtual wchar_t xor xor_eq
+"""
+_MATH = """
+acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 exp10 expm1
+fabs fdim floor fma fmax fmin fmod frexp hypot ilogb ldexp lgamma llrint llround log log10 log1p
+log2 logb lrint lround modf nan nearbyint nextafter nexttoward pow remainder remquo rint round
+scalbln scalbn sin sincos sinh sqrt tan tanh tgamma trunc gamma j0 j1 jn y0 y1 yn drem significand
+pow10 scalb
+"""
+_LIBRARY = """
+abort abs alloca atexit atof atoi atol atoll bsearch calloc div exit free getenv labs ldiv llabs
+lldiv malloc mblen mbstowcs mbtowc qsort rand realloc srand strtod strtof strtol strtold strtoll
+strtoul strtoull system wcstombs wctomb aligned_alloc memchr memcmp memcpy memmove memset strcat
+strchr strcmp strcoll strcpy strcspn strerror strlen strncat strncmp strncpy strpbrk strrchr strspn
+strstr strtok strxfrm index rindex random printf puts putchar scanf getchar fpclassify isfinite
+isgreater isgreaterequal isinf isless islessequal islessgreater isnan isnormal isunordered signbit
+math_errhandling signgam main errno assert linux unix i386 stdin stdout stderr
+NULL NAN INFINITY I EOF RAND_MAX EXIT_SUCCESS EXIT_FAILURE MB_CUR_MAX DOMAIN SING OVERFLOW UNDERFLOW
+PLOSS TLOSS X_TLOSS
+"""
+RESERVED = frozenset(
+    [*_C.split(), *_CPP.split(), *_LIBRARY.split(), "status", "done"]
+    + [f"{name}{suffix}" for name in _MATH.split() for suffix in ("", "f", "l")]
+)
+"""Keywords of C and C++, names of the library's headers, and what every function here declares."""
+
+# Macros of the headers, reserved by the standard, and types: int64_t, INT64_MAX, M_PI, FP_NAN …
+_RESERVED_FORM = re.compile(
+    r"_.*|.*_t|dlc_.*|U?INT.*_(MAX|MIN|C)|(M|FP|HUGE|MATH|FLT|DBL|SIZE|PTRDIFF|SIG|WCHAR|WINT)_.*"
+)
+MOST_CHARACTERS = 60
+"""Of a name that is made of one in the IR; compilers look at 63 at least."""
+
+
+def identifier(name: str) -> str:
+    """Return a name as an identifier that clashes with nothing of the language.
+
+    Examples
+    --------
+    >>> identifier("j.outer"), identifier("double"), identifier("*/ x"), identifier("2")
+    ('j_outer', 'double_', 'x', 'v2')
+    """
+    text = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_")[:MOST_CHARACTERS] or "v"
+    if text[0].isdigit() or text.startswith("dlc_"):
+        text = f"v{text}"
+    return f"{text}_" if text in RESERVED or _RESERVED_FORM.fullmatch(text) else text
+
+
+class Names:
+    """The identifiers of one function: unique among those that can be seen at a place."""
+
+    def __init__(self) -> None:
+        self._blocks: list[set[str]] = [set()]
+
+    def new(self, name: str) -> str:
+        """Return an identifier for a new thing of this name, until its block ends."""
+        wanted = text = identifier(name)
+        number = 0
+        while any(text in block for block in self._blocks):
+            number += 1
+            text = f"{wanted}_{number}"
+        self._blocks[-1].add(text)
+        return text
+
+    def release(self, text: str) -> None:
+        """Take back an identifier of this block that was not used."""
+        self._blocks[-1].remove(text)
+
+    @contextmanager
+    def block(self) -> Iterator[None]:
+        """Open a block; what is named inside is forgotten behind it."""
+        self._blocks.append(set())
+        try:
+            yield
+        finally:
+            self._blocks.pop()
+
+
+def comment(text: str) -> str:
+    """Return a text as the inside of a comment, which it cannot end.
+
+    Examples
+    --------
+    >>> comment("a */ b")
+    'a * / b'
+    """
+    plain = text.encode("ascii", "backslashreplace").decode()
+    plain = " ".join(plain.split()).replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
+    return "".join(letter if letter.isprintable() else "?" for letter in plain)

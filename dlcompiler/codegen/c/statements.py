@@ -1,0 +1,364 @@
+"""Statements of one function: loops, conditions, assignments, temporaries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dlcompiler.codegen.c import buffers
+from dlcompiler.codegen.c.arithmetic import LEVELS, SYMBOLS
+from dlcompiler.codegen.c.expressions import Expressions
+from dlcompiler.codegen.c.interface import Codes
+from dlcompiler.codegen.c.names import comment
+from dlcompiler.codegen.c.text import PRODUCT, SUM, UNARY, Text, conversion, infix
+from dlcompiler.errors import InternalError, TargetError
+from dlcompiler.ir import (
+    Allocate,
+    Assert,
+    Barrier,
+    Binary,
+    Buffer,
+    Expr,
+    ExternCall,
+    For,
+    If,
+    Let,
+    Load,
+    Prefetch,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    extent_expr,
+    free_vars,
+    structural_equal,
+    walk,
+)
+from dlcompiler.ir.printer import format_buffer
+from dlcompiler.ir.stmt import compact_strides
+
+MOST_ORIGINS = 3
+"""Axes that the comment at a loop names."""
+
+
+@dataclass
+class _Frame:
+    """What is left as a whole when something fails: the function, or a parallel iteration."""
+
+    label: str
+    is_parallel: bool
+    memory: list[str] = field(default_factory=list)
+    """What has to be freed."""
+
+
+class Statements:
+    """Writes the body of a function.
+
+    Parameters
+    ----------
+    expressions
+        Writes its expressions, and knows its parameters.
+    lines
+        The line of each statement in the printed function, by ``id``.
+    codes
+        What the function returns where something fails.
+    """
+
+    def __init__(self, expressions: Expressions, lines: Mapping[int, int], codes: Codes) -> None:
+        self.expressions = expressions
+        self.writer = expressions.writer
+        self.lines = lines
+        self.codes = codes
+        self.uses_threads = False
+        self._frame = _Frame("done", is_parallel=False)
+        self._parallel_loops = 0
+
+    def function(self, body: Stmt, checks: Sequence[tuple[Expr, str]], *, may_fail: bool) -> None:
+        """Write a whole body: the checks of the symbols, the statements, the return."""
+        if not may_fail:
+            self.write(body)
+            self.writer.source_line = 0
+            self.writer.line("return 0;")
+            return
+        self.writer.line("int status = 0;")
+        self._get_memory(buffers.from_malloc(body, is_parallel=False))
+        for condition, message in checks:
+            self._assert(condition, message)
+        self.write(body)
+        self.writer.source_line = 0
+        self._end_frame()
+        self.writer.line("return status;")
+
+    def write(self, stmt: Stmt) -> None:
+        """Append a statement."""
+        match stmt:
+            case Seq(statements):
+                self._sequence(statements)
+            case Store():
+                self._start(stmt)
+                self._store(stmt)
+            case For():
+                self._start(stmt)
+                self._for(stmt)
+            case If():
+                self._start(stmt)
+                self._if(stmt)
+            case Allocate():
+                self._start(stmt)
+                self._allocate(stmt)
+            case Let():
+                self._start(stmt)
+                self._let(stmt)
+            case Assert(condition, message):
+                self._start(stmt)
+                self._assert(condition, message)
+            case ExternCall(name):
+                raise TargetError(
+                    "generate C code",
+                    "a call of code from outside, which is for machine code only",
+                    got=name,
+                    hint="target='cpu'",
+                )
+            case Prefetch() | Barrier():
+                pass  # C has no word for the one; the other is of one thread alone
+            case _:
+                raise InternalError("generate C code", f"unknown statement {type(stmt).__name__}")
+
+    def _start(self, stmt: Stmt) -> None:
+        self.writer.source_line = self.lines.get(id(stmt), 0)
+
+    def _sequence(self, statements: Sequence[Stmt]) -> None:
+        """Append statements; what declares something gets a block, unless nothing follows it."""
+        for number, statement in enumerate(statements, 1):
+            if isinstance(statement, Allocate | Let) and number < len(statements):
+                with self.writer.block(""):
+                    self.write(statement)
+            else:
+                self.write(statement)
+
+    # -- assignments ------------------------------------------------------------------------------
+
+    def _store(self, stmt: Store) -> None:
+        mask = () if stmt.predicate is None else (stmt.predicate,)
+        if mask:
+            self.expressions.start(*mask)
+            with self.writer.block(f"if ({self.expressions.value(mask[0]).text})"):
+                self._assign(stmt)
+        else:
+            self._assign(stmt)
+
+    def _assign(self, stmt: Store) -> None:
+        update = _update(stmt)
+        self.expressions.start(*stmt.indices, stmt.value)
+        place = self.expressions.element(stmt.buffer, stmt.indices)
+        self.expressions.written.add(stmt.buffer)
+        if update is None:
+            value, symbol = self.expressions.stored(stmt.value), "="
+        else:
+            self.expressions.read.add(stmt.buffer)
+            value, symbol = self.expressions.value(update.b), f"{SYMBOLS[update.op]}="
+        self.writer.line(f"{place.text} {symbol} {value.text};")
+
+    # -- control flow -----------------------------------------------------------------------------
+
+    def _for(self, stmt: For) -> None:
+        self.expressions.start(stmt.extent)
+        extent = self.expressions.value(stmt.extent)
+        if any(isinstance(node, Load) for node in walk(stmt.extent)):
+            name = self.writer.names.new(f"{stmt.var.name}.extent")
+            self.writer.line(f"const int64_t {name} = {extent.text};")
+            extent = Text(name)
+        is_parallel = stmt.kind == "parallel" and not self._frame.is_parallel
+        if is_parallel:
+            self.uses_threads = True
+            self._directive("parallel for")
+        about = _about(stmt)
+        with self.writer.names.block():
+            name = self.writer.names.new(stmt.var.name)
+            self.expressions.bind(stmt.var, name, stmt.extent)
+            head = f"for (int64_t {name} = 0; {name} < {extent.at(SUM)}; ++{name}) {{"
+            self.writer.line(head + (f"  /* {about} */" if about else ""))
+            with self.writer.inside():
+                if is_parallel:
+                    self._iteration(stmt.body)
+                else:
+                    self.write(stmt.body)
+            self.writer.line("}")
+            del self.expressions.variables[stmt.var]
+        if is_parallel and self._may_fail(stmt.body):
+            with self.writer.block("if (status != 0)"):
+                self.writer.line(f"goto {self._frame.label};")
+
+    def _iteration(self, body: Stmt) -> None:
+        """Append the body of a parallel loop, which nothing may leave by a jump."""
+        if not self._may_fail(body):
+            around, self._frame = self._frame, _Frame("", is_parallel=True)
+            self.write(body)
+            self._frame = around
+            return
+        self._parallel_loops += 1
+        around = self._frame
+        self._frame = _Frame(f"next_{self._parallel_loops}", is_parallel=True)
+        self._get_memory(buffers.from_malloc(body, is_parallel=True))
+        self.write(body)
+        self._end_frame()
+        self._frame = around
+
+    def _if(self, stmt: If) -> None:
+        self.expressions.start(stmt.condition)
+        self.writer.line(f"if ({self.expressions.value(stmt.condition).text}) {{")
+        with self.writer.inside():
+            self.write(stmt.then)
+        if stmt.otherwise is not None:
+            self.writer.line("} else {")
+            with self.writer.inside():
+                self.write(stmt.otherwise)
+        self.writer.line("}")
+
+    def _directive(self, text: str) -> None:
+        """Append a directive of OpenMP, which compilers without it do not see."""
+        for line in ("#ifdef _OPENMP", f"#pragma omp {text}", "#endif"):
+            self.writer.directive(line)
+
+    # -- what fails -------------------------------------------------------------------------------
+
+    def _may_fail(self, body: Stmt) -> bool:
+        """Tell whether an iteration of a parallel loop may fail."""
+        return bool(buffers.from_malloc(body, is_parallel=True)) or has_assertions(body)
+
+    def _assert(self, condition: Expr, message: str) -> None:
+        self.expressions.start(condition)
+        holds = self.expressions.value(condition)
+        self.writer.line(f"if (!{holds.at(UNARY)}) {{  /* {comment(message)} */")
+        with self.writer.inside():
+            self._fail(self.codes.add(message))
+        self.writer.line("}")
+
+    def _fail(self, code: str) -> None:
+        """Append that the function is to return a code; the first of several threads wins."""
+        if self._frame.is_parallel:
+            self._directive("critical")
+            with self.writer.block(""), self.writer.block("if (status == 0)"):
+                self.writer.line(f"status = {code};")
+        else:
+            self.writer.line(f"status = {code};")
+        self.writer.line(f"goto {self._frame.label};")
+
+    def _end_frame(self) -> None:
+        """Append the place where a frame is left: its memory is freed there."""
+        self.writer.label(f"{self._frame.label}:" + ("" if self._frame.memory else " ;"))
+        for name in reversed(self._frame.memory):
+            self.writer.line(f"free({name});")
+
+    # -- temporaries and names --------------------------------------------------------------------
+
+    def _get_memory(self, wanted: Sequence[Buffer]) -> None:
+        """Append the calls of ``malloc`` at the start of a frame, for all that it needs."""
+        for buffer in wanted:
+            name = self.writer.names.new(buffer.name)
+            self.expressions.buffers[buffer] = name
+            self._frame.memory.append(name)
+            type_ = self.expressions.arithmetic.dialect.element(buffer.dtype)
+            head = f"{type_} *{name} = {self._malloc(buffer, name)};"
+            self.writer.line(f"{head}  /* {comment(format_buffer(buffer))} */")
+        if wanted:
+            missing = " || ".join(f"{name} == NULL" for name in self._frame.memory)
+            with self.writer.block(f"if ({missing})"):
+                self._fail(self.codes.no_memory)
+
+    def _malloc(self, buffer: Buffer, name: str) -> str:
+        count = buffers.static_elements(buffer)
+        if count is not None:
+            return f"malloc({count} * sizeof *{name})"
+        extents = [extent_expr(extent) for extent in _factors(buffer)]
+        known = self.expressions.variables.keys()
+        for extent in extents:
+            if inner := free_vars(extent) - known:
+                raise TargetError(
+                    f"generate C code for the temporary {buffer.name}",
+                    "its size is known only inside a loop",
+                    got=f"{extent}, where {', '.join(sorted(var.name for var in inner))} varies",
+                    hint="attach the stage where its size does not depend on a loop",
+                )
+        self.expressions.start(*extents)
+        texts = [conversion("double", self.expressions.value(extent)) for extent in extents]
+        elements = texts[0]
+        for text in texts[1:]:
+            elements = infix("*", elements, text, PRODUCT)
+        size = Text(f"sizeof *{name}")
+        return self.expressions.arithmetic.helpers.call("allocate", "float64", elements, size).text
+
+    def _allocate(self, stmt: Allocate) -> None:
+        buffer = stmt.buffer
+        if buffer in self.expressions.buffers:  # it has memory, here or around
+            self.write(stmt.body)
+            return
+        name = self.writer.names.new(buffer.name)
+        self.expressions.buffers[buffer] = name
+        type_ = self.expressions.arithmetic.dialect.element(buffer.dtype)
+        self.writer.line(
+            f"{type_} {name}[{buffers.static_elements(buffer)}];"
+            f"  /* {comment(format_buffer(buffer))} */"
+        )
+        self._with_use(buffer, name, stmt.body)
+        del self.expressions.buffers[buffer]
+
+    def _let(self, stmt: Let) -> None:
+        self.expressions.start(stmt.value)
+        value = self.expressions.value(stmt.value)
+        name = self.writer.names.new(stmt.var.name)
+        self.expressions.bind(stmt.var, name)
+        type_ = self.expressions.type_of(stmt.var.dtype)
+        self.writer.line(f"const {type_} {name} = {value.text};")
+        self._with_use(stmt.var, name, stmt.body)
+        del self.expressions.variables[stmt.var]
+
+    def _with_use(self, what: Var | Buffer, name: str, body: Stmt) -> None:
+        """Append a body, and that `name` need not be read there where it is not."""
+        place = len(self.writer.lines)
+        self.expressions.read.discard(what)
+        self.write(body)
+        if what not in self.expressions.read:
+            head = self.writer.lines[place - 1][0]
+            indent = head[: len(head) - len(head.lstrip())]
+            self.writer.lines.insert(place, (f"{indent}(void){name};", self.writer.source_line))
+
+
+def has_assertions(body: Stmt) -> bool:
+    """Tell whether a statement contains assertions."""
+    return any(isinstance(node, Assert) for node in walk(body))
+
+
+def _update(stmt: Store) -> Binary | None:
+    """Return the value of ``C[i] = C[i] + x`` where C may write ``C[i] += x``."""
+    match stmt.value:
+        case Binary("add" | "sub" | "mul" | "div" as op, Load(buffer, indices, None), _) if (
+            buffer is stmt.buffer
+            and op in LEVELS
+            and _is_plain(buffer.dtype)
+            and len(indices) == len(stmt.indices)
+            and all(map(structural_equal, indices, stmt.indices))
+        ):
+            return stmt.value
+    return None
+
+
+def _is_plain(dtype: str) -> bool:
+    """Tell whether C's operations on a dtype are those of the loop IR."""
+    return dtype in ("float32", "float64", "uint32", "uint64")
+
+
+def _factors(buffer: Buffer) -> Sequence[int | Expr]:
+    """Return numbers whose product is how many elements a buffer takes."""
+    compact = compact_strides(buffer.shape)
+    is_compact = all(str(a) == str(b) for a, b in zip(buffer.strides, compact, strict=True))
+    return buffer.shape if is_compact else (buffer.shape[0], buffer.strides[0])
+
+
+def _about(loop: For) -> str:
+    """Return what a loop is in the schedule."""
+    origins = [str(ref) for ref in loop.origin]
+    more = [f"and {len(origins) - MOST_ORIGINS} more"] if len(origins) > MOST_ORIGINS else []
+    kind = [] if loop.kind == "serial" else [loop.kind]
+    pragmas = [name if value == 1 else f"{name} = {value}" for name, value in loop.annotations]
+    return comment(", ".join([*origins[:MOST_ORIGINS], *more, *kind, *pragmas]))

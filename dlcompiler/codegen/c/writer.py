@@ -1,0 +1,86 @@
+"""The body of a function while it is written: lines, blocks, and what is named in them."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from dlcompiler.codegen.c.names import Names
+
+INDENT = "    "
+COLUMNS = 100
+"""Of code in a line; what is longer is continued."""
+_INDEX = re.compile(r"\[[^\[\]]*\]")
+_NO_BREAK = "\0"
+
+
+class Writer:
+    """Collects lines, each with the line of the printed loop IR that it carries out.
+
+    Parameters
+    ----------
+    names
+        The identifiers in use; a block of the text is one of theirs.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.lines: list[tuple[str, int]] = []
+        self.source_line = 0
+        """The line of the loop IR that is carried out now."""
+        self._depth = 1
+
+    def line(self, text: str) -> None:
+        """Append a line, or several where it is long; indices are not broken."""
+        code, mark, comment = text.partition("  /*")
+        indent = INDENT * self._depth
+        broken = textwrap.wrap(
+            _INDEX.sub(lambda index: index[0].replace(" ", _NO_BREAK), code),
+            COLUMNS,
+            initial_indent=indent,
+            subsequent_indent=indent + 2 * INDENT,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        broken[-1] += mark + comment
+        self.lines.extend((line.replace(_NO_BREAK, " "), self.source_line) for line in broken)
+
+    def directive(self, text: str) -> None:
+        """Append a directive of the preprocessor."""
+        self.lines.append((text, self.source_line))
+
+    def label(self, text: str) -> None:
+        """Append a label, to the left of the statements around it."""
+        self.lines.append((INDENT * (self._depth - 1) + text, self.source_line))
+
+    def extend(self, lines: Sequence[tuple[str, int]]) -> None:
+        """Append what was written `aside`."""
+        self.lines.extend(lines)
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Append a block: ``head {``, what is written inside, and ``}``."""
+        self.line(f"{head} {{".strip())
+        with self.inside():
+            yield
+        self.line("}")
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Write the lines of a block whose braces are written by the caller."""
+        self._depth += 1
+        with self.names.block():
+            yield
+        self._depth -= 1
+
+    @contextmanager
+    def aside(self) -> Iterator[list[tuple[str, int]]]:
+        """Write lines of a block into a list of their own."""
+        kept, self.lines = self.lines, []
+        try:
+            with self.inside():
+                yield self.lines
+        finally:
+            self.lines = kept

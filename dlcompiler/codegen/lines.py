@@ -1,0 +1,51 @@
+"""Which line of the printed loop IR a statement stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dlcompiler.errors import InternalError
+from dlcompiler.ir import (
+    Allocate,
+    Assert,
+    Barrier,
+    ExternCall,
+    For,
+    If,
+    Let,
+    Prefetch,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Store,
+)
+
+
+def statement_lines(func: PrimFunc) -> dict[int, int]:
+    """Return the line of each statement, by ``id``, in the text that `print_func` gives.
+
+    The same numbers as `dlcompiler.ir.Printed.line_of`, without the time that printing takes.
+    """
+    lines = enumerate(_printed_lines(func.body), start=2)
+    return {id(stmt): line for line, stmt in lines if stmt is not None}
+
+
+def _printed_lines(stmt: Stmt) -> Iterator[Stmt | None]:
+    """Yield the statement that each printed line shows; None for ``else:``."""
+    match stmt:
+        case Seq(statements) if statements:
+            for statement in statements:
+                yield from _printed_lines(statement)
+        case Store() | Seq() | Prefetch() | Assert() | Barrier() | ExternCall():
+            yield stmt
+        case For(_, _, _, body) | Allocate(_, body) | Let(_, _, body):
+            yield stmt
+            yield from _printed_lines(body)
+        case If(_, then, otherwise):
+            yield stmt
+            yield from _printed_lines(then)
+            if otherwise is not None:
+                yield None
+                yield from _printed_lines(otherwise)
+        case _:
+            raise InternalError("number the lines", f"unknown statement {type(stmt).__name__}")
