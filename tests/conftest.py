@@ -14,12 +14,17 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from dlcompiler.runtime import c_source
+
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 # What a test compiles is compiled: a cache would hide what changed in the compiler.
 os.environ["DLCOMPILER_OBJECT_CACHE"] = "off"
+
+# C of ours has no warning of any kind.
+c_source.FLAGS += ("-Wextra", "-pedantic", "-Wshadow")
 
 hypothesis.settings.register_profile("local", deadline=None, print_blob=True)
 hypothesis.settings.register_profile(

@@ -6,7 +6,7 @@ adds code generation and loading. Nothing else in the project decides an order.
 
 from __future__ import annotations
 
-from dlcompiler.pipeline.build import Kernel, build, emit_source
+from dlcompiler.pipeline.build import CKernel, Kernel, build, emit_source
 from dlcompiler.pipeline.checks import races
 from dlcompiler.pipeline.cross import CrossModule, cross_compile
 from dlcompiler.pipeline.lower import EXTRA_PASSES, INSTRUMENTS, PASSES, check_args, lower
@@ -17,6 +17,7 @@ __all__ = [
     "EXTRA_PASSES",
     "INSTRUMENTS",
     "PASSES",
+    "CKernel",
     "Change",
     "CrossModule",
     "Kernel",

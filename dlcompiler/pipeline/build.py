@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from dlcompiler.analysis import Work, work_of
 from dlcompiler.codegen import Source, emit
-from dlcompiler.errors import InternalError, ScheduleError
+from dlcompiler.errors import InternalError, ScheduleError, UserError
 from dlcompiler.ir import Binary, Compare, Const, Expr, Extent, Logical, PrimFunc, Var
 from dlcompiler.pipeline.lower import Argument, check_outputs, lower
 from dlcompiler.pipeline.observers import Observer
 from dlcompiler.pipeline.simulated import SimulatedKernel, build_simulated
 from dlcompiler.runtime.arguments import Param
+from dlcompiler.runtime.c_source import CCode
 from dlcompiler.runtime.formulas import Formula
-from dlcompiler.runtime.function import Function
-from dlcompiler.runtime.llvm import LoadedModule, Options, compile_ir
+from dlcompiler.runtime.function import Code, Function
+from dlcompiler.runtime.llvm import Options, compile_ir
 from dlcompiler.runtime.symbols import Check, Variable
 from dlcompiler.schedule import Schedule
 from dlcompiler.schedule.state import unique_name
@@ -31,7 +33,7 @@ class Kernel(Function):
 
     def __init__(
         self,
-        module: LoadedModule,
+        module: Code,
         source: Source,
         func: PrimFunc,
         target: Target,
@@ -52,6 +54,32 @@ class Kernel(Function):
         """What it was built for."""
         self.work = work
         """The work that its expression asks for; None where symbols decide."""
+
+
+class CKernel(Kernel):
+    """A kernel as C source; where there is a C compiler it can be called like any other."""
+
+    def __init__(self, source: Source, func: PrimFunc, target: Target, work: Work | None) -> None:
+        code = CCode(source.text, func.name, returns_number=bool(source.messages))
+        super().__init__(code, source, func, target, work)
+        self.header = source.header
+        """The header; the source begins with it."""
+
+    def save(self, folder: str | Path) -> tuple[Path, Path]:
+        """Write source and header into a folder, and return their paths.
+
+        Raises
+        ------
+        UserError
+            They cannot be written.
+        """
+        paths = tuple(Path(folder) / f"{self.symbol}.{suffix}" for suffix in ("c", "h"))
+        for path, text in zip(paths, (self.source, self.header), strict=True):
+            try:
+                path.write_text(text, encoding="utf-8")
+            except OSError as error:
+                raise UserError(f"write {path}", "cannot be written", got=error.strerror) from error
+        return paths[0], paths[1]
 
 
 def build(
@@ -75,7 +103,8 @@ def build(
         Parameters of the kernel: inputs first, outputs last. A symbol (`te.var`) among them is
         passed as a number.
     target
-        A target or its name; ``cpu`` is this machine. A program for a GPU is run by the simulator.
+        A target or its name; ``cpu`` is this machine, ``c`` is C99 for any. A program for a
+        GPU is run by the simulator.
     name
         Name of the kernel: letters, digits and '_'.
     observers
@@ -92,6 +121,7 @@ def build(
     -------
     Kernel or SimulatedKernel
         Takes NumPy arrays. Its LLVM IR and assembly, or its text for the device, are attributes.
+        For ``c`` a `CKernel`, whose ``source`` and ``header`` are C.
 
     Raises
     ------
@@ -126,7 +156,7 @@ def build_kernel(
     instrument: str | None = None,
     conditions: Sequence[Expr] = (),
 ) -> Kernel:
-    """Build a kernel for a CPU; see `build`."""
+    """Build a kernel for a CPU, or as C; see `build`."""
     func = lower(
         schedule,
         args,
@@ -138,8 +168,10 @@ def build_kernel(
         conditions=conditions,
     )
     source = emit(func, machine)
-    module = compile_ir(source.text, Options.for_target(machine))
     work = None if symbols_of(schedule.outputs) else work_of(schedule.outputs)
+    if source.language == "c":
+        return CKernel(source, func, machine, work)
+    module = compile_ir(source.text, Options.for_target(machine))
     return Kernel(module, source, func, machine, work)
 
 

@@ -6,6 +6,7 @@ imported one by one, since some of them load what others do not need:
 - `dlcompiler.runtime.llvm`: LLVM IR text to machine code, loaded or as text;
 - `dlcompiler.runtime.object_cache`: compiled objects, kept from one process to the next;
 - `dlcompiler.runtime.cross`: code for other machines, made in a child process;
+- `dlcompiler.runtime.c_source`: C source, compiled by this machine's C compiler, if there is one;
 - `dlcompiler.runtime.externs`: what machine code may call outside itself;
 - `dlcompiler.runtime.threads`: how many threads ``parallel`` loops use;
 - `dlcompiler.runtime.pool`: the threads themselves, and where they run;

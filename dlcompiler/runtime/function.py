@@ -88,7 +88,7 @@ class Code(Protocol):
 
     @property
     def text(self) -> str:
-        """LLVM IR before LLVM's passes."""
+        """LLVM IR before LLVM's passes, or C."""
 
     @property
     def options(self) -> Options:
@@ -108,6 +108,9 @@ class Code(Protocol):
 
     def address(self, symbol: str) -> int:
         """Return the address of a function."""
+
+    def entry(self, symbol: str, types: Sequence[Any]) -> Callable[..., object]:
+        """Return a function of operands of these types."""
 
 
 class Function:
@@ -167,7 +170,7 @@ class Function:
         self.messages = tuple(messages)
         """What it says when it fails."""
         types += [ctypes.c_void_p] if self.messages else []
-        self._kernel: Callable[..., object] = ctypes.CFUNCTYPE(None, *types)(module.address(symbol))
+        self._kernel = module.entry(symbol, types)
         self._uses_threads = PARALLEL_FOR in module.imports
         self._is_simple = not (self.messages or self._uses_threads)
         self._usual = [_expectation(param) for param in self.params]
@@ -183,7 +186,7 @@ class Function:
 
     @property
     def source(self) -> str:
-        """LLVM IR text as the code generator wrote it."""
+        """LLVM IR, or C, as the code generator wrote it."""
         return self.module.text
 
     @property

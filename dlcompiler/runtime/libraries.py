@@ -15,10 +15,9 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +26,7 @@ from typing import Any
 from dlcompiler.errors import DLCompilerError, UserError
 from dlcompiler.runtime import native
 from dlcompiler.runtime.arguments import Param
+from dlcompiler.runtime.c_source import c_compiler
 from dlcompiler.runtime.function import Code, Function
 from dlcompiler.runtime.llvm import Options, assembly, compile_ir, emit_object, optimize
 from dlcompiler.runtime.symbols import Check, Variable
@@ -192,11 +192,6 @@ def link_shared(path: Path, objects: Sequence[Path]) -> Written:
     return Written(path, "shared object")
 
 
-def c_compiler() -> str | None:
-    """Return the path of a C compiler, or None."""
-    return next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
-
-
 def load_library(path: Path) -> Function:
     """Load a function from what `save_library`, `save_object` or `link_shared` wrote.
 
@@ -238,6 +233,10 @@ class SharedObject:
         value = ctypes.cast(getattr(self._library, symbol), ctypes.c_void_p).value
         assert value is not None
         return value
+
+    def entry(self, symbol: str, types: Sequence[Any]) -> Callable[..., object]:
+        """Return a function of operands of these types."""
+        return ctypes.CFUNCTYPE(None, *types)(self.address(symbol))
 
     @cached_property
     def optimized_ir(self) -> str:

@@ -8,11 +8,12 @@ parsed module: LLVM may abort when it generates code from the same module twice.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import hashlib
 import importlib
 import re
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -246,6 +247,10 @@ class LoadedModule:
                 expected=", ".join(self._addresses) or "nothing: the module is empty",
             )
         return self._addresses[symbol]
+
+    def entry(self, symbol: str, types: Sequence[Any]) -> Callable[..., object]:
+        """Return a function of operands of these types."""
+        return ctypes.CFUNCTYPE(None, *types)(self.address(symbol))
 
     @cached_property
     def optimized_ir(self) -> str:

@@ -36,7 +36,20 @@ class Options:
 
     @classmethod
     def for_target(cls, target: Target, **changes: Any) -> Options:
-        """Return the options for a target; ``changes`` are fields by name."""
+        """Return the options for a target; ``changes`` are fields by name.
+
+        Raises
+        ------
+        TargetError
+            Code for it is no LLVM IR.
+        """
+        if target.kind == "c":
+            raise TargetError(
+                f"compile for {target.name}",
+                "its code is C, which LLVM does not read",
+                got="target='c'",
+                hint="target='cpu' is machine code, to be verified, measured and tuned",
+            )
         fields = {"triple": target.triple, "cpu": target.cpu, "features": target.features}
         return cls(**{**fields, **changes})
 

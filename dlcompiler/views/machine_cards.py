@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dlcompiler.measurement.verify import Verified
-from dlcompiler.pipeline.build import Kernel
+from dlcompiler.pipeline.build import CKernel, Kernel
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.timing import Paired, Timing, format_seconds
 from dlcompiler.target import Target
@@ -81,7 +81,7 @@ def target_card(target: Target) -> Card:
         target.name,
         f"a target of kind {target.kind} with {_count(target.cores, _core_of(target))}",
         facts=[
-            ("processor", f"{target.cpu}, {target.triple}"),
+            ("processor", f"{target.cpu}, {target.triple}" if target.cpu else "any"),
             ("vectors", vectors),
             ("features", ", ".join(target.features)),
             ("limits", ", ".join(f"{name} {value:,}" for name, value in target.limits.items())),
@@ -251,9 +251,11 @@ def function_card(function: Function) -> Card:
     code: list[list[Cell]] = [["llvm_ir", "LLVM IR after its optimisation"],
                               ["source", "LLVM IR as it was generated"],
                               ["assembly", "machine code as text"]]  # fmt: skip
+    if isinstance(function, CKernel):
+        code = [["source", "C, to be compiled alone"], ["header", "what its callers include"]]
     facts: list[tuple[str, str | None]] = []
     if isinstance(function, Kernel):
-        code.insert(0, ["func", "loop IR, the last one before LLVM"])
+        code.insert(0, ["func", "loop IR, the last one before the code"])
         work = function.work
         facts.append(("target", repr(function.target)))
         if work is not None and work.flops:

@@ -1,4 +1,4 @@
-"""One expression, four evaluations: NumPy, interpreter, machine code, vectorized machine code."""
+"""One expression by all evaluations: NumPy, interpreter, machine code, the same vectorized, C."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import numpy as np
 import dlcompiler as dlc
 from dlcompiler import dtypes, te
 from dlcompiler.pipeline import lower
+from dlcompiler.runtime.c_source import c_compiler
 from dlcompiler.simulate import interpret
 
 LANES = 8
+WAYS = ("interpreter", "scalar", "vectorized", *(["c"] if c_compiler() else []))
 DATA = tuple(name for name in dtypes.SCALARS if name != "index")
 INTEGERS = tuple(name for name in DATA if dtypes.is_int(name))
 FLOATS = tuple(name for name in DATA if dtypes.is_float(name))
@@ -55,9 +57,9 @@ def agree(
     arrays: Sequence[np.ndarray],
     *,
     ulps: int = 0,
-    ways: Sequence[str] = ("interpreter", "scalar", "vectorized"),
+    ways: Sequence[str] = WAYS,
 ) -> dict[str, np.ndarray]:
-    """Compute every function of the elements of `arrays` in four ways, which must agree.
+    """Compute every function of the elements of `arrays` in all ways, which must agree.
 
     They may differ from NumPy's arrays by `ulps` units in the last place; otherwise by nothing but
     the bits of NaN. Returns NumPy's results.
@@ -91,7 +93,8 @@ def _run(
     if way == "interpreter":
         interpret(lower(s, [*inputs, *outputs], simple_mode=True), [*given, *results])
     else:
-        dlc.build(s, [*inputs, *outputs])(*given, *results)
+        target = "c" if way == "c" else "cpu"
+        dlc.build(s, [*inputs, *outputs], target)(*given, *results)
     return results
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from dlcompiler.compat.missing import reporter
 from dlcompiler.compat.notes import note
-from dlcompiler.runtime.libraries import Written, c_compiler, link_shared
+from dlcompiler.runtime.c_source import c_compiler
+from dlcompiler.runtime.libraries import Written, link_shared
 
 
 def create_shared(output: Any, objects: Any, options: Sequence[str] | None = None) -> Written:

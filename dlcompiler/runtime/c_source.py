@@ -1,0 +1,158 @@
+"""C source in; machine code out, by the C compiler of this machine, where it has one.
+
+The compiler is a program of its own, started without a shell. What it makes lies in a folder of
+this user alone, and is loaded from there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from dlcompiler.errors import DeviceUnavailable, InternalError, UserError
+from dlcompiler.runtime.options import Options
+from dlcompiler.runtime.trust import refuse_untrusted
+
+COMPILERS = ("cc", "gcc", "clang")
+"""What is looked for, in this order."""
+FLAGS = ("-O2", "-std=c99", "-Wall", "-Werror", "-fPIC", "-shared")
+LIMIT_S = 120.0
+"""For compiling one source [s]."""
+
+
+def c_compiler() -> str | None:
+    """Return the path of a C compiler, or None."""
+    return next((found for name in COMPILERS if (found := shutil.which(name))), None)
+
+
+class CCode:
+    """C source, compiled and loaded when it is first called.
+
+    Parameters
+    ----------
+    text : str
+        The source, complete.
+    name : str
+        Of the function, in messages.
+    returns_number : bool
+        Whether what the function returns is to be stored where the last operand of a call points.
+    """
+
+    def __init__(self, text: str, name: str, *, returns_number: bool) -> None:
+        self.text = text
+        """The source."""
+        self.name = name
+        self.returns_number = returns_number
+        self.imports: frozenset[str] = frozenset()
+        """Functions of this runtime that it calls: none."""
+        self._library: ctypes.CDLL | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def options(self) -> Options:
+        """How LLVM compiles it: not at all."""
+        return self._refuse("compile")
+
+    @property
+    def optimized_ir(self) -> str:
+        """LLVM IR: there is none."""
+        return self._refuse("show the LLVM IR of")
+
+    @property
+    def assembly(self) -> str:
+        """Assembly text: there is none here."""
+        return self._refuse("show the assembly of")
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise UserError(
+            f"{what} {self.name}",
+            "it was built as C, which LLVM does not see",
+            hint="kernel.source is the C; target='cpu' builds machine code by LLVM",
+        )
+
+    def entry(self, symbol: str, types: Sequence[Any]) -> Callable[..., object]:
+        """Return a function of operands of these types, which compiles the source if need be."""
+
+        def call(*operands: Any) -> object:
+            function = getattr(self._loaded(), symbol)
+            function.restype = ctypes.c_int
+            function.argtypes = types[:-1] if self.returns_number else types
+            if not self.returns_number:
+                return function(*operands)
+            number = function(*operands[:-1])
+            ctypes.c_int64.from_address(operands[-1]).value = number
+            return number
+
+        return call
+
+    def address(self, symbol: str) -> int:
+        """Return the address of a function; it returns its number, and stores none."""
+        value = ctypes.cast(getattr(self._loaded(), symbol), ctypes.c_void_p).value
+        assert value is not None
+        return value
+
+    def _loaded(self) -> ctypes.CDLL:
+        with self._lock:
+            if self._library is None:
+                self._library = _load(self.text, self.name)
+            return self._library
+
+
+def _load(text: str, name: str) -> ctypes.CDLL:
+    """Compile a source and load it; the files are gone afterwards."""
+    compiler = c_compiler()
+    if compiler is None:
+        raise DeviceUnavailable(
+            f"call {name}",
+            "there is no C compiler to compile it",
+            got="target='c'",
+            expected=f"{', '.join(COMPILERS[:-1])} or {COMPILERS[-1]} on the PATH",
+            hint="kernel.source is the code; target='cpu' needs no compiler",
+        )
+    with tempfile.TemporaryDirectory(prefix="dlcompiler-", ignore_cleanup_errors=True) as folder:
+        source, library = Path(folder) / "kernel.c", Path(folder) / "kernel.so"
+        source.write_text(text, encoding="utf-8")
+        _compile([compiler, *FLAGS, "-o", str(library), str(source), "-lm"], name)
+        refuse_untrusted(library)
+        return ctypes.CDLL(str(library))
+
+
+def _compile(command: Sequence[str], name: str) -> None:
+    operation = f"call {name}: compile its C"
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=LIMIT_S,
+            check=False,
+            env={**os.environ, "LC_ALL": "C"},  # what it says is looked at
+        )
+    except subprocess.TimeoutExpired as error:
+        raise DeviceUnavailable(
+            operation, f"{command[0]} did not end within {LIMIT_S:g} s"
+        ) from error
+    except OSError as error:
+        raise DeviceUnavailable(
+            operation, f"{command[0]} cannot be started", got=error.strerror
+        ) from error
+    if done.returncode == 0:
+        return
+    said = done.stderr.strip()
+    if "No such file or directory" in said:
+        raise DeviceUnavailable(
+            operation,
+            "a header of the C library is missing",
+            got=said,
+            hint="install it (Debian and Ubuntu: libc6-dev)",
+        )
+    raise InternalError(operation, f"{command[0]} refuses it", got=said)

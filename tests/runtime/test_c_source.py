@@ -1,0 +1,129 @@
+"""C source compiled and loaded: lazily, privately, and with reasons where it is not."""
+
+import stat
+import subprocess
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dlcompiler.errors import CallError, DeviceUnavailable, InternalError, UserError
+from dlcompiler.runtime import c_source
+from dlcompiler.runtime.arguments import Param
+from dlcompiler.runtime.c_source import CCode, c_compiler
+from dlcompiler.runtime.function import Function
+from dlcompiler.runtime.libraries import save_library
+
+needs_compiler = pytest.mark.skipif(c_compiler() is None, reason="no C compiler on this machine")
+TWICE = "int twice(const float *a, float *b)\n{\n    b[0] = 2 * a[0];\n    return 0;\n}\n"
+FAILS = "int twice(const float *a, float *b)\n{\n    b[0] = 0;\n    return a[0] > 1 ? 2 : 0;\n}\n"
+PARAMS = (Param("A", (1,), "float32"), Param("B", (1,), "float32", is_output=True))
+
+
+def _function(text=TWICE, messages=()):
+    code = CCode(text, "twice", returns_number=bool(messages))
+    return Function(code, "twice", PARAMS, messages=messages)
+
+
+def _one(value=3):
+    return np.full(1, value, "float32")
+
+
+@needs_compiler
+def test_a_call():
+    function, out = _function(), _one()
+    function(_one(), out)
+    assert out == 6
+    with pytest.raises(CallError, match="wrong shape"):
+        function(np.zeros(2, "float32"), out)
+    with pytest.raises(CallError, match="the output overlaps argument 1"):
+        function(out, out)
+
+
+@needs_compiler
+def test_what_it_returns_is_told():
+    function = _function(FAILS, ("one", "A is above 1"))
+    function(_one(1), _one())
+    with pytest.raises(UserError, match=r"^call twice: A is above 1$"):
+        function(_one(2), _one())
+
+
+@needs_compiler
+def test_it_is_compiled_once_in_a_private_folder(monkeypatch):
+    commands, modes = [], []
+    run = subprocess.run
+
+    def noted(command, **options):
+        commands.append(command)
+        modes.append(stat.S_IMODE(Path(command[-2]).parent.stat().st_mode))
+        assert "shell" not in options
+        return run(command, **options)
+
+    monkeypatch.setattr(c_source.subprocess, "run", noted)
+    function = _function()
+    assert not commands
+    threads = [threading.Thread(target=function, args=(_one(), _one())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(commands) == 1
+    assert modes == [0o700]
+    assert not Path(commands[0][-2]).exists()
+
+
+def test_without_a_compiler(monkeypatch):
+    monkeypatch.setattr(c_source.shutil, "which", lambda name: None)
+    function = _function()
+    assert function.source == TWICE
+    with pytest.raises(DeviceUnavailable) as caught:
+        function(_one(), _one())
+    assert str(caught.value) == (
+        "call twice: there is no C compiler to compile it\n"
+        "  got       target='c'\n"
+        "  expected  cc, gcc or clang on the PATH\n"
+        "  hint      kernel.source is the code; target='cpu' needs no compiler"
+    )
+
+
+@needs_compiler
+def test_a_source_that_is_refused_is_a_bug():
+    with pytest.raises(InternalError, match=r"call twice: compile its C: .* refuses it"):
+        _function("int twice(void) { int unused; return 0; }\n")(_one(), _one())
+
+
+@needs_compiler
+def test_a_missing_header():
+    with pytest.raises(DeviceUnavailable, match="a header of the C library is missing"):
+        _function("#include <no_such_header.h>\n")(_one(), _one())
+
+
+def test_a_compiler_that_does_not_end_or_start(monkeypatch):
+    monkeypatch.setattr(c_source, "c_compiler", lambda: "/no/such/cc")
+    with pytest.raises(DeviceUnavailable, match="/no/such/cc cannot be started"):
+        _function()(_one(), _one())
+
+    def hangs(command, timeout, **_):
+        raise subprocess.TimeoutExpired(command, timeout)
+
+    monkeypatch.setattr(c_source.subprocess, "run", hangs)
+    with pytest.raises(DeviceUnavailable, match="/no/such/cc did not end within 120 s"):
+        _function()(_one(), _one())
+
+
+@pytest.mark.parametrize(
+    ("ask", "what"),
+    [
+        (lambda f, _: f.llvm_ir, "show the LLVM IR of twice"),
+        (lambda f, _: f.assembly, "show the assembly of twice"),
+        (lambda f, path: save_library(f, path / "twice.lib"), "compile twice"),
+    ],
+)
+def test_what_only_llvm_gives_is_refused(ask, what, tmp_path):
+    with pytest.raises(UserError) as caught:
+        ask(_function(), tmp_path)
+    assert str(caught.value) == (
+        f"{what}: it was built as C, which LLVM does not see\n"
+        "  hint      kernel.source is the C; target='cpu' builds machine code by LLVM"
+    )
