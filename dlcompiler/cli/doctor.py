@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from dlcompiler.cli.command import Command
 from dlcompiler.runtime import llvm, object_cache
+from dlcompiler.runtime.c_source import c_compiler
 from dlcompiler.runtime.workers import Worker
 from dlcompiler.target import resolve
 from dlcompiler.target.detect import HostCPU, available_cores, host
@@ -41,6 +42,7 @@ def report() -> Iterator[tuple[str, str]]:
     yield "target", repr(resolve("cpu"))
     yield "llvm", f"{llvm.version()} (llvmlite {_version('llvmlite')})"
     yield "objects", _objects()
+    yield "c", _c_compiler()
     yield "worker", _worker()
     yield "gpu", _gpu()
     yield "model", _cost_model()
@@ -76,6 +78,14 @@ def _objects() -> str:
         return f"not kept: {problem}"
     count, size = cache.size()
     return f"{count} kept in {cache.folder}, {size / (1 << 20):.1f} MiB"
+
+
+def _c_compiler() -> str:
+    """Say which C compiler kernels of C are compiled with."""
+    found = c_compiler()
+    if found is None:
+        return "no C compiler (cc, gcc or clang): target='c' gives the source, and cannot be called"
+    return f"{found}: kernels of target='c' can be called"
 
 
 def _worker() -> str:

@@ -13,6 +13,7 @@ from dlcompiler.compat.devices import Device, checked_device
 from dlcompiler.compat.missing import Named
 from dlcompiler.compat.notes import note
 from dlcompiler.errors import DeviceUnavailable, MeasurementError, UserError
+from dlcompiler.pipeline import CKernel
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.libraries import Written, load_library, save_library, save_object
 from dlcompiler.runtime.timing import time_call
@@ -26,11 +27,15 @@ class Module(Named):
 
     classic = "tvm.runtime.Module"
     entry_name = ENTRY
-    type_key = "llvm"
 
     def __init__(self, function: Function) -> None:
         self.function = function
         """The function as this project builds it."""
+
+    @property
+    def type_key(self) -> str:
+        """What its code is: ``"llvm"`` or ``"c"``."""
+        return "c" if isinstance(self.function, CKernel) else "llvm"
 
     @property
     def name(self) -> str:
@@ -66,8 +71,11 @@ class Module(Named):
         Parameters
         ----------
         fmt : str
-            ``"ll"`` is LLVM's text, also the default, ``"asm"`` is assembly.
+            ``"ll"`` is LLVM's text, also the default, ``"asm"`` is assembly. Of a module for
+            ``"c"``, ``"c"`` is its source, also the default, and ``"h"`` the header.
         """
+        if isinstance(self.function, CKernel):
+            return self._c_source(self.function, fmt)
         if fmt in ("", "ll", "llvm"):
             return self.function.llvm_ir
         if fmt in ("asm", "s"):
@@ -75,6 +83,16 @@ class Module(Named):
         raise UserError(
             f"source of {self.name}", "unknown format", got=repr(fmt), expected="'ll' or 'asm'"
         )
+
+    def _c_source(self, kernel: CKernel, fmt: str) -> str:
+        if fmt in ("", "c"):
+            return kernel.source
+        if fmt == "h":
+            return kernel.header
+        raise UserError(
+            f"source of {self.name}", "unknown format", got=repr(fmt), expected="'c' or 'h'",
+            because="the module was built for the target 'c'",
+        )  # fmt: skip
 
     def time_evaluator(
         self,
@@ -150,6 +168,8 @@ class Module(Named):
     def save(self, file_name: Any, fmt: str = "") -> None:
         """Write its code: ``.o`` is an object for `contrib.cc.create_shared`, ``.ll``, ``.s`` text.
 
+        Of a module for ``"c"``, ``.c`` and ``.h``.
+
         Parameters
         ----------
         file_name : path
@@ -161,6 +181,8 @@ class Module(Named):
         match fmt or path.suffix.lstrip("."):
             case "o" | "obj":
                 save_object(self.function, path)
+            case "c" | "h" as suffix if isinstance(self.function, CKernel):
+                path.write_text(self.get_source(suffix), encoding="utf-8")
             case "ll":
                 path.write_text(self.get_source("ll"), encoding="utf-8")
             case "s" | "asm":

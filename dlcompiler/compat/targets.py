@@ -86,7 +86,9 @@ class Target(Named):
     def keys(self) -> tuple[str, ...]:
         """Names under which classic code registers schedules for it."""
         name = self.kind.name
-        return ("cpu",) if name in HERE else (name, "gpu") if name in GPUS else (name,)
+        if name in (*HERE, "c"):
+            return ("cpu",)
+        return (name, "gpu") if name in GPUS else (name,)
 
     @property
     def max_num_threads(self) -> int:
@@ -239,7 +241,7 @@ def _refused(kind: str, text: str) -> TargetError:
         return TargetError(
             f"build for {text}", f"the target {kind} is not part of dlcompiler yet", because=REMOTE
         )
-    if kind in ("c", "stackvm", "hybrid", "vta"):
+    if kind in ("stackvm", "hybrid", "vta"):
         return TargetError(
             f"build for {text}", f"the target {kind} is not part of dlcompiler yet",
             because="it comes in a later version", hint="target='llvm'",

@@ -11,7 +11,7 @@ from dlcompiler.bench.contest import Bench
 from dlcompiler.bench.document import _rounded
 from dlcompiler.bench.results import Result
 from dlcompiler.bench.works import parse_work
-from dlcompiler.cli import REGISTRY, load, main
+from dlcompiler.cli import REGISTRY, doctor, load, main
 
 
 def test_version(capsys):
@@ -28,9 +28,14 @@ def test_every_command_has_help():
 def test_doctor_says_what_works(capsys):
     assert main(["doctor"]) == 0
     text = capsys.readouterr().out
-    for subject in ("cpu", "cache", "llvm", "worker", "gpu", "model", "notebook"):
+    for subject in ("cpu", "cache", "llvm", "c", "worker", "gpu", "model", "notebook"):
         assert f"\n{subject:<10} " in f"\n{text}"
     assert "gpu        none:" in text
+
+
+def test_doctor_says_that_there_is_no_c_compiler(monkeypatch):
+    monkeypatch.setattr(doctor, "c_compiler", lambda: None)
+    assert dict(doctor.report())["c"].startswith("no C compiler (cc, gcc or clang)")
 
 
 def test_module_runs_as_the_command(tmp_path):

@@ -52,6 +52,23 @@ def test_calls(module):
         module(tvm.nd.array(a), tvm.nd.empty((4, 7)))
 
 
+def test_sources_in_c(parts, tmp_path):
+    module = tvm.build(*parts, "c", name="twice")
+    assert module.type_key == "c"
+    source = module.get_source()
+    assert "int twice(const float *restrict A, float *restrict B)" in source
+    assert source == module.get_source("c")
+    assert source.startswith(module.get_source("h"))
+    module.save(tmp_path / "twice.c")
+    assert (tmp_path / "twice.c").read_text() == source
+    module.save(tmp_path / "twice.h")
+    with pytest.raises(tvm.TVMError, match="the module was built for the target 'c'"):
+        module.get_source("ll")
+    with pytest.raises(tvm.TVMError, match="it was built as C, which LLVM does not see"):
+        module.export_library(tmp_path / "twice.tar")
+    assert tvm.target.Target("c").keys == ("cpu",)
+
+
 def test_sources(module):
     assert "define void @twice" in module.get_source()
     assert "twice:" in module.get_source("asm")

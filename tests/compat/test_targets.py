@@ -52,7 +52,7 @@ def test_the_current_target():
     ("text", "problem"),
     [
         ("hexagon", "the target hexagon is not part of dlcompiler yet"),
-        ("c", "the target c is not part of dlcompiler yet"),
+        ("stackvm", "the target stackvm is not part of dlcompiler yet"),
         ("lvm", "unknown kind of target"),
         ("llvm -mtriple=armv7l-linux-gnueabihf", "another family of processors"),
         ("llvm mcpu", "not a flag"),

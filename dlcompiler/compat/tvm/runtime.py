@@ -36,7 +36,7 @@ def const(value: Any, dtype: Any = None) -> Const:
 
 def enabled(target: str) -> bool:
     """Tell whether code can be built for a kind of target, and run: GPUs are simulated."""
-    return target.split()[0] in ("llvm", "cpu", *GPUS)
+    return target.split()[0] in ("llvm", "cpu", "c", *GPUS)
 
 
 __getattr__ = reporter(__name__)

@@ -86,8 +86,9 @@ def retarget(session: Session, args: Mapping[str, Any]) -> Session:
 
 
 def targets_of(session: Session) -> list[str]:
-    """Return the names of the targets to choose from."""
-    return list(dict.fromkeys([session.target.name, *target_names()]))
+    """Return the names of the targets to choose from: those that LLVM compiles for."""
+    shown = [name for name in target_names() if resolve(name).kind == "cpu"]
+    return list(dict.fromkeys([session.target.name, *shown]))
 
 
 def why_not_measured(session: Session) -> str:
