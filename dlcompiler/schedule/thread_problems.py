@@ -24,6 +24,8 @@ def thread_problems(state: State) -> Iterator[Illegal]:
     """Yield what threads of a device cannot run, or not yet."""
     for stage in state.stages:
         bound = [leaf for leaf in stage.leaves if is_thread(stage.kind(leaf))]
+        if "parallel" in stage.kinds.values():
+            yield from _parallel_problems(state, stage)
         if isinstance(stage.attachment, AttachedAt):
             yield from _cooperation_problems(state, stage, stage.attachment, bound)
         if reduced_by_threads(stage):
@@ -41,6 +43,19 @@ def thread_problems(state: State) -> Iterator[Illegal]:
                         hint="bind the outer loop to blockIdx.x",
                         conflicts=(stage.key(leaf), stage.key(outer)),
                     )
+
+
+def _parallel_problems(state: State, stage: StageState) -> Iterator[Illegal]:
+    """Yield the parallel loops of a stage that threads of a device compute."""
+    leaf = next(leaf for leaf in stage.leaves if stage.kind(leaf) == "parallel")
+    for host, thread in threads_around(state, stage).values():
+        yield Illegal(
+            "structural",
+            "a thread of a device cannot run a parallel loop",
+            got=f"{stage.label(leaf)} inside {host.label(thread)}, {host.kind(thread)}",
+            hint=f"bind {stage.label(leaf)} to threadIdx.x, or leave it serial",
+            conflicts=(stage.key(leaf), host.key(thread)),
+        )
 
 
 def _block_problems(state: State, stage: StageState) -> Iterator[Illegal]:

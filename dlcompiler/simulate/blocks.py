@@ -57,11 +57,11 @@ def _waiting(program: _Program, stmt: Stmt, loops: Loops) -> Wait:
         case If():
             return _branch(program, stmt, loops)
         case Allocate():
-            memory = program.memories[stmt.buffer] = Memory.allocate(stmt.buffer)
+            memory = program.memory(stmt.buffer)
             return _after(memory.forget, _waiting(program, stmt.body, loops))
         case Let():
             value = program.thunk(stmt.value, program.scope(stmt, loops))
-            cell = program.cells[stmt.var] = [0]
+            cell = program.cell(stmt.var)
             body = _waiting(program, stmt.body, loops)
             return _after(lambda: cell.__setitem__(0, value()), body)
     raise AssertionError(stmt)
@@ -112,8 +112,7 @@ def _branch(program: _Program, branch: If, loops: Loops) -> Wait:
 def _serial(program: _Program, loop: For, loops: Loops) -> Wait:
     scope = program.scope(loop, loops)
     extent = program.thunk(loop.extent, scope)
-    cell: Cell = [0]
-    program.cells[loop.var] = cell
+    cell = program.cell(loop.var)
     body = _waiting(program, loop.body, (*loops, (loop.var, cell)))
 
     def wait() -> Iterator[Site]:
@@ -129,12 +128,11 @@ def _threads(program: _Program, loop: For, loops: Loops) -> Wait:
     """Return what runs a loop of threads: each to its next barrier, then all of them wait."""
     scope = program.scope(loop, loops)
     extent = program.thunk(loop.extent, scope)
-    cell: Cell = [0]
-    before = set(program.cells), set(program.memories)
-    program.cells[loop.var] = cell
+    before = len(program.made)
+    cell = program.cell(loop.var)
     body = _waiting(program, loop.body, (*loops, (loop.var, cell)))
-    own_cells = [c for var, c in program.cells.items() if var not in before[0]]
-    own_memories = [m for buffer, m in program.memories.items() if buffer not in before[1]]
+    own_cells = [made for made in program.made[before:] if not isinstance(made, Memory)]
+    own_memories = [made for made in program.made[before:] if isinstance(made, Memory)]
     state = program.state
 
     def wait() -> Iterator[Site]:

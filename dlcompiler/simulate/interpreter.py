@@ -212,6 +212,21 @@ class _Program:
         self.state = state
         self.memories = memories
         self.cells: dict[Var, Cell] = {}
+        self.made: list[Cell | Memory] = []
+        """All that was made for variables and buffers: copies of a loop have their own."""
+
+    def cell(self, var: Var) -> Cell:
+        """Return the place of a variable in the statement being compiled."""
+        cell: Cell = [0]
+        self.cells[var] = cell
+        self.made.append(cell)
+        return cell
+
+    def memory(self, buffer: Buffer) -> Memory:
+        """Return the memory of a buffer that the statement being compiled allocates."""
+        memory = self.memories[buffer] = Memory.allocate(buffer)
+        self.made.append(memory)
+        return memory
 
     def scope(self, statement: Stmt, loops: Loops) -> Scope:
         site = Site(self.func.name, statement, loops)
@@ -246,9 +261,9 @@ class _Program:
 
     def loop(self, loop: For, loops: Loops) -> Run:
         scope = self.scope(loop, loops)
-        state, site, cell = self.state, scope.site, [0]
+        state, site = self.state, scope.site
         extent = self.thunk(loop.extent, scope)
-        self.cells[loop.var] = cell
+        cell = self.cell(loop.var)
         body = self.statement(loop.body, (*loops, (loop.var, cell)))
 
         def run() -> None:
@@ -295,7 +310,7 @@ class _Program:
         return run
 
     def allocate(self, allocate: Allocate, loops: Loops) -> Run:
-        memory = self.memories[allocate.buffer] = Memory.allocate(allocate.buffer)
+        memory = self.memory(allocate.buffer)
         body = self.statement(allocate.body, loops)
 
         def run() -> None:
@@ -306,8 +321,7 @@ class _Program:
 
     def let(self, let: Let, loops: Loops) -> Run:
         value = self.thunk(let.value, self.scope(let, loops))
-        cell: Cell = [0]
-        self.cells[let.var] = cell
+        cell = self.cell(let.var)
         body = self.statement(let.body, loops)
 
         def run() -> None:

@@ -22,6 +22,7 @@ from dlcompiler.pipeline import build, lower
 from dlcompiler.schedule import create_schedule
 from dlcompiler.schedule.trace import Trace
 from dlcompiler.simulate import interpret
+from tests.schedule.test_device_programs import agrees
 
 TAGS = ("blockIdx.y", "blockIdx.x", "threadIdx.y", "threadIdx.x")
 
@@ -353,3 +354,35 @@ def test_memory_that_is_private_instead_of_shared_is_found(case):
         return node
 
     assert fault_of(changed(func, rule), args) == "uninitialised"
+
+
+def test_copies_of_a_loop_with_barriers_have_variables_of_their_own():
+    """A thread that waits in the first copy of a loop goes on in that copy."""
+    A = te.placeholder((4, 3), name="A")
+    P = te.compute((4, 3), lambda i, j: A[i, j] * 2.0, name="P")
+    C = te.compute((4, 2), lambda i, j: P[3 - i, j] + P[i, 2 - j], name="C")
+    s = create_schedule(C.op)
+    i, j = s[C].op.axis
+    s[C].bind(i, te.thread_axis("threadIdx.x"))
+    s[C].unroll(j)
+    PP = s.cache_read(P, "shared", [C])
+    s[PP].compute_at(s[C], j)
+    AA = s.cache_read(P, "shared", [PP])
+    s[AA].compute_at(s[PP], s[PP].op.axis[0])
+    assert agrees(s, [A, C])
+
+
+def test_a_parallel_loop_inside_threads_is_refused():
+    A = te.placeholder((8, 8), name="A")
+    P = te.compute((8, 8), lambda i, j: A[i, j] * 2.0, name="P")
+    C = te.compute((8, 8), lambda i, j: P[i, j] + 1.0, name="C")
+    s = create_schedule(C.op)
+    s[C].bind(C.op.axis[0], te.thread_axis("threadIdx.x"))
+    s[P].compute_at(s[C], C.op.axis[0])
+    with pytest.raises(ScheduleError) as caught:
+        s[P].parallel(P.op.axis[1])
+    assert str(caught.value) == (
+        "parallel P.j: a thread of a device cannot run a parallel loop\n"
+        "  got       P.j inside C.i, threadIdx.x\n"
+        "  hint      bind P.j to threadIdx.x, or leave it serial"
+    )
