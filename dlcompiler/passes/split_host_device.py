@@ -18,6 +18,9 @@
             for i.inner in threadIdx.x(32):
                 C[i.outer*32 + i.inner] = B[i.outer*32 + i.inner] + 1.0
 
+A loop around the threads of a nest is the host's: each iteration launches the kernel, which gets
+the number of it.
+
 A nest without threads is a kernel of one thread; `analysis.device_limits` refuses one that was
 never bound.
 """
@@ -33,15 +36,18 @@ from dlcompiler.ir import (
     Const,
     Expr,
     For,
+    If,
     Load,
     PrimFunc,
     Seq,
     Stmt,
     Store,
+    Var,
     binary,
     free_vars,
     is_thread,
     structural_equal,
+    substitute,
     walk,
 )
 from dlcompiler.passes.base import statements
@@ -54,6 +60,8 @@ class Launch:
     kernel: PrimFunc
     threads: Mapping[str, Expr]
     """Of each axis, ``blockIdx.x`` to ``threadIdx.z``, how many; an axis left out has one."""
+    loops: tuple[For, ...] = ()
+    """Loops of the host that launch it again and again, outermost first."""
 
     def count(self, tag: str) -> int | None:
         """Return how many blocks or threads there are along an axis; None where a symbol says."""
@@ -64,9 +72,10 @@ class Launch:
 
     @property
     def size(self) -> str:
-        """Blocks and threads, as text."""
+        """Blocks and threads, and the host's loops, as text."""
         parts = [f"{tag} {extent}" for tag, extent in self.threads.items()]
-        return ", ".join(parts) or "one thread"
+        again = "".join(f", for {loop.var.name} in range({loop.extent})" for loop in self.loops)
+        return (", ".join(parts) or "one thread") + again
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,24 +104,36 @@ def split_host_device(func: PrimFunc) -> DeviceProgram:
     temporaries: list[Buffer] = []
     nests = list(_nests(func.body, temporaries))
     names = [f"{func.name}_kernel{n}" for n in range(len(nests))]
-    launches = (_launch(func, name, nest) for name, nest in zip(names, nests, strict=True))
+    launches = (_launch(func, name, *nest) for name, nest in zip(names, nests, strict=True))
     return DeviceProgram(func, tuple(temporaries), tuple(launches))
 
 
-def _nests(stmt: Stmt, temporaries: list[Buffer]) -> Iterator[Stmt]:
-    """Yield the nests of a program, one after another; note the buffers around them."""
+def _nests(
+    stmt: Stmt, temporaries: list[Buffer], loops: tuple[For, ...] = ()
+) -> Iterator[tuple[tuple[For, ...], Stmt]]:
+    """Yield the nests of a program, one after another, with the host's loops around each.
+
+    The buffers around them are noted.
+    """
     match stmt:
-        case Allocate(buffer, body):
+        case Allocate(buffer, body) if not loops or buffer.scope == "global":
             temporaries.append(buffer)
-            yield from _nests(body, temporaries)
+            yield from _nests(body, temporaries, loops)
         case Seq(items):
             for item in items:
-                yield from _nests(item, temporaries)
+                yield from _nests(item, temporaries, loops)
+        case For() if not is_thread(stmt.kind) and _threads(stmt):
+            yield from _nests(stmt.body, temporaries, (*loops, stmt))
+        case If(condition, then, None) if loops:
+            for around, nest in _nests(then, temporaries, loops):
+                yield around, If(condition, nest)
         case _:
-            yield stmt
+            yield loops, stmt
 
 
-def _launch(func: PrimFunc, name: str, nest: Stmt) -> Launch:
+def _launch(func: PrimFunc, name: str, loops: tuple[For, ...], nest: Stmt) -> Launch:
+    counts = {loop.var: Var(loop.var.name, is_symbol=True) for loop in loops}
+    nest = substitute(nest, counts)
     nodes = list(walk(nest))
     inside = {stmt.buffer for stmt in statements(nest) if isinstance(stmt, Allocate)}
     written = {node.buffer for node in nodes if isinstance(node, Store)} - inside
@@ -120,16 +141,17 @@ def _launch(func: PrimFunc, name: str, nest: Stmt) -> Launch:
     buffers = dict.fromkeys((*func.buffers, *sorted(used, key=lambda buffer: buffer.name)))
     mine = sorted((b for b in buffers if b in used), key=lambda buffer: buffer in written)
     bound = {loop.var for loop in nodes if isinstance(loop, For)}
-    numbers = [var for var in func.variables if var in free_vars(nest) - bound]
+    free = free_vars(nest) - bound
+    numbers = [var for var in (*func.variables, *counts.values()) if var in free]
     kernel = PrimFunc(
         name,
         (*mine, *numbers),
         tuple(buffer for buffer in mine if buffer in written),
         nest,
         func.axes,
-        tuple(symbol for symbol in func.symbols if symbol in numbers),
+        tuple(symbol for symbol in (*func.symbols, *counts.values()) if symbol in numbers),
     )
-    return Launch(kernel, _threads(nest))
+    return Launch(kernel, _threads(nest), loops)
 
 
 def _threads(nest: Stmt) -> dict[str, Expr]:

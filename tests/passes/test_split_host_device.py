@@ -72,6 +72,38 @@ def test_a_symbol_is_handed_on():
     assert launch.size == "blockIdx.x n"
 
 
+def test_a_loop_around_threads_is_the_hosts():
+    program = split_host_device(
+        read(
+            dedent("""\
+            def main(A: float32[8, 4], C: float32[8, 4]):
+                for t in range(7):
+                    allocate B: float32[4]
+                    for i in threadIdx.x(4):
+                        B[i] = C[t, i]
+                    if t < 6:
+                        for i in blockIdx.x(4):
+                            C[t + 1, i] = B[i] + A[t + 1, i]
+            """)
+        )
+    )
+    assert [buffer.name for buffer in program.temporaries] == ["B"]
+    assert str(program) == dedent("""\
+        # launch: threadIdx.x 4, for t in range(7)
+        def main_kernel0(C: float32[8, 4], B: float32[4], t: index):
+            for i in threadIdx.x(4):
+                B[i] = C[t, i]
+
+        # launch: blockIdx.x 4, for t in range(7)
+        def main_kernel1(A: float32[8, 4], B: float32[4], C: float32[8, 4], t: index):
+            if t < 6:
+                for i in blockIdx.x(4):
+                    C[t + 1, i] = B[i] + A[t + 1, i]
+        """)
+    for launch in program.launches:
+        verify_func(launch.kernel)
+
+
 def test_a_nest_without_threads_is_a_kernel_of_one():
     (launch,) = split_host_device(
         read(
