@@ -10,7 +10,7 @@ from typing import TypeAlias
 from dlcompiler import dtypes
 from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.ir import Binary, Call, Expr, Reduce, TensorLoad, walk
-from dlcompiler.te import ComputeOp, PlaceholderOp, Tensor, post_order
+from dlcompiler.te import ComputeOp, PlaceholderOp, ScanOp, Tensor, post_order
 
 Region: TypeAlias = list[tuple[int, int]]
 """For each dimension, the first index and the one after the last."""
@@ -44,6 +44,12 @@ def work_of(outputs: Iterable[Tensor]) -> Work:
     for op in reversed(post_order(results)):
         if isinstance(op, PlaceholderOp):
             moved += _bytes(op.output(0))
+            continue
+        if isinstance(op, ScanOp):
+            for tensor in op.input_tensors:  # of an update, the rows behind those of its init
+                first = op.first if tensor in op.updates else 0
+                rows, *rest = tensor.static_shape
+                needed[tensor] = [(first, rows), *((0, extent) for extent in rest)]
             continue
         region = _joint_region([needed[t] for t in op.outputs if t in needed])
         points = math.prod(end - first for first, end in region)

@@ -39,7 +39,7 @@ BinaryOp: TypeAlias = Literal[
 ]  # fmt: skip
 CompareOp: TypeAlias = Literal["eq", "ne", "lt", "le", "gt", "ge"]
 LogicalOp: TypeAlias = Literal["and", "or"]
-AxisKind: TypeAlias = Literal["data", "reduce"]
+AxisKind: TypeAlias = Literal["data", "reduce", "scan"]
 Extent: TypeAlias = "int | Expr"
 """A number of iterations or elements: a number where it is known, else an index expression."""
 T = TypeVar("T")
@@ -278,7 +278,7 @@ class Range:
 
 
 class Axis(Operators):
-    """A dimension that a stage iterates over: a data axis or a reduction axis.
+    """A dimension that a stage iterates over: a data axis, a reduction axis, the time of a scan.
 
     Axes are compared by identity. In an expression an axis stands for its variable `var`.
     """

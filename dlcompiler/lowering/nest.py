@@ -48,8 +48,9 @@ from dlcompiler.schedule import AttachedAt, StageBounds, StageState, State, infe
 from dlcompiler.schedule.bounds import knobs_of, size_symbols
 from dlcompiler.schedule.inlining import bodies
 from dlcompiler.schedule.placement import placed
+from dlcompiler.schedule.recurrences import homes, hosts
 from dlcompiler.schedule.rolling import moving_window
-from dlcompiler.schedule.state import buffer_name, step_ref
+from dlcompiler.schedule.state import buffer_name, is_scan, step_ref
 from dlcompiler.schedule.threads import (
     is_shared,
     reduced_by_threads,
@@ -58,8 +59,8 @@ from dlcompiler.schedule.threads import (
     threads_of_block,
 )
 from dlcompiler.schedule.verdict import Illegal
-from dlcompiler.te import ComputeOp, Tensor, symbols_of
-from dlcompiler.te.access import requirements
+from dlcompiler.te import Tensor, symbols_of
+from dlcompiler.te.recurrences import requirements_of
 
 INIT = "(init)"
 
@@ -98,6 +99,8 @@ class _Builder:
         self.name = name
         self.bounds = infer_bounds(state)
         self.bodies = bodies(state)
+        self.homes = homes(state)
+        """Tensors that are stored in another's buffer."""
         tensors = [arg for arg in args if isinstance(arg, Tensor)]
         self.buffers = {tensor: self.param(tensor) for tensor in tensors}
         self.params = tuple(arg if isinstance(arg, Var) else self.buffers[arg] for arg in args)
@@ -107,6 +110,10 @@ class _Builder:
 
     def build(self) -> PrimFunc:
         roots: list[StageState] = []
+        for tensor, result in self.homes.items():
+            if result not in self.buffers:
+                self.buffers[result] = self.internal_buffer(self.state.producer_of(result), result)
+            self.buffers[tensor] = self.buffers[result]
         for stage in self.state.stages:
             if stage.is_placeholder or stage.is_inlined:
                 continue
@@ -119,18 +126,17 @@ class _Builder:
         outputs = tuple(
             buffer
             for tensor, buffer in self.buffers.items()
-            if buffer in self.params and not self.state.producer_of(tensor).is_placeholder
+            if buffer in self.params
+            and tensor not in self.homes
+            and not self.state.producer_of(tensor).is_placeholder
         )
         knobs = knobs_of(self.state)
         of_tensors = symbols_of(tensor for stage in self.state.stages for tensor in stage.tensors)
         symbols = tuple(dict.fromkeys((*of_tensors, *knobs)))
         sizes = frozenset(size_symbols(self.state))
-        checks = tuple(
-            check
-            for stage in self.state.stages
-            if isinstance(stage.op, ComputeOp)
-            for check in requirements(stage.op, sizes)
-        )
+        inside = hosts(self.state)  # the operations of a cell are their scan's
+        ops = [stage.op for stage in self.state.stages if stage.name not in inside]
+        checks = tuple(requirements_of(ops, sizes))
         factors = (
             (compare("ge", knob, 1), f"the factor {knob.name} is too small") for knob in knobs
         )
@@ -139,6 +145,12 @@ class _Builder:
 
     def param(self, tensor: Tensor) -> Buffer:
         stage = self.state.producer_of(tensor)
+        if tensor in self.homes:
+            raise ScheduleError(
+                f"lower {self.name}",
+                f"the argument {tensor.name} is stored in {self.homes[tensor].name}",
+                hint="leave it out of the arguments: it is a part of a scan",
+            )
         if isinstance(stage.attachment, AttachedAt) or stage.is_inlined:
             raise ScheduleError(
                 f"lower {self.name}",
@@ -149,7 +161,7 @@ class _Builder:
 
     def internal_buffer(self, stage: StageState, tensor: Tensor) -> Buffer:
         region = self.bounds.stages[stage.name].region
-        shape = tuple(span.extent for span in region)
+        shape = tensor.shape if is_scan(stage) else tuple(span.extent for span in region)
         strides = aligned_strides(stage, shape) if stage.alignments else ()
         scope, separators = scope_of(self.state, stage), stage.separators
         name = buffer_name(stage, tensor)
@@ -159,7 +171,7 @@ class _Builder:
         """Yield the memory that the values of stages need."""
         for stage in stages:
             for tensor in stage.tensors:
-                if self.buffers[tensor] not in self.params:
+                if self.buffers[tensor] not in self.params and tensor not in self.homes:
                     buffer, is_double = self.buffers[tensor], bool(stage.double_buffered_by)
                     yield Room(buffer, stage.name, is_double, self.window(stage))
 
@@ -174,6 +186,8 @@ class _Builder:
     def nest(self, stage: StageState) -> Stmt:
         """Return the loops of a stage with all that is attached to them."""
         bounds = self.bounds.stages[stage.name]
+        if is_scan(stage):  # what its steps compute is attached
+            return self.loops(stage, bounds, stage.leaves, (), _Inside(None, seq(())))
         bodies = self.bodies[stage.name]
         values = {axis.var: value for axis, value in bounds.values.items()}
         targets = [self.target(stage, bounds, tensor) for tensor in stage.tensors]
@@ -213,7 +227,8 @@ class _Builder:
 
     def shift(self, tensor: Tensor, indices: Sequence[Expr]) -> tuple[Expr, ...]:
         stage = self.state.producer_of(tensor)
-        if self.buffers[tensor] in self.params or stage.is_placeholder:
+        is_whole = tensor in self.homes or stage.is_placeholder or is_scan(stage)
+        if is_whole or self.buffers[tensor] in self.params:
             return tuple(indices)
         region = self.bounds.stages[stage.name].region
         return tuple(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 from dlcompiler.errors import ScheduleError
 
 LATER = {
-    "env_threads": "recurrences come in a later version",
+    "env_threads": "each step of a scan is a launch of its own: bind loops of its updates",
     "set_store_predicate": "GPUs come in a later version",
     "tensorize": "tensor intrinsics come in a later version",
 }

@@ -30,6 +30,7 @@ from dlcompiler.ir import (
 )
 from dlcompiler.schedule.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.placement import placed
+from dlcompiler.schedule.recurrences import hosts, is_update, region_of_time, time_of
 from dlcompiler.schedule.relations import outward
 from dlcompiler.schedule.state import (
     AttachedAt,
@@ -38,6 +39,7 @@ from dlcompiler.schedule.state import (
     Split,
     StageState,
     State,
+    is_scan,
     unique_name,
 )
 from dlcompiler.schedule.threads import axis_of, scope_of, threads_around
@@ -165,6 +167,12 @@ class _Inference:
     def region(self, stage: StageState, enclosing: tuple[Var, ...]) -> tuple[Span, ...]:
         shape = stage.tensor.shape
         full = tuple(Span(Affine.of_constant(0), extent) for extent in shape)
+        if is_scan(stage):
+            return region_of_time(stage)
+        if is_update(self.state, stage):
+            scan = hosts(self.state)[stage.name]
+            now = self.analyzer.affine(time_of(scan, self.done[scan.name].values))
+            return (Span(now, 1), *full[1:])
         if not isinstance(stage.attachment, AttachedAt):
             return full
         standing = self.standing(stage, enclosing)
@@ -262,7 +270,7 @@ class _Inference:
                 parent = relation.parent
                 if not self.is_below(relative[parent], extents[parent]):
                     conditions.append(compare("lt", relative[parent], extent_expr(extents[parent])))
-        for axis in stage.op.axis:
+        for axis in self.checked_axes(stage):
             if not self.is_natural(values[axis]):
                 conditions.append(compare("ge", values[axis], index_const(0)))
             if not self.is_below(values[axis], axis.extent):
@@ -271,6 +279,12 @@ class _Inference:
         for condition in conditions:
             unique.setdefault(str(condition), condition)
         return tuple(unique.values())
+
+    def checked_axes(self, stage: StageState) -> tuple[Axis, ...]:
+        """Return the axes whose region may reach outside its tensor: no step of a scan does."""
+        if is_scan(stage):
+            return ()
+        return stage.op.axis[1:] if is_update(self.state, stage) else stage.op.axis
 
     def is_below(self, value: Expr, extent: Extent) -> bool:
         if isinstance(extent, int) and self.analyzer.interval(value).high < extent:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.arguments import known_primitive
+from dlcompiler.schedule.recurrences import scan_of
 from dlcompiler.schedule.stage import Stage
 from dlcompiler.schedule.stage_group import StageGroup
 from dlcompiler.te import Operation, Tensor, ThreadAxis
@@ -34,9 +35,15 @@ def bind_call(
     for parameter, kind in parameters.items():
         if kind == "stages" and not isinstance(named.get(parameter, ()), tuple):
             named[parameter] = (named[parameter],)
-    if "output" in parameters and isinstance(args[0], Tensor) and args[0].value_index:
-        named["output"] = args[0].value_index
+    if "output" in parameters and isinstance(args[0], Tensor) and (n := _place(schedule, args[0])):
+        named["output"] = n
     return stage, named
+
+
+def _place(schedule: Schedule, tensor: Tensor) -> int:
+    """Return which output of its stage a tensor is; states of a scan come behind its outputs."""
+    scan = scan_of(schedule.state, tensor)
+    return tensor.value_index if scan is None else scan.readable.index(tensor)
 
 
 def stage_of_all(schedule: Schedule, name: str, tensors: tuple[Tensor, ...]) -> str:
@@ -69,7 +76,8 @@ def _subject(schedule: Schedule, name: str, args: tuple[Any, ...]) -> tuple[str,
     if isinstance(head, list | tuple):
         return stage_of_all(schedule, name, tuple(head)), args[1:]
     if isinstance(head, Tensor | Operation):
-        return schedule[head].name, args[1:]
+        scan = scan_of(schedule.state, head) if name == "cache_read" else None
+        return (schedule[head] if scan is None else scan).name, args[1:]
     if not isinstance(head, Axis):
         raise ScheduleError(
             f"can {name!r}",

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from dlcompiler.ir import Expr, Reduce, TensorLoad, substitute, walk
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.schedule.state import StageState, State
-from dlcompiler.te import ComputeOp, Tensor
+from dlcompiler.te import ComputeOp, ScanOp, Tensor
 from dlcompiler.te.tensor import rewrite_bodies
 
 Bodies: TypeAlias = tuple[Expr, ...]
@@ -31,6 +31,8 @@ def _inline_all(state: State) -> dict[str, Bodies]:
     result: dict[str, Bodies] = {}
     inlined: dict[Tensor, tuple[ComputeOp, Expr]] = {}
     for stage in state.stages:  # producers come first, so what is substituted is inlined already
+        if isinstance(stage.op, ScanOp):
+            result[stage.name] = ()  # its steps are stages of their own
         if not isinstance(stage.op, ComputeOp):
             continue
         op = stage.op
@@ -101,6 +103,7 @@ def _readers(state: State) -> dict[Tensor, list[StageState]]:
     own = bodies(state)
     for stage in state.stages:
         loads = loads_of(own[stage.name]) if stage.name in own else ()
-        for tensor in dict.fromkeys(load.tensor for load in loads):
+        read = stage.op.input_tensors if isinstance(stage.op, ScanOp) else [x.tensor for x in loads]
+        for tensor in dict.fromkeys(read):
             result.setdefault(tensor, []).append(stage)  # type: ignore[arg-type]
     return result

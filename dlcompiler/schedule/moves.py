@@ -17,6 +17,7 @@ from dlcompiler.schedule.index_maps import variable_names
 from dlcompiler.schedule.inlining import consumers
 from dlcompiler.schedule.obligations import has_bounds
 from dlcompiler.schedule.primitives.base import SCOPES
+from dlcompiler.schedule.recurrences import hosts
 from dlcompiler.schedule.state import StageState, State
 from dlcompiler.schedule.verdict import Verdict
 
@@ -100,10 +101,12 @@ def _candidates(state: State, stage: StageState) -> Iterator[_Candidate]:
     if not stage.is_inlined:
         yield from _loop_candidates(stage, extents_of(state, stage))
         yield from _prefetch_candidates(state, stage)
-    for consumer in consumers(state, stage):
-        for leaf in consumer.leaves:
-            args = {"parent": consumer.name, "axis": leaf}
-            yield "compute_at", args, (stage.name, consumer.label(leaf)), ()
+    readers = consumers(state, stage)
+    scans = [hosts(state)[reader.name] for reader in readers if reader.name in hosts(state)]
+    for host in dict.fromkeys((*readers, *scans)):
+        for leaf in host.leaves:
+            args = {"parent": host.name, "axis": leaf}
+            yield "compute_at", args, (stage.name, host.label(leaf)), ()
     yield from _group_candidates(state, stage)
     yield "compute_inline", {}, (stage.name,), ()
     yield "compute_root", {}, (stage.name,), ()
@@ -145,6 +148,8 @@ def _prefetch_candidates(state: State, stage: StageState) -> Iterator[_Candidate
     ahead = Domain("offset", (1, 2, 4))
     for tensor in stage.op.input_tensors:
         read = state.producer_of(tensor)
+        if tensor in read.states:
+            continue  # a step's own results: there is nothing to fetch ahead
         which = {"tensor_output": n} if (n := read.tensors.index(tensor)) else {}
         for leaf in stage.leaves:
             args = {"tensor": read.name, "axis": leaf, **which}
@@ -164,7 +169,7 @@ def layouts(stage: StageState) -> Iterator[str]:
 
 
 def _cache_read_candidates(state: State, stage: StageState) -> Iterator[_Candidate]:
-    for number, tensor in enumerate(stage.tensors):
+    for number, tensor in enumerate(stage.readable):
         readers = tuple(s.name for s in state.stages if tensor in s.op.input_tensors)
         choices = [(name,) for name in readers] + ([readers] if len(readers) > 1 else [])
         which = {"output": number} if number else {}

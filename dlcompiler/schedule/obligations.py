@@ -10,7 +10,8 @@ from dlcompiler.ir import SHARED, WARP, Axis, is_in_block, is_thread
 from dlcompiler.schedule.bounds import infer_bounds, is_same
 from dlcompiler.schedule.inlining import consumers
 from dlcompiler.schedule.placement import placed, standing_for
-from dlcompiler.schedule.state import AttachedAt, StageState, State
+from dlcompiler.schedule.recurrences import is_fixed
+from dlcompiler.schedule.state import AttachedAt, StageState, State, is_scan
 from dlcompiler.schedule.threads import threads_around, threads_of_block
 
 Debt: TypeAlias = Literal["place", "reader", "loop", "thread", "settled"]
@@ -142,7 +143,8 @@ def _thread_debts(state: State, stage: StageState) -> Iterator[Obligation]:
             "",
             f"compute it inside loops that are bound to threads: s[{stage.name}].compute_at(…)",
         )
-    if not isinstance(stage.attachment, AttachedAt):
+    at = stage.attachment
+    if not isinstance(at, AttachedAt) or (is_scan(state.stage(at.stage)) and not around):
         return
     is_in_threads = threads_of_block(state, stage)
     for leaf in stage.leaves:
@@ -213,7 +215,7 @@ def _where(stage: StageState, axis: Axis) -> str:
 
 def may_move_inside(state: State, reader: StageState, host: StageState) -> bool:
     """Tell whether a stage could still be attached inside the loops of another."""
-    return not reader.is_output and leads_to(state, reader, host)
+    return not (reader.is_output or is_fixed(state, reader)) and leads_to(state, reader, host)
 
 
 def leads_to(state: State, stage: StageState, host: StageState) -> bool:

@@ -9,8 +9,10 @@ from dataclasses import replace
 
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.inlining import bodies
+from dlcompiler.schedule.recurrences import hosts
 from dlcompiler.schedule.state import (
     ROOT,
+    AtRoot,
     AttachedAt,
     Attachment,
     Fuse,
@@ -46,9 +48,11 @@ def _place_all(state: State) -> State:
 
 
 def _placed_stage(state: State, stage: StageState) -> StageState:
-    if not isinstance(stage.attachment, AttachedAt):
-        return stage
-    place = placement(state, stage.attachment)
+    place = stage.attachment
+    if isinstance(place, AttachedAt):
+        place = placement(state, place)
+    if isinstance(place, AtRoot) and (scan := hosts(state).get(stage.name)):
+        place = AttachedAt(scan.name, scan.leaves[-1], "")
     return stage if place is stage.attachment else replace(stage, attachment=place)
 
 

@@ -57,6 +57,8 @@ class _Writer:
             variable = self.variable(stage.name)
             for n, tensor in enumerate(stage.tensors):
                 self.tensors[tensor] = f"{variable}.op.output({n})" if n else variable
+            for n, tensor in enumerate(stage.states):
+                self.tensors[tensor] = f"{variable}.op.states[{n}]"
         self.lines: list[PythonLine] = []
         self.mentioned: dict[Axis, None] = {}
 
@@ -190,7 +192,12 @@ class _Writer:
         return f"{self.schedule}[{self.handle(stage)}]"
 
     def handle(self, stage: StageState, output: int = 0) -> str:
-        """Return the variable of a stage's tensor, or of one that it had in another layout."""
+        """Return the variable of a stage's tensor, or of one that it had in another layout.
+
+        The states of a scan count behind its tensors.
+        """
+        if output >= len(stage.tensors):
+            return self.tensors[stage.readable[output]]
         handles = (*stage.tensors, *stage.aliases)[output :: len(stage.tensors)]
         return next(self.tensors[tensor] for tensor in handles if tensor in self.tensors)
 

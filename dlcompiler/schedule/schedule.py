@@ -11,6 +11,7 @@ from typing import Any
 from dlcompiler.display import render
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis
+from dlcompiler.schedule import recurrences
 from dlcompiler.schedule.absent import Handle
 from dlcompiler.schedule.arguments import (
     has_axis,
@@ -28,11 +29,12 @@ from dlcompiler.schedule.placement import placed
 from dlcompiler.schedule.primitives import Making
 from dlcompiler.schedule.stage import Stage
 from dlcompiler.schedule.stage_group import StageGroup, make_group
-from dlcompiler.schedule.state import AttachedAt, State, Step, child_id, initial_state
+from dlcompiler.schedule.state import AtRoot, AttachedAt, State, Step, child_id, initial_state
 from dlcompiler.schedule.trace import Trace, encode, trace_of
 from dlcompiler.schedule.validity import MAX_STAGES, problems
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Pending, Verdict
 from dlcompiler.te import Operation, Tensor, post_order
+from dlcompiler.te.recurrences import check_recurrences
 
 Listener = Callable[["Schedule"], None]
 
@@ -53,6 +55,7 @@ def create_schedule(ops: Operation | Tensor | Iterable[Operation | Tensor]) -> S
     outputs = [tensor for item in items for tensor in _outputs(item)]
     if not outputs:
         raise ScheduleError("create_schedule", "no operation given", expected="C.op or [C.op, …]")
+    check_recurrences(outputs)
     if len(post_order(outputs)) > MAX_STAGES:
         raise ScheduleError(
             "create_schedule",
@@ -153,6 +156,7 @@ class Schedule(Handle):
         stage = self.state.find(key) if is_known else None
         if stage is not None:
             return Stage(self, stage.name)
+        recurrences.refuse_state(self.state, key)
         operation = f"schedule[{getattr(key, 'name', key)!r}]"
         known = ", ".join(stage.name for stage in self.state.stages)
         expected = f"a tensor or operation of this schedule: {known}"
@@ -225,8 +229,8 @@ class Schedule(Handle):
         """
         result = self.fork("normalized")
         for stage in placed(self.state).stages:
-            at = stage.attachment
-            if at is self.state.stage(stage.name).attachment:
+            at, given = stage.attachment, self.state.stage(stage.name).attachment
+            if at is given or isinstance(given, AtRoot):
                 continue
             if isinstance(at, AttachedAt):
                 result.apply("compute_at", stage.name, {"parent": at.stage, "axis": at.axis})
@@ -328,7 +332,8 @@ class Schedule(Handle):
         for refused in (wrong_arguments(item, self.state, args), self._foreign(args)):
             if refused is not None:  # `Illegal` is falsy
                 return Attempt(refused)
-        verdict = item.check(self.state, current, **args)
+        part = recurrences.refusal(self.state, current, name, args)
+        verdict = item.check(self.state, current, **args) if part is None else part
         if not verdict:
             return Attempt(verdict)
         step = encode(item, self.state, current, args)

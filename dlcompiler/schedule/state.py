@@ -22,7 +22,7 @@ from dlcompiler.ir import (
     structural_key,
 )
 from dlcompiler.ir.rewrite import Node
-from dlcompiler.te import ComputeOp, Operation, PlaceholderOp, Tensor, post_order
+from dlcompiler.te import ComputeOp, Operation, PlaceholderOp, ScanOp, Tensor, post_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +150,16 @@ class StageState:
         return isinstance(self.op, PlaceholderOp)
 
     @property
+    def states(self) -> tuple[Tensor, ...]:
+        """Of a scan, the placeholders that stand for its tensors at its own steps."""
+        return self.op.states if isinstance(self.op, ScanOp) else ()
+
+    @property
+    def readable(self) -> tuple[Tensor, ...]:
+        """What other stages read of it: its tensors, then the states that stand for them."""
+        return (*self.tensors, *self.states)
+
+    @property
     def is_inlined(self) -> bool:
         """Tell whether the stage has no loops because its expression is substituted."""
         return isinstance(self.attachment, Inlined)
@@ -250,6 +260,10 @@ class State:
         """Tell whether there is a stage called `name`."""
         return name in self._by_name
 
+    def position(self, name: str) -> int:
+        """Return the place of a stage among all."""
+        return next(n for n, stage in enumerate(self.stages) if stage.name == name)
+
     @property
     def _by_name(self) -> dict[str, StageState]:
         known: dict[str, StageState] | None = self.cache.get("stages by name")
@@ -266,8 +280,8 @@ class State:
         return None
 
     def producer_of(self, tensor: Any) -> StageState:
-        """Return the stage that computes a tensor which some stage reads."""
-        return next(stage for stage in self.stages if tensor in stage.tensors)
+        """Return the stage that computes a tensor which some stage reads; of a state, its scan."""
+        return next(stage for stage in self.stages if tensor in stage.readable)
 
     def readers_of(self, stage: StageState) -> tuple[StageState, ...]:
         """Return the stages whose operation reads `stage`."""
@@ -313,6 +327,8 @@ def initial_state(outputs: Iterable[Tensor]) -> State:
         for stage in stages
         for n, tensor in enumerate(stage.tensors)
     }
+    for stage in stages:
+        names.update((tensor, f"{stage.name}.state{n}") for n, tensor in enumerate(stage.states))
     text = "\n".join(_content(stage, names) for stage in stages)
     return State(hashlib.sha256(text.encode()).hexdigest()[:16], tuple(stages))
 
@@ -320,6 +336,8 @@ def initial_state(outputs: Iterable[Tensor]) -> State:
 def _content(stage: StageState, names: Mapping[Any, str]) -> str:
     """Return all that a stage computes, as text: as long as its different nodes are many."""
     head = f"{stage.name} {stage.tensor.shape} {stage.tensor.dtype} {stage.is_output}"
+    if isinstance(stage.op, ScanOp):
+        return f"{head} {[names[t] for t in (*stage.op.input_tensors, *stage.op.states)]}"
     if not isinstance(stage.op, ComputeOp):
         return head
     reads = stage.op.input_tensors
@@ -355,6 +373,11 @@ def buffer_name(stage: StageState, tensor: Tensor) -> str:
     if len(stage.tensors) == 1:
         return stage.name
     return f"{stage.name}.v{stage.tensors.index(tensor)}"
+
+
+def is_scan(stage: StageState) -> bool:
+    """Tell whether the stage is a recurrence's loop over time."""
+    return isinstance(stage.op, ScanOp)
 
 
 def is_reduction(stage: StageState) -> bool:

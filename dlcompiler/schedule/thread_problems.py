@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dlcompiler.ir import WARP, Axis, is_in_block, is_thread
 from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.obligations import has_bounds
-from dlcompiler.schedule.state import AttachedAt, StageState, State
+from dlcompiler.schedule.state import AttachedAt, StageState, State, is_scan
 from dlcompiler.schedule.threads import (
     is_shared,
     loops_around,
@@ -102,6 +102,8 @@ def _cooperation_problems(
                 hint=f"attach {stage.name} inside all thread loops of {host.name}",
                 conflicts=(host.key(leaf), stage.name),
             )
+    if is_scan(host):
+        return  # between the steps of a scan, all threads are done
     for leaf in bound:
         if not is_in_block(stage.kind(leaf)):
             yield Illegal(

@@ -11,6 +11,7 @@ from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.obligations import has_bounds, is_inside, may_move_inside
 from dlcompiler.schedule.placement import placed
+from dlcompiler.schedule.recurrences import early_reads, hosts, time_of
 from dlcompiler.schedule.rolling import moving_window
 from dlcompiler.schedule.state import AttachedAt, StageState, State
 from dlcompiler.schedule.thread_problems import thread_problems
@@ -46,6 +47,7 @@ def problems(state: State, before: State | None = None) -> Iterator[Illegal]:
         if isinstance(stage.attachment, AttachedAt):
             yield from _attachment_problems(state, stage, stage.attachment)
     yield from thread_problems(state)
+    yield from _recurrence_problems(state)
     yield from _size_problems(state, changed)
     yield from _unrolling_problems(state)
     yield from _rolling_problems(state)
@@ -88,6 +90,19 @@ def _loop_problems(stage: StageState) -> Iterator[Illegal]:
                     got=f"{stage.label(inner)} inside {stage.label(leaf)}",
                     conflicts=(stage.key(leaf), stage.key(inner)),
                 )
+
+
+def _recurrence_problems(state: State) -> Iterator[Illegal]:
+    """Yield the stages of recurrences that would need what later steps compute."""
+    if not hosts(state) or not has_bounds(state):
+        return
+    bounds = infer_bounds(state).stages
+    for stage in state.stages:
+        scan = hosts(state).get(stage.name)
+        if scan is not None and not stage.is_inlined:
+            loads = loads_of(bodies(state)[stage.name])
+            now = time_of(scan, bounds[scan.name].values)
+            yield from early_reads(stage, loads, scan, bounds[stage.name].values, now)
 
 
 def _extent_problems(stage: StageState) -> Iterator[Illegal]:
@@ -221,7 +236,7 @@ def _attachment_problems(state: State, stage: StageState, at: AttachedAt) -> Ite
 def _starts_outside(state: State, parent: StageState, axis: Axis, stage: StageState) -> bool:
     """Tell whether `parent` is initialised from `stage`, outside the loop `axis`."""
     inside = parent.leaves[: parent.position(axis) + 1]
-    head = bodies(state)[parent.name][0]
+    head = next(iter(bodies(state)[parent.name]), None)
     if not isinstance(head, Reduce) or all(leaf.kind == "data" for leaf in inside):
         return False
     return any(load.tensor in stage.tensors for load in loads_of(head.init))

@@ -94,10 +94,11 @@ from dlcompiler.te.notation import (
     notation_text,
     signature_text,
 )
+from dlcompiler.te.recurrences import scan
 from dlcompiler.te.reductions import argmax, argmin, comm_reducer, max, min, prod, sum
 from dlcompiler.te.separators import AXIS_SEPARATOR
 from dlcompiler.te.symbols import bind_symbols, size_var, specialize, symbols_of, var
-from dlcompiler.te.tensor import ComputeOp, Operation, PlaceholderOp, Tensor, post_order
+from dlcompiler.te.tensor import ComputeOp, Operation, PlaceholderOp, ScanOp, Tensor, post_order
 from dlcompiler.te.threads import ThreadAxis, thread_axis
 
 __all__ = [
@@ -105,6 +106,7 @@ __all__ = [
     "ComputeOp",
     "Operation",
     "PlaceholderOp",
+    "ScanOp",
     "Tensor",
     "ThreadAxis",
     "abs",
@@ -182,6 +184,7 @@ __all__ = [
     "round",
     "rounding_depth",
     "rsqrt",
+    "scan",
     "select",
     "shift_left",
     "shift_right",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -21,6 +21,7 @@ from dlcompiler.ir import (
     Logical,
     Reduce,
     Select,
+    TensorHandle,
     TensorLoad,
     Var,
     binary,
@@ -37,7 +38,7 @@ from dlcompiler.ir.expr import BinaryOp
 from dlcompiler.ir.rewrite import children
 from dlcompiler.te.elements import Block, Elements
 from dlcompiler.te.plan import NO_PLAN
-from dlcompiler.te.tensor import ComputeOp
+from dlcompiler.te.tensor import ComputeOp, PlaceholderOp, Tensor
 
 MAX_CORNER_AXES = 8
 MAX_POINTS = 2**16
@@ -46,13 +47,16 @@ Requirement: TypeAlias = tuple[Expr, str]
 """A condition on symbols, and what is wrong where it does not hold."""
 
 
-def check_accesses(body: Expr, axes: Sequence[Axis], where: str) -> None:
+def check_accesses(
+    body: Expr, axes: Sequence[Axis], where: str, left: Collection[TensorHandle] = ()
+) -> None:
     """Refuse an element that is outside its tensor for some values of the axes.
 
     Looks at the corners of the iteration space, where affine indices are extreme, and at all points
     (up to 65536) of an index that is no sum; it refuses only with a point in hand. What stands
     under `te.if_then_else`, or after the first condition of `te.all` and `te.any`, is guarded and
-    not looked at; indices read from tensors are not known.
+    not looked at; indices read from tensors are not known. Of tensors that are `left` for later,
+    the first index is not looked at.
 
     Raises
     ------
@@ -65,7 +69,7 @@ def check_accesses(body: Expr, axes: Sequence[Axis], where: str) -> None:
     for load in _unguarded_loads(body):
         for dimension, index in enumerate(load.indices):
             extent = load.tensor.shape[dimension]
-            if not isinstance(extent, int):
+            if not isinstance(extent, int) or (dimension == 0 and load.tensor in left):
                 continue
             for point, value in (*_corners(index, extents), *_extremes(index, axes)):
                 if not 0 <= value < extent:
@@ -78,6 +82,22 @@ def check_accesses(body: Expr, axes: Sequence[Axis], where: str) -> None:
                         f"{load.tensor.shape}",
                         hint="guard it: te.if_then_else(condition, element, other)",
                     )
+
+
+def earlier_reads(bodies: Iterable[Expr], axes: Sequence[Axis]) -> frozenset[TensorHandle]:
+    """Return the placeholders that are read only at earlier places of the first axis.
+
+    They may be states of a recurrence, of which the first places are given in another way.
+    """
+    found: dict[TensorHandle, bool] = {}
+    for load in (node for body in bodies for node in walk(body) if isinstance(node, TensorLoad)):
+        if not axes or not load.indices or not isinstance(load.tensor, Tensor):
+            continue
+        terms, constant = numeric.linear_form(load.indices[0]) or ({}, 0)
+        is_input = isinstance(load.tensor.op, PlaceholderOp)
+        is_earlier = is_input and terms == {axes[0].var: 1} and constant < 0
+        found[load.tensor] = is_earlier and found.get(load.tensor, True)
+    return frozenset(tensor for tensor, is_earlier in found.items() if is_earlier)
 
 
 def requirements(op: ComputeOp, sizes: Collection[Var]) -> tuple[Requirement, ...]:

@@ -28,7 +28,7 @@ from dlcompiler.ir import (
     free_vars,
     walk,
 )
-from dlcompiler.te.access import check_accesses
+from dlcompiler.te.access import check_accesses, earlier_reads
 from dlcompiler.te.tensor import ComputeOp, Tensor
 
 MAX_ELEMENTS = 2**40
@@ -45,8 +45,10 @@ def define_tensors(
     _check_together(bodies, where)
     for body in bodies:
         check_body(body, axes, where)
+    perhaps_states = earlier_reads(bodies, axes)
+    for body in bodies:
         reduced = body.axes if isinstance(body, Reduce) else ()
-        check_accesses(body, (*axes, *reduced), where)
+        check_accesses(body, (*axes, *reduced), where, left=perhaps_states)
     return ComputeOp(name, axes, bodies, tag).outputs
 
 

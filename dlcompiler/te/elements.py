@@ -53,11 +53,21 @@ class Block:
         """Return the whole iteration space."""
         return Block(axes, (0,) * len(axes), tuple(axis.static_extent for axis in axes))
 
-    @property
-    def place(self) -> tuple[slice, ...]:
-        """Where the block lies in an array over the whole space."""
-        pairs = zip(self.starts, self.extents, strict=True)
-        return tuple(slice(start, start + extent) for start, extent in pairs)
+    def row(self, place: int) -> Block:
+        """Return the part at one place of the first axis."""
+        return Block(self.axes, (place, *self.starts[1:]), (1, *self.extents[1:]))
+
+    def times(self, axes: tuple[Axis, ...]) -> Block:
+        """Return the box of more dimensions in which further axes run in full."""
+        rest = Block.whole(axes)
+        return Block(
+            (*self.axes, *axes), (*self.starts, *rest.starts), (*self.extents, *rest.extents)
+        )
+
+    def place_in(self, box: Block) -> tuple[slice, ...]:
+        """Where the block lies in an array over a box of the first of its axes."""
+        triples = zip(self.starts, self.extents, box.starts, strict=False)
+        return tuple(slice(start - at, start - at + extent) for start, extent, at in triples)
 
     def dimension(self, var: Var) -> int:
         """Return the dimension that the variable of an axis runs along."""
@@ -75,19 +85,20 @@ NOWHERE = Block((), (), ())
 """A box of no dimensions: a single point."""
 
 
-def blocks(axes: tuple[Axis, ...], limit: int) -> Iterator[Block]:
-    """Cut an iteration space into boxes of at most `limit` points, the first axes first."""
-    shape = [axis.static_extent for axis in axes]
+def blocks(box: Block, limit: int) -> Iterator[Block]:
+    """Cut a box of an iteration space into boxes of at most `limit` points, first axes first."""
+    shape = list(box.extents)
     for n in range(len(shape)):
         if math.prod(shape) <= limit:
             break
         shape[n] = max(1, limit // math.prod(shape[n + 1 :]))
-    pairs = zip(axes, shape, strict=True)
-    steps = (range(0, axis.static_extent, max(size, 1)) for axis, size in pairs)
+    ends = [start + extent for start, extent in zip(box.starts, box.extents, strict=True)]
+    triples = zip(box.starts, ends, shape, strict=True)
+    steps = (range(start, end, max(size, 1)) for start, end, size in triples)
     for starts in itertools.product(*steps):
-        triples = zip(axes, starts, shape, strict=True)
-        extents = (min(s, axis.static_extent - start) for axis, start, s in triples)
-        yield Block(axes, starts, tuple(extents))
+        parts = zip(starts, ends, shape, strict=True)
+        extents = (min(size, end - start) for start, end, size in parts)
+        yield Block(box.axes, starts, tuple(extents))
 
 
 class Elements:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias, overload
 
@@ -20,9 +21,18 @@ from dlcompiler.te.magnitude import (
     within_range,
 )
 from dlcompiler.te.plan import NO_PLAN, plan_of
-from dlcompiler.te.stages import Domain, compute_stage
+from dlcompiler.te.recurrences import check_recurrences
+from dlcompiler.te.stages import Domain, compute_scan, compute_stage
 from dlcompiler.te.symbols import bind_symbols, specialize, symbols_of
-from dlcompiler.te.tensor import ComputeOp, Operation, PlaceholderOp, Tensor, post_order
+from dlcompiler.te.tensor import (
+    ComputeOp,
+    Operation,
+    PlaceholderOp,
+    ScanOp,
+    Tensor,
+    outside_cells,
+    post_order,
+)
 
 Given: TypeAlias = Mapping[Any, Any] | Sequence[Array]
 Accumulate: TypeAlias = Literal["declared", "float64"]
@@ -138,11 +148,13 @@ def absolute_bound(output: Tensor, arrays: Given) -> Array:
     (target,), arrays = _static(_targets(output, "absolute_bound"), arrays)
     values = _compute([target], arrays, is_wide=True, keep_all=True)
     magnitudes: dict[Any, Array] = {}
+    domain_of = functools.partial(_magnitude_domain, values=values, magnitudes=magnitudes)
     with quiet():
-        for op in post_order([target]):
+        for op in outside_cells(post_order([target])):
             if isinstance(op, ComputeOp):
-                domain = _magnitude_domain(op, values, magnitudes)
-                magnitudes.update(compute_stage(op, domain))
+                magnitudes.update(compute_stage(op, domain_of(op)))
+            elif isinstance(op, ScanOp):
+                compute_scan(op, magnitudes, domain_of)
             else:
                 tensor = op.output(0)
                 magnitudes[tensor] = np.abs(values[tensor].astype(np.float64))
@@ -183,23 +195,35 @@ def _compute(
     targets: Sequence[Tensor], given: Given, *, is_wide: bool, keep_all: bool = False
 ) -> dict[Any, Array]:
     """Return the values of the targets (and, to `keep_all`, of everything they depend on)."""
-    order = post_order(targets)
+    check_recurrences(targets)
+    order = outside_cells(post_order(targets))
     values: dict[Any, Array] = dict(_inputs(order, given, targets[0].name))
     if is_wide:
         is_float = {t: dtypes.is_float(t.dtype) for t in values}
         values = {t: v.astype(np.float64) if is_float[t] else v for t, v in values.items()}
     else:
         values = {t: v.copy() if t in targets else v for t, v in values.items()}
-    last_use = {tensor: op for op in order for tensor in op.input_tensors}
+    last_use = {tensor: op for op in order for tensor in _used(op)}
+    domain_of = functools.partial(_value_domain, arrays=values, is_wide=is_wide)
     with quiet():
         for op in order:
             if isinstance(op, ComputeOp):
-                values.update(compute_stage(op, _value_domain(op, values, is_wide)))
+                values.update(compute_stage(op, domain_of(op)))
+            elif isinstance(op, ScanOp):
+                compute_scan(op, values, domain_of)
             if not keep_all:
-                for tensor in op.input_tensors:
+                for tensor in _used(op):
                     if last_use[tensor] is op and tensor not in targets:
                         del values[tensor]
     return values
+
+
+def _used(op: Operation) -> frozenset[Tensor]:
+    """Return the tensors that have values while an operation is computed: of a scan, its cell's."""
+    if not isinstance(op, ScanOp):
+        return frozenset(op.input_tensors)
+    inside = {tensor for each in op.cell for tensor in (*each.outputs, *each.input_tensors)}
+    return frozenset(inside.union(op.inits, op.states))
 
 
 def _value_domain(op: ComputeOp, arrays: Arrays, is_wide: bool) -> Domain:

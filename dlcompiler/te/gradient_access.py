@@ -176,7 +176,7 @@ def _reduction_axes(free: Mapping[Var, Extent], axes: Sequence[Axis]) -> dict[Va
 
 
 def _dimension_name(tensor: Tensor, n: int, uses: Sequence[Use]) -> str:
-    if tensor.axis:
+    if len(tensor.axis) == tensor.ndim:
         return tensor.axis[n].name
     for use in uses:
         index = use.load.indices[n]

@@ -28,7 +28,7 @@ from dlcompiler.ir.expr import LARGEST
 from dlcompiler.ir.functions import FUNCTION_ULPS, FUNCTIONS
 from dlcompiler.ir.rewrite import Node, children
 from dlcompiler.te.elements import Array, Arrays, Elements, choose
-from dlcompiler.te.tensor import ComputeOp, Tensor, post_order
+from dlcompiler.te.tensor import ComputeOp, Operation, ScanOp, Tensor, outside_cells, post_order
 
 # How much a function of one float stretches a small change of its argument.
 _SLOPES: dict[str, Callable[[Any], Any]] = {
@@ -189,6 +189,10 @@ _ROUNDING = {
 }
 
 
+MAX_DEPTH = 2**53
+"""Beyond it, no number bounds an error: each step may double the relative errors of the last."""
+
+
 def rounding_depth(output: Tensor) -> int:
     """Return how many roundings lie on the longest way from an input to `output`.
 
@@ -204,11 +208,34 @@ def rounding_depth(output: Tensor) -> int:
         roundoff (2**-24 for float32); [1].
     """
     depths: dict[TensorHandle, int] = {}
-    for op in post_order([output]):
-        bodies = op.bodies if isinstance(op, ComputeOp) else ()
-        depths.update(dict.fromkeys(op.outputs, 0))
-        depths.update((t, _depth(b, depths, {})) for t, b in zip(op.outputs, bodies, strict=False))
+    for op in outside_cells(post_order([output])):
+        if isinstance(op, ScanOp):
+            _add_scan(op, depths)
+        else:
+            _add_stage(op, depths)
     return depths[output]
+
+
+def _add_stage(op: Operation, depths: dict[TensorHandle, int]) -> None:
+    bodies = op.bodies if isinstance(op, ComputeOp) else ()
+    depths.update(dict.fromkeys(op.outputs, 0))
+    depths.update((t, _depth(b, depths, {})) for t, b in zip(op.outputs, bodies, strict=False))
+
+
+def _add_scan(scan: ScanOp, depths: dict[TensorHandle, int]) -> None:
+    """Go the longest way through all steps: each goes on from the roundings of the last."""
+    now = [depths[init] for init in scan.inits]
+    for _ in range(scan.scan_axis.static_extent):
+        depths.update(zip(scan.states, now, strict=True))
+        for op in scan.cell:
+            _add_stage(op, depths)
+        last, now = now, [
+            min(max(old, depths[update]), MAX_DEPTH)
+            for old, update in zip(now, scan.updates, strict=True)
+        ]  # fmt: skip
+        if now == last:
+            break
+    depths.update(zip(scan.outputs, now, strict=True))
 
 
 def coarsest_rounding(output: Tensor) -> tuple[float, float]:

@@ -47,7 +47,7 @@ from dlcompiler.te.notation_reduction import REDUCTIONS
 from dlcompiler.te.notation_scan import FUNCTIONS, NUMBERS, Words, read_statement
 from dlcompiler.te.notation_source import Source
 from dlcompiler.te.symbols import symbols_of
-from dlcompiler.te.tensor import ComputeOp, Tensor, post_order
+from dlcompiler.te.tensor import ComputeOp, ScanOp, Tensor, post_order
 
 MAX_NODES = 5_000
 _CHOICE = 0  # the precedence of "a if c else b"
@@ -87,7 +87,9 @@ def names_of(outputs: Iterable[Tensor]) -> Names:
     outputs = tuple(outputs)
     used: set[str] = set()
     ops = post_order(outputs)
-    tensors = {tensor: _unique(tensor.name, used) for op in ops for tensor in op.outputs}
+    made = [tensor for op in ops for tensor in op.outputs]
+    made += [state for op in ops if isinstance(op, ScanOp) for state in op.states]
+    tensors = {tensor: _unique(tensor.name, used) for tensor in made}
     symbols = {symbol: _unique(symbol.name, used) for symbol in symbols_of(outputs)}
     own = [op.body for op in ops if isinstance(op, ComputeOp)]
     reducers = {

@@ -10,13 +10,14 @@ from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Extent, Var
 from dlcompiler.te.notation_line import Domain, Line, Names, names_of
 from dlcompiler.te.reductions import with_reducer
-from dlcompiler.te.tensor import ComputeOp, PlaceholderOp, Tensor, post_order
+from dlcompiler.te.tensor import ComputeOp, PlaceholderOp, ScanOp, Tensor, post_order
 
 
 def notation_text(*outputs: Tensor) -> str:
     """Write the expression of tensors: one line for each computed tensor, producers first.
 
-    Names that the notation cannot have (``A.local``) are changed, and made unique.
+    Names that the notation cannot have (``A.local``) are changed, and made unique. A recurrence is
+    written as a call, ``S = scan(init, update, state)``, which `te.notation` does not read.
 
     Examples
     --------
@@ -29,7 +30,15 @@ def notation_text(*outputs: Tensor) -> str:
     S[i] += A[i, k]
     M[i, j] = A[i, j] / S[i] - 1.0
     """
-    return "\n".join(line.text() for line in _lines(outputs, names_of(outputs)))
+    names = names_of(outputs)
+    domains: dict[str, Domain] = {}
+    lines = []
+    for op in post_order(outputs):
+        if isinstance(op, ScanOp):
+            lines.append(op.text(names.tensors))
+        elif isinstance(op, ComputeOp):
+            lines.append(Line(op, names, domains).text())
+    return "\n".join(lines)
 
 
 def signature_text(*outputs: Tensor) -> str:
@@ -53,6 +62,11 @@ def signature_text(*outputs: Tensor) -> str:
 def notation_arguments(*outputs: Tensor) -> dict[str, Any]:
     """Return what `te.notation` must be told beside `notation_text` to read it back.
 
+    Raises
+    ------
+    ExpressionError
+        If a recurrence is among them: `te.notation` does not read it.
+
     Returns
     -------
     dict of str
@@ -69,6 +83,7 @@ def notation_arguments(*outputs: Tensor) -> dict[str, Any]:
     >>> te.notation_arguments(S)
     {'A': (('n', 9), 'float32'), 'i': (0, 8), 'k': (2, 5)}
     """
+    _refuse_scans(outputs)
     names = names_of(outputs)
     arguments: dict[str, Any] = {}
     lines = _lines(outputs, names)
@@ -94,7 +109,8 @@ def notation_python(*outputs: Tensor) -> str:
     Raises
     ------
     ExpressionError
-        If a reduction of the user's own is among them: its functions are not known as text.
+        If a reduction of the user's own is among them: its functions are not known as text; if a
+        recurrence is.
 
     Examples
     --------
@@ -104,6 +120,7 @@ def notation_python(*outputs: Tensor) -> str:
     A = te.placeholder((4, 8), "float32", name="A")
     T = te.notation("T[i] = A[i, 2]", A=A, i=(0, 3))
     """
+    _refuse_scans(outputs)
     names = names_of(outputs)
     for reducer in names.reducers:
         raise ExpressionError(
@@ -118,9 +135,18 @@ def notation_python(*outputs: Tensor) -> str:
                 f"{names.tensors[tensor]} = te.placeholder({_tuple(names, tensor.shape)}, "
                 f'"{tensor.dtype}", name="{tensor.name}")'
             )
-        else:
+        elif isinstance(op, ComputeOp):
             code.append(_statement_code(Line(op, names, {}), names))
     return "\n".join(code)
+
+
+def _refuse_scans(outputs: Iterable[Tensor]) -> None:
+    for op in post_order(outputs):
+        if isinstance(op, ScanOp):
+            raise ExpressionError(
+                f"write {op.name} as notation", "a recurrence cannot be read back from text",
+                hint="share the code that defines it",
+            )  # fmt: skip
 
 
 def _lines(outputs: Iterable[Tensor], names: Names) -> list[Line]:

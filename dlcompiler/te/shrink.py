@@ -8,8 +8,9 @@ from typing import TypeAlias
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Extent
 from dlcompiler.te.access import check_accesses
+from dlcompiler.te.recurrences import started
 from dlcompiler.te.symbols import rebuild
-from dlcompiler.te.tensor import ComputeOp, Tensor, post_order
+from dlcompiler.te.tensor import ComputeOp, Operation, ScanOp, Tensor, post_order
 
 Change: TypeAlias = Callable[[int], int]
 
@@ -86,9 +87,17 @@ def _resized(outputs: Sequence[Tensor], change: Change) -> dict[Tensor, Tensor] 
 
     known = rebuild(outputs, resize, boundary=change)
     try:
-        for op in post_order([known[output] for output in outputs]):
-            for body in op.bodies if isinstance(op, ComputeOp) else ():
+        for op in _as_computed(post_order([known[output] for output in outputs])):
+            for body in op.bodies:
                 check_accesses(body, (*op.axis, *op.reduce_axis), f"shrink {op.name}")
     except ExpressionError:
         return None
     return known
+
+
+def _as_computed(order: Sequence[Operation]) -> Iterator[ComputeOp]:
+    """Yield what is computed element by element; in a recurrence, from its first step on."""
+    firsts = {op: scan.first for scan in order if isinstance(scan, ScanOp) for op in scan.cell}
+    for op in order:
+        if isinstance(op, ComputeOp):
+            yield started(op, firsts[op]) if op in firsts else op

@@ -11,7 +11,7 @@ import numpy as np
 
 from dlcompiler.ir import Binary, Expr, IfThenElse, Reduce, Reducer
 from dlcompiler.te.elements import Array, Block, blocks, used_dimensions
-from dlcompiler.te.tensor import ComputeOp, Tensor
+from dlcompiler.te.tensor import ComputeOp, ScanOp, Tensor
 
 BLOCK_POINTS = 2**19
 """Points computed at a time: a few arrays of this size stay in a second-level cache."""
@@ -48,49 +48,81 @@ def compute_stage(op: ComputeOp, domain: Domain) -> dict[Tensor, Array]:
     dict of Tensor to ndarray
         Of the output's shape; contiguous.
     """
-    return dict(zip(op.outputs, _results(op, domain), strict=True))
+    return dict(zip(op.outputs, _results(op, Block.whole(op.axis), domain), strict=True))
 
 
-def _results(op: ComputeOp, domain: Domain) -> Arrays:
+def compute_scan(
+    scan: ScanOp, arrays: dict[Any, Array], domain_of: Callable[[ComputeOp], Domain]
+) -> None:
+    """Compute all elements of the outputs of a scan, step by step.
+
+    Parameters
+    ----------
+    scan
+        The scan.
+    arrays
+        What the tensors hold that its cell reads, and its inits; results are added to it, and what
+        the cell computes on the way, the rows of the inits apart.
+    domain_of
+        What is computed of each operation of the cell, from `arrays` as they are then.
+    """
+    cell: list[tuple[ComputeOp, Domain]] = []
+    for op in scan.cell:
+        assert isinstance(op, ComputeOp)
+        cell.append((op, domain_of(op)))
+        for tensor, body in zip(op.outputs, op.bodies, strict=True):
+            dtype = domain_of(op).storage(body.dtype)
+            arrays[tensor] = np.empty(tensor.static_shape, dtype)
+    for n, output in enumerate(scan.outputs):
+        result = arrays[scan.updates[n]]
+        result[: scan.first] = arrays[scan.inits[n]]
+        arrays[scan.states[n]] = arrays[output] = result
+    for step in range(scan.first, scan.outputs[0].static_shape[0]):
+        for op, domain in cell:
+            row = _results(op, Block.whole(op.axis).row(step), domain)
+            for tensor, result in zip(op.outputs, row, strict=True):
+                arrays[tensor][step] = result[0]
+
+
+def _results(op: ComputeOp, box: Block, domain: Domain) -> Arrays:
+    """Return the values over a box of the operation's data axes."""
     body = op.body
     if not isinstance(body, Reduce):
-        return [_plain(op, each, domain.element, domain) for each in op.bodies]
+        return [_plain(box, each, domain.element, domain) for each in op.bodies]
     if body.reducer.op is None:
-        return _fold(op, body, domain)
-    product = _matrix_product(op, body, domain)
-    return [_reduction(op, body, domain) if product is None else product]
+        return _fold(box, body, domain)
+    product = _matrix_product(box, body, domain)
+    return [_reduction(box, body, domain) if product is None else product]
 
 
-def _plain(
-    op: ComputeOp, body: Expr, element: Callable[[Expr, Block], Any], domain: Domain
-) -> Array:
-    result: Array = np.empty([axis.static_extent for axis in op.axis], domain.storage(body.dtype))
-    for block in blocks(op.axis, BLOCK_POINTS):
-        result[block.place] = element(body, block)
+def _plain(box: Block, body: Expr, element: Callable[[Expr, Block], Any], domain: Domain) -> Array:
+    result: Array = np.empty(box.extents, domain.storage(body.dtype))
+    for block in blocks(box, BLOCK_POINTS):
+        result[block.place_in(box)] = element(body, block)
     return result
 
 
-def _reduction(op: ComputeOp, body: Reduce, domain: Domain) -> Array:
+def _reduction(box: Block, body: Reduce, domain: Domain) -> Array:
     """Combine the elements block by block, over the reduction axes of each at once."""
     ufunc, dtype = domain.ufunc(body.reducer), domain.storage(body.dtype)
-    rank = len(op.axis)
-    result = _plain(op, body.start[0], domain.start, domain)
+    rank = len(box.axes)
+    result = _plain(box, body.start[0], domain.start, domain)
     inner = tuple(range(rank, rank + len(body.axes)))
     (value,) = _counted_values(body)
-    for block in blocks((*op.axis, *body.axes), BLOCK_POINTS):
+    for block in blocks(box.times(body.axes), BLOCK_POINTS):
         elements = np.broadcast_to(domain.element(value, block), block.extents)
-        place = block.place[:rank]
+        place = block.place_in(box)
         if elements.size:
             result[place] = ufunc(result[place], ufunc.reduce(elements, axis=inner, dtype=dtype))
     return result
 
 
-def _fold(op: ComputeOp, body: Reduce, domain: Domain) -> Arrays:
+def _fold(box: Block, body: Reduce, domain: Domain) -> Arrays:
     """Combine neighbours until one is left: in order, as an associative reduction allows."""
-    rank = len(op.axis)
-    results = [_plain(op, start, domain.start, domain) for start in body.start]
+    rank = len(box.axes)
+    results = [_plain(box, start, domain.start, domain) for start in body.start]
     counted = _counted_values(body)
-    for block in blocks((*op.axis, *body.axes), BLOCK_POINTS):
+    for block in blocks(box.times(body.axes), BLOCK_POINTS):
         if 0 in block.extents:
             continue
         points = (*block.extents[:rank], -1)
@@ -105,7 +137,7 @@ def _fold(op: ComputeOp, body: Reduce, domain: Domain) -> Arrays:
             )
             rest = [v[..., count - count % 2 :] for v in values]
             values = [np.concatenate(pair, axis=-1) for pair in zip(merged, rest, strict=True)]
-        place = block.place[:rank]
+        place = block.place_in(box)
         partial = [value[..., 0] for value in values]
         merged = domain.combine(body.reducer, [result[place] for result in results], partial)
         for result, value in zip(results, merged, strict=True):
@@ -124,7 +156,7 @@ def _counted_values(body: Reduce) -> tuple[Expr, ...]:
     )
 
 
-def _matrix_product(op: ComputeOp, body: Reduce, domain: Domain) -> Array | None:
+def _matrix_product(box: Block, body: Reduce, domain: Domain) -> Array | None:
     """Compute a sum of products as one (batched) matrix product of its two factors.
 
     Each factor is evaluated only over the axes it depends on, which is what makes this cheap:
@@ -139,8 +171,8 @@ def _matrix_product(op: ComputeOp, body: Reduce, domain: Domain) -> Array | None
             factors = (x, y)
         case _:
             return None
-    block = Block.whole((*op.axis, *body.axes))
-    rank = len(op.axis)
+    block = box.times(body.axes)
+    rank = len(box.axes)
     reduced = list(range(rank, len(block.axes)))
     uses = [used_dimensions((factor,), block) | set(reduced) for factor in factors]
     sizes = [math.prod(block.extents[n] for n in used) for used in uses]

@@ -32,6 +32,7 @@ from dlcompiler.te.tensor import (
     ComputeOp,
     Operation,
     PlaceholderOp,
+    ScanOp,
     Tensor,
     post_order,
     rewrite_bodies,
@@ -194,7 +195,9 @@ def rebuild(
         others where `resize` does not suit the expression.
     """
     known: dict[Tensor, Tensor] = {}
-    for op in post_order(outputs):
+    order = post_order(outputs)
+    scans = [op for op in order if isinstance(op, ScanOp)]
+    for op in (*(state.op for scan in scans for state in scan.states), *order):
         new = _rebuilt(op, resize, literals or {}, boundary, known)
         known.update(zip(op.outputs, new.outputs, strict=True))
     return known
@@ -211,6 +214,10 @@ def _rebuilt(
         tensor = op.output(0)
         shape = tuple(resize(extent, tensor.name) for extent in tensor.shape)
         return PlaceholderOp(op.name, shape, tensor.dtype)
+    if isinstance(op, ScanOp):
+        parts = (op.inits, op.updates, op.states)
+        inits, updates, states = (tuple(known[tensor] for tensor in part) for part in parts)
+        return ScanOp(op.name, inits, updates, states)
     return _compute(op, resize, literals, boundary, known)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -22,7 +22,7 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir.operators import Elementwise, Operators
 from dlcompiler.ir.rewrite import Node
-from dlcompiler.ir.stmt import static
+from dlcompiler.ir.stmt import extent_binary, static
 from dlcompiler.te.broadcast import NAMES, broadcast_shape, element_indices
 
 Shape: TypeAlias = tuple[Extent, ...]
@@ -215,7 +215,74 @@ class ComputeOp:
         return render("operation", self)
 
 
-Operation: TypeAlias = PlaceholderOp | ComputeOp
+class ScanOp:
+    """Tensors computed step by step along their first dimension, the time; `scan` makes one.
+
+    The first rows are those of `inits`. Each later one is what `updates` say, whose operations, the
+    `cell`, read earlier rows as elements of the placeholders `states`.
+    """
+
+    __slots__ = ("axis", "cell", "first", "inits", "name", "outputs", "states", "updates")
+
+    reduce_axis: tuple[Axis, ...] = ()
+
+    def __init__(
+        self,
+        name: str,
+        inits: tuple[Tensor, ...],
+        updates: tuple[Tensor, ...],
+        states: tuple[Tensor, ...],
+    ) -> None:
+        self.name = name
+        self.inits = inits
+        self.updates = updates
+        self.states = states
+        """Placeholders that stand for the results so far."""
+        (self.first,) = static(inits[0].shape[:1], inits[0].name)
+        """How many rows the inits give: the first that a step computes; [1]."""
+        steps = extent_binary("sub", states[0].shape[0], self.first)
+        self.axis = (Axis("idx", steps, "scan"),)
+        """The time: its iterations are the steps."""
+        self.cell = _cell(updates, states)
+        """The operations of one step, producers first."""
+        names = [name] if len(states) == 1 else [f"{name}.v{n}" for n in range(len(states))]
+        self.outputs: tuple[Tensor, ...] = tuple(
+            Tensor(n, state.shape, state.dtype, self)
+            for n, state in zip(names, states, strict=True)
+        )
+        """The states over all time."""
+
+    @property
+    def scan_axis(self) -> Axis:
+        """The time."""
+        return self.axis[0]
+
+    def output(self, index: int) -> Tensor:
+        """Return one of the tensors that the operation makes."""
+        return _output(self, index)
+
+    @property
+    def input_tensors(self) -> tuple[Tensor, ...]:
+        """The inits, then the updates."""
+        return (*self.inits, *self.updates)
+
+    def text(self, names: Mapping[Tensor, str] | None = None) -> str:
+        """Return what makes the results, as a call: ``S = scan(first, step, state)``."""
+        made, *given = (
+            [tensor.name if names is None else names[tensor] for tensor in group]
+            for group in (self.outputs, self.inits, self.updates, self.states)
+        )
+        parts = (group[0] if len(group) == 1 else f"[{', '.join(group)}]" for group in given)
+        return f"{', '.join(made)} = scan({', '.join(parts)})"
+
+    def __repr__(self) -> str:
+        return f"scan({self.name})"
+
+    def _repr_html_(self) -> str:
+        return render("operation", self)
+
+
+Operation: TypeAlias = PlaceholderOp | ComputeOp | ScanOp
 
 
 def _shown(index: Any) -> str:
@@ -255,7 +322,35 @@ def tensors_of(bodies: Iterable[Expr]) -> tuple[Tensor, ...]:
 
 
 def post_order(outputs: Iterable[Tensor]) -> tuple[Operation, ...]:
-    """Return all operations that `outputs` depend on, producers before consumers."""
+    """Return all operations that `outputs` depend on, producers before consumers.
+
+    Placeholders that stand for the states of a scan among them are left out: nobody gives them.
+    """
+    order = _visited(outputs)
+    states = {state.op for op in order if isinstance(op, ScanOp) for state in op.states}
+    return tuple(op for op in order if op not in states)
+
+
+def outside_cells(order: Iterable[Operation]) -> tuple[Operation, ...]:
+    """Return operations without those that a scan among them computes at each of its steps."""
+    order = tuple(order)
+    inside = {op for scan in order if isinstance(scan, ScanOp) for op in scan.cell}
+    return tuple(op for op in order if op not in inside)
+
+
+def _cell(updates: Sequence[Tensor], states: Sequence[Tensor]) -> tuple[Operation, ...]:
+    """Return the operations that make the updates, and those on the way to them from the states."""
+    made = set(states)
+    last = {update.op for update in updates}
+    cell: list[Operation] = []
+    for op in _visited(updates):
+        if op in last or made.intersection(op.input_tensors):
+            made.update(op.outputs)
+            cell.append(op)
+    return tuple(cell)
+
+
+def _visited(outputs: Iterable[Tensor]) -> tuple[Operation, ...]:
     order: dict[Operation, None] = {}
     visiting: list[tuple[Operation, bool]] = [(t.op, False) for t in reversed(list(outputs))]
     while visiting:

@@ -17,6 +17,7 @@ from dlcompiler.passes import storage_rewrite
 from dlcompiler.pipeline import EXTRA_PASSES, PASSES, Kernel, build, lower
 from dlcompiler.runtime.llvm import Options, compile_ir
 from dlcompiler.schedule import Schedule, Step, Trace, create_schedule
+from dlcompiler.schedule.recurrences import hosts, is_init
 from dlcompiler.schedule.state import AtRoot
 from dlcompiler.simulate import interpret
 from dlcompiler.target import resolve
@@ -191,10 +192,16 @@ def quickly_built(func: PrimFunc) -> Kernel:
 def stored(case: Case, schedule: Schedule) -> list[Tensor]:
     """Return the outputs, and sometimes other tensors that are stored as a whole."""
     rng = random.Random(case.seed)
+    parts = {
+        *hosts(schedule.state),
+        *(s.name for s in schedule.state.stages if is_init(schedule.state, s)),
+    }
     inner = [
         tensor
         for stage in schedule.stages
-        if not stage.state.is_placeholder and isinstance(stage.state.attachment, AtRoot)
+        if not stage.state.is_placeholder
+        and isinstance(stage.state.attachment, AtRoot)
+        and stage.name not in parts
         for tensor in stage.state.tensors
         if tensor not in case.expression.outputs and rng.random() < 0.15
     ]

@@ -11,8 +11,8 @@ import numpy as np
 from dlcompiler import dtypes
 from dlcompiler.ir import Var
 from dlcompiler.ir.specialize import extent_value
-from dlcompiler.te import PlaceholderOp, Tensor, post_order, symbols_of
-from tests.fuzz import chains, scalars, several, symbolic, templates
+from dlcompiler.te import PlaceholderOp, ScanOp, Tensor, post_order, symbols_of
+from tests.fuzz import chains, recurrences, scalars, several, symbolic, templates
 from tests.fuzz.choices import Choices
 from tests.fuzz.templates import Sizes
 
@@ -22,6 +22,7 @@ TEMPLATES: dict[str, Callable[[Sizes], Tensor | tuple[Tensor, ...]]] = {
     **symbolic.TEMPLATES,
     **scalars.TEMPLATES,
     **chains.TEMPLATES,
+    **recurrences.TEMPLATES,
 }
 WEIGHTS = {
     "chain": 12,
@@ -85,6 +86,9 @@ class Expression:
             tensors = ", ".join(map(repr, op.outputs))
             if isinstance(op, PlaceholderOp):
                 lines.append(f"{tensors} input")
+                continue
+            if isinstance(op, ScanOp):
+                lines.append(op.text())
                 continue
             axes = ", ".join(f"{a.name}:{a.extent}" for a in op.axis)
             bodies = ", ".join(map(str, op.bodies))

@@ -10,7 +10,7 @@ from dlcompiler.schedule import Move, Schedule, create_schedule, has_bounds
 from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.moves import moves_of
 from dlcompiler.schedule.verdict import Illegal
-from tests.fuzz import symbolic
+from tests.fuzz import recurrences, symbolic
 from tests.fuzz.checks import Case
 from tests.fuzz.choices import Choices
 from tests.fuzz.expressions import TEMPLATES, Expression, all_of
@@ -66,7 +66,8 @@ def refusals_of(seed: int) -> Iterator[Refusal]:
 
 
 def _expression(rng: random.Random) -> Expression:
-    template = rng.choice(sorted(set(TEMPLATES) - {"empty"} - set(symbolic.TEMPLATES)))
+    left_out = {"empty", *symbolic.TEMPLATES, *recurrences.TEMPLATES}
+    template = rng.choice(sorted(set(TEMPLATES) - left_out))
     outputs = TEMPLATES[template](Several(Choices(rng)))
     return Expression(template, all_of(outputs))
 

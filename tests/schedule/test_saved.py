@@ -24,6 +24,7 @@ from dlcompiler.schedule.saved import (
     to_link,
 )
 from tests.fuzz.checks import LIMITS, case_of
+from tests.fuzz.recurrences import TEMPLATES as RECURRENCES
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
@@ -90,6 +91,8 @@ def test_names_that_notation_cannot_have():
 @pytest.mark.parametrize("seed", range(24))
 def test_random_schedules_survive(seed):
     case = case_of(seed)
+    if case.expression.template in RECURRENCES:
+        pytest.skip("a recurrence has no text that is read back")
     schedule, args = case.schedule(), case.expression.args
     has_reducer = any(map(callable, te.notation_arguments(*case.expression.outputs).values()))
     if has_reducer or not all(isinstance(arg, te.Tensor) for arg in args):

@@ -35,10 +35,19 @@ from dlcompiler.autotune.features.numbers import (
     select,
     subtract,
 )
+from dlcompiler.errors import TuningError
 from dlcompiler.ir import Axis, Expr, TensorLoad, Var
 from dlcompiler.schedule.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.placement import placed
-from dlcompiler.schedule.state import AttachedAt, Fuse, Singleton, Split, StageState, State
+from dlcompiler.schedule.state import (
+    AttachedAt,
+    Fuse,
+    Singleton,
+    Split,
+    StageState,
+    State,
+    is_scan,
+)
 from dlcompiler.te import Tensor
 
 
@@ -167,6 +176,11 @@ class Geometry:
 
     def __init__(self, state: State, symbols: Mapping[Var, Num] | None = None) -> None:
         self.state = placed(state)
+        for stage in filter(is_scan, state.stages):
+            raise TuningError(
+                "features of a schedule", "a recurrence has none yet", got=stage.name,
+                hint="tune without a cost model: tuner=\"random\"",
+            )  # fmt: skip
         self.symbols: dict[Var, Range] = {v: point(n) for v, n in (symbols or {}).items()}
         self.bodies = bodies(self.state)
         self.stages: dict[str, StageGeometry] = {}

@@ -267,16 +267,16 @@ def require_dimension(stage: StageState, axis: object) -> None:
     )
 
 
-def require_output(stage: StageState, output: object) -> None:
-    """Refuse what does not count the outputs of a stage."""
-    if output is None or (isinstance(output, int) and 0 <= output < len(stage.tensors)):
+def require_output(stage: StageState, output: object, count: int) -> None:
+    """Refuse what does not count outputs of a stage, of which there are `count`."""
+    if output is None or (isinstance(output, int) and 0 <= output < count):
         return
     raise Refused(
         Illegal(
             "structural",
             f"{stage.name} has no such output",
             got=repr(output),
-            hint=f"its outputs are 0 to {len(stage.tensors) - 1}",
+            hint=f"its outputs are 0 to {count - 1}",
         )
     )
 

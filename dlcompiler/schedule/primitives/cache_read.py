@@ -9,7 +9,8 @@
 
 The copy is a stage of its own, ``A.local``, to be attached where it pays: then it holds just the
 part that is read there. Other readers go on reading the tensor itself. Legal at any time, for
-inlined readers too: what a stage reads has no part in its loops.
+inlined readers too: what a stage reads has no part in its loops. Of a state of a scan, each step
+copies what it reads.
 In TVM ``cache_read``, in Halide ``Func.in(consumer)``.
 """
 
@@ -29,7 +30,7 @@ from dlcompiler.schedule.primitives.base import (
     require_output,
     require_scope,
 )
-from dlcompiler.schedule.state import StageState, State, new_stage, unique_name
+from dlcompiler.schedule.state import StageState, State, buffer_name, new_stage, unique_name
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 from dlcompiler.te import ComputeOp, Tensor
 
@@ -39,9 +40,9 @@ def check(
     state: State, stage: StageState, *, scope: Any, readers: Any, output: Any = None
 ) -> Verdict:
     """Refuse readers that do not read the tensor, and unknown scopes."""
-    require_output(stage, output)
+    require_output(stage, output, len(stage.readable))
     require_scope(scope)
-    require_readers(state, stage, stage.tensors[output or 0], readers)
+    require_readers(state, stage, stage.readable[output or 0], readers)
     return LEGAL
 
 
@@ -71,20 +72,20 @@ def apply(
     output: int | None = None,
 ) -> tuple[State, Tensor]:
     """Return the next state and the tensor that the readers read now."""
-    tensor = stage.tensors[output or 0]
-    base = stage.name if len(stage.tensors) == 1 else f"{stage.name}.v{output or 0}"
+    tensor = stage.readable[output or 0]
+    base = tensor.name if tensor in stage.states else buffer_name(stage, tensor)
     name = unique_name(f"{base}.{scope}", (s.name for s in state.stages))
     axes = tuple(making.axis(f"ax{n}", extent, "data") for n, extent in enumerate(tensor.shape))
     copy = ComputeOp(name, axes, (TensorLoad(tensor, tuple(axis.var for axis in axes)),))
     cache = copy.output(0)
-    stages: list[StageState] = []
-    for item in state.stages:
+    stages = list(state.stages)
+    for n, item in enumerate(stages):
         if item.name in readers:
             assert isinstance(item.op, ComputeOp)
-            item = replace(item, op=read_from(item.op, {tensor: cache}))
-        stages.append(item)
-        if item is stage:
-            stages.append(joined(new_stage(copy, name, scope=scope), stage))
+            stages[n] = replace(item, op=read_from(item.op, {tensor: cache}))
+    is_state = tensor in stage.states  # its readers come before the scan
+    place = min(map(state.position, readers)) if is_state else state.position(stage.name) + 1
+    stages.insert(place, joined(new_stage(copy, name, scope=scope), stage))
     return State(making.state_id, tuple(stages)), cache
 
 

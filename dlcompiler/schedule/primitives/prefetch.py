@@ -48,7 +48,7 @@ def check(
     require_loops(stage)
     require_leaf(state, stage, axis)
     producer = state.stage(tensor)
-    require_output(producer, tensor_output)
+    require_output(producer, tensor_output, len(producer.tensors))
     if producer.is_inlined:
         return Illegal("structural", f"{tensor} is inlined: it is not stored")
     if stage not in consumers(state, producer):

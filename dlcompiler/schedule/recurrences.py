@@ -1,0 +1,251 @@
+"""The stages of a recurrence: where they are computed and stored, and what may be done to them.
+
+A scan has a stage whose loop is the time. What one step computes, the *cell*, runs inside it; the
+first rows are computed before it. Inits and updates are stored in the scan's own buffers, over all
+time, and so are the states, which read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from dlcompiler.arith import Affine, Analyzer, Span
+from dlcompiler.errors import ScheduleError
+from dlcompiler.ir import Const, Expr, TensorLoad, binary, substitute
+from dlcompiler.schedule.groups import between
+from dlcompiler.schedule.state import StageState, State, is_scan
+from dlcompiler.schedule.verdict import Illegal
+from dlcompiler.te import ScanOp, Tensor
+
+OF_SCAN = ("split", "fuse", "unroll", "pragma", "cache_read", "compute_root")
+"""What may be done to the loop over time, and with the results."""
+CONCURRENT = {"vectorize": "vectorized", "parallel": "parallel", "bind": "bound to threads"}
+OF_STORAGE = ("set_scope", "storage_align", "transform_layout")
+OF_ONE_STEP = ("align_extent", "double_buffer", "rolling_buffer")
+
+
+def hosts(state: State) -> Mapping[str, StageState]:
+    """Return, for the name of each stage that runs at every step of a scan, the scan's stage."""
+    cached = state.cache.get("hosts")
+    if cached is None:
+        cached = state.cache["hosts"] = _hosts(state)
+    result: Mapping[str, StageState] = cached
+    return result
+
+
+def _hosts(state: State) -> dict[str, StageState]:
+    scans = [stage for stage in state.stages if is_scan(stage)]
+    made = {tensor: scan for scan in scans for tensor in scan.op.states}  # type: ignore[union-attr]
+    last = {tensor: scan for scan in scans for tensor in scan.op.updates}  # type: ignore[union-attr]
+    found: dict[str, StageState] = {}
+    for stage in state.stages if scans else ():  # producers come first
+        near = [made[tensor] for tensor in stage.op.input_tensors if tensor in made]
+        near += [last[tensor] for tensor in stage.tensors if tensor in last]
+        if near and not is_scan(stage):
+            found[stage.name] = near[0]
+            made.update(dict.fromkeys(stage.tensors, near[0]))
+    return found
+
+
+def homes(state: State) -> dict[Tensor, Tensor]:
+    """Return, for each init, update and state, the result of the scan whose buffer it is in."""
+    return {
+        tensor: result
+        for stage in state.stages
+        if isinstance(stage.op, ScanOp)
+        for group in (stage.op.inits, stage.op.updates, stage.op.states)
+        for tensor, result in zip(group, stage.tensors, strict=True)
+    }
+
+
+def scan_of(state: State, key: object) -> StageState | None:
+    """Return the stage of the scan that a tensor is a state of."""
+    return next((s for s in state.stages if isinstance(key, Tensor) and key in s.states), None)
+
+
+def is_init(state: State, stage: StageState) -> bool:
+    """Tell whether a stage computes first rows of a scan."""
+    scans = [item.op for item in state.stages if isinstance(item.op, ScanOp)]
+    return any(tensor in scan.inits for scan in scans for tensor in stage.tensors)
+
+
+def is_update(state: State, stage: StageState) -> bool:
+    """Tell whether a stage computes rows of a scan at its steps."""
+    host = hosts(state).get(stage.name)
+    return host is not None and not set(stage.tensors).isdisjoint(_scan(host).updates)
+
+
+def is_fixed(state: State, stage: StageState) -> bool:
+    """Tell whether a stage cannot be attached: a scan, its inits and its updates."""
+    return is_scan(stage) or is_init(state, stage) or is_update(state, stage)
+
+
+def time_of(scan: StageState, values: Mapping[Any, Expr]) -> Expr:
+    """Return the row that a step computes, from the values of the axes of the scan's stage."""
+    return values[_scan(scan).scan_axis]
+
+
+def region_of_time(scan: StageState) -> tuple[Span, ...]:
+    """Return the rows that the steps compute."""
+    op = _scan(scan)
+    return (Span(Affine.of_constant(op.first), op.scan_axis.extent),)
+
+
+def _scan(stage: StageState) -> ScanOp:
+    assert isinstance(stage.op, ScanOp)
+    return stage.op
+
+
+# -- what may be done -----------------------------------------------------------------------------
+
+
+def refusal(
+    state: State, stage: StageState, primitive: str, args: Mapping[str, Any]
+) -> Illegal | None:
+    """Return why a primitive is not for a part of a recurrence; None where it may be."""
+    if not any(map(is_scan, state.stages)):
+        return None
+    if primitive == "create_group":
+        return _of_group(state, between(state, args["outputs"], args["inputs"]))
+    if isinstance(stage.op, ScanOp):
+        return None if primitive in OF_SCAN else _on_scan(stage, stage.op, primitive)
+    host = hosts(state).get(stage.name)
+    is_stored = is_init(state, stage) or is_update(state, stage)
+    if is_stored and primitive in ("compute_at", "compute_inline"):
+        return _of_place(stage, "before all steps" if host is None else "at each step")
+    if is_stored and primitive in OF_STORAGE and args.get("scope") != "global":
+        return Illegal(
+            "limit",
+            f"{stage.name} is stored in the result of a scan, over all time",
+            hint=f'compute it in a buffer of its own: s.cache_write({stage.name}, "local")',
+            conflicts=(stage.name,),
+        )
+    if host is not None and primitive in OF_ONE_STEP:
+        return Illegal(
+            "limit",
+            f"{stage.name} is computed at each step of {host.name}, for this step only",
+            because="later steps read what this one computes",
+            conflicts=(stage.name,),
+        )
+    if primitive in CONCURRENT and is_update(state, stage) and args["axis"] is stage.op.axis[0]:
+        return _on_time(stage, stage.key(args["axis"]), primitive)
+    if primitive == "cache_read":
+        readers = [state.stage(name) for name in args["readers"] if state.has_stage(name)]
+        for reader in filter(is_scan, readers):
+            return Illegal(
+                "structural",
+                f"{reader.name} is a scan: it stores {stage.name} itself, and reads no copy",
+                hint=f"let the stages of its cell read a copy, or readers of {reader.name}",
+            )
+    return None
+
+
+def _of_group(state: State, members: Iterable[StageState]) -> Illegal | None:
+    for member in members:
+        if member.name in hosts(state) or is_fixed(state, member):
+            return Illegal(
+                "limit",
+                f"{member.name} is part of a recurrence, which no group can move",
+                hint="leave it out: the inputs say where a group ends",
+                conflicts=(member.name,),
+            )
+    return None
+
+
+def _on_scan(stage: StageState, op: ScanOp, primitive: str) -> Illegal:
+    if primitive in CONCURRENT:
+        return _on_time(stage, stage.key(stage.leaves[0]), primitive)
+    updates = ", ".join(f"s[{update.name}]" for update in op.updates)
+    if primitive == "reorder":
+        return Illegal(
+            "semantic",
+            f"the steps of {stage.name} keep their order",
+            because="each step reads what earlier ones computed",
+            hint=f"reorder the loops of one step: {updates}",
+            conflicts=tuple(stage.key(leaf) for leaf in stage.leaves),
+        )
+    return Illegal(
+        "limit",
+        f"{primitive} is not for a scan",
+        got=f"{stage.name}, of which all steps are computed once, in a nest of their own",
+        hint=f"schedule what a step computes: {updates}",
+        conflicts=(stage.name,),
+    )
+
+
+def _on_time(stage: StageState, key: str, primitive: str) -> Illegal:
+    return Illegal(
+        "semantic",
+        f"the time of a recurrence cannot be {CONCURRENT[primitive]}",
+        got=f"stage {stage.name}",
+        because="each step reads what earlier ones computed",
+        hint="choose another axis of an update: the elements of one step are independent",
+        conflicts=(key,),
+    )
+
+
+def _of_place(stage: StageState, when: str) -> Illegal:
+    return Illegal(
+        "structural",
+        f"{stage.name} is part of a scan: it is computed {when}",
+        hint="attach or inline the stages that it reads",
+        conflicts=(stage.name,),
+    )
+
+
+def refuse_state(state: State, key: object) -> None:
+    """Refuse a state of a scan where a stage is asked for."""
+    if isinstance(key, Tensor) and (scan := scan_of(state, key)):
+        raise ScheduleError(
+            f"schedule[{key.name!r}]",
+            f"{key.name} is a state of {scan.name}: it has no stage of its own",
+            hint=f"s[{scan.name}] has the loop over time, and the buffer",
+        )
+
+
+# -- what holds in every state --------------------------------------------------------------------
+
+
+def early_reads(
+    stage: StageState,
+    loads: tuple[TensorLoad, ...],
+    scan: StageState,
+    values: Mapping[Any, Expr],
+    now: Expr,
+) -> Iterator[Illegal]:
+    """Yield the elements of a recurrence that a stage of its cell would read at a wrong step.
+
+    Parameters
+    ----------
+    stage
+        A stage of the cell.
+    loads
+        What it reads.
+    scan
+        The stage of the scan.
+    values
+        The axes of the stage in terms of the loops.
+    now
+        The row that a step computes, in these terms.
+    """
+    op = _scan(scan)
+    variables = {axis.var: value for axis, value in values.items()}
+    for load in loads:
+        allowed = range(0)
+        if load.tensor in op.states:
+            allowed = range(-op.first, 0)
+        elif load.tensor in op.updates:
+            allowed = range(1)
+        else:
+            continue
+        row = substitute(load.indices[0], variables)
+        offset = Analyzer({}).simplify(binary("sub", row, now))
+        if not (isinstance(offset, Const) and int(offset.value) in allowed):
+            yield Illegal(
+                "semantic",
+                f"{stage.name} would read {load} at steps that are not computed then",
+                because=f"{stage.name} is computed for several steps of {scan.name} at once",
+                hint=f"compute it in the innermost loop over time: s[{stage.name}].compute_root()",
+                conflicts=(stage.name, scan.key(scan.leaves[-1])),
+            )
