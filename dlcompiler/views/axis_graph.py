@@ -10,7 +10,7 @@ from dlcompiler.schedule.state import Fuse, Relation, Singleton, Split
 from dlcompiler.views.boxes import arrow, box, box_size, count, extent_of
 from dlcompiler.views.colors import axis_colors
 from dlcompiler.views.layered import layered
-from dlcompiler.views.loop_tree import loop_key
+from dlcompiler.views.loop_tree import AXIS_WORDS, loop_key
 from dlcompiler.views.scene import Cell, Scene
 
 
@@ -109,7 +109,7 @@ def _axis_row(
     size = extents.get(axis, axis.extent)
     extent = size if isinstance(size, int) else str(size)
     parents = [stage.paths.get(a, a.name) for a, b in edges if b is axis]
-    kind = "reduction" if axis.kind == "reduce" else "data"
+    kind = AXIS_WORDS[axis.kind]
     return [stage.paths.get(axis, axis.name), extent, kind, ", ".join(parents), order.get(axis)]
 
 

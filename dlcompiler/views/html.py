@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from dlcompiler.ir import PrimFunc
 from dlcompiler.schedule import HistoryView, Schedule
-from dlcompiler.te import Operation, PlaceholderOp, Tensor
+from dlcompiler.te import ComputeOp, Operation, PlaceholderOp, ScanOp, Tensor
 from dlcompiler.views.history_tree import HistoryRow, history_tree
 from dlcompiler.views.loop_tree import LoopTree, element_text, loop_tree
 from dlcompiler.views.markup import Markup, join, tag
@@ -253,7 +253,9 @@ def _origin(tensor: Tensor) -> str:
 def _text(tensor: Tensor) -> str:
     """Return the definition of a computed tensor's elements, and its axes."""
     op = tensor.op
-    assert not isinstance(op, PlaceholderOp)
+    if isinstance(op, ScanOp):
+        return op.text()
+    assert isinstance(op, ComputeOp)
     target = f"{tensor.name}[{', '.join(axis.name for axis in op.axis)}]"
     axes = [f"{axis.name} < {axis.extent}" for axis in (*op.axis, *op.reduce_axis)]
     return f"{element_text(target, op.bodies)}\nfor {', '.join(axes)}"

@@ -237,7 +237,7 @@ def _statement(func: PrimFunc, stage: str) -> list[Access]:
     write = next((a for a in found if a.is_write and _updates(a.statement, stage)), None)
     if write is None:
         raise ScheduleError(
-            "draw the iteration space", "the stage has no loops of its own", got=stage
+            "draw the iteration space", "the stage stores nothing itself", got=stage
         )
     # An expression's last operand is collected first.
     reads = [a for a in reversed(found) if a.statement is write.statement and not a.is_write]

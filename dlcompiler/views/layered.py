@@ -79,8 +79,10 @@ def layered(
 
 def _layers(nodes: Sequence[N], edges: Sequence[tuple[N, N]]) -> list[list[N]]:
     before: dict[N, list[N]] = {node: [] for node in nodes}
+    behind: dict[N, list[N]] = {node: [] for node in nodes}
     for source, target in edges:
         before[target].append(source)
+        behind[source].append(target)
     level: dict[N, int] = {}
     waiting = list(nodes)
     while waiting:
@@ -91,7 +93,7 @@ def _layers(nodes: Sequence[N], edges: Sequence[tuple[N, N]]) -> list[list[N]]:
             level[node] = 1 + max((level[each] for each in before[node]), default=-1)
         waiting = [node for node in waiting if node not in level]
     for node in nodes:
-        targets = [level[target] for source, target in edges if source == node]
+        targets = [level[target] for target in behind[node]]
         if not before[node] and targets:
             level[node] = min(targets) - 1
     deepest = max(level.values(), default=-1)

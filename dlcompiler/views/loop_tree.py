@@ -18,7 +18,12 @@ from dlcompiler.schedule import (
 )
 from dlcompiler.schedule.inlining import bodies
 from dlcompiler.schedule.placement import placed
+from dlcompiler.schedule.recurrences import homes
+from dlcompiler.te import ScanOp
 from dlcompiler.views.colors import axis_colors
+
+AXIS_WORDS = {"data": "data", "reduce": "reduction", "scan": "time"}
+"""What readers are told about the kind of an axis."""
 
 _LONGEST_STATEMENT = 200
 
@@ -43,7 +48,7 @@ class Row(TypedDict):
     runs: int | None
     """How often the inside of a loop, or a stage, is run in all; [1]. None where symbols decide."""
     kind: LoopKind
-    axis: Literal["data", "reduce", ""]
+    axis: Literal["data", "reduce", "scan", ""]
     colors: list[str]
     """Colours of the original axes of a loop."""
     made_by: str
@@ -118,6 +123,7 @@ class _Tree:
         self.state = placed(schedule.state)
         self.steps = {node.id: node.title() for node in schedule.node.path()}
         self.bodies = bodies(self.state)
+        self.homes = homes(self.state)
         owed = obligations(schedule.state)
         self.owed = owed
         self.homeless = {item.stage for item in owed if item.kind == "place"}
@@ -176,7 +182,7 @@ class _Tree:
         self.loops(stage, _Place(key, outside.depth + 1, outside.runs))
 
     def loops(self, stage: StageState, place: _Place) -> None:
-        body = self.bodies[stage.name][0]
+        body = next(iter(self.bodies[stage.name]), None)
         first_reduce = next((leaf for leaf in stage.leaves if leaf.kind == "reduce"), None)
         for leaf in stage.leaves:
             if leaf is first_reduce and isinstance(body, Reduce):
@@ -186,12 +192,13 @@ class _Tree:
             for other in self.state.stages:
                 if _is_attached(other, stage, leaf):
                     self.stage(other, place)
-        self.statement(stage, place, "body", self.text(stage))
+        if body is not None:  # the steps of a scan are stages of their own
+            self.statement(stage, place, "body", self.text(stage))
 
     def loop(self, stage: StageState, leaf: Axis, outside: _Place) -> _Place:
         path, kind = stage.paths[leaf], stage.kind(leaf)
         extent = self.extents[stage.name][leaf]
-        axis = "reduction" if leaf.kind == "reduce" else "data"
+        axis = AXIS_WORDS[leaf.kind]
         key, runs = loop_key(stage.name, path), _times(outside.runs, extent)
         self.rows.append(
             {
@@ -217,15 +224,19 @@ class _Tree:
     def declaration(self, stage: StageState) -> str:
         """Return what a stage stores; an attached one holds what one iteration needs."""
         shape = stage.tensor.shape
+        stored = [self.homes[tensor] for tensor in stage.tensors if tensor in self.homes]
         if isinstance(stage.attachment, AttachedAt) and has_bounds(self.state):
             shape = tuple(
                 span.extent for span in infer_bounds(self.state).stages[stage.name].region
             )
         scope = "" if stage.scope == "global" else f" in {stage.scope}"
+        scope = f" of {', '.join(result.name for result in stored)}" if stored else scope
         return f"{stage.tensor.dtype}[{', '.join(map(str, shape))}]{scope}"
 
     def text(self, stage: StageState) -> str:
         """Return the statement of a stage over its original axes."""
+        if isinstance(stage.op, ScanOp):
+            return stage.op.text()
         target = f"{stage.name}[{', '.join(stage.paths[axis] for axis in stage.op.axis)}]"
         return _short(element_text(target, self.bodies[stage.name]))
 

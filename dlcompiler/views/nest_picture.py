@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dlcompiler.views.loop_tree import LoopTree, Row
+from dlcompiler.views.loop_tree import AXIS_WORDS, LoopTree, Row
 from dlcompiler.views.markup import Markup, tag
 
 MONO = "Menlo, Consolas, 'DejaVu Sans Mono', monospace"
@@ -66,7 +66,7 @@ def _row(row: Row, rows: Mapping[str, Row]) -> Markup:
         text = tag("span", {"style": "opacity:0.85"}, row["name"])
         return _line(Markup(bars + text), title=row["label"])
     name = Markup(bars + tag("strong", None, row["name"]))
-    axis = "reduction" if row["axis"] == "reduce" else "data"
+    axis = AXIS_WORDS[row["axis"]]
     return _line(_columns(name, _extent(row), _kind(row), axis), title=row["label"])
 
 

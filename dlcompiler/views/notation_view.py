@@ -10,7 +10,7 @@ from dlcompiler.ir import Axis
 from dlcompiler.schedule import Schedule, StageState, State
 from dlcompiler.schedule.relations import axes_of
 from dlcompiler.schedule.state import Fuse, Split
-from dlcompiler.te import ComputeOp
+from dlcompiler.te import ComputeOp, ScanOp
 from dlcompiler.te.notation_line import Line as Statement
 from dlcompiler.te.notation_line import Names, names_of
 from dlcompiler.views.loop_tree import element_text, loop_key
@@ -91,6 +91,12 @@ def _cut(tokens: Iterator[Token]) -> Iterator[Token]:
 
 
 def _tokens(stage: StageState, names: Names) -> Iterator[Token]:
+    if isinstance(stage.op, ScanOp):
+        yield {"kind": "text", "text": stage.op.text(names.tensors)}
+        time = stage.op.scan_axis
+        steps = f"  # {time.name} < {names.extent(time.extent)} (time)"
+        yield from _marked(steps, {time.name: _loops(stage, time)}, is_comment=True)
+        return
     if not isinstance(stage.op, ComputeOp):
         shape = ", ".join(str(names.extent(extent)) for extent in stage.tensor.shape)
         text = f"{names.tensors[stage.tensor]}: {stage.tensor.dtype}[{shape}]"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dlcompiler.schedule import AttachedAt, Schedule, StageState, State
+from dlcompiler.schedule.recurrences import hosts
 from dlcompiler.views.boxes import arrow, box, box_size, count, extent_of
 from dlcompiler.views.layered import layered
 from dlcompiler.views.loop_tree import loop_key
@@ -25,7 +26,7 @@ def dataflow_scene(schedule: Schedule) -> Scene:
     state = schedule.state
     stages = {stage.name: stage for stage in state.stages}
     edges = _reads(state)
-    texts = {name: _stage_lines(stage) for name, stage in stages.items()}
+    texts = {name: _stage_lines(state, stage) for name, stage in stages.items()}
     places = layered({name: box_size(lines) for name, lines in texts.items()}, edges)
     marks = [arrow(places[a], places[b]) for a, b in edges]
     for name, lines in texts.items():
@@ -47,7 +48,7 @@ def dataflow_scene(schedule: Schedule) -> Scene:
                     stage.name,
                     _stores(stage),
                     stage.scope,
-                    _where(stage),
+                    _where(state, stage),
                     ", ".join(b for a, b in edges if a == stage.name),
                 ]
                 for stage in (*computed, *(s for s in state.stages if s.is_placeholder))
@@ -60,7 +61,9 @@ def _reads(state: State) -> list[tuple[str, str]]:
     pairs: dict[tuple[str, str], None] = {}
     for stage in state.stages:
         for tensor in stage.op.input_tensors:
-            pairs[state.producer_of(tensor).name, stage.name] = None
+            producer = state.producer_of(tensor)
+            if tensor not in producer.states:  # the scan is drawn below what its steps compute
+                pairs[producer.name, stage.name] = None
     return list(pairs)
 
 
@@ -69,7 +72,7 @@ def _stores(stage: StageState) -> str:
     return f"{tensor.dtype}[{', '.join(map(str, tensor.shape))}]"
 
 
-def _where(stage: StageState) -> str:
+def _where(state: State, stage: StageState) -> str:
     if stage.is_placeholder:
         return "input"
     if stage.is_inlined:
@@ -77,12 +80,14 @@ def _where(stage: StageState) -> str:
     at = stage.attachment
     if isinstance(at, AttachedAt):
         return f"inside a loop of {at.stage}"
+    if stage.name in hosts(state):
+        return f"at each step of {hosts(state)[stage.name].name}"
     return "output" if stage.is_output else "on its own"
 
 
-def _stage_lines(stage: StageState) -> list[str]:
+def _stage_lines(state: State, stage: StageState) -> list[str]:
     scope = "" if stage.scope == "global" else f" in {stage.scope}"
-    return [stage.name, _stores(stage) + scope, _where(stage)]
+    return [stage.name, _stores(stage) + scope, _where(state, stage)]
 
 
 def _stages_summary(state: State) -> str:

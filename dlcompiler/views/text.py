@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dlcompiler.schedule import Schedule
-from dlcompiler.views.loop_tree import LoopTree, Row, loop_tree
+from dlcompiler.views.loop_tree import AXIS_WORDS, LoopTree, Row, loop_tree
 
 LOOP_COLUMNS = ("loop", "extent", "kind", "axis", "iterations", "made by")
 
@@ -68,7 +68,7 @@ def _loop_row(row: Row) -> tuple[object, ...]:
         return f"{indent}{row['name']}: {row['detail']}", None, "", "", None, ""
     if row["type"] == "statement":
         return f"{indent}{row['name']}", None, "", "", None, ""
-    axis = "reduction" if row["axis"] == "reduce" else "data"
+    axis = AXIS_WORDS[row["axis"]]
     return (
         f"{indent}{row['name']}", row["extent"], row["kind"], axis, row["runs"], row["made_by"],
     )  # fmt: skip

@@ -23,6 +23,8 @@ from dlcompiler_widgets import (
 from dlcompiler_widgets.explorer.pictures import PICTURES
 from dlcompiler_widgets.explorer.widget import Workbench
 
+from tests.recurrences import two_stages
+
 HOSTILE = "<img src=x onerror=alert(1)>"
 PANES = [
     value
@@ -214,3 +216,20 @@ def test_a_history_is_compared_in_its_pane(make):
     pane.intent = {"id": "a-1", "op": "compare", "args": {"a": root, "b": here}}
     assert (pane.compare["a"]["id"], pane.compare["b"]["id"]) == (root, here)
     assert re.search(r"tile C i j 16 16", pane.static_text())
+
+
+def test_all_pictures_of_a_recurrence():
+    r = two_stages(6, 5)
+    s = create_schedule(r.S.op)
+    s[r.s1].compute_at(s[r.s2], s[r.s2].split(r.s2.op.axis[1], 4)[0])
+    explorer = Explorer(s, r.args)
+    session = explorer._session
+    rows = [row for row in session.tree["rows"] if row["type"] != "statement"]
+    for row in rows:
+        session.choose({"key": row["key"]})
+        for tab, picture in PICTURES.items():
+            if (row["stage"], tab) == ("S", "space"):  # its steps are other stages'
+                with pytest.raises(ScheduleError, match="the stage stores nothing itself"):
+                    picture.draw(session)
+            else:
+                assert picture.still(picture.draw(session)) or tab == "off"

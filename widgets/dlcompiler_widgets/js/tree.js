@@ -65,7 +65,8 @@ export class TreePane {
         row.owed.length ? h("span", { class: "dlc-pill dlc-owed", text: "◦ owes",
           title: row.owed.join("; ") }) : null]
       : [h("span", { class: "dlc-loop-name", text: row.name }),
-        row.axis === "reduce" ? h("span", { class: "dlc-soft", text: "reduction" }) : null,
+        row.axis === "data" ? null : h("span", { class: "dlc-soft",
+          text: row.axis === "scan" ? "time" : "reduction" }),
         row.kind === "serial" ? null : h("span", { class: "dlc-pill", text: row.kind }),
         h("span", { class: "dlc-extent",
           text: typeof row.extent === "number" ? count(row.extent) : row.extent })];
