@@ -50,7 +50,6 @@ LATER: dict[str, str] = {
     **dict.fromkeys(("tvm.get_global_func", "tvm.contrib.cblas"), OPAQUE),
     "tvm.te.decl_tensor_intrin": TENSORIZE,
     **dict.fromkeys(("tvm.contrib.clang", "tvm.te.hybrid"), TENSORIZE),
-    "tvm.te.scan": "recurrences come in a later version",
     "tvm.contrib.tedd": "dlcompiler.views and the Explorer draw schedules",
     **dict.fromkeys(("tvm.rpc", "tvm.micro"), REMOTE),
     **dict.fromkeys(("tvm.relax", "tvm.script", "tvm.meta_schedule", "tvm.s_tir"), NOT_PLANNED),
@@ -91,7 +90,7 @@ def refuse_name(name: str, known: Iterable[str] = ()) -> NoReturn:
     Parameters
     ----------
     name : str
-        With the classic module in front: ``"tvm.te.scan"``.
+        With the classic module in front: ``"tvm.relay"``.
     known : iterable of str
         Names beside it, for a suggestion.
 
