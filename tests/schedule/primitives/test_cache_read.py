@@ -103,7 +103,7 @@ def test_refuses_an_unknown_scope(chain, refusal):
     assert refusal(chain.s.cache_read, chain.A, "sharde", [chain.P]) == (
         "cache_read A: no such memory scope\n"
         "  got       'sharde'\n"
-        "  hint      known scopes: global, local, shared"
+        "  hint      known scopes: global, local, shared, warp"
     )
 
 

@@ -60,7 +60,7 @@ def test_refuses_an_unknown_scope(matmul, refusal, scope):
     assert refusal(matmul.s.cache_write, matmul.C, scope) == (
         "cache_write C: no such memory scope\n"
         f"  got       {scope!r}\n"
-        "  hint      known scopes: global, local, shared"
+        "  hint      known scopes: global, local, shared, warp"
     )
 
 

@@ -40,7 +40,7 @@ def test_set_scope_refuses_an_unknown_scope(planes, refusal, scope):
     assert refusal(planes.s[planes.P].set_scope, scope) == (
         "set_scope P: no such memory scope\n"
         f"  got       {scope!r}\n"
-        "  hint      known scopes: global, local, shared"
+        "  hint      known scopes: global, local, shared, warp"
     )
 
 
