@@ -17,6 +17,7 @@ from dlcompiler import te
 from dlcompiler.errors import DLCompilerError, InternalError, UserError
 from dlcompiler.measurement import StepTable, compare, measure, verify
 from dlcompiler.pipeline import build, cross_compile, lower, races, show_changes
+from dlcompiler.runtime.registry import get_global_func, register_extern, register_func
 from dlcompiler.runtime.threads import num_threads, set_num_threads
 from dlcompiler.schedule import create_schedule
 
@@ -33,10 +34,13 @@ __all__ = [
     "compare",
     "create_schedule",
     "cross_compile",
+    "get_global_func",
     "lower",
     "measure",
     "num_threads",
     "races",
+    "register_extern",
+    "register_func",
     "set_num_threads",
     "show_changes",
     "te",

@@ -196,10 +196,12 @@ class ProgramError(UserError):
     ----------
     operation, problem, got, expected, because, hint, excerpt
         As in `DLCompilerError`; ``excerpt`` is the statement.
-    kind : {"out_of_bounds", "uninitialised", "race", "step_budget", "assertion"}
+    kind : {"out_of_bounds", "uninitialised", "race", "step_budget", "assertion",
+           "extern"}
         What it did: used an index outside a buffer or a tensor, read an element that nothing had
         written, let two iterations of a parallel or vectorized loop depend on their order, took
-        more steps than it was given, or came to an assertion that does not hold.
+        more steps than it was given, came to an assertion that does not hold,
+        or to code from outside that the oracle cannot run.
     buffer : str, optional
         Name of the buffer or tensor.
     index : tuple of int, optional

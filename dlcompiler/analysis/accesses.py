@@ -24,6 +24,7 @@ from dlcompiler.ir import (
     Compare,
     Const,
     Expr,
+    ExternCall,
     For,
     If,
     IfThenElse,
@@ -35,6 +36,7 @@ from dlcompiler.ir import (
     Prefetch,
     PrimFunc,
     Ramp,
+    Region,
     Seq,
     Stmt,
     Store,
@@ -184,8 +186,12 @@ def conjuncts(condition: Expr) -> Iterator[Expr]:
 class _Collector:
     def __init__(self, func: PrimFunc, with_inputs: bool) -> None:
         self.func = func
-        made = (n for n in _statements(func.body) if isinstance(n, Store | Allocate))
-        wanted = {stmt.buffer for stmt in made} | set(func.buffers if with_inputs else ())
+        wanted = set(func.buffers if with_inputs else ())
+        for stmt in _statements(func.body):
+            if isinstance(stmt, Store | Allocate):
+                wanted.add(stmt.buffer)
+            elif isinstance(stmt, ExternCall):
+                wanted |= {region.buffer for region in stmt.regions if region.is_written}
         # What threads share is ordered by barriers, which only the interpreter knows.
         self.wanted = {buffer for buffer in wanted if buffer.scope not in (SHARED, WARP)}
         self.depths: dict[Buffer, int] = {}
@@ -231,6 +237,9 @@ class _Collector:
                 self.stmt(body, place.where(var, value))
             case Assert(condition, _):
                 self.reads(condition, stmt, place)
+            case ExternCall():
+                for arg in stmt.args:
+                    self.argument(arg, stmt, place)
             case Prefetch() | Barrier():
                 pass  # it reads nothing
             case _:
@@ -263,6 +272,24 @@ class _Collector:
             self.reads(store.predicate, store, place)
             place = place.under(_in_lane(store.predicate, place))
         self.add(store.buffer, store.indices, True, store, place)
+
+    def argument(self, arg: Expr, call: ExternCall, place: _Place) -> None:
+        """Add what a call does with an argument: a region counts as loops over its box."""
+        if not isinstance(arg, Region):
+            self.reads(arg, call, place)
+            return
+        for part in (*arg.indices, *arg.extents):
+            self.reads(part, call, place)
+        if arg.buffer not in self.wanted:
+            return
+        indices, inside = [], place
+        for number, (index, extent) in enumerate(zip(arg.indices, arg.extents, strict=True)):
+            count = substitute(extent, place.values)
+            loop = Loop(Var(f"element{number}"), count, "serial", call)
+            inside = self.enter(loop, inside)
+            indices.append(binary("add", index, loop.var))
+        for is_write in ([False] if arg.is_read else []) + ([True] if arg.is_written else []):
+            self.add(arg.buffer, tuple(indices), is_write, call, inside)
 
     def in_lanes(self, stmt: Stmt, lanes: int, place: _Place) -> tuple[Loop | None, _Place]:
         """Return the loop that the lanes of a statement are, and the place inside it."""

@@ -17,7 +17,7 @@ from dlcompiler.analysis.accesses import conjuncts
 from dlcompiler.analysis.footprint import ProgramFootprint
 from dlcompiler.analysis.index_sets import IndexSet
 from dlcompiler.analysis.references import Bound, Reference, merged
-from dlcompiler.ir import Binary, Call, Expr, IfThenElse, Not, Store, Var
+from dlcompiler.ir import Binary, Call, Expr, IfThenElse, Not, Stmt, Store, Var
 from dlcompiler.ir.rewrite import children
 
 MOST_POINTS = 1 << 20
@@ -31,9 +31,9 @@ LARGEST = 1 << 62
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoreCount:
-    """A store statement, and how often it is made."""
+    """A store, or a call from outside that stores, and how often it is made."""
 
-    store: Store
+    store: Stmt
     times: int
     """Elements stored; [1]."""
     operations: int
@@ -61,8 +61,9 @@ def operations_of(footprint: ProgramFootprint) -> tuple[int, bool]:
 
 def _count(footprint: ProgramFootprint, item: Reference) -> StoreCount:
     store = item.access.statement
-    assert isinstance(store, Store)
     times, exact = solutions(item.bounds, item.extents)
+    if not isinstance(store, Store):
+        return StoreCount(store, times, 0, False)  # nobody knows what it computes
     exact = exact and item.is_known
     total = 0
     for conditions, operations in _operations(store.value).items():

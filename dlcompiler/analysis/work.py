@@ -10,7 +10,7 @@ from typing import TypeAlias
 from dlcompiler import dtypes
 from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.ir import Binary, Call, Expr, Reduce, TensorLoad, walk
-from dlcompiler.te import ComputeOp, PlaceholderOp, ScanOp, Tensor, post_order
+from dlcompiler.te import ComputeOp, ExternOp, ScanOp, Tensor, post_order
 
 Region: TypeAlias = list[tuple[int, int]]
 """For each dimension, the first index and the one after the last."""
@@ -31,25 +31,28 @@ class Work:
         return self.flops / self.bytes if self.bytes else math.inf
 
 
-def work_of(outputs: Iterable[Tensor]) -> Work:
+def work_of(outputs: Iterable[Tensor]) -> Work | None:
     """Count the operations that the definitions of `outputs` and their producers write down.
 
     Of a producer, only the elements count that the outputs need. A kernel that recomputes, or skips
-    by a better algorithm, is measured against the same work.
+    by a better algorithm, is measured against the same work. None where code from outside computes
+    something: nobody has counted that.
     """
     results = list(outputs)
+    if any(isinstance(op, ExternOp) for op in post_order(results)):
+        return None
     needed = {tensor: [(0, extent) for extent in tensor.static_shape] for tensor in results}
     flops = 0
     moved = sum(_bytes(tensor) for tensor in results)
     for op in reversed(post_order(results)):
-        if isinstance(op, PlaceholderOp):
-            moved += _bytes(op.output(0))
-            continue
         if isinstance(op, ScanOp):
             for tensor in op.input_tensors:  # of an update, the rows behind those of its init
                 first = op.first if tensor in op.updates else 0
                 rows, *rest = tensor.static_shape
                 needed[tensor] = [(first, rows), *((0, extent) for extent in rest)]
+            continue
+        if not isinstance(op, ComputeOp):
+            moved += _bytes(op.output(0))
             continue
         region = _joint_region([needed[t] for t in op.outputs if t in needed])
         points = math.prod(end - first for first, end in region)

@@ -59,7 +59,8 @@ def _unkind_case(
     kinds: Mapping[str, str],
 ) -> Case | None:
     """Return unkind inputs with what must come out; None where that cannot be told."""
-    if work_of(outputs).flops > MOST_FLOPS or not _is_continuous(outputs):
+    work = work_of(outputs)
+    if work is None or work.flops > MOST_FLOPS or not _is_continuous(outputs):
         return None
     inputs = [tensor for tensor in args if isinstance(tensor.op, PlaceholderOp)]
     arrays = {

@@ -135,7 +135,8 @@ def tune(
     space = item.space(workload, machine)
     count = threads or machine.cores
     outputs = [t for t in item.define(workload) if not isinstance(t.op, PlaceholderOp)]
-    flops = float(work_of(outputs).flops)
+    work = work_of(outputs)
+    flops = float(work.flops) if work else 0.0
     name = tuner if isinstance(tuner, str) else getattr(tuner, "__qualname__", repr(tuner))
     plan = Plan(
         item, workload, machine, space, count, trials, seconds, batch, flops, name, seed,

@@ -18,7 +18,6 @@ PACKAGES = {"tvm": "dlcompiler.compat.tvm", "d2ltvm": "dlcompiler.compat.d2ltvm"
 GPU = "GPUs come in a later version"
 GRAPHS = "graphs of operators and the import of models come in a later version"
 TUNING = "the second generation of tuners comes in a later version; tvm.autotvm tunes now"
-OPAQUE = "calls of code from outside come in a later version"
 TENSORIZE = "tensor intrinsics come in a later version"
 REMOTE = "other machines come in a later version"
 NOT_PLANNED = "it belongs to what followed classic TE, and is not planned"
@@ -46,10 +45,9 @@ LATER: dict[str, str] = {
         ),
         GRAPHS,
     ),
-    **dict.fromkeys(("tvm.te.extern", "tvm.tir.call_intrin", "tvm.register_func"), OPAQUE),
-    **dict.fromkeys(("tvm.get_global_func", "tvm.contrib.cblas"), OPAQUE),
     "tvm.te.decl_tensor_intrin": TENSORIZE,
-    **dict.fromkeys(("tvm.contrib.clang", "tvm.te.hybrid"), TENSORIZE),
+    "tvm.contrib.clang": TENSORIZE,
+    "tvm.te.hybrid.build": "a script is a stage here; tvm.build makes its code",
     "tvm.contrib.tedd": "dlcompiler.views and the Explorer draw schedules",
     **dict.fromkeys(("tvm.rpc", "tvm.micro"), REMOTE),
     **dict.fromkeys(("tvm.relax", "tvm.script", "tvm.meta_schedule", "tvm.s_tir"), NOT_PLANNED),

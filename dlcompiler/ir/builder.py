@@ -22,6 +22,7 @@ from dlcompiler.ir.expr import (
 )
 from dlcompiler.ir.externs import decl_buffer
 from dlcompiler.ir.stmt import (
+    THREADS,
     Allocate,
     Buffer,
     For,
@@ -45,6 +46,7 @@ KINDS: dict[str, LoopKind] = {
     "vectorized": "vectorized",
     "unroll": "unrolled",
     "unrolled": "unrolled",
+    **{tag: tag for tag in THREADS},
 }
 """Kind of a loop as a user writes it -> as the loop IR names it."""
 Wrap: TypeAlias = Callable[[Stmt], Stmt]
@@ -161,7 +163,7 @@ class Builder:
             Name of the loop.
         dtype : str
             Accepted for classic code; the value is an index.
-        kind : {"serial", "parallel", "vectorize", "unroll"}
+        kind : {"serial", "parallel", "vectorize", "unroll", "threadIdx.x", …}
             How it runs; `for_type` is its older name.
         """
         del dtype

@@ -9,10 +9,12 @@ from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import (
     SHARED,
     WARP,
+    Allocate,
     Axis,
     Barrier,
     Buffer,
     Expr,
+    ExternCall,
     For,
     If,
     Load,
@@ -59,7 +61,8 @@ from dlcompiler.schedule.threads import (
     threads_of_block,
 )
 from dlcompiler.schedule.verdict import Illegal
-from dlcompiler.te import Tensor, symbols_of
+from dlcompiler.te import ExternOp, Tensor, symbols_of
+from dlcompiler.te.extern import with_buffers
 from dlcompiler.te.recurrences import requirements_of
 
 INIT = "(init)"
@@ -161,7 +164,8 @@ class _Builder:
 
     def internal_buffer(self, stage: StageState, tensor: Tensor) -> Buffer:
         region = self.bounds.stages[stage.name].region
-        shape = tensor.shape if is_scan(stage) else tuple(span.extent for span in region)
+        is_whole = is_scan(stage) or stage.is_extern
+        shape = tensor.shape if is_whole else tuple(span.extent for span in region)
         strides = aligned_strides(stage, shape) if stage.alignments else ()
         scope, separators = scope_of(self.state, stage), stage.separators
         name = buffer_name(stage, tensor)
@@ -185,6 +189,8 @@ class _Builder:
 
     def nest(self, stage: StageState) -> Stmt:
         """Return the loops of a stage with all that is attached to them."""
+        if isinstance(stage.op, ExternOp):
+            return self.statements(stage, stage.op)
         bounds = self.bounds.stages[stage.name]
         if is_scan(stage):  # what its steps compute is attached
             return self.loops(stage, bounds, stage.leaves, (), _Inside(None, seq(())))
@@ -220,6 +226,20 @@ class _Builder:
         main = self.loops(stage, bounds, inner, shared, _Inside(None, update))
         return self.loops(stage, bounds, shared, (), _Inside(init, main))
 
+    def statements(self, stage: StageState, op: ExternOp) -> Stmt:
+        """Return the statements of a stage that code from outside computes."""
+        ref = StepRef("", stage.name)
+        self.axes[ref] = frozenset()
+        own, tensors = (*op.in_buffers, *op.out_buffers), (*op.inputs, *stage.tensors)
+        known = {a: self.buffers[tensor] for a, tensor in zip(own, tensors, strict=True)}
+
+        def rule(node: Node) -> Node:
+            if isinstance(node, Store | ExternCall | For | Allocate):
+                return replace(node, origin=(ref,))
+            return node
+
+        return rewrite(with_buffers(op.body, known), rule)
+
     def target(self, stage: StageState, bounds: StageBounds, tensor: Tensor) -> tuple[Expr, ...]:
         """Return the indices that the stage stores to: relative to its buffer's region."""
         values = [bounds.values[axis] for axis in stage.op.axis]
@@ -228,7 +248,7 @@ class _Builder:
     def shift(self, tensor: Tensor, indices: Sequence[Expr]) -> tuple[Expr, ...]:
         stage = self.state.producer_of(tensor)
         is_whole = tensor in self.homes or stage.is_placeholder or is_scan(stage)
-        if is_whole or self.buffers[tensor] in self.params:
+        if is_whole or stage.is_extern or self.buffers[tensor] in self.params:
             return tuple(indices)
         region = self.bounds.stages[stage.name].region
         return tuple(

@@ -15,6 +15,7 @@ from dlcompiler.ir import PrimFunc
 from dlcompiler.pipeline import Kernel, SimulatedKernel
 from dlcompiler.pipeline.build import checks, parameters, variables
 from dlcompiler.runtime.arguments import Param
+from dlcompiler.runtime.externs import calls_outside
 from dlcompiler.runtime.llvm import Options
 from dlcompiler.runtime.symbols import Check, Variable
 from dlcompiler.runtime.timing import Paired, Timing
@@ -133,6 +134,12 @@ class RemoteKernel:
         """Load the kernel where it is not loaded yet; returns the outcome when that failed."""
         if self._loaded is not None and self._loaded[0] == self.worker.generation:
             return None
+        if calls_outside(self.source.text):
+            raise MeasurementError(
+                f"run {self.name} in a worker process", "it calls code from outside",
+                because="what this process has registered is not there",
+                hint="call the kernel here: dlc.build(s, args)",
+            )  # fmt: skip
         outcome = self.worker.call(
             "load",
             {

@@ -125,7 +125,8 @@ class StepTable:
         source, func = emit_source(schedule, args, self.target)
         kernel = RemoteKernel.of_source(source, func, resolve(self.target), threads=count)
         worst, seconds = verify_kernel(kernel, args, oracle_of(schedule, 0), timeout_s=timeout_s)
-        flops = work_of(schedule.outputs).flops or None
+        work = work_of(schedule.outputs)
+        flops = work.flops or None if work else None
         is_slow = seconds > SLOW_S  # then the verified run was warm-up enough
         limits: dict[str, float] = {"rounds": rounds}
         if is_slow:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,19 +14,21 @@ import numpy.typing as npt
 from dlcompiler import dtypes
 from dlcompiler.display import render
 from dlcompiler.errors import CallError, MeasurementError, ProgramError, VerificationError
-from dlcompiler.ir import Expr, PrimFunc, Var, condition_value, is_thread
+from dlcompiler.ir import Expr, For, PrimFunc, Var, condition_value, is_thread, walk
 from dlcompiler.ir import specialize as specialize_func
 from dlcompiler.measurement.remote import RemoteKernel
 from dlcompiler.measurement.shrunk import shrunk_schedules
 from dlcompiler.passes.specialize_conditions import facts_of
-from dlcompiler.pipeline import emit_source, lower
+from dlcompiler.pipeline import Kernel, emit_source, lower
+from dlcompiler.pipeline.build import build_kernel
 from dlcompiler.pipeline.lower import Argument
+from dlcompiler.runtime.externs import calls_outside
 from dlcompiler.runtime.workers import Worker
-from dlcompiler.schedule import Schedule
+from dlcompiler.schedule import Schedule, StageState
 from dlcompiler.simulate import interpret
 from dlcompiler.simulate.steps import count_steps
 from dlcompiler.target import Target, resolve
-from dlcompiler.te import Tensor, evaluate, specialize, symbols_of, tolerance
+from dlcompiler.te import ExternOp, Tensor, evaluate, specialize, symbols_of, tolerance
 from dlcompiler.te.tensor import PlaceholderOp
 
 Array = npt.NDArray[Any]
@@ -83,7 +86,8 @@ def verify(
     `te.evaluate` (NumPy, accumulating in float64); programs of few steps also run in the
     interpreter, which finds reads out of bounds, uninitialised elements and races. For longer ones
     the steps of the schedule are replayed on a smaller shape, where the expression has one. A
-    schedule for the threads of a device runs in the interpreter alone.
+    schedule for the threads of a device runs in the interpreter alone, and one that calls code
+    from outside in this process.
 
     Parameters
     ----------
@@ -113,16 +117,23 @@ def verify(
     MeasurementError
         If the kernel crashes or hangs.
     """
-    if any(is_thread(kind) for stage in schedule.state.stages for kind in stage.kinds.values()):
+    if any(map(_has_threads, schedule.state.stages)):
         return _verify_on_threads(schedule, args, seed, conditions)
+    check: Callable[[Oracle], float]
     source, func = emit_source(schedule, args, target, conditions=conditions)
     # The interpreter looks at the nests; here passes add decisions of their own.
     is_decided = bool(conditions) or any(stage.rolled_by for stage in schedule.state.stages)
-    kernel = RemoteKernel.of_source(source, func, resolve(target), worker=worker)
+    if calls_outside(source.text):  # what it calls is in this process alone
+        machine = resolve(target)
+        here = build_kernel(schedule, args, machine, func.name, conditions=conditions)
+        check = partial(_verify_here, here, args, seed=seed)
+    else:
+        kernel = RemoteKernel.of_source(source, func, resolve(target), worker=worker)
+        check = partial(_verify_there, kernel, args, seed=seed, timeout_s=timeout_s)
     worst, shape = 0.0, None
     for values in sizes_to_try(schedule, func, conditions):
         oracle = oracle_of(schedule, seed, values)
-        worst = max(worst, verify_kernel(kernel, args, oracle, seed=seed, timeout_s=timeout_s)[0])
+        worst = max(worst, check(oracle))
         shape = shape or oracle.expected[schedule.outputs[0]].shape
         oracles = ["numpy"]
         if count_steps(specialize_func(func, values)) <= MAX_INTERPRETED_STEPS:
@@ -142,6 +153,13 @@ def verify(
             hint="call the kernel on arrays of your own and compare with te.evaluate",
         )  # fmt: skip
     return Verified(tuple(oracles), shape, seed, worst)
+
+
+def _has_threads(stage: StageState) -> bool:
+    """Tell whether threads of a device run loops of a stage, or of its statements."""
+    own = walk(stage.op.body) if isinstance(stage.op, ExternOp) else ()
+    kinds = (node.kind for node in own if isinstance(node, For))
+    return any(map(is_thread, (*stage.kinds.values(), *kinds)))
 
 
 def _verify_on_threads(
@@ -282,6 +300,18 @@ def verify_kernel(
     return worst, outcome.seconds
 
 
+def _verify_there(
+    kernel: RemoteKernel, args: Sequence[Argument], oracle: Oracle, *, seed: int, timeout_s: float
+) -> float:
+    return verify_kernel(kernel, args, oracle, seed=seed, timeout_s=timeout_s)[0]
+
+
+def _verify_here(kernel: Kernel, args: Sequence[Argument], oracle: Oracle, *, seed: int) -> float:
+    arrays = _arguments(args, oracle)
+    kernel(*(a if isinstance(t, Tensor) else a.item() for t, a in zip(args, arrays, strict=True)))
+    return _worst("numpy", args, arrays, oracle, seed)
+
+
 def _interpret(schedule: Schedule, args: Sequence[Argument], oracle: Oracle, seed: int) -> float:
     return _run(lower(schedule, args, simple_mode=True), args, oracle, seed)
 
@@ -304,10 +334,17 @@ def _run(
 ) -> float:
     arrays = _arguments(args, oracle)
     interpret(func, arrays, order=order)
+    return _worst("interpreter", args, arrays, oracle, seed)
+
+
+def _worst(
+    name: str, args: Sequence[Argument], arrays: Sequence[Array], oracle: Oracle, seed: int
+) -> float:
+    """Return the largest difference of the outputs as a fraction of the bound."""
     worst = 0.0
     for tensor, got in zip(args, arrays, strict=True):
         if isinstance(tensor, Tensor) and tensor in oracle.expected:
-            worst = max(worst, _compare("interpreter", tensor, got, oracle, seed))
+            worst = max(worst, _compare(name, tensor, got, oracle, seed))
     return worst
 
 

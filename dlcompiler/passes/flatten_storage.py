@@ -49,6 +49,7 @@ from dlcompiler.ir import (
     Prefetch,
     PrimFunc,
     Ramp,
+    Region,
     Stmt,
     Store,
     binary,
@@ -73,10 +74,11 @@ def flatten_storage(func: PrimFunc, *, only: Collection[Buffer] | None = None) -
     func
         Any function; its parameters keep their shapes.
     only
-        The buffers to flatten; all by default.
+        The buffers to flatten; all by default, but those that calls from outside get.
     """
     own = [node.buffer for node in walk(func.body) if isinstance(node, Allocate)]
-    chosen = [buffer for buffer in own if only is None or buffer in only]
+    fixed = {node.buffer for node in walk(func.body) if isinstance(node, Region)}
+    chosen = [buffer for buffer in own if buffer not in fixed and (only is None or buffer in only)]
     flat = {buffer: flat_buffer(buffer) for buffer in chosen if not is_flat(buffer)}
     return func.with_body(with_flat_accesses(func.body, flat)) if flat else func
 

@@ -39,6 +39,7 @@ from dlcompiler.ir import (
     Barrier,
     Buffer,
     Expr,
+    ExternCall,
     For,
     If,
     Let,
@@ -96,6 +97,13 @@ class _Injection:
                 f"inject virtual threads {loop.var.name}", "their number is not known",
                 got=str(loop.extent), hint="split the loop by a number, and bind the inner one",
             )  # fmt: skip
+        for stmt in statements(loop.body):
+            if isinstance(stmt, ExternCall):
+                raise ScheduleError(
+                    f"inject virtual threads {loop.var.name}", f"they would call {stmt.name}",
+                    because="code from outside gets a buffer as it is, not one thread's copy",
+                    hint="bind the loop to a thread, or leave it serial",
+                )  # fmt: skip
         self.var, self.count = loop.var, count
         self.is_unrolled = count <= max_unrolled
         self.own = _own_buffers(loop)

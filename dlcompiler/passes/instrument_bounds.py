@@ -41,6 +41,7 @@ from dlcompiler.ir import (
     Cast,
     Const,
     Expr,
+    ExternCall,
     For,
     If,
     IfThenElse,
@@ -51,10 +52,12 @@ from dlcompiler.ir import (
     Prefetch,
     PrimFunc,
     Ramp,
+    Region,
     Seq,
     Stmt,
     Store,
     Var,
+    binary,
     compare,
     const,
     extent_expr,
@@ -97,7 +100,7 @@ def _instrumented(stmt: Stmt, known: LaneVars) -> Stmt:
             stmt = _with_checks(stmt, If(condition, _instrumented(then, known), rest), known)
         case Seq(statements):
             return seq(_instrumented(statement, known) for statement in statements)
-        case Store() | Assert():
+        case Store() | Assert() | ExternCall():
             return _with_checks(stmt, stmt, known)
         case Prefetch() | Barrier():
             return stmt  # it reads nothing
@@ -205,10 +208,21 @@ class _Search:
                 if isinstance(expr, Load):
                     access = _Access(expr.buffer, expr.indices, expr.predicate, guards)
                     self.found.append(access)
+                elif isinstance(expr, Region):
+                    self.found += _corners(expr)
             elif key not in self.seen:
                 self.seen.add(key)
                 stack.append((expr, guards, True))
                 stack.extend((*item, False) for item in reversed(_operands(expr, guards)))
+
+
+def _corners(region: Region) -> Iterator[_Access]:
+    """Yield the first and the last element of a region that has any."""
+    pairs = list(zip(region.indices, region.extents, strict=True))
+    is_there = tuple(compare("gt", extent, 0) for _, extent in pairs)
+    yield _Access(region.buffer, region.indices, None, is_there)
+    last = tuple(binary("sub", binary("add", index, extent), 1) for index, extent in pairs)
+    yield _Access(region.buffer, last, None, is_there)
 
 
 def _operands(expr: Expr, guards: tuple[Expr, ...]) -> list[tuple[Expr, tuple[Expr, ...]]]:

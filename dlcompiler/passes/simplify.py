@@ -25,11 +25,13 @@ from dlcompiler.ir import (
     Barrier,
     Const,
     Expr,
+    ExternCall,
     For,
     If,
     Let,
     Prefetch,
     PrimFunc,
+    Region,
     Seq,
     Stmt,
     Store,
@@ -93,6 +95,8 @@ class _Simplifier:
                 return self.let(stmt)
             case Barrier():
                 return stmt
+            case ExternCall():
+                return map_children(stmt, self.argument)
             case Assert():
                 condition = self.expr(stmt.condition)
                 if isinstance(condition, Const) and condition.value:
@@ -103,6 +107,11 @@ class _Simplifier:
     def operand(self, node: Node) -> Node:
         assert isinstance(node, Expr)
         return self.expr(node)
+
+    def argument(self, node: Node) -> Node:
+        if isinstance(node, Region):
+            return map_children(node, self.operand)
+        return self.operand(node)
 
     def allocate(self, stmt: Allocate) -> Stmt:
         body = self.stmt(stmt.body)

@@ -30,11 +30,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from dlcompiler.errors import TargetError
 from dlcompiler.ir import (
     Allocate,
     Buffer,
     Const,
     Expr,
+    ExternCall,
     For,
     If,
     Load,
@@ -132,6 +134,13 @@ def _nests(
 
 
 def _launch(func: PrimFunc, name: str, loops: tuple[For, ...], nest: Stmt) -> Launch:
+    for call in (stmt for stmt in statements(nest) if isinstance(stmt, ExternCall)):
+        raise TargetError(
+            f"split {func.name} into kernels",
+            f"{call.name} is code from outside",
+            because="a device cannot call what this process has",
+            hint="build for the CPU",
+        )
     counts = {loop.var: Var(loop.var.name, is_symbol=True) for loop in loops}
     nest = substitute(nest, counts)
     nodes = list(walk(nest))

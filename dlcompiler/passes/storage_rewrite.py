@@ -60,6 +60,7 @@ from dlcompiler.ir import (
     Origin,
     Prefetch,
     PrimFunc,
+    Region,
     Seq,
     Stmt,
     Store,
@@ -137,6 +138,8 @@ class _Survey:
 
     def __init__(self, func: PrimFunc) -> None:
         self.variables = set(func.variables)
+        self.fixed = {node.buffer for node in walk(func.body) if isinstance(node, Region)}
+        """What calls from outside get: its shape and strides are theirs, too."""
         self.moment = 0
         self.lives: dict[Buffer, _Life] = {}
         self.open: dict[Buffer, Span | None] = {}
@@ -185,7 +188,8 @@ class _Survey:
         touched = self.visit(stmt.body, region, path)
         span = self.open.pop(buffer)
         if buffer not in self.lives:
-            can_share = not (stmt.is_double or buffer.separators) and self.is_free(buffer)
+            is_bound = stmt.is_double or buffer.separators or buffer in self.fixed
+            can_share = not is_bound and self.is_free(buffer)
             self.lives[buffer] = _Life(buffer, region, can_share)
         life = self.lives[buffer]
         life.can_share = life.can_share and life.region is region

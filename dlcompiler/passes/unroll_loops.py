@@ -29,6 +29,7 @@ from dataclasses import dataclass, replace
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import (
     Allocate,
+    ExternCall,
     For,
     If,
     Let,
@@ -126,7 +127,7 @@ class _Unroller:
         match stmt:
             case For():
                 return self.loop(stmt, auto.inside(stmt))
-            case Store():
+            case Store() | ExternCall():
                 return stmt, _Contents(1)
             case Seq(statements):
                 parts = [self.stmt(item, auto) for item in statements]
@@ -191,6 +192,6 @@ def _count_nodes(stmt: Stmt) -> int:
 
 def _count_stores(stmt: Stmt) -> int:
     """Count the assignments in a statement, shared ones as often as they occur."""
-    if isinstance(stmt, Store):
+    if isinstance(stmt, Store | ExternCall):
         return 1
     return sum(_count_stores(child) for child in children(stmt) if isinstance(child, Stmt))

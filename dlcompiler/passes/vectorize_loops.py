@@ -46,6 +46,7 @@ from dlcompiler.ir import (
     Cast,
     Compare,
     Expr,
+    ExternCall,
     For,
     If,
     Let,
@@ -67,7 +68,7 @@ from dlcompiler.ir import (
     walk,
 )
 from dlcompiler.ir.rewrite import Node
-from dlcompiler.passes.base import constant_extent, push_origin
+from dlcompiler.passes.base import constant_extent, push_origin, statements
 from dlcompiler.passes.lane_guards import has_loads, lane_test
 from dlcompiler.passes.lane_vectors import LaneVectors, Mask, ScalarOnlyError
 
@@ -94,6 +95,8 @@ def vectorize_loops(func: PrimFunc, *, max_lanes: int = MAX_LANES) -> PrimFunc:
 
     def rule(node: Node) -> Node:
         if isinstance(node, For) and node.kind == "vectorized":
+            if any(isinstance(inside, ExternCall) for inside in statements(node.body)):
+                return replace(node, kind="serial")  # it has no lanes
             return _vectorized(node, max_lanes)
         return node
 

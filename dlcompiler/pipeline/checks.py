@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from dlcompiler.analysis import LoopVerdict, RaceReport, analyze_races
 from dlcompiler.analysis.accesses import collect_accesses
-from dlcompiler.analysis.initialisation import initialisation_of
+from dlcompiler.analysis.initialisation import BufferVerdict, initialisation_of
 from dlcompiler.analysis.races import races_of
 from dlcompiler.errors import InternalError, ScheduleError
-from dlcompiler.ir import PrimFunc
+from dlcompiler.ir import Expr, ExternCall, For, PrimFunc, Stmt, Store, walk
 from dlcompiler.lowering import build_nests
 from dlcompiler.schedule import Schedule
 from dlcompiler.te import PlaceholderOp, Tensor
@@ -95,11 +95,14 @@ def check_program(
         If iterations conflict, or an element is used that nothing has written: each step was
         checked, so legality or lowering is wrong.
     ScheduleError
-        If the independence of iterations could not be shown.
+        If the independence of iterations could not be shown, or statements of the user's own
+        (`te.extern`) have a race or use what they have not written.
     """
     accesses = collect_accesses(func)
     report = races_of(accesses)
     for verdict in report.violations:
+        if any(schedule.state.stage(name).is_extern for name in verdict.stages):
+            raise _dependent(verdict, func)
         problem = f"iterations of {verdict.label} depend on each other"
         raise _wrong(func, schedule, after, problem, verdict.reason)
     for verdict in () if is_repeated else report.unknowns:
@@ -107,6 +110,13 @@ def check_program(
     if is_repeated:
         return
     for unwritten in initialisation_of(accesses, max_points=POINTS).violations:
+        if _is_of_extern(unwritten, func, schedule):
+            raise ScheduleError(
+                f"lower {func.name}",
+                f"code from outside uses {unwritten.buffer.name} before it is written in full",
+                because=unwritten.reason,
+                excerpt=str(func),
+            )
         problem = f"{unwritten.buffer.name} is not written in full before it is needed"
         raise _wrong(func, schedule, after, problem, unwritten.reason)
 
@@ -120,6 +130,30 @@ def _wrong(
         because=because,
         excerpt=str(func),
         replay=_replay(schedule),
+    )
+
+
+def _is_of_extern(verdict: BufferVerdict, func: PrimFunc, schedule: Schedule) -> bool:
+    """Tell whether the user's own statements write a buffer, or use it."""
+    used: set[Expr | Stmt] = {verdict.read.statement} if verdict.read else set()
+    for node in walk(func.body):
+        written = {node.buffer} if isinstance(node, Store) else set()
+        if isinstance(node, ExternCall):
+            written = {region.buffer for region in node.regions if region.is_written}
+        if verdict.buffer in written:
+            used.add(node)
+    origins = (node.origin for node in used if isinstance(node, Store | ExternCall | For))
+    stages = {ref.stage for origin in origins for ref in origin}
+    return any(schedule.state.stage(name).is_extern for name in stages)
+
+
+def _dependent(verdict: LoopVerdict, func: PrimFunc) -> ScheduleError:
+    return ScheduleError(
+        f"lower {func.name}",
+        f"iterations of {verdict.label}, in code from outside, depend on each other",
+        because=verdict.reason,
+        hint=f"leave {verdict.loop.var.name} serial",
+        excerpt=str(func),
     )
 
 

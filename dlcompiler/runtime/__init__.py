@@ -8,6 +8,8 @@ imported one by one, since some of them load what others do not need:
 - `dlcompiler.runtime.cross`: code for other machines, made in a child process;
 - `dlcompiler.runtime.c_source`: C source, compiled by this machine's C compiler, if there is one;
 - `dlcompiler.runtime.externs`: what machine code may call outside itself;
+- `dlcompiler.runtime.registry`: functions that programs call by name; `callbacks` calls those of
+  Python;
 - `dlcompiler.runtime.threads`: how many threads ``parallel`` loops use;
 - `dlcompiler.runtime.pool`: the threads themselves, and where they run;
 - `dlcompiler.runtime.native`: the machine code of the runtime itself, for loops and workspaces;

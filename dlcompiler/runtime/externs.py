@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from dlcompiler.errors import InternalError
+from dlcompiler.runtime import callbacks, registry
 
 _MATH = (
     *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign"),
@@ -39,6 +40,9 @@ C_FUNCTIONS: frozenset[str] = frozenset(
 OWN_FUNCTIONS: frozenset[str] = frozenset(
     {"dlc_parallel_for", "dlc_workspace_alloc", "dlc_workspace_free"}
 )
+
+PACKED, EXTERN = "dlc_packed.", "dlc_extern."
+"""Begin the symbols of functions of Python and of C that this process has registered by name."""
 
 #: Intrinsics that LLVM lowers on every CPU, without the types at the end of their names.
 INTRINSICS: frozenset[str] = frozenset(
@@ -82,6 +86,16 @@ def is_known_intrinsic(name: str) -> bool:
     return any(".".join(parts[:count]) in INTRINSICS for count in range(2, len(parts) + 1))
 
 
+def calls_outside(text: str) -> bool:
+    """Tell whether code calls functions that only a process has which registered them."""
+    return (
+        f"@{PACKED}" in text
+        or f"@{EXTERN}" in text
+        or f'@"{PACKED}' in text
+        or (f'@"{EXTERN}' in text)
+    )
+
+
 def resolve(names: Iterable[str]) -> dict[str, int]:
     """Return the address of each external function that machine code declares.
 
@@ -92,6 +106,8 @@ def resolve(names: Iterable[str]) -> dict[str, int]:
 
     Raises
     ------
+    UserError
+        A function of the user's is not registered in this process.
     InternalError
         A function is unknown here: generated code must not call it.
     """
@@ -108,8 +124,16 @@ def resolve(names: Iterable[str]) -> dict[str, int]:
     return {name: address for name in outside if (address := _address(name)) is not None}
 
 
-@cache
 def _address(name: str) -> int | None:
+    if name.startswith(PACKED):
+        return callbacks.address(name.removeprefix(PACKED))
+    if name.startswith(EXTERN):
+        return registry.extern_address(name.removeprefix(EXTERN))
+    return _known_address(name)
+
+
+@cache
+def _known_address(name: str) -> int | None:
     if name in OWN_FUNCTIONS:
         address: int = importlib.import_module("dlcompiler.runtime.native").address(name)
         return address

@@ -19,6 +19,7 @@ from dlcompiler.runtime.arguments import (
     check_count,
     refuse_overlap,
 )
+from dlcompiler.runtime.callbacks import take_raised
 from dlcompiler.runtime.llvm import Options
 from dlcompiler.runtime.native import PARALLEL_FOR
 from dlcompiler.runtime.symbols import (
@@ -210,6 +211,8 @@ class Function:
             An assertion failed; what the outputs hold is undefined.
         OutOfMemory
             There was no memory for its temporaries; what the outputs hold is undefined.
+        Exception
+            Whatever a function of Python raised that it calls; what the outputs hold is undefined.
         """
         if self._symbols is not None:
             self._call_with_symbols(self._symbols, arguments)
@@ -271,6 +274,10 @@ class Function:
         else:
             self._kernel(*operands)
         if status.value:
+            raised = take_raised(_address_of(status))
+            if raised is not None:
+                raised.add_note(f"raised by code from outside, in a call of {self.name}")
+                raise raised
             message = self.messages[status.value - 1]
             if message.startswith(OutOfMemory.PROBLEM):
                 raise OutOfMemory(f"call {self.name}", message)

@@ -27,6 +27,7 @@ from dlcompiler.errors import DLCompilerError, UserError
 from dlcompiler.runtime import native
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.c_source import c_compiler
+from dlcompiler.runtime.externs import calls_outside
 from dlcompiler.runtime.function import Code, Function
 from dlcompiler.runtime.llvm import Options, assembly, compile_ir, emit_object, optimize
 from dlcompiler.runtime.symbols import Check, Variable
@@ -133,17 +134,20 @@ def save_library(function: Function, path: Path) -> Written:
     UserError
         It cannot be written.
     """
-    if path.suffix in SHARED_SUFFIXES and c_compiler() is not None:
+    is_bound = calls_outside(function.module.text)
+    if path.suffix in SHARED_SUFFIXES and c_compiler() is not None and not is_bound:
         with tempfile.TemporaryDirectory() as folder:
             image = Path(folder) / "code.o"
             image.write_bytes(object_image(function))
             link_shared(path, [image])
         return Written(path, "shared object")
     _write(path, _container(_description(function)))
-    return Written(path, "container", _surprise(path.suffix))
+    return Written(path, "container", _surprise(path.suffix, is_bound=is_bound))
 
 
-def _surprise(suffix: str) -> str:
+def _surprise(suffix: str, *, is_bound: bool = False) -> str:
+    if suffix in SHARED_SUFFIXES and is_bound:
+        return "it calls functions that the process registers which loads it"
     if suffix in SHARED_SUFFIXES:
         return "no C compiler (cc, gcc or clang) is there to link a shared object"
     if suffix in (".tar", ".zip", ".o", ".a"):
@@ -159,6 +163,12 @@ def save_object(function: Function, path: Path) -> None:
 def object_image(function: Function) -> bytes:
     """Return a function as an object: its code, and its description for `load_library`."""
     description = _description(function)
+    if calls_outside(description["text"]):
+        raise UserError(
+            f"write {function.name} as an object", "it calls code from outside",
+            because="the system's linker does not know what a process has registered",
+            hint="write a container: any suffix but that of an object",
+        )  # fmt: skip
     text: str = description["text"]
     for symbol, definition in _STANDALONE.items():
         declaration = rf"^declare[^\n]*@{symbol}\([^\n]*\n"

@@ -165,6 +165,8 @@ class _Inference:
         return set(enclosing) - {var for tag, (var, _) in threads if is_sharer(scope, axis_of(tag))}
 
     def region(self, stage: StageState, enclosing: tuple[Var, ...]) -> tuple[Span, ...]:
+        if stage.is_extern:
+            return ()  # it has no axes: all of its outputs are computed, of whatever shapes
         shape = stage.tensor.shape
         full = tuple(Span(Affine.of_constant(0), extent) for extent in shape)
         if is_scan(stage):

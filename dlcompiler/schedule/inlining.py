@@ -10,7 +10,7 @@ from typing import TypeAlias
 from dlcompiler.ir import Expr, Reduce, TensorLoad, substitute, walk
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.schedule.state import StageState, State
-from dlcompiler.te import ComputeOp, ScanOp, Tensor
+from dlcompiler.te import ComputeOp, ExternOp, Operation, PlaceholderOp, ScanOp, Tensor
 from dlcompiler.te.tensor import rewrite_bodies
 
 Bodies: TypeAlias = tuple[Expr, ...]
@@ -18,7 +18,7 @@ Bodies: TypeAlias = tuple[Expr, ...]
 
 
 def bodies(state: State) -> dict[str, Bodies]:
-    """Return the bodies of every stage that is computed, by stage name."""
+    """Return the bodies of every stage that is computed, by stage name; outside code has none."""
     cached = state.cache.get("bodies")
     if cached is None:
         cached = _inline_all(state)
@@ -31,8 +31,8 @@ def _inline_all(state: State) -> dict[str, Bodies]:
     result: dict[str, Bodies] = {}
     inlined: dict[Tensor, tuple[ComputeOp, Expr]] = {}
     for stage in state.stages:  # producers come first, so what is substituted is inlined already
-        if isinstance(stage.op, ScanOp):
-            result[stage.name] = ()  # its steps are stages of their own
+        if isinstance(stage.op, ScanOp | ExternOp):
+            result[stage.name] = ()  # its steps are stages of their own; statements are no bodies
         if not isinstance(stage.op, ComputeOp):
             continue
         op = stage.op
@@ -67,8 +67,14 @@ def results_of(head: Reduce, count: int) -> Bodies:
     return tuple(replace(head, index=n) if n else head for n in range(count))
 
 
-def read_from(op: ComputeOp, renamed: Mapping[Tensor, Tensor]) -> ComputeOp:
+def read_from(op: Operation, renamed: Mapping[Tensor, Tensor]) -> Operation:
     """Return an operation that reads other tensors in the place of some."""
+    if isinstance(op, PlaceholderOp):
+        return op
+    if isinstance(op, ExternOp):
+        inputs = tuple(renamed.get(tensor, tensor) for tensor in op.inputs)
+        return ExternOp(op.name, inputs, op.in_buffers, op.out_buffers, op.body, op.tag)
+    assert isinstance(op, ComputeOp)  # the steps of a scan read for it
 
     def rule(node: Node) -> Node:
         if isinstance(node, TensorLoad) and node.tensor in renamed:
@@ -103,7 +109,8 @@ def _readers(state: State) -> dict[Tensor, list[StageState]]:
     own = bodies(state)
     for stage in state.stages:
         loads = loads_of(own[stage.name]) if stage.name in own else ()
-        read = stage.op.input_tensors if isinstance(stage.op, ScanOp) else [x.tensor for x in loads]
+        is_whole = isinstance(stage.op, ScanOp | ExternOp)
+        read = stage.op.input_tensors if is_whole else [load.tensor for load in loads]
         for tensor in dict.fromkeys(read):
             result.setdefault(tensor, []).append(stage)  # type: ignore[arg-type]
     return result

@@ -215,7 +215,8 @@ def _where(stage: StageState, axis: Axis) -> str:
 
 def may_move_inside(state: State, reader: StageState, host: StageState) -> bool:
     """Tell whether a stage could still be attached inside the loops of another."""
-    return not (reader.is_output or is_fixed(state, reader)) and leads_to(state, reader, host)
+    is_whole = reader.is_output or reader.is_extern or is_fixed(state, reader)
+    return not is_whole and leads_to(state, reader, host)
 
 
 def leads_to(state: State, stage: StageState, host: StageState) -> bool:

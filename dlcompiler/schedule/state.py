@@ -22,7 +22,7 @@ from dlcompiler.ir import (
     structural_key,
 )
 from dlcompiler.ir.rewrite import Node
-from dlcompiler.te import ComputeOp, Operation, PlaceholderOp, ScanOp, Tensor, post_order
+from dlcompiler.te import ComputeOp, ExternOp, Operation, PlaceholderOp, ScanOp, Tensor, post_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +158,11 @@ class StageState:
     def readable(self) -> tuple[Tensor, ...]:
         """What other stages read of it: its tensors, then the states that stand for them."""
         return (*self.tensors, *self.states)
+
+    @property
+    def is_extern(self) -> bool:
+        """Tell whether code from outside computes the stage: no loop of it can be scheduled."""
+        return isinstance(self.op, ExternOp)
 
     @property
     def is_inlined(self) -> bool:
@@ -338,6 +343,8 @@ def _content(stage: StageState, names: Mapping[Any, str]) -> str:
     head = f"{stage.name} {stage.tensor.shape} {stage.tensor.dtype} {stage.is_output}"
     if isinstance(stage.op, ScanOp):
         return f"{head} {[names[t] for t in (*stage.op.input_tensors, *stage.op.states)]}"
+    if isinstance(stage.op, ExternOp):
+        return f"{head} {[names[t] for t in stage.op.inputs]} {stage.op.text}"
     if not isinstance(stage.op, ComputeOp):
         return head
     reads = stage.op.input_tensors

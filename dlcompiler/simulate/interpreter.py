@@ -20,11 +20,13 @@ from dlcompiler.ir import (
     Assert,
     Barrier,
     Buffer,
+    ExternCall,
     For,
     If,
     Let,
     Prefetch,
     PrimFunc,
+    Region,
     Seq,
     Stmt,
     Store,
@@ -38,6 +40,7 @@ from dlcompiler.ir.expr import lanes_of
 from dlcompiler.ir.numeric import check_array, quiet, storage
 from dlcompiler.simulate.access import Access, scalar_offset, vector_offsets
 from dlcompiler.simulate.blocks import block, has_barrier
+from dlcompiler.simulate.calls import extern_call
 from dlcompiler.simulate.expressions import Scope, compile_exprs
 from dlcompiler.simulate.memory import Cell, LoopRun, Memory, Site, State, Task, Thunk, span
 
@@ -115,7 +118,11 @@ def interpret(
     """
     func, arrays = _without_numbers(func, arguments)
     _check_arrays(func, arrays)
-    written = {node.buffer for node in walk(func.body) if isinstance(node, Store)}
+    written = {
+        node.buffer
+        for node in walk(func.body)
+        if isinstance(node, Store) or (isinstance(node, Region) and node.is_written)
+    }
     state = State(max_steps, order)
     memories = {
         buffer: _parameter(buffer, array, state.task, buffer in written, buffer in func.outputs)
@@ -232,7 +239,7 @@ class _Program:
         site = Site(self.func.name, statement, loops)
         return Scope(self.state, self.cells, self.memories, site)
 
-    def statement(self, stmt: Stmt, loops: Loops) -> Run:
+    def statement(self, stmt: Stmt, loops: Loops) -> Run:  # noqa: C901 - one case per node
         """Return a function that runs a statement inside `loops`."""
         match stmt:
             case For() if is_in_block(stmt.kind) and has_barrier(stmt):
@@ -253,6 +260,8 @@ class _Program:
                 return _nothing
             case Assert():
                 return self.check(stmt, loops)
+            case ExternCall():
+                return extern_call(stmt, self.scope(stmt, loops))
         raise InternalError(f"interpret {self.func.name}", f"no meaning for {type(stmt).__name__}")
 
     def charge(self, iterations: int, site: Site) -> None:

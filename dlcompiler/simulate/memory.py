@@ -20,9 +20,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dlcompiler.errors import ProgramError
-from dlcompiler.ir import Assert, Buffer, For, If, Let, Stmt, Store, Var
+from dlcompiler.ir import Assert, Buffer, ExternCall, For, If, Let, Stmt, Store, Var
 from dlcompiler.ir.numeric import storage
-from dlcompiler.ir.printer import format_expr, format_loop, format_store
+from dlcompiler.ir.printer import format_expr, format_extern_call, format_loop, format_store
 
 Thunk = Callable[[], Any]
 Cell = list[Any]  # one element: the value of a variable
@@ -107,6 +107,8 @@ def _head(statement: Stmt) -> str:
             return f"if {format_expr(condition)}:"
         case Let(var, value, _):
             return f"{var.name} = {format_expr(value)}"
+        case ExternCall():
+            return format_extern_call(statement)
         case Assert(condition, _):
             return f"assert {format_expr(condition)}"
     return type(statement).__name__

@@ -12,6 +12,7 @@ How to compute it is a schedule's business: ``te.create_schedule``, which the fa
 (``import dlcompiler``) puts here, where classic code looks for it.
 """
 
+from dlcompiler.te import hybrid
 from dlcompiler.te.arithmetic import (
     abs,
     all,
@@ -43,6 +44,7 @@ from dlcompiler.te.arithmetic import (
     truncmod,
 )
 from dlcompiler.te.evaluate import absolute_bound, evaluate, tolerance
+from dlcompiler.te.extern import extern
 from dlcompiler.te.gradient import gradient
 from dlcompiler.te.language import compute, const, placeholder, reduce_axis
 from dlcompiler.te.magnitude import rounding_depth
@@ -98,12 +100,21 @@ from dlcompiler.te.recurrences import scan
 from dlcompiler.te.reductions import argmax, argmin, comm_reducer, max, min, prod, sum
 from dlcompiler.te.separators import AXIS_SEPARATOR
 from dlcompiler.te.symbols import bind_symbols, size_var, specialize, symbols_of, var
-from dlcompiler.te.tensor import ComputeOp, Operation, PlaceholderOp, ScanOp, Tensor, post_order
+from dlcompiler.te.tensor import (
+    ComputeOp,
+    ExternOp,
+    Operation,
+    PlaceholderOp,
+    ScanOp,
+    Tensor,
+    post_order,
+)
 from dlcompiler.te.threads import ThreadAxis, thread_axis
 
 __all__ = [
     "AXIS_SEPARATOR",
     "ComputeOp",
+    "ExternOp",
     "Operation",
     "PlaceholderOp",
     "ScanOp",
@@ -142,11 +153,13 @@ __all__ = [
     "exp",
     "exp2",
     "exp10",
+    "extern",
     "floor",
     "floordiv",
     "floormod",
     "fmod",
     "gradient",
+    "hybrid",
     "hypot",
     "if_then_else",
     "indexdiv",

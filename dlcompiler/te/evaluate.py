@@ -13,6 +13,7 @@ from dlcompiler.errors import CallError, ExpressionError
 from dlcompiler.ir import Expr, Reducer, Var, numeric
 from dlcompiler.ir.numeric import REDUCTIONS, check_array, quiet
 from dlcompiler.te.elements import NOWHERE, Array, Arrays, Block, Elements
+from dlcompiler.te.extern import compute_extern
 from dlcompiler.te.magnitude import (
     Magnitudes,
     coarsest_rounding,
@@ -26,6 +27,7 @@ from dlcompiler.te.stages import Domain, compute_scan, compute_stage
 from dlcompiler.te.symbols import bind_symbols, specialize, symbols_of
 from dlcompiler.te.tensor import (
     ComputeOp,
+    ExternOp,
     Operation,
     PlaceholderOp,
     ScanOp,
@@ -138,6 +140,7 @@ def absolute_bound(output: Tensor, arrays: Given) -> Array:
     min, max over axes     the largest of the terms' magnitudes
     exp, sin, pow(x, y), … value + slope · \|x\| (+ slope · \|y\|), the slopes at x and y
     floor, ceil, …         the larger of value and \|x\|
+    code from outside      the largest of its results
     ====================== ========================================================================
 
     Here \|a\| is the magnitude of ``a``, never smaller than its absolute value; infinite where its
@@ -156,8 +159,12 @@ def absolute_bound(output: Tensor, arrays: Given) -> Array:
             elif isinstance(op, ScanOp):
                 compute_scan(op, magnitudes, domain_of)
             else:
-                tensor = op.output(0)
-                magnitudes[tensor] = np.abs(values[tensor].astype(np.float64))
+                for tensor in op.outputs:
+                    magnitude = np.asarray(np.abs(values[tensor].astype(np.float64)))
+                    if isinstance(op, ExternOp):  # what cancels in it is not known
+                        largest = magnitude[np.isfinite(magnitude)].max(initial=0.0)
+                        magnitude = np.full(magnitude.shape, largest)
+                    magnitudes[tensor] = magnitude
     return np.asarray(within_range(magnitudes[target], target.dtype))
 
 
@@ -211,6 +218,8 @@ def _compute(
                 values.update(compute_stage(op, domain_of(op)))
             elif isinstance(op, ScanOp):
                 compute_scan(op, values, domain_of)
+            elif isinstance(op, ExternOp):
+                values.update(compute_extern(op, values, is_wide=is_wide))
             if not keep_all:
                 for tensor in _used(op):
                     if last_use[tensor] is op and tensor not in targets:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,15 @@ from dlcompiler.ir.expr import LARGEST
 from dlcompiler.ir.functions import FUNCTION_ULPS, FUNCTIONS
 from dlcompiler.ir.rewrite import Node, children
 from dlcompiler.te.elements import Array, Arrays, Elements, choose
-from dlcompiler.te.tensor import ComputeOp, Operation, ScanOp, Tensor, outside_cells, post_order
+from dlcompiler.te.tensor import (
+    ComputeOp,
+    ExternOp,
+    Operation,
+    ScanOp,
+    Tensor,
+    outside_cells,
+    post_order,
+)
 
 # How much a function of one float stretches a small change of its argument.
 _SLOPES: dict[str, Callable[[Any], Any]] = {
@@ -197,7 +205,8 @@ def rounding_depth(output: Tensor) -> int:
     """Return how many roundings lie on the longest way from an input to `output`.
 
     A sum over n elements counts n, an operation or an inexact conversion to a float 1, a function
-    8 (4 units in the last place), and what only chooses (maximum, selection) none. At a product or
+    8 (4 units in the last place), and what only chooses (maximum, selection) none. Code from
+    outside (`te.extern`) is taken for a sum over all its inputs. At a product or
     a quotient the roundings of both operands count, since their relative errors add up. Integers
     are exact.
 
@@ -218,7 +227,8 @@ def rounding_depth(output: Tensor) -> int:
 
 def _add_stage(op: Operation, depths: dict[TensorHandle, int]) -> None:
     bodies = op.bodies if isinstance(op, ComputeOp) else ()
-    depths.update(dict.fromkeys(op.outputs, 0))
+    own = _extern_depth(op, depths) if isinstance(op, ExternOp) else 0
+    depths.update((t, own if dtypes.is_float(t.dtype) else 0) for t in op.outputs)
     depths.update((t, _depth(b, depths, {})) for t, b in zip(op.outputs, bodies, strict=False))
 
 
@@ -238,15 +248,21 @@ def _add_scan(scan: ScanOp, depths: dict[TensorHandle, int]) -> None:
     depths.update(zip(scan.outputs, now, strict=True))
 
 
+def _extern_depth(op: ExternOp, depths: Mapping[TensorHandle, int]) -> int:
+    """Return a guess, since nothing is known: each element is a sum over all of the inputs."""
+    elements = sum(math.prod(tensor.static_shape) for tensor in op.input_tensors)
+    return max((depths[tensor] for tensor in op.input_tensors), default=0) + elements + 1
+
+
 def coarsest_rounding(output: Tensor) -> tuple[float, float]:
     """Return unit roundoff and smallest number of the coarsest float that anything rounds to."""
     computed = (op for op in post_order([output]) if isinstance(op, ComputeOp))
     bodies = [body for op in computed for body in (*op.bodies, *_combinations(op.body))]
     nodes = [node for body in bodies for node in walk(body) if isinstance(node, Expr)]
-    return max(
-        (_ROUNDING[dtypes.element(node.dtype)] for node in nodes if _own_roundings(node)),
-        default=(0.0, 0.0),
-    )
+    kinds = [dtypes.element(node.dtype) for node in nodes if _own_roundings(node)]
+    externs = (op for op in post_order([output]) if isinstance(op, ExternOp))
+    kinds += [t.dtype for op in externs for t in op.outputs if dtypes.is_float(t.dtype)]
+    return max((_ROUNDING[kind] for kind in kinds), default=(0.0, 0.0))
 
 
 def combined_magnitudes(reducer: Reducer, a: list[Array], b: list[Array]) -> list[Array]:

@@ -10,7 +10,7 @@ from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Extent, Var
 from dlcompiler.te.notation_line import Domain, Line, Names, names_of
 from dlcompiler.te.reductions import with_reducer
-from dlcompiler.te.tensor import ComputeOp, PlaceholderOp, ScanOp, Tensor, post_order
+from dlcompiler.te.tensor import ComputeOp, ExternOp, PlaceholderOp, ScanOp, Tensor, post_order
 
 
 def notation_text(*outputs: Tensor) -> str:
@@ -135,6 +135,8 @@ def notation_python(*outputs: Tensor) -> str:
                 f"{names.tensors[tensor]} = te.placeholder({_tuple(names, tensor.shape)}, "
                 f'"{tensor.dtype}", name="{tensor.name}")'
             )
+        elif isinstance(op, ExternOp):
+            raise _no_text(op)
         elif isinstance(op, ComputeOp):
             code.append(_statement_code(Line(op, names, {}), names))
     return "\n".join(code)
@@ -149,9 +151,19 @@ def _refuse_scans(outputs: Iterable[Tensor]) -> None:
             )  # fmt: skip
 
 
+def _no_text(op: ExternOp) -> ExpressionError:
+    return ExpressionError(
+        f"write {op.name} as notation", "it is computed by code from outside, which has no text",
+        hint="keep the script that makes it: s.trace.to_python() writes the schedule",
+    )  # fmt: skip
+
+
 def _lines(outputs: Iterable[Tensor], names: Names) -> list[Line]:
     domains: dict[str, Domain] = {}
     ops = post_order(outputs)
+    for op in ops:
+        if isinstance(op, ExternOp):
+            raise _no_text(op)
     return [Line(op, names, domains) for op in ops if isinstance(op, ComputeOp)]
 
 

@@ -10,7 +10,7 @@ from dlcompiler.ir import Extent
 from dlcompiler.te.access import check_accesses
 from dlcompiler.te.recurrences import started
 from dlcompiler.te.symbols import rebuild
-from dlcompiler.te.tensor import ComputeOp, Operation, ScanOp, Tensor, post_order
+from dlcompiler.te.tensor import ComputeOp, ExternOp, Operation, ScanOp, Tensor, post_order
 
 Change: TypeAlias = Callable[[int], int]
 
@@ -35,6 +35,8 @@ def shrunk(outputs: Sequence[Tensor]) -> Iterator[dict[Tensor, Tensor]]:
         For every tensor that the outputs depend on, the one of smaller shape. Equal extents stay
         equal, and no element is read outside its tensor, as far as `te.compute` would see.
     """
+    if any(isinstance(op, ExternOp) for op in post_order(outputs)):
+        return  # statements written for these extents
     extents = sorted({extent for extent in _extents(outputs) if extent > SMALL})
     for size in (16, 8, 5):
         for change in (_moved(extents, size), _divided(extents, size)):

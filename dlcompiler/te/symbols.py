@@ -13,7 +13,9 @@ import numpy as np
 from dlcompiler import dtypes
 from dlcompiler.errors import CallError, ExpressionError
 from dlcompiler.ir import (
+    Allocate,
     Axis,
+    Buffer,
     Compare,
     Const,
     Expr,
@@ -25,11 +27,15 @@ from dlcompiler.ir import (
     extent_value,
     free_vars,
     index_const,
+    substitute,
+    walk,
 )
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.te.definition import checked_name
+from dlcompiler.te.extern import with_buffers
 from dlcompiler.te.tensor import (
     ComputeOp,
+    ExternOp,
     Operation,
     PlaceholderOp,
     ScanOp,
@@ -97,6 +103,9 @@ def _symbols_in(expr: Expr) -> list[Var]:
 def _expressions(op: Operation) -> list[Expr]:
     """Return every expression in the shape, the axes and the bodies of an operation."""
     extents = [*op.outputs[0].shape, *(axis.extent for axis in op.reduce_axis)]
+    if isinstance(op, ExternOp):
+        extents += [extent for tensor in op.outputs for extent in tensor.shape]
+        extents += [node for node in walk(op.body) if isinstance(node, Var) and node.is_symbol]
     bodies = op.bodies if isinstance(op, ComputeOp) else ()
     return [*(extent for extent in extents if isinstance(extent, Expr)), *bodies]
 
@@ -218,7 +227,30 @@ def _rebuilt(
         parts = (op.inits, op.updates, op.states)
         inits, updates, states = (tuple(known[tensor] for tensor in part) for part in parts)
         return ScanOp(op.name, inits, updates, states)
+    if isinstance(op, ExternOp):
+        return _extern(op, resize, literals, known)
     return _compute(op, resize, literals, boundary, known)
+
+
+def _extern(
+    op: ExternOp, resize: Resize, literals: Mapping[Var, Expr], known: Mapping[Tensor, Tensor]
+) -> ExternOp:
+    """Return the operation with other extents: its statements go on with those they name."""
+
+    def resized(buffer: Buffer) -> Buffer:
+        shape = tuple(resize(extent, buffer.name) for extent in buffer.shape)
+        return replace(buffer, shape=shape, strides=())
+
+    own = [node.buffer for node in walk(op.body) if isinstance(node, Allocate)]
+    buffers = {buffer: resized(buffer) for buffer in (*op.in_buffers, *op.out_buffers, *own)}
+    return ExternOp(
+        op.name,
+        tuple(known[tensor] for tensor in op.inputs),
+        tuple(buffers[buffer] for buffer in op.in_buffers),
+        tuple(buffers[buffer] for buffer in op.out_buffers),
+        substitute(with_buffers(op.body, buffers), literals),
+        op.tag,
+    )
 
 
 def _compute(

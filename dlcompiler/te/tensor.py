@@ -10,9 +10,12 @@ from dlcompiler.display import render
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import (
     Axis,
+    Buffer,
     Expr,
     Extent,
+    PrimFunc,
     Reduce,
+    Stmt,
     TensorLoad,
     as_expr,
     as_index,
@@ -282,7 +285,65 @@ class ScanOp:
         return render("operation", self)
 
 
-Operation: TypeAlias = PlaceholderOp | ComputeOp | ScanOp
+class ExternOp:
+    """Tensors computed together by statements: all of them, from all of the inputs, at once.
+
+    It has no axes: its loops, if it has any, are those of its `body`.
+    """
+
+    __slots__ = ("body", "in_buffers", "inputs", "name", "out_buffers", "outputs", "tag")
+
+    axis: tuple[Axis, ...] = ()
+    reduce_axis: tuple[Axis, ...] = ()
+
+    def __init__(
+        self,
+        name: str,
+        inputs: tuple[Tensor, ...],
+        in_buffers: tuple[Buffer, ...],
+        out_buffers: tuple[Buffer, ...],
+        body: Stmt,
+        tag: str = "",
+    ) -> None:
+        self.name = name
+        self.inputs = inputs
+        """The tensors it reads, in the order of `in_buffers`."""
+        self.in_buffers = in_buffers
+        """What stands for the inputs in the body."""
+        self.out_buffers = out_buffers
+        """What stands for the outputs in the body."""
+        self.body = body
+        self.tag = tag
+        is_one = len(out_buffers) == 1
+        self.outputs: tuple[Tensor, ...] = tuple(
+            Tensor(name if is_one else f"{name}.v{n}", buffer.shape, buffer.dtype, self)
+            for n, buffer in enumerate(out_buffers)
+        )
+        """The tensors that it makes."""
+
+    def output(self, index: int) -> Tensor:
+        """Return one of the tensors that the operation makes."""
+        return _output(self, index)
+
+    @property
+    def input_tensors(self) -> tuple[Tensor, ...]:
+        """The tensors it reads, each once."""
+        return tuple(dict.fromkeys(self.inputs))
+
+    @property
+    def text(self) -> str:
+        """The statements as text."""
+        params = (*self.in_buffers, *self.out_buffers)
+        return str(PrimFunc(self.name, params, self.out_buffers, self.body))
+
+    def __repr__(self) -> str:
+        return f"extern({self.name})"
+
+    def _repr_html_(self) -> str:
+        return render("operation", self)
+
+
+Operation: TypeAlias = PlaceholderOp | ComputeOp | ScanOp | ExternOp
 
 
 def _shown(index: Any) -> str:

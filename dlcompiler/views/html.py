@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from dlcompiler.ir import PrimFunc
 from dlcompiler.schedule import HistoryView, Schedule
-from dlcompiler.te import ComputeOp, Operation, PlaceholderOp, ScanOp, Tensor
+from dlcompiler.te import ComputeOp, ExternOp, Operation, PlaceholderOp, ScanOp, Tensor
 from dlcompiler.views.history_tree import HistoryRow, history_tree
 from dlcompiler.views.loop_tree import LoopTree, element_text, loop_tree
 from dlcompiler.views.markup import Markup, join, tag
@@ -255,6 +255,8 @@ def _text(tensor: Tensor) -> str:
     op = tensor.op
     if isinstance(op, ScanOp):
         return op.text()
+    if isinstance(op, ExternOp):
+        return op.text
     assert isinstance(op, ComputeOp)
     target = f"{tensor.name}[{', '.join(axis.name for axis in op.axis)}]"
     axes = [f"{axis.name} < {axis.extent}" for axis in (*op.axis, *op.reduce_axis)]

@@ -19,7 +19,7 @@ from dlcompiler.schedule import (
 from dlcompiler.schedule.inlining import bodies
 from dlcompiler.schedule.placement import placed
 from dlcompiler.schedule.recurrences import homes
-from dlcompiler.te import ScanOp
+from dlcompiler.te import ExternOp, ScanOp
 from dlcompiler.views.colors import axis_colors
 
 AXIS_WORDS = {"data": "data", "reduce": "reduction", "scan": "time"}
@@ -234,9 +234,11 @@ class _Tree:
         return f"{stage.tensor.dtype}[{', '.join(map(str, shape))}]{scope}"
 
     def text(self, stage: StageState) -> str:
-        """Return the statement of a stage over its original axes."""
+        """Return the statement of a stage over its original axes; of outside code the first."""
         if isinstance(stage.op, ScanOp):
             return stage.op.text()
+        if isinstance(stage.op, ExternOp):
+            return _short(stage.op.text.splitlines()[1].strip())
         target = f"{stage.name}[{', '.join(stage.paths[axis] for axis in stage.op.axis)}]"
         return _short(element_text(target, self.bodies[stage.name]))
 

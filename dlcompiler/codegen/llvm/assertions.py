@@ -7,13 +7,13 @@ first assertion that fails wins, also among threads; the others return at their 
 from __future__ import annotations
 
 from dlcompiler.codegen.llvm.writer import Function
-from dlcompiler.ir import Assert, Stmt
+from dlcompiler.ir import Assert, ExternCall, Stmt
 from dlcompiler.ir.rewrite import children
 
 
 def are_in(stmt: Stmt) -> bool:
-    """Tell whether a statement contains assertions."""
-    if isinstance(stmt, Assert):
+    """Tell whether a statement contains assertions, or calls of Python, which may raise."""
+    if isinstance(stmt, Assert) or (isinstance(stmt, ExternCall) and stmt.convention == "packed"):
         return True
     return any(are_in(child) for child in children(stmt) if isinstance(child, Stmt))
 

@@ -25,6 +25,7 @@ from dlcompiler.ir import (
     Let,
     Load,
     Prefetch,
+    Region,
     Store,
     Var,
     free_vars,
@@ -47,7 +48,7 @@ def captures(loop: For) -> Captures:
     own: set[Buffer | Var] = set()
     for node in walk(loop.body):
         match node:
-            case Load(buffer) | Store(buffer) | Prefetch(buffer):
+            case Load(buffer) | Store(buffer) | Prefetch(buffer) | Region(buffer):
                 buffers.setdefault(buffer)
             case Var():
                 variables.setdefault(node)

@@ -6,7 +6,14 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from dlcompiler import dtypes
-from dlcompiler.codegen.llvm import allocations, assertions, memory, parallel, streaming
+from dlcompiler.codegen.llvm import (
+    allocations,
+    assertions,
+    extern_calls,
+    memory,
+    parallel,
+    streaming,
+)
 from dlcompiler.codegen.llvm.addresses import span
 from dlcompiler.codegen.llvm.expressions import Expressions
 from dlcompiler.codegen.llvm.types import memory_type, value_type
@@ -18,6 +25,7 @@ from dlcompiler.ir import (
     Barrier,
     Buffer,
     Const,
+    ExternCall,
     For,
     If,
     Let,
@@ -81,6 +89,8 @@ class Statements:
             case Prefetch():
                 self._start(stmt)
                 memory.prefetch(self.expressions.addresses, stmt)
+            case ExternCall():
+                self._extern_call(stmt)
             case Barrier():
                 pass  # of one thread alone: loops of more are refused
             case _:
@@ -236,6 +246,16 @@ class Statements:
         holds = assertions.write(self.w, condition, self.status, stmt.message)
         self._leave()
         self.w.open(holds)
+
+    def _extern_call(self, stmt: ExternCall) -> None:
+        self._start(stmt)
+        if stmt.convention == "c":
+            extern_calls.call_c(self.expressions, stmt)
+            return
+        assert self.status is not None
+        done = extern_calls.call_packed(self.expressions, stmt, self.status)
+        self._leave()
+        self.w.open(done)
 
     def leave_if_failed(self) -> None:
         """Append a return for when something has failed elsewhere."""

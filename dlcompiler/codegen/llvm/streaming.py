@@ -23,7 +23,7 @@ from collections.abc import Collection, Sequence
 from dlcompiler import dtypes
 from dlcompiler.codegen.llvm.lanes import progression
 from dlcompiler.codegen.llvm.writer import Function
-from dlcompiler.ir import Binary, Buffer, Const, Expr, For, Load, Store, walk
+from dlcompiler.ir import Binary, Buffer, Const, Expr, For, Load, Region, Store, walk
 from dlcompiler.ir.expr import lanes_of
 
 PRAGMA = "nontemporal"
@@ -53,7 +53,7 @@ def streamed(loop: For, known: Collection[Buffer], alignment: int) -> tuple[Buff
     if not dict(loop.annotations).get(PRAGMA):
         return ()
     nodes = list(walk(loop.body))
-    read = {node.buffer for node in nodes if isinstance(node, Load)}
+    read = {node.buffer for node in nodes if isinstance(node, Load | Region)}
     stores = (node for node in nodes if isinstance(node, Store) and is_streamable(node, alignment))
     found = dict.fromkeys(store.buffer for store in stores)
     return tuple(buffer for buffer in found if buffer in known and buffer not in read)

@@ -116,7 +116,8 @@ class Task:
     @property
     def flop(self) -> float:
         """Operations of a call, as the template has told, or as its expression has them."""
-        return self.config_space.flop or float(work_of(self._outputs()).flops)
+        work = work_of(self._outputs())
+        return self.config_space.flop or (float(work.flops) if work else 0.0)
 
     def instantiate(self, config: Choices) -> Made:
         """Return the schedule that a config stands for, and its parameters."""

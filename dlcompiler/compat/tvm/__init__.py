@@ -13,6 +13,7 @@ from dlcompiler.compat.devices import (
     rocm,
     vulkan,
 )
+from dlcompiler.compat.functions import get_global_func, register_func
 from dlcompiler.compat.missing import reporter, watch_imports
 from dlcompiler.compat.modules import Module
 from dlcompiler.compat.tvm import (
@@ -49,9 +50,19 @@ schedule = te.schedule
 _FROM_TIR = ("call_extern", "call_packed", "call_pure_extern", "decl_buffer", "ir_builder")
 _FROM_TE = (
     *("abs", "all", "any", "ceil", "comm_reducer", "compute", "const", "create_schedule", "exp"),
-    *("floor", "floordiv", "floormod", "if_then_else", "indexdiv", "indexmod", "log", "max"),
-    *("max_value", "min", "min_value", "placeholder", "power", "reduce_axis", "round", "select"),
-    *("sigmoid", "size_var", "sqrt", "sum", "tanh", "thread_axis", "trunc", "truncdiv"),
+    *(
+        "extern",
+        "hybrid",
+        "floor",
+        "floordiv",
+        "floormod",
+        "if_then_else",
+        "indexdiv",
+        "indexmod",
+        "log",
+    ),
+    *("max", "max_value", "min", "min_value", "placeholder", "power", "reduce_axis", "round"),
+    *("select", "sigmoid", "size_var", "sqrt", "sum", "tanh", "thread_axis", "trunc", "truncdiv"),
     *("truncmod", "var"),
 )
 """Names that version 0.6 had here, and later versions have in `te` or `tir`."""
@@ -81,6 +92,7 @@ __all__ = [
     "device",
     "driver",
     "error",
+    "get_global_func",
     "gpu",
     "ir",
     "lower",
@@ -89,6 +101,7 @@ __all__ = [
     "nd",
     "ndarray",
     "opencl",
+    "register_func",
     "rocm",
     "runtime",
     "target",

@@ -26,6 +26,7 @@ from dlcompiler.schedule.primitives.base import (
     Primitive,
     answering,
     require_dimension,
+    require_expression,
     require_own_storage,
     require_positive,
     size_of,
@@ -41,6 +42,7 @@ MAX_FACTOR = 64
 def check(state: State, stage: StageState, *, axis: Any, factor: Any) -> Verdict:
     """Refuse inputs, outputs, what is no dimension, and numbers that make no sense."""
     require_own_storage(stage)
+    require_expression(stage)
     require_dimension(stage, axis)
     require_positive(factor, "factor")
     if factor > MAX_FACTOR:

@@ -115,6 +115,7 @@ def require_leaf(state: State, stage: StageState, axis: object) -> None:
         )
     if stage.has_leaf(axis):
         return
+    require_expression(stage)
     if axis in stage.paths:
         raise Refused(
             Illegal(
@@ -165,8 +166,24 @@ def require_distinct(stage: StageState, axes: tuple[Axis, ...]) -> None:
         raise Refused(Illegal("structural", "each axis may be given once", got=got))
 
 
+def require_expression(stage: StageState) -> None:
+    """Refuse a stage that code from outside computes."""
+    if stage.is_extern:
+        raise Refused(
+            Illegal(
+                "structural",
+                f"{stage.name} is computed by code from outside",
+                because="it computes all of its outputs from all of its inputs, at once, and its "
+                "loops, if it has any, are its own",
+                hint="schedule the stages before and behind it",
+                conflicts=(stage.name,),
+            )
+        )
+
+
 def require_loops(stage: StageState) -> None:
     """Refuse a stage that has no loops to work on."""
+    require_expression(stage)
     if stage.is_placeholder:
         raise Refused(Illegal("structural", f"{stage.name} is an input: it has no loops"))
     if stage.is_inlined:
@@ -250,6 +267,21 @@ def require_own_storage(stage: StageState) -> None:
         )
     if stage.is_inlined:
         raise Refused(Illegal("structural", f"{stage.name} is inlined: it is not stored"))
+
+
+def require_compact(state: State, stage: StageState) -> None:
+    """Refuse to change the memory of a stage that code from outside reads."""
+    for reader in state.readers_of(stage):
+        if reader.is_extern:
+            raise Refused(
+                Illegal(
+                    "structural",
+                    f"{reader.name}, code from outside, reads {stage.name} as it is",
+                    because="it was written for rows that are side by side",
+                    hint=f"cache {stage.name} for its other readers, and change the cache",
+                    conflicts=(stage.name, reader.name),
+                )
+            )
 
 
 def require_dimension(stage: StageState, axis: object) -> None:

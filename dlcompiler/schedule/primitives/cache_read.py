@@ -81,7 +81,6 @@ def apply(
     stages = list(state.stages)
     for n, item in enumerate(stages):
         if item.name in readers:
-            assert isinstance(item.op, ComputeOp)
             stages[n] = replace(item, op=read_from(item.op, {tensor: cache}))
     is_state = tensor in stage.states  # its readers come before the scan
     place = min(map(state.position, readers)) if is_state else state.position(stage.name) + 1

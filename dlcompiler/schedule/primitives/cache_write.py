@@ -42,6 +42,7 @@ from dlcompiler.schedule.primitives.base import (
     Primitive,
     answering,
     moved_attachments,
+    require_expression,
     require_plain,
     require_scope,
 )
@@ -57,6 +58,7 @@ def check(state: State, stage: StageState, *, scope: Any) -> Verdict:
     """Refuse inputs, inlined stages, stages with annotated data loops, and unknown scopes."""
     if stage.is_placeholder:
         return Illegal("structural", f"{stage.name} is an input: it is not computed")
+    require_expression(stage)
     require_scope(scope)
     if stage.is_inlined:
         return Illegal("structural", f"{stage.name} is inlined: it is not stored")

@@ -32,6 +32,7 @@ from dlcompiler.schedule.primitives.base import (
     Primitive,
     Refused,
     answering,
+    require_expression,
     require_leaf,
 )
 from dlcompiler.schedule.state import AttachedAt, Group, StageState, State
@@ -73,6 +74,15 @@ def check_place(state: State, stage: StageState, parent: str, axis: Any) -> Verd
         return Illegal("structural", f"{stage.name} is an input: it is not computed")
     if host.name == stage.name:
         return Illegal("structural", "a stage cannot be computed inside itself")
+    require_expression(stage)
+    if host.is_extern:
+        return Illegal(
+            "structural",
+            f"{host.name} is computed by code from outside: it has no loops here",
+            because="it needs all of its inputs before it begins",
+            hint=f"compute {stage.name} in a loop nest of its own",
+            conflicts=(host.name, stage.name),
+        )
     if host.is_placeholder or host.is_inlined:
         return Illegal("structural", f"{host.name} has no loops")
     if stage.is_output:

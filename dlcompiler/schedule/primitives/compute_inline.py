@@ -17,7 +17,13 @@ from dataclasses import replace
 
 from dlcompiler.ir import depth, walk
 from dlcompiler.schedule.inlining import bodies, consumers, loads_of
-from dlcompiler.schedule.primitives.base import Making, Primitive, Refused, answering
+from dlcompiler.schedule.primitives.base import (
+    Making,
+    Primitive,
+    Refused,
+    answering,
+    require_expression,
+)
 from dlcompiler.schedule.state import INLINED, StageState, State, is_reduction
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 from dlcompiler.te.definition import MAX_DEPTH
@@ -38,6 +44,7 @@ def check(state: State, stage: StageState) -> Verdict:
             hint="inline the stages that it reads",
             conflicts=(stage.name,),
         )
+    require_expression(stage)
     if is_reduction(stage):
         return Illegal(
             "semantic",
@@ -47,6 +54,15 @@ def check(state: State, stage: StageState) -> Verdict:
             hint=f"use s[{stage.name}].compute_at(…) to compute it where it is read",
             conflicts=(*(stage.key(x) for x in stage.leaves if x.kind == "reduce"), stage.body_key),
         )
+    for reader in consumers(state, stage):
+        if reader.is_extern:
+            return Illegal(
+                "structural",
+                f"{reader.name}, code from outside, reads {stage.name}",
+                because="it has no expression to substitute into",
+                hint=f"leave {stage.name} in memory",
+                conflicts=(stage.name, reader.name),
+            )
     require_small(state, stage)
     return LEGAL
 

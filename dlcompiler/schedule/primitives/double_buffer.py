@@ -19,7 +19,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dlcompiler.schedule.primitives.base import Making, Primitive, answering, require_own_storage
+from dlcompiler.schedule.primitives.base import (
+    Making,
+    Primitive,
+    answering,
+    require_expression,
+    require_own_storage,
+)
 from dlcompiler.schedule.state import StageState, State
 from dlcompiler.schedule.verdict import LEGAL, Verdict
 
@@ -28,6 +34,7 @@ from dlcompiler.schedule.verdict import LEGAL, Verdict
 def check(state: State, stage: StageState) -> Verdict:
     """Refuse inputs and outputs; `validity` says what is owed."""
     require_own_storage(stage)
+    require_expression(stage)
     return LEGAL
 
 

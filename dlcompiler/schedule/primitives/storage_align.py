@@ -21,7 +21,9 @@ from dlcompiler.schedule.primitives.base import (
     Making,
     Primitive,
     answering,
+    require_compact,
     require_dimension,
+    require_expression,
     require_natural,
     require_own_storage,
     require_positive,
@@ -37,6 +39,8 @@ MAX_ALIGNMENT = 65536
 def check(state: State, stage: StageState, *, axis: Any, factor: Any, offset: Any = 0) -> Verdict:
     """Refuse inputs, outputs, what is no dimension, and numbers that make no sense."""
     require_own_storage(stage)
+    require_expression(stage)
+    require_compact(state, stage)
     require_dimension(stage, axis)
     require_positive(factor, "factor")
     require_natural(offset, "offset")

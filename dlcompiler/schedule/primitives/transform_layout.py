@@ -34,6 +34,8 @@ from dlcompiler.schedule.primitives.base import (
     Primitive,
     answering,
     is_knob,
+    require_compact,
+    require_expression,
     require_own_storage,
 )
 from dlcompiler.schedule.relations import ranged
@@ -48,6 +50,8 @@ from dlcompiler.te.tensor import rewrite_bodies
 def check(state: State, stage: StageState, *, index_map: Any) -> Verdict:
     """Refuse the caller's memory, changed loops, and a map that cannot be inverted."""
     require_own_storage(stage)
+    require_expression(stage)
+    require_compact(state, stage)
     loops = (*stage.op.axis, *stage.op.reduce_axis)
     is_plain = not (stage.relations or stage.kinds or stage.pragmas or stage.alignments)
     is_plain = is_plain and not stage.rounded

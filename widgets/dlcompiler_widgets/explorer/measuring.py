@@ -86,7 +86,8 @@ class WorkerStopwatch:
         source, func = emit_source(schedule, args, target, name)
         threads = num_threads() if _is_parallel(func) else 1
         kernel = RemoteKernel.of_source(source, func, target, threads=threads, worker=self._worker)
-        flops = work_of(schedule.outputs).flops or None
+        work = work_of(schedule.outputs)
+        flops = work.flops or None if work else None
         timing = kernel.time(timeout_s=TIME_LIMIT_S, flops=flops)
         counterpart = numpy_counterpart(args)
         if counterpart is None:

@@ -10,7 +10,7 @@ from typing import Any
 from dlcompiler import te
 from dlcompiler.compat.conditions import SpecializedCondition
 from dlcompiler.compat.missing import reporter
-from dlcompiler.compat.tvm.te import schedule, tensor
+from dlcompiler.compat.tvm.te import hybrid, schedule, tensor
 from dlcompiler.compat.tvm.te.schedule import Schedule, Stage, create_schedule
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Axis
@@ -94,6 +94,7 @@ __all__ = [
     "Stage",
     "compute",
     "create_schedule",
+    "hybrid",
     "max",
     "min",
     "placeholder",

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dlcompiler import ir, te
+from dlcompiler.compat.intrinsics import CallEffectKind, IntrinsicCall, call_intrin
 from dlcompiler.compat.missing import reporter
 from dlcompiler.compat.tvm.runtime import const
 from dlcompiler.compat.tvm.te import IterVar, max, min, sum
@@ -56,6 +57,13 @@ class FloatImm(metaclass=_Form):
     recognise = staticmethod(lambda x: isinstance(x, Const) and type(x.value) is float)
 
 
+class Call(metaclass=_Form):
+    """A call of a function by name: recognised, and made by ``call_intrin``."""
+
+    make = staticmethod(lambda dtype, op, args: call_intrin(dtype, op, *args))
+    recognise = staticmethod(lambda x: isinstance(x, ir.Call | IntrinsicCall))
+
+
 class Var(metaclass=_Form):
     """A variable: ``Var(name, dtype="int32")``."""
 
@@ -80,6 +88,8 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "Buffer",
+    "Call",
+    "CallEffectKind",
     "Cast",
     "FloatImm",
     "IntImm",
@@ -90,6 +100,7 @@ __all__ = [
     "Stmt",
     "Var",
     "call_extern",
+    "call_intrin",
     "call_packed",
     "call_pure_extern",
     "const",

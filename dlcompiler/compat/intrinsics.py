@@ -1,0 +1,154 @@
+"""Functions of numbers that classic code defines by a rule: what they stand for, for this CPU.
+
+A rule of a function of the user's own is its definition: it is applied where the function is
+called, so that all evaluations agree. The functions of `te` have one meaning here, and no rule
+changes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from dlcompiler.compat.notes import note
+from dlcompiler.errors import ExpressionError, UserError
+from dlcompiler.ir import Call, Expr, as_expr, cast
+from dlcompiler.ir.functions import FUNCTIONS
+
+PREFIX = "tir."
+TARGETS = ("llvm", "cpu", "default")
+"""Targets whose rules are for this machine, the one that decides first."""
+Rule = Callable[["IntrinsicCall"], Any]
+
+
+class CallEffectKind(IntEnum):
+    """What a call does besides its value: only `Pure` ones stand in expressions here."""
+
+    ExprAnnotation = 0
+    Pure = 1
+    ReadState = 2
+    UpdateState = 3
+    SpecialCallArg = 4
+    EmbedInfo = 5
+    ControlJump = 6
+
+
+@dataclass(frozen=True)
+class Op:
+    """A function by name."""
+
+    name: str
+    """With its prefix: ``tir.mylog``."""
+
+
+@dataclass(frozen=True)
+class IntrinsicCall:
+    """A call of a function of the user's own, as its rule gets it."""
+
+    op: Op
+    args: tuple[Expr, ...]
+    dtype: str
+
+    @property
+    def name(self) -> str:
+        """Name without prefix, as version 0.6 gives it."""
+        return self.op.name.removeprefix(PREFIX)
+
+
+_rules: dict[tuple[str, str], tuple[int, Rule]] = {}
+
+
+def register_intrin_lowering(
+    op_name: str, target: str, *, f: Rule | None = None, level: int = 10
+) -> Any:
+    """Say what a function of the user's own stands for.
+
+    Parameters
+    ----------
+    op_name : str
+        Such as ``"tir.mylog"``.
+    target : str
+        ``"llvm"`` or ``"default"``; a rule for another target is kept, and has no use here.
+    f : callable
+        Gets the call, with ``op.name``, ``args`` and ``dtype``, and returns an expression; without
+        it, the result is a decorator.
+    level : int
+        A rule replaces one of a lower level.
+    """
+    name = _full(op_name)
+    if name.removeprefix(PREFIX) in FUNCTIONS:
+        note(f"{op_name} means the same on all targets; the rule for {target} is not used", 3)
+
+    def enter(rule: Rule) -> Rule:
+        if not callable(rule):
+            raise UserError(f"register a rule for {op_name}", "not a function", got=repr(rule))
+        known = _rules.get((name, target))
+        if known is None or known[0] <= level:
+            _rules[name, target] = level, rule
+        return rule
+
+    return enter if f is None else enter(f)
+
+
+def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
+    """Accept what classic code tells of a function: that it is pure.
+
+    Raises
+    ------
+    UserError
+        If it is not pure: an expression has no effects here.
+    """
+    del level
+    is_kind = attr_key == "TCallEffectKind"
+    if is_kind and value not in (CallEffectKind.Pure, CallEffectKind.ExprAnnotation):
+        raise UserError(
+            f"register {attr_key} of {op_name}", "an expression has no effects", got=repr(value),
+            expected="CallEffectKind.Pure", hint="te.extern calls code that has",
+        )  # fmt: skip
+    if not is_kind:
+        note(f"{attr_key} of {op_name} has no effect", 3)
+    return value
+
+
+def call_intrin(dtype: Any, func_name: str, *args: Any) -> Expr:
+    """Call a function of numbers: one of `te`, or one of the user's own by its rule.
+
+    Raises
+    ------
+    ExpressionError
+        If there is no rule for this CPU, or it gives no value of the dtype.
+    """
+    name = _full(func_name)
+    where = f"call_intrin {func_name}"
+    own = name.removeprefix(PREFIX)
+    values = tuple(map(as_expr, args))
+    if own in FUNCTIONS:
+        return _known(own, values, dtype, where)
+    rule = next((_rules[name, target][1] for target in TARGETS if (name, target) in _rules), None)
+    if rule is None:
+        raise ExpressionError(
+            where, "nothing says what it stands for",
+            hint=f'register_intrin_lowering("{name}", target="llvm", f=…) does',
+        )  # fmt: skip
+    made = rule(IntrinsicCall(Op(name), values, dtype))
+    if isinstance(made, IntrinsicCall) or not isinstance(made, Expr) or made.dtype != dtype:
+        raise ExpressionError(
+            where, "its rule gives no value of its dtype", got=str(made), expected=str(dtype)
+        )
+    return made
+
+
+def _known(name: str, values: tuple[Expr, ...], dtype: Any, where: str) -> Expr:
+    signature = FUNCTIONS[name]
+    if not signature.takes(*(value.dtype for value in values)):
+        raise ExpressionError(
+            where, "its arguments are others",
+            got=", ".join(f"{value} ({value.dtype})" for value in values) or "none",
+        )  # fmt: skip
+    return cast(Call(name, values, signature.result_dtype(values[0].dtype)), dtype)
+
+
+def _full(name: str) -> str:
+    return name if name.startswith(PREFIX) else PREFIX + name

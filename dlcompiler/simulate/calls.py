@@ -1,0 +1,101 @@
+"""Calls of code from outside: what they may touch is checked before, and noted like our own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from dlcompiler import dtypes
+from dlcompiler.ir import Expr, ExternCall, Region
+from dlcompiler.runtime.registry import get_global_func
+from dlcompiler.simulate.access import Access
+from dlcompiler.simulate.expressions import Scope, compile_exprs
+from dlcompiler.simulate.memory import Thunk
+
+
+def extern_call(call: ExternCall, scope: Scope) -> Callable[[], None]:
+    """Return a function that runs a call of a function of Python; what that raises goes through."""
+    if call.convention == "c":
+        scope.site.fail(
+            "extern", f"the interpreter cannot run {call.name}, code of C",
+            hint="a function of Python (call_packed) runs in both; a kernel runs this one",
+        )  # fmt: skip
+    parts = [part for arg in call.args for part in _parts(arg)]
+    thunks = iter(compile_exprs(parts, scope))
+    arguments = [_argument(arg, scope, thunks) for arg in call.args]
+    cache = scope.cache
+
+    def run() -> None:
+        function = get_global_func(call.name)
+        assert function is not None
+        cache.clear()
+        function(*[argument() for argument in arguments])
+        for argument in arguments:
+            if isinstance(argument, _Box):
+                argument.note_writes()
+
+    return run
+
+
+def _parts(arg: Expr) -> tuple[Expr, ...]:
+    return (*arg.indices, *arg.extents) if isinstance(arg, Region) else (arg,)
+
+
+def _argument(arg: Expr, scope: Scope, thunks: Any) -> Thunk:
+    if isinstance(arg, Region):
+        indices = tuple(next(thunks) for _ in arg.indices)
+        extents = tuple(next(thunks) for _ in arg.extents)
+        return _Box(arg, scope.access(arg.buffer, indices), extents)
+    value, family = next(thunks), dtypes.family(arg.dtype)
+    convert: Callable[[Any], Any] = {"bool": bool, "float": float}.get(family, int)
+    return lambda: convert(value())
+
+
+@dataclass
+class _Box:
+    """A region as an array on the interpreter's memory."""
+
+    region: Region
+    access: Access
+    extents: tuple[Thunk, ...]
+
+    def __call__(self) -> np.ndarray[Any, Any]:
+        memory = self.access.memory
+        starts, sizes = self.starts_and_sizes()
+        strides = memory.buffer.static_strides
+        if 0 in sizes:
+            return np.empty(sizes, memory.data.dtype)
+        if self.region.is_read and memory.is_shadowed:
+            self.access.note_reads(self.offsets())
+        first = sum(start * stride for start, stride in zip(starts, strides, strict=True))
+        steps = [stride * memory.data.itemsize for stride in strides]
+        return as_strided(memory.data[first:], sizes, steps, writeable=self.region.is_written)
+
+    def starts_and_sizes(self) -> tuple[list[int], list[int]]:
+        """Return where the box begins and how large it is, inside the buffer."""
+        starts = [int(thunk()) for thunk in self.access.indices]
+        sizes = [max(int(thunk()), 0) for thunk in self.extents]
+        last = [start + size - 1 for start, size in zip(starts, sizes, strict=True)]
+        for corner in (starts, last) if 0 not in sizes else ():
+            shape = self.access.memory.buffer.static_shape
+            if not all(0 <= i < extent for i, extent in zip(corner, shape, strict=True)):
+                self.access.fail_bounds(tuple(corner))
+        return starts, sizes
+
+    def offsets(self) -> list[int]:
+        """Return the offset of each element."""
+        strides = self.access.memory.buffer.static_strides
+        offsets = np.zeros((), np.int64)
+        for start, size, stride in zip(*self.starts_and_sizes(), strides, strict=True):
+            offsets = np.add.outer(offsets, (start + np.arange(size)) * stride)
+        found: list[int] = offsets.ravel().tolist()
+        return found
+
+    def note_writes(self) -> None:
+        """Record that the call has written the box, if it may."""
+        if self.region.is_written:
+            self.access.note_writes(self.offsets())

@@ -1,0 +1,68 @@
+"""The words of hybrid script as ordinary Python on NumPy arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dlcompiler import dtypes
+from dlcompiler.ir.function_values import call_function
+from dlcompiler.ir.functions import FUNCTIONS
+
+
+def output_tensor(shape: Any, dtype: Any = "float32") -> np.ndarray[Any, Any]:
+    """Return an array of zeros."""
+    return np.zeros(shape, dtypes.to_numpy(dtypes.as_dtype(dtype)))
+
+
+def allocate(shape: Any, dtype: Any = "float32", scope: str = "global") -> np.ndarray[Any, Any]:
+    """Return an array of zeros."""
+    del scope
+    return output_tensor(shape, dtype)
+
+
+def bind(tag: str, extent: int) -> range:
+    """Return the values of a loop."""
+    del tag
+    return range(extent)
+
+
+def ceil_div(a: int, b: int) -> int:
+    """Return the quotient, rounded up."""
+    return -(-a // b)
+
+
+def likely(condition: Any) -> Any:
+    """Return a condition as it is."""
+    return condition
+
+
+def _function(name: str) -> Any:
+    def apply(*args: Any) -> Any:
+        first = np.asarray(args[0])
+        kind = dtypes.from_numpy(first.dtype)
+        if FUNCTIONS[name].domain == "float" and not dtypes.is_float(kind):
+            kind = "float32"
+        return call_function(name, kind)(*(dtypes.to_numpy(kind).type(arg) for arg in args))
+
+    return apply
+
+
+FUNCTION_NAMES = tuple(name for name in FUNCTIONS if name not in ("likely", "round", "abs", "pow"))
+"""Functions of numbers that a script may call, besides Python's own."""
+CASTS = tuple(name for name in dtypes.SCALARS if name not in ("index", "bool"))
+LOOPS = ("range", "serial", "parallel", "vectorize", "unroll", "const_range")
+
+NAMES: dict[str, Any] = {
+    **{name: _function(name) for name in FUNCTION_NAMES},
+    **{name: dtypes.to_numpy(name).type for name in CASTS},
+    **dict.fromkeys(LOOPS, range),
+    "allocate": allocate,
+    "bind": bind,
+    "ceil_div": ceil_div,
+    "likely": likely,
+    "output_tensor": output_tensor,
+    "power": pow,
+}
+"""Each word -> what it is in Python."""

@@ -1,0 +1,293 @@
+"""Statements of hybrid script, which become loop IR: the body of a stage.
+
+======================================== =====================================================
+``c = output_tensor(shape, dtype)``       memory that is returned, outside all loops
+``t = allocate(shape, dtype, scope)``     memory until the end of the loop or branch around it
+``x = …``                                 a variable; one that is assigned again keeps its dtype
+``c[i, j] = …``, ``c[i, j] += …``         an element, converted to the dtype of the array
+``for i in range(begin, end):``           a loop; ``serial``, ``parallel``, ``vectorize``,
+                                          ``unroll``, ``const_range`` (copies, for known
+                                          numbers) and ``bind(tag, n)`` stand for ``range``
+``if``, ``elif``, ``else``                what is known now decides now
+``assert c, "text"``                      stops the program
+``return c``, ``return c, d``             the last statement
+======================================== =====================================================
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from dlcompiler import dtypes
+from dlcompiler.errors import ExpressionError
+from dlcompiler.ir import (
+    THREADS,
+    Assert,
+    Buffer,
+    BufferView,
+    Builder,
+    Load,
+    Var,
+    as_expr,
+    cast,
+    walk,
+)
+from dlcompiler.te.definition import checked_data_dtype, checked_shape
+from dlcompiler.te.extern import extern_op
+from dlcompiler.te.hybrid.expressions import BINARY, Expressions, Variable, is_known
+from dlcompiler.te.hybrid.python import LOOPS, NAMES
+from dlcompiler.te.hybrid.source import HybridError, Source
+from dlcompiler.te.tensor import Tensor
+
+MAX_COPIES = 1024
+
+
+def script_tensors(
+    source: Source, around: Mapping[str, Any], args: Sequence[Any]
+) -> tuple[Tensor, ...]:
+    """Return the tensors that a script returns for tensors and numbers.
+
+    Parameters
+    ----------
+    source
+        The script.
+    around
+        Numbers that names of the surrounding code stand for.
+    args
+        Its arguments.
+    """
+    return _Script(source, around).tensors(args)
+
+
+class _Script:
+    def __init__(self, source: Source, around: Mapping[str, Any]) -> None:
+        self.source = source
+        self.ib = Builder()
+        self.scopes: list[dict[str, Any]] = [dict(around), {}]
+        """What names stand for, innermost scope last."""
+        self.expressions = Expressions(source, self.look_up)
+        self.inputs: dict[Tensor, Buffer] = {}
+        self.outputs: dict[str, Buffer] = {}
+        self.returned: list[str] | None = None
+        self.assigned = Counter(
+            node.id
+            for node in ast.walk(source.tree)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        )
+        again = (node.target for node in ast.walk(source.tree) if isinstance(node, ast.AugAssign))
+        self.assigned.update(target.id for target in again if isinstance(target, ast.Name))
+
+    def tensors(self, args: Sequence[Any]) -> tuple[Tensor, ...]:
+        tree, where = self.source.tree, f"te.hybrid {self.source.name}"
+        given = tree.args
+        plain = not (given.vararg or given.kwarg or given.kwonlyargs or given.defaults)
+        if not plain or given.posonlyargs:
+            raise self.source.wrong(tree, "arguments are plain names", got=ast.unparse(given))
+        if len(args) != len(given.args):
+            raise ExpressionError(
+                where, "wrong number of arguments", got=len(args), expected=len(given.args)
+            )
+        for parameter, arg in zip(given.args, args, strict=True):
+            self.scopes[1][parameter.arg] = self.argument(parameter, arg)
+        self.block(tree.body)
+        if not self.returned:
+            raise self.source.wrong(tree.body[-1], "a script returns what output_tensor made")
+        makes = tuple(self.outputs[name] for name in self.returned)
+        if unused := set(self.outputs) - set(self.returned):
+            raise self.source.wrong(tree, "an output is not returned", got=", ".join(unused))
+        inputs = self.inputs
+        op = extern_op(
+            self.source.name, tuple(inputs), tuple(inputs.values()), makes, self.ib.get(), where
+        )
+        return op.outputs
+
+    def argument(self, node: ast.arg, arg: Any) -> Any:
+        if isinstance(arg, Tensor):
+            self.inputs.setdefault(arg, Buffer(arg.name, arg.shape, arg.dtype))
+            return self.ib.buffer_ptr(self.inputs[arg])
+        if is_known(arg) or (isinstance(arg, Var) and arg.is_symbol):
+            return arg
+        raise self.source.wrong(
+            node, f"the argument {node.arg} is neither a tensor nor a number", got=repr(arg)
+        )
+
+    # -- names ------------------------------------------------------------------------------------
+
+    def look_up(self, node: ast.Name) -> Any:
+        """Return what a name stands for here."""
+        for scope in reversed(self.scopes):
+            if node.id in scope:
+                return scope[node.id]
+        because = hint = None
+        if node.id in self.assigned:
+            because = "it is assigned in a loop or a branch that is over"
+        elif node.id not in NAMES:
+            hint = "the surrounding code may name numbers, and nothing else"
+        raise self.source.wrong(
+            node, f"{node.id} stands for nothing here", because=because, hint=hint
+        )
+
+    @contextmanager
+    def scope(self, names: Mapping[str, Any] | None = None) -> Iterator[None]:
+        self.scopes.append(dict(names or {}))
+        try:
+            yield
+        finally:
+            self.scopes.pop()
+
+    # -- statements -------------------------------------------------------------------------------
+
+    def block(self, statements: Sequence[ast.stmt]) -> None:
+        for node in statements:
+            if self.returned is not None:
+                raise self.source.wrong(node, "return is the last statement")
+            try:
+                self.statement(node)
+            except HybridError:
+                raise
+            except ExpressionError as error:
+                parts = {name: value for name, value in error.parts() if name != "excerpt"}
+                problem = f"{error.operation}: {error.problem}"
+                raise self.source.wrong(node, problem, **parts) from error
+
+    def statement(self, node: ast.stmt) -> None:  # noqa: C901 - one case per node
+        match node:
+            case ast.Assign(
+                [ast.Name(name) as target],
+                ast.Call(ast.Name("output_tensor" | "allocate" as word), args, []),
+            ):
+                self.memory(target, name, word, args)
+            case ast.Assign([ast.Name(name) as target], value):
+                self.variable(target, name, self.expressions.number(value))
+            case ast.Assign([ast.Subscript() as target], value):
+                view, indices = self.expressions.place(target)
+                self.store(target, view, indices, self.expressions.number(value))
+            case ast.AugAssign(ast.Name(name) as target, op, value) if type(op) in BINARY:
+                old = self.expressions.number(ast.Name(name, ast.Load(), lineno=target.lineno))
+                new = BINARY[type(op)](old, self.expressions.number(value))
+                self.variable(target, name, new)
+            case ast.AugAssign(ast.Subscript() as target, op, value) if type(op) in BINARY:
+                view, indices = self.expressions.place(target)
+                new = BINARY[type(op)](view[indices], self.expressions.number(value))
+                self.store(target, view, indices, new)
+            case ast.For(ast.Name(name), ast.Call(ast.Name(word), args, []), body, []):
+                self.loop(node, name, word, args)
+            case ast.If(test, body, orelse):
+                self.branch(self.expressions.condition(test), body, orelse)
+            case ast.Assert(test, ast.Constant(str(message))):
+                self.ib.emit(Assert(as_expr(self.expressions.condition(test)), message))
+            case ast.Return(ast.Name() | ast.Tuple() as value) if len(self.scopes) == 2:
+                self.give(node, value.elts if isinstance(value, ast.Tuple) else [value])
+            case ast.Pass() | ast.Expr(ast.Constant(str())):
+                pass
+            case _:
+                raise self.source.wrong(node, "this statement is not part of hybrid script")
+
+    def memory(self, node: ast.Name, name: str, word: str, args: Sequence[ast.expr]) -> None:
+        """Make an array: an output, or one for a while."""
+        if self.assigned[name] > 1:
+            raise self.source.wrong(node, "an array is made once", got=name)
+        if not 1 <= len(args) <= (3 if word == "allocate" else 2):
+            raise self.source.wrong(node, f"{word} takes a shape and a dtype", got=len(args))
+        shape = self.expressions.value(args[0])
+        texts = [self.expressions.value(arg) for arg in args[1:]]
+        dtype = checked_data_dtype(texts[0] if texts else "float32", f"{word} {name}")
+        extents = checked_shape(shape, f"{word} {name}")
+        if word == "allocate":
+            scope = texts[1] if len(texts) > 1 else "global"
+            self.scopes[-1][name] = self.ib.allocate(dtype, extents, name, scope)
+            return
+        if len(self.scopes) > 2:
+            raise self.source.wrong(node, "an output is made outside all loops and branches")
+        self.outputs[name] = Buffer(name, extents, dtype)
+        self.scopes[-1][name] = self.ib.buffer_ptr(self.outputs[name])
+
+    def variable(self, node: ast.Name, name: str, value: Any) -> None:
+        """Assign to a variable: a name for a value, or memory where it is assigned again."""
+        known = next((scope[name] for scope in reversed(self.scopes[1:]) if name in scope), None)
+        if known is None and self.assigned[name] == 1:
+            is_plain = is_known(value) or not any(isinstance(part, Load) for part in walk(value))
+            self.scopes[-1][name] = value if is_plain else self.ib.let(name, value)
+            return
+        expr = as_expr(value, known.view.dtype if isinstance(known, Variable) else None)
+        own = "int32" if expr.dtype == "index" else expr.dtype
+        if known is None:
+            known = Variable(self.ib.allocate(own, (1,), name, "local"))
+            self.scopes[-1][name] = known
+        if not isinstance(known, Variable):
+            raise self.source.wrong(
+                node, f"{name} cannot be assigned", because="it is an argument, an array or a loop"
+            )
+        dtype = known.view.dtype
+        if dtypes.promote(own, dtype) != dtype:
+            raise self.source.wrong(
+                node, f"{name} would lose what it is assigned", got=f"{expr} ({own})",
+                expected=dtype, hint=f"begin with {name} = {own}(…)",
+            )  # fmt: skip
+        known.view[0] = cast(expr, dtype)
+
+    def store(self, node: ast.expr, view: BufferView, indices: tuple[Any, ...], value: Any) -> None:
+        if view.buffer in self.inputs.values():
+            raise self.source.wrong(node, "an input cannot be written", got=ast.unparse(node))
+        view[indices] = cast(as_expr(value, view.dtype), view.dtype)
+
+    def branch(self, condition: Any, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> None:
+        if is_known(condition):
+            with self.scope():
+                self.block(body if condition else orelse)
+            return
+        with self.ib.if_scope(condition), self.scope():
+            self.block(body)
+        if orelse:
+            with self.ib.else_scope(), self.scope():
+                self.block(orelse)
+
+    def loop(self, node: ast.For, name: str, word: str, args: Sequence[ast.expr]) -> None:
+        if any(name in scope for scope in self.scopes[1:]):
+            raise self.source.wrong(
+                node, f"the loop would change {name}", hint="give its variable another name"
+            )
+        if word == "bind" and len(args) == 2:
+            kind, bounds = self.expressions.value(args[0]), [0, self.expressions.number(args[1])]
+            if kind not in THREADS:
+                raise self.source.wrong(node, "no such thread axis", got=repr(kind))
+        elif word in LOOPS and 1 <= len(args) <= 2:
+            kind = "serial" if word in ("range", "const_range") else word
+            values = [self.expressions.number(arg) for arg in args]
+            bounds = values if len(values) == 2 else [0, *values]
+        else:
+            raise self.source.wrong(
+                node, "not a loop of hybrid script", got=ast.unparse(node.iter),
+                expected=f"{', '.join(LOOPS)} of an end, or a begin and an end; bind(tag, n)",
+            )  # fmt: skip
+        if word == "const_range":
+            self.copies(node, name, bounds)
+            return
+        begin, end = bounds
+        with self.ib.for_range(begin, end, name, kind=kind) as value, self.scope({name: value}):
+            self.block(node.body)
+
+    def copies(self, node: ast.For, name: str, bounds: Sequence[Any]) -> None:
+        """Write the body once for each value."""
+        if not all(isinstance(bound, int) for bound in bounds):
+            raise self.source.wrong(
+                node, "const_range takes known numbers", got=ast.unparse(node.iter)
+            )
+        values = range(*bounds)
+        if len(values) > MAX_COPIES:
+            raise self.source.wrong(
+                node, "too many copies", got=len(values), expected=f"at most {MAX_COPIES}"
+            )
+        for value in values:
+            with self.scope({name: value}):
+                self.block(node.body)
+
+    def give(self, node: ast.Return, values: Sequence[ast.expr]) -> None:
+        names = [value.id for value in values if isinstance(value, ast.Name)]
+        if len(names) != len(values) or any(name not in self.outputs for name in names):
+            raise self.source.wrong(node, "a script returns what output_tensor made")
+        self.returned = names
