@@ -36,6 +36,8 @@ def notation_text(*outputs: Tensor) -> str:
     for op in post_order(outputs):
         if isinstance(op, ScanOp):
             lines.append(op.text(names.tensors))
+        elif isinstance(op, ExternOp):
+            raise _no_text(op)
         elif isinstance(op, ComputeOp):
             lines.append(Line(op, names, domains).text())
     return "\n".join(lines)

@@ -192,7 +192,7 @@ class _Tree:
             for other in self.state.stages:
                 if _is_attached(other, stage, leaf):
                     self.stage(other, place)
-        if body is not None:  # the steps of a scan are stages of their own
+        if body is not None or stage.is_extern:  # the steps of a scan are stages of their own
             self.statement(stage, place, "body", self.text(stage))
 
     def loop(self, stage: StageState, leaf: Axis, outside: _Place) -> _Place:
