@@ -24,7 +24,7 @@ def values(tensor, rng, low=0.2, high=1.8):
 def finite_differences(output, tensor, arrays, head):
     """The derivative of ``sum(head * output)`` by each element of a placeholder, in float64.
 
-    NaN at a kink, where the slopes on both sides differ: a maximum of equal values has no derivative.
+    NaN at a kink, where the slopes on both sides differ: a maximum of equal values has none.
     """
     result = np.zeros(tensor.static_shape)
     for place in np.ndindex(*tensor.static_shape):
