@@ -28,6 +28,7 @@ from dlcompiler.ir import (
     For,
     If,
     IfThenElse,
+    IntrinsicCall,
     Let,
     Load,
     Logical,
@@ -138,7 +139,7 @@ def _statements(body: Stmt) -> Iterator[Stmt]:
         stmt = stack.pop()
         yield stmt
         match stmt:
-            case For() | Allocate() | Let():
+            case For() | Allocate() | Let() | IntrinsicCall():
                 stack.append(stmt.body)
             case If(_, then, otherwise):
                 stack += [then] if otherwise is None else [then, otherwise]
@@ -240,6 +241,8 @@ class _Collector:
             case ExternCall():
                 for arg in stmt.args:
                     self.argument(arg, stmt, place)
+            case IntrinsicCall(body=body):  # it touches what it declares
+                self.stmt(body, place)
             case Prefetch() | Barrier():
                 pass  # it reads nothing
             case _:

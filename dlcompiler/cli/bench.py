@@ -12,7 +12,14 @@ from typing import Any
 
 from dlcompiler.autotune import RecordStore
 from dlcompiler.autotune.replay import ReplayTable
-from dlcompiler.bench import FIGURES, describe_machine, measure_figures, tables, tuning
+from dlcompiler.bench import (
+    FIGURES,
+    describe_machine,
+    intrinsics,
+    measure_figures,
+    tables,
+    tuning,
+)
 from dlcompiler.bench.contest import Settings
 from dlcompiler.bench.document import (
     check_mergeable,
@@ -44,6 +51,8 @@ def run(args: argparse.Namespace) -> int:
         return _measure_tables(args)
     if args.suite == "tuning":
         return _tuning(args)
+    if args.suite == "intrinsics":
+        return _intrinsics(args)
     if args.works or args.suite:
         return _contest(args)
     return _figures(args)
@@ -112,6 +121,20 @@ def _tuning(args: argparse.Namespace) -> int:
     document = tuning.run_suite(found, say, tuners=chosen, seeds=args.seeds)
     if args.live:
         document |= _live(found, args, say)
+    if args.save is not None:
+        Path(args.save).write_text(serialised(document), "utf-8")
+    if args.json:
+        print(json.dumps(document))
+    return 0
+
+
+def _intrinsics(args: argparse.Namespace) -> int:
+    """Measure the shipped intrinsics beside plain loops."""
+    say = _say_nothing if args.json else _say
+    machine = _machine()
+    for key, value in machine.items():
+        say(f"{key:<26} {value}")
+    document = {**intrinsics.run_suite(say), "machine": machine}
     if args.save is not None:
         Path(args.save).write_text(serialised(document), "utf-8")
     if args.json:
@@ -214,8 +237,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("works", nargs="*", metavar="WORK", help=f"what to measure: {forms}")
     parser.add_argument(
         "--suite",
-        choices=(*SUITES, "tuning"),
-        help="measure the tables of a suite, or replay tuners",
+        choices=(*SUITES, "tuning", "intrinsics"),
+        help="measure the tables of a suite, replay tuners, or intrinsics beside plain loops",
     )
     parser.add_argument(
         "--peers",

@@ -12,6 +12,7 @@ from dlcompiler.ir import (
     ExternCall,
     For,
     If,
+    IntrinsicCall,
     Let,
     Prefetch,
     PrimFunc,
@@ -36,7 +37,9 @@ def _printed_lines(stmt: Stmt) -> Iterator[Stmt | None]:
         case Seq(statements) if statements:
             for statement in statements:
                 yield from _printed_lines(statement)
-        case Store() | Seq() | Prefetch() | Assert() | Barrier() | ExternCall():
+        case Store() | Seq() | Prefetch() | Assert() | Barrier():
+            yield stmt
+        case ExternCall() | IntrinsicCall():
             yield stmt
         case For(_, _, _, body) | Allocate(_, body) | Let(_, _, body):
             yield stmt

@@ -18,7 +18,6 @@ PACKAGES = {"tvm": "dlcompiler.compat.tvm", "d2ltvm": "dlcompiler.compat.d2ltvm"
 GPU = "GPUs come in a later version"
 GRAPHS = "graphs of operators and the import of models come in a later version"
 TUNING = "the second generation of tuners comes in a later version; tvm.autotvm tunes now"
-TENSORIZE = "tensor intrinsics come in a later version"
 REMOTE = "other machines come in a later version"
 NOT_PLANNED = "it belongs to what followed classic TE, and is not planned"
 
@@ -45,8 +44,7 @@ LATER: dict[str, str] = {
         ),
         GRAPHS,
     ),
-    "tvm.te.decl_tensor_intrin": TENSORIZE,
-    "tvm.contrib.clang": TENSORIZE,
+    "tvm.contrib.clang": "code is written by LLVM: te.decl_tensor_intrin takes statements",
     "tvm.te.hybrid.build": "a script is a stage here; tvm.build makes its code",
     "tvm.contrib.tedd": "dlcompiler.views and the Explorer draw schedules",
     **dict.fromkeys(("tvm.rpc", "tvm.micro"), REMOTE),

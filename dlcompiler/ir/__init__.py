@@ -15,6 +15,9 @@ The whole grammar::
               | Assert(condition, message)
               | Barrier()                             the threads of a block wait for each other
               | ExternCall(name, convention, args, origin)     code from outside, opaque
+              | IntrinsicCall(intrinsic, mode, regions, dims, body, origin)
+                                      machine code for what `body` declares, of these regions;
+                                      mode: body reset update
     Expr      = Const(value, dtype) | Var(name, dtype)
               | Binary(op, a, b)    op: add sub mul div floordiv floormod truncdiv truncmod min max
                                         bitand bitor bitxor shl shr
@@ -89,6 +92,16 @@ from dlcompiler.ir.expr import (
 )
 from dlcompiler.ir.externs import call_extern, call_packed, call_pure_extern, decl_buffer
 from dlcompiler.ir.func import PrimFunc
+from dlcompiler.ir.intrinsic import (
+    Intrinsic,
+    IntrinsicCall,
+    IntrinsicMode,
+    Part,
+    Routine,
+    along,
+    place_in,
+    routine_statement,
+)
 from dlcompiler.ir.operators import Operators
 from dlcompiler.ir.printer import Printed, format_expr, print_func
 from dlcompiler.ir.rewrite import (
@@ -114,6 +127,7 @@ from dlcompiler.ir.stmt import (
     If,
     Let,
     LoopKind,
+    Mode,
     Origin,
     Prefetch,
     Region,
@@ -158,13 +172,18 @@ __all__ = [
     "For",
     "If",
     "IfThenElse",
+    "Intrinsic",
+    "IntrinsicCall",
+    "IntrinsicMode",
     "Let",
     "Load",
     "Logical",
     "LoopKind",
+    "Mode",
     "Not",
     "Operators",
     "Origin",
+    "Part",
     "Prefetch",
     "PrimFunc",
     "Printed",
@@ -172,6 +191,7 @@ __all__ = [
     "Reduce",
     "Reducer",
     "Region",
+    "Routine",
     "Select",
     "Seq",
     "StepRef",
@@ -182,6 +202,7 @@ __all__ = [
     "ThreadTag",
     "Var",
     "Window",
+    "along",
     "as_expr",
     "as_index",
     "binary",
@@ -207,8 +228,10 @@ __all__ = [
     "is_sharer",
     "is_thread",
     "logical",
+    "place_in",
     "print_func",
     "rewrite",
+    "routine_statement",
     "seq",
     "specialize",
     "structural_equal",

@@ -32,6 +32,7 @@ from dlcompiler.ir.expr import (
     TensorLoad,
     Var,
 )
+from dlcompiler.ir.intrinsic import IntrinsicCall
 from dlcompiler.ir.rewrite import tree_size
 from dlcompiler.ir.stmt import (
     Allocate,
@@ -172,13 +173,17 @@ def _expr(expr: Expr) -> tuple[str, int]:  # noqa: C901 - one case per node
 
 
 def _region(expr: Region) -> str:
-    """Return a box as ``A[i, 0 : +4]``, with what a call does with it behind."""
+    """Return a box with what a call does with it behind."""
+    return f"{_box(expr)} ({expr.mode})" if expr.mode else _box(expr)
+
+
+def _box(expr: Region) -> str:
+    """Return a box as ``A[i, 0 : +4]``."""
     parts = (
         text if size == "1" else f"{text} : +{size}"
         for text, size in zip(map(_text, expr.indices), map(_text, expr.extents), strict=True)
     )
-    mode = f" ({expr.mode})" if expr.mode else ""
-    return f"{expr.buffer.name}[{', '.join(parts) or '()'}]{mode}"
+    return f"{expr.buffer.name}[{', '.join(parts) or '()'}]"
 
 
 def _reduce(expr: Reduce) -> str:
@@ -235,6 +240,14 @@ def format_extern_call(call: ExternCall) -> str:
     """Return a call as ``call numpy_matmul(A[0 : +4, 0 : +4] (r), …)``."""
     word = "call" if call.convention == "packed" else "call C"
     return f"{word} {call.name}({', '.join(map(_text, call.args))})"
+
+
+def format_intrinsic(call: IntrinsicCall) -> str:
+    """Return the call of an intrinsic as an assignment; an update prints as ``+=``."""
+    write, *reads = map(_box, call.regions)
+    suffix = ".reset" if call.mode == "reset" else ""
+    symbol = "+=" if call.mode == "update" else "="
+    return f"{write} {symbol} {call.intrinsic.name}{suffix}({', '.join(reads)})"
 
 
 def format_loop(loop: For) -> str:
@@ -305,6 +318,8 @@ def _print_stmt(  # noqa: C901 - one case per node
             emit(depth, "barrier", stmt)
         case ExternCall():
             emit(depth, format_extern_call(stmt), stmt)
+        case IntrinsicCall():
+            emit(depth, format_intrinsic(stmt), stmt)
         case Assert(condition, message):
             emit(depth, f"assert {format_expr(condition)}, {message!r}", stmt)
         case _:

@@ -21,7 +21,8 @@ T = TypeVar("T", Expr, Stmt)
 CHILD_FIELDS = frozenset(
     {
         "a", "b", "args", "base", "body", "condition", "extent", "extents", "indices",
-        "init", "otherwise", "predicate", "statements", "stride", "then", "value", "values",
+        "init", "otherwise", "predicate", "regions", "statements", "stride", "then", "value",
+        "values",
     }
 )  # fmt: skip
 

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from dlcompiler.ir.expr import Axis, Const, Expr, Reduce, Reducer, TensorLoad, Var
+from dlcompiler.ir.intrinsic import Intrinsic, Routine
 from dlcompiler.ir.stmt import Buffer, Stmt
 
 Key: TypeAlias = tuple[Any, ...]
@@ -86,6 +87,10 @@ class _Table:
             case Buffer(_, shape, dtype, scope, strides, separators=separators):
                 sizes = (self.field(shape), self.field(strides), separators)
                 return (self.identity(value), dtype, scope, *sizes)
+            case Intrinsic(name, parts):
+                return (name, *((mode, self.field(parts[mode])) for mode in sorted(parts)))
+            case Routine(buffers, body):
+                return (self.field(buffers), self.number(body))
         return value
 
     def reducer(self, reducer: Reducer) -> tuple[Expr, ...] | None:

@@ -29,8 +29,9 @@ from dlcompiler.ir.expr import (
 )
 from dlcompiler.ir.func import PrimFunc
 from dlcompiler.ir.functions import FUNCTIONS
-from dlcompiler.ir.printer import format_extern_call, format_store
-from dlcompiler.ir.rewrite import Node, children
+from dlcompiler.ir.intrinsic import IntrinsicCall
+from dlcompiler.ir.printer import format_extern_call, format_intrinsic, format_store
+from dlcompiler.ir.rewrite import Node, children, walk
 from dlcompiler.ir.stmt import (
     Allocate,
     Assert,
@@ -136,6 +137,9 @@ class _Verifier:
                 pass
             case ExternCall():
                 self.extern_call(stmt, bound, buffers, origin)
+            case IntrinsicCall():
+                self.intrinsic(stmt, bound, buffers)
+                self.stmt(stmt.body, bound, buffers, origin + stmt.origin)
             case _:
                 self.fail(f"unknown statement {type(stmt).__name__}")
 
@@ -178,6 +182,32 @@ class _Verifier:
         if store.value.dtype != expected:
             self.fail(f"{format_store(store)} stores {store.value.dtype}, not {expected}")
         self.origins(store, origin)
+
+    def intrinsic(
+        self, call: IntrinsicCall, bound: frozenset[Var], buffers: frozenset[Buffer]
+    ) -> None:
+        """Check the regions of a call, and that its declaration touches their buffers only."""
+        shown = format_intrinsic(call)
+        for n, (region, dims) in enumerate(call.operands):
+            if region.buffer not in buffers:
+                self.fail(f"{shown}: {region.buffer.name} is not allocated here")
+            if region.mode != ("r" if n else "rw" if call.mode == "update" else "w"):
+                self.fail(f"{shown}: {region.buffer.name} is a region of mode {region.mode!r}")
+            for part in (*region.indices, *region.extents):
+                self.expr(part, bound, buffers)
+            for places in (region.indices, region.extents):
+                if problem := _index_problem(region.buffer, places):
+                    self.fail(f"{shown}: a region of {region.buffer.name} {problem}")
+            if not _has_dims(region, dims):
+                self.fail(f"{shown}: a region does not fit {region.buffer.name}")
+        if call.mode not in call.intrinsic.parts:
+            self.fail(f"{shown}: nothing carries out {call.mode}")
+        inside = [node for node in walk(call.body) if isinstance(node, Load | Store)]
+        read = {node.buffer for node in inside if isinstance(node, Load)}
+        written = {node.buffer for node in inside if isinstance(node, Store)}
+        known = {region.buffer for region in call.regions}
+        if written != {call.regions[0].buffer} or not read <= known:
+            self.fail(f"{shown}: its declaration touches other buffers")
 
     def extern_call(
         self, call: ExternCall, bound: frozenset[Var], buffers: frozenset[Buffer], origin: Origin
@@ -296,6 +326,13 @@ def _index_problem(buffer: Buffer, indices: tuple[Expr, ...]) -> str | None:
         if dtypes.lanes(index.dtype) not in (1, lanes_of(indices)):
             return f"with an index {index} of {dtypes.lanes(index.dtype)} lanes"
     return None
+
+
+def _has_dims(region: Region, dims: tuple[int, ...]) -> bool:
+    """Tell whether an operand has dimensions of a region's buffer, and all that are not 1 long."""
+    lengths = [e.value if isinstance(e, Const) else 0 for e in region.extents]
+    others = set(range(len(lengths))) - set(dims)
+    return len(set(dims)) == len(dims) and all(lengths) and all(lengths[n] == 1 for n in others)
 
 
 def _predicate_problem(predicate: Expr | None, dtype: str) -> str | None:

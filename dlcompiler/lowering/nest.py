@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import (
@@ -39,13 +39,15 @@ from dlcompiler.ir import (
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.lowering.cross_thread import PART, Assigner, Place, accumulate, parts_of
 from dlcompiler.lowering.pieces import (
+    INIT,
+    Inside,
     Room,
-    aligned_strides,
     loop_vars_of,
     rename,
     under,
     with_allocations,
 )
+from dlcompiler.lowering.tensorized import tensorized_nest
 from dlcompiler.schedule import AttachedAt, StageBounds, StageState, State, infer_bounds
 from dlcompiler.schedule.bounds import knobs_of, size_symbols
 from dlcompiler.schedule.inlining import bodies
@@ -53,6 +55,7 @@ from dlcompiler.schedule.placement import placed
 from dlcompiler.schedule.recurrences import homes, hosts
 from dlcompiler.schedule.rolling import moving_window
 from dlcompiler.schedule.state import buffer_name, is_scan, step_ref
+from dlcompiler.schedule.strides import aligned_strides
 from dlcompiler.schedule.threads import (
     is_shared,
     reduced_by_threads,
@@ -64,8 +67,6 @@ from dlcompiler.schedule.verdict import Illegal
 from dlcompiler.te import ExternOp, Tensor, symbols_of
 from dlcompiler.te.extern import with_buffers
 from dlcompiler.te.recurrences import requirements_of
-
-INIT = "(init)"
 
 
 def build_nests(state: State, args: Sequence[Tensor | Var], name: str) -> PrimFunc:
@@ -86,14 +87,6 @@ def build_nests(state: State, args: Sequence[Tensor | Var], name: str) -> PrimFu
         One loop nest for each stage that has one, attached stages inside their consumer's.
     """
     return _Builder(state, args, name).build()
-
-
-@dataclass(frozen=True)
-class _Inside:
-    """What runs inside the loops: the initialisation of a reduction, and its update."""
-
-    init: Stmt | None
-    update: Stmt
 
 
 class _Builder:
@@ -166,7 +159,7 @@ class _Builder:
         region = self.bounds.stages[stage.name].region
         is_whole = is_scan(stage) or stage.is_extern
         shape = tensor.shape if is_whole else tuple(span.extent for span in region)
-        strides = aligned_strides(stage, shape) if stage.alignments else ()
+        strides = aligned_strides(stage, shape)
         scope, separators = scope_of(self.state, stage), stage.separators
         name = buffer_name(stage, tensor)
         return Buffer(name, shape, tensor.dtype, scope, strides, separators=separators)
@@ -193,7 +186,7 @@ class _Builder:
             return self.statements(stage, stage.op)
         bounds = self.bounds.stages[stage.name]
         if is_scan(stage):  # what its steps compute is attached
-            return self.loops(stage, bounds, stage.leaves, (), _Inside(None, seq(())))
+            return self.loops(stage, bounds, stage.leaves, (), Inside(None, seq(())))
         bodies = self.bodies[stage.name]
         values = {axis.var: value for axis, value in bounds.values.items()}
         targets = [self.target(stage, bounds, tensor) for tensor in stage.tensors]
@@ -201,6 +194,8 @@ class _Builder:
         inner_guards: tuple[Expr, ...] = ()
         if self.has_barriers(stage):  # all threads must come to them: guards go behind
             inner_guards, bounds = bounds.guards, replace(bounds, guards=())
+        if stage.tensorized is not None:
+            return tensorized_nest(self, stage, bounds, inner_guards)
         if not isinstance(head, Reduce):
             parts = zip(stage.tensors, targets, bodies, strict=True)
             store = seq(
@@ -208,7 +203,7 @@ class _Builder:
                 for tensor, target, body in parts
             )
             store = under(inner_guards, store)
-            return self.loops(stage, bounds, stage.leaves, (), _Inside(None, store))
+            return self.loops(stage, bounds, stage.leaves, (), Inside(None, store))
         first = next(n for n, leaf in enumerate(stage.leaves) if leaf.kind == "reduce")
         shared, inner = stage.leaves[:first], stage.leaves[first:]
         if reduced_by_threads(stage):
@@ -219,12 +214,14 @@ class _Builder:
         ]
         update = self.update(stage, places, head, values)
         update = under(inner_guards, update)
-        start = [self.expr(expr, values) for expr in head.start]
-        reduced = {bounds.loop_vars[leaf] for leaf in inner if leaf.kind == "reduce"}
-        needed = tuple(guard for guard in inner_guards if not loop_vars_of(guard) & reduced)
-        init = self.init_nest(stage, bounds, targets, start, inner, needed)
-        main = self.loops(stage, bounds, inner, shared, _Inside(None, update))
-        return self.loops(stage, bounds, shared, (), _Inside(init, main))
+        data = [leaf for leaf in stage.leaves if leaf.kind == "data"]
+        start = seq(
+            self.store(stage, tensor, target, self.expr(value, values), INIT, data)
+            for tensor, target, value in zip(stage.tensors, targets, head.start, strict=True)
+        )
+        init = self.init_nest(stage, bounds, start, inner, inner_guards)
+        main = self.loops(stage, bounds, inner, shared, Inside(None, update))
+        return self.loops(stage, bounds, shared, (), Inside(init, main))
 
     def statements(self, stage: StageState, op: ExternOp) -> Stmt:
         """Return the statements of a stage that code from outside computes."""
@@ -298,7 +295,7 @@ class _Builder:
         identity = head.reducer.identity_of(head.values)
         fresh = seq(map(assign, parts.places(), identity))
         update = under(guards, self.update(stage, parts.places(), head, values))
-        most = self.loops(stage, bounds, serial, (*outer, *threads), _Inside(None, update))
+        most = self.loops(stage, bounds, serial, (*outer, *threads), Inside(None, update))
         reduced = {bounds.loop_vars[leaf] for leaf in (*threads, *serial)}
         needed = (guard for guard in guards if not loop_vars_of(guard) & reduced)
         result: Sequence[Expr] = [Load(*slot) for slot in parts.slots(index_const(0))]
@@ -308,8 +305,8 @@ class _Builder:
         store = under((*self.storing(stage), *needed), seq(map(assign, places, result)))
         body = seq((fresh, most, parts.combined(head.reducer, assign), store))
         body = with_allocations((Room(buffer, stage.name) for buffer in parts.own), body)
-        body = self.loops(stage, bounds, threads, outer, _Inside(None, body))
-        return self.loops(stage, bounds, outer, (), _Inside(None, body))
+        body = self.loops(stage, bounds, threads, outer, Inside(None, body))
+        return self.loops(stage, bounds, outer, (), Inside(None, body))
 
     def threads_beside(self, stage: StageState) -> list[tuple[Var, int]]:
         """Return variables and extents of a block's threads but those that share a reduction."""
@@ -372,22 +369,16 @@ class _Builder:
         self,
         stage: StageState,
         bounds: StageBounds,
-        targets: Sequence[tuple[Expr, ...]],
-        start: Sequence[Expr],
+        start: Stmt,
         inner: Sequence[Axis],
-        needed: tuple[Expr, ...],
+        inner_guards: tuple[Expr, ...],
     ) -> Stmt:
-        """Return the loops that set the elements to what the reduction starts from."""
-        data = [leaf for leaf in stage.leaves if leaf.kind == "data"]
+        """Return the loops around what sets elements to what the reduction starts from."""
         fresh: dict[Var, Expr] = {}
         for leaf in inner:
             if leaf.kind == "data":
                 old = bounds.loop_vars[leaf]
                 fresh[old] = Var(f"{old.name}.init")
-        body: Stmt = seq(
-            self.store(stage, tensor, target, value, INIT, data)
-            for tensor, target, value in zip(stage.tensors, targets, start, strict=True)
-        )
         kept = {bounds.loop_vars[leaf] for leaf in inner if leaf.kind == "data"}
         reduced = {bounds.loop_vars[leaf] for leaf in inner if leaf.kind == "reduce"}
         guards = [
@@ -395,7 +386,8 @@ class _Builder:
             for guard in bounds.guards
             if loop_vars_of(guard) & kept and not loop_vars_of(guard) & reduced
         ]
-        body = under((*needed, *guards), body)
+        needed = (guard for guard in inner_guards if not loop_vars_of(guard) & reduced)
+        body = under((*needed, *guards), start)
         for leaf in reversed(inner):
             if leaf.kind == "data":
                 body = self.loop(stage, bounds, leaf, body)
@@ -417,7 +409,7 @@ class _Builder:
         bounds: StageBounds,
         leaves: Sequence[Axis],
         outside: Sequence[Axis],
-        inside: _Inside,
+        inside: Inside,
     ) -> Stmt:
         """Wrap `inside` in loops, each with its guards and the stages attached to it.
 

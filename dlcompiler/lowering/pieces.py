@@ -1,4 +1,4 @@
-"""The pieces of loop nests: guards, buffers with their strides, variables of their own."""
+"""The pieces of loop nests: guards, allocations, variables of their own."""
 
 from __future__ import annotations
 
@@ -9,21 +9,29 @@ from dlcompiler.ir import (
     Allocate,
     Buffer,
     Expr,
-    Extent,
     For,
     If,
     StepRef,
     Stmt,
     Var,
     Window,
-    extent_binary,
     free_vars,
     logical,
     rewrite,
     substitute,
 )
 from dlcompiler.ir.rewrite import Node
-from dlcompiler.schedule import StageState
+
+INIT = "(init)"
+"""Marks the part of a stage that sets its elements to what a reduction starts from."""
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What runs inside the loops: the initialisation of a reduction, and its update."""
+
+    init: Stmt | None
+    update: Stmt
 
 
 @dataclass(frozen=True)
@@ -52,20 +60,6 @@ def under(guards: Sequence[Expr], body: Stmt) -> Stmt:
 def loop_vars_of(guard: Expr) -> set[Var]:
     """Return the loop variables that a guard depends on: symbols are known everywhere."""
     return {var for var in free_vars(guard) if not var.is_symbol}
-
-
-def aligned_strides(stage: StageState, shape: Sequence[Extent]) -> tuple[Extent, ...]:
-    """Return the strides of a buffer of which some dimensions are padded."""
-    strides: list[Extent] = []
-    step: Extent = 1
-    for axis, extent in reversed(list(zip(stage.op.axis, shape, strict=True))):
-        if axis in stage.alignments:
-            factor, offset = stage.alignments[axis]
-            missing = extent_binary("sub", offset, step)
-            step = extent_binary("add", step, extent_binary("floormod", missing, factor))
-        strides.append(step)
-        step = extent_binary("mul", step, extent)
-    return tuple(reversed(strides))
 
 
 def rename(body: Stmt, fresh: dict[Var, Expr]) -> Stmt:

@@ -250,15 +250,21 @@ def _new_oracle(schedule: Schedule, seed: int, values: Mapping[Var, Any]) -> Ora
 
 
 def random_input(tensor: Tensor, seed: int) -> Array:
-    """Return reproducible values: floats in [-1, 1), integers of up to 7 bits."""
+    """Return reproducible values: floats in [-1, 1), all integers of 8 bits, of more up to 7 bits.
+
+    Instructions on 8 bits may saturate where the numbers are large.
+    """
     generator = np.random.default_rng(seed)
     dtype = dtypes.to_numpy(tensor.dtype)
     if dtypes.is_bool(tensor.dtype):
         return generator.integers(0, 2, tensor.static_shape).astype(dtype)
     if dtypes.is_float(tensor.dtype):
         return generator.uniform(-1, 1, tensor.static_shape).astype(dtype)
-    low = 0 if dtypes.is_unsigned(tensor.dtype) else -64
-    return generator.integers(low, 64, tensor.static_shape).astype(dtype)
+    high = 64
+    if dtypes.bits(tensor.dtype) == 8:
+        high = int(dtypes.max_value(tensor.dtype)) + 1
+    low = 0 if dtypes.is_unsigned(tensor.dtype) else -high
+    return generator.integers(low, high, tensor.static_shape).astype(dtype)
 
 
 def poisoned(tensor: Tensor, shape: tuple[int, ...]) -> Array:

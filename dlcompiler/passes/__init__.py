@@ -8,6 +8,7 @@ from dlcompiler.passes.inject_prefetch import inject_prefetch
 from dlcompiler.passes.inject_rolling_buffer import inject_rolling_buffer
 from dlcompiler.passes.inject_virtual_threads import inject_virtual_threads
 from dlcompiler.passes.instrument_bounds import instrument_bounds
+from dlcompiler.passes.lower_intrinsics import lower_intrinsics
 from dlcompiler.passes.narrow_indices import narrow_indices
 from dlcompiler.passes.partition_loops import partition_loops
 from dlcompiler.passes.serialize_vectorized_loops import serialize_vectorized_loops
@@ -26,6 +27,7 @@ __all__ = [
     "inject_rolling_buffer",
     "inject_virtual_threads",
     "instrument_bounds",
+    "lower_intrinsics",
     "narrow_indices",
     "partition_loops",
     "serialize_vectorized_loops",

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from dlcompiler.ir import (
     Allocate,
     Assert,
     Barrier,
+    Buffer,
     Const,
+    Expr,
     ExternCall,
     For,
     If,
+    IntrinsicCall,
     Let,
+    Load,
     Origin,
     Prefetch,
     PrimFunc,
+    Region,
     Seq,
     Stmt,
     Store,
+    index_const,
+    rewrite,
     seq,
 )
+from dlcompiler.ir.rewrite import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +78,32 @@ def push_origin(body: Stmt, origin: Origin) -> Stmt:
             return If(condition, push_origin(then, origin), rest)
         case Allocate() | Let():
             return replace(body, body=push_origin(body.body, origin))
-        case Store() | For() | ExternCall():
+        case Store() | For() | ExternCall() | IntrinsicCall():
             return replace(body, origin=merge_origins(body.origin, origin))
         case Prefetch() | Assert() | Barrier():
             return body
     raise AssertionError(body)
+
+
+def in_copies(stmt: Stmt, copies: Mapping[Buffer, Buffer], index: Expr) -> Stmt:
+    """Return a statement that uses one of several copies of buffers: their first dimension."""
+    there = set(copies.values())
+
+    def rule(node: Node) -> Node:
+        if isinstance(node, Load | Store | Prefetch) and node.buffer in copies:
+            return replace(node, buffer=copies[node.buffer], indices=(index, *node.indices))
+        if isinstance(node, Region) and node.buffer in copies:
+            extents = (index_const(1), *node.extents)
+            return Region(copies[node.buffer], (index, *node.indices), extents, node.mode)
+        if isinstance(node, IntrinsicCall):
+            dims = tuple(
+                tuple(dim + 1 for dim in dims) if region.buffer in there else dims
+                for region, dims in node.operands
+            )
+            return node if dims == node.dims else replace(node, dims=dims)
+        return node
+
+    return rewrite(stmt, rule)
 
 
 def merge_origins(a: Origin, b: Origin) -> Origin:

@@ -72,7 +72,7 @@ def flatten_storage(func: PrimFunc, *, only: Collection[Buffer] | None = None) -
     Parameters
     ----------
     func
-        Any function; its parameters keep their shapes.
+        Any function; its parameters keep their shapes, and so do buffers that intrinsics work on.
     only
         The buffers to flatten; all by default, but those that calls from outside get.
     """

@@ -44,7 +44,6 @@ from dlcompiler.ir import (
     If,
     Let,
     Load,
-    Prefetch,
     PrimFunc,
     Seq,
     Stmt,
@@ -55,13 +54,12 @@ from dlcompiler.ir import (
     index_const,
     is_concurrent,
     logical,
-    rewrite,
     seq,
     substitute,
     walk,
 )
 from dlcompiler.ir.rewrite import Node, map_children
-from dlcompiler.passes.base import constant_extent, push_origin, statements
+from dlcompiler.passes.base import constant_extent, in_copies, push_origin, statements
 from dlcompiler.passes.flatten_storage import elements_spanned
 
 
@@ -156,7 +154,7 @@ def _ahead(loop: For, wanted: _Wanted) -> tuple[Buffer, Stmt, For]:
     doubled = _doubled(buffer)
 
     def filled(value: Expr, half: Expr, *guards: Expr) -> Stmt:
-        put, guards = _in_half(fill, buffer, doubled, half), (*guards, *conditions)
+        put, guards = in_copies(fill, {buffer: doubled}, half), (*guards, *conditions)
         body = If(logical("and", *guards), put) if guards else put
         return substitute(body, {loop.var: value})
 
@@ -166,7 +164,7 @@ def _ahead(loop: For, wanted: _Wanted) -> tuple[Buffer, Stmt, For]:
     prologue = push_origin(filled(zero, zero, *runs), loop.origin)
     # At the top of the body: the conditions around the allocation are those of this iteration.
     half = binary("floormod", loop.var, 2)
-    body = seq((filled(following, half, more), _in_half(rest, buffer, doubled, half)))
+    body = seq((filled(following, half, more), in_copies(rest, {buffer: doubled}, half)))
     return doubled, prologue, replace(loop, body=body)
 
 
@@ -224,17 +222,6 @@ def _doubled(buffer: Buffer) -> Buffer:
     separators = tuple(place + 1 for place in buffer.separators)
     shape, strides = (2, *buffer.shape), (size, *buffer.strides)
     return replace(buffer, shape=shape, strides=strides, separators=separators)
-
-
-def _in_half(stmt: Stmt, buffer: Buffer, doubled: Buffer, half: Expr) -> Stmt:
-    """Return a statement that uses one half."""
-
-    def rule(node: Node) -> Node:
-        if isinstance(node, Load | Store | Prefetch) and node.buffer is buffer:
-            return replace(node, buffer=doubled, indices=(half, *node.indices))
-        return node
-
-    return rewrite(stmt, rule)
 
 
 def _replaced(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:

@@ -30,7 +30,6 @@ executed once. They are iterations of a concurrent loop: their order is free.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from dlcompiler.errors import ScheduleError
@@ -38,7 +37,6 @@ from dlcompiler.ir import (
     Allocate,
     Barrier,
     Buffer,
-    Expr,
     ExternCall,
     For,
     If,
@@ -58,7 +56,7 @@ from dlcompiler.ir import (
     walk,
 )
 from dlcompiler.ir.rewrite import Node, children
-from dlcompiler.passes.base import constant_extent, push_origin, statements
+from dlcompiler.passes.base import constant_extent, in_copies, push_origin, statements
 
 
 def inject_virtual_threads(func: PrimFunc, *, max_unrolled: int = 16) -> PrimFunc:
@@ -151,7 +149,7 @@ class _Injection:
         """
         inside = {part.buffer for part in statements(stmt) if isinstance(part, Allocate)}
         shared_out = {b: copy for b, copy in self.own.items() if b not in inside}
-        own = _moved(stmt, shared_out, self.var)
+        own = in_copies(stmt, shared_out, self.var)
         if not self.is_unrolled:
             return For(self.var, index_const(self.count), "serial", own)
         return seq(substitute(own, {self.var: index_const(n)}) for n in range(self.count))
@@ -204,14 +202,3 @@ def _with_copies(buffer: Buffer, count: int) -> Buffer:
     separators = tuple(place + 1 for place in buffer.separators)
     shape, strides = (count, *buffer.shape), (span, *buffer.strides)
     return replace(buffer, shape=shape, strides=strides, separators=separators)
-
-
-def _moved(stmt: Stmt, own: Mapping[Buffer, Buffer], index: Expr) -> Stmt:
-    """Return a statement that uses the copy of one virtual thread."""
-
-    def rule(node: Node) -> Node:
-        if isinstance(node, Load | Store | Prefetch) and node.buffer in own:
-            return replace(node, buffer=own[node.buffer], indices=(index, *node.indices))
-        return node
-
-    return rewrite(stmt, rule)

@@ -45,6 +45,7 @@ from dlcompiler.ir import (
     For,
     If,
     IfThenElse,
+    IntrinsicCall,
     Let,
     Load,
     Logical,
@@ -104,7 +105,22 @@ def _instrumented(stmt: Stmt, known: LaneVars) -> Stmt:
             return _with_checks(stmt, stmt, known)
         case Prefetch() | Barrier():
             return stmt  # it reads nothing
+        case IntrinsicCall():
+            corners = [check for region in stmt.regions for check in _corner_checks(region)]
+            return seq((*corners, stmt))
     return stmt
+
+
+def _corner_checks(region: Region) -> Iterator[Assert]:
+    """Yield assertions that the first and the last element of a region are in its buffer."""
+    last = tuple(
+        binary("sub", _sum(first, length), 1)
+        for first, length in zip(region.indices, region.extents, strict=True)
+    )
+    for corner in (region.indices, last):
+        access = _Access(region.buffer, corner, None, ())
+        for condition in access.conditions({}):
+            yield Assert(condition, access.message())
 
 
 def _by_lanes(let: Let, known: LaneVars) -> Let:

@@ -28,6 +28,7 @@ from dlcompiler.ir import (
     ExternCall,
     For,
     If,
+    IntrinsicCall,
     Let,
     Prefetch,
     PrimFunc,
@@ -97,12 +98,17 @@ class _Simplifier:
                 return stmt
             case ExternCall():
                 return map_children(stmt, self.argument)
+            case IntrinsicCall():
+                return map_children(stmt, self.part)
             case Assert():
                 condition = self.expr(stmt.condition)
                 if isinstance(condition, Const) and condition.value:
                     return NOTHING
                 return stmt if condition is stmt.condition else Assert(condition, stmt.message)
         raise AssertionError(stmt)
+
+    def part(self, node: Node) -> Node:
+        return self.stmt(node) if isinstance(node, Stmt) else self.operand(node)
 
     def operand(self, node: Node) -> Node:
         assert isinstance(node, Expr)

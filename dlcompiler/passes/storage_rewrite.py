@@ -39,7 +39,8 @@ both hold something that is still read. A loop counts as one moment for what is 
 One exception: a nest may write an element of one buffer *in place* of the same element of another
 that it is the last to read, where each element is written once.
 
-Small buffers keep their own memory: they are to become registers.
+Small buffers keep their own memory: they are to become registers. So do those that intrinsics work
+on, by their dimensions.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ from dlcompiler.ir import (
     Expr,
     For,
     If,
+    IntrinsicCall,
     Let,
     Load,
     Origin,
@@ -144,6 +146,8 @@ class _Survey:
         self.lives: dict[Buffer, _Life] = {}
         self.open: dict[Buffer, Span | None] = {}
         self.nests: dict[Span, Stmt] = {}
+        self.in_regions: set[Buffer] = set()
+        """The buffers that intrinsics work on."""
 
     def visit(self, stmt: Stmt, region: For | None, path: Path) -> set[Buffer]:
         """Survey a statement; return the buffers from around it that it touches."""
@@ -157,6 +161,8 @@ class _Survey:
                 touched = self.touch(stmt.extent) | self.visit(stmt.body, region, path)
                 for buffer in touched:  # what one iteration leaves, the next may need
                     self.extend(buffer, first, self.moment)
+            case IntrinsicCall():  # at one moment, whatever order its machine code works in
+                touched = self.touch(*stmt.regions, stmt=stmt)
             case _:
                 own = [child for child in children(stmt) if isinstance(child, Expr)]
                 touched = self.touch(*own, stmt=stmt)
@@ -173,6 +179,9 @@ class _Survey:
         used = {node.buffer for expr in exprs for node in walk(expr) if isinstance(node, Load)}
         if isinstance(stmt, Store | Prefetch):
             used.add(stmt.buffer)
+        if isinstance(stmt, IntrinsicCall):
+            used.update(region.buffer for region in stmt.regions)
+            self.in_regions |= used
         touched = {buffer for buffer in used if buffer in self.open}
         for buffer in touched:
             self.extend(buffer, self.moment, self.moment)
@@ -192,7 +201,9 @@ class _Survey:
             can_share = not is_bound and self.is_free(buffer)
             self.lives[buffer] = _Life(buffer, region, can_share)
         life = self.lives[buffer]
-        life.can_share = life.can_share and life.region is region
+        # An intrinsic knows the dimensions of its operands' buffers.
+        is_plain = buffer not in self.in_regions
+        life.can_share = life.can_share and is_plain and life.region is region
         life.spans += [] if span is None else [span]
         life.paths.append(path)
         life.origin = merge_origins(life.origin, stmt.origin)

@@ -32,6 +32,7 @@ from dlcompiler.ir import (
     ExternCall,
     For,
     If,
+    IntrinsicCall,
     Let,
     PrimFunc,
     Seq,
@@ -127,7 +128,7 @@ class _Unroller:
         match stmt:
             case For():
                 return self.loop(stmt, auto.inside(stmt))
-            case Store() | ExternCall():
+            case Store() | ExternCall() | IntrinsicCall():
                 return stmt, _Contents(1)
             case Seq(statements):
                 parts = [self.stmt(item, auto) for item in statements]
@@ -192,6 +193,6 @@ def _count_nodes(stmt: Stmt) -> int:
 
 def _count_stores(stmt: Stmt) -> int:
     """Count the assignments in a statement, shared ones as often as they occur."""
-    if isinstance(stmt, Store | ExternCall):
+    if isinstance(stmt, Store | ExternCall | IntrinsicCall):
         return 1
     return sum(_count_stores(child) for child in children(stmt) if isinstance(child, Stmt))

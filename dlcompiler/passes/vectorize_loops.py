@@ -49,6 +49,7 @@ from dlcompiler.ir import (
     ExternCall,
     For,
     If,
+    IntrinsicCall,
     Let,
     Load,
     Not,
@@ -287,6 +288,8 @@ class _PieceVectorizer:
                 return stmt
             case Barrier():
                 return stmt
+            case IntrinsicCall():  # its machine code has lanes of its own
+                raise ScalarOnlyError
             case Prefetch(buffer, indices):
                 if any(map(has_loads, indices)):
                     return NOTHING

@@ -18,6 +18,7 @@ from dlcompiler.passes import (
     inject_rolling_buffer,
     inject_virtual_threads,
     instrument_bounds,
+    lower_intrinsics,
     narrow_indices,
     partition_loops,
     serialize_vectorized_loops,
@@ -34,10 +35,11 @@ from dlcompiler.te import Tensor
 
 # Why this order: index arithmetic is simplified while loops still stand for ranges; double
 # buffering makes conditions that partitioning takes out; buffers share memory before copies of
-# loops blur when each is needed; partitioned loops leave few guards to vectorizing, which wants
-# simple indices; vectors are narrowed while loops still bound them; unrolling comes late, since
-# every later pass pays for the copies, and the last simplification folds the numbers that unrolling
-# put in.
+# loops blur when each is needed; statements take the place of intrinsics while their loops can
+# still be vectorized; partitioned loops leave few guards to vectorizing, which wants simple
+# indices; vectors are narrowed while loops still bound them; unrolling comes late, since every
+# later pass pays for the copies, and the last simplification folds the numbers that unrolling put
+# in.
 CPU_PASSES = (
     Pass("simplify", simplify, establishes=frozenset({"affine indices"})),
     Pass("rolling buffer", inject_rolling_buffer, requires=frozenset({"affine indices"})),
@@ -45,6 +47,7 @@ CPU_PASSES = (
     Pass("double buffer", inject_double_buffer),
     Pass("storage rewrite", storage_rewrite, requires=frozenset({"affine indices"})),
     Pass("partition", partition_loops, requires=frozenset({"affine indices"})),
+    Pass("intrinsics", lower_intrinsics, requires=frozenset({"affine indices"})),
     Pass(
         "vectorize",
         vectorize_loops,

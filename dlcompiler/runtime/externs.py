@@ -68,6 +68,9 @@ INTRINSICS: frozenset[str] = frozenset(
         *("memmove", "memset", "memset.inline", "prefetch", "trap", "unreachable"),
         "x86.sse.sfence",
         *("dbg.declare", "dbg.label", "dbg.value", "stackrestore", "stacksave"),
+        # tensor intrinsics, which the code generator calls where a machine has them
+        *("x86.sse2.pmadd.wd", "x86.avx2.pmadd.wd", "x86.avx512.pmaddw.d.512"),
+        "x86.avx512.vpdpbusd",
         # hints that a thread spins
         *("aarch64.hint", "x86.sse2.pause"),
     )

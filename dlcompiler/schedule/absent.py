@@ -10,7 +10,6 @@ from dlcompiler.errors import ScheduleError
 LATER = {
     "env_threads": "each step of a scan is a launch of its own: bind loops of its updates",
     "set_store_predicate": "GPUs come in a later version",
-    "tensorize": "tensor intrinsics come in a later version",
 }
 """Primitive of classic TE -> why it is not here."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dlcompiler.ir import THREADS, Axis, Extent
 from dlcompiler.schedule.inlining import consumers
-from dlcompiler.schedule.moves import extents_of, factors_of, layouts
+from dlcompiler.schedule.moves import extents_of, factors_of, intrinsics_of, layouts
 from dlcompiler.schedule.primitives.base import SCOPES
 from dlcompiler.schedule.state import AtRoot, AttachedAt, StageState, State, same_axes
 
@@ -371,6 +371,17 @@ def _of_pragma(refused: Refusal) -> Iterator[Plan]:
         yield (call.but(axis=leaf, pragma_type=name, pragma_value=16),)
 
 
+def _of_tensorize(refused: Refusal) -> Iterator[Plan]:
+    """Yield the shipped intrinsics for the loops that there are, those of the wanted loop first."""
+    call, wanted = refused.call, refused.call.args.get("axis")
+    if refused.stage.is_placeholder or refused.stage.is_inlined:
+        return
+    found = list(intrinsics_of(refused.state, refused.stage))
+    for leaf, name in sorted(found, key=lambda pair: pair[0] is not wanted):
+        yield (call.but(axis=leaf, intrin=name),)
+    yield EARLIER
+
+
 _CANDIDATES: dict[str, Callable[[Refusal], Iterator[Plan]]] = {
     "split": _of_split,
     "tile": _of_tile,
@@ -380,6 +391,7 @@ _CANDIDATES: dict[str, Callable[[Refusal], Iterator[Plan]]] = {
     "parallel": _of_lanes,
     "bind": _of_bind,
     "unroll": _of_unroll,
+    "tensorize": _of_tensorize,
     "rfactor": _of_rfactor,
     "compute_at": _of_compute_at,
     "compute_inline": _of_compute_inline,

@@ -93,5 +93,6 @@ def has_axis(state: State, axis: Axis) -> bool:
 def refusal(operation: str, verdict: Illegal) -> ScheduleError:
     """Return the error that says why a step is illegal."""
     return ScheduleError(
-        operation, verdict.reason, got=verdict.got, because=verdict.because, hint=verdict.hint
-    )
+        operation, verdict.reason, got=verdict.got, expected=verdict.expected,
+        because=verdict.because, hint=verdict.hint,
+    )  # fmt: skip

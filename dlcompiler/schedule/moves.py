@@ -14,12 +14,14 @@ from dlcompiler.ir import Axis, Extent
 from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.groups import is_member
 from dlcompiler.schedule.index_maps import variable_names
-from dlcompiler.schedule.inlining import consumers
+from dlcompiler.schedule.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.obligations import has_bounds
 from dlcompiler.schedule.primitives.base import SCOPES
 from dlcompiler.schedule.recurrences import hosts
 from dlcompiler.schedule.state import StageState, State
+from dlcompiler.schedule.tensorized import box_extents
 from dlcompiler.schedule.verdict import Verdict
+from dlcompiler.te.intrinsics import fitting
 
 if TYPE_CHECKING:
     from dlcompiler.schedule.schedule import Schedule
@@ -101,6 +103,7 @@ def _candidates(state: State, stage: StageState) -> Iterator[_Candidate]:
     if not stage.is_inlined:
         yield from _loop_candidates(stage, extents_of(state, stage))
         yield from _prefetch_candidates(state, stage)
+        yield from _intrinsic_candidates(state, stage)
     readers = consumers(state, stage)
     scans = [hosts(state)[reader.name] for reader in readers if reader.name in hosts(state)]
     for host in dict.fromkeys((*readers, *scans)):
@@ -154,6 +157,23 @@ def _prefetch_candidates(state: State, stage: StageState) -> Iterator[_Candidate
         for leaf in stage.leaves:
             args = {"tensor": read.name, "axis": leaf, **which}
             yield "prefetch", args, (stage.label(leaf), tensor.name), (ahead,)
+
+
+def _intrinsic_candidates(state: State, stage: StageState) -> Iterator[_Candidate]:
+    for leaf, name in intrinsics_of(state, stage):
+        yield "tensorize", {"axis": leaf, "intrin": name}, (stage.label(leaf), name), ()
+
+
+def intrinsics_of(state: State, stage: StageState) -> Iterator[tuple[Axis, str]]:
+    """Yield the shipped intrinsics of the sizes that a loop and those inside it run through."""
+    if stage.tensorized is not None or len(stage.tensors) > 1 or not has_bounds(state):
+        return
+    read = dict.fromkeys(load.tensor for load in loads_of(bodies(state)[stage.name]))
+    dtypes = (stage.tensor.dtype, *(tensor.dtype for tensor in read))
+    for leaf in stage.leaves:
+        extents = box_extents(state, stage, leaf)
+        for name in () if extents is None else fitting(dtypes, *extents):
+            yield leaf, name
 
 
 def layouts(stage: StageState) -> Iterator[str]:

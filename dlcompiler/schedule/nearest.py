@@ -119,7 +119,7 @@ def _old(refused: Refusal, name: str) -> Any:
     return value
 
 
-def _phrase(step: Step, stage: StageState) -> str:
+def _phrase(step: Step, stage: StageState) -> str:  # noqa: C901 - one case per primitive
     args, own = step.args, "" if step.stage == stage.name else f"{step.stage}."
     match step.primitive:
         case "split":
@@ -140,6 +140,8 @@ def _phrase(step: Step, stage: StageState) -> str:
             return f"{step.primitive} {step.stage} in {args['scope']}"
         case "bind":
             return f"bind {own}{args['axis']} to {args['thread']}"
+        case "tensorize":
+            return f"tensorize {own}{args['axis']} with {args['intrin']}"
         case "vectorize" | "unroll" | "parallel" | "rfactor":
             return f"{step.primitive} {own}{args['axis']}"
     return str(step)

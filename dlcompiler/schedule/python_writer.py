@@ -166,6 +166,8 @@ class _Writer:
                 return [self.at(state.stage(value))]
             case "text" if step.primitive == "bind":
                 return [f"te.thread_axis({_quoted(value)})"]
+            case "intrin":
+                return [f"te.tensor_intrin({_quoted(value)})"]
             case "text":
                 return [_quoted(value)]
         return [f"{name}={value}" if step.primitive == "split" else f"{value}"]

@@ -12,7 +12,7 @@ from dlcompiler.schedule.absent import Handle
 from dlcompiler.schedule.moves import extents_of
 from dlcompiler.schedule.primitives.set_store_predicate import text_of
 from dlcompiler.schedule.state import Inlined, StageState
-from dlcompiler.te import Operation, Tensor, ThreadAxis
+from dlcompiler.te import Operation, Tensor, TensorIntrin, ThreadAxis
 
 if TYPE_CHECKING:
     from dlcompiler.schedule.schedule import Schedule
@@ -122,6 +122,10 @@ class Stage(Handle):
     def parallel(self, var: Axis) -> None:
         """Run a loop on several cores. See `primitives.parallel`."""
         self._apply("parallel", axis=var)
+
+    def tensorize(self, var: Axis, tensor_intrin: TensorIntrin | str) -> None:
+        """Let an intrinsic compute what a loop does. See `primitives.tensorize`."""
+        self._apply("tensorize", axis=var, intrin=tensor_intrin)
 
     def bind(self, ivar: Axis, thread_ivar: ThreadAxis | str) -> None:
         """Run a loop on the threads of a device. See `primitives.bind`."""

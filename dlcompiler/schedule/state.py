@@ -22,7 +22,16 @@ from dlcompiler.ir import (
     structural_key,
 )
 from dlcompiler.ir.rewrite import Node
-from dlcompiler.te import ComputeOp, ExternOp, Operation, PlaceholderOp, ScanOp, Tensor, post_order
+from dlcompiler.te import (
+    ComputeOp,
+    ExternOp,
+    Operation,
+    PlaceholderOp,
+    ScanOp,
+    Tensor,
+    TensorIntrin,
+    post_order,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +94,18 @@ class AttachedAt:
     step: str
 
 
+@dataclass(frozen=True, slots=True)
+class Tensorized:
+    """The loop `axis`, and those inside it, are an intrinsic's.
+
+    `step` describes the step that made it so.
+    """
+
+    axis: Axis
+    intrin: TensorIntrin
+    step: str
+
+
 Attachment: TypeAlias = AtRoot | Inlined | AttachedAt
 ROOT, INLINED = AtRoot(), Inlined()
 PREFETCH = "prefetch."
@@ -132,6 +153,8 @@ class StageState:
     """Notes at loops."""
     storing: Mapping[str, int] = field(default_factory=dict)
     """Of thread axes that share a reduction, the thread that stores the result; by default, 0."""
+    tensorized: Tensorized | None = None
+    """The intrinsic that computes what inner loops would."""
     double_buffered_by: str = ""
     """The step that asked for two copies of the buffer; '' when none did."""
     rolled_by: str = ""

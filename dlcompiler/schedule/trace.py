@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 
 
-def encode(item: Primitive, state: State, stage: StageState, args: Mapping[str, Any]) -> Step:
+def encode(  # noqa: C901 - one case per kind
+    item: Primitive, state: State, stage: StageState, args: Mapping[str, Any]
+) -> Step:
     """Return a call as data; its axes must be valid."""
     encoded: dict[str, Any] = {}
     for name, kind in item.parameters.items():
@@ -43,6 +45,8 @@ def encode(item: Primitive, state: State, stage: StageState, args: Mapping[str, 
             case "index_map":
                 names = [axis.name for axis in stage.op.axis]
                 encoded[name] = str(index_map_of(value, names))
+            case "intrin":
+                encoded[name] = value if isinstance(value, str) else value.id
             case "text" | "stage":
                 encoded[name] = str(value)
             case "stages":

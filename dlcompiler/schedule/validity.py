@@ -9,6 +9,7 @@ from dlcompiler.ir import Axis, Reduce
 from dlcompiler.ir.stmt import extent_product
 from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.inlining import bodies, consumers, loads_of
+from dlcompiler.schedule.intrinsic_problems import intrinsic_problems
 from dlcompiler.schedule.obligations import has_bounds, is_inside, may_move_inside
 from dlcompiler.schedule.placement import placed
 from dlcompiler.schedule.recurrences import early_reads, hosts, time_of
@@ -48,6 +49,9 @@ def problems(state: State, before: State | None = None) -> Iterator[Illegal]:
             yield from _attachment_problems(state, stage, stage.attachment)
     yield from thread_problems(state)
     yield from _recurrence_problems(state)
+    for stage in state.stages:
+        if stage.tensorized is not None:
+            yield from intrinsic_problems(state, stage, stage.tensorized)
     yield from _size_problems(state, changed)
     yield from _unrolling_problems(state)
     yield from _rolling_problems(state)
@@ -66,6 +70,8 @@ def _has_same_nest(stage: StageState, before: State) -> bool:
         and stage.attachment is old.attachment
         and stage.scope == old.scope
         and not stage.rolled_by
+        and stage.alignments is old.alignments
+        and stage.tensorized is old.tensorized
     )
 
 

@@ -36,6 +36,8 @@ class Illegal:
     because: str | None = None
     conflicts: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """Keys of what stands in the way: loops (``C/k``), stages (``C``), statements (``C//body``)."""
+    expected: str | None = field(default=None, repr=False)
+    """What would have been right, where the hint does not say it."""
 
     def __bool__(self) -> bool:
         return False

@@ -23,6 +23,7 @@ from dlcompiler.ir import (
     ExternCall,
     For,
     If,
+    IntrinsicCall,
     Let,
     Prefetch,
     PrimFunc,
@@ -262,6 +263,8 @@ class _Program:
                 return self.check(stmt, loops)
             case ExternCall():
                 return extern_call(stmt, self.scope(stmt, loops))
+            case IntrinsicCall():  # what it declares touches exactly its regions
+                return self.statement(stmt.body, loops)
         raise InternalError(f"interpret {self.func.name}", f"no meaning for {type(stmt).__name__}")
 
     def charge(self, iterations: int, site: Site) -> None:

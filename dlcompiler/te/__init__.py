@@ -46,6 +46,7 @@ from dlcompiler.te.arithmetic import (
 from dlcompiler.te.evaluate import absolute_bound, evaluate, tolerance
 from dlcompiler.te.extern import extern
 from dlcompiler.te.gradient import gradient
+from dlcompiler.te.intrinsics import gemm_tile, tensor_intrin
 from dlcompiler.te.language import compute, const, placeholder, reduce_axis
 from dlcompiler.te.magnitude import rounding_depth
 from dlcompiler.te.math import (
@@ -109,6 +110,7 @@ from dlcompiler.te.tensor import (
     Tensor,
     post_order,
 )
+from dlcompiler.te.tensor_intrin import TensorIntrin, decl_tensor_intrin
 from dlcompiler.te.threads import ThreadAxis, thread_axis
 
 __all__ = [
@@ -119,6 +121,7 @@ __all__ = [
     "PlaceholderOp",
     "ScanOp",
     "Tensor",
+    "TensorIntrin",
     "ThreadAxis",
     "abs",
     "absolute_bound",
@@ -147,6 +150,7 @@ __all__ = [
     "copysign",
     "cos",
     "cosh",
+    "decl_tensor_intrin",
     "div",
     "erf",
     "evaluate",
@@ -158,6 +162,7 @@ __all__ = [
     "floordiv",
     "floormod",
     "fmod",
+    "gemm_tile",
     "gradient",
     "hybrid",
     "hypot",
@@ -212,6 +217,7 @@ __all__ = [
     "symbols_of",
     "tan",
     "tanh",
+    "tensor_intrin",
     "thread_axis",
     "tolerance",
     "trunc",

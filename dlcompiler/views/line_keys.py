@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dlcompiler.ir import Allocate, For, Let, PrimFunc, Seq, Stmt, Store, print_func
+from dlcompiler.ir import Allocate, For, IntrinsicCall, Let, PrimFunc, Seq, Stmt, Store, print_func
 from dlcompiler.ir.stmt import Origin
 from dlcompiler.views.loop_tree import loop_key
 
@@ -50,9 +50,9 @@ def keys_of(statement: Stmt | None) -> list[str]:
         statement = (
             statement.body if isinstance(statement, Let) else next(iter(statement.statements), None)
         )
-        if not isinstance(statement, Let | Seq | Store):
+        if not isinstance(statement, Let | Seq | Store | IntrinsicCall):
             return []
-    if not isinstance(statement, For | Store | Allocate):
+    if not isinstance(statement, For | Store | Allocate | IntrinsicCall):
         return []
     return list(dict.fromkeys(_origin_keys(statement.origin)))
 

@@ -200,6 +200,10 @@ class _Tree:
         extent = self.extents[stage.name][leaf]
         axis = AXIS_WORDS[leaf.kind]
         key, runs = loop_key(stage.name, path), _times(outside.runs, extent)
+        own = stage.tensorized
+        intrinsic = ""
+        if own is not None and stage.position(leaf) >= stage.position(own.axis):
+            intrinsic = own.intrin.name if leaf is own.axis else f"in {own.intrin.name}"
         self.rows.append(
             {
                 **_row(stage, outside, key, "loop"),
@@ -211,8 +215,9 @@ class _Tree:
                 "colors": list(self.colors[stage.name][leaf]),
                 "made_by": self.steps.get(leaf.id.partition("/")[0], "") if leaf.id else "",
                 "made_by_state": leaf.id.partition("/")[0],
+                "detail": intrinsic,
                 "label": f"loop {path} of {stage.name}, level {outside.depth}, {axis}, "
-                f"extent {extent}, {kind}",
+                f"extent {extent}, {kind}" + (f", {intrinsic}" if intrinsic else ""),
             }
         )
         return _Place(key, outside.depth + 1, runs)

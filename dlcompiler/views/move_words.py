@@ -46,6 +46,8 @@ def move_text(stage: StageState, move: Move, axis: Axis | None) -> str:
             return f"{stage.name} at {move.targets[-1]}"
         case "compute_group_at":
             return f"the group at {move.targets[-1]}"
+        case "tensorize":
+            return f"with {move.args['intrin']}"
         case "split":
             return "in parts" if move.domains[0].parameter == "nparts" else "split"
         case _:

@@ -25,6 +25,7 @@ GROUPS = {
     "vectorize": "annotate",
     "unroll": "annotate",
     "parallel": "annotate",
+    "tensorize": "annotate",
     "pragma": "annotate",
     "prefetch": "annotate",
     "set_scope": "storage",

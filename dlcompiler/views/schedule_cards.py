@@ -88,6 +88,7 @@ def verdict_card(verdict: Verdict) -> Card:
                 facts=[
                     *facts,
                     ("got", verdict.got),
+                    ("expected", verdict.expected),
                     ("because", verdict.because),
                     ("in the way", ", ".join(map(_place, verdict.conflicts))),
                     ("hint", verdict.hint),

@@ -320,3 +320,12 @@ class TestCondition:
     def test_is_silent(self):
         s, _ = self.convolution()
         assert not advice(s, self.rule)
+
+
+def test_nothing_is_said_of_loops_that_an_intrinsic_has_taken_the_place_of():
+    rule = "innermost data loop not vectorized"
+    s = tiled(matmul(96), 6, 16, vectorize=False)
+    C = s.outputs[0]
+    assert advice(s, rule)
+    s[C].tensorize(s[C].leaf_iter_vars[2], "gemm_f32_6x16x96")
+    assert not advice(s, rule)

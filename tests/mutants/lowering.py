@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from dlcompiler.arith import Span
 from dlcompiler.ir import Binary, Const, For, Not, binary, const, index_const, seq
 from dlcompiler.ir.stmt import Buffer
-from dlcompiler.lowering.nest import _Inside
+from dlcompiler.lowering.pieces import Inside
 from dlcompiler.passes.simplify import NOTHING
 from dlcompiler.te import ComputeOp
 from tests.mutants.mutant import Family
@@ -165,7 +165,7 @@ def init_after_update(patch: Patch) -> None:
 
     def wrong(original, self, stage, limits, leaves, outside, inside):
         if inside.init is not None:
-            inside = _Inside(inside.update, inside.init)
+            inside = Inside(inside.update, inside.init)
         return original(self, stage, limits, leaves, outside, inside)
 
     patch.method("lowering.nest:_Builder", "loops", wrong)
@@ -175,9 +175,9 @@ def init_after_update(patch: Patch) -> None:
 def init_outside_the_data_loops(patch: Patch) -> None:
     """The loops inside the reduction are left out of its initialisation."""
 
-    def wrong(original, self, stage, limits, *args):
-        inner = args[-1]
-        return original(self, stage, limits, *args[:-1], [a for a in inner if a.kind != "data"])
+    def wrong(original, self, stage, limits, start, inner, guards):
+        kept = [a for a in inner if a.kind != "data"]
+        return original(self, stage, limits, start, kept, guards)
 
     patch.method("lowering.nest:_Builder", "init_nest", wrong)
 

@@ -17,12 +17,12 @@ def s():
 
 def test_primitives_of_stages(s):
     (stage,) = [stage for stage in s.stages if stage.name == "B"]
-    assert not hasattr(stage, "tensorize")
+    assert not hasattr(stage, "env_threads")
     with pytest.raises(ScheduleError) as caught:
-        stage.tensorize(stage.op.axis[0], None)
+        stage.env_threads([])
     assert str(caught.value) == (
-        "tensorize of stage B: tensorize is not part of dlcompiler yet\n"
-        "  because   tensor intrinsics come in a later version"
+        "env_threads of stage B: env_threads is not part of dlcompiler yet\n"
+        "  because   each step of a scan is a launch of its own: bind loops of its updates"
     )
     with pytest.raises(ScheduleError, match=r"there is no vectorise\n  hint      did you mean ve"):
         stage.vectorise(stage.op.axis[0])

@@ -7,6 +7,7 @@ from dlcompiler import te
 from dlcompiler.schedule import create_schedule, infer_bounds
 from dlcompiler.views import loop_table, loop_tree
 from dlcompiler.views.colors import HUES, axis_colors, lighter
+from tests.intrinsics import tiled
 
 
 def rows_by_key(tree):
@@ -171,3 +172,18 @@ def test_every_loop_runs_the_product_of_the_extents_around_it(blocked):
             extents.append(at["extent"] or 1)
             at = rows.get(at["parent"])
         assert row["runs"] == math.prod(extents)
+
+
+def test_loops_of_an_intrinsic_are_marked():
+    s, args, k = tiled(12, 32, 16, (6, 16, 8))
+    s[args[-1]].tensorize(k, "gemm_f32_6x16x8")
+    rows = {row["name"]: row for row in loop_tree(s)["rows"] if row["type"] == "loop"}
+    assert {name: row["detail"] for name, row in rows.items()} == {
+        "i.outer": "",
+        "j.outer": "",
+        "k.outer": "",
+        "k.inner": "gemm_f32_6x16x8",
+        "i.inner": "in gemm_f32_6x16x8",
+        "j.inner": "in gemm_f32_6x16x8",
+    }
+    assert rows["k.inner"]["label"].endswith("serial, gemm_f32_6x16x8")

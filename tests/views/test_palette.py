@@ -33,6 +33,7 @@ def test_moves_of_a_loop(plain):
         ("pragma", "auto_unroll_max_step"),
         ("prefetch", "of A"),
         ("prefetch", "of B"),
+        ("tensorize", "with gemv_f32_64x64"),
         ("storage_align", "rows padded, offset 0"),
         ("storage_align", "rows padded, offset 1"),
         ("align_extent", "rows of whole vectors"),

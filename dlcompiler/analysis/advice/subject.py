@@ -71,8 +71,8 @@ class Subject:
 
     @cached_property
     def innermost(self) -> list[Nest]:
-        """The loops without a loop inside."""
-        return [nest for nest in self.footprint.nests if not nest.children]
+        """The loops without a loop inside, those of intrinsics apart: nothing can change them."""
+        return [nest for nest in self.footprint.nests if not nest.children and self.name(nest)[1]]
 
     def name(self, nest: Nest) -> tuple[str, str]:
         """Return the stage of a loop, and its path there."""

@@ -22,6 +22,7 @@ from dlcompiler.ir import (
     ExternCall,
     For,
     If,
+    IntrinsicCall,
     Let,
     Load,
     Prefetch,
@@ -89,7 +90,7 @@ class Statements:
         self._end_frame()
         self.writer.line("return status;")
 
-    def write(self, stmt: Stmt) -> None:
+    def write(self, stmt: Stmt) -> None:  # noqa: C901 - one case per node
         """Append a statement."""
         match stmt:
             case Seq(statements):
@@ -119,6 +120,8 @@ class Statements:
                     got=name,
                     hint="target='cpu'",
                 )
+            case IntrinsicCall():  # its machine code is LLVM's: what it declares is C
+                self.write(stmt.body)
             case Prefetch() | Barrier():
                 pass  # C has no word for the one; the other is of one thread alone
             case _:

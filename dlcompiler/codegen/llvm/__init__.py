@@ -7,6 +7,7 @@
 - `arithmetic`, `conversions`, `calls`: operations on operands;
 - `functions`: exp, log, sin, … as mathematics on vectors;
 - `lanes`, `addresses`, `memory`: loads and stores of one element or of many;
+- `intrinsics`: the machine code of tensor intrinsics;
 - `streaming`: stores past the caches;
 - `expressions`, `statements`: the two walks over the loop IR;
 - `parallel`: loops that become functions of their own.

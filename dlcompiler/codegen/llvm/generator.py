@@ -48,7 +48,7 @@ def emit(func: PrimFunc, target: Target) -> Source:
     ------
     TargetError
         For float16 where the machine does not convert it, vectors of more than 64 lanes, loops
-        that are bound to thread axes, and reserved names.
+        that are bound to thread axes, intrinsics without an emitter, and reserved names.
     """
     if func.name in RESERVED or func.name.startswith(("llvm.", "dlc_")) or not func.name:
         raise TargetError(
@@ -59,7 +59,13 @@ def emit(func: PrimFunc, target: Target) -> Source:
         )
     refuse_threads(func, "LLVM")
     _check_float16(func, target)
-    module = Module(DebugInfo(func.name), target.triple, has_fma=_has_fma(target))
+    module = Module(
+        DebugInfo(func.name),
+        target.triple,
+        has_fma=_has_fma(target),
+        features=frozenset(name[1:] for name in target.features if name.startswith("+")),
+        vector_bits=target.vector_bits,
+    )
     w = Function(module, func.name, line=1)
     statements = Statements(w, statement_lines(func), is_outlined=False)
     for param in func.params:

@@ -10,6 +10,7 @@ from dlcompiler.codegen.llvm import (
     allocations,
     assertions,
     extern_calls,
+    intrinsics,
     memory,
     parallel,
     streaming,
@@ -28,6 +29,7 @@ from dlcompiler.ir import (
     ExternCall,
     For,
     If,
+    IntrinsicCall,
     Let,
     Prefetch,
     Seq,
@@ -91,6 +93,9 @@ class Statements:
                 memory.prefetch(self.expressions.addresses, stmt)
             case ExternCall():
                 self._extern_call(stmt)
+            case IntrinsicCall():
+                self._start(stmt)
+                intrinsics.write(self.expressions.addresses, stmt)
             case Barrier():
                 pass  # of one thread alone: loops of more are refused
             case _:

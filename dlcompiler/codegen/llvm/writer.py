@@ -234,6 +234,10 @@ class Module:
     triple: str
     has_fma: bool = True
     """Whether the machine rounds ``a*b + c`` once in one instruction."""
+    features: frozenset[str] = frozenset()
+    """What the machine can do, by LLVM's names."""
+    vector_bits: int = 128
+    """Width of its vectors [bit]."""
     declarations: dict[str, str] = field(default_factory=dict)
     functions: list[list[tuple[str, int]]] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)

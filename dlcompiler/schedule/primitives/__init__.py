@@ -20,6 +20,7 @@ REGISTRY: dict[str, str] = {
     "vectorize": "dlcompiler.schedule.primitives.vectorize:VECTORIZE",
     "unroll": "dlcompiler.schedule.primitives.unroll:UNROLL",
     "parallel": "dlcompiler.schedule.primitives.parallel:PARALLEL",
+    "tensorize": "dlcompiler.schedule.primitives.tensorize:TENSORIZE",
     "bind": "dlcompiler.schedule.primitives.bind:BIND",
     "set_store_predicate": (
         "dlcompiler.schedule.primitives.set_store_predicate:SET_STORE_PREDICATE"

@@ -18,7 +18,7 @@ from dlcompiler.schedule.verdict import Illegal, Verdict
 
 P = ParamSpec("P")
 ParameterKind: TypeAlias = Literal[
-    "axis", "axes", "int", "text", "stage", "stages", "parent_axis", "index_map"
+    "axis", "axes", "int", "text", "stage", "stages", "parent_axis", "index_map", "intrin"
 ]
 SCOPES = ("global", "local")
 """Memories of a CPU."""
@@ -198,6 +198,7 @@ def require_loops(stage: StageState) -> None:
 
 def require_plain(stage: StageState, axis: Axis) -> None:
     """Refuse to change a loop whose annotation would be lost."""
+    require_free(stage, axis)
     kind = stage.kind(axis)
     if kind == "serial" and axis not in stage.pragmas:
         return
@@ -223,8 +224,26 @@ def require_plain(stage: StageState, axis: Axis) -> None:
     )
 
 
+def require_free(stage: StageState, axis: Axis) -> None:
+    """Refuse to change a loop that an intrinsic has taken the place of."""
+    own = stage.tensorized
+    if own is None or not stage.has_leaf(own.axis):
+        return
+    if stage.position(axis) >= stage.position(own.axis):
+        raise Refused(
+            Illegal(
+                "structural",
+                f"the loop is part of {own.intrin.name}, which would not be what it was",
+                got=f"{stage.label(axis)}, tensorized by: {own.step}",
+                hint="undo that step, and tensorize last",
+                conflicts=(stage.key(own.axis),),
+            )
+        )
+
+
 def require_kind(stage: StageState, axis: Axis, kind: LoopKind) -> None:
     """Refuse a loop that has another annotation than `kind`."""
+    require_free(stage, axis)
     if stage.kind(axis) not in ("serial", kind):
         raise Refused(
             Illegal(

@@ -94,7 +94,7 @@ s[C].vectorize(xi)
 s[B].compute_at(s[C], xo)
 run(s)
 
-for name in ("env_threads", "tensorize", "no_such_primitive"):
+for name in ("env_threads", "no_such_primitive"):
     try:
         getattr(s[C], name)
     except tvm.TVMError as e:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -13,7 +13,7 @@ from dlcompiler.compat.missing import reporter
 from dlcompiler.compat.tvm.te import hybrid, schedule, tensor
 from dlcompiler.compat.tvm.te.schedule import Schedule, Stage, create_schedule
 from dlcompiler.errors import ExpressionError
-from dlcompiler.ir import Axis
+from dlcompiler.ir import Axis, Buffer, decl_buffer
 
 IterVar = Axis
 """The classic name of an axis."""
@@ -58,6 +58,32 @@ def reduce_axis(dom: Any, name: str | None = None, thread_tag: str = "") -> Axis
     return te.reduce_axis(dom, name)
 
 
+def decl_tensor_intrin(
+    op: te.ComputeOp,
+    fcompute: Callable[..., Any],
+    name: str = "tensor_intrin",
+    binds: Mapping[te.Tensor, Buffer] | None = None,
+    scalar_params: object = None,
+    default_buffer_params: Mapping[str, Any] | None = None,
+) -> te.TensorIntrin:
+    """Declare a tensor intrinsic; see `dlcompiler.te.decl_tensor_intrin`.
+
+    Tensors without a buffer in `binds` are compact, as in classic TVM.
+    """
+    where = f"decl_tensor_intrin {name}"
+    if scalar_params is not None:
+        raise ExpressionError(
+            where, "scalar_params= is not supported", got=repr(scalar_params),
+            hint="read the numbers from a tensor",
+        )  # fmt: skip
+    given = dict(binds or {})
+    for handle in (*op.input_tensors, op.output(0)):
+        default = dict(default_buffer_params or {})
+        if handle not in given:
+            given[handle] = decl_buffer(handle.shape, handle.dtype, handle.name, **default)
+    return te.decl_tensor_intrin(op, fcompute, name, given)
+
+
 def _reducer(
     over_axes: Callable[..., Any], of_two: Callable[[Any, Any], Any]
 ) -> Callable[..., Any]:
@@ -94,6 +120,7 @@ __all__ = [
     "Stage",
     "compute",
     "create_schedule",
+    "decl_tensor_intrin",
     "hybrid",
     "max",
     "min",

@@ -1,0 +1,60 @@
+"""The machine code of tensor intrinsics: one emitter for each kind, by its name.
+
+An emitter writes the instructions of one call. It gets where the regions of the call begin and how
+far apart their elements are, and has to compute what the call declares: `measurement.verify`
+compares the two.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+from dlcompiler.codegen.llvm.addresses import Addresses
+from dlcompiler.codegen.llvm.intrinsics.box import Box, Emitter
+from dlcompiler.errors import TargetError
+from dlcompiler.ir import IntrinsicCall, Region, along
+from dlcompiler.ir.printer import format_intrinsic
+
+__all__ = ["REGISTRY", "Box", "Emitter", "write"]
+
+REGISTRY: dict[str, str] = {
+    "fma_tile": "dlcompiler.codegen.llvm.intrinsics.fma_tile:emit",
+    "dot4": "dlcompiler.codegen.llvm.intrinsics.dot4:emit",
+}
+"""Name of an emitter -> where it is, loaded when first used."""
+
+
+def write(addresses: Addresses, call: IntrinsicCall) -> None:
+    """Write the machine code of a call.
+
+    Raises
+    ------
+    TargetError
+        If nothing of this name carries it out.
+    """
+    part = call.part
+    if not isinstance(part, str) or part not in REGISTRY:
+        raise TargetError(
+            f"generate LLVM code for {format_intrinsic(call)}",
+            "no emitter of this name",
+            got=repr(part),
+            expected=", ".join(REGISTRY),
+        )
+    module, _, attribute = REGISTRY[part].partition(":")
+    emitter: Emitter = getattr(importlib.import_module(module), attribute)
+    emitter(
+        addresses.w,
+        call.mode,
+        *(_box(addresses, region, dims) for region, dims in call.operands),
+    )
+
+
+def _box(addresses: Addresses, region: Region, dims: tuple[int, ...]) -> Box:
+    buffer = region.buffer
+    first = addresses.pointer(buffer, addresses.offset(buffer, region.indices))
+    shape = tuple(extent for extent in along(region.extents, dims) if isinstance(extent, int))
+    strides = (
+        stride if isinstance(stride, int) else addresses.evaluate(stride)
+        for stride in along(buffer.strides, dims)
+    )
+    return Box(first, shape, tuple(strides), buffer.dtype)

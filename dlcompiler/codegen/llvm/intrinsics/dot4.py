@@ -1,0 +1,165 @@
+"""Dot products of four 8-bit integers each, summed in 32 bits: exact, without saturation.
+
+``C[j] += X[g, q] * W[g, j, q]`` with q < 4 and signed W. What does it, for each g:
+
+==================================  ===============================================================
+x86 with VNNI, unsigned X           ``vpdpbusd``: four products and the sum, on 32 bits
+other x86                           ``vpmovsxbw`` or ``vpmovzxbw``, then ``vpmaddwd`` (``pmaddwd``):
+                                    the numbers as 16 bits, products and sums of pairs on 32 bits;
+                                    neighbouring pairs are added behind the last g
+others                              products on 32 bits, by LLVM's generic vectors
+==================================  ===============================================================
+
+``vpmaddubsw`` is not used: it saturates sums of pairs at 16 bits (255·127 + 255·127 does not fit).
+No sum of pairs leaves 32 bits here; the sums of many wrap, as those of the declaration do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dlcompiler import dtypes
+from dlcompiler.codegen.llvm.addresses import splat
+from dlcompiler.codegen.llvm.intrinsics.box import Box, lanes_for, require
+from dlcompiler.codegen.llvm.types import constant, value_type
+from dlcompiler.codegen.llvm.writer import Function, Module
+from dlcompiler.ir import IntrinsicMode
+
+PAIRS = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}
+"""Name of the instruction that adds pairs of products, by the sums it makes."""
+NEEDS = {4: "sse2", 8: "avx2", 16: "avx512bw"}
+
+
+def emit(w: Function, mode: IntrinsicMode, write: Box, *reads: Box) -> None:
+    """Write the instructions: `reads` are X and W, none for a reset."""
+    require(_fits(write, *reads), "sums of four products of 8 bits", write, *reads)
+    count = write.shape[0]
+    lanes = lanes_for(w, "int32", count)
+    for start in range(0, count, lanes):
+        total = constant(0, _vector("int32", lanes))
+        if mode == "update":
+            total = write.load(w, lanes, start)
+        if mode != "reset":
+            total = _dots(w, total, _Part(start, lanes, *reads))
+        write.store(w, total, lanes, start)
+
+
+def _fits(write: Box, *reads: Box) -> bool:
+    if write.dtype != "int32" or len(write.shape) != 1:
+        return False
+    if not reads:
+        return True
+    (x, *rest), groups = reads, reads[0].shape[0]
+    known = [("int8", (groups, write.shape[0], 4))]
+    is_known = x.dtype in ("int8", "uint8") and x.shape == (groups, 4)
+    return is_known and [(r.dtype, r.shape) for r in rest] == known
+
+
+@dataclass(frozen=True)
+class _Part:
+    """As many dot products as a vector holds, from `start` on."""
+
+    start: int
+    lanes: int
+    x: Box
+    weights: Box
+
+    def numbers(self, w: Function, group: int) -> tuple[str, str]:
+        """Write the loads of 8-bit numbers: those of X for each dot product, and of W."""
+        four = w.value(f"load i32, ptr {self.x.address(w, group, 0)}, align 1")
+        words = splat(w, four, "int32", self.lanes)
+        type_, bytes_ = _type("int32", self.lanes), _type("int8", 4 * self.lanes)
+        x = w.pure(f"bitcast {type_} {words} to {bytes_}")
+        address = self.weights.address(w, group, self.start, 0)
+        return x, w.value(f"load {bytes_}, ptr {address}, align 1")
+
+
+def _dots(w: Function, total: str, part: _Part) -> str:
+    """Add the dot products of all groups to `total`."""
+    if part.x.dtype == "uint8" and (fused := _fused(w.module, part.lanes)):
+        return _dots_fused(w, total, part, fused)
+    lanes, groups = part.lanes, range(part.x.shape[0])
+    wide = 2 * lanes if _has_pairs(w.module, lanes) else 4 * lanes
+    sums = constant(0, _vector("int32", wide))
+    for group in groups:
+        x, weights = part.numbers(w, group)
+        width = "int16" if wide == 2 * lanes else "int32"
+        a = _widened(w, x, part.x.dtype, width, 4 * lanes)
+        b = _widened(w, weights, "int8", width, 4 * lanes)
+        if width == "int16":
+            products = _pair_sums(w, a, b, lanes)
+        else:
+            products = w.value(f"mul {_type(width, wide)} {a}, {b}")
+        sums = w.value(f"add {_type('int32', wide)} {sums}, {products}")
+    while wide > lanes:
+        sums, wide = _neighbours_added(w, sums, wide), wide // 2
+    return w.value(f"add {_type('int32', lanes)} {total}, {sums}")
+
+
+def _fused(module: Module, lanes: int) -> str | None:
+    """Return the instruction that does all at once, where the machine has it."""
+    is_256 = bool({"avxvnni"} & module.features) or {"avx512vnni", "avx512vl"} <= module.features
+    has = {4: is_256, 8: is_256, 16: "avx512vnni" in module.features}.get(lanes, False)
+    return f"llvm.x86.avx512.vpdpbusd.{32 * lanes}" if has else None
+
+
+def _dots_fused(w: Function, total: str, part: _Part, name: str) -> str:
+    type_, bytes_ = _type("int32", part.lanes), _type("int8", 4 * part.lanes)
+    # LLVM 22 takes vectors of 8 bits; it reads this older form as well.
+    symbol = w.module.declare(name, type_, f"{type_}, {type_}, {type_}")
+    for group in range(part.x.shape[0]):
+        x, weights = (
+            w.pure(f"bitcast {bytes_} {value} to {type_}") for value in part.numbers(w, group)
+        )
+        total = w.value(f"call {type_} {symbol}({type_} {total}, {type_} {x}, {type_} {weights})")
+    return total
+
+
+def _has_pairs(module: Module, lanes: int) -> bool:
+    is_x86 = module.triple.startswith("x86_64")
+    return is_x86 and lanes in NEEDS and (lanes == 4 or NEEDS[lanes] in module.features)
+
+
+def _pair_sums(w: Function, a: str, b: str, lanes: int) -> str:
+    """Add the products of neighbours: of 4·lanes numbers of 16 bits, in two instructions."""
+    type_, whole = _type("int16", 2 * lanes), _type("int16", 4 * lanes)
+    sums = _type("int32", lanes)
+    symbol = w.module.declare(f"llvm.x86.{PAIRS[lanes]}", sums, f"{type_}, {type_}")
+    halves = []
+    for half in range(2):
+        chosen = _indices(range(2 * lanes * half, 2 * lanes * (half + 1)))
+        left, right = (
+            w.pure(f"shufflevector {whole} {value}, {whole} poison, {chosen}") for value in (a, b)
+        )
+        halves.append(w.value(f"call {sums} {symbol}({type_} {left}, {type_} {right})"))
+    chosen = _indices(range(2 * lanes))
+    return w.pure(f"shufflevector {sums} {halves[0]}, {sums} {halves[1]}, {chosen}")
+
+
+def _neighbours_added(w: Function, sums: str, count: int) -> str:
+    type_ = _type("int32", count)
+    if count == 2:
+        even, odd = (w.pure(f"extractelement {type_} {sums}, i64 {n}") for n in (0, 1))
+    else:
+        even, odd = (
+            w.pure(f"shufflevector {type_} {sums}, {type_} poison, {_indices(range(n, count, 2))}")
+            for n in (0, 1)
+        )
+    return w.value(f"add {_type('int32', count // 2)} {even}, {odd}")
+
+
+def _widened(w: Function, value: str, dtype: str, to: str, lanes: int) -> str:
+    how = "zext" if dtypes.is_unsigned(dtype) else "sext"
+    return w.pure(f"{how} {_type('int8', lanes)} {value} to {_type(to, lanes)}")
+
+
+def _indices(places: range) -> str:
+    return f"<{len(places)} x i32> <{', '.join(f'i32 {place}' for place in places)}>"
+
+
+def _vector(dtype: str, lanes: int) -> str:
+    return dtypes.with_lanes(dtype, lanes)
+
+
+def _type(dtype: str, lanes: int) -> str:
+    return value_type(_vector(dtype, lanes))

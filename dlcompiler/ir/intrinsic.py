@@ -1,0 +1,139 @@
+"""Tensor intrinsics in the loop IR: a call of machine code that computes regions of buffers.
+
+What the machine code computes is declared: the call carries its declaration as loops, over the
+program's own buffers, which touch exactly the regions of the call. Whoever asks what a program
+means, the interpreter, the analyses and passes, reads these loops; the code generator writes the
+machine code in their place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from dlcompiler.ir.expr import Const, Expr, Extent, Load, Var, binary, index_const, node
+from dlcompiler.ir.rewrite import Node, rewrite
+from dlcompiler.ir.stmt import Buffer, ExternCall, Origin, Region, Stmt, Store, extent_expr
+
+IntrinsicMode: TypeAlias = Literal["body", "reset", "update"]
+"""What a call does of a reduction: all of it, its start, or some of its points; ``body`` of what is
+no reduction."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Routine:
+    """Statements that compute what an intrinsic declares, over buffers that stand for its regions.
+
+    `buffers` are the one that is written, then those that are read. A stride that is a variable is
+    that of the region.
+    """
+
+    buffers: tuple[Buffer, ...]
+    body: Stmt
+
+    @property
+    def variables(self) -> tuple[Var, ...]:
+        """The strides that are known where it is called."""
+        strides = (stride for buffer in self.buffers for stride in buffer.strides)
+        return tuple(dict.fromkeys(stride for stride in strides if isinstance(stride, Var)))
+
+
+Part: TypeAlias = "str | Routine"
+"""What carries out a mode: an emitter of the code generator, by its name, or statements."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Intrinsic:
+    """What the loop IR knows of an intrinsic: its name, and what carries out each mode."""
+
+    name: str
+    parts: Mapping[IntrinsicMode, Part]
+
+
+@node
+class IntrinsicCall(Stmt):
+    """A call of an intrinsic, which writes the first of its `regions` and reads the others.
+
+    An update reads the first one, too. Dimension n of the operand that a region is for runs along
+    dimension ``dims[…][n]`` of its buffer. `body` is what is declared of it, as loops.
+    """
+
+    intrinsic: Intrinsic
+    mode: IntrinsicMode
+    regions: tuple[Region, ...]
+    dims: tuple[tuple[int, ...], ...]
+    body: Stmt
+    origin: Origin = ()
+
+    @property
+    def part(self) -> Part:
+        """What carries it out."""
+        return self.intrinsic.parts[self.mode]
+
+    @property
+    def operands(self) -> tuple[tuple[Region, tuple[int, ...]], ...]:
+        """Each region with the dimensions of its buffer that its operand runs along."""
+        return tuple(zip(self.regions, self.dims, strict=True))
+
+
+def along(values: Sequence[Extent], dims: Sequence[int]) -> tuple[Extent, ...]:
+    """Return the values of a buffer's dimensions for those of an operand, numbers where known."""
+    chosen = (values[dim] for dim in dims)
+    return tuple(int(item.value) if isinstance(item, Const) else item for item in chosen)
+
+
+def place_in(region: Region, dims: Sequence[int], place: Sequence[Expr]) -> tuple[Expr, ...]:
+    """Return the indices, in a region's buffer, of the element at a place of its operand."""
+    at = {
+        dim: step
+        for dim, step in zip(dims, place, strict=True)
+        if not (isinstance(step, Const) and step.value == 0)
+    }
+    return tuple(
+        binary("add", first, at[dim]) if dim in at else first
+        for dim, first in enumerate(region.indices)
+    )
+
+
+def _part_of(
+    region: Region,
+    dims: Sequence[int],
+    indices: tuple[Expr, ...],
+    part: Region,
+    mode: IntrinsicMode,
+) -> Region:
+    """Return the part of a region that a call from outside gets; an update reads what it writes."""
+    lengths = dict(zip(dims, part.extents, strict=True))
+    extents = (lengths.get(dim, index_const(1)) for dim in range(len(indices)))
+    access = "rw" if mode == "update" and part.is_written else part.mode
+    return Region(region.buffer, indices, tuple(extents), access)
+
+
+def routine_statement(routine: Routine, call: IntrinsicCall) -> Stmt:
+    """Return the statements of a routine over the regions of a call.
+
+    Every assignment comes from where the call comes from.
+    """
+    operands = dict(zip(routine.buffers, call.operands, strict=False))
+    strides: dict[Expr, Expr] = {}
+    for buffer, (region, dims) in operands.items():
+        there = along(region.buffer.strides, dims)
+        for stride, value in zip(buffer.strides, there, strict=True):
+            if isinstance(stride, Var):
+                strides[stride] = extent_expr(value)
+
+    def rule(current: Node) -> Node:
+        if isinstance(current, Var):
+            return strides.get(current, current)
+        if isinstance(current, Store | ExternCall):
+            current = replace(current, origin=call.origin)
+        if not isinstance(current, Load | Store | Region) or current.buffer not in operands:
+            return current
+        region, dims = operands[current.buffer]
+        indices = place_in(region, dims, current.indices)
+        if isinstance(current, Region):
+            return _part_of(region, dims, indices, current, call.mode)
+        return replace(current, buffer=region.buffer, indices=indices)
+
+    return rewrite(routine.body, rule)

@@ -1,0 +1,59 @@
+"""The loops of a tensorized stage: its intrinsic's calls in the place of those inside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dlcompiler.ir import Expr, IntrinsicMode, Region, Stmt, index_const
+from dlcompiler.lowering.intrinsics import check_strides, intrinsic_statement
+from dlcompiler.lowering.pieces import INIT, Inside, under
+from dlcompiler.schedule import StageBounds, StageState
+from dlcompiler.schedule.matching import Operand
+from dlcompiler.schedule.state import step_ref
+from dlcompiler.schedule.tensorized import Match, matched
+from dlcompiler.te import Tensor
+
+if TYPE_CHECKING:
+    from dlcompiler.lowering.nest import _Builder
+
+
+def tensorized_nest(
+    builder: _Builder, stage: StageState, bounds: StageBounds, inner_guards: tuple[Expr, ...]
+) -> Stmt:
+    """Return the loops around an intrinsic, with its calls.
+
+    Where reduction loops are among them, a reset stands before the first of these, and an update
+    inside; else the intrinsic does all.
+    """
+    match = matched(builder.state, stage)
+    outer = match.outer
+    first = next((n for n, leaf in enumerate(outer) if leaf.kind == "reduce"), None)
+    if first is None:
+        call = under(inner_guards, _call(builder, stage, match, "body"))
+        return builder.loops(stage, bounds, outer, (), Inside(None, call))
+    shared, inner = outer[:first], outer[first:]
+    update = under(inner_guards, _call(builder, stage, match, "update"))
+    reset = _call(builder, stage, match, "reset")
+    init = builder.init_nest(stage, bounds, reset, inner, inner_guards)
+    main = builder.loops(stage, bounds, inner, shared, Inside(None, update))
+    return builder.loops(stage, bounds, shared, (), Inside(init, main))
+
+
+def _call(builder: _Builder, stage: StageState, match: Match, mode: IntrinsicMode) -> Stmt:
+    """Return the call of an intrinsic, or calls that together do what is asked."""
+    leaves = [leaf for leaf in stage.leaves if mode != "reset" or leaf.kind == "data"]
+    origin = builder.origin(stage, INIT if mode == "reset" else "", leaves)
+    outer = set(match.outer)
+    own = (step_ref(builder.state, stage, leaf) for leaf in leaves if leaf not in outer)
+    regions = [_region(builder, operand, tensor) for operand, tensor in match.operands]
+    dims = [operand.dims for operand, _ in match.operands]
+    check_strides(f"lower {builder.name}", match.intrin, regions, dims)
+    return intrinsic_statement(match.intrin, mode, regions, dims, (*origin, *own))
+
+
+def _region(builder: _Builder, operand: Operand, declared: Tensor) -> Region:
+    """Return the part of a buffer that a declared tensor stands for."""
+    indices = builder.shift(operand.tensor, [builder.expr(i, {}) for i in operand.indices])
+    lengths = dict(zip(operand.dims, declared.static_shape, strict=True))
+    extents = (index_const(lengths.get(dim, 1)) for dim in range(len(indices)))
+    return Region(builder.buffers[operand.tensor], indices, tuple(extents), "")

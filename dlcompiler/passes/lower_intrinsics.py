@@ -1,0 +1,40 @@
+"""Put the statements of intrinsics in the place of their calls.
+
+*Before*::
+
+    def main(A: float32[64, 2], C: float32[64]):
+        for i.outer in range(16):
+            C[i.outer*4 : +4] = row_sums(A[i.outer*4 : +4, 0 : +2])
+
+*After*::
+
+    def main(A: float32[64, 2], C: float32[64]):
+        for i.outer in range(16):
+            for r in range(4):
+                C[i.outer*4 + r] = A[i.outer*4 + r, 0] + A[i.outer*4 + r, 1]
+
+Only of intrinsics that are given as statements: those that the code generator writes, by an emitter
+of theirs, stay calls. What was declared of them is not needed any more, and is not looked at.
+"""
+
+from __future__ import annotations
+
+from dlcompiler.ir import IntrinsicCall, PrimFunc, Routine, rewrite, routine_statement
+from dlcompiler.ir.rewrite import Node
+
+
+def lower_intrinsics(func: PrimFunc) -> PrimFunc:
+    """Put the statements of intrinsics in the place of their calls.
+
+    Parameters
+    ----------
+    func
+        Any function.
+    """
+
+    def rule(node: Node) -> Node:
+        if isinstance(node, IntrinsicCall) and isinstance(node.part, Routine):
+            return routine_statement(node.part, node)
+        return node
+
+    return func.with_body(rewrite(func.body, rule))

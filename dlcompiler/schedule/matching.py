@@ -1,0 +1,161 @@
+"""Does a piece of a schedule compute what an intrinsic declares? Two expressions made one.
+
+The declared tensors stand for parts of the schedule's: which, and where these begin, is found while
+the two expressions are compared. Index arithmetic is compared as sums (`arith`), operands of
+commutative operations in either order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dlcompiler.arith import Affine, Analyzer
+from dlcompiler.ir import Binary, Const, Expr, TensorLoad, Var, free_vars
+from dlcompiler.ir.rewrite import children
+from dlcompiler.te import Tensor
+
+COMMUTATIVE = frozenset({"add", "mul", "min", "max", "bitand", "bitor", "bitxor"})
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """The part of a tensor that stands for one of an intrinsic's."""
+
+    tensor: Tensor
+    indices: tuple[Expr, ...]
+    """Its first element, in terms of the loops around."""
+    dims: tuple[int, ...]
+    """The dimension of the tensor that each declared dimension runs along."""
+
+
+class Comparison:
+    """Compares an expression of a schedule with a declared one.
+
+    Parameters
+    ----------
+    analyzer
+        Knows the ranges of all variables.
+    running
+        The variables of the intrinsic's own iterations; all others stand still.
+    """
+
+    def __init__(self, analyzer: Analyzer, running: frozenset[Var]) -> None:
+        self.analyzer = analyzer
+        self.running = running
+        self.operands: dict[Tensor, Operand] = {}
+        self.difference = ""
+        """The first place where the two are not the same, in words."""
+
+    def is_same(self, mine: Expr, declared: Expr) -> bool:
+        """Tell whether `mine` computes what is declared, for some operands."""
+        if mine.dtype != declared.dtype:
+            return self._differ(f"{mine} is {mine.dtype}, {declared} {declared.dtype}")
+        if isinstance(declared, TensorLoad) and isinstance(mine, TensorLoad):
+            return self._is_bound(mine, declared)
+        if mine.dtype == "index":
+            return self._is_equal_index(mine, declared)
+        if type(mine) is not type(declared) or _data(mine) != _data(declared):
+            return self._differ(f"{mine} where {declared} is declared")
+        pairs = _expressions(mine), _expressions(declared)
+        if self._are_same(*pairs):
+            return True
+        if not (isinstance(mine, Binary) and mine.op in COMMUTATIVE):
+            return False
+        first = self.difference
+        if self._are_same(pairs[0][::-1], pairs[1]):
+            return True
+        self.difference = first
+        return False
+
+    def _are_same(self, mine: Sequence[Expr], declared: Sequence[Expr]) -> bool:
+        """Compare operands in order; operands bound on the way are forgotten if some differ."""
+        known, self.difference = dict(self.operands), ""
+        if len(mine) == len(declared) and all(map(self.is_same, mine, declared)):
+            return True
+        self.operands = known
+        return False
+
+    def _is_equal_index(self, mine: Expr, declared: Expr) -> bool:
+        if self._distance(mine, declared) == Affine.of_constant(0):
+            return True
+        return self._differ(f"{mine} where {declared} is declared")
+
+    def _is_bound(self, mine: TensorLoad, declared: TensorLoad) -> bool:
+        """Tell whether an element is that of the part that a declared tensor stands for."""
+        assert isinstance(mine.tensor, Tensor)
+        assert isinstance(declared.tensor, Tensor)
+        found = self._operand(mine.tensor, mine.indices, declared.indices)
+        if found is None:
+            return self._differ(f"{mine} is read where {declared} is declared")
+        known = self.operands.setdefault(declared.tensor, found)
+        if known.tensor is found.tensor and known.dims == found.dims:
+            distances = map(self._distance, known.indices, found.indices)
+            if all(distance == Affine.of_constant(0) for distance in distances):
+                return True
+        return self._differ(
+            f"{mine} is read where {declared} is declared, and {declared.tensor.name} begins at "
+            f"{known.tensor.name}[{', '.join(map(str, known.indices))}]"
+        )
+
+    def _operand(
+        self, tensor: Tensor, indices: Sequence[Expr], declared: Sequence[Expr]
+    ) -> Operand | None:
+        """Return the part of a tensor in which an element has the declared indices.
+
+        The last dimensions first; those without a declared one must stand still.
+        """
+        wanted = list(enumerate(declared))
+        starts: list[Expr] = []
+        dims: dict[int, int] = {}
+        for dim in reversed(range(len(indices))):
+            start = self._start(indices[dim], wanted[-1][1]) if wanted else None
+            if start is not None:
+                dims[wanted.pop()[0]] = dim
+            elif self.running & free_vars(indices[dim]):
+                return None
+            starts.append(indices[dim] if start is None else start)
+        if wanted:
+            return None
+        return Operand(tensor, tuple(reversed(starts)), tuple(dims[n] for n in range(len(dims))))
+
+    def _start(self, index: Expr, declared: Expr) -> Expr | None:
+        """Return what an index has beyond a declared one, where that stands still."""
+        distance = self._distance(index, declared).to_expr()
+        return None if self.running & free_vars(distance) else distance
+
+    def _distance(self, a: Expr, b: Expr) -> Affine:
+        return self.analyzer.affine(a).plus(self.analyzer.affine(b), -1)
+
+    def _differ(self, text: str) -> bool:
+        self.difference = self.difference or text
+        return False
+
+
+def _expressions(expr: Expr) -> list[Expr]:
+    return [child for child in children(expr) if isinstance(child, Expr)]
+
+
+def _data(expr: Expr) -> tuple[object, ...]:
+    """Return what a node says beside its operands."""
+    if isinstance(expr, Const):
+        return (repr(expr.value),)
+    return (getattr(expr, "op", None), getattr(expr, "name", None))
+
+
+def aligned(
+    mine: Sequence[int], declared: Sequence[int], matches: Callable[[int, int], bool] = int.__eq__
+) -> tuple[int, ...] | None:
+    """Return the place of each declared extent among others, of which the rest must be 1.
+
+    The last ones first. None where there is no such assignment.
+    """
+    places: list[int] = []
+    wanted = list(declared)
+    for place in reversed(range(len(mine))):
+        if wanted and matches(mine[place], wanted[-1]):
+            wanted.pop()
+            places.append(place)
+        elif mine[place] != 1:
+            return None
+    return None if wanted else tuple(reversed(places))

@@ -1,0 +1,100 @@
+"""Let an intrinsic of the machine compute what a loop and those inside it do.
+
+*Before*, then *after* ``tensorize(k, te.tensor_intrin("gemv_f32_8x16"))``::
+
+    for i in range(4):                      for i in range(4):
+        for j.outer in range(2):                for j.outer in range(2):
+            for k in range(16):                     C[i, j.outer*8 : +8] = gemv_f32_8x16(…)
+                for j.inner in range(8):
+                    C[i, …] += A[i, k]*B[k, …]
+
+Legal where the loops run through a box of known size without conditions, and compute there what the
+intrinsic declares: the same extents, dtypes and expression, whatever the order of the loops. Where
+reduction loops stay outside, the intrinsic's reset takes the place of the initialisation and its
+update that of the loops. Nothing else may be asked of the loops inside: no other kind, no stage
+attached there. In TVM ``tensorize``; Halide has none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dlcompiler.errors import ExpressionError
+from dlcompiler.ir import Axis
+from dlcompiler.schedule.obligations import has_bounds
+from dlcompiler.schedule.primitives.base import (
+    Making,
+    Primitive,
+    Refused,
+    answering,
+    require_leaf,
+    require_loops,
+    require_plain,
+)
+from dlcompiler.schedule.state import StageState, State, Tensorized
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Pending, Verdict
+from dlcompiler.te import TensorIntrin, tensor_intrin
+
+
+@answering
+def check(state: State, stage: StageState, *, axis: Any, intrin: Any) -> Verdict:
+    """Refuse a second intrinsic, and what is none; the rest is asked of the state it leads to."""
+    require_loops(stage)
+    require_leaf(state, stage, axis)
+    if stage.tensorized is not None:
+        other = stage.tensorized
+        raise Refused(
+            Illegal(
+                "structural",
+                f"{stage.name} has an intrinsic already",
+                got=f"{other.intrin.name} at {stage.label(other.axis)}",
+                hint="one stage has one: undo that step, or cache_write and tensorize the cache",
+                conflicts=(stage.key(other.axis),),
+            )
+        )
+    chosen = _found(intrin)
+    require_plain(stage, axis)
+    if len(stage.tensors) > 1:
+        return Illegal(
+            "structural",
+            f"{stage.name} has several outputs, and an intrinsic one",
+            got=", ".join(tensor.name for tensor in stage.tensors),
+        )
+    if not has_bounds(state):
+        return Pending(f"{chosen.name} computes what {stage.label(axis)} does: to be shown when it "
+                       "is known where each stage is computed")  # fmt: skip
+    return LEGAL
+
+
+def _found(intrin: object) -> TensorIntrin:
+    """Return an intrinsic that is given itself or by its name."""
+    if isinstance(intrin, TensorIntrin):
+        return intrin
+    if not isinstance(intrin, str):
+        raise Refused(
+            Illegal(
+                "structural",
+                "not a tensor intrinsic",
+                got=repr(intrin),
+                hint='te.tensor_intrin("gemm_f32_6x16x64"), or one of te.decl_tensor_intrin',
+            )
+        )
+    try:
+        return tensor_intrin(intrin)
+    except ExpressionError as error:
+        known = f"known: {error.expected}"
+        raise Refused(
+            Illegal("structural", "no such tensor intrinsic", error.hint or known, repr(intrin))
+        ) from None
+
+
+def apply(
+    state: State, stage: StageState, making: Making, *, axis: Axis, intrin: TensorIntrin | str
+) -> tuple[State, None]:
+    """Return the next state."""
+    tensorized = Tensorized(axis, _found(intrin), making.step)
+    return state.with_stage(replace(stage, tensorized=tensorized), making.state_id), None
+
+
+TENSORIZE = Primitive("tensorize", {"axis": "axis", "intrin": "intrin"}, check, apply)

@@ -1,0 +1,23 @@
+"""The suite of intrinsics beside plain loops, on small products."""
+
+import functools
+
+from dlcompiler.bench import intrinsics
+
+
+def test_rows_of_small_products():
+    works = {
+        "gemm": functools.partial(intrinsics._gemm, 12, 32, 16),
+        "gemv": functools.partial(intrinsics._gemm, 1, 32, 16),
+        "dots": functools.partial(intrinsics._dot4, "uint8", 2, 32, 64),
+    }
+    said = []
+    document = intrinsics.run_suite(said.append, works, rounds=2)
+    assert document["version"] == 1
+    assert [row["work"] for row in document["intrinsics"]] == list(works)
+    assert [line.split()[0] for line in said] == list(works)
+    for row in document["intrinsics"]:
+        assert set(row["medians_s"]) == set(row["ratios"]) == {"nest", "vectorized"}
+        assert row["median_s"] > 0
+        assert row["intrinsic"].partition("_")[0] in ("gemm", "gemv", "dot4")
+    assert "ms; nest" in said[0]
