@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from dlcompiler.errors import DLCompilerError
-from dlcompiler.schedule import Step
+from dlcompiler.schedule import Step, open_obligations
 from tests.fuzz.checks import Case
 from tests.fuzz.expressions import Expression
 
@@ -53,9 +53,11 @@ class _Budget:
             return False
         self.tries += 1
         try:
-            case.schedule()
+            schedule = case.schedule()
         except DLCompilerError:
             return False  # without that step, another cannot be made
+        if open_obligations(schedule.state):
+            return False  # a walk leaves none
         return self.fails(case)
 
 
