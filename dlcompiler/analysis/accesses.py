@@ -274,7 +274,8 @@ class _Collector:
         if store.predicate is not None:
             self.reads(store.predicate, store, place)
             place = place.under(_in_lane(store.predicate, place))
-        self.add(store.buffer, store.indices, True, store, place)
+        if store.buffer in self.wanted:
+            self.add(store.buffer, store.indices, True, store, place)
 
     def argument(self, arg: Expr, call: ExternCall, place: _Place) -> None:
         """Add what a call does with an argument: a region counts as loops over its box."""

@@ -386,3 +386,19 @@ def test_a_parallel_loop_inside_threads_is_refused():
         "  got       P.j inside C.i, threadIdx.x\n"
         "  hint      bind P.j to threadIdx.x, or leave it serial"
     )
+
+
+def test_stores_that_barriers_order_are_left_to_the_simulator():
+    """Other threads load an element in the next step: a barrier is between the two."""
+    A = te.placeholder((10, 33), "int16", name="A")
+    B = te.compute((10, 31), lambda y, x: A[y, x] + A[y, x + 2], name="B")
+    C = te.compute((8, 31), lambda y, x: B[y, x] + B[y + 2, x], name="C")
+    s = create_schedule(C.op)
+    s[C].bind(C.op.axis[0], te.thread_axis("threadIdx.x"))
+    s[C].bind(C.op.axis[1], te.thread_axis("threadIdx.z"))
+    BB = s.cache_read(B, "shared", [C])
+    s[BB].compute_at(s[C], C.op.axis[1])
+    outer, inner = s[BB].split(s[BB].fuse(*s[BB].op.axis), 3)
+    s[BB].bind(inner, te.thread_axis("threadIdx.z"))
+    s[BB].split(outer, 4)
+    lower(s, [A, C])
