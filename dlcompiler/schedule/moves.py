@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dlcompiler.display import render
-from dlcompiler.ir import Axis, Extent
+from dlcompiler.ir import Axis, Extent, ThreadTag
 from dlcompiler.schedule.bounds import infer_bounds
+from dlcompiler.schedule.device_moves import scopes_of, threads_of, verdict_on
 from dlcompiler.schedule.groups import is_member
 from dlcompiler.schedule.index_maps import variable_names
 from dlcompiler.schedule.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.obligations import has_bounds
-from dlcompiler.schedule.primitives.base import SCOPES
 from dlcompiler.schedule.recurrences import hosts
 from dlcompiler.schedule.state import StageState, State
 from dlcompiler.schedule.tensorized import box_extents
 from dlcompiler.schedule.verdict import Verdict
+from dlcompiler.target import Target
 from dlcompiler.te.intrinsics import fitting
 
 if TYPE_CHECKING:
@@ -71,7 +72,9 @@ class Moves(tuple[Move, ...]):
 Wanted: TypeAlias = Callable[[str, Mapping[str, Any]], bool]
 
 
-def moves_of(schedule: Schedule, name: str, wanted: Wanted | None = None) -> Iterator[Move]:
+def moves_of(
+    schedule: Schedule, name: str, wanted: Wanted | None = None, target: Target | None = None
+) -> Iterator[Move]:
     """Yield every move on a stage, or those that are wanted: only these are checked.
 
     Parameters
@@ -82,26 +85,31 @@ def moves_of(schedule: Schedule, name: str, wanted: Wanted | None = None) -> Ite
         Name of the stage.
     wanted
         Picks moves by primitive and arguments.
+    target
+        The machine to schedule for: its memories, and on a GPU, its thread axes. What it cannot
+        run is illegal by a *limit*. Without one, the moves are those of a CPU.
     """
     state = schedule.state
     stage = state.stage(name)
-    for primitive, args, targets, domains in _candidates(state, stage):
+    for primitive, args, targets, domains in _candidates(state, stage, target):
         if wanted is not None and not wanted(primitive, args):
             continue
         sample = {**args, **{d.parameter: (d.suggested or (2,))[0] for d in domains}}
-        verdict = schedule.attempt(primitive, name, sample).verdict
+        attempt = schedule.attempt(primitive, name, sample)
+        verdict = verdict_on(target, attempt, args)
         yield Move(primitive, name, args, targets, domains, verdict)
 
 
 _Candidate = tuple[str, dict[str, Any], tuple[str, ...], tuple[Domain, ...]]
 
 
-def _candidates(state: State, stage: StageState) -> Iterator[_Candidate]:
-    yield from _cache_read_candidates(state, stage)
+def _candidates(state: State, stage: StageState, target: Target | None) -> Iterator[_Candidate]:
+    scopes = scopes_of(target)
+    yield from _cache_read_candidates(state, stage, scopes)
     if stage.is_placeholder:
         return
     if not stage.is_inlined:
-        yield from _loop_candidates(stage, extents_of(state, stage))
+        yield from _loop_candidates(stage, extents_of(state, stage), threads_of(target))
         yield from _prefetch_candidates(state, stage)
         yield from _intrinsic_candidates(state, stage)
     readers = consumers(state, stage)
@@ -113,8 +121,8 @@ def _candidates(state: State, stage: StageState) -> Iterator[_Candidate]:
     yield from _group_candidates(state, stage)
     yield "compute_inline", {}, (stage.name,), ()
     yield "compute_root", {}, (stage.name,), ()
-    yield from _storage_candidates(stage)
-    for scope in SCOPES:
+    yield from _storage_candidates(stage, scopes)
+    for scope in scopes:
         yield "cache_write", {"scope": scope}, (stage.name, scope), ()
 
 
@@ -132,8 +140,8 @@ def _group_candidates(state: State, stage: StageState) -> Iterator[_Candidate]:
     yield "compute_group_root", {}, (group.name,), ()
 
 
-def _storage_candidates(stage: StageState) -> Iterator[_Candidate]:
-    for scope in SCOPES:
+def _storage_candidates(stage: StageState, scopes: Sequence[str]) -> Iterator[_Candidate]:
+    for scope in scopes:
         yield "set_scope", {"scope": scope}, (stage.name, scope), ()
     for axis in stage.op.axis:
         factors = Domain("factor", (4, 8, 16))
@@ -188,12 +196,14 @@ def layouts(stage: StageState) -> Iterator[str]:
     yield head + ", ".join([f"{last} // 4", *rest, f"{last} % 4"]) + "]"
 
 
-def _cache_read_candidates(state: State, stage: StageState) -> Iterator[_Candidate]:
+def _cache_read_candidates(
+    state: State, stage: StageState, scopes: Sequence[str]
+) -> Iterator[_Candidate]:
     for number, tensor in enumerate(stage.readable):
         readers = tuple(s.name for s in state.stages if tensor in s.op.input_tensors)
         choices = [(name,) for name in readers] + ([readers] if len(readers) > 1 else [])
         which = {"output": number} if number else {}
-        for scope, chosen in itertools.product(SCOPES, choices):
+        for scope, chosen in itertools.product(scopes, choices):
             args = {"scope": scope, "readers": chosen, **which}
             yield "cache_read", args, (tensor.name, scope, *chosen), ()
 
@@ -205,13 +215,17 @@ def extents_of(state: State, stage: StageState) -> Mapping[Axis, Extent]:
     return infer_bounds(state).stages[stage.name].extents
 
 
-def _loop_candidates(stage: StageState, extents: Mapping[Axis, Extent]) -> Iterator[_Candidate]:
+def _loop_candidates(
+    stage: StageState, extents: Mapping[Axis, Extent], threads: Sequence[ThreadTag]
+) -> Iterator[_Candidate]:
     label = stage.label
     for leaf in stage.leaves:
         factors = Domain("factor", factors_of(extents[leaf]))
         yield "split", {"axis": leaf}, (label(leaf),), (factors,)
         for primitive in ("vectorize", "unroll", "parallel"):
             yield primitive, {"axis": leaf}, (label(leaf),), ()
+        for thread in threads:
+            yield "bind", {"axis": leaf, "thread": thread}, (label(leaf), thread), ()
         copies = Domain("pragma_value", (4, 16, 64))
         name = "auto_unroll_max_step"
         yield "pragma", {"axis": leaf, "pragma_type": name}, (label(leaf), name), (copies,)

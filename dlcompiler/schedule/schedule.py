@@ -6,7 +6,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from dlcompiler.display import render
 from dlcompiler.errors import ScheduleError
@@ -33,10 +33,12 @@ from dlcompiler.schedule.state import AtRoot, AttachedAt, State, Step, child_id,
 from dlcompiler.schedule.trace import Trace, encode, trace_of
 from dlcompiler.schedule.validity import MAX_STAGES, problems
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Pending, Verdict
+from dlcompiler.target import Target, resolve
 from dlcompiler.te import Operation, Tensor, post_order
 from dlcompiler.te.recurrences import check_recurrences
 
 Listener = Callable[["Schedule"], None]
+Named: TypeAlias = Stage | Tensor | Operation
 
 
 def create_schedule(ops: Operation | Tensor | Iterable[Operation | Tensor]) -> Schedule:
@@ -483,16 +485,15 @@ class Schedule(Handle):
         """Return the stage name and the named arguments of a call as `can` takes it."""
         return bind_call(self, name, args, kwargs)
 
-    def moves(self, stage: Stage | Tensor | Operation | None = None) -> Moves:
-        """Return every move on a stage (or on all), legal or not, each with its verdict."""
-        names = [self._stage_name(stage)] if stage is not None else [
-            s.name for s in self.state.stages
-        ]  # fmt: skip
-        return Moves(move for name in names for move in moves_of(self, name))
+    def moves(self, stage: Named | None = None, target: str | Target | None = None) -> Moves:
+        """Return every move on a stage (or on all) with its verdict; those of a GPU by `target`."""
+        names = [s.name for s in self.state.stages] if stage is None else [self._stage_name(stage)]
+        machine = None if target is None else resolve(target)
+        return Moves(move for name in names for move in moves_of(self, name, target=machine))
 
-    def legal_moves(self, stage: Stage | Tensor | Operation | None = None) -> Moves:
+    def legal_moves(self, stage: Named | None = None, target: str | Target | None = None) -> Moves:
         """Return the moves that may be made."""
-        return Moves(move for move in self.moves(stage) if move.verdict)
+        return Moves(move for move in self.moves(stage, target) if move.verdict)
 
-    def _stage_name(self, stage: Stage | Tensor | Operation) -> str:
+    def _stage_name(self, stage: Named) -> str:
         return stage.name if isinstance(stage, Stage) else self[stage].name
