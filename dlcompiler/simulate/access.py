@@ -20,6 +20,13 @@ class Access:
     site: Site
     memory: Memory
     indices: tuple[Thunk, ...]
+    is_write: bool = False
+
+    def tell(self, offsets: list[int]) -> None:
+        """Let the observer know, if there is one."""
+        observer, state = self.state.observer, self.state
+        if observer is not None:
+            observer.access(self.memory.buffer, offsets, state.task, is_write=self.is_write)
 
     def note_read(self, offset: int) -> None:
         """Record a read of an element that the running task has neither written nor read."""
@@ -121,6 +128,19 @@ class Access:
 
 def scalar_offset(access: Access) -> Thunk:
     """Return a function for the offset of the element accessed; out of bounds it raises."""
+    offset = _offset(access)
+    if access.state.observer is None:
+        return offset
+
+    def observed() -> int:
+        at: int = offset()
+        access.tell([at])
+        return at
+
+    return observed
+
+
+def _offset(access: Access) -> Thunk:
     buffer = access.memory.buffer
     fail = access.fail_bounds
     if len(buffer.shape) == 1:
@@ -199,6 +219,8 @@ def vector_offsets(access: Access) -> Any:
         if not is_inside:
             access.fail_bounds(_lane_outside(access, active))
         offsets = offsets + index * stride
+    if access.state.observer is not None:
+        access.tell(offsets.tolist())
     return offsets
 
 

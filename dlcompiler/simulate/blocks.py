@@ -33,10 +33,14 @@ def has_barrier(stmt: Stmt) -> bool:
 def block(program: _Program, loop: For, loops: Loops) -> Run:
     """Return what runs the outermost loop of a block's threads."""
     threads = _threads(program, loop, loops)
+    observer = program.state.observer
 
     def run() -> None:
-        for _ in threads():
-            pass  # all threads of the block are here: on to the next phase
+        for site in threads():  # all threads of the block are here: on to the next phase
+            if observer is not None:
+                observer.meet(site)
+        if observer is not None:
+            observer.meet(None)
 
     return run
 

@@ -48,9 +48,9 @@ class Scope:
     """Values of shared nodes in the present run of the statement, which empties it first."""
     has_shared: bool = False
 
-    def access(self, buffer: Buffer, indices: Iterable[Thunk]) -> Access:
+    def access(self, buffer: Buffer, indices: Iterable[Thunk], *, is_write: bool = False) -> Access:
         """Return the access to `buffer` at `indices`, for the statement of this scope."""
-        return Access(self.state, self.site, self.memories[buffer], tuple(indices))
+        return Access(self.state, self.site, self.memories[buffer], tuple(indices), is_write)
 
 
 def compile_exprs(exprs: Iterable[Expr], scope: Scope) -> list[Thunk]:

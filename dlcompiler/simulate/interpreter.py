@@ -43,7 +43,17 @@ from dlcompiler.simulate.access import Access, scalar_offset, vector_offsets
 from dlcompiler.simulate.blocks import block, has_barrier
 from dlcompiler.simulate.calls import extern_call
 from dlcompiler.simulate.expressions import Scope, compile_exprs
-from dlcompiler.simulate.memory import Cell, LoopRun, Memory, Site, State, Task, Thunk, span
+from dlcompiler.simulate.memory import (
+    Cell,
+    LoopRun,
+    Memory,
+    Observer,
+    Site,
+    State,
+    Task,
+    Thunk,
+    span,
+)
 
 Run = Callable[[], None]
 Loops = tuple[tuple[Var, Cell], ...]
@@ -69,6 +79,7 @@ def interpret(
     *,
     max_steps: int = 20_000_000,
     order: int | None = None,
+    observer: Observer | None = None,
 ) -> Report:
     """Run `func` on arrays, which are written in place, and numbers.
 
@@ -84,6 +95,8 @@ def interpret(
     order : int, optional
         Seed of the order in which iterations of a concurrent loop run, and threads from one barrier
         to the next; by default, one after the other.
+    observer : Observer, optional
+        Is told of each access.
 
     Returns
     -------
@@ -124,7 +137,7 @@ def interpret(
         for node in walk(func.body)
         if isinstance(node, Store) or (isinstance(node, Region) and node.is_written)
     }
-    state = State(max_steps, order)
+    state = State(max_steps, order, observer)
     memories = {
         buffer: _parameter(buffer, array, state.task, buffer in written, buffer in func.outputs)
         for buffer, array in zip(func.buffers, arrays, strict=True)
@@ -295,6 +308,8 @@ class _Program:
                 state.task.is_open = False
             run.is_open = False
             state.task = parent
+            if state.observer and is_in_block(loop.kind) and not parent.is_in_block:
+                state.observer.meet(None)
 
         return run_concurrently if is_concurrent(loop.kind) else run
 
@@ -302,7 +317,7 @@ class _Program:
         scope = self.scope(store, loops)
         mask = () if store.predicate is None else (store.predicate,)
         value, *rest = compile_exprs((store.value, *mask, *store.indices), scope)
-        access = scope.access(store.buffer, rest[len(mask) :])
+        access = scope.access(store.buffer, rest[len(mask) :], is_write=True)
         if mask:
             return _masked_store(access, _fresh(value, scope), rest[0])
         run = _vector_store if lanes_of(store.indices) > 1 else _scalar_store

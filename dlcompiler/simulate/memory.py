@@ -15,12 +15,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
 from dlcompiler.errors import ProgramError
-from dlcompiler.ir import Assert, Buffer, ExternCall, For, If, Let, Stmt, Store, Var
+from dlcompiler.ir import Assert, Buffer, ExternCall, For, If, Let, Stmt, Store, Var, is_in_block
 from dlcompiler.ir.numeric import storage
 from dlcompiler.ir.printer import format_expr, format_extern_call, format_loop, format_store
 
@@ -49,15 +49,40 @@ class Task:
         self.iteration = iteration
         self.is_open = True
 
+    @property
+    def is_in_block(self) -> bool:
+        """Whether it is part of what a thread of a block does."""
+        task = self
+        while task.run is not None:
+            if is_in_block(task.run.loop.kind):
+                return True
+            task = task.run.parent
+        return False
+
+
+class Observer(Protocol):
+    """Watches a program that is interpreted."""
+
+    def access(self, buffer: Buffer, offsets: Sequence[int], task: Task, *, is_write: bool) -> None:
+        """Take note of an access by a task: to one element, or to one for each lane."""
+
+    def meet(self, site: Site | None) -> None:
+        """Take note that the threads of a block are all at a barrier, or have ended (None)."""
+
 
 class State:
     """What changes while a program runs, memory apart."""
 
-    __slots__ = ("active", "iterations", "loads", "max_steps", "random", "stores", "task")
+    __slots__ = (
+        "active", "iterations", "loads", "max_steps", "observer", "random", "stores", "task",
+    )  # fmt: skip
 
-    def __init__(self, max_steps: int, order: int | None = None) -> None:
+    def __init__(
+        self, max_steps: int, order: int | None = None, observer: Observer | None = None
+    ) -> None:
         self.random = None if order is None else random.Random(order)
         self.max_steps = max_steps
+        self.observer = observer
         self.iterations = 0
         self.loads = 0
         self.stores = 0
