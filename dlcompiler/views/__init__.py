@@ -11,6 +11,7 @@ feeds a widget, a static picture, a table and a test; no view decides anything b
 `palette`               what may be done next to a loop, and why the rest may not
 `figures`               three figures of a state: operations, memory traffic, iterations at once
 `memory_scopes`         where buffers live while a loop runs, what moves between the levels
+`thread_block`          which thread of a block touches what in each phase; simulated
 `advice`                what the rules say of which loop, and the step to try
 `preview`               what a step would do: the nest, three figures, or what to do instead
 `notation_lines`        what each stage computes; index variables know their loops
@@ -19,7 +20,8 @@ feeds a widget, a static picture, a table and a test; no view decides anything b
 `pass_steps`            the passes of a lowering, and what one changed
 ======================  =============================================================
 
-The last four are not here but in `notation_view`, `python_view`, `code_text` and `pass_steps`.
+The last four are not here but in `notation_view`, `python_view`, `code_text` and `pass_steps`;
+`thread_block` is in a module of its name.
 
 Fragments of HTML come from `views.html`: no script, no ``id``, every text escaped; `page` binds
 fragments to a page that stands alone. `text_table` is for terminals.
@@ -27,7 +29,8 @@ fragments to a page that stands alone. `text_table` is for terminals.
 
 from dlcompiler.views.compare import StateComparison, compare_states
 from dlcompiler.views.history_tree import HistoryTree, branch_name, history_tree
-from dlcompiler.views.loop_tree import LoopTree, loop_key, loop_tree
+from dlcompiler.views.line_keys import loop_key
+from dlcompiler.views.loop_tree import LoopTree, loop_tree
 from dlcompiler.views.page import Section, page
 from dlcompiler.views.palette import Palette, palette
 from dlcompiler.views.preview import Preview, preview

@@ -10,12 +10,14 @@ from dlcompiler.errors import DLCompilerError
 from dlcompiler.schedule import Schedule
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
-from dlcompiler.views.footprints import footprint_of
-from dlcompiler.views.loop_tree import loop_key
+from dlcompiler.views.footprints import footprint_of, is_for_device
+from dlcompiler.views.line_keys import loop_key
 from dlcompiler.views.scene import Table
 
 MOST_ROWS = 20
 """More are not shown: who has so many begins with the first."""
+
+FOR_A_CPU = "No advice: the rules are about the loops of a CPU, not about threads of a device."
 
 
 class AdviceRow(TypedDict):
@@ -57,7 +59,8 @@ def advice(schedule: Schedule, args: Sequence[Tensor], target: Target) -> Advice
     Returns
     -------
     AdviceList
-        JSON-able, the most serious first; none where the state cannot be lowered.
+        JSON-able, the most serious first; none where the state cannot be lowered, and of a
+        program for a device.
     """
     cache = schedule.state.cache
     key = f"advice {hash(target)} {' '.join(tensor.name for tensor in args)}"
@@ -69,7 +72,10 @@ def advice(schedule: Schedule, args: Sequence[Tensor], target: Target) -> Advice
 
 def _advice(schedule: Schedule, args: Sequence[Tensor], target: Target) -> AdviceList:
     try:
-        found = advise(schedule, footprint_of(schedule, args, target), target)
+        footprint = footprint_of(schedule, args, target)
+        if is_for_device(footprint, target):
+            return {"rows": [], "summary": FOR_A_CPU}
+        found = advise(schedule, footprint, target)
     except DLCompilerError as error:
         return {"rows": [], "summary": f"No advice: {error.problem}."}
     rows = [_row(item) for item in found]

@@ -10,7 +10,8 @@ from dlcompiler.schedule.state import Fuse, Relation, Singleton, Split
 from dlcompiler.views.boxes import arrow, box, box_size, count, extent_of
 from dlcompiler.views.colors import axis_colors
 from dlcompiler.views.layered import layered
-from dlcompiler.views.loop_tree import AXIS_WORDS, loop_key
+from dlcompiler.views.line_keys import loop_key
+from dlcompiler.views.loop_tree import AXIS_WORDS
 from dlcompiler.views.scene import Cell, Scene
 
 

@@ -19,6 +19,8 @@ from dlcompiler.schedule.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.state import Singleton, Split
 
 HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
+SIGN_COLORS = {"▦": "#0072B2", "▸": "#D55E00", "▹": "#009E73"}
+"""Edges of the kinds of loops that are bound to thread axes, by their signs in the loop tree."""
 _LIGHTER = 0.42
 """How far an inner axis' colour is moved toward white from its parent's."""
 
@@ -91,3 +93,26 @@ def lighter(color: str) -> str:
     """
     channels = (int(color[n : n + 2], 16) for n in (1, 3, 5))
     return "#" + "".join(f"{round(c + (255 - c) * _LIGHTER):02X}" for c in channels)
+
+
+_RAMP = (
+    "#440154", "#472D7B", "#3B528B", "#2C728E", "#21918C", "#28AE80", "#5EC962", "#ADDC30",
+    "#FDE725",
+)  # fmt: skip
+
+
+def ramp(part: float) -> str:
+    """Return the colour of a place between a first (0) and a last (1): dark to light.
+
+    **Source:** matplotlib, viridis at eighths; in between, the channels are mixed.
+
+    Examples
+    --------
+    >>> ramp(0), ramp(0.5), ramp(1)
+    ('#440154', '#21918C', '#FDE725')
+    """
+    place = min(max(part, 0.0), 1.0) * (len(_RAMP) - 1)
+    n = min(int(place), len(_RAMP) - 2)
+    low, high = (tuple(int(color[k : k + 2], 16) for k in (1, 3, 5)) for color in _RAMP[n : n + 2])
+    mixed = (round(a + (b - a) * (place - n)) for a, b in zip(low, high, strict=True))
+    return "#" + "".join(f"{channel:02X}" for channel in mixed)

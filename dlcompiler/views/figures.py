@@ -9,11 +9,14 @@ from dlcompiler.analysis.footprint import Nest, ProgramFootprint
 from dlcompiler.analysis.operations import operations_of
 from dlcompiler.analysis.traffic import moved_to_memory
 from dlcompiler.errors import DLCompilerError
+from dlcompiler.ir import is_thread
 from dlcompiler.schedule import Schedule, State
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
-from dlcompiler.views.footprints import footprint_of
+from dlcompiler.views.footprints import footprint_of, is_for_device
 from dlcompiler.views.units import format_bytes, format_count
+
+NO_MODEL = "the model of caches knows no threads of a device"
 
 
 class Figure(TypedDict):
@@ -47,9 +50,9 @@ def figures(program: Schedule | State, args: Sequence[Tensor], target: Target) -
     list of Figure
         ``operations``: arithmetic on data, also what is computed again; exact.
         ``memory traffic``: bytes between the last cache and memory, predicted
-        (`dlcompiler.analysis.traffic` says how).
+        (`dlcompiler.analysis.traffic` says how); unknown of a program for a device.
         ``at once``: iterations that may run at the same time where most of the work is: those of
-        parallel loops, times the lanes of a vector register that are used; exact.
+        parallel loops, or threads, times the lanes of a vector register that are used; exact.
     """
     state = program.state if isinstance(program, Schedule) else program
     names = " ".join(tensor.name for tensor in args)
@@ -87,6 +90,8 @@ def _operations(footprint: ProgramFootprint, target: Target) -> Figure:
 
 
 def _moved(footprint: ProgramFootprint, target: Target) -> Figure:
+    if is_for_device(footprint, target):
+        return _none("memory traffic", "byte", "predicted", NO_MODEL)
     moved = moved_to_memory(footprint, target)
     return {"name": "memory traffic", "value": moved, "unit": "byte",
             "text": f"{format_bytes(moved)} to and from memory", "kind": "predicted"}  # fmt: skip
@@ -95,9 +100,15 @@ def _moved(footprint: ProgramFootprint, target: Target) -> Figure:
 def _at_once(footprint: ProgramFootprint, target: Target) -> Figure:
     """Return the figure of the statement that runs most often."""
     _, parallel, lanes = max(_widths(footprint.root, target, 1, 1), default=(0, 1, 1))
+    noun = "threads" if is_for_device(footprint, target) else "parallel"
     return {"name": "at once", "value": parallel * lanes, "unit": "iterations",
-            "text": f"{parallel:,} parallel × {lanes} {'lane' if lanes == 1 else 'lanes'}",
+            "text": f"{parallel:,} {noun} × {lanes} {'lane' if lanes == 1 else 'lanes'}",
             "kind": "exact"}  # fmt: skip
+
+
+def _is_launched(kind: str) -> bool:
+    """Tell whether iterations are blocks or threads; those of virtual threads take turns."""
+    return is_thread(kind) and kind != "vthread"
 
 
 def _widths(
@@ -105,7 +116,8 @@ def _widths(
 ) -> Iterator[tuple[int, int, int]]:
     """Yield how often the statements of a place run, in how many iterations and lanes at once."""
     if nest.loop is not None:
-        parallel *= nest.trips if nest.loop.kind == "parallel" else 1
+        is_at_once = nest.loop.kind == "parallel" or _is_launched(nest.loop.kind)
+        parallel *= nest.trips if is_at_once else 1
         extent *= nest.trips if nest.loop.kind == "vectorized" else 1
     for item in nest.own:
         if item.access.is_write:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dlcompiler.analysis.footprint import Nest, ProgramFootprint
 from dlcompiler.errors import DLCompilerError
+from dlcompiler.ir import is_thread
 from dlcompiler.lowering import build_nests
 from dlcompiler.passes import simplify
 from dlcompiler.pipeline.lower import check_args, check_obligations
@@ -55,6 +56,15 @@ def _counted(
         return ProgramFootprint(simplify(build_nests(state, args, "main")), line_bytes)
     except DLCompilerError as error:
         return error
+
+
+def is_for_device(footprint: ProgramFootprint, target: Target) -> bool:
+    """Tell whether a program is for the threads of a device: by its target, or by its loops.
+
+    What a model of a CPU's caches says does not hold for it.
+    """
+    loops = (nest.loop for nest in footprint.root.walk())
+    return target.kind == "gpu" or any(loop is not None and is_thread(loop.kind) for loop in loops)
 
 
 def loop_of(nest: Nest) -> str | None:

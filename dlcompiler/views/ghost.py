@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 from typing import Literal, TypedDict
 
-from dlcompiler.views.loop_tree import LoopTree, Row
+from dlcompiler.views.loop_tree import LoopTree, Row, RowType
 
 MOST_ROWS = 60
 """More rows than this are cut: the picture is small, and what changes stands near its top."""
@@ -18,7 +18,7 @@ class GhostRow(TypedDict):
     """A row of either nest."""
 
     key: str
-    type: Literal["stage", "loop", "statement"]
+    type: RowType
     depth: int
     """As in the nest that the row is of: a removed one stands where it stood."""
     name: str

@@ -30,7 +30,8 @@ from dlcompiler.ir import (
     is_thread,
 )
 from dlcompiler.ir.stmt import Buffer, Origin
-from dlcompiler.views.loop_tree import LoopTree, loop_key
+from dlcompiler.views.line_keys import loop_key
+from dlcompiler.views.loop_tree import LINES, LoopTree
 
 MOST_CELLS = 24
 """A side of a grid has no more cells; a cell then stands for several elements."""
@@ -224,7 +225,7 @@ def _grid(shape: list[int]) -> Grid:
 
 
 def _stage_of(tree: LoopTree, key: str | None) -> str:
-    rows = [row for row in tree["rows"] if row["type"] != "statement"]
+    rows = [row for row in tree["rows"] if row["type"] not in LINES]
     named = next((row["stage"] for row in rows if row["key"] == key), None)
     if named is None and not rows:
         raise ScheduleError("draw the iteration space", "the schedule has no loops")

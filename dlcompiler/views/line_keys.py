@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from dlcompiler.ir import Allocate, For, IntrinsicCall, Let, PrimFunc, Seq, Stmt, Store, print_func
 from dlcompiler.ir.stmt import Origin
-from dlcompiler.views.loop_tree import loop_key
 
 
 @dataclass(frozen=True)
@@ -20,6 +19,11 @@ class SourceLine:
     """Keys, as in the loop tree, of the stages and the loops that the line comes from."""
     within: tuple[str, ...]
     """Keys of the loops around it, the innermost first."""
+
+
+def loop_key(stage: str, path: str = "") -> str:
+    """Return the key of a loop, or of a stage."""
+    return f"{stage}/{path}" if path else stage
 
 
 def source_lines(func: PrimFunc) -> list[SourceLine]:

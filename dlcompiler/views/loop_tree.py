@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypedDict
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, TypedDict
 
-from dlcompiler.ir import Axis, Expr, Extent, LoopKind, Reduce, format_expr
+from dlcompiler.ir import (
+    Axis,
+    Expr,
+    Extent,
+    LoopKind,
+    Reduce,
+    format_expr,
+    is_in_block,
+    is_sharer,
+    is_thread,
+)
 from dlcompiler.schedule import (
     AttachedAt,
     Schedule,
@@ -19,8 +30,11 @@ from dlcompiler.schedule import (
 from dlcompiler.schedule.inlining import bodies
 from dlcompiler.schedule.placement import placed
 from dlcompiler.schedule.recurrences import homes
+from dlcompiler.schedule.threads import nest_order, scope_of
 from dlcompiler.te import ExternOp, ScanOp
+from dlcompiler.views.barriers import Meeting, meetings
 from dlcompiler.views.colors import axis_colors
+from dlcompiler.views.line_keys import loop_key
 
 AXIS_WORDS = {"data": "data", "reduce": "reduction", "scan": "time"}
 """What readers are told about the kind of an axis."""
@@ -28,26 +42,35 @@ AXIS_WORDS = {"data": "data", "reduce": "reduction", "scan": "time"}
 _LONGEST_STATEMENT = 200
 
 
+RowType: TypeAlias = Literal["stage", "loop", "statement", "barrier"]
+LINES: tuple[RowType, ...] = ("statement", "barrier")
+"""Rows that hold no others and cannot be chosen."""
+
+
 class Row(TypedDict):
     """One line of the tree, in the order in which the program runs."""
 
     key: str
     """The same for the same thing in every state; unique in the tree."""
-    type: Literal["stage", "loop", "statement"]
+    type: RowType
     depth: int
     """0 for a stage that nothing encloses."""
     parent: str | None
     """Key of the row around it."""
     stage: str
     name: str
-    """Of a stage; of a loop its path, such as ``i.outer``; the text of a statement."""
+    """Of a stage; of a loop its path, such as ``i.outer``; the text of a statement, a barrier."""
     detail: str
     """Of a stage what it stores, and where; otherwise ''."""
     extent: int | str | None
     """Iterations of a loop; [1]. A formula where symbols decide."""
     runs: int | None
-    """How often the inside of a loop, or a stage, is run in all; [1]. None where symbols decide."""
+    """How often the inside of a loop, or a stage, is run in all; [1]. None where symbols decide.
+    What the threads of a block compute together is run once for all of them."""
     kind: LoopKind
+    sign: str
+    """Of a loop that is bound to a thread axis, a sign for what its iterations are: a block ``▦``,
+    a thread ``▸``, a virtual thread ``▹``; otherwise ''."""
     axis: Literal["data", "reduce", "scan", ""]
     colors: list[str]
     """Colours of the original axes of a loop."""
@@ -88,9 +111,9 @@ class LoopTree(TypedDict):
     summary: str
 
 
-def loop_key(stage: str, path: str = "") -> str:
-    """Return the key of a loop, or of a stage."""
-    return f"{stage}/{path}" if path else stage
+def kind_text(row: Row) -> str:
+    """Return the kind of a loop behind its sign, if it has one."""
+    return f"{row['sign']} {row['kind']}" if row["sign"] else row["kind"]
 
 
 def loop_tree(schedule: Schedule) -> LoopTree:
@@ -116,6 +139,22 @@ class _Place:
     parent: str | None
     depth: int
     runs: int | None
+    threads: tuple[tuple[LoopKind, Extent], ...] = ()
+    """The loops of threads of a block around it, and their iterations."""
+
+    def inside(self, kind: LoopKind, extent: Extent) -> _Place:
+        """Return the inside of a loop here."""
+        threads = (*self.threads, (kind, extent)) if is_in_block(kind) else self.threads
+        return replace(self, runs=_times(self.runs, extent), threads=threads)
+
+    def shared(self, scope: str) -> _Place:
+        """Return the place of a stage here that threads which share its memory compute once."""
+        runs = self.runs
+        for kind, extent in self.threads:
+            if runs is not None and isinstance(extent, int) and extent and is_sharer(scope, kind):
+                runs //= extent
+        left = (each for each in self.threads if not is_sharer(scope, each[0]))
+        return replace(self, runs=runs, threads=tuple(left))
 
 
 class _Tree:
@@ -129,6 +168,8 @@ class _Tree:
         self.homeless = {item.stage for item in owed if item.kind == "place"}
         self.extents = _extents(self.state)
         self.colors = axis_colors(self.state)
+        self.joined = _joined(self.state)
+        self.meetings = meetings(self.state)
         self.rows: list[Row] = []
 
     def build(self) -> LoopTree:
@@ -137,6 +178,8 @@ class _Tree:
                 not isinstance(stage.attachment, AttachedAt) or stage.name in self.homeless
             ):
                 self.stage(stage, _Place(None, 0, 1))
+        for meeting, same in itertools.groupby(self.meetings):
+            self.barrier(meeting, len(list(same)))
         return {
             "rows": self.rows,
             "inputs": [
@@ -157,6 +200,7 @@ class _Tree:
         }
 
     def stage(self, stage: StageState, outside: _Place) -> None:
+        outside = outside.shared(scope_of(self.state, stage))
         detail = self.declaration(stage)
         label = f"stage {stage.name}, {detail}"
         if outside.parent:
@@ -172,22 +216,26 @@ class _Tree:
             label += f"; owed: {'; '.join(debts)}"
         self.rows.append(
             {
-                **_row(stage, outside, key, "stage"),
+                **_row(stage.name, outside, key, "stage"),
                 "name": stage.name,
                 "detail": detail,
                 "owed": debts,
                 "label": label,
             }
         )
-        self.loops(stage, _Place(key, outside.depth + 1, outside.runs))
+        self.loops(stage, replace(outside, parent=key, depth=outside.depth + 1))
 
     def loops(self, stage: StageState, place: _Place) -> None:
         body = next(iter(self.bodies[stage.name]), None)
-        first_reduce = next((leaf for leaf in stage.leaves if leaf.kind == "reduce"), None)
-        for leaf in stage.leaves:
+        loops = nest_order(stage)
+        reduces = (leaf for leaf in loops if leaf.kind == "reduce")
+        first_reduce = next((leaf for leaf in reduces if not is_thread(stage.kind(leaf))), None)
+        for leaf in (*loops, None):
             if leaf is first_reduce and isinstance(body, Reduce):
                 start = ", ".join(format_expr(expr) for expr in body.start)
                 self.statement(stage, place, "init", f"init {stage.name}[…] = {start}")
+            if leaf is None:
+                break
             place = self.loop(stage, leaf, place)
             for other in self.state.stages:
                 if _is_attached(other, stage, leaf):
@@ -199,31 +247,59 @@ class _Tree:
         path, kind = stage.paths[leaf], stage.kind(leaf)
         extent = self.extents[stage.name][leaf]
         axis = AXIS_WORDS[leaf.kind]
-        key, runs = loop_key(stage.name, path), _times(outside.runs, extent)
+        key = loop_key(stage.name, path)
+        is_joined = leaf in self.joined[stage.name]
+        if not is_joined or is_sharer(scope_of(self.state, stage), kind):
+            inside = outside.inside(kind, extent)
+        else:  # the threads that run it are counted already
+            inside = outside
+        met = sum(meeting.inside == key for meeting in self.meetings)
         own = stage.tensorized
         intrinsic = ""
         if own is not None and stage.position(leaf) >= stage.position(own.axis):
             intrinsic = own.intrin.name if leaf is own.axis else f"in {own.intrin.name}"
         self.rows.append(
             {
-                **_row(stage, outside, key, "loop"),
+                **_row(stage.name, outside, key, "loop"),
                 "name": path,
                 "extent": extent if isinstance(extent, int) else str(extent),
-                "runs": runs,
+                "runs": inside.runs,
                 "kind": kind,
+                "sign": _sign(kind),
                 "axis": leaf.kind,
                 "colors": list(self.colors[stage.name][leaf]),
                 "made_by": self.steps.get(leaf.id.partition("/")[0], "") if leaf.id else "",
                 "made_by_state": leaf.id.partition("/")[0],
                 "detail": intrinsic,
                 "label": f"loop {path} of {stage.name}, level {outside.depth}, {axis}, "
-                f"extent {extent}, {kind}" + (f", {intrinsic}" if intrinsic else ""),
+                f"extent {extent}, {kind}"
+                + (f", {intrinsic}" if intrinsic else "")
+                + (f", {_count(met, 'barrier')} inside" if met else ""),
             }
         )
-        return _Place(key, outside.depth + 1, runs)
+        return replace(inside, parent=key, depth=outside.depth + 1)
+
+    def barrier(self, meeting: Meeting, count: int) -> None:
+        """Add the row of barriers before what follows them in their loop."""
+        at = {row["key"]: n for n, row in enumerate(self.rows)}
+        if meeting.inside not in at:
+            return
+        host = self.rows[at[meeting.inside]]
+        place = at.get(meeting.before or "")
+        if place is None or self.rows[place]["parent"] != host["key"]:
+            # Behind all that the loop holds: also where a statement is drawn further inside.
+            rest = range(at[host["key"]] + 1, len(self.rows))
+            ends = (n for n in rest if self.rows[n]["depth"] <= host["depth"])
+            place = next(ends, len(self.rows))
+        number = sum(row["type"] == "barrier" for row in self.rows)
+        row = _row(host["stage"], _Place(host["key"], host["depth"] + 1, host["runs"]),
+                   f"{host['stage']}//barrier {number}", "barrier")  # fmt: skip
+        which = "barrier" if count == 1 else f"{count} barriers"
+        text = f"{which}: all threads of the block wait"
+        self.rows.insert(place, {**row, "name": text, "label": text})
 
     def statement(self, stage: StageState, place: _Place, part: str, text: str) -> None:
-        row = _row(stage, place, f"{stage.name}//{part}", "statement")
+        row = _row(stage.name, place, f"{stage.name}//{part}", "statement")
         self.rows.append({**row, "name": text, "label": text})
 
     def declaration(self, stage: StageState) -> str:
@@ -234,7 +310,8 @@ class _Tree:
             shape = tuple(
                 span.extent for span in infer_bounds(self.state).stages[stage.name].region
             )
-        scope = "" if stage.scope == "global" else f" in {stage.scope}"
+        where = scope_of(self.state, stage)
+        scope = "" if where == "global" else f" in {where}"
         scope = f" of {', '.join(result.name for result in stored)}" if stored else scope
         return f"{stage.tensor.dtype}[{', '.join(map(str, shape))}]{scope}"
 
@@ -260,16 +337,27 @@ class _Tree:
         )
 
 
-def _row(
-    stage: StageState, place: _Place, key: str, type: Literal["stage", "loop", "statement"]
-) -> Row:
+def _row(stage: str, place: _Place, key: str, type: RowType) -> Row:
     """Return a row that stands at `place`, to be filled in."""
     return {
         "key": key, "type": type, "depth": place.depth, "parent": place.parent,
-        "stage": stage.name, "name": "", "detail": "", "extent": None, "runs": place.runs,
-        "kind": "serial", "axis": "", "colors": [], "made_by": "", "made_by_state": "",
+        "stage": stage, "name": "", "detail": "", "extent": None, "runs": place.runs,
+        "kind": "serial", "sign": "", "axis": "", "colors": [], "made_by": "", "made_by_state": "",
         "owed": [], "label": "",
     }  # fmt: skip
+
+
+def _sign(kind: LoopKind) -> str:
+    if not is_thread(kind):
+        return ""
+    return "▹" if kind == "vthread" else "▸" if is_in_block(kind) else "▦"
+
+
+def _joined(state: State) -> dict[str, Collection[Axis]]:
+    """Return the loops of each stage that are run by threads around it, and are no loops."""
+    if not has_bounds(state):
+        return {stage.name: () for stage in state.stages}
+    return {name: bounds.joined for name, bounds in infer_bounds(state).stages.items()}
 
 
 def _times(runs: int | None, extent: Extent) -> int | None:

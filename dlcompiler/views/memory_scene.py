@@ -48,7 +48,7 @@ def memory_scene(use: MemoryUse) -> Scene:
     }
 
 
-class _Flow:
+class Flow:
     """Texts beside each other, in lines no wider than the picture."""
 
     def __init__(self, marks: list[Mark], x: float, y: float) -> None:
@@ -105,7 +105,7 @@ def _colors(use: MemoryUse) -> dict[str, str]:
 
 
 def _draw_scope(scope: Scope, y: float, marks: list[Mark]) -> float:
-    flow = _Flow(marks, _LEFT, y + 4)
+    flow = Flow(marks, _LEFT, y + 4)
     flow.text(f"scope {scope.name}", "name")
     if scope.capacity_bytes is not None:
         flow.text(f"at most {format_bytes(scope.capacity_bytes)} each:", "soft")
@@ -115,7 +115,7 @@ def _draw_scope(scope: Scope, y: float, marks: list[Mark]) -> float:
 
 
 def _draw_level(level: Level, colors: dict[str, str], y: float, marks: list[Mark]) -> float:
-    flow = _Flow(marks, _LEFT, y)
+    flow = Flow(marks, _LEFT, y)
     flow.text(level.name, "name")
     used = level.nearer_bytes + sum(held.bytes for held in level.held)
     if level.capacity_bytes:
@@ -123,7 +123,7 @@ def _draw_level(level: Level, colors: dict[str, str], y: float, marks: list[Mark
         share = f", one share of {level.sharers}" if level.sharers > 1 else ""
         flow.text(f"{size}{share}, {used / level.capacity_bytes:.0%} in use", "soft")
     _draw_bar(level, colors, flow.y + 18, marks)
-    flow = _Flow(marks, _LEFT, flow.y + 18 + _BAR + 1)
+    flow = Flow(marks, _LEFT, flow.y + 18 + _BAR + 1)
     if not level.held:
         flow.text("nothing more" if level.nearer_bytes else "nothing", "soft")
     for held in level.held:
@@ -160,7 +160,7 @@ def _draw_traffic(level: Level, y: float, marks: list[Mark]) -> float:
     marks.append({"shape": "path", "role": "edge",
                   "d": f"M10 {y + 1}v15m-4 -5l4 5l4 -5m-4 -10m-4 5l4 -5l4 5",
                   "title": f"between {level.name} and {level.behind}"})  # fmt: skip
-    flow = _Flow(marks, 22, y)
+    flow = Flow(marks, 22, y)
     flow.text(f"{format_bytes(level.moved_bytes)} predicted", "label")
     for n, loop in enumerate(level.loops):
         if n == _MOST_LOOPS - 1 and len(level.loops) > _MOST_LOOPS:

@@ -18,7 +18,8 @@ from dlcompiler.analysis.traffic import (
 from dlcompiler.schedule import Schedule
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
-from dlcompiler.views.footprints import around, footprint_of, loop_of, nest_of
+from dlcompiler.views.device_memory import device_memories, device_memory_scene
+from dlcompiler.views.footprints import around, footprint_of, is_for_device, loop_of, nest_of
 from dlcompiler.views.memory_scene import memory_scene
 from dlcompiler.views.scene import Scene
 
@@ -105,6 +106,8 @@ def memory_scopes(
 ) -> Scene:
     """Return the picture of where buffers live while one iteration of a loop runs.
 
+    Of a program for a GPU: in which of the device's memories.
+
     Parameters
     ----------
     schedule
@@ -121,7 +124,10 @@ def memory_scopes(
     DLCompilerError
         If the state cannot be lowered, or the sizes are known only when the program runs.
     """
-    return memory_scene(memory_use(footprint_of(schedule, args, target), target, chosen))
+    footprint = footprint_of(schedule, args, target)
+    if is_for_device(footprint, target):
+        return device_memory_scene(device_memories(footprint, target), target)
+    return memory_scene(memory_use(footprint, target, chosen))
 
 
 def memory_use(footprint: ProgramFootprint, target: Target, chosen: str | None = None) -> MemoryUse:

@@ -50,6 +50,8 @@ def move_text(stage: StageState, move: Move, axis: Axis | None) -> str:
             return f"with {move.args['intrin']}"
         case "split":
             return "in parts" if move.domains[0].parameter == "nparts" else "split"
+        case "bind":
+            return f"to {move.args['thread']}"
         case _:
             return PLAIN.get(move.primitive) or _storage_text(move)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dlcompiler.views.loop_tree import AXIS_WORDS, LoopTree, Row
+from dlcompiler.views.colors import SIGN_COLORS
+from dlcompiler.views.loop_tree import AXIS_WORDS, LINES, LoopTree, Row, kind_text
 from dlcompiler.views.markup import Markup, tag
 
 MONO = "Menlo, Consolas, 'DejaVu Sans Mono', monospace"
@@ -62,7 +63,7 @@ def _row(row: Row, rows: Mapping[str, Row]) -> Markup:
         name = tag("strong", {"style": "font-size:13px"}, row["name"])
         text = tag("span", {"style": "opacity:0.75"}, f"{_SPACE * 2}{row['detail']}")
         return _line(Markup(bars + name + text), title=row["label"])
-    if row["type"] == "statement":
+    if row["type"] in LINES:
         text = tag("span", {"style": "opacity:0.85"}, row["name"])
         return _line(Markup(bars + text), title=row["label"])
     name = Markup(bars + tag("strong", None, row["name"]))
@@ -83,8 +84,9 @@ def _columns(name: str, extent: str, kind: str, axis: str) -> Markup:
 def _kind(row: Row) -> Markup:
     if row["kind"] == "serial":
         return tag("span", {"style": "opacity:0.6"}, "serial")
-    style = "border:1px solid gray;border-radius:9px;padding:1px 7px;font-weight:bold"
-    return tag("span", {"style": style}, row["kind"])
+    edge = f"2px solid {SIGN_COLORS[row['sign']]}" if row["sign"] else "1px solid gray"
+    style = f"border:{edge};border-radius:9px;padding:1px 7px;font-weight:bold"
+    return tag("span", {"style": style}, kind_text(row))
 
 
 def _levels(row: Row, rows: Mapping[str, Row]) -> list[Markup]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dlcompiler.views.loop_tree import LoopTree, Row
+from dlcompiler.views.loop_tree import LINES, LoopTree, Row, kind_text
 from dlcompiler.views.scene import Mark, Scene
 from dlcompiler.views.text import LOOP_COLUMNS, loop_rows
 
@@ -63,7 +63,7 @@ def _draw(row: Row, drawing: _Drawing, x: float, y: float) -> float:
     marks = drawing.marks
     # The right borders stay apart, too.
     right = drawing.width - _GAP - (x - _GAP) / _INSET * _GAP
-    if row["type"] == "statement":
+    if row["type"] in LINES:
         text = _cut(row["name"], right - x)
         marks.append({"shape": "text", "role": "soft", "x": x + 4, "y": y + 14, "text": text,
                       "keys": [row["stage"]], "title": row["label"]})  # fmt: skip
@@ -84,7 +84,7 @@ def _draw(row: Row, drawing: _Drawing, x: float, y: float) -> float:
 def _head(row: Row) -> str:
     if row["type"] == "stage":
         return row["name"]
-    kind = "" if row["kind"] == "serial" else f"  {row['kind']}"
+    kind = "" if row["kind"] == "serial" else f"  {kind_text(row)}"
     return f"{row['name']}  × {row['extent']}{kind}"
 
 
@@ -92,7 +92,7 @@ def _width(tree: LoopTree) -> float:
     """Return how wide the picture is, for the longest line in it and the borders beside that."""
     needed = [
         2 * _GAP + row["depth"] * (_INSET + _GAP)
-        + _CHAR_PX * len(row["name"] if row["type"] == "statement" else _head(row))
+        + _CHAR_PX * len(row["name"] if row["type"] in LINES else _head(row))
         for row in tree["rows"]
     ]  # fmt: skip
     return min(max([_NARROWEST, *needed]), _WIDEST)

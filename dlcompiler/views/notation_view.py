@@ -13,7 +13,8 @@ from dlcompiler.schedule.state import Fuse, Split
 from dlcompiler.te import ComputeOp, ScanOp
 from dlcompiler.te.notation_line import Line as Statement
 from dlcompiler.te.notation_line import Names, names_of
-from dlcompiler.views.loop_tree import element_text, loop_key
+from dlcompiler.views.line_keys import loop_key
+from dlcompiler.views.loop_tree import element_text
 from dlcompiler.views.program import Line, Token
 
 _LONGEST_STATEMENT = 4_000

@@ -13,7 +13,8 @@ from dlcompiler.schedule.moves import moves_of
 from dlcompiler.schedule.primitives import primitive
 from dlcompiler.schedule.state import AtRoot
 from dlcompiler.schedule.trace import encode
-from dlcompiler.views.loop_tree import loop_key
+from dlcompiler.target import Target
+from dlcompiler.views.line_keys import loop_key
 from dlcompiler.views.move_words import about, loops_of, move_text
 from dlcompiler.views.tails import tail_costs
 
@@ -44,7 +45,7 @@ GROUPS = {
 RANK = {"legal": 0, "pending": 1, "done": 2, "illegal": 3}
 
 ORDER = (
-    "split", "tile", "reorder", "fuse", "annotate", "rfactor",
+    "split", "tile", "reorder", "fuse", "bind", "annotate", "rfactor",
     "compute", "compute_at", "cache_read", "cache_write", "storage",
 )  # fmt: skip
 
@@ -110,7 +111,10 @@ class Palette(TypedDict):
 
 
 def palette(
-    schedule: Schedule, chosen: str | None, primitives: Collection[str] | None = None
+    schedule: Schedule,
+    chosen: str | None,
+    primitives: Collection[str] | None = None,
+    target: Target | None = None,
 ) -> Palette:
     """Return all moves of the loop or the stage that a key of the loop tree names.
 
@@ -122,6 +126,8 @@ def palette(
         A key of the loop tree; one that names nothing gives an empty palette.
     primitives
         Those to offer, all by default; the others are not looked at.
+    target
+        The machine to schedule for, as of `Schedule.moves`.
 
     Returns
     -------
@@ -138,11 +144,12 @@ def palette(
             return False
         return not loops or any(item is axis for item in loops)
 
-    moves = list(moves_of(schedule, stage.name, wanted))
+    moves = list(moves_of(schedule, stage.name, wanted, target))
     of_loop = [move for move in moves if loops_of(move.primitive, move.args)]
     of_stage = [move for move in moves if not loops_of(move.primitive, move.args)]
     of_loop += [other for move in of_loop for other in _variants(schedule, move)]
-    offered = [*_read(schedule, stage), *(_inside(schedule, stage, axis) if axis else ())]
+    copies = _read(schedule, stage, target)
+    offered = [*copies, *(_inside(schedule, stage, axis) if axis else ())]
     of_stage += [m for m in offered if primitives is None or m.primitive in primitives]
     title = f"loop {stage.paths[axis]} of {stage.name}" if axis else f"stage {stage.name}"
     return {
@@ -176,13 +183,14 @@ def _inside(schedule: Schedule, host: StageState, axis: Axis) -> Iterator[Move]:
             )
 
 
-def _read(schedule: Schedule, reader: StageState) -> Iterator[Move]:
+def _read(schedule: Schedule, reader: StageState, target: Target | None) -> Iterator[Move]:
     """Yield the moves that would let `reader` read a copy of a tensor."""
     for tensor in reader.op.input_tensors:
         yield from moves_of(
             schedule,
             schedule.state.producer_of(tensor).name,
             lambda name, args: name == "cache_read" and reader.name in args["readers"],
+            target,
         )
 
 
@@ -201,10 +209,23 @@ def _groups(schedule: Schedule, moves: list[Move], axis: Axis | None) -> list[Pa
     for move in moves:
         group = GROUPS.get(move.primitive, move.primitive)
         groups.setdefault(group, []).append(_item(schedule, move, axis))
-    for items in groups.values():
+    for name, items in groups.items():
         items.sort(key=lambda item: RANK[item["status"]])
+        groups[name] = _folded(items)
     order = sorted(groups, key=lambda name: (RANK[groups[name][0]["status"]], _place(name)))
     return [{"name": name, "items": groups[name]} for name in order]
+
+
+def _folded(items: list[PaletteItem]) -> list[PaletteItem]:
+    """Make one item of thread axes that are refused alike: each loop could be bound to seven."""
+    alike: dict[str, list[PaletteItem]] = {}
+    for item in items:
+        is_refused_bind = item["primitive"] == "bind" and item["status"] == "illegal"
+        alike.setdefault(item["hint"] if is_refused_bind else item["key"], []).append(item)
+    return [
+        {**first, "text": f"{first['text']} and {len(others)} more"} if others else first
+        for first, *others in alike.values()
+    ]
 
 
 def _place(group: str) -> int:
@@ -288,6 +309,8 @@ def _already(schedule: Schedule, stage: StageState, move: Move) -> str:
             stage.kind(move.args["axis"]) == kind[name]
         ):
             return f"{stage.label(move.args['axis'])} is {kind[name]} already"
+        case "bind" if stage.kind(move.args["axis"]) == move.args["thread"]:
+            return f"{stage.label(move.args['axis'])} is bound to {move.args['thread']} already"
         case "compute_root" if isinstance(at, AtRoot):
             return f"{stage.name} has a loop nest of its own already"
         case "compute_inline" if stage.is_inlined:

@@ -8,8 +8,10 @@ from typing import Any, TypedDict
 
 from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.schedule import Illegal, Pending, Schedule, Step
+from dlcompiler.schedule.device_moves import verdict_on
 from dlcompiler.schedule.nearest import nearest
 from dlcompiler.schedule.trace import decode
+from dlcompiler.target import Target
 from dlcompiler.views.ghost import GhostRow, ghost_rows
 from dlcompiler.views.loop_tree import loop_tree
 from dlcompiler.views.palette import Availability
@@ -66,7 +68,9 @@ class Preview(TypedDict):
     figures: list[FigureChange]
 
 
-def preview(schedule: Schedule, step: Step, figures: Figures | None = None) -> Preview:
+def preview(
+    schedule: Schedule, step: Step, figures: Figures | None = None, target: Target | None = None
+) -> Preview:
     """Return what a step would do to a schedule, which stays as it is.
 
     Parameters
@@ -77,6 +81,8 @@ def preview(schedule: Schedule, step: Step, figures: Figures | None = None) -> P
         The step as data; what it names is looked for in the state.
     figures
         What to compare: the first three that both states have.
+    target
+        The machine to schedule for, as of `Schedule.moves`.
 
     Returns
     -------
@@ -95,12 +101,14 @@ def preview(schedule: Schedule, step: Step, figures: Figures | None = None) -> P
         view["status"], view["reason"] = "illegal", error.problem
         return view
     view["tail"] = tail_of_step(schedule.state, step.primitive, step.stage, args)
-    if isinstance(attempt.verdict, Illegal):
-        _refuse(view, attempt.verdict)
-        view["nearest"] = _nearest(schedule, step.primitive, step.stage, args)
+    verdict = verdict_on(target, attempt, args)
+    if isinstance(verdict, Illegal):
+        _refuse(view, verdict)
+        if verdict is attempt.verdict:
+            view["nearest"] = _nearest(schedule, step.primitive, step.stage, args)
         return view
-    if isinstance(attempt.verdict, Pending):
-        view["status"], view["reason"] = "pending", attempt.verdict.obligation
+    if isinstance(verdict, Pending):
+        view["status"], view["reason"] = "pending", verdict.obligation
     view["nearest"] = _without_tail(schedule, step, args)
     after = schedule.after(attempt)
     view["rows"] = ghost_rows(loop_tree(schedule), loop_tree(after))

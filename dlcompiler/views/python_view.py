@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dlcompiler.ir import Axis
 from dlcompiler.schedule import Node, Schedule
 from dlcompiler.schedule.python_writer import PythonLine, python_lines
-from dlcompiler.views.loop_tree import loop_key
+from dlcompiler.views.line_keys import loop_key
 from dlcompiler.views.program import Line, pieces
 
 _PIECES = re.compile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis
 from dlcompiler.schedule import Schedule, StageState, Step
-from dlcompiler.views.loop_tree import loop_key
+from dlcompiler.views.line_keys import loop_key
 
 
 def moved_onto(schedule: Schedule, key: str, target: str) -> Step:

@@ -6,7 +6,7 @@ from dlcompiler.schedule import AttachedAt, Schedule, StageState, State
 from dlcompiler.schedule.recurrences import hosts
 from dlcompiler.views.boxes import arrow, box, box_size, count, extent_of
 from dlcompiler.views.layered import layered
-from dlcompiler.views.loop_tree import loop_key
+from dlcompiler.views.line_keys import loop_key
 from dlcompiler.views.scene import Scene
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dlcompiler.schedule import Schedule
-from dlcompiler.views.loop_tree import AXIS_WORDS, LoopTree, Row, loop_tree
+from dlcompiler.views.loop_tree import AXIS_WORDS, LINES, LoopTree, Row, loop_tree
 
 LOOP_COLUMNS = ("loop", "extent", "kind", "axis", "iterations", "made by")
 
@@ -66,7 +66,7 @@ def _loop_row(row: Row) -> tuple[object, ...]:
     indent = "  " * row["depth"]
     if row["type"] == "stage":
         return f"{indent}{row['name']}: {row['detail']}", None, "", "", None, ""
-    if row["type"] == "statement":
+    if row["type"] in LINES:
         return f"{indent}{row['name']}", None, "", "", None, ""
     axis = AXIS_WORDS[row["axis"]]
     return (
