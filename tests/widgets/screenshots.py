@@ -16,6 +16,7 @@ from PIL import Image
 
 from dlcompiler import te
 from dlcompiler.schedule import create_schedule
+from tests.thread_programs import tiled_matmul
 from tests.widgets.live_page import DARK, LivePage
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +35,8 @@ class Shot:
     """What it shows, in a sentence."""
     drive: Callable[[LivePage], None]
     """What is clicked before it is taken."""
+    make: Callable[[], object] | None = None
+    """What it is taken of; None for the product that most of them show."""
 
 
 def tabs(*names: str, loop: str = "C/k.inner") -> Callable[[LivePage], None]:
@@ -102,6 +105,25 @@ def learning(page: LivePage) -> None:
     page.settle()
 
 
+def one_block(page: LivePage) -> None:
+    """Open the picture of a block: what its threads read of a tile."""
+    page.widget._session.blocks.open(page.widget._session, {"buffer": "B.shared r"})
+    tabs("block", "loops", loop="C.local/k.outer")(page)
+    page.widget._session.blocks.wait()
+    page.page.wait_for_timeout(200)
+    page.push()
+    page.settle()
+    page.locate(".dlc-picture").evaluate("(pane) => { pane.scrollTop = 0; }")
+
+
+def threads() -> object:
+    """Return an Explorer on a product for the threads of a device."""
+    from dlcompiler_widgets import Explorer
+
+    schedule, args = tiled_matmul(64)
+    return Explorer(schedule, args, target="v100", name="matmul")
+
+
 SHOTS = (
     Shot(
         "memory",
@@ -120,6 +142,8 @@ SHOTS = (
     Shot("write", "Writing the expression.", opened("write")),
     Shot("export", "Taking the schedule away.", opened("export")),
     Shot("learn", "The level for learners.", learning),
+    Shot("block", "Which thread of a block touches what, by phases.", one_block, threads),
+    Shot("device", "The memories of a device.", tabs("memory", "final", loop="C/j.inner"), threads),
 )
 
 
@@ -189,7 +213,7 @@ def take(
     context = browser.new_context(
         viewport={"width": width + 16, "height": 800}, color_scheme=theme, reduced_motion="reduce"
     )
-    widget = make()
+    widget = (shot.make or make)()
     page = LivePage(context, widget, DARK if theme == "dark" else "")
     shot.drive(page)
     path = folder / f"{shot.name}-{width}-{theme}.png"

@@ -4,11 +4,12 @@ import pytest
 
 from dlcompiler import te
 from dlcompiler.schedule import create_schedule
+from tests.thread_programs import tiled_matmul
 from tests.widgets.live_page import DARK, LivePage
 
 pytest.importorskip("dlcompiler_widgets")
 import dlcompiler_widgets
-from dlcompiler_widgets import Explorer, LoopTree
+from dlcompiler_widgets import Explorer, LoopTree, ThreadBlock
 from dlcompiler_widgets.explorer.pictures import PICTURES
 from dlcompiler_widgets.explorer.texts import TEXTS
 from dlcompiler_widgets.explorer.widget import Workbench
@@ -55,7 +56,7 @@ def show(browser):
     pages = []
 
     def show_(pane=Explorer, **options):
-        schedule, args = blocked()
+        schedule, args = tiled_matmul() if pane is ThreadBlock else blocked()
         widget = pane(schedule, args=args, name="matmul", level="all")
         pages.append(opened(browser, widget, **options))
         return pages[-1]
@@ -88,6 +89,23 @@ def test_axe_finds_nothing_serious_in_any_tab(show, scheme):
             page.click(f"tab {name}")
             page.page.evaluate(OPEN_ALL)
             assert violations(page, pane) == [], name
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_in_a_program_for_a_device(browser, scheme):
+    schedule, args = tiled_matmul()
+    widget = Explorer(schedule, args, target="v100", level="all")
+    page = opened(browser, widget, color_scheme=scheme)
+    for name in ("block", "memory", "nest"):
+        page.click(f"tab {name}")
+        page.page.wait_for_timeout(600)  # a recording may take longer than the answer
+        page.push()
+        page.page.evaluate(OPEN_ALL)
+        assert violations(page) == [], name
+        assert page.page.evaluate(LETTING_KEYS_THROUGH) == [], name
+    assert not page.errors
+    page.page.context.close()
+    widget.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from dlcompiler.views.colors import HUES, lighter
+from dlcompiler.views.colors import HUES, SIGN_COLORS, lighter
 from tests.widgets.css_colors import color, contrast, declarations, over
 
 pytest.importorskip("dlcompiler_widgets")
@@ -76,6 +76,15 @@ def test_text_can_be_read(theme, name):
 def test_marks_can_be_seen(theme, name):
     low = {where: of(name, theme, ground) for where, ground in grounds(theme).items()}
     assert {where: round(value, 2) for where, value in low.items() if value < 3} == {}
+
+
+def test_signs_of_threads_can_be_seen(theme):
+    """The edge of a loop's kind in the tree; its sign and its words say the same."""
+    (rule,) = re.findall(r"solid (color-mix\(in srgb, var\(--dlc-sign\).*);", str(Explorer._css))
+    for hue in SIGN_COLORS.values():
+        edge = color(rule, {**theme, "--dlc-sign": hue})
+        for where, ground in grounds(theme).items():
+            assert contrast(over(edge, ground), ground) >= 3, (hue, where)
 
 
 def test_words_on_boxes_can_be_read(theme):

@@ -7,8 +7,9 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from dlcompiler import te
-from dlcompiler.errors import ScheduleError
+from dlcompiler.errors import CallError, ScheduleError
 from dlcompiler.schedule import create_schedule
+from tests.thread_programs import tiled_matmul
 
 pytest.importorskip("dlcompiler_widgets")
 import dlcompiler_widgets
@@ -19,6 +20,7 @@ from dlcompiler_widgets import (
     LoopTree,
     MemoryScopes,
     ScheduleGraph,
+    ThreadBlock,
 )
 from dlcompiler_widgets.explorer.pictures import PICTURES
 from dlcompiler_widgets.explorer.widget import Workbench
@@ -41,6 +43,11 @@ def matmul(n=64):
     s = create_schedule(C.op)
     s[C].tile(*C.op.axis, 16, 16)
     return s, [A, B, C]
+
+
+def shown_in(pane, n=64):
+    """What a pane has something to say about."""
+    return tiled_matmul() if pane is ThreadBlock else matmul(n)
 
 
 @pytest.fixture
@@ -75,7 +82,7 @@ def test_it_says_what_it_is_the_same_each_time(pane, make):
 
 @pytest.mark.parametrize("pane", PANES)
 def test_it_stands_still_without_script(pane, make):
-    widget = make(pane, matmul(1024)[0])
+    widget = make(pane, shown_in(pane, 1024)[0])
     bundle, _ = widget._repr_mimebundle_()
     assert len(bundle["text/plain"].splitlines()) > 2
     html = bundle["text/html"]
@@ -89,7 +96,7 @@ def test_it_stands_still_without_script(pane, make):
 
 @pytest.mark.parametrize("pane", [p for p in PANES if p.__name__ not in IN_WORDS])
 def test_its_picture_is_an_svg_with_words(pane, make):
-    root = ET.fromstring(make(pane, matmul()[0]).static_html())
+    root = ET.fromstring(make(pane, shown_in(pane)[0]).static_html())
     pictures = list(root.iter("svg"))
     assert pictures
     for picture in pictures:
@@ -230,6 +237,9 @@ def test_all_pictures_of_a_recurrence():
         for tab, picture in PICTURES.items():
             if (row["stage"], tab) == ("S", "space"):  # its steps are other stages'
                 with pytest.raises(ScheduleError, match="the stage stores nothing itself"):
+                    picture.draw(session)
+            elif tab == "block":
+                with pytest.raises(CallError, match="none of its loops is bound to the threads"):
                     picture.draw(session)
             else:
                 assert picture.still(picture.draw(session)) or tab == "off"

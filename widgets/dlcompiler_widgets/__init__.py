@@ -25,6 +25,7 @@ from dlcompiler_widgets.explorer import (
     MemoryScopes,
     PassDiff,
     ScheduleGraph,
+    ThreadBlock,
 )
 from dlcompiler_widgets.notebook import (
     join_notebook,
@@ -48,6 +49,7 @@ __all__ = [
     "MemoryScopes",
     "PassDiff",
     "ScheduleGraph",
+    "ThreadBlock",
     "TuningDashboard",
     "TuningView",
     "compare_tuners",

@@ -12,6 +12,7 @@ from dlcompiler_widgets.explorer.panes import (
     LoopTree,
     MemoryScopes,
     ScheduleGraph,
+    ThreadBlock,
 )
 from dlcompiler_widgets.explorer.text_panes import CodePanes, PassDiff
 
@@ -25,4 +26,5 @@ __all__ = [
     "MemoryScopes",
     "PassDiff",
     "ScheduleGraph",
+    "ThreadBlock",
 ]

@@ -38,7 +38,8 @@ def _look(session: Session, args: Mapping[str, Any]) -> dict[str, Any]:
         return figures(schedule, session.args, session.target)
 
     try:
-        return {**preview(session.schedule, _wanted(session, args), all_figures)}
+        step = _wanted(session, args)
+        return {**preview(session.schedule, step, all_figures, session.target)}
     except ScheduleError as error:  # no step: a row where it cannot go
         return {"status": "illegal", "reason": error.problem, "hint": error.hint or ""}
 

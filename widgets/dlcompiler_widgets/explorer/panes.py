@@ -63,7 +63,11 @@ class PicturePane(Workbench):
     def _scene(self, name: str) -> Scene | DLCompilerError:
         picture = PICTURES[name]
         try:
-            return picture.still(picture.draw(self._session))
+            model = picture.draw(self._session)
+            if model.get("is_pending"):
+                self._session.blocks.wait()
+                model = picture.draw(self._session)
+            return picture.still(model)
         except DLCompilerError as error:
             return error
 
@@ -131,6 +135,13 @@ class IterationSpace(LoopPicture):
 
     shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("space",)}
     first_words = "Step on, or play: the picture moves without asking the kernel."
+
+
+class ThreadBlock(PicturePane):
+    """Which thread of a block touches what in each phase between two barriers; simulated."""
+
+    shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("block",)}
+    first_words = "Choose a phase, a buffer and a thread."
 
 
 class ScheduleGraph(PicturePane):

@@ -14,6 +14,7 @@ from dlcompiler.views.memory_scopes import memory_scopes
 from dlcompiler.views.nest_scene import nest_scene
 from dlcompiler.views.scene import Scene
 from dlcompiler.views.schedule_graph import dataflow_scene
+from dlcompiler_widgets.explorer import blocks
 
 if TYPE_CHECKING:
     from dlcompiler_widgets.explorer.session import Session
@@ -46,6 +47,10 @@ def _space(session: Session) -> Mapping[str, Any]:
     return iteration_space(func, session.tree, session.chosen)
 
 
+def _block(session: Session) -> Mapping[str, Any]:
+    return session.blocks.model(session)
+
+
 def _stages(session: Session) -> Mapping[str, Any]:
     return dataflow_scene(session.schedule)
 
@@ -60,6 +65,7 @@ PICTURES: dict[str, Picture] = {
     "nest": Picture("Loop nest", _nest),
     "memory": Picture("Memory scopes", _memory),
     "space": Picture("Iteration space", _space, kind="space", still=iteration_scene),
+    "block": Picture("Thread block", _block, kind="block", still=blocks.still),
     "stages": Picture("Stages", _stages),
     "axes": Picture("Axes", _axes),
     "off": Picture("Off", lambda session: {}, kind="off"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlcompiler.schedule import HistoryView, Node
 from dlcompiler.views import history_tree
+from dlcompiler.views.loop_tree import LINES
 from dlcompiler_widgets.explorer.branches import title_of
 from dlcompiler_widgets.explorer.levels import Layout
 from dlcompiler_widgets.explorer.pictures import PICTURES
@@ -31,6 +32,7 @@ OF_THE_STATE = (*NEEDED, "text", "advice")
 CODE_TABS = ("llvm", "assembly")
 """Texts that take long to make."""
 PASSES_TAB = "passes"
+BLOCK_TAB = "block"
 OVERLAYS = ("history", "compare", "export", "editor")
 """Panes that are recorded apart."""
 
@@ -138,6 +140,8 @@ class _Recorder:
         for node in self.nodes:
             self.default(node)
         for node in self.nodes:
+            self.phases(node)
+        for node in self.nodes:
             self.other_loops(node)
         for node in self.nodes:
             self.passes(node)
@@ -146,7 +150,7 @@ class _Recorder:
         self.comparisons()
         for node in self.nodes:
             self.code(node)
-        self.session.code.compiling.close()
+        self.session.close()
         tabs = {pane: self.original.tabs[pane] for pane in TABS if pane in self.panes}
         return {
             "values": self.store.values,
@@ -165,7 +169,7 @@ class _Recorder:
     def needed(self, node: Node) -> None:
         """Record the loops of a state, and what stands above them."""
         self.at(node)
-        loops = [row["key"] for row in self.session.tree["rows"] if row["type"] != "statement"]
+        loops = [row["key"] for row in self.session.tree["rows"] if row["type"] not in LINES]
         self.states[node.id] |= {"chosen": self.session.chosen, "loops": loops}
         for pane in NEEDED:
             if pane in self.panes:
@@ -199,6 +203,9 @@ class _Recorder:
 
     def shown(self, pane: str) -> Json:
         value = PANES[pane](self.session)
+        if pane == "picture" and (value["model"] or {}).get("is_pending"):
+            self.session.blocks.wait()
+            value = PANES[pane](self.session)
         return {**value, "measuring": {"state": "idle"}} if pane == "bar" else value
 
     def passes(self, node: Node) -> None:
@@ -212,6 +219,20 @@ class _Recorder:
                 place = self.store.add("passes", partial(self.shown, "text"))
                 self.keep(node, "text", f"{PASSES_TAB} {step['name']}", "", place)
         self.session.travel.chosen = ""
+
+    def phases(self, node: Node) -> None:
+        """Record what the threads of a block do in each phase that is drawn, as ``block N``."""
+        if "picture" not in self.panes:
+            return
+        self.at(node)
+        self.session.tabs["picture"] = BLOCK_TAB
+        model = self.shown("picture")["model"] or {"scene": {"marks": ()}}
+        keys = {key for mark in model["scene"]["marks"] for key in mark.get("keys", ())}
+        for number in sorted(int(key[6:]) for key in keys if key.startswith("phase ")):
+            self.session.blocks.phase = number
+            place = self.store.add("phases of blocks", partial(self.shown, "picture"))
+            self.keep(node, "picture", f"{BLOCK_TAB} {number}", "", place)
+        self.session.blocks.phase = None
 
     def code(self, node: Node) -> None:
         self.at(node)

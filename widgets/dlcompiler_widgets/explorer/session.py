@@ -16,8 +16,10 @@ from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 from dlcompiler.te.notation_program import Program
 from dlcompiler.views import LoopTree, Palette, loop_tree
+from dlcompiler.views.loop_tree import LINES
 from dlcompiler.views.strides import with_strides
 from dlcompiler_widgets.explorer import branches, exports, moving
+from dlcompiler_widgets.explorer.blocks import Blocks
 from dlcompiler_widgets.explorer.code_tabs import CodeTabs
 from dlcompiler_widgets.explorer.levels import Layout
 from dlcompiler_widgets.explorer.pictures import PICTURES, Picture
@@ -63,6 +65,7 @@ class Session:
         """What the editor of the expression shows."""
         self.code: CodeTabs = CodeTabs()
         self.travel: Travel = Travel()
+        self.blocks: Blocks = Blocks()
         self.status = Status("")
         self._chosen_in: dict[str, str | None] = {}
         self._programs: OrderedDict[tuple[str, Mode], PrimFunc | DLCompilerError] = OrderedDict()
@@ -88,6 +91,11 @@ class Session:
             made.compared, made.chosen = dict(self.compared), self.chosen
         return made
 
+    def close(self) -> None:
+        """End what works beside the notebook."""
+        self.code.compiling.close()
+        self.blocks.close()
+
     # -- intents ---------------------------------------------------------------------------------
 
     def handle(self, op: str, args: Mapping[str, Any]) -> bool:
@@ -97,7 +105,7 @@ class Session:
         ----------
         op
             ``choose``, ``apply``, ``undo``, ``redo``, ``jump``, ``picture``, ``text``,
-            ``pass``, ``describe``, ``compare``, ``export``, or one of `moving.ACTIONS`.
+            ``pass``, ``block``, ``describe``, ``compare``, ``export``, or one of `moving.ACTIONS`.
         args
             What it needs; comes from a browser, so anything.
 
@@ -115,6 +123,7 @@ class Session:
             "picture": self.open_picture,
             "text": self.open_text,
             "pass": partial(self.travel.open, self),
+            "block": partial(self.blocks.open, self),
             "describe": partial(branches.describe, self),
             "compare": partial(branches.compare, self),
             "export": partial(exports.export, self),
@@ -133,7 +142,7 @@ class Session:
     def choose(self, args: Mapping[str, Any]) -> None:
         """Choose a loop or a stage by its ``key``."""
         row = next((row for row in self.tree["rows"] if row["key"] == args.get("key")), None)
-        if row is None or row["type"] == "statement":
+        if row is None or row["type"] in LINES:
             raise ScheduleError("choose a loop", "there is no such loop now", got=args.get("key"))
         self.chosen = self._chosen_in[self.schedule.node.id] = row["key"]
         made_by = (("made by", row["made_by"]),) if row["made_by"] else ()

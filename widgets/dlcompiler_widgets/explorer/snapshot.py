@@ -57,7 +57,7 @@ def moves(session: Session) -> Json:
     if key not in session.palettes:
         if len(session.palettes) >= MOST_PALETTES:
             session.palettes.clear()
-        session.palettes[key] = palette(session.schedule, session.chosen, offered)
+        session.palettes[key] = palette(session.schedule, session.chosen, offered, session.target)
     return {**session.palettes[key], "left_out": len(REGISTRY) - len(offered)}
 
 

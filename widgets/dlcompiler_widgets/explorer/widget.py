@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, ClassVar
 
 import anywidget
@@ -123,7 +124,7 @@ class Workbench(anywidget.AnyWidget):
         with self._locked():
             self._push(None)
         schedule.listeners.append(self._on_step)
-        self._session.code.compiling.on_ready = self._on_code
+        self._listen(self._session)
         self.observe(self._on_intent, names="intent")
 
     @property
@@ -150,10 +151,15 @@ class Workbench(anywidget.AnyWidget):
         before, self._session = self._session, session
         if self._on_step in before.schedule.listeners:
             before.schedule.listeners.remove(self._on_step)
-        before.code.compiling.close()
+        before.close()
         self._measuring.cancel()
         session.schedule.listeners.append(self._on_step)
-        session.code.compiling.on_ready = self._on_code
+        self._listen(session)
+
+    def _listen(self, session: Session) -> None:
+        """Show what a session makes beside the notebook when it is ready."""
+        session.code.compiling.on_ready = partial(self._on_ready, "text")
+        session.blocks.on_ready = partial(self._on_ready, "picture")
 
     def close(self) -> None:
         """Stop following the schedule, and close the widget."""
@@ -162,7 +168,7 @@ class Workbench(anywidget.AnyWidget):
                 self.schedule.listeners.remove(self._on_step)
             self._measuring.cancel()
             self._control.close()
-            self._session.code.compiling.close()
+            self._session.close()
         super().close()
 
     def _on_intent(self, change: Any) -> None:
@@ -218,11 +224,11 @@ class Workbench(anywidget.AnyWidget):
             self._session.status = noted(node, result)
             self._push(None)
 
-    def _on_code(self) -> None:
-        """Show code that is ready; called from the thread that made it."""
+    def _on_ready(self, pane: str) -> None:
+        """Show what is ready; called from the thread that made it."""
         with self._locked():
-            if "text" in self.shown_panes:
-                self._push(None, ("text",))
+            if pane in self.shown_panes:
+                self._push(None, (pane,))
 
     def _on_step(self, schedule: Schedule) -> None:
         """Follow a step that was made elsewhere."""

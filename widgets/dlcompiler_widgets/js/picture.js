@@ -3,11 +3,15 @@
  */
 
 import { button, h, message } from "./dom.js";
+import { BlockDrawer } from "./block.js";
 import { SpaceDrawer } from "./space.js";
 import { drawScene, markScene, tabs } from "./scene.js";
 
 /** How to draw the models that are no scenes, by their `kind`: (model, app) → { root, mark }. */
-const DRAWERS = { space: (model, app) => new SpaceDrawer(model, app) };
+const DRAWERS = {
+  block: (model, app) => new BlockDrawer(model, app),
+  space: (model, app) => new SpaceDrawer(model, app),
+};
 
 const ZOOM_STEP = 1.25, LEAST_ZOOM = 0.4, MOST_ZOOM = 4;
 
@@ -39,7 +43,8 @@ export class PicturePane {
     else {
       this.body.replaceChildren(
         drawn?.root ?? drawScene(model, (key) => this.app.choose(key), isSame ? this.body : null));
-      if (isOpen) this.body.querySelector(".dlc-twin").open = true;
+      const twin = this.body.querySelector(".dlc-twin");
+      if (isOpen && twin) twin.open = true;
     }
     const scene = this.body.querySelector("svg.dlc-scene");
     this.root.replaceChildren(...[head, this.body, scene ? this.zoomBar : null].filter((n) => n));

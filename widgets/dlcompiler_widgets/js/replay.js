@@ -18,6 +18,7 @@ export class Recording {
     this.listeners = new Map();
     this.tabs = { ...data.tabs };
     this.pass = "";
+    this.phase = "";
     this.redoTo = { ...data.redo };
     this.compared = {};
     this.exported = null;
@@ -108,7 +109,8 @@ export class Recording {
 
   showPane(pane) {
     const tab = this.tabs[pane] ?? "";
-    const open = pane === "text" && this.pass ? this.recorded(this.here, pane, `${tab} ${this.pass}`, "") : null;
+    const part = { text: this.pass, picture: this.phase }[pane] ?? "";
+    const open = part === "" ? null : this.recorded(this.here, pane, `${tab} ${part}`, "");
     return open ?? this.recorded(this.here, pane, tab, this.chosen) ?? this.missing(pane, tab);
   }
 
@@ -182,6 +184,15 @@ const ACTIONS = {
   choose(recording, { key }) {
     recording.chosen = key;
     return info(recording.traits.tree?.rows?.find((row) => row.key === key)?.label ?? key);
+  },
+
+  /** Phases that a loop repeats were recorded once. */
+  block(recording, { phase }) {
+    if (phase === undefined || !recording.recorded(recording.here, "picture", `block ${phase}`, "")) {
+      return refused("this phase, buffer or block");
+    }
+    recording.phase = phase;
+    return info("Shown: what the threads of a block touch.");
   },
 
   /** A pass that changed nothing was not recorded: the program is that behind the one before. */

@@ -54,8 +54,8 @@ export class TreePane {
       h("i", { class: "dlc-bar-mark", style: {
         left: `${bar.depth * INDENT + 4}px`, background: paint(bar.colors) } }));
     const indent = { paddingLeft: `${row.depth * INDENT + 14}px` };
-    if (row.type === "statement") {
-      return h("div", { class: "dlc-row dlc-statement", style: indent, title: row.name,
+    if (row.type === "statement" || row.type === "barrier") {
+      return h("div", { class: `dlc-row dlc-statement dlc-${row.type}`, style: indent, title: row.name,
         "data-key": row.key,
         "aria-hidden": "true" }, ...bars, h("span", { class: "dlc-clip", text: row.name }));
     }
@@ -67,7 +67,8 @@ export class TreePane {
       : [h("span", { class: "dlc-loop-name", text: row.name }),
         row.axis === "data" ? null : h("span", { class: "dlc-soft",
           text: row.axis === "scan" ? "time" : "reduction" }),
-        row.kind === "serial" ? null : h("span", { class: "dlc-pill", text: row.kind }),
+        row.kind === "serial" ? null : h("span", { class: "dlc-pill", "data-sign": row.sign || null,
+          text: row.sign ? `${row.sign} ${row.kind}` : row.kind }),
         h("span", { class: "dlc-extent",
           text: typeof row.extent === "number" ? count(row.extent) : row.extent })];
     return focusable("div", {

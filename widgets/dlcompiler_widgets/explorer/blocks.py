@@ -1,0 +1,105 @@
+"""The picture of a block of threads: which block and phase it shows, recorded beside the notebook.
+
+The interpreter runs a block in a thread of its own: what takes longer than a click may is shown
+when it is ready.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING, Any
+
+from dlcompiler.errors import DLCompilerError, ScheduleError
+from dlcompiler.ir import PrimFunc
+from dlcompiler.simulate.recording import BlockRecording, blocks_of, launches, record_block
+from dlcompiler.views.block_map import merged_cells
+from dlcompiler.views.scene import Scene
+from dlcompiler.views.thread_block import block_view, launch_of
+from dlcompiler_widgets.explorer.remembered import Remembered
+from dlcompiler_widgets.explorer.status import Status
+
+if TYPE_CHECKING:
+    from dlcompiler_widgets.explorer.session import Session
+
+Json = dict[str, Any]
+
+PATIENCE_S = 0.1
+"""How long a click waits for a recording [s]."""
+_REMEMBERED = 16
+
+
+class Blocks:
+    """What the picture shows, and what was recorded for it."""
+
+    def __init__(self) -> None:
+        self.on_ready: Callable[[], None] | None = None
+        """Called from the thread when a recording is there that was not waited for."""
+        self._block: dict[str, int] = {}
+        self.phase: int | None = None
+        """Number of the chosen phase; None: the first that is worth a look."""
+        self._buffer: str | None = None
+        self._thread = ThreadPoolExecutor(1, "recording")
+        self._last: Future[BlockRecording] | None = None
+        self._known: Remembered[tuple[Any, ...], Future[BlockRecording]] = Remembered(_REMEMBERED)
+
+    def open(self, session: Session, args: Mapping[str, Any]) -> None:
+        """Show another ``phase``, ``buffer`` or ``block``: ``{"tag": "blockIdx.x", "at": 1}``."""
+        match args:
+            case {"phase": int(phase)}:
+                self.phase = phase
+            case {"buffer": str(buffer)}:
+                self._buffer = buffer
+            case {"block": {"tag": str(tag), "at": int(at)}}:
+                self._block[tag] = at
+            case _:
+                raise ScheduleError(
+                    "show a block", "the request is malformed", got=repr(dict(args))
+                )
+        session.status = Status("Shown: what the threads of a block touch.")
+
+    def model(self, session: Session) -> Json:
+        """Return what the page draws; ``is_pending`` while the block is still being recorded."""
+        func = session.lowered(session.schedule.node, "loops")
+        if isinstance(func, DLCompilerError):
+            raise func
+        self._last = recording = self._recorded(session, func)
+        wait([recording], PATIENCE_S)
+        if not recording.done():
+            recording.add_done_callback(lambda _: self.on_ready and self.on_ready())
+        if not recording.done():  # else it was called before this answer
+            return {"is_pending": True}
+        found = recording.result()
+        is_there = self.phase is not None and 0 <= self.phase < len(found.phases)
+        phase = self.phase if is_there else None
+        try:
+            view = block_view(found, phase, self._buffer)
+        except ScheduleError:  # this phase touches other buffers
+            view = block_view(found, phase)
+        blocks = [{"tag": tag, "count": n, "at": found.block[tag]}
+                  for tag, n in found.blocks.items()]  # fmt: skip
+        return {**view, "is_pending": False, "blocks": blocks}
+
+    def _recorded(self, session: Session, func: PrimFunc) -> Future[BlockRecording]:
+        launch = launch_of(func, session.chosen)
+        counts = blocks_of(launch) if launch else {}
+        block = {tag: at for tag, at in self._block.items() if 0 <= at < counts.get(tag, 0)}
+        number = launches(func).index(launch) if launch else None
+        key = (session.schedule.node.id, number, *sorted(block.items()))
+        return self._known.get(key, lambda: self._thread.submit(record_block, func, launch, block))
+
+    def wait(self) -> None:
+        """Wait for what is being recorded."""
+        if self._last is not None:
+            wait([self._last])
+
+    def close(self) -> None:
+        """Record nothing more."""
+        self.on_ready = None
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+
+def still(model: Json) -> Scene:
+    """Return the picture as it stands still, and is kept in notebooks."""
+    scene: Scene = model["scene"]
+    return {**scene, "marks": merged_cells(scene["marks"])}
