@@ -19,6 +19,7 @@ from dlcompiler.ir import (
     Allocate,
     Buffer,
     Const,
+    ExternCall,
     For,
     PrimFunc,
     Seq,
@@ -157,6 +158,8 @@ def record_block(
     if body is None:
         raise CallError(where, "the loop is no launch of this program", got=chosen.var.name,
                         expected=", ".join(loop.var.name for loop in known))  # fmt: skip
+    if any(isinstance(node, ExternCall) for node in walk(one)):
+        raise CallError(where, "it calls code from outside, whose accesses are not seen")
     cut = replace(func, body=body)
     _check_size(cut, where)
     private = _private(one)

@@ -7,7 +7,7 @@ import pytest
 
 from dlcompiler import te
 from dlcompiler.errors import CallError, ProgramError
-from dlcompiler.ir import Barrier, Seq, rewrite
+from dlcompiler.ir import Barrier, ExternCall, Seq, rewrite
 from dlcompiler.pipeline import lower
 from dlcompiler.schedule import create_schedule
 from dlcompiler.simulate import interpret
@@ -225,6 +225,15 @@ def test_a_loop_that_is_no_launch_is_refused():
     assert refused(program(), launch=other) == (
         "record a block of main: the loop is no launch of this program\n"
         "  got       i.outer\n  expected  i.outer"
+    )
+
+
+def test_code_from_outside_is_refused():
+    func = program()
+    call = ExternCall("elsewhere", "packed", ())
+    body = rewrite(func.body, lambda node: call if isinstance(node, Barrier) else node)
+    assert refused(replace(func, body=body)) == (
+        "record a block of main: it calls code from outside, whose accesses are not seen"
     )
 
 
