@@ -193,7 +193,9 @@ class _Collector:
                 wanted.add(stmt.buffer)
             elif isinstance(stmt, ExternCall):
                 wanted |= {region.buffer for region in stmt.regions if region.is_written}
-        # What threads share is ordered by barriers, which only the interpreter knows.
+        # What threads share is ordered by barriers, which only the interpreter knows: no part of
+        # what is reasoned on, but of what is looked at.
+        self.written = {b for b in wanted if with_inputs or b.scope not in (SHARED, WARP)}
         self.wanted = {buffer for buffer in wanted if buffer.scope not in (SHARED, WARP)}
         self.depths: dict[Buffer, int] = {}
         self.loops: list[Loop] = []
@@ -274,7 +276,7 @@ class _Collector:
         if store.predicate is not None:
             self.reads(store.predicate, store, place)
             place = place.under(_in_lane(store.predicate, place))
-        if store.buffer in self.wanted:
+        if store.buffer in self.written:
             self.add(store.buffer, store.indices, True, store, place)
 
     def argument(self, arg: Expr, call: ExternCall, place: _Place) -> None:

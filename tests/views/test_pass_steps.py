@@ -54,7 +54,8 @@ def test_the_first_change_is_open_unless_another_is_chosen(run):
     model = pass_steps(run[2], CPU_PASSES)
     opened = model["steps"][model["open"] - 1]
     assert not opened["is_unchanged"]
-    assert pass_steps(run[2], CPU_PASSES, "vectorize")["open"] == 8
+    vectorized = pass_steps(run[2], CPU_PASSES, "vectorize")
+    assert vectorized["steps"][vectorized["open"] - 1]["name"] == "vectorize"
     assert pass_steps(run[2], CPU_PASSES, "no such pass")["open"] == model["open"]
 
 
