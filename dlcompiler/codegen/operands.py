@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 
 from dlcompiler.ir import (
     Binary,
@@ -10,12 +10,14 @@ from dlcompiler.ir import (
     Call,
     Cast,
     Compare,
+    Const,
     Expr,
     IfThenElse,
     Logical,
     Not,
     Ramp,
     Select,
+    Var,
 )
 
 
@@ -37,3 +39,28 @@ def operands(node: Expr) -> Sequence[Expr]:
         case Call(_, arguments, _):
             return arguments
     return ()
+
+
+def write_operands(root: Expr, written: Container[int], write: Callable[[Expr], object]) -> None:
+    """Write what `root` is built from bottom-up: a sum of a thousand terms is as deep.
+
+    Parameters
+    ----------
+    root
+        An expression that is about to be written.
+    written
+        The ids of the nodes that are written; `write` adds to it.
+    write
+        Writes a node whose operands are written.
+    """
+    pending = list(operands(root))
+    while pending:
+        missing = [
+            operand
+            for operand in operands(pending[-1])
+            if not isinstance(operand, Const | Var) and id(operand) not in written
+        ]
+        if missing:
+            pending.extend(missing)
+        else:
+            write(pending.pop())

@@ -14,7 +14,7 @@ from dlcompiler.codegen.c.literals import literal
 from dlcompiler.codegen.c.sharing import named
 from dlcompiler.codegen.c.text import AND, COMPARE, OR, UNARY, Text, choice, conversion
 from dlcompiler.codegen.c.writer import Writer
-from dlcompiler.codegen.operands import operands
+from dlcompiler.codegen.operands import write_operands
 from dlcompiler.errors import InternalError
 from dlcompiler.ir import (
     Binary,
@@ -112,7 +112,7 @@ class Expressions:
         if known is not None:
             return known[1]
         if self._depth >= MAX_RECURSION:
-            self._write_operands(node)
+            write_operands(node, self._texts, self.value)
         self._depth += 1
         text = self._write(node)
         self._depth -= 1
@@ -154,21 +154,6 @@ class Expressions:
         if dtype not in self.arithmetic.dialect.types:
             raise InternalError("generate C code", f"a vector is left: {dtype}")
         return self.arithmetic.dialect.types[dtype]
-
-    def _write_operands(self, root: Expr) -> None:
-        """Write what `root` is built from bottom-up: a sum of a thousand terms is as deep."""
-        pending = list(operands(root))
-        while pending:
-            node = pending[-1]
-            missing = [
-                operand
-                for operand in operands(node)
-                if not isinstance(operand, Const | Var) and id(operand) not in self._texts
-            ]
-            if missing:
-                pending.extend(missing)
-            else:
-                self.value(pending.pop())
 
     def _write(self, node: Expr) -> Text:  # noqa: C901 - one case per node
         arithmetic, value = self.arithmetic, self.value

@@ -17,7 +17,7 @@ from dlcompiler.codegen.llvm.lanes import first_lane, is_uniform, progression
 from dlcompiler.codegen.llvm.transposes import Column, find_columns
 from dlcompiler.codegen.llvm.types import constant, value_type
 from dlcompiler.codegen.llvm.writer import Function
-from dlcompiler.codegen.operands import operands
+from dlcompiler.codegen.operands import write_operands
 from dlcompiler.errors import InternalError
 from dlcompiler.ir import (
     Binary,
@@ -84,7 +84,7 @@ class Expressions:
         if known is not None:
             return known[1]
         if self._depth >= MAX_RECURSION:
-            self._write_operands(node)
+            write_operands(node, self._values, self.value)
         self._depth += 1
         operand = self._write(node)
         self._depth -= 1
@@ -95,21 +95,6 @@ class Expressions:
         if node not in self.variables:
             raise InternalError("generate LLVM code", f"{node.name} has no value here")
         return self.variables[node]
-
-    def _write_operands(self, root: Expr) -> None:
-        """Write what `root` is built from bottom-up: a sum of a thousand terms is as deep."""
-        pending = list(operands(root))
-        while pending:
-            node = pending[-1]
-            missing = [
-                operand
-                for operand in operands(node)
-                if not isinstance(operand, Const | Var) and id(operand) not in self._values
-            ]
-            if missing:
-                pending.extend(missing)
-            else:
-                self.value(pending.pop())
 
     def _write(self, node: Expr) -> str:  # noqa: C901 - one case per node
         w, write = self.w, self.value
