@@ -204,6 +204,16 @@ def _count_problems(state: State, stage: StageState) -> Iterator[Illegal]:
                 hint="split the loop by a number, and bind the inner one",
                 conflicts=(host.key(leaf),),
             )
+    for leaf in reduced_by_threads(stage):
+        count, storing = bounds[stage.name].extents[leaf], stage.storing.get(stage.kind(leaf), 0)
+        if isinstance(count, int) and 0 < count <= storing:
+            yield Illegal(
+                "semantic",
+                f"{stage.name} would not be stored: there is no such thread",
+                got=f"{stage.kind(leaf)} == {storing}, of {count}",
+                hint=f"undo set_store_predicate, or bind {storing + 1} iterations or more",
+                conflicts=(stage.key(leaf), stage.body_key),
+            )
 
 
 def _part_problems(stage: StageState, host: StageState, axis: Axis) -> Iterator[Illegal]:

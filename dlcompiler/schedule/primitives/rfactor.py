@@ -120,6 +120,7 @@ def apply(
         relations=tuple(r for r in stage.relations if axes_of(r)[0].kind == "data"),
         kinds={leaf: kind for leaf, kind in stage.kinds.items() if leaf.kind == "data"},
         pragmas={leaf: notes for leaf, notes in stage.pragmas.items() if leaf.kind == "data"},
+        storing={},  # it was said of the threads that share what is another stage's now
         paths={**paths, last: unique_name(last.name, paths.values())},
     )
     stages: list[StageState] = []

@@ -89,3 +89,13 @@ def test_without_a_shared_reduction_it_is_refused():
         "of B\n"
         "  hint      bind a reduction loop to threadIdx.x first"
     )
+
+
+def test_rfactor_forgets_what_was_said_of_other_threads(program):
+    s, A, B = program
+    s[B].set_store_predicate("threadIdx.x == 3")
+    outer = s[B].leaf_iter_vars[1]
+    s.rfactor(B, outer)
+    (last,) = s[B].op.reduce_axis
+    s[B].bind(last, TX)
+    assert agrees(s, [A, B])
