@@ -102,7 +102,10 @@ def _gpu() -> str:
     for module, name in (("cuda", "cuda-python"), ("pyopencl", "pyopencl")):
         found = importlib.util.find_spec(module) is not None
         reasons.append(f"{name} is {'installed' if found else 'not installed'}")
-    return f"none: this version generates code for CPUs only ({'; '.join(reasons)})"
+    return (
+        "none is used: programs for GPUs run in the simulator (target='gpu'); this version generates "
+        f"code for CPUs only ({'; '.join(reasons)})"
+    )
 
 
 def _cost_model() -> str:
