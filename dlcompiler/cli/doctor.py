@@ -103,8 +103,8 @@ def _gpu() -> str:
         found = importlib.util.find_spec(module) is not None
         reasons.append(f"{name} is {'installed' if found else 'not installed'}")
     return (
-        "none is used: programs for GPUs run in the simulator (target='gpu'); this version generates "
-        f"code for CPUs only ({'; '.join(reasons)})"
+        "none: programs for GPUs run in the simulator (target='gpu'); this version "
+        f"generates code for CPUs only ({'; '.join(reasons)})"
     )
 
 
