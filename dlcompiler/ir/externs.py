@@ -196,6 +196,7 @@ def call_pure_extern(dtype: Any, name: str, *args: Any) -> Expr:
 
     Examples
     --------
+    >>> from dlcompiler.ir import Var
     >>> print(call_pure_extern("float32", "expf", Var("x", "float32")))
     exp(x)
     """

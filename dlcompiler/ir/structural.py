@@ -85,8 +85,8 @@ class _Table:
                 extent = self.field(value.extent)
                 return (self.identity(value), value.start, extent, self.number(value.var))
             case Buffer(_, shape, dtype, scope, strides, separators=separators):
-                sizes = (self.field(shape), self.field(strides), separators)
-                return (self.identity(value), dtype, scope, *sizes)
+                key = (self.identity(value), self.field(shape), dtype, scope, self.field(strides))
+                return (*key, separators) if separators else key  # ids of older traces stay
             case Intrinsic(name, parts):
                 return (name, *((mode, self.field(parts[mode])) for mode in sorted(parts)))
             case Routine(buffers, body):

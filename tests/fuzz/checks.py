@@ -223,6 +223,7 @@ def check_trace(case: Case, schedule: Schedule) -> None:
     class Language:
         create_schedule = staticmethod(create_schedule)
         thread_axis = staticmethod(thread_axis)
+        tensor_intrin = staticmethod(te.tensor_intrin)
         AXIS_SEPARATOR = te.AXIS_SEPARATOR
 
     scope = {"te": Language, **variables}

@@ -16,12 +16,19 @@ from dlcompiler.codegen.lines import statement_lines
 from dlcompiler.codegen.source import Source
 from dlcompiler.codegen.threads import refuse_threads
 from dlcompiler.errors import TargetError
-from dlcompiler.ir import Buffer, Expr, PrimFunc, Var, walk
+from dlcompiler.ir import Allocate, Buffer, Expr, PrimFunc, Var, walk
 from dlcompiler.target import Target
 
 FAST_MATH = (
     "#ifdef __FAST_MATH__",
     '#error "compile without -ffast-math, which changes results"',
+    "#endif",
+)
+
+#: A temporary that is written and read under one condition, as the compiler has shown.
+UNSEEN_BY_GCC = (
+    "#if defined(__GNUC__) && !defined(__clang__)",
+    '#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"',
     "#endif",
 )
 
@@ -77,7 +84,7 @@ def emit(func: PrimFunc, target: Target) -> Source:
         if param not in expressions.read | expressions.written
     ]
     lines = [
-        *((line, 0) for line in (*header, "", *_preamble(C99, helpers))),
+        *((line, 0) for line in (*header, "", *_preamble(func, C99, helpers))),
         *((line, 1) for line in interface.declaration("restrict ")),
         ("{", 0),
         *unread,
@@ -95,10 +102,11 @@ def emit(func: PrimFunc, target: Target) -> Source:
     )
 
 
-def _preamble(dialect: Dialect, helpers: Helpers) -> list[str]:
+def _preamble(func: PrimFunc, dialect: Dialect, helpers: Helpers) -> list[str]:
     """Return what stands between the header and the function."""
     lines = [f"#include <{name}>" for name in dialect.headers]
-    lines += ["", *FAST_MATH, ""]
+    has_temporaries = any(isinstance(node, Allocate) for node in walk(func.body))
+    lines += ["", *FAST_MATH, *(UNSEEN_BY_GCC if has_temporaries else ()), ""]
     for definition in helpers.definitions():
         lines += [*definition.splitlines(), ""]
     return lines
