@@ -140,7 +140,7 @@ def test_a_sign_chooses_its_trial(page):
     box = page.locate(".dlc-tuning-curve svg").bounding_box()
     page.page.mouse.move(box["x"] + mark["xy"][0] + 3, box["y"] + mark["xy"][1] + 3)
     key = mark["keys"][0]
-    assert page.locate(".dlc-tuning-curve .dlc-scroll").get_attribute("title") == key
+    page.locate(f'.dlc-tuning-curve .dlc-scroll[title="{key}"]').wait_for()
     page.page.mouse.down()
     page.page.mouse.up()
     page.settle()
