@@ -16,7 +16,7 @@ from dlcompiler.codegen.lines import statement_lines
 from dlcompiler.codegen.source import Source
 from dlcompiler.codegen.threads import refuse_threads
 from dlcompiler.errors import TargetError
-from dlcompiler.ir import Allocate, Buffer, Expr, PrimFunc, Var, walk
+from dlcompiler.ir import Allocate, Buffer, Cast, Expr, PrimFunc, Var, walk
 from dlcompiler.target import Target
 
 FAST_MATH = (
@@ -25,12 +25,10 @@ FAST_MATH = (
     "#endif",
 )
 
-#: A temporary that is written and read under one condition, as the compiler has shown.
-UNSEEN_BY_GCC = (
-    "#if defined(__GNUC__) && !defined(__clang__)",
-    '#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"',
-    "#endif",
-)
+UNINITIALISED = ("-Wmaybe-uninitialized",)
+COMPARED = ("-Wbool-compare", "-Wtype-limits")
+"""Warnings of gcc about what is meant: a temporary that is written and read under one condition, as
+was shown before, and comparisons of conditions that are numbers, some of which always hold."""
 
 
 def emit(func: PrimFunc, target: Target) -> Source:
@@ -105,11 +103,24 @@ def emit(func: PrimFunc, target: Target) -> Source:
 def _preamble(func: PrimFunc, dialect: Dialect, helpers: Helpers) -> list[str]:
     """Return what stands between the header and the function."""
     lines = [f"#include <{name}>" for name in dialect.headers]
-    has_temporaries = any(isinstance(node, Allocate) for node in walk(func.body))
-    lines += ["", *FAST_MATH, *(UNSEEN_BY_GCC if has_temporaries else ()), ""]
+    lines += ["", *FAST_MATH, *_quieted(func), ""]
     for definition in helpers.definitions():
         lines += [*definition.splitlines(), ""]
     return lines
+
+
+def _quieted(func: PrimFunc) -> list[str]:
+    """Return the lines that keep gcc from warning of what is meant."""
+    nodes = list(walk(func.body))
+    warnings: list[str] = []
+    if any(isinstance(node, Allocate) for node in nodes):
+        warnings += UNINITIALISED
+    if any(isinstance(node, Cast) and dtypes.is_bool(node.value.dtype) for node in nodes):
+        warnings += COMPARED
+    if not warnings:
+        return []
+    ignored = (f'#pragma GCC diagnostic ignored "{warning}"' for warning in warnings)
+    return ["#if defined(__GNUC__) && !defined(__clang__)", *ignored, "#endif"]
 
 
 def _refuse_vectors(func: PrimFunc) -> None:
