@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from dlcompiler import dtypes
 from dlcompiler.errors import TargetError
-from dlcompiler.ir import WARP, Allocate, Buffer, Const, For, PrimFunc, Stmt, Store, is_thread, walk
+from dlcompiler.ir import WARP, Allocate, Buffer, For, PrimFunc, Stmt, Store, is_thread, walk
 from dlcompiler.ir.rewrite import children
+from dlcompiler.passes.base import constant_extent
 from dlcompiler.target import Target
 
 AXES = tuple(f"{level}Idx.{axis}" for level in ("block", "thread") for axis in "xyz")
@@ -108,15 +109,11 @@ def _nests(stmt: Stmt, around: tuple[For, ...]) -> Iterator[tuple[For, ...]]:
             yield from _nests(part, inside)
 
 
-def _count(loop: For) -> int | None:
-    return int(loop.extent.value) if isinstance(loop.extent, Const) else None
-
-
 def _check_axes(func: PrimFunc, target: Target, loops: tuple[For, ...]) -> None:
     for loop in loops:
         if loop.kind not in AXES:
             continue
-        count = _count(loop)
+        count = constant_extent(loop)
         if count is None and loop.kind.startswith("threadIdx"):
             raise TargetError(
                 f"build {func.name} for {target.name}",
@@ -137,7 +134,9 @@ def _check_axes(func: PrimFunc, target: Target, loops: tuple[For, ...]) -> None:
 
 
 def _check_block(func: PrimFunc, target: Target, loops: tuple[For, ...]) -> None:
-    threads = {loop.kind: _count(loop) or 1 for loop in loops if loop.kind.startswith("threadIdx")}
+    threads = {
+        loop.kind: constant_extent(loop) or 1 for loop in loops if loop.kind.startswith("threadIdx")
+    }
     total, limit = math.prod(threads.values()), target.limits["max_threads_per_block"]
     if total > limit:
         parts = " × ".join(f"{tag} {count}" for tag, count in threads.items())
@@ -152,7 +151,10 @@ def _check_block(func: PrimFunc, target: Target, loops: tuple[For, ...]) -> None
 
 def _check_virtual(func: PrimFunc, target: Target, loops: tuple[For, ...]) -> None:
     virtual = [loop for loop in loops if loop.kind == "vthread"]
-    total, limit = math.prod(_count(loop) or 1 for loop in virtual), target.limits["max_vthreads"]
+    total, limit = (
+        math.prod(constant_extent(loop) or 1 for loop in virtual),
+        target.limits["max_vthreads"],
+    )
     if total > limit:
         raise TargetError(
             f"build {func.name} for {target.name}",
@@ -165,7 +167,7 @@ def _check_virtual(func: PrimFunc, target: Target, loops: tuple[For, ...]) -> No
 
 def _check_warp(func: PrimFunc, target: Target, loop: For) -> None:
     """Refuse threads along x that are not of one warp."""
-    count, size = _count(loop), target.limits["warp_size"]
+    count, size = constant_extent(loop), target.limits["warp_size"]
     if count is None or size % count:
         raise TargetError(
             f"build {func.name} for {target.name}",
@@ -177,7 +179,7 @@ def _check_warp(func: PrimFunc, target: Target, loop: For) -> None:
 
 
 def _check_lanes(func: PrimFunc, target: Target, loop: For) -> None:
-    count, limit = _count(loop), target.limits["max_vector_bytes"]
+    count, limit = constant_extent(loop), target.limits["max_vector_bytes"]
     for store in walk(loop.body):
         if not isinstance(store, Store) or count is None:
             continue

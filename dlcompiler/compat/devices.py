@@ -94,8 +94,9 @@ class Device(Named):
         """Wait for the device; a call here has ended when it returns."""
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, Device) and other.device_id == self.device_id
-        return same and other.device_type == self.device_type  # type: ignore[attr-defined]
+        if not isinstance(other, Device):
+            return False
+        return (other.device_type, other.device_id) == (self.device_type, self.device_id)
 
     def __hash__(self) -> int:
         return hash((self.device_id, self.device_type))

@@ -58,6 +58,7 @@ from dlcompiler.schedule.state import buffer_name, is_scan, step_ref
 from dlcompiler.schedule.strides import aligned_strides
 from dlcompiler.schedule.threads import (
     is_shared,
+    nest_order,
     reduced_by_threads,
     scope_of,
     threads_around,
@@ -281,12 +282,9 @@ class _Builder:
         the other ones of the reduction: each thread's part lives during these.
         """
         threads = reduced_by_threads(stage)
-        outer = tuple(leaf for leaf in stage.leaves if leaf.kind == "data")
-        serial = [
-            leaf
-            for leaf in stage.leaves
-            if leaf.kind == "reduce" and not is_in_block(stage.kind(leaf))
-        ]
+        order = nest_order(stage)
+        first = next(n for n, leaf in enumerate(order) if leaf is threads[0])
+        outer, serial = order[:first], order[first + len(threads) :]
         names = [self.buffers[tensor].name for tensor in stage.tensors]
         parts = parts_of(stage, bounds, self.threads_beside(stage), names)
         self.shared += (Room(buffer, stage.name) for buffer in parts.left)
