@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,11 +23,38 @@ ENTRY = "__tvm_main__"
 """Another name of a module's function."""
 
 
-class Module(Named):
-    """A built function: call it with arrays, outputs last."""
+class Built(Named):
+    """What has one function, by its own name and by `entry_name`."""
 
     classic = "tvm.runtime.Module"
     entry_name = ENTRY
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name of its function."""
+
+    @abstractmethod
+    def __call__(self, *args: Any) -> None:
+        """Run it on arrays of NumPy or of `nd.array`, and on numbers where it takes numbers."""
+
+    @property
+    def entry_func(self) -> Callable[..., None]:
+        """Its function."""
+        return self.__call__
+
+    def __getitem__(self, name: str) -> Callable[..., None]:
+        return self.get_function(name)
+
+    def get_function(self, name: str, query_imports: bool = False) -> Callable[..., None]:
+        """Return its function, by its name or by `entry_name`."""
+        del query_imports
+        check_name(name, self.name)
+        return self.__call__
+
+
+class Module(Built):
+    """A built function: call it with arrays, outputs last."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
@@ -43,11 +71,6 @@ class Module(Named):
         return self.function.name
 
     @property
-    def entry_func(self) -> Callable[..., None]:
-        """Its function."""
-        return self.__call__
-
-    @property
     def imported_modules(self) -> NoModules:
         """Code for devices: none, this is the CPU's."""
         return NoModules()
@@ -55,15 +78,6 @@ class Module(Named):
     def __call__(self, *args: Any) -> None:
         """Run it on arrays of NumPy or of `nd.array`, and on numbers where it takes numbers."""
         self.function(*[unwrapped(arg) for arg in args])
-
-    def __getitem__(self, name: str) -> Callable[..., None]:
-        return self.get_function(name)
-
-    def get_function(self, name: str, query_imports: bool = False) -> Callable[..., None]:
-        """Return its function, by its name or by `entry_name`."""
-        del query_imports
-        check_name(name, self.name)
-        return self.__call__
 
     def get_source(self, fmt: str = "") -> str:
         """Return its code.

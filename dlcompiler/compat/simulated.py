@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from dlcompiler.compat.arrays import unwrapped
 from dlcompiler.compat.missing import GPU, Named
-from dlcompiler.compat.modules import ENTRY, BenchmarkResult, check_name, timed
+from dlcompiler.compat.modules import BenchmarkResult, Built, check_name, timed
 from dlcompiler.compat.notes import note
 from dlcompiler.errors import DeviceUnavailable
 from dlcompiler.pipeline import SimulatedKernel
@@ -31,11 +31,9 @@ class DeviceModule(Named):
         return f"DeviceModule({self._kernel!r})"
 
 
-class SimulatedModule(Named):
+class SimulatedModule(Built):
     """A built program for a GPU: call it with arrays, outputs last; the simulator runs it."""
 
-    classic = "tvm.runtime.Module"
-    entry_name = ENTRY
     type_key = "simulated"
 
     def __init__(self, kernel: SimulatedKernel) -> None:
@@ -48,11 +46,6 @@ class SimulatedModule(Named):
         return self.kernel.name
 
     @property
-    def entry_func(self) -> Callable[..., None]:
-        """Its function."""
-        return self.__call__
-
-    @property
     def imported_modules(self) -> tuple[DeviceModule, ...]:
         """Code for the device: its kernels as text."""
         return (DeviceModule(self.kernel),)
@@ -60,15 +53,6 @@ class SimulatedModule(Named):
     def __call__(self, *args: Any) -> None:
         """Run it in the simulator."""
         self.kernel(*[unwrapped(arg) for arg in args])
-
-    def __getitem__(self, name: str) -> Callable[..., None]:
-        return self.get_function(name)
-
-    def get_function(self, name: str, query_imports: bool = False) -> Callable[..., None]:
-        """Return its function, by its name or by `entry_name`."""
-        del query_imports
-        check_name(name, self.name)
-        return self.__call__
 
     def get_source(self, fmt: str = "") -> str:
         """Return what the host does: the launches of its kernels, one after the other."""
