@@ -96,12 +96,16 @@ class LivePage:
         return {**changed, "replies": replies}
 
     def push(self):
-        """Show what the widget changed by itself."""
+        """Show what the widget changed by itself, and wait until it is drawn."""
         self.page.evaluate("changes => window.model.update(changes)", self._changes())
+        self._next_frame()
 
     def settle(self):
         """Wait until the answer to the last request is drawn."""
         self.page.locator(".dlc-explorer:not([aria-busy])").wait_for()
+        self._next_frame()
+
+    def _next_frame(self):
         self.page.evaluate("() => new Promise((f) => requestAnimationFrame(() => f()))")
 
     def locate(self, css, **options):
