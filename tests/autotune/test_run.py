@@ -155,7 +155,7 @@ def test_the_seconds_end_a_run(fake):
     run = start(fake(seconds=0.05), trials=1000, seconds=0.3, tuner="random").wait(5)
     assert run.state == "finished"
     assert 2 <= len(run.trials) <= 8
-    assert run.elapsed_s < 1.0
+    assert run.elapsed_s < 3.0
 
 
 def test_a_space_may_be_exhausted(fake):

@@ -122,8 +122,8 @@ def test_stopping_ends_a_kernel_of_ten_seconds_at_once():
         thread.join(10)
         print(f"back after {answered_s * 1e3:.0f} ms", end="")
         print(f", ended after {(time.perf_counter() - asked) * 1e3:.0f} ms", end="")
-        assert answered_s < 0.2
-        assert time.perf_counter() - asked < 1.0
+        assert answered_s < 0.5
+        assert time.perf_counter() - asked < 2.0
         assert set(descendants(os.getpid())) <= before
         assert not [number for number, _ in reported if number == 0]
         assert one(bench).outcome == "ok"

@@ -182,8 +182,8 @@ def test_a_hang_ends_at_the_limit(bench):
     results = measured(bench, [job(HANG), job()])
     assert [result.outcome for result in results] == ["run timeout", "ok"]
     assert results[0].message == "not checked and timed within 2 s"
-    assert 2.0 <= results[0].run_s < 2.5
-    assert time.perf_counter() - start < 4.0
+    assert 2.0 <= results[0].run_s < 3.5
+    assert time.perf_counter() - start < 6.0
 
 
 def test_a_kernel_far_from_the_best_is_sampled_little(bench):

@@ -77,7 +77,7 @@ def test_a_crash_costs_a_fork(worker):
     start = time.perf_counter()
     after = ids(worker)
     print(f"the next call was answered after {1e3 * (time.perf_counter() - start):.0f} ms")
-    assert time.perf_counter() - start < 0.5
+    assert time.perf_counter() - start < 1.0
     assert after["parent"] == before["parent"], "the nursery is still there"
     assert after["pid"] != before["pid"]
     assert after["group"] == after["pid"]
@@ -88,10 +88,10 @@ def test_a_hang_ends_at_the_limit_and_costs_a_fork(worker):
     before = ids(worker)
     outcome = worker.call("hang", timeout_s=0.3)
     assert (outcome.kind, outcome.message) == ("timeout", "no answer within 0.3 s")
-    assert 0.3 <= outcome.seconds < 0.8
+    assert 0.3 <= outcome.seconds < 1.5
     start = time.perf_counter()
     assert ids(worker)["parent"] == before["parent"]
-    assert time.perf_counter() - start < 0.5
+    assert time.perf_counter() - start < 1.0
     assert gone(before["pid"])
 
 

