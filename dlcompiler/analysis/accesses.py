@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from dlcompiler import dtypes
+from dlcompiler.analysis.barriers import Clock
 from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.errors import InternalError
 from dlcompiler.ir import (
-    SHARED,
-    WARP,
     Allocate,
     Assert,
     Barrier,
@@ -87,6 +86,9 @@ class Access:
     statement: Stmt
     shared_from: int
     """Number of loops around the buffer's allocation: these have a buffer for each iteration."""
+    date: Expr | None = None
+    """How many barriers its thread has passed, over the loops inside those of the block's threads;
+    None where that depends on conditions. See `barriers`."""
 
     @property
     def operation(self) -> str:
@@ -187,16 +189,13 @@ def conjuncts(condition: Expr) -> Iterator[Expr]:
 class _Collector:
     def __init__(self, func: PrimFunc, with_inputs: bool) -> None:
         self.func = func
-        wanted = set(func.buffers if with_inputs else ())
+        self.wanted = set(func.buffers if with_inputs else ())
         for stmt in _statements(func.body):
             if isinstance(stmt, Store | Allocate):
-                wanted.add(stmt.buffer)
+                self.wanted.add(stmt.buffer)
             elif isinstance(stmt, ExternCall):
-                wanted |= {region.buffer for region in stmt.regions if region.is_written}
-        # What threads share is ordered by barriers, which only the interpreter knows: no part of
-        # what is reasoned on, but of what is looked at.
-        self.written = {b for b in wanted if with_inputs or b.scope not in (SHARED, WARP)}
-        self.wanted = {buffer for buffer in wanted if buffer.scope not in (SHARED, WARP)}
+                self.wanted |= {region.buffer for region in stmt.regions if region.is_written}
+        self.clock = Clock(func.body)
         self.depths: dict[Buffer, int] = {}
         self.loops: list[Loop] = []
         self.items: list[Access] = []
@@ -220,14 +219,16 @@ class _Collector:
             case For(var, extent, kind, body):
                 self.reads(extent, stmt, place)
                 loop = Loop(var, substitute(extent, place.values), kind, stmt)
-                self.stmt(body, self.enter(loop, place))
+                with self.clock.during(stmt):
+                    self.stmt(body, self.enter(loop, place))
             case Store():
                 self.store(stmt, place)
             case If(condition, then, otherwise):
                 self.reads(condition, stmt, place)
-                self.stmt(then, place.under(condition))
-                if otherwise is not None:
-                    self.stmt(otherwise, place.under(Not(condition)))
+                with self.clock.perhaps(stmt):
+                    self.stmt(then, place.under(condition))
+                    if otherwise is not None:
+                        self.stmt(otherwise, place.under(Not(condition)))
             case Seq(statements):
                 for statement in statements:
                     self.stmt(statement, place)
@@ -245,7 +246,9 @@ class _Collector:
                     self.argument(arg, stmt, place)
             case IntrinsicCall(body=body):  # it touches what it declares
                 self.stmt(body, place)
-            case Prefetch() | Barrier():
+            case Barrier():
+                self.clock.meet()
+            case Prefetch():
                 pass  # it reads nothing
             case _:
                 raise InternalError(
@@ -276,7 +279,7 @@ class _Collector:
         if store.predicate is not None:
             self.reads(store.predicate, store, place)
             place = place.under(_in_lane(store.predicate, place))
-        if store.buffer in self.written:
+        if store.buffer in self.wanted:
             self.add(store.buffer, store.indices, True, store, place)
 
     def argument(self, arg: Expr, call: ExternCall, place: _Place) -> None:
@@ -315,8 +318,9 @@ class _Collector:
     ) -> None:
         plain = tuple(substitute(_in_lane(index, place), place.values) for index in indices)
         depth = self.depths.get(buffer, 0)
+        date = self.clock.date
         self.items.append(
-            Access(buffer, plain, is_write, place.loops, place.conditions, statement, depth)
+            Access(buffer, plain, is_write, place.loops, place.conditions, statement, depth, date)
         )
 
     def reads(self, expr: Expr, statement: Stmt, place: _Place) -> None:

@@ -17,7 +17,7 @@ from dlcompiler.analysis.guards import Guards
 from dlcompiler.analysis.owners import has_load
 from dlcompiler.arith import Affine, Analyzer
 from dlcompiler.arith.affine import AtomKey, Term, atom_key
-from dlcompiler.ir import Binary, Const, Expr, Var, structural_key
+from dlcompiler.ir import Binary, Const, Expr, Var, free_vars, structural_key
 
 ZERO = Affine.of_constant(0)
 
@@ -67,7 +67,9 @@ def covered_box(
         return None
     open_ = store.conditions
     if open_:
-        known = {structural_key(c) for c in holds if not has_load(c)}  # data may change meanwhile
+        known = {  # data may change meanwhile, and a variable that sweeps has other values, too
+            structural_key(c) for c in holds if not (has_load(c) or free_vars(c) & sweeping.keys())
+        }
         open_ = tuple(c for c in open_ if structural_key(c) not in known)
     cover = _Cover(sweeping, Guards(open_, analyzer), analyzer)
     sweeps = [cover.sweep(analyzer.affine(index)) for index in store.indices]

@@ -12,7 +12,7 @@ a point of the program and an element that no store can have written by then, or
 
 Safe comes from boxes (`coverage`); violated from corners of what is read, each of which is compared
 with every store by the search of `pairs`. The iterations of a parallel loop count as in order: what
-depends on their order is a race.
+depends on their order is a race. The threads of a block read what others wrote before a barrier.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dlcompiler.analysis.pairs import may_write
 from dlcompiler.analysis.races import ORDER, Status, format_element, format_values
 from dlcompiler.analysis.values import DataDependent, evaluate
 from dlcompiler.arith import Affine
-from dlcompiler.ir import Buffer, PrimFunc
+from dlcompiler.ir import Buffer, PrimFunc, is_in_block
 
 MAX_POINTS = 128
 
@@ -173,10 +173,11 @@ class _Checker:
                 if not all(evaluate(condition, at) for condition in read.conditions):
                     continue
                 element = tuple(evaluate(index, at) for index in read.indices)
+                date = None if read.date is None else evaluate(read.date, at)
             except DataDependent:
                 continue
             if not any(
-                may_write(store, element, values, n < position, self.analyzer)
+                may_write(store, element, values, n < position, self.analyzer, date)
                 for n, store in stores
             ):
                 unwritten = Unwritten(element, values)
@@ -186,6 +187,8 @@ class _Checker:
     def covers(self, store: Access, read: Access) -> bool:
         pairs = zip(store.loops, read.loops, strict=False)
         shared = [a for a, b in itertools.takewhile(lambda pair: pair[0] is pair[1], pairs)]
+        if self.has_barrier(store, read):  # what other threads wrote counts, too
+            shared = [loop for loop in shared if not is_in_block(loop.kind)]
         box = covered_box(store, shared, read.conditions, self.analyzer)
         if box is None:
             return False
@@ -195,6 +198,13 @@ class _Checker:
             sweep.has(index, guards, self.analyzer)
             for sweep, index in zip(box, indices, strict=True)
         )
+
+    def has_barrier(self, store: Access, read: Access) -> bool:
+        """Tell whether all threads pass a barrier between a store and a later load, each time."""
+        if store.date is None or read.date is None:
+            return False
+        passed = self.analyzer.affine(read.date).plus(self.analyzer.affine(store.date), -1)
+        return self.analyzer.bounds(passed).low > 0
 
     def points(self, read: Access) -> Iterator[dict[Loop, int]]:
         """Yield points of the loops around a load: all of few, else corners."""

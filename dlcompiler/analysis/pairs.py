@@ -2,9 +2,11 @@
 
 The question of a dependence: is there a point of the iteration space for each access such that the
 loops outside agree, the second runs a later iteration of the loop than the first, all conditions
-hold, and both touch the same element? The system has, for each loop inside, a variable for its
-value in the first iteration and one for the *difference* in the second: equal terms of two indices
-then cancel, and what remains is decided by the bounds of the differences, whatever the sizes.
+hold, and both touch the same element? Of threads of a block it is asked only with no barrier
+between the two, which have one date then (`barriers`). The system has, for each loop inside, a
+variable for its value in the first iteration and one for the *difference* in the second: equal
+terms of two indices then cancel, and what remains is decided by the bounds of the differences,
+whatever the sizes.
 
 **Source:** P. Feautrier, "Dataflow analysis of array and scalar references", IJPP 20 (1991),
 section 2, for the formulation; A. Bernstein, "Analysis of programs for parallel processing", IEEE
@@ -48,6 +50,7 @@ from dlcompiler.ir import (
     Select,
     Var,
     free_vars,
+    is_in_block,
 )
 from dlcompiler.ir.expr import CompareOp, fold_index
 
@@ -119,6 +122,7 @@ def may_write(
     values: Mapping[Loop, int] | None,
     before: bool,
     analyzer: Analyzer,
+    date: int | None = None,
 ) -> bool:
     """Tell whether a store may have written an element before a point of the program.
 
@@ -134,6 +138,8 @@ def may_write(
         Whether the store stands before the point in the text.
     analyzer
         Knows the range of each variable.
+    date
+        How many barriers have been passed at the point; None where that is not known.
 
     Returns
     -------
@@ -153,7 +159,16 @@ def may_write(
         ahead = [pair.variable(loop.var, FIRST).plus(ONE, -values[loop]) for loop in shared]
         for difference in ahead[: write.shared_from]:
             require(Zero(difference))
-        require(_is_before(ahead[write.shared_from :], before))
+        threads = (n for n, loop in enumerate(shared) if is_in_block(loop.kind))
+        first = max(next(threads, len(shared)), write.shared_from)
+        outside, inside = ahead[write.shared_from : first], ahead[first:]
+        if not inside:
+            require(_is_before(outside, before))
+        elif date is None or write.date is None:
+            require(_is_before(outside, True))
+        else:
+            passed = pair.value(write.date, FIRST).plus(ONE, -date)
+            require(_is_before([*outside, passed, *inside], before))
     return pair.system.solve() is not None
 
 
@@ -198,6 +213,24 @@ class _Pair:
                     self.variable(loop.var, side)
             for condition in access.conditions:
                 self.system.require(self.condition(condition, side))
+        dates = self.dates()
+        if dates is not None:
+            first_date, second_date = (self.value(date, n) for n, date in enumerate(dates))
+            self.system.require(Zero(second_date.plus(first_date, -1)))
+
+    @property
+    def is_of_block(self) -> bool:
+        """Tell whether the iterations are threads of a block, which barriers order."""
+        return self.loop is not None and is_in_block(self.loop.kind)
+
+    def dates(self) -> tuple[Expr, Expr] | None:
+        """Return how many barriers threads pass before the accesses; None if that is not known."""
+        first, second = (access.date for access in self.accesses)
+        return (
+            (first, second)
+            if self.is_of_block and first is not None and second is not None
+            else None
+        )
 
     def constant_distance(self, witness: Witness) -> int | None:
         """Return the distance of all solutions; None if they differ, or it is not known."""
@@ -233,11 +266,21 @@ class _Pair:
             return Doubt(f"it depends on {doubt}")
         if elements[0] != elements[1]:
             return Doubt(f"the solution found touches {elements[0]} and {elements[1]}")
+        if self.is_of_block and not self.is_one_date(values):
+            return Doubt("it is not known whether a barrier is between them")
         first, second = (
             {loop: at[loop.var] for loop in access.loops}
             for access, at in zip(self.accesses, values, strict=True)
         )
         return Witness(first, second, elements[0], {var: values[0][var] for var in self.symbols()})
+
+    def is_one_date(self, values: Sequence[Mapping[Var, int]]) -> bool:
+        """Tell whether no barrier is between the accesses, for values of the variables."""
+        dates = self.dates()
+        if dates is None:
+            return False
+        first, second = (evaluate(date, at) for date, at in zip(dates, values, strict=True))
+        return first == second
 
     def at(self, var: Var, side: int, solution: list[int]) -> int:
         """Return the value of a variable; any will do for one that the system does not know."""

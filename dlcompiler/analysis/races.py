@@ -30,7 +30,7 @@ from dlcompiler.analysis.accesses import (
 )
 from dlcompiler.analysis.dependences import Dependence, carried
 from dlcompiler.display import render
-from dlcompiler.ir import Buffer, For, PrimFunc, Store, Var
+from dlcompiler.ir import SHARED_SCOPES, Buffer, For, PrimFunc, Store, Var
 from dlcompiler.ir.printer import format_store
 
 Status: TypeAlias = Literal["safe", "violated", "unknown"]
@@ -145,7 +145,8 @@ def _verdict(loop: Loop, accesses: Accesses) -> LoopVerdict:
     for conflict in _conflicts(loop, accesses):
         if conflict.witness is not None:
             return LoopVerdict(loop, "violated", conflict)
-        doubtful = doubtful or conflict
+        if doubtful is None or doubtful.buffer.scope in SHARED_SCOPES:
+            doubtful = conflict
     return LoopVerdict(loop, "unknown" if doubtful else "safe", doubtful)
 
 

@@ -116,6 +116,7 @@ from dlcompiler.ir.rewrite import (
 from dlcompiler.ir.specialize import condition_value, extent_value, specialize
 from dlcompiler.ir.stmt import (
     SHARED,
+    SHARED_SCOPES,
     THREADS,
     WARP,
     Allocate,
@@ -151,6 +152,7 @@ from dlcompiler.ir.verify import verify_func
 
 __all__ = [
     "SHARED",
+    "SHARED_SCOPES",
     "THREADS",
     "WARP",
     "Allocate",

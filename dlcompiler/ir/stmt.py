@@ -42,6 +42,8 @@ SHARED = "shared"
 
 WARP = "warp"
 """The registers of the threads of a warp, which they read from each other: those along x."""
+SHARED_SCOPES = SHARED, WARP
+"""Memory through which threads of a block read what others wrote."""
 
 
 def is_sharer(scope: str, kind: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dlcompiler.ir import SHARED, WARP, Axis, is_in_block, is_thread
+from dlcompiler.ir import SHARED, SHARED_SCOPES, Axis, is_in_block, is_thread
 from dlcompiler.schedule.state import AttachedAt, StageState, State
 
 
@@ -83,4 +83,4 @@ def scope_of(state: State, stage: StageState) -> str:
 
 def is_shared(state: State, stage: StageState) -> bool:
     """Tell whether a stage's values are shared by threads of a block: all, or those of a warp."""
-    return scope_of(state, stage) in (SHARED, WARP)
+    return scope_of(state, stage) in SHARED_SCOPES

@@ -1,4 +1,4 @@
-"""z3 agrees with the simulator about barriers: which are needed, and that those there are enough.
+"""z3, the analysis and the simulator agree on barriers: which are needed, and which are enough.
 
 Of two accesses to shared memory by different threads of a block, one a store, z3 is asked whether
 they may be to one element with no barrier between them. All threads come to each barrier, so that a
@@ -12,6 +12,7 @@ import pytest
 import z3
 
 from dlcompiler import te
+from dlcompiler.analysis import analyze_races
 from dlcompiler.errors import ProgramError
 from dlcompiler.ir import (
     Allocate,
@@ -214,5 +215,11 @@ def test_barriers_are_enough_and_each_that_z3_needs_is_needed(name):
     func = lower(*CASES[name](), simple_mode=True)
     assert not has_conflict(func)
     assert not is_racy(func)
-    verdicts = [(has_conflict(program), is_racy(program)) for program in programs_of(func)]
-    assert all(by_z3 == by_running for by_z3, by_running in verdicts), verdicts
+    verdicts = [
+        (has_conflict(program), is_racy(program), analyze_races(program).status)
+        for program in programs_of(func)
+    ]
+    assert all(
+        by_z3 == by_running and status == ("violated" if by_z3 else "safe")
+        for by_z3, by_running, status in verdicts
+    ), verdicts
