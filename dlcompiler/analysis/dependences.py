@@ -116,7 +116,7 @@ def carried(
 
 
 def _distinct(group: Sequence[Access], *, keep_reads: bool) -> list[Access]:
-    """Return one access of those at the same place and date; a write stands for a read if it may."""
+    """Return one access of those at one place and date; a write stands for a read if it may."""
     kept: dict[object, Access] = {}
     for access in sorted(group, key=lambda access: not access.is_write):
         place = (

@@ -24,6 +24,7 @@ from dlcompiler.ir import (
     StepRef,
     Stmt,
     Store,
+    TensorHandle,
     TensorLoad,
     Var,
     Window,
@@ -38,6 +39,7 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.lowering.cross_thread import PART, Assigner, Place, accumulate, parts_of
+from dlcompiler.lowering.meetings import has_barriers, is_of_block, read_by
 from dlcompiler.lowering.pieces import (
     INIT,
     Inside,
@@ -52,12 +54,11 @@ from dlcompiler.schedule import AttachedAt, StageBounds, StageState, State, infe
 from dlcompiler.schedule.bounds import knobs_of, size_symbols
 from dlcompiler.schedule.inlining import bodies
 from dlcompiler.schedule.placement import placed
-from dlcompiler.schedule.recurrences import homes, hosts
+from dlcompiler.schedule.recurrences import homes, hosts, is_update
 from dlcompiler.schedule.rolling import moving_window
 from dlcompiler.schedule.state import buffer_name, is_scan, step_ref
 from dlcompiler.schedule.strides import aligned_strides
 from dlcompiler.schedule.threads import (
-    is_shared,
     nest_order,
     reduced_by_threads,
     scope_of,
@@ -193,7 +194,7 @@ class _Builder:
         targets = [self.target(stage, bounds, tensor) for tensor in stage.tensors]
         head = bodies[0]
         inner_guards: tuple[Expr, ...] = ()
-        if self.has_barriers(stage):  # all threads must come to them: guards go behind
+        if has_barriers(self.state, stage):  # all threads must come to them: guards go behind
             inner_guards, bounds = bounds.guards, replace(bounds, guards=())
         if stage.tensorized is not None:
             return tensorized_nest(self, stage, bounds, inner_guards)
@@ -461,12 +462,13 @@ class _Builder:
         ]
         if not attached:
             return body
-        together = [other for other in attached if self.is_of_block(other)]
+        together = [other for other in attached if is_of_block(self.state, other)]
         nests: list[Stmt] = []
-        fresh: set[Tensor] = set()  # written by other threads since the last barrier
+        fresh: set[TensorHandle] = set()  # written by other threads since the last barrier
+        overwriting = [other for other in together if not is_update(self.state, other)]
         for other in attached:
-            is_first = other in together[:1]  # what it overwrites must have been read by all
-            if is_first or fresh.intersection(other.op.input_tensors):
+            is_first = other in overwriting[:1]  # what it overwrites must have been read by all
+            if is_first or fresh & read_by(self.state, other):
                 nests.append(Barrier())
                 fresh.clear()
             nests.append(self.nest(other))
@@ -477,18 +479,3 @@ class _Builder:
         self.shared += self.rooms(together)
         private = [other for other in attached if other not in together]
         return with_allocations(self.rooms(private), seq((*nests, body)))
-
-    def is_of_block(self, stage: StageState) -> bool:
-        """Tell whether the threads of a block compute a stage together."""
-        return is_shared(self.state, stage) and threads_of_block(self.state, stage)
-
-    def has_barriers(self, stage: StageState) -> bool:
-        """Tell whether threads meet inside the loops of a stage."""
-        inside = [
-            other
-            for other in self.state.stages
-            if isinstance(other.attachment, AttachedAt) and other.attachment.stage == stage.name
-        ]
-        if reduced_by_threads(stage):
-            return True
-        return any(self.is_of_block(other) or self.has_barriers(other) for other in inside)

@@ -7,12 +7,6 @@ from typing import TYPE_CHECKING, NoReturn
 
 from dlcompiler.errors import ScheduleError
 
-LATER = {
-    "env_threads": "each step of a scan is a launch of its own: bind loops of its updates",
-    "set_store_predicate": "GPUs come in a later version",
-}
-"""Primitive of classic TE -> why it is not here."""
-
 
 class AbsentPrimitive(ScheduleError, AttributeError):  # noqa: N818 - a state of this project
     """A primitive that is not here; also an AttributeError, so that ``hasattr`` works."""
@@ -49,10 +43,6 @@ def refuse_absent(owner: str, name: str, known: list[str]) -> NoReturn:
     AbsentPrimitive
         Always.
     """
-    if name in LATER:
-        raise AbsentPrimitive(
-            f"{name} of {owner}", f"{name} is not part of dlcompiler yet", because=LATER[name]
-        )
     public = [word for word in known if not word.startswith("_")]
     close = difflib.get_close_matches(name, public, n=1)
     raise AbsentPrimitive(

@@ -24,6 +24,7 @@ from dlcompiler.ir import (
     extent_binary,
     extent_expr,
     index_const,
+    is_in_block,
     is_sharer,
     structural_equal,
     substitute,
@@ -35,6 +36,7 @@ from dlcompiler.schedule.relations import outward
 from dlcompiler.schedule.state import (
     AttachedAt,
     Fuse,
+    Launched,
     Singleton,
     Split,
     StageState,
@@ -42,7 +44,7 @@ from dlcompiler.schedule.state import (
     is_scan,
     unique_name,
 )
-from dlcompiler.schedule.threads import axis_of, scope_of, threads_around
+from dlcompiler.schedule.threads import axis_of, is_launched, scope_of, threads_around
 
 SIZE = Interval(0, math.inf)
 """The range of an extent that is not known."""
@@ -139,12 +141,14 @@ class _Inference:
     ) -> Iterator[Expr]:
         """Yield which threads of a block compute what they share: each element is one thread's."""
         own = {stage.kind(leaf): leaf for leaf in stage.leaves}
-        scope = scope_of(self.state, stage)
+        scope, is_row = scope_of(self.state, stage), is_update(self.state, stage)
         for tag, (var, extent) in threads.items():
             if tag in own:
                 if not is_same(extents[own[tag]], extent):
                     yield compare("lt", var, extent_expr(extents[own[tag]]))
-            elif is_sharer(scope, axis_of(tag)) and not is_same(extent, 1):
+            elif is_same(extent, 1):
+                continue
+            elif is_sharer(scope, axis_of(tag)) or (is_row and is_in_block(axis_of(tag))):
                 yield compare("lt", var, index_const(1))
 
     def enclosing(self, stage: StageState) -> tuple[Var, ...]:
@@ -219,8 +223,8 @@ class _Inference:
                 case Fuse(outer, inner, fused):
                     product = extent_binary("mul", extents[outer], extents[inner])
                     extents[fused] = self.simple(product)
-                case Singleton(axis):
-                    extents[axis] = 1
+                case Singleton(axis) | Launched(axis):
+                    extents[axis] = axis.extent
         return extents
 
     def simple(self, extent: Extent) -> Extent:
@@ -266,6 +270,8 @@ class _Inference:
         iterations); a region may reach outside its tensor.
         """
         conditions: list[Expr] = []
+        if is_launched(stage):
+            return ()  # all threads come to the barriers between its steps: the updates are guarded
         for relation in stage.relations:
             if isinstance(relation, Split) and not is_zero(extents[relation.parent]):
                 # A loop over nothing does not run, and must not forbid what stands beside it.
@@ -283,10 +289,15 @@ class _Inference:
         return tuple(unique.values())
 
     def checked_axes(self, stage: StageState) -> tuple[Axis, ...]:
-        """Return the axes whose region may reach outside its tensor: no step of a scan does."""
+        """Return the axes whose region may reach outside its tensor: no step of a scan does.
+
+        But one that all threads of a launch come to may be behind the last.
+        """
         if is_scan(stage):
             return ()
-        return stage.op.axis[1:] if is_update(self.state, stage) else stage.op.axis
+        if not is_update(self.state, stage) or is_launched(hosts(self.state)[stage.name]):
+            return stage.op.axis
+        return stage.op.axis[1:]
 
     def is_below(self, value: Expr, extent: Extent) -> bool:
         if isinstance(extent, int) and self.analyzer.interval(value).high < extent:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.arguments import known_primitive
+from dlcompiler.schedule.primitives.env_threads import text_of
 from dlcompiler.schedule.recurrences import scan_of
 from dlcompiler.schedule.stage import Stage
 from dlcompiler.schedule.stage_group import StageGroup
@@ -26,6 +27,8 @@ def bind_call(
     first = next(iter(parameters), None)
     if first is not None and parameters[first] == "axes":
         return stage, {first: tuple(rest)}
+    if name == "env_threads" and rest:
+        return stage, {"threads": text_of(rest[0])}
     values = [_argument(schedule, value) for value in rest]
     if len(values) > len(parameters):
         raise ScheduleError(

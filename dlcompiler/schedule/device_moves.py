@@ -14,6 +14,7 @@ from dlcompiler.ir import THREADS, ThreadTag, is_thread
 from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.obligations import has_bounds
 from dlcompiler.schedule.primitives.base import DEVICE_SCOPES, SCOPES
+from dlcompiler.schedule.primitives.env_threads import axes_of
 from dlcompiler.schedule.state import StageState, State
 from dlcompiler.schedule.threads import threads_around
 from dlcompiler.schedule.verdict import Illegal, Verdict
@@ -51,6 +52,10 @@ def verdict_on(target: Target | None, attempt: Attempt, args: Mapping[str, Any])
         )
     elif attempt.step.primitive == "bind":
         limit = _too_many(target, attempt.state, attempt.step.stage, args["thread"])
+    elif attempt.step.primitive == "env_threads":
+        tags = (axis.tag for axis in axes_of(args["threads"]))
+        limits = (_too_many(target, attempt.state, attempt.step.stage, tag) for tag in tags)
+        limit = next((limit for limit in limits if limit is not None), None)
     elif attempt.step.primitive == "vectorize":
         limit = _too_wide(target, attempt.state, attempt.state.stage(attempt.step.stage), args)
     return attempt.verdict if limit is None else limit

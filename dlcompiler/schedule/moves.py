@@ -18,8 +18,9 @@ from dlcompiler.schedule.index_maps import variable_names
 from dlcompiler.schedule.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.obligations import has_bounds
 from dlcompiler.schedule.recurrences import hosts
-from dlcompiler.schedule.state import StageState, State
+from dlcompiler.schedule.state import StageState, State, is_scan
 from dlcompiler.schedule.tensorized import box_extents
+from dlcompiler.schedule.threads import is_launched
 from dlcompiler.schedule.verdict import Verdict
 from dlcompiler.target import Target
 from dlcompiler.te.intrinsics import fitting
@@ -110,6 +111,7 @@ def _candidates(state: State, stage: StageState, target: Target | None) -> Itera
         return
     if not stage.is_inlined:
         yield from _loop_candidates(stage, extents_of(state, stage), threads_of(target))
+        yield from _launch_candidates(stage, threads_of(target))
         yield from _prefetch_candidates(state, stage)
         yield from _intrinsic_candidates(state, stage)
     readers = consumers(state, stage)
@@ -124,6 +126,14 @@ def _candidates(state: State, stage: StageState, target: Target | None) -> Itera
     yield from _storage_candidates(stage, scopes)
     for scope in scopes:
         yield "cache_write", {"scope": scope}, (stage.name, scope), ()
+
+
+def _launch_candidates(stage: StageState, threads: Sequence[ThreadTag]) -> Iterator[_Candidate]:
+    """Yield launches around all steps of a scan: of a warp, of four, and of a block for a warp."""
+    if not threads or not is_scan(stage) or is_launched(stage):
+        return
+    for launch in ("threadIdx.x=32", "threadIdx.x=128", "blockIdx.x=4 threadIdx.x=32"):
+        yield "env_threads", {"threads": launch}, (stage.name, launch), ()
 
 
 def _group_candidates(state: State, stage: StageState) -> Iterator[_Candidate]:

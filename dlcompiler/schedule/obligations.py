@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -11,6 +12,7 @@ from dlcompiler.schedule.bounds import infer_bounds, is_same
 from dlcompiler.schedule.inlining import consumers
 from dlcompiler.schedule.placement import placed, standing_for
 from dlcompiler.schedule.recurrences import is_fixed
+from dlcompiler.schedule.scan_blocks import blocks_of, updates_of
 from dlcompiler.schedule.state import AttachedAt, StageState, State, is_scan
 from dlcompiler.schedule.threads import threads_around, threads_of_block
 
@@ -109,6 +111,8 @@ def _debts_of_stages(state: State, final: State) -> Iterator[Obligation]:
             if at_last is not stage:
                 yield _settled(state, stage, stage.attachment, at_last)
         yield from _thread_debts(final, at_last)
+        if is_scan(at_last):
+            yield from _block_debts(final, at_last)
         if isinstance(at_last.attachment, AttachedAt):
             yield from _reader_debts(final, at_last, at_last.attachment)
         else:
@@ -158,6 +162,20 @@ def _thread_debts(state: State, stage: StageState) -> Iterator[Obligation]:
                 f"{stage.label(leaf)} is bound to {tag}, and no loop around {stage.name} is",
                 "",
                 f"bind a loop of the stage that {stage.name} is computed in to {tag}",
+            )
+
+
+def _block_debts(state: State, scan: StageState) -> Iterator[Obligation]:
+    """Yield the rows of a scan that all blocks of its launch would compute."""
+    for block, update in itertools.product(blocks_of(scan), updates_of(state, scan)):
+        tag = scan.kind(block)
+        if block.extent != 1 and tag not in update.kinds.values():
+            yield Obligation(
+                update.name,
+                "thread",
+                f"each block of {scan.label(block)} would compute all of {update.name}",
+                "",
+                f"bind a loop of {update.name} to {tag}",
             )
 
 

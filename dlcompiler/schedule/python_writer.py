@@ -11,6 +11,7 @@ from dlcompiler.ir import Axis
 from dlcompiler.schedule.history import Node
 from dlcompiler.schedule.primitives import primitive
 from dlcompiler.schedule.primitives.base import ParameterKind
+from dlcompiler.schedule.primitives.env_threads import axes_of
 from dlcompiler.schedule.state import StageState, State, Step
 from dlcompiler.te import Tensor
 
@@ -123,8 +124,8 @@ class _Writer:
             case Axis():
                 self.add(f"{self.bind(node.result, node.step.stage)} = {call}", node)
             case axes:
-                names = ", ".join(self.bind(axis, node.step.stage) for axis in axes)
-                self.add(f"{names} = {call}", node)
+                made = [self.bind(axis, node.step.stage) for axis in axes]
+                self.add(f"{_targets(made)} = {call}", node)
 
     def call(self, state: State, step: Step) -> str:
         if step.primitive in ("cache_read", "cache_write", "rfactor"):
@@ -166,6 +167,9 @@ class _Writer:
                 return [self.at(state.stage(value))]
             case "text" if step.primitive == "bind":
                 return [f"te.thread_axis({_quoted(value)})"]
+            case "text" if step.primitive == "env_threads":
+                axes = (f"te.thread_axis({a.extent}, {_quoted(a.tag)})" for a in axes_of(value))
+                return [f"[{', '.join(axes)}]"]
             case "intrin":
                 return [f"te.tensor_intrin({_quoted(value)})"]
             case "text":
@@ -215,8 +219,7 @@ class _Writer:
             if all(axis in self.axes for axis in axes):
                 continue
             names = [self.bind(axis, stage.name, stage.paths[axis]) for axis in axes]
-            left = f"({names[0]},)" if len(names) == 1 else ", ".join(names)
-            self.add(f"{left} = {self.at(stage)}.op.{attribute}")
+            self.add(f"{_targets(names)} = {self.at(stage)}.op.{attribute}")
 
     def bind(self, axis: Axis, stage: str, path: str | None = None) -> str:
         """Return a new variable for an axis."""
@@ -232,6 +235,11 @@ class _Writer:
         chosen = next(c for c in candidates if c not in self.used and not keyword.iskeyword(c))
         self.used.add(chosen)
         return chosen
+
+
+def _targets(names: Sequence[str]) -> str:
+    """Return variables to assign a tuple to."""
+    return f"({names[0]},)" if len(names) == 1 else ", ".join(names)
 
 
 def _quoted(text: str) -> str:

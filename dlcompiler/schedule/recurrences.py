@@ -18,7 +18,7 @@ from dlcompiler.schedule.state import StageState, State, is_scan
 from dlcompiler.schedule.verdict import Illegal
 from dlcompiler.te import ScanOp, Tensor
 
-OF_SCAN = ("split", "fuse", "unroll", "pragma", "cache_read", "compute_root")
+OF_SCAN = ("split", "fuse", "unroll", "pragma", "cache_read", "compute_root", "env_threads")
 """What may be done to the loop over time, and with the results."""
 CONCURRENT = {"vectorize": "vectorized", "parallel": "parallel", "bind": "bound to threads"}
 OF_STORAGE = ("set_scope", "storage_align", "transform_layout")
@@ -109,7 +109,18 @@ def refusal(
     if primitive == "create_group":
         return _of_group(state, between(state, args["outputs"], args["inputs"]))
     if isinstance(stage.op, ScanOp):
-        return None if primitive in OF_SCAN else _on_scan(stage, stage.op, primitive)
+        if primitive in OF_SCAN or (primitive in CONCURRENT and args["axis"] in stage.kinds):
+            return None  # a loop of threads is bound already, as other ones may be
+        return _on_scan(stage, stage.op, primitive)
+    if primitive == "cache_read":
+        return _of_copy(state, stage, args["readers"])
+    return _of_part(state, stage, primitive, args)
+
+
+def _of_part(
+    state: State, stage: StageState, primitive: str, args: Mapping[str, Any]
+) -> Illegal | None:
+    """Refuse what is not for first rows, rows, or other parts of a step."""
     host = hosts(state).get(stage.name)
     is_stored = is_init(state, stage) or is_update(state, stage)
     if is_stored and primitive in ("compute_at", "compute_inline"):
@@ -130,9 +141,13 @@ def refusal(
         )
     if primitive in CONCURRENT and is_update(state, stage) and args["axis"] is stage.op.axis[0]:
         return _on_time(stage, stage.key(args["axis"]), primitive)
-    if primitive == "cache_read":
-        readers = [state.stage(name) for name in args["readers"] if state.has_stage(name)]
-        for reader in filter(is_scan, readers):
+    return None
+
+
+def _of_copy(state: State, stage: StageState, names: Iterable[str]) -> Illegal | None:
+    """Refuse a copy that a scan itself would read."""
+    for reader in (state.stage(name) for name in names if state.has_stage(name)):
+        if is_scan(reader):
             return Illegal(
                 "structural",
                 f"{reader.name} is a scan: it stores {stage.name} itself, and reads no copy",
@@ -155,7 +170,7 @@ def _of_group(state: State, members: Iterable[StageState]) -> Illegal | None:
 
 def _on_scan(stage: StageState, op: ScanOp, primitive: str) -> Illegal:
     if primitive in CONCURRENT:
-        return _on_time(stage, stage.key(stage.leaves[0]), primitive)
+        return _on_time(stage, stage.key(stage.leaves[-1]), primitive)
     updates = ", ".join(f"s[{update.name}]" for update in op.updates)
     if primitive == "reorder":
         return Illegal(

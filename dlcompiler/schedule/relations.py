@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.ir import Axis, Expr, Extent, Var, binary, compare, index_const
 from dlcompiler.ir.stmt import extent_binary, extent_expr
-from dlcompiler.schedule.state import Fuse, Relation, Singleton, Split
+from dlcompiler.schedule.state import Fuse, Launched, Relation, Singleton, Split
 
 
 def outward(
@@ -85,7 +85,7 @@ def axes_of(relation: Relation) -> tuple[Axis, ...]:
             return parent, outer, inner
         case Fuse(outer, inner, fused):
             return outer, inner, fused
-        case Singleton(axis):
+        case Singleton(axis) | Launched(axis):
             return (axis,)
 
 

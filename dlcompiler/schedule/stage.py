@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dlcompiler.display import render
@@ -10,6 +10,7 @@ from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis, Expr
 from dlcompiler.schedule.absent import Handle
 from dlcompiler.schedule.moves import extents_of
+from dlcompiler.schedule.primitives.env_threads import text_of as threads_text
 from dlcompiler.schedule.primitives.set_store_predicate import text_of
 from dlcompiler.schedule.state import Inlined, StageState
 from dlcompiler.te import Operation, Tensor, TensorIntrin, ThreadAxis
@@ -150,6 +151,13 @@ class Stage(Handle):
                 hint="split the loop first, or leave the number of threads out",
             )  # fmt: skip
 
+    def env_threads(
+        self, threads: ThreadAxis | str | Sequence[ThreadAxis | str]
+    ) -> tuple[Axis, ...]:
+        """Run all steps of a scan in one launch; returns loops. See `primitives.env_threads`."""
+        result: tuple[Axis, ...] = self._apply("env_threads", threads=threads_text(threads))
+        return result
+
     def set_store_predicate(self, predicate: Expr | str) -> None:
         """Choose the thread that stores a reduction. See `primitives.set_store_predicate`."""
         self._apply("set_store_predicate", predicate=text_of(predicate))
@@ -193,8 +201,11 @@ class Stage(Handle):
         result: tuple[Axis, ...] = self._apply("transform_layout", index_map=index_map)
         return result
 
-    def compute_at(self, parent: Stage, scope: Axis) -> None:
-        """Compute this stage inside a loop of `parent`. See `primitives.compute_at`."""
+    def compute_at(self, parent: Stage, scope: Axis | ThreadAxis) -> None:
+        """Compute this stage inside a loop of `parent`. See `primitives.compute_at`.
+
+        A thread axis stands for the loop that is bound to it.
+        """
         is_stage = isinstance(parent, Stage)
         if not (is_stage and parent.schedule.shares_history(self.schedule)):
             raise ScheduleError(
@@ -203,7 +214,13 @@ class Stage(Handle):
                 got=repr(parent),
                 expected="s[consumer]",
             )
-        self._apply("compute_at", parent=parent.name, axis=scope)
+        self._apply("compute_at", parent=parent.name, axis=parent.loop_of(scope))
+
+    def loop_of(self, axis: Axis | ThreadAxis) -> Any:
+        """Return the loop that is bound to a thread axis; what is none, or of no loop, as it is."""
+        if not isinstance(axis, ThreadAxis):
+            return axis
+        return next((leaf for leaf in self.state.leaves if self.state.kind(leaf) == axis.tag), axis)
 
     def compute_inline(self) -> None:
         """Substitute this stage into its readers. See `primitives.compute_inline`."""

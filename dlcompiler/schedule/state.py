@@ -69,7 +69,14 @@ class Singleton:
     axis: Axis
 
 
-Relation: TypeAlias = Split | Fuse | Singleton
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """`axis` counts the blocks, or threads, that run all steps of a scan."""
+
+    axis: Axis
+
+
+Relation: TypeAlias = Split | Fuse | Singleton | Launched
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,11 @@ from collections.abc import Iterator, Sequence
 from dlcompiler.ir import WARP, Axis, is_in_block, is_thread
 from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.obligations import has_bounds
+from dlcompiler.schedule.recurrences import is_update
+from dlcompiler.schedule.scan_blocks import block_problems
 from dlcompiler.schedule.state import AttachedAt, StageState, State, is_scan
 from dlcompiler.schedule.threads import (
+    is_launched,
     is_shared,
     loops_around,
     nest_order,
@@ -22,6 +25,7 @@ from dlcompiler.schedule.verdict import Illegal
 
 def thread_problems(state: State) -> Iterator[Illegal]:
     """Yield what threads of a device cannot run, or not yet."""
+    yield from block_problems(state)
     for stage in state.stages:
         bound = [leaf for leaf in stage.leaves if is_thread(stage.kind(leaf))]
         if "parallel" in stage.kinds.values():
@@ -102,8 +106,10 @@ def _cooperation_problems(
                 hint=f"attach {stage.name} inside all thread loops of {host.name}",
                 conflicts=(host.key(leaf), stage.name),
             )
-    if is_scan(host):
+    if is_scan(host) and not is_launched(host):
         return  # between the steps of a scan, all threads are done
+    if is_update(state, stage):
+        return  # each thread computes rows of its own, or elements of one
     for leaf in bound:
         if not is_in_block(stage.kind(leaf)):
             yield Illegal(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dlcompiler.ir import SHARED, SHARED_SCOPES, Axis, is_in_block, is_thread
-from dlcompiler.schedule.state import AttachedAt, StageState, State
+from dlcompiler.schedule.state import AttachedAt, StageState, State, is_scan
 
 
 def threads_around(state: State, stage: StageState) -> Mapping[str, tuple[StageState, Axis]]:
@@ -51,6 +51,11 @@ def reduced_by_threads(stage: StageState) -> tuple[Axis, ...]:
     return tuple(
         leaf for leaf in stage.leaves if leaf.kind == "reduce" and is_thread(stage.kind(leaf))
     )
+
+
+def is_launched(stage: StageState) -> bool:
+    """Tell whether a stage is a scan whose steps all run in one launch."""
+    return is_scan(stage) and any(is_thread(kind) for kind in stage.kinds.values())
 
 
 def nest_order(stage: StageState) -> tuple[Axis, ...]:

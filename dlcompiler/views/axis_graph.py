@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from dlcompiler.ir import Axis, Extent
 from dlcompiler.schedule import Schedule, StageState, has_bounds, infer_bounds
-from dlcompiler.schedule.state import Fuse, Relation, Singleton, Split
+from dlcompiler.schedule.state import Fuse, Launched, Relation, Singleton, Split
 from dlcompiler.views.boxes import arrow, box, box_size, count, extent_of
 from dlcompiler.views.colors import axis_colors
 from dlcompiler.views.layered import layered
@@ -68,7 +68,7 @@ def _axes(stage: StageState) -> list[Axis]:
                 axes |= {relation.parent: None, relation.outer: None, relation.inner: None}
             case Fuse():
                 axes |= {relation.outer: None, relation.inner: None, relation.fused: None}
-            case Singleton():
+            case Singleton() | Launched():
                 axes[relation.axis] = None
     return list(axes | dict.fromkeys(stage.leaves))
 

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from dlcompiler.ir import Axis, Var
 from dlcompiler.schedule import StageState, State
 from dlcompiler.schedule.inlining import bodies, consumers, loads_of
-from dlcompiler.schedule.state import Singleton, Split
+from dlcompiler.schedule.state import Launched, Singleton, Split
 
 HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
 SIGN_COLORS = {"▦": "#0072B2", "▸": "#D55E00", "▹": "#009E73"}
@@ -75,7 +75,7 @@ def _family(stage: StageState, hues: dict[Axis, str]) -> dict[Axis, Colors]:
             parent = colors[relation.parent]
             colors[relation.outer] = parent
             colors[relation.inner] = tuple(lighter(color) for color in parent)
-        elif isinstance(relation, Singleton):
+        elif isinstance(relation, Singleton | Launched):
             colors[relation.axis] = ("#888888",)
         else:
             both = (*colors[relation.outer], *colors[relation.inner])

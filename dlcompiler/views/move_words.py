@@ -52,6 +52,8 @@ def move_text(stage: StageState, move: Move, axis: Axis | None) -> str:
             return "in parts" if move.domains[0].parameter == "nparts" else "split"
         case "bind":
             return f"to {move.args['thread']}"
+        case "env_threads":
+            return f"all steps on {move.args['threads'].replace(' ', ', ')}"
         case _:
             return PLAIN.get(move.primitive) or _storage_text(move)
 

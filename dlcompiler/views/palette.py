@@ -23,6 +23,7 @@ MOST_SUGGESTIONS = 48
 
 # Primitives that are alternatives share a group; the others are a group of their own.
 GROUPS = {
+    "env_threads": "bind",
     "vectorize": "annotate",
     "unroll": "annotate",
     "parallel": "annotate",

@@ -53,7 +53,24 @@ def cell(z: Sizes) -> tuple[Tensor, ...]:
     return (C, H)
 
 
+def batched(z: Sizes) -> tuple[Tensor, ...]:
+    """One recurrence for each element of a batch, which is not the last dimension."""
+    m, b, n = z.small() + 1, z.small(), z.small()
+    X = te.placeholder((m, b, n), "int32", name="X")
+    V = te.placeholder((n, n), "int32", name="V")
+    state = te.placeholder((m, b, n), "int32", name="state")
+    k = te.reduce_axis((0, n), name="k")
+    hs = te.compute(
+        (m, b, n), lambda t, b, i: te.sum(state[t - 1, b, k] * V[i, k], axis=k), name="hs"
+    )
+    sums = te.compute((m, b, n), lambda t, b, i: hs[t, b, i] + X[t, b, i], name="sums")
+    step = te.compute((m, b, n), lambda t, b, i: te.maximum(sums[t, b, i], -sums[t, b, i]), "step")
+    first = te.compute((1, b, n), lambda t, b, i: X[0, b, i], name="first")
+    return (te.scan(first, step, state, name="S"),)
+
+
 TEMPLATES: dict[str, Callable[[Sizes], Tensor | tuple[Tensor, ...]]] = {
     "running": running,
     "cell": cell,
+    "batched": batched,
 }

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from dlcompiler.ir import Axis, is_thread
 from dlcompiler.schedule import Schedule
-from dlcompiler.schedule.state import StageState
+from dlcompiler.schedule.scan_blocks import updates_of
+from dlcompiler.schedule.state import StageState, is_scan
 from tests.fuzz.walks import SIZES, Walk
 
 BLOCKS = ("blockIdx.x", "blockIdx.y", "blockIdx.z")
@@ -25,7 +26,10 @@ class ThreadWalk(Walk):
     def run(self, steps: int) -> None:
         """Begin with a grid of threads; then share, reduce and go on as on any walk."""
         self.grid()
-        habits = (self.grid, self.share, self.accumulate, self.reduce, self.attach, self.bind)
+        habits = [self.grid, self.share, self.accumulate, self.reduce, self.attach, self.bind]
+        if any(map(is_scan, self.schedule.state.stages)):
+            habits.append(self.launch)
+            self.launch()
         for _ in range(steps // 2):
             if self.rng.random() < 0.7:
                 self.rng.choice(habits)()
@@ -127,6 +131,34 @@ class ThreadWalk(Walk):
         if self.rng.random() < 0.3:
             number = self.rng.choice((0, 1, 2))
             self.apply("set_store_predicate", stage.name, {"predicate": f"{tag} == {number}"})
+
+    def launch(self) -> None:
+        """Run all steps of a scan in one launch, and share a step out among its threads."""
+        scans = [stage for stage in self.computed() if is_scan(stage)]
+        if not scans or self.rng.random() < 0.3:
+            return
+        scan = self.rng.choice(scans)
+        tags = self.rng.sample(BLOCKS, self.rng.randint(0, 1))
+        tags += self.rng.sample(THREADS, self.rng.randint(not tags, 2))
+        counts = {tag: self.rng.choice(SIZES[1:-1]) for tag in tags}
+        text = " ".join(f"{tag}={count}" for tag, count in counts.items())
+        self.apply("env_threads", scan.name, {"threads": text})
+        for update in updates_of(self.schedule.state, self.state(scan.name)):
+            for tag, count in counts.items():
+                self.share_rows(update.name, tag, count)
+
+    def share_rows(self, update: str, tag: str, count: int) -> None:
+        """Share the elements of a row of a scan out among the threads of an axis."""
+        leaves = [leaf for leaf in self.state(update).leaves[1:] if leaf.kind == "data"]
+        if not leaves or self.rng.random() < 0.1:
+            return
+        leaf, part = self.rng.choice(leaves), self.rng.choice(("factor", "nparts", ""))
+        if part:
+            known = self.state(update).leaves
+            self.apply("split", update, {"axis": leaf, part: count})
+            made = [new for new in self.state(update).leaves if new not in known]
+            leaf = made[part == "factor"] if made else leaf
+        self.apply("bind", update, {"axis": leaf, "thread": tag})
 
     def attach(self) -> None:
         """Compute a stage somewhere inside a reader of it."""

@@ -163,6 +163,27 @@ def test_stages_in_shared_memory_that_read_each_other_meet_between():
     assert (result == (2 * a[(np.arange(31, -1, -1) + 5) % 32] + 1)).all()
 
 
+@pytest.mark.parametrize("between", ["inlined", "attached"])
+def test_threads_meet_before_what_is_shared_is_read_through_another_stage(between):
+    A = te.placeholder((32,), name="A")
+    P = te.compute((32,), lambda i: A[i] * 2.0, name="P")
+    Q = te.compute((32,), lambda i: P[31 - i] + 1.0, name="Q")
+    R = te.compute((32,), lambda i: Q[i] + 2.0, name="R")
+    C = te.compute((32,), lambda i: R[i] + 3.0, name="C")
+    s = create_schedule(C.op)
+    s[C].bind(C.op.axis[0], te.thread_axis("threadIdx.x"))
+    for stage in (R, P):
+        s[stage].compute_at(s[C], C.op.axis[0])
+    s[P].set_scope("shared")
+    s[P].bind(P.op.axis[0], te.thread_axis("threadIdx.x"))
+    if between == "inlined":
+        s[Q].compute_inline()
+    else:
+        s[Q].compute_at(s[R], R.op.axis[0])
+    a, result = run(lower(s, [A, C]), [A, C])
+    assert (result == 2 * a[::-1] + 6).all()
+
+
 def test_a_trace_is_replayed_on_another_shape():
     args = product(16, 16, 8)
     other = product(24, 16, 7)
@@ -388,7 +409,7 @@ def test_a_parallel_loop_inside_threads_is_refused():
     )
 
 
-def test_stores_that_barriers_order_are_left_to_the_simulator():
+def test_stores_of_several_steps_are_ordered_by_barriers():
     """Other threads load an element in the next step: a barrier is between the two."""
     A = te.placeholder((10, 33), "int16", name="A")
     B = te.compute((10, 31), lambda y, x: A[y, x] + A[y, x + 2], name="B")

@@ -42,6 +42,7 @@ from dlcompiler.schedule.placement import placed
 from dlcompiler.schedule.state import (
     AttachedAt,
     Fuse,
+    Launched,
     Singleton,
     Split,
     StageState,
@@ -283,8 +284,8 @@ class Geometry:
                     extents[outer], extents[inner] = pair
                 case Fuse(outer, inner, fused):
                     extents[fused] = multiply(extents[outer], extents[inner])
-                case Singleton(axis):
-                    extents[axis] = 1
+                case Singleton(axis) | Launched(axis):
+                    extents[axis] = self.number(axis.extent)
         return extents
 
 

@@ -22,6 +22,7 @@ REGISTRY: dict[str, str] = {
     "parallel": "dlcompiler.schedule.primitives.parallel:PARALLEL",
     "tensorize": "dlcompiler.schedule.primitives.tensorize:TENSORIZE",
     "bind": "dlcompiler.schedule.primitives.bind:BIND",
+    "env_threads": "dlcompiler.schedule.primitives.env_threads:ENV_THREADS",
     "set_store_predicate": (
         "dlcompiler.schedule.primitives.set_store_predicate:SET_STORE_PREDICATE"
     ),

@@ -35,6 +35,44 @@ b = tvm.nd.array(np.zeros((m, n), dtype=s_scan.dtype), dev)
 fscan(a, b)
 tvm.testing.assert_allclose(b.numpy(), np.cumsum(a_np, axis=0), rtol=1e-5)
 
+# all steps in one launch: the threads of a block meet after each
+n_hidden, batch, steps = 32, 4, 6
+X = te.placeholder((steps, batch, n_hidden), name="X")
+Whh = te.placeholder((n_hidden, n_hidden), name="Whh")
+s_state = te.placeholder((steps, batch, n_hidden))
+s_init = te.compute((1, batch, n_hidden), lambda _, i, j: 0.0)
+kh = te.reduce_axis((0, n_hidden), name="kh")
+s_dot = te.compute(
+    (steps, batch, n_hidden),
+    lambda t, i, j: te.sum(s_state[t - 1, i, kh] * Whh[j, kh], axis=kh),
+    name="dot",
+)
+s_update = te.compute(
+    (steps, batch, n_hidden), lambda t, i, j: te.tanh(s_dot[t, i, j] + X[t, i, j]), name="update"
+)
+s_scan = te.scan(s_init, s_update, s_state, inputs=[X, Whh])
+s = te.create_schedule(s_scan.op)
+block_x = te.thread_axis((0, batch), "blockIdx.x")
+thread_x = te.thread_axis((0, n_hidden), "threadIdx.x")
+s[s_scan].env_threads([block_x, thread_x])
+for stage in (s_init, s_update):
+    s[stage].bind(stage.op.axis[1], block_x)
+    s[stage].bind(stage.op.axis[2], thread_x)
+WL = s.cache_read(Whh, "local", [s_dot])
+s[WL].compute_at(s[s_scan], thread_x)
+SS = s.cache_read(s_state, "shared", [s_dot])
+s[SS].bind(s[SS].op.axis[2], thread_x)
+rnn = tvm.build(s, [X, Whh, s_scan], "cuda")
+print(rnn.imported_modules[0].get_source())
+x = np.random.uniform(-1, 1, size=(steps, batch, n_hidden)).astype("float32")
+w = np.random.uniform(-0.1, 0.1, size=(n_hidden, n_hidden)).astype("float32")
+out = tvm.nd.array(np.zeros_like(x), dev)
+rnn(tvm.nd.array(x, dev), tvm.nd.array(w, dev), out)
+h = np.zeros((batch, n_hidden))
+for t in range(1, steps):
+    h = np.tanh(h @ w.T + x[t])
+    tvm.testing.assert_allclose(out.numpy()[t], h, rtol=1e-4, atol=1e-5)
+
 # multi-stage scan cell
 m = te.var("m")
 n = te.var("n")
