@@ -92,15 +92,17 @@ def _count_debts(state: State, joining: Iterable[StageState]) -> Iterator[Obliga
             host, loop = around[stage.kind(leaf)]
             wanted, there = own.extents[leaf], bounds[host.name].extents[loop]
             is_less = isinstance(wanted, int) and isinstance(there, int) and wanted < there
-            if is_less or is_same(wanted, there):
+            are_threads = is_in_block(stage.kind(leaf))  # some of them may have nothing to do
+            if (is_less and are_threads) or is_same(wanted, there):
                 continue
             yield Obligation(
                 stage.name,
                 "thread",
                 f"{stage.label(leaf)} has {wanted} iterations, and {stage.kind(leaf)} {there} "
-                f"threads, those of {host.label(loop)}",
+                f"{'threads' if are_threads else 'blocks'}, those of {host.label(loop)}",
                 "",
-                f"split {stage.label(leaf)} by {there} before it is bound",
+                f"split {stage.label(leaf)} {'by' if are_threads else 'in'} {there} "
+                f"{'' if are_threads else 'parts '}before it is bound",
             )
 
 

@@ -12,16 +12,28 @@ Which block has which ``b`` follows from the loops, and has to be the same for a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from dlcompiler.arith import Analyzer
-from dlcompiler.ir import Axis, Expr, TensorLoad, Var, is_in_block, is_thread, structural_equal
+from dlcompiler.arith import Analyzer, Interval
+from dlcompiler.ir import (
+    Axis,
+    Expr,
+    TensorLoad,
+    Var,
+    binary,
+    compare,
+    is_in_block,
+    is_thread,
+    structural_equal,
+)
+from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.inlining import bodies, loads_of
 from dlcompiler.schedule.recurrences import hosts, is_update
 from dlcompiler.schedule.relations import inward, related
 from dlcompiler.schedule.state import StageState, State, is_scan
 from dlcompiler.schedule.verdict import Illegal
-from dlcompiler.te import ScanOp, Tensor
+from dlcompiler.te import ScanOp
 
 
 def blocks_of(scan: StageState) -> tuple[Axis, ...]:
@@ -32,115 +44,131 @@ def blocks_of(scan: StageState) -> tuple[Axis, ...]:
 
 def updates_of(state: State, scan: StageState) -> list[StageState]:
     """Return the stages that compute the rows of a scan."""
-    own = (stage for stage in state.stages if hosts(state).get(stage.name) is scan)
-    return [stage for stage in own if is_update(state, stage)]
+    return [stage for stage in _cell(state, scan) if is_update(state, stage)]
+
+
+def _cell(state: State, scan: StageState) -> list[StageState]:
+    """Return the stages that run at each step, producers first."""
+    return [stage for stage in state.stages if hosts(state).get(stage.name) is scan]
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """A loop of an update that is bound to blocks: which block computes which part of a row."""
+
+    update: StageState
+    leaf: Axis
+    batch: tuple[Axis, ...]
+    """The axes of the update that the loop comes from."""
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """Which of the update's dimensions these are."""
+        return tuple(self.update.op.axis.index(axis) for axis in self.batch)
+
+    @property
+    def label(self) -> str:
+        """The loop, with its stage."""
+        return self.update.label(self.leaf)
+
+    @property
+    def key(self) -> str:
+        """The loop, in views."""
+        return self.update.key(self.leaf)
+
+    def block_of(self, place: Sequence[Expr], analyzer: Analyzer) -> Expr:
+        """Return the number of the block that computes an element of the batch."""
+        values = inward(self.update.relations, dict(zip(self.batch, place, strict=True)))
+        return analyzer.simplify(values[self.leaf])
 
 
 def block_problems(state: State) -> Iterator[Illegal]:
     """Yield the blocks of scans that would need what other blocks compute."""
     for scan in filter(is_scan, state.stages):
         for block in blocks_of(scan):
-            yield from _problems_of(state, scan, block)
+            shares = list(_shares(state, scan, scan.kind(block)))
+            if len(shares) == len(updates_of(state, scan)):  # others are owed: see `obligations`
+                yield from _different_parts(shares)
+                yield from _foreign_reads(state, scan, block, shares)
 
 
-def _problems_of(state: State, scan: StageState, block: Axis) -> Iterator[Illegal]:
-    tag, updates = scan.kind(block), updates_of(state, scan)
-    bound = {
-        update.name: leaf
-        for update in updates
-        for leaf in update.leaves
-        if update.kind(leaf) == tag
-    }
-    if len(bound) < len(updates):
-        return  # owed: see `obligations`
-    batches = {update.name: _axes_behind(update, bound[update.name]) for update in updates}
-    first = updates[0]
-    for other in updates[1:]:
-        if not _is_same_part(first, other, bound, batches):
+def _shares(state: State, scan: StageState, tag: str) -> Iterator[_Share]:
+    """Yield the loop of each update that is bound to an axis of blocks."""
+    for update in updates_of(state, scan):
+        for leaf in update.leaves:
+            if update.kind(leaf) == tag:
+                family = related(update.relations, [leaf])
+                yield _Share(update, leaf, tuple(a for a in update.op.axis if a in family))
+
+
+def _different_parts(shares: Sequence[_Share]) -> Iterator[Illegal]:
+    """Yield two states of which a block computes other elements of the batch."""
+    first = shares[0]
+    names = [Var(axis.name) for axis in first.batch]
+    sizes = [axis.extent for axis in first.batch]
+    for other in shares[1:]:
+        is_same = [axis.extent for axis in other.batch] == sizes and structural_equal(
+            *(share.block_of(names, Analyzer({})) for share in (first, other))
+        )
+        if not is_same:
             yield Illegal(
                 "semantic",
-                f"the blocks of {first.label(bound[first.name])} and "
-                f"{other.label(bound[other.name])} have other elements of one batch",
+                f"the blocks of {first.label} and {other.label} have other elements of one batch",
                 because="blocks never meet: each needs what it has computed itself",
                 hint="split both by the same numbers",
-                conflicts=(first.key(bound[first.name]), other.key(bound[other.name])),
+                conflicts=(first.key, other.key),
             )
-    yield from _readers_of_others(state, scan, updates, bound, batches)
 
 
-def _axes_behind(stage: StageState, leaf: Axis) -> tuple[Axis, ...]:
-    """Return the axes of an operation that a loop comes from."""
-    family = related(stage.relations, [leaf])
-    return tuple(axis for axis in stage.op.axis if axis in family)
-
-
-def _is_same_part(
-    first: StageState,
-    other: StageState,
-    bound: Mapping[str, Axis],
-    batches: Mapping[str, tuple[Axis, ...]],
-) -> bool:
-    """Tell whether two stages have the same elements of the batch in each block."""
-    parts: list[Expr] = []
-    names = [Var(axis.name) for axis in batches[first.name]]
-    for stage in (first, other):
-        axes = batches[stage.name]
-        if [a.extent for a in axes] != [a.extent for a in batches[first.name]]:
-            return False
-        values = inward(stage.relations, dict(zip(axes, names, strict=True)))
-        parts.append(Analyzer({}).simplify(values[bound[stage.name]]))
-    return structural_equal(*parts)
-
-
-def _readers_of_others(
-    state: State,
-    scan: StageState,
-    updates: Sequence[StageState],
-    bound: Mapping[str, Axis],
-    batches: Mapping[str, tuple[Axis, ...]],
+def _foreign_reads(
+    state: State, scan: StageState, block: Axis, shares: Sequence[_Share]
 ) -> Iterator[Illegal]:
-    """Yield what reads elements of another place in the batch than it computes."""
+    """Yield what reads elements of the batch that another block may have computed."""
     op = scan.op
     assert isinstance(op, ScanOp)
-    places: dict[Tensor, tuple[int, ...]] = {}
-    for update in updates:
-        dims = tuple(update.op.axis.index(axis) for axis in batches[update.name])
-        for tensor in update.tensors:
-            if tensor in op.updates:
-                places[op.states[op.updates.index(tensor)]] = dims
-            places[tensor] = dims
-    label = f"{updates[0].label(bound[updates[0].name])}"
-    for stage in reversed(state.stages):  # readers first
-        if hosts(state).get(stage.name) is not scan or stage.is_inlined:
-            continue
+    places: dict[object, tuple[int, ...]] = {}
+    """Which dimensions of the tensors of the cell are the batch."""
+    for share in shares:
+        places.update(dict.fromkeys(share.update.tensors, share.dims))
+    states = zip(op.states, op.updates, strict=True)
+    places.update((state, places[update]) for state, update in states)
+    rows = {share.update.name for share in shares}
+    for stage, load in _reads_of_cell(state, scan):
         own = places.get(stage.tensor)
         if own is None:
-            continue  # nothing of the batch reads it
-        variables = [stage.op.axis[n].var for n in own]
-        for load in loads_of(bodies(state)[stage.name]):
-            read = load.tensor
-            assert isinstance(read, Tensor)
-            if not _is_of_cell(state, scan, read):
-                continue
-            found = _dims_of(load, variables)
-            if found is None or places.setdefault(read, found) != found:
-                yield Illegal(
-                    "semantic",
-                    f"a block would need what other blocks compute: {stage.name} reads {load}",
-                    got=f"{label}, bound to blocks that run all steps of {scan.name}",
-                    because="blocks never meet in a launch, and each computes a part of the steps",
-                    hint="let the threads of one block share the steps: env_threads of threadIdx "
-                    "alone, or bind a batch axis to the blocks",
-                    conflicts=(stage.body_key, updates[0].key(bound[updates[0].name])),
-                )
-                return
+            continue  # no row needs it
+        found = _dims_of(load, [stage.op.axis[n].var for n in own])
+        if found is None or places.setdefault(load.tensor, found) != found:
+            yield _foreign(scan, shares[0], stage, f"{stage.name} reads {load}")
+            return
+        if stage.name in rows or load.tensor not in op.states:
+            continue
+        if not _stays(state, stage, own, scan, block, shares[0]):
+            part = f"{stage.name} is computed for more than a block's part of {load.tensor.name}"
+            yield _foreign(scan, shares[0], stage, part)
+            return
 
 
-def _is_of_cell(state: State, scan: StageState, tensor: Tensor) -> bool:
-    if tensor in scan.states:
-        return True
-    producer = state.producer_of(tensor)
-    return hosts(state).get(producer.name) is scan
+def _reads_of_cell(state: State, scan: StageState) -> Iterator[tuple[StageState, TensorLoad]]:
+    """Yield what the stages of a step read of each other, and of earlier steps; readers first."""
+    cell = _cell(state, scan)
+    made = {tensor for stage in cell for tensor in stage.tensors}.union(scan.states)
+    for stage in reversed(cell):
+        for load in () if stage.is_inlined else loads_of(bodies(state)[stage.name]):
+            if load.tensor in made:
+                yield stage, load
+
+
+def _foreign(scan: StageState, share: _Share, stage: StageState, what: str) -> Illegal:
+    return Illegal(
+        "semantic",
+        f"a block would need what other blocks compute: {what}",
+        got=f"{share.label}, bound to blocks that run all steps of {scan.name}",
+        because="blocks never meet in a launch, and each computes a part of the steps",
+        hint="let the threads of one block share the steps: env_threads of threadIdx alone, or "
+        "bind a batch axis to the blocks",
+        conflicts=(stage.body_key, share.key),
+    )
 
 
 def _dims_of(load: TensorLoad, variables: Sequence[Var]) -> tuple[int, ...] | None:
@@ -149,3 +177,25 @@ def _dims_of(load: TensorLoad, variables: Sequence[Var]) -> tuple[int, ...] | No
         next((n for n, index in enumerate(load.indices) if index is var), None) for var in variables
     ]
     return None if None in found else tuple(n for n in found if n is not None)
+
+
+def _stays(
+    state: State,
+    stage: StageState,
+    dims: Sequence[int],
+    scan: StageState,
+    block: Axis,
+    share: _Share,
+) -> bool:
+    """Tell whether a block computes a stage for its own part of the batch only."""
+    bounds = infer_bounds(state)
+    number = bounds.stages[scan.name].loop_vars[block]
+    spans = [bounds.stages[stage.name].region[n] for n in dims]
+    steps = {Var(f"step{n}"): span.extent for n, span in enumerate(spans)}
+    known = {v: Interval(0, max(e - 1, 0)) for v, e in steps.items() if isinstance(e, int)}
+    symbolic = {v: e for v, e in steps.items() if isinstance(e, Expr)}
+    analyzer = Analyzer({**bounds.ranges, **known}, symbolic)
+    place = [
+        binary("add", span.first.to_expr(), step) for span, step in zip(spans, steps, strict=True)
+    ]
+    return analyzer.can_prove(compare("eq", share.block_of(place, analyzer), number))

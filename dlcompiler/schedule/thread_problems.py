@@ -25,7 +25,8 @@ from dlcompiler.schedule.verdict import Illegal
 
 def thread_problems(state: State) -> Iterator[Illegal]:
     """Yield what threads of a device cannot run, or not yet."""
-    yield from block_problems(state)
+    if has_bounds(state):
+        yield from block_problems(state)
     for stage in state.stages:
         bound = [leaf for leaf in stage.leaves if is_thread(stage.kind(leaf))]
         if "parallel" in stage.kinds.values():

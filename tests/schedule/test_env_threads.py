@@ -7,7 +7,7 @@ from dlcompiler import te
 from dlcompiler.errors import ScheduleError
 from dlcompiler.pipeline import build, lower, races
 from dlcompiler.simulate import interpret
-from tests.recurrences import lstm, rnn, rnn_in_numpy, running, two_stages, two_states
+from tests.recurrences import Recurrence, lstm, rnn, rnn_in_numpy, running, two_stages, two_states
 from tests.schedule.test_recurrence_refusals import refused
 from tests.schedule.test_recurrences import checked, nest, scheduled
 
@@ -96,7 +96,7 @@ def test_a_step_reads_what_other_threads_wrote():
     func = lower(s, [r.X, S], simple_mode=True)
     assert str(func).count("barrier") == 1
     assert races(func).status == "safe"
-    checked(s, type(r)({}, [r.X], [S]))
+    checked(s, Recurrence({}, [r.X], [S]))
 
 
 def test_a_recurrent_network_in_one_launch():
@@ -314,6 +314,49 @@ def test_more_iterations_than_threads():
         ScheduleError, match=r"step.i has 60 iterations, and threadIdx.x 16 threads"
     ):
         lower(s, r.args)
+
+
+def test_more_blocks_than_parts():
+    r = rnn(4, 3, 4, 5)
+    s = launched(r, r.H, ("blockIdx.x", 4))
+    s[r.step].bind(r.step.op.axis[1], BX)
+    with pytest.raises(ScheduleError) as caught:
+        lower(s, r.args)
+    assert "step.b has 3 iterations, and blockIdx.x 4 blocks, those of H.bx" in str(caught.value)
+
+
+def test_blocks_whose_stages_would_be_larger_than_their_part():
+    X = te.placeholder((5, 3, 4), name="X")
+    state = te.placeholder((5, 3, 4), name="state")
+    first = te.compute((1, 3, 4), lambda t, i, j: X[0, i, j], name="first")
+    half = te.compute((5, 3, 4), lambda t, i, j: state[t - 1, i, j] / 2, name="half")
+    step = te.compute((5, 3, 4), lambda t, i, j: half[t, i, j] + X[t, i, j], name="step")
+    S = te.scan(first, step, state, name="S")
+    s = te.create_schedule(S.op)
+    s[S].env_threads("blockIdx.x=2")
+    outer, _ = s[step].split(s[step].fuse(*step.op.axis[1:]), nparts=2)
+    with pytest.raises(ScheduleError) as caught:
+        s[step].bind(outer, BX)
+    assert "half is computed for more than a block's part of state" in str(caught.value)
+    s[half].compute_inline()
+    s[step].bind(outer, BX)
+    assert races(s).status == "safe"
+    checked(s, Recurrence({}, [X], [S]))
+
+
+def test_blocks_that_take_turns():
+    """A block's part of the batch may be every second element: no span of them is one block's."""
+    r = rnn(4, 6, 3, 5)
+    s = launched(r, r.H, ("blockIdx.x", 2))
+    _, inner = s[r.step].split(r.step.op.axis[1], factor=2)
+    with pytest.raises(ScheduleError, match="hs is computed for more than a block's part of state"):
+        s[r.step].bind(inner, BX)
+    s[r.hs].compute_at(s[r.step], inner)
+    s[r.step].bind(inner, BX)
+    s[r.first].bind(r.first.op.axis[1], BX)
+    s[r.xs].bind(r.xs.op.axis[1], BX)
+    assert races(s).status == "safe"
+    checked(s, r)
 
 
 def test_blocks_that_are_not_around_the_steps():
