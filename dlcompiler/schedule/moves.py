@@ -23,7 +23,7 @@ from dlcompiler.schedule.tensorized import box_extents
 from dlcompiler.schedule.threads import is_launched
 from dlcompiler.schedule.verdict import Verdict
 from dlcompiler.target import Target
-from dlcompiler.te.intrinsics import fitting
+from dlcompiler.te.intrinsics import families_for
 
 if TYPE_CHECKING:
     from dlcompiler.schedule.schedule import Schedule
@@ -187,10 +187,11 @@ def intrinsics_of(state: State, stage: StageState) -> Iterator[tuple[Axis, str]]
     if stage.tensorized is not None or len(stage.tensors) > 1 or not has_bounds(state):
         return
     read = dict.fromkeys(load.tensor for load in loads_of(bodies(state)[stage.name]))
-    dtypes = (stage.tensor.dtype, *(tensor.dtype for tensor in read))
-    for leaf in stage.leaves:
+    families = families_for(stage.tensor.dtype, [tensor.dtype for tensor in read])
+    for leaf in stage.leaves if families else ():
         extents = box_extents(state, stage, leaf)
-        for name in () if extents is None else fitting(dtypes, *extents):
+        names = () if extents is None else (family.fitting(*extents) for family in families)
+        for name in filter(None, names):
             yield leaf, name
 
 

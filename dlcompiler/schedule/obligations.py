@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from dlcompiler.ir import SHARED, WARP, Axis, is_in_block, is_thread
+from dlcompiler.ir import SHARED, SHARED_SCOPES, WARP, Axis, is_in_block, is_thread
 from dlcompiler.schedule.bounds import infer_bounds, is_same
 from dlcompiler.schedule.inlining import consumers
 from dlcompiler.schedule.placement import placed, standing_for
 from dlcompiler.schedule.recurrences import is_fixed
 from dlcompiler.schedule.scan_blocks import blocks_of, updates_of
 from dlcompiler.schedule.state import AttachedAt, StageState, State, is_scan
-from dlcompiler.schedule.threads import threads_around, threads_of_block
+from dlcompiler.schedule.threads import threads_around, threads_of_block, uses_threads
 
 Debt: TypeAlias = Literal["place", "reader", "loop", "thread", "settled"]
 
@@ -69,9 +69,8 @@ def _all_obligations(state: State) -> Iterator[Obligation]:
     for item in _debts_of_stages(state, final):
         is_clear = is_clear and item.kind not in ("place", "reader")
         yield item
-    joining = [stage for stage in final.stages if _joins_threads(final, stage)]
-    if is_clear and joining:
-        yield from _count_debts(final, joining)
+    if is_clear and uses_threads(final):
+        yield from _count_debts(final)
 
 
 def _joins_threads(state: State, stage: StageState) -> bool:
@@ -82,9 +81,10 @@ def _joins_threads(state: State, stage: StageState) -> bool:
     return any(stage.kind(leaf) in around for leaf in stage.leaves)
 
 
-def _count_debts(state: State, joining: Iterable[StageState]) -> Iterator[Obligation]:
+def _count_debts(state: State) -> Iterator[Obligation]:
     """Yield the loops that have more iterations than there are threads to run them."""
-    bounds = infer_bounds(state).stages
+    joining = [stage for stage in state.stages if _joins_threads(state, stage)]
+    bounds = infer_bounds(state).stages if joining else {}
     for stage in joining:
         own = bounds[stage.name]
         around = threads_around(state, stage)
@@ -107,14 +107,14 @@ def _count_debts(state: State, joining: Iterable[StageState]) -> Iterator[Obliga
 
 
 def _debts_of_stages(state: State, final: State) -> Iterator[Obligation]:
+    on_threads = uses_threads(final)
     for stage, at_last in zip(state.stages, final.stages, strict=True):
         if isinstance(stage.attachment, AttachedAt):
             yield from _attachment_debts(state, stage, stage.attachment)
             if at_last is not stage:
                 yield _settled(state, stage, stage.attachment, at_last)
-        yield from _thread_debts(final, at_last)
-        if is_scan(at_last):
-            yield from _block_debts(final, at_last)
+        if on_threads or at_last.scope in SHARED_SCOPES:
+            yield from _thread_debts(final, at_last)
         if isinstance(at_last.attachment, AttachedAt):
             yield from _reader_debts(final, at_last, at_last.attachment)
         else:
@@ -139,6 +139,8 @@ def _loop_debts(stage: StageState) -> Iterator[Obligation]:
 
 def _thread_debts(state: State, stage: StageState) -> Iterator[Obligation]:
     """Yield what the threads of a block still lack to compute together what they share."""
+    if is_scan(stage):
+        yield from _block_debts(state, stage)
     around = threads_around(state, stage)
     needed = {SHARED: "block", WARP: "warp"}.get(stage.scope)
     if needed and not (around if needed == "block" else "threadIdx.x" in around):

@@ -19,12 +19,15 @@ from dlcompiler.schedule.threads import (
     scope_of,
     threads_around,
     threads_of_block,
+    uses_threads,
 )
 from dlcompiler.schedule.verdict import Illegal
 
 
 def thread_problems(state: State) -> Iterator[Illegal]:
     """Yield what threads of a device cannot run, or not yet."""
+    if not uses_threads(state):
+        return
     if has_bounds(state):
         yield from block_problems(state)
     for stage in state.stages:

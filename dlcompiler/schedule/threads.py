@@ -8,6 +8,13 @@ from dlcompiler.ir import SHARED, SHARED_SCOPES, Axis, is_in_block, is_thread
 from dlcompiler.schedule.state import AttachedAt, StageState, State, is_scan
 
 
+def uses_threads(state: State) -> bool:
+    """Tell whether any loop is bound to threads of a device."""
+    return any(
+        is_thread(kind) for stage in state.stages if stage.kinds for kind in stage.kinds.values()
+    )
+
+
 def threads_around(state: State, stage: StageState) -> Mapping[str, tuple[StageState, Axis]]:
     """Return the loop of each thread axis that a stage is computed inside, with its stage.
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -129,16 +129,10 @@ def gemm_tile(target: Target) -> tuple[int, int]:
     return max((target.vector_registers - 4) // 2, 1), 2 * target.lanes("float32")
 
 
-def fitting(dtypes: tuple[str, ...], data: Sequence[int], reduced: Sequence[int]) -> Iterator[str]:
-    """Yield the shipped intrinsics for a result and inputs of these dtypes, and these extents.
-
-    The inputs may be in any order.
-    """
-    for family in FAMILIES.values():
-        result, *read = family.dtypes
-        is_same = dtypes[0] == result and sorted(dtypes[1:]) == sorted(read)
-        if is_same and (name := family.fitting(data, reduced)):
-            yield name
+def families_for(result: str, read: Sequence[str]) -> list[Family]:
+    """Return the shipped families for a result and inputs of these dtypes, in any order."""
+    wanted = (result, sorted(read))
+    return [f for f in FAMILIES.values() if (f.dtypes[0], sorted(f.dtypes[1:])) == wanted]
 
 
 def _gemm(m: int, n: int, k: int) -> Declared:
