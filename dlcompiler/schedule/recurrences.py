@@ -36,10 +36,12 @@ def hosts(state: State) -> Mapping[str, StageState]:
 
 def _hosts(state: State) -> dict[str, StageState]:
     scans = [stage for stage in state.stages if is_scan(stage)]
+    if not scans:
+        return {}
     made = {tensor: scan for scan in scans for tensor in scan.op.states}  # type: ignore[union-attr]
     last = {tensor: scan for scan in scans for tensor in scan.op.updates}  # type: ignore[union-attr]
     found: dict[str, StageState] = {}
-    for stage in state.stages if scans else ():  # producers come first
+    for stage in state.stages:  # producers come first
         near = [made[tensor] for tensor in stage.op.input_tensors if tensor in made]
         near += [last[tensor] for tensor in stage.tensors if tensor in last]
         if near and not is_scan(stage):

@@ -393,9 +393,12 @@ def _content(stage: StageState, names: Mapping[Any, str]) -> str:
     return f"{head} {loops} {[names[t] for t in reads]} {key}"
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True)
+
+
 def child_id(parent_id: str, step: Step) -> str:
     """Return the id of the state that `step` leads to from a state: a hash of its whole past."""
-    text = json.dumps([parent_id, step.to_json()], sort_keys=True)
+    text = _ENCODER.encode([parent_id, step.to_json()])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -10,9 +10,11 @@ from dlcompiler.schedule.state import AttachedAt, StageState, State, is_scan
 
 def uses_threads(state: State) -> bool:
     """Tell whether any loop is bound to threads of a device."""
-    return any(
-        is_thread(kind) for stage in state.stages if stage.kinds for kind in stage.kinds.values()
-    )
+    known: bool | None = state.cache.get("uses threads")
+    if known is None:
+        kinds = (kind for stage in state.stages for kind in stage.kinds.values())
+        known = state.cache["uses threads"] = any(map(is_thread, kinds))
+    return known
 
 
 def threads_around(state: State, stage: StageState) -> Mapping[str, tuple[StageState, Axis]]:
@@ -22,7 +24,7 @@ def threads_around(state: State, stage: StageState) -> Mapping[str, tuple[StageS
     threads are no axis of a launch: each of their loops is one for itself, by a name of its own.
     """
     found: dict[str, tuple[StageState, Axis]] = {}
-    for host, leaf in loops_around(state, stage):
+    for host, leaf in loops_around(state, stage) if uses_threads(state) else ():
         kind = host.kind(leaf)
         if is_thread(kind):  # of two of one axis, the outer one is the loop
             found.setdefault(

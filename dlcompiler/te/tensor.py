@@ -177,7 +177,7 @@ class ComputeOp:
     bodies are results of one reduction.
     """
 
-    __slots__ = ("axis", "bodies", "name", "outputs", "reduce_axis", "tag")
+    __slots__ = ("_input_tensors", "axis", "bodies", "name", "outputs", "reduce_axis", "tag")
 
     def __init__(
         self, name: str, axis: tuple[Axis, ...], bodies: tuple[Expr, ...], tag: str = ""
@@ -196,6 +196,7 @@ class ComputeOp:
             Tensor(n, shape, body.dtype, self) for n, body in zip(names, bodies, strict=True)
         )
         """The tensors that it makes."""
+        self._input_tensors: tuple[Tensor, ...] | None = None
 
     @property
     def body(self) -> Expr:
@@ -209,7 +210,9 @@ class ComputeOp:
     @property
     def input_tensors(self) -> tuple[Tensor, ...]:
         """The tensors that the bodies read, in order of first use."""
-        return tensors_of(self.bodies)
+        if self._input_tensors is None:  # each step of a schedule asks
+            self._input_tensors = tensors_of(self.bodies)
+        return self._input_tensors
 
     def __repr__(self) -> str:
         return f"compute({self.name})"
