@@ -106,21 +106,9 @@ def _instrumented(stmt: Stmt, known: LaneVars) -> Stmt:
         case Prefetch() | Barrier():
             return stmt  # it reads nothing
         case IntrinsicCall():
-            corners = [check for region in stmt.regions for check in _corner_checks(region)]
-            return seq((*corners, stmt))
+            corners = [corner for region in stmt.regions for corner in _corners(region)]
+            return seq((*(check for corner in corners for check in corner.checks({})), stmt))
     return stmt
-
-
-def _corner_checks(region: Region) -> Iterator[Assert]:
-    """Yield assertions that the first and the last element of a region are in its buffer."""
-    last = tuple(
-        binary("sub", _sum(first, length), 1)
-        for first, length in zip(region.indices, region.extents, strict=True)
-    )
-    for corner in (region.indices, last):
-        access = _Access(region.buffer, corner, None, ())
-        for condition in access.conditions({}):
-            yield Assert(condition, access.message())
 
 
 def _by_lanes(let: Let, known: LaneVars) -> Let:
@@ -155,9 +143,7 @@ def _checks(stmt: Stmt, known: LaneVars) -> Iterator[Assert]:
         key = (access.buffer, indices, tuple(map(id, guards)))
         if key not in done:
             done.add(key)
-            yield from (
-                Assert(condition, access.message()) for condition in access.conditions(known)
-            )
+            yield from access.checks(known)
 
 
 @dataclass(frozen=True)
@@ -168,6 +154,11 @@ class _Access:
     indices: tuple[Expr, ...]
     predicate: Expr | None
     guards: tuple[Expr, ...]
+
+    def checks(self, known: LaneVars) -> Iterator[Assert]:
+        """Yield assertions that every lane that is on is inside."""
+        for condition in self.conditions(known):
+            yield Assert(condition, self.message())
 
     def message(self) -> str:
         shape = ", ".join(str(extent) for extent in self.buffer.shape)
@@ -235,7 +226,8 @@ class _Search:
 def _corners(region: Region) -> Iterator[_Access]:
     """Yield the first and the last element of a region that has any."""
     pairs = list(zip(region.indices, region.extents, strict=True))
-    is_there = tuple(compare("gt", extent, 0) for _, extent in pairs)
+    sizes = (extent for _, extent in pairs if not (isinstance(extent, Const) and extent.value > 0))
+    is_there = tuple(compare("gt", extent, 0) for extent in sizes)
     yield _Access(region.buffer, region.indices, None, is_there)
     last = tuple(binary("sub", binary("add", index, extent), 1) for index, extent in pairs)
     yield _Access(region.buffer, last, None, is_there)

@@ -102,12 +102,14 @@ def check_program(
     report = races_of(accesses)
     for verdict in report.violations:
         if any(schedule.state.stage(name).is_extern for name in verdict.stages):
-            raise _dependent(verdict, func)
+            problem = f"iterations of {verdict.label}, in code from outside, depend on each other"
+            raise _to_be_serial(verdict, func, problem)
         problem = f"iterations of {verdict.label} depend on each other"
         raise _wrong(func, schedule, after, problem, verdict.reason)
     for verdict in () if is_repeated else report.unknowns:
         if not _is_ordered_by_barriers(verdict):
-            raise _not_shown(verdict, func)
+            problem = f"the iterations of {verdict.label} could not be shown to be independent"
+            raise _to_be_serial(verdict, func, problem)
     if is_repeated:
         return
     for unwritten in initialisation_of(accesses, max_points=POINTS).violations:
@@ -156,20 +158,10 @@ def _is_of_extern(verdict: BufferVerdict, func: PrimFunc, schedule: Schedule) ->
     return any(schedule.state.stage(name).is_extern for name in stages)
 
 
-def _dependent(verdict: LoopVerdict, func: PrimFunc) -> ScheduleError:
+def _to_be_serial(verdict: LoopVerdict, func: PrimFunc, problem: str) -> ScheduleError:
     return ScheduleError(
         f"lower {func.name}",
-        f"iterations of {verdict.label}, in code from outside, depend on each other",
-        because=verdict.reason,
-        hint=f"leave {verdict.loop.var.name} serial",
-        excerpt=str(func),
-    )
-
-
-def _not_shown(verdict: LoopVerdict, func: PrimFunc) -> ScheduleError:
-    return ScheduleError(
-        f"lower {func.name}",
-        f"the iterations of {verdict.label} could not be shown to be independent",
+        problem,
         because=verdict.reason,
         hint=f"leave {verdict.loop.var.name} serial",
         excerpt=str(func),

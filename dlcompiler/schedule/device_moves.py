@@ -53,7 +53,7 @@ def verdict_on(target: Target | None, attempt: Attempt, args: Mapping[str, Any])
     elif attempt.step.primitive == "bind":
         limit = _too_many(target, attempt.state, attempt.step.stage, args["thread"])
     elif attempt.step.primitive == "env_threads":
-        tags = (axis.tag for axis in axes_of(args["threads"]))
+        tags = (tag for tag, _ in axes_of(args["threads"]))
         limits = (_too_many(target, attempt.state, attempt.step.stage, tag) for tag in tags)
         limit = next((limit for limit in limits if limit is not None), None)
     elif attempt.step.primitive == "vectorize":

@@ -168,7 +168,7 @@ class _Writer:
             case "text" if step.primitive == "bind":
                 return [f"te.thread_axis({_quoted(value)})"]
             case "text" if step.primitive == "env_threads":
-                axes = (f"te.thread_axis({a.extent}, {_quoted(a.tag)})" for a in axes_of(value))
+                axes = (f"te.thread_axis({n}, {_quoted(tag)})" for tag, n in axes_of(value))
                 return [f"[{', '.join(axes)}]"]
             case "intrin":
                 return [f"te.tensor_intrin({_quoted(value)})"]

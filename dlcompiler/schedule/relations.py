@@ -89,11 +89,14 @@ def axes_of(relation: Relation) -> tuple[Axis, ...]:
             return (axis,)
 
 
-def ranged(extents: Mapping[Var, Extent]) -> Analyzer:
-    """Return an analyzer that knows variables which run from 0 to below an extent."""
+def ranged(extents: Mapping[Var, Extent], others: Mapping[Var, Interval] | None = None) -> Analyzer:
+    """Return an analyzer that knows variables which run from 0 to below an extent.
+
+    `others` are the ranges of other variables.
+    """
     known = {v: Interval(0, max(e - 1, 0)) for v, e in extents.items() if isinstance(e, int)}
     symbolic = {v: e for v, e in extents.items() if isinstance(e, Expr)}
-    return Analyzer(known, symbolic)
+    return Analyzer({**(others or {}), **known}, symbolic)
 
 
 def _product(relation: Split) -> Extent:

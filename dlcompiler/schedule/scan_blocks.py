@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dlcompiler.arith import Analyzer, Interval
+from dlcompiler.arith import Analyzer
 from dlcompiler.ir import (
     Axis,
     Expr,
@@ -30,7 +30,7 @@ from dlcompiler.ir import (
 from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.inlining import bodies, loads_of
 from dlcompiler.schedule.recurrences import hosts, is_update
-from dlcompiler.schedule.relations import inward, related
+from dlcompiler.schedule.relations import inward, ranged, related
 from dlcompiler.schedule.state import StageState, State, is_scan
 from dlcompiler.schedule.verdict import Illegal
 from dlcompiler.te import ScanOp
@@ -192,9 +192,7 @@ def _stays(
     number = bounds.stages[scan.name].loop_vars[block]
     spans = [bounds.stages[stage.name].region[n] for n in dims]
     steps = {Var(f"step{n}"): span.extent for n, span in enumerate(spans)}
-    known = {v: Interval(0, max(e - 1, 0)) for v, e in steps.items() if isinstance(e, int)}
-    symbolic = {v: e for v, e in steps.items() if isinstance(e, Expr)}
-    analyzer = Analyzer({**bounds.ranges, **known}, symbolic)
+    analyzer = ranged(steps, bounds.ranges)
     place = [
         binary("add", span.first.to_expr(), step) for span, step in zip(spans, steps, strict=True)
     ]

@@ -19,6 +19,7 @@ from dlcompiler.runtime.llvm import Options, compile_ir
 from dlcompiler.schedule import Schedule, Step, Trace, create_schedule
 from dlcompiler.schedule.recurrences import hosts, is_init
 from dlcompiler.schedule.state import AtRoot
+from dlcompiler.schedule.threads import uses_threads
 from dlcompiler.simulate import interpret
 from dlcompiler.target import resolve
 from dlcompiler.te import Tensor, evaluate, symbols_of, thread_axis, tolerance
@@ -29,7 +30,6 @@ from tests.fuzz.expressions import (
     random_expression,
     shape_of,
 )
-from tests.fuzz.threads import uses_threads
 from tests.fuzz.walks import Walk
 
 MAX_STEPS = 300_000
@@ -105,7 +105,7 @@ def check(case: Case) -> str:
     schedule = case.schedule()
     inputs = list(case.expression.inputs)
     results = stored(case, schedule)
-    if uses_threads(schedule):
+    if uses_threads(schedule.state):
         return check_on_threads(case, schedule, inputs + results, results)
     programs: list[PrimFunc] = []
     is_thorough = not case.seed or random.Random(f"thorough {case.seed}").random() < THOROUGH

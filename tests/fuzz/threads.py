@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dlcompiler.ir import Axis, is_thread
-from dlcompiler.schedule import Schedule
+from dlcompiler.ir import Axis
 from dlcompiler.schedule.scan_blocks import updates_of
 from dlcompiler.schedule.state import StageState, is_scan
 from tests.fuzz.walks import SIZES, Walk
 
 BLOCKS = ("blockIdx.x", "blockIdx.y", "blockIdx.z")
 THREADS = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
-
-
-def uses_threads(schedule: Schedule) -> bool:
-    """Tell whether some loop of a schedule is bound to threads."""
-    kinds = (kind for stage in schedule.state.stages for kind in stage.kinds.values())
-    return any(map(is_thread, kinds))
 
 
 class ThreadWalk(Walk):

@@ -18,7 +18,7 @@ only where the elements that a block computes depend on each other alone (`sched
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, cast
 
@@ -55,7 +55,7 @@ def check(state: State, stage: StageState, *, threads: Any) -> Verdict:
                 conflicts=tuple(stage.key(leaf) for leaf in there),
             )
         )
-    tags = [tag for tag, _ in _axes_of(threads)]
+    tags = [tag for tag, _ in axes_of(threads)]
     for tag in tags:
         if tag == "vthread" or tags.count(tag) > 1:
             raise Refused(_wrong("a launch has each axis of its blocks and threads once", threads))
@@ -69,7 +69,7 @@ def _wrong(reason: str, threads: Any) -> Illegal:
     return Illegal("structural", reason, got=repr(threads), hint=hint)
 
 
-def _axes_of(threads: Any) -> list[tuple[ThreadTag, int]]:
+def axes_of(threads: Any) -> list[tuple[ThreadTag, int]]:
     """Return the thread axes that a text names, with their numbers."""
     found = [_AXIS.fullmatch(part) for part in str(threads).split()]
     pairs = [(match[1], int(match[2])) for match in found if match]
@@ -88,11 +88,6 @@ def text_of(threads: ThreadAxis | str | Iterable[ThreadAxis | str]) -> str:
     )
 
 
-def axes_of(text: str) -> Sequence[ThreadAxis]:
-    """Return the thread axes of a step's text; the reverse of `text_of`."""
-    return [ThreadAxis(tag, count) for tag, count in _axes_of(text)]
-
-
 def apply(
     state: State, stage: StageState, making: Making, *, threads: str
 ) -> tuple[State, tuple[Axis, ...]]:
@@ -100,7 +95,7 @@ def apply(
     paths = dict(stage.paths)
     kinds = dict(stage.kinds)
     axes = []
-    for tag, count in _axes_of(threads):
+    for tag, count in axes_of(threads):
         name = unique_name(f"{tag[0]}{tag[-1]}", paths.values())
         axis = making.axis(name, count, "data")
         paths[axis], kinds[axis] = name, tag
