@@ -51,6 +51,7 @@ Semantics that every consumer (interpreter, code generator, simplifier) keeps:
 - Operations on float16 and bfloat16 round each time; those of bfloat16 are done in float32. The
   functions of a `Call` are listed in `dlcompiler.ir.functions`.
 - A float is converted to an integer by truncation that saturates; NaN becomes 0.
+- A bool in memory is a byte: 0 is false, each other value is true, and 0 or 1 is written.
 - A vector dtype is written ``float32x8``. The lanes of a vectorized loop run in any order.
 - So do the iterations of parallel loops, and of loops bound to a thread axis: those of
   ``blockIdx.*`` are blocks of a launch, those of ``threadIdx.*`` threads of a block, and those of

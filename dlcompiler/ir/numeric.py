@@ -289,5 +289,19 @@ def check_array(array: object, name: str, shape: tuple[int, ...], dtype: str, wh
         )  # fmt: skip
 
 
+def with_normal_bools(array: Value) -> Value:
+    """Return an array whose bools are the bytes 0 and 1; the same array if its dtype is another.
+
+    A bool is true if its byte is not 0, whoever wrote it. NumPy takes most of its operations from
+    that, but copies the byte.
+
+    Examples
+    --------
+    >>> with_normal_bools(np.array([0, 1, 2], np.uint8).view(bool)).view(np.uint8)
+    array([0, 1, 1], dtype=uint8)
+    """
+    return array if array.dtype != np.bool_ else array.view(np.uint8) != 0
+
+
 def _dtype_text(dtype: np.dtype[Any]) -> str:
     return dtype.name if dtype == _BFLOAT16 else dtype.str

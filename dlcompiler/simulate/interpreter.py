@@ -38,7 +38,7 @@ from dlcompiler.ir import (
     walk,
 )
 from dlcompiler.ir.expr import lanes_of
-from dlcompiler.ir.numeric import check_array, quiet, storage
+from dlcompiler.ir.numeric import check_array, quiet, storage, with_normal_bools
 from dlcompiler.simulate.access import Access, scalar_offset, vector_offsets
 from dlcompiler.simulate.blocks import block, has_barrier
 from dlcompiler.simulate.calls import extern_call
@@ -150,7 +150,7 @@ def interpret(
         finally:
             for buffer, array in zip(func.buffers, arrays, strict=True):
                 if buffer in written:
-                    array[...] = _elements(memories[buffer])
+                    array[...] = with_normal_bools(_elements(memories[buffer]))
     unwritten = sum(memories[buffer].unwritten() for buffer in func.outputs)
     return Report(state.steps, state.loads, state.stores, unwritten)
 
@@ -202,7 +202,7 @@ def _parameter(
     """Return the memory of a parameter; inputs count as written by the whole program."""
     data: np.ndarray[Any, Any] = np.zeros(span(buffer), storage(buffer.dtype))
     memory = Memory(buffer, data, is_shadowed=is_written or is_output)
-    _elements(memory)[...] = array
+    _elements(memory)[...] = with_normal_bools(array)
     if not is_output and memory.is_shadowed:
         memory.writers[:] = [task] * len(data)
     return memory

@@ -11,7 +11,7 @@ import numpy as np
 from dlcompiler import dtypes
 from dlcompiler.errors import CallError, ExpressionError
 from dlcompiler.ir import Expr, Reducer, Var, numeric
-from dlcompiler.ir.numeric import REDUCTIONS, check_array, quiet
+from dlcompiler.ir.numeric import REDUCTIONS, check_array, quiet, with_normal_bools
 from dlcompiler.te.elements import NOWHERE, Array, Arrays, Block, Elements
 from dlcompiler.te.extern import compute_extern
 from dlcompiler.te.magnitude import (
@@ -340,4 +340,4 @@ def _inputs(order: Sequence[Operation], given: Given, name: str) -> dict[Tensor,
         arrays = dict(zip(inputs, given, strict=True))
     for tensor in inputs:
         check_array(arrays[tensor], tensor.name, tensor.static_shape, tensor.dtype, where)
-    return {tensor: arrays[tensor] for tensor in inputs}
+    return {tensor: with_normal_bools(arrays[tensor]) for tensor in inputs}

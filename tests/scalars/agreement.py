@@ -75,13 +75,13 @@ def agree(
     expected = te.evaluate(outputs, dict(zip(inputs, given, strict=True)))
     for way in ways:
         for name, got, right in zip(
-            functions, _run(way, inputs, outputs, given), expected, strict=True
+            functions, run(way, inputs, outputs, given), expected, strict=True
         ):
             assert_same(got, right, given, f"{name}, {way}", ulps)
     return {name: array[:count] for name, array in zip(functions, expected, strict=True)}
 
 
-def _run(
+def run(
     way: str, inputs: list[te.Tensor], outputs: list[te.Tensor], given: list[np.ndarray]
 ) -> list[np.ndarray]:
     s = te.create_schedule([output.op for output in outputs])

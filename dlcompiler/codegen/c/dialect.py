@@ -46,7 +46,7 @@ _SAME_NAME = (
 C99 = Dialect(
     name="C99",
     types=MappingProxyType(_c99_types()),
-    stored=MappingProxyType({"float16": "uint16_t", "bfloat16": "uint16_t"}),
+    stored=MappingProxyType({"float16": "uint16_t", "bfloat16": "uint16_t", "bool": "uint8_t"}),
     functions=MappingProxyType(
         {**{name: name for name in _SAME_NAME}, "abs": "fabs", "round": "rint"}
     ),
@@ -54,4 +54,5 @@ C99 = Dialect(
     headers=("math.h", "stdlib.h", "string.h"),
 )
 """C99 has no floats of 16 bits: they are kept as their bits, and computed as ``float`` that is
-rounded after each operation."""
+rounded after each operation. A bool in memory is a byte, of which each value but 0 is true: a
+``bool`` of C whose byte is neither 0 nor 1 has no defined value."""

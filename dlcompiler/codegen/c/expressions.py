@@ -32,13 +32,12 @@ from dlcompiler.ir import (
     Var,
     index_const,
 )
-from dlcompiler.ir.expr import DIVISIONS, CompareOp, fold_index
+from dlcompiler.ir.expr import DIVISIONS, fold_index
 from dlcompiler.ir.printer import is_negation
 from dlcompiler.passes.flatten_storage import flat_index
 
 MAX_RECURSION = 50
 """Depth of an expression from which on its operands are written without recursion."""
-_MIRRORED: dict[CompareOp, CompareOp] = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 
 class Expressions:
@@ -129,6 +128,8 @@ class Expressions:
         """Return a value as an element of memory holds it."""
         if value.dtype not in self.arithmetic.dialect.stored:
             return self.value(value)
+        if dtypes.is_bool(value.dtype):  # 0 or 1, whatever byte it was loaded from
+            return self.value(value)
         if isinstance(value, Load) and value.predicate is None:
             return self._loaded(value)
         return self.arithmetic.helpers.call("from_f32", value.dtype, self.value(value))
@@ -168,6 +169,8 @@ class Expressions:
                 return arithmetic.binary(op, node.dtype, value(a), value(b))
             case Load(buffer, _, None):
                 text = self._loaded(node)
+                if dtypes.is_bool(buffer.dtype):
+                    return Text(f"{text.text} != 0", COMPARE)
                 if buffer.dtype in arithmetic.dialect.stored:
                     return arithmetic.helpers.call("to_f32", buffer.dtype, text)
                 return text
@@ -175,12 +178,7 @@ class Expressions:
                 zero = Const(0, buffer.dtype)
                 return self._choice(predicate, Load(buffer, indices), zero)
             case Compare(op, a, b):
-                left, right = value(a), value(b)
-                decided = _decided(node, is_same=left == right)
-                if decided is not None:  # what it compares stays used
-                    operand = right if isinstance(a, Const) else left
-                    return Text(f"((void){operand.at(UNARY)}, {literal(decided, 'bool').text})")
-                return arithmetic.compare(op, a.dtype, left, right)
+                return arithmetic.compare(op, a.dtype, value(a), value(b))
             case Cast(inner, dtype):
                 return convert(arithmetic, value(inner), inner.dtype, dtype)
             case Select(condition, a, b):
@@ -286,22 +284,3 @@ class Expressions:
             yield
         finally:
             self._texts = texts
-
-
-def _decided(node: Compare, *, is_same: bool) -> bool | None:
-    """Return what a comparison always is: compilers warn of what they see to be decided.
-
-    That is one of the same text, and one with a constant at the end of a dtype.
-    """
-    a, b, op = node.a, node.b, node.op
-    if is_same and not dtypes.is_float(a.dtype):
-        return op in ("eq", "le", "ge")
-    if isinstance(a, Const):
-        a, b, op = b, a, _MIRRORED.get(op, op)
-    if not isinstance(b, Const) or not dtypes.is_int(b.dtype):
-        return None
-    if b.value == dtypes.min_value(b.dtype) and op in ("lt", "ge"):
-        return op == "ge"
-    if b.value == dtypes.max_value(b.dtype) and op in ("gt", "le"):
-        return op == "le"
-    return None

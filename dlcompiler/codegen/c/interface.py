@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from dlcompiler import dtypes
 from dlcompiler.codegen.c.dialect import Dialect
 from dlcompiler.codegen.c.names import comment
 from dlcompiler.ir import Buffer, PrimFunc, Var
@@ -132,6 +133,7 @@ class Interface:
             return "a number" if param in self.func.params else "an extent"
         kind = comment(format_buffer(param).partition(": ")[2])
         bits = ", as its bits" if param.dtype in self.dialect.stored else ""
+        bits = ", as bytes of which 0 is false" if dtypes.is_bool(param.dtype) else bits
         return f"{kind}{bits}, {'written' if param in self.func.outputs else 'read'}"
 
 
