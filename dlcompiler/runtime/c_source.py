@@ -22,7 +22,11 @@ from dlcompiler.runtime.trust import refuse_untrusted
 
 COMPILERS = ("cc", "gcc", "clang")
 """What is looked for, in this order."""
-FLAGS = ("-O2", "-std=c99", "-Wall", "-Werror", "-fPIC", "-shared")
+FLAGS = ("-O2", "-std=c99", "-fPIC", "-shared")
+MISTAKES = ("implicit-function-declaration", "implicit-int", "incompatible-pointer-types",
+            "int-conversion", "return-type")  # fmt: skip
+"""The warnings that are errors: each says that the source is no C99. The others speak of what the
+program means, such as a comparison that always holds, and that is up to its author."""
 LIMIT_S = 120.0
 """For compiling one source [s]."""
 
@@ -119,7 +123,8 @@ def _load(text: str, name: str) -> ctypes.CDLL:
     with tempfile.TemporaryDirectory(prefix="dlcompiler-", ignore_cleanup_errors=True) as folder:
         source, library = Path(folder) / "kernel.c", Path(folder) / "kernel.so"
         source.write_text(text, encoding="utf-8")
-        _compile([compiler, *FLAGS, "-o", str(library), str(source), "-lm"], name)
+        errors = [f"-Werror={mistake}" for mistake in MISTAKES]
+        _compile([compiler, *FLAGS, *errors, "-o", str(library), str(source), "-lm"], name)
         refuse_untrusted(library)
         return ctypes.CDLL(str(library))
 

@@ -88,9 +88,22 @@ def test_without_a_compiler(monkeypatch):
 
 
 @needs_compiler
-def test_a_source_that_is_refused_is_a_bug():
+@pytest.mark.parametrize(
+    "body",
+    ["return 0", "return unknown(a);", "const int *c = a;", "int *c = 3; return *c;", ""],
+)
+def test_a_source_that_is_refused_is_a_bug(body):
+    text = f"int twice(const float *a, float *b)\n{{\n    b[0] = a[0];\n    {body}\n}}\n"
     with pytest.raises(InternalError, match=r"call twice: compile its C: .* refuses it"):
-        _function("int twice(void) { int unused; return 0; }\n")(_one(), _one())
+        _function(text)(_one(), _one())
+
+
+@needs_compiler
+def test_a_warning_of_what_a_program_means_is_no_error():
+    body = "int unused; b[0] = (int)a[0] == (int)a[0] || 1u < 0; return (3 | 4) == 0;"
+    out = _one()
+    _function(f"int twice(const float *a, float *b)\n{{\n    {body}\n}}\n")(_one(), out)
+    assert out == 1
 
 
 @needs_compiler

@@ -16,7 +16,8 @@ from dlcompiler.codegen.lines import statement_lines
 from dlcompiler.codegen.source import Source
 from dlcompiler.codegen.threads import refuse_threads
 from dlcompiler.errors import TargetError
-from dlcompiler.ir import Allocate, Buffer, Cast, Expr, PrimFunc, Var, walk
+from dlcompiler.ir import Allocate, Buffer, Compare, Expr, Logical, PrimFunc, Var, walk
+from dlcompiler.ir.rewrite import Node
 from dlcompiler.target import Target
 
 FAST_MATH = (
@@ -25,10 +26,13 @@ FAST_MATH = (
     "#endif",
 )
 
-UNINITIALISED = ("-Wmaybe-uninitialized",)
-COMPARED = ("-Wbool-compare", "-Wtype-limits")
-"""Warnings of gcc about what is meant: a temporary that is written and read under one condition, as
-was shown before, and comparisons of conditions that are numbers, some of which always hold."""
+_UNINITIALISED = {"GCC": ("-Wmaybe-uninitialized",), "clang": ()}
+_COMPARED = {
+    "GCC": ("-Wbool-compare", "-Wsign-compare", "-Wtautological-compare", "-Wtype-limits"),
+    "clang": ("-Wtautological-compare",),
+}
+"""Warnings about what a program means, by compiler. A temporary may be written and read under one
+condition: the verifier checks that. A comparison may always hold: it is the user's."""
 
 
 def emit(func: PrimFunc, target: Target) -> Source:
@@ -110,17 +114,35 @@ def _preamble(func: PrimFunc, dialect: Dialect, helpers: Helpers) -> list[str]:
 
 
 def _quieted(func: PrimFunc) -> list[str]:
-    """Return the lines that keep gcc from warning of what is meant."""
+    """Return the lines that keep compilers from warning of what a program means."""
     nodes = list(walk(func.body))
-    warnings: list[str] = []
+    kinds = []
     if any(isinstance(node, Allocate) for node in nodes):
-        warnings += UNINITIALISED
-    if any(isinstance(node, Cast) and dtypes.is_bool(node.value.dtype) for node in nodes):
-        warnings += COMPARED
-    if not warnings:
+        kinds.append(_UNINITIALISED)
+    if any(map(_may_be_decided, nodes)):
+        kinds.append(_COMPARED)
+    lines = {
+        compiler: [
+            f'#pragma {compiler} diagnostic ignored "{warning}"'
+            for kind in kinds
+            for warning in kind[compiler]
+        ]
+        for compiler in ("GCC", "clang")
+    }
+    if not kinds:
         return []
-    ignored = (f'#pragma GCC diagnostic ignored "{warning}"' for warning in warnings)
-    return ["#if defined(__GNUC__) && !defined(__clang__)", *ignored, "#endif"]
+    if not lines["clang"]:
+        return ["#if defined(__GNUC__) && !defined(__clang__)", *lines["GCC"], "#endif"]
+    return [
+        "#if defined(__clang__)", *lines["clang"],
+        "#elif defined(__GNUC__)", *lines["GCC"], "#endif",
+    ]  # fmt: skip
+
+
+def _may_be_decided(node: Node) -> bool:
+    """Tell whether compilers may see that a condition always holds: lowering decides indices'."""
+    is_of_data = isinstance(node, Compare) and not dtypes.is_index(node.a.dtype)
+    return is_of_data or isinstance(node, Logical)
 
 
 def _refuse_vectors(func: PrimFunc) -> None:

@@ -84,7 +84,7 @@ PROGRAMS = {f.__name__: f for f in (add, tiled_matmul, padded_conv, guarded_sum,
 def test_golden(name, golden):
     s, args, symbol = PROGRAMS[name]()
     source, func = emit_source(s, args, "c", symbol)
-    golden(name, source.text.partition('changes results"\n#endif\n\n')[2])
+    golden(name, source.text.partition('changes results"\n#endif\n')[2].lstrip())
     line_of = print_func(func).line_of
     carried_out = {line_of[id(s)] for s in walk(func.body) if isinstance(s, Store | For)}
     assert carried_out <= {*source.lines}
