@@ -44,8 +44,13 @@ def _direct(params: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _gemm(params: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    if _is_usual(params):
-        yield from ({"block": block} for block in (4, 6))
+    if not _is_usual(params):
+        return
+    groups = params.get("groups", 1)
+    for block in (4, 6):
+        # The sums of a block that a group cuts short are computed with those of all other blocks.
+        if groups == 1 or params["o"] // groups % block == 0:
+            yield {"block": block}
 
 
 def _winograd(params: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

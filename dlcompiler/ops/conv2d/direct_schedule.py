@@ -68,8 +68,10 @@ def space(workload: Workload, target: Target) -> Space:
     ]
     return Space(workload, knobs, [
         Filter(
-            f"at most {_MOST_ACCUMULATORS} accumulators",
-            lambda v: v["tile_rows"] * v["tile_columns"] * vectors <= _MOST_ACCUMULATORS,
+            f"at most {_MOST_ACCUMULATORS} accumulators, or those of one result",
+            lambda v: (
+                v["tile_rows"] * v["tile_columns"] <= max(_MOST_ACCUMULATORS // vectors, 1)
+            ),
         ),
         Filter("a tile is no taller than its block", lambda v: v["tile_rows"] <= v["block_rows"]),
         Filter(

@@ -198,7 +198,10 @@ def _schedule_result(
     stage.unroll(vectors)
     stage.unroll(channel)
     if cfg["parallel"]:
-        shared = stage.fuse(*([n, rows] if is_by_rows else [n, *channels]))
+        # Blocks that a group cuts short are left out: where they begin, and how far the last one
+        # reaches, is too much for the proof that pieces are independent.
+        is_cut = groups > 1 and result.static_shape[1] // groups % block != 0
+        shared = stage.fuse(*([n, rows] if is_by_rows else [n, *channels[: 1 if is_cut else 2]]))
         stage.parallel(shared)
         rows = shared if is_by_rows else rows
     return rows, outermost[-1]

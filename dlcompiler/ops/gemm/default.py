@@ -8,7 +8,7 @@ from typing import Any
 
 from dlcompiler import dtypes
 from dlcompiler.ops.gemm.product import MAX_PANEL, Product
-from dlcompiler.ops.gemm.space import NEAR, even_blocks, space, usual_blocks
+from dlcompiler.ops.gemm.space import NEAR, even_blocks, is_panel, space, usual_blocks
 from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
 from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target
@@ -22,6 +22,9 @@ FEW_ROWS = 8
 _READ_BYTES = 16
 """What one core reads of matrices beyond its own caches [byte / cycle]: where C has few rows or
 columns, this decides."""
+_ROW_PANELS, _DOT_PANELS = (32, 8, 4, 2, 1), (8, 4, 2, 1)
+"""Tiles in a panel of B that one core takes of few rows of C, and of dot products; the best first,
+where they share B evenly."""
 _PANEL, _WIDE_PANEL = 8, 32
 """Tiles in a panel of B that blocks of A run along; if A is copied, once for each panel."""
 _BLOCK_TILES = 16
@@ -52,7 +55,7 @@ def default_config(workload: Workload, target: Target) -> Config:
     """
     product = Product.of(workload)
     choices = space(workload, target)
-    lanes = target.lanes(product.sums_dtype)
+    lanes = product.tile_lanes(target)
     if _form_is_allowed(product, "rows") and product.m <= FEW_ROWS:
         values = _rows(product, target)
     elif _form_is_allowed(product, "dots") and _has_few(product, lanes):
@@ -107,9 +110,7 @@ def _rows(product: Product, target: Target) -> dict[str, Any]:
     values = {"form": "rows", "tile_m": rows, "tile_n": columns, "unroll_k": steps, "panel": 0}
     if not _is_parallel(product, target):
         return values
-    tiles = -(-product.n // columns)
-    panel = _balanced((32, 8, 4, 2, 1), tiles, target.cores)
-    return {**values, "panel": panel, "parallel": "panels"}
+    return {**values, "panel": _panel(product, columns, _ROW_PANELS, target), "parallel": "panels"}
 
 
 def _dots(product: Product, target: Target) -> dict[str, Any]:
@@ -127,8 +128,14 @@ def _dots(product: Product, target: Target) -> dict[str, Any]:
     tiles = -(-product.n // columns)
     if tiles < 2 * target.cores:
         return {**values, "parallel": "blocks"}
-    return {**values, "panel": _balanced((8, 4, 2, 1), tiles, target.cores),
-            "parallel": "panels"}  # fmt: skip
+    return {**values, "panel": _panel(product, columns, _DOT_PANELS, target), "parallel": "panels"}
+
+
+def _panel(product: Product, columns: int, sizes: Sequence[int], target: Target) -> int:
+    """Return the tiles in a panel so that the cores share the panels of the stack evenly."""
+    tiles, stack = -(-product.n // columns), math.prod(product.batch)
+    possible = [size for size in sizes if is_panel(size, columns, product.n)]
+    return _balanced(possible, tiles, target.cores, stack)
 
 
 # -- register tiles -------------------------------------------------------------------------------
@@ -136,7 +143,7 @@ def _dots(product: Product, target: Target) -> dict[str, Any]:
 
 def _tiles(product: Product, target: Target, choices: Space) -> dict[str, Any]:
     values = {knob.name: knob.values for knob in choices.knobs}
-    lanes = target.lanes(product.sums_dtype)
+    lanes = product.tile_lanes(target)
     widths = [int(width) for width in values["tile_n"] if int(width) % lanes == 0]
     rows, columns = best_tile(
         product.m,
@@ -238,9 +245,9 @@ def _shared(
     return {"panel": panel, "parallel": "panels"}
 
 
-def _balanced(sizes: Sequence[int], tiles: int, cores: int) -> int:
-    """Return the size of pieces that share tiles out best; of equals the first."""
-    return max(sizes, key=lambda size: min(_evenness(-(-tiles // size), cores), 0.95))
+def _balanced(sizes: Sequence[int], tiles: int, cores: int, stack: int = 1) -> int:
+    """Return the size of pieces that share the tiles of a stack best; of equals the first."""
+    return max(sizes, key=lambda size: min(_evenness(stack * -(-tiles // size), cores), 0.95))
 
 
 def _evenness(pieces: int, cores: int) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from dlcompiler.errors import TuningError
@@ -9,6 +10,7 @@ from dlcompiler.ops.epilogues import Epilogue
 from dlcompiler.ops.shapes import checked_dtype
 from dlcompiler.ops.widening import DTYPES, result_dtype, sums_dtype
 from dlcompiler.space import Workload
+from dlcompiler.target import Target
 
 LAYOUTS = ("NN", "NT", "TN", "TT")
 MAX_EXTENT = 1 << 20
@@ -65,6 +67,10 @@ class Product:
         """Of C."""
         return result_dtype(self.dtype)
 
+    def tile_lanes(self, target: Target) -> int:
+        """Return the lanes of the vectors that the columns of a register tile consist of."""
+        return tile_lanes(self.packed, target.lanes(self.sums_dtype))
+
     @property
     def panels(self) -> int:
         """Number of panels of a packed B."""
@@ -79,6 +85,19 @@ class Product:
         if self.packed:
             b = (self.panels, k, self.packed)
         return {"A": (*self.batch, *a), "B": (*self.batch, *b), "C": (*self.batch, m, n)}
+
+
+def tile_lanes(columns: int, lanes: int) -> int:
+    """Return the lanes of the longest vectors of which a tile's columns are a whole number.
+
+    Only a panel that was packed for other vectors needs shorter ones.
+
+    Examples
+    --------
+    >>> tile_lanes(16, 8), tile_lanes(24, 16), tile_lanes(4, 16), tile_lanes(17, 8)
+    (8, 8, 4, 1)
+    """
+    return math.gcd(columns, lanes)
 
 
 def matmul_workload(

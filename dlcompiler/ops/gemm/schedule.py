@@ -7,6 +7,7 @@ from typing import Any
 
 from dlcompiler.ir import Axis
 from dlcompiler.ops.gemm.definition import Stages, runs_along
+from dlcompiler.ops.gemm.product import tile_lanes
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config
 from dlcompiler.target import Target
@@ -36,7 +37,7 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     lanes = target.lanes(stages.sums.dtype)
     match cfg["form"]:
         case "tiles":
-            _schedule_tiles(s, C, stages, cfg, lanes)
+            _schedule_tiles(s, C, stages, cfg, tile_lanes(cfg["tile_n"], lanes))
         case "rows":
             _schedule_rows(s, C, stages, cfg, lanes)
         case "dots":

@@ -46,7 +46,7 @@ def space(workload: Workload, target: Target) -> Space:
     """
     product = Product.of(workload)
     n = product.n
-    lanes = target.lanes(product.sums_dtype)
+    lanes = product.tile_lanes(target)
     widest = min(max(n, lanes), EXTRA_COLUMNS + 1)
     columns = tuple(lanes * v for v in _TILE_VECTORS if lanes * v <= widest)
     if product.packed:
@@ -70,6 +70,21 @@ def space(workload: Workload, target: Target) -> Space:
         Knob("parallel", shared, is_by_cores=True),
     ]
     return Space(workload, knobs, _filters(product, lanes))
+
+
+def is_panel(tiles: int, columns: int, n: int) -> bool:
+    """Tell whether a panel is not much wider than the matrix.
+
+    Parameters
+    ----------
+    tiles : int
+        Side by side in the panel.
+    columns : int
+        Of a tile.
+    n : int
+        Columns of the matrix.
+    """
+    return tiles <= 1 or tiles * columns < 2 * n
 
 
 def usual_blocks(m: int) -> tuple[int, ...]:
@@ -121,8 +136,10 @@ def _filters(product: Product, lanes: int) -> tuple[Filter, ...]:
     return (
         Filter("the form has its own tiles, copies and layouts", _goes_with(product, lanes)),
         Filter(
-            f"at most {_MOST_ACCUMULATORS} accumulators",
-            lambda v: accumulators(v) <= _MOST_ACCUMULATORS,
+            f"at most {_MOST_ACCUMULATORS} accumulators, or those of one row of a packed panel",
+            lambda v: (
+                accumulators(v) <= _MOST_ACCUMULATORS or (product.packed and v["tile_m"] == 1)
+            ),
         ),
         Filter(
             f"at most {_MOST_COPIES} vector operations in the innermost loop",
@@ -130,7 +147,7 @@ def _filters(product: Product, lanes: int) -> tuple[Filter, ...]:
         ),
         Filter(
             "a panel is not wider than twice the matrix",
-            lambda v: v["panel"] <= 1 or v["panel"] * v["tile_n"] < 2 * product.n,
+            lambda v: is_panel(v["panel"], v["tile_n"], product.n),
         ),
     )
 

@@ -1,0 +1,266 @@
+"""Random workloads of every operator: usual sizes, and those at which rules of thumb break."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from dlcompiler import ops
+from dlcompiler.errors import TuningError
+from dlcompiler.ops.activations import ACTIVATIONS
+from dlcompiler.ops.arithmetic import FUNCTIONS as ELEMENTWISE
+from dlcompiler.ops.conv2d.direct import BLOCKS as DIRECT
+from dlcompiler.ops.conv2d.gemm import BLOCKS as GEMM
+from dlcompiler.ops.conv2d.layouts import LAYOUTS as IMAGES
+from dlcompiler.ops.gemm.product import LAYOUTS as PRODUCTS
+from dlcompiler.ops.moving import MODES
+from dlcompiler.ops.reduction import FUNCTIONS as REDUCTIONS
+from dlcompiler.ops.shapes import FLOATS, INTEGERS
+from dlcompiler.target import resolve
+
+CPUS = (
+    *("cpu", "x86-64-avx512", "x86-64-avx2", "x86-64-sse4", "x86-64-sse2"),
+    *("aarch64", "cortex-a53", "armv7", "riscv64", "wasm32", "c"),
+)
+CORES = (1, 2, 3, 4, 6, 7, 8, 12, 16, 31, 64, 128)
+PRIMES = (11, 13, 17, 23, 31, 37, 61, 67, 97, 127, 131, 251, 257, 509, 1021, 4099)
+USUAL = (3, 7, 14, 28, 56, 64, 96, 112, 128, 197, 224, 256, 320, 384, 512, 768, 1000, 3072, 30522)
+HUGE = (65_536, 100_000, 131_071, 1 << 20)
+NAMES = (*ops.REGISTRY, "conv2d")
+
+
+def drawn_target(choose):
+    """Return a CPU with a number of cores."""
+    return dataclasses.replace(resolve(choose.choice(CPUS)), cores=choose.choice(CORES))
+
+
+def drawn_workload(name, choose, most=1 << 20):
+    """Return parameters that an operator takes, whose extents are at most `most`."""
+    for _ in range(100):
+        params = _DRAWS[name](Extents(choose, most))
+        try:
+            if name == "conv2d":
+                _check_convolution(params)
+            else:
+                ops.operator(name).workload(**params)
+        except TuningError:
+            continue
+        return params
+    raise AssertionError(f"no workload of {name}")
+
+
+@dataclasses.dataclass
+class Extents:
+    """Draws extents, and all else from lists."""
+
+    choose: object
+    most: int
+
+    def of(self, *values):
+        return self.choose.choice(values)
+
+    def extent(self, most=None):
+        most = min(self.most, most or self.most)
+        kind = self.choose.random()
+        if kind < 0.02:
+            return 0
+        if kind < 0.25:
+            found = self.choose.randint(1, 9)
+        elif kind < 0.4:
+            found = self.of(*PRIMES)
+        elif kind < 0.6:
+            found = self.of(*USUAL)
+        elif kind < 0.75:
+            found = (1 << self.choose.randint(0, 14)) + self.of(-1, 0, 0, 1)
+        elif kind < 0.9:
+            found = round(2 ** self.choose.uniform(0, 14))
+        else:
+            found = self.of(*HUGE)
+        return min(found, most)
+
+    def shape(self, least=1):
+        ndim = max(least, self.of(1, 2, 2, 2, 3, 4))
+        return tuple(self.extent(max(self.most >> (4 * n), 4)) for n in range(ndim))[::-1]
+
+    def epilogue(self):
+        steps = ("", "", "relu", "bias", "bias+relu", "batch_norm+residual", "bias+gelu")
+        return self.of(*steps, self.of(*ACTIVATIONS))
+
+
+def _product(x):
+    n, k = x.extent(), x.extent()
+    few = x.of(True, False)
+    return {
+        "m": x.extent(8) if few else x.extent(),
+        "n": x.extent(32) if few and x.of(True, False) else n,
+        "k": k,
+        "dtype": x.of("float32", "float32", "float64", "float16", "bfloat16", "int8"),
+        "epilogue": x.epilogue(),
+    }
+
+
+def _matmul(x):
+    return {**_product(x), "layout": x.of(*PRODUCTS), "packed": x.of(0, 0, 0, 4, 8, 16, 24, 64)}
+
+
+def _dense(x):
+    return {**_product(x), "packed": x.of(0, 0, 8, 16, 17, 32)}
+
+
+def _batch_matmul(x):
+    return {**_product(x), "layout": x.of(*PRODUCTS), "batch": x.extent(4096)}
+
+
+def _window(x):
+    kernel = x.of(1, 1, 2, 3, 3, 5, 7, 11, (1, 7), (3, 1), (5, 2))
+    return {
+        "n": x.of(1, 1, 1, 2, 3, 8, 64),
+        "c": x.extent(4096),
+        "h": x.extent(600),
+        "w": x.extent(600),
+        "kernel": kernel,
+        "stride": x.of(1, 1, 1, 2, 3, (1, 2), (2, 1), 5),
+        "padding": x.of(0, 1, 1, 2, 3, (1, 0), (0, 1, 2, 3), (-1, 0)),
+        "dilation": x.of(1, 1, 1, 2, 3, (1, 2)),
+    }
+
+
+def _convolution(x):
+    window = _window(x)
+    groups = x.of(1, 1, 1, 2, 3, 8, 32, window["c"] or 1)
+    c = max(window["c"] // groups, 1) * groups
+    o = x.extent(2048)
+    return {
+        **window,
+        "c": c,
+        "o": max(o // groups, 1) * groups,
+        "groups": groups,
+        "dtype": x.of("float32", "float32", "float64"),
+        "epilogue": x.epilogue(),
+    }
+
+
+def _direct(x):
+    return {
+        **_convolution(x),
+        "dtype": x.of("float32", "float32", "float64", "float16", "bfloat16", "int8"),
+        "layout": x.of("NCHW", *IMAGES),
+        "block": x.of(0, *DIRECT),
+    }
+
+
+def _conv2d(x):
+    return {name: value for name, value in _direct(x).items() if name != "block"}
+
+
+def _winograd(x):
+    known = _convolution(x)
+    absent = ("stride", "dilation", "groups", "kernel")
+    plain = {name: value for name, value in known.items() if name not in absent}
+    return {**plain, "kernel": 3, "tile": x.of(2, 4)}
+
+
+def _gemm(x):
+    return {**_convolution(x), "block": x.of(0, *GEMM)}
+
+
+def _depthwise(x):
+    return {
+        **_window(x),
+        "multiplier": x.of(1, 1, 1, 2, 3),
+        "layout": x.of("NCHW", *IMAGES),
+        "dtype": x.of("float32", "float32", "float64", "float16", "bfloat16", "int8"),
+        "epilogue": x.epilogue(),
+    }
+
+
+def _pool(x):
+    return {
+        **_window(x),
+        "kind": x.of("max", "avg"),
+        "layout": x.of("NCHW", *IMAGES),
+        "ceil_mode": x.of(0, 1),
+        "count_include_pad": x.of(0, 1),
+        "dtype": x.of("float32", *FLOATS, *INTEGERS),
+    }
+
+
+def _with_axis(x):
+    shape = x.shape()
+    return {"shape": shape, "axis": x.of(*range(len(shape))), "dtype": x.of("float32", *FLOATS)}
+
+
+def _rows(x):
+    return {"shape": x.shape(), "dtype": x.of("float32", *FLOATS)}
+
+
+def _elementwise(x):
+    function = x.of(*ELEMENTWISE)
+    shape = x.shape()
+    shapes = [shape[x.of(0, 0, len(shape) - 1) :] for _ in range(ELEMENTWISE[function].arity)]
+    shapes = [tuple(x.of(e, e, e, 1) for e in given) for given in shapes]
+    return {"function": function, "shapes": shapes, "dtype": x.of(*ELEMENTWISE[function].dtypes)}
+
+
+def _reduction(x):
+    function, shape = x.of(*REDUCTIONS), x.shape()
+    some = tuple(n for n in range(len(shape)) if x.of(True, False))
+    return {
+        "function": function,
+        "shape": shape,
+        "axes": x.of("all", x.of(*range(len(shape))), some),
+        "keepdims": x.of(0, 1),
+        "dtype": x.of(*REDUCTIONS[function].dtypes),
+    }
+
+
+def _transpose(x):
+    shape = x.shape()
+    axes = list(range(len(shape)))
+    x.choose.shuffle(axes)
+    return {"shape": shape, "axes": tuple(axes), "dtype": x.of("float32", *FLOATS, *INTEGERS)}
+
+
+def _pad(x):
+    shape = x.shape()
+    return {
+        "shape": shape,
+        "before": tuple(x.of(0, 0, 1, 2, 5, -1) for _ in shape),
+        "after": tuple(x.of(0, 0, 1, 3, 17, -1) for _ in shape),
+        "mode": x.of(*MODES),
+        "dtype": x.of("float32", *FLOATS, *INTEGERS),
+    }
+
+
+def _concatenate(x):
+    shape = x.shape()
+    axis = x.of(*range(len(shape)))
+    count = x.of(1, 2, 2, 3, 9)
+    shapes = [(*shape[:axis], x.extent(4099), *shape[axis + 1 :]) for _ in range(count)]
+    return {"shapes": shapes, "axis": axis, "dtype": x.of("float32", *FLOATS, *INTEGERS)}
+
+
+def _check_convolution(params):
+    ops.operator("conv2d_direct").workload(**params)
+
+
+_DRAWS = {
+    "matmul": _matmul,
+    "dense": _dense,
+    "batch_matmul": _batch_matmul,
+    "conv2d": _conv2d,
+    "conv2d_direct": _direct,
+    "conv2d_winograd": _winograd,
+    "conv2d_gemm": _gemm,
+    "depthwise_conv2d": _depthwise,
+    "pool2d": _pool,
+    "softmax": _with_axis,
+    "log_softmax": _with_axis,
+    "layer_norm": _rows,
+    "rms_norm": _rows,
+    "batch_norm": _with_axis,
+    "elementwise": _elementwise,
+    "reduction": _reduction,
+    "transpose": _transpose,
+    "pad": _pad,
+    "concatenate": _concatenate,
+}
