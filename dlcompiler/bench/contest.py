@@ -96,23 +96,31 @@ class Bench:
             yield self.measure_row(work, row)
 
     def measure_row(self, work: Work, row: Row) -> Result:
-        """Measure one row; what goes wrong is a result, too."""
+        """Measure one row; what goes wrong is a result, too, so that the other rows are measured.
+
+        That holds for mistakes of ours as well: a bench of hours must not end at one of them.
+        """
         threads = self.settings.threads
         try:
-            problem = self._problem(work, row, threads)
+            contest, absent = self._measured(work, row)
         except NotThere as reason:
             return Result(work, row, threads, None, str(reason))
-        present = tuple(name for name in self._names if name not in self._absent)
-        try:
-            try:
-                contest, absent = self._contest(work, row, problem, present)
-            except _ProcessLost as lost:
-                # Ours or a peer's doing: without peers, it is ours.
-                contest, absent = self._contest(work, row, problem, ())
-                absent = dict.fromkeys(present, f"in a process that was lost: {lost}")
         except (DLCompilerError, _ProcessLost) as error:
             return Result(work, row, threads, False, str(error))
+        except Exception as error:
+            return Result(work, row, threads, False, f"{type(error).__name__}: {error}")
         return Result(work, row, threads, True, "", contest, {**self._absent, **absent})
+
+    def _measured(self, work: Work, row: Row) -> tuple[Contest, dict[str, str]]:
+        """Return what was measured, and which peers did not take part."""
+        problem = self._problem(work, row, self.settings.threads)
+        present = tuple(name for name in self._names if name not in self._absent)
+        try:
+            return self._contest(work, row, problem, present)
+        except _ProcessLost as lost:
+            # Ours or a peer's doing: without peers, it is ours.
+            contest, _ = self._contest(work, row, problem, ())
+            return contest, dict.fromkeys(present, f"in a process that was lost: {lost}")
 
     def _problem(self, work: Work, row: Row, threads: int) -> Problem:
         return problem_of(work, row, threads=threads, is_tuned=self.settings.is_tuned)

@@ -8,11 +8,16 @@ import pytest
 
 from dlcompiler.bench import contest, worker
 from dlcompiler.bench.contest import Bench, Settings
+from dlcompiler.bench.document import has_wrong_results, measure_tables, measure_works
+from dlcompiler.bench.goals import MeanRatio, WorstRatio
 from dlcompiler.bench.memory import BOUND, EXPECTED
 from dlcompiler.bench.peers import Absent, Offer
 from dlcompiler.bench.problems import problem_of
+from dlcompiler.bench.suites import Table
 from dlcompiler.bench.works import parse_work
-from dlcompiler.errors import UserError
+from dlcompiler.cli import main
+from dlcompiler.errors import InternalError, ScheduleError, TuningError, UserError
+from dlcompiler.ops import Operator
 from dlcompiler.runtime.workers import Outcome
 
 QUICK = {"budget_s": 0.0, "sample_s": 1e-5, "rounds": (6, 6)}
@@ -68,6 +73,64 @@ def test_a_work_without_an_operator_says_so(bench, monkeypatch):
     result = bench.measure_row(GEMM, "plain")
     assert result.verified is None
     assert "no operator" in result.reason
+
+
+OTHER = parse_work("gemm:4x4x4")
+
+
+def _failing_for(work, error):
+    """Return `problem_of`, which fails for one work."""
+
+    def failing(asked, row, **how):
+        if asked == work:
+            raise error
+        return problem_of(asked, row, **how)
+
+    return failing
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (TuningError("make a config", "the values do not go together"), "make a config: the val"),
+        (InternalError("lower main", "no value"), "lower main: no value"),
+        (ValueError("min() arg is an empty sequence"), "ValueError: min() arg is an empty seq"),
+        (MemoryError("no 8 TiB"), "MemoryError: no 8 TiB"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_work_that_fails_does_not_end_the_bench(error, reason, monkeypatch):
+    monkeypatch.setattr(contest, "problem_of", _failing_for(OTHER, error))
+    settings = Settings(peers=("numpy",), judged_only=True, limits=QUICK)
+    said = []
+    found = measure_works([OTHER, GEMM, OTHER, GEMM], settings, said.append)
+    rows = found["results"]
+    assert [row["verified"] for row in rows] == [False, True, False, True]
+    assert rows[0]["reason"].startswith(reason)
+    assert reason in said[1]
+    assert has_wrong_results(found)
+    json.dumps(found)
+
+
+def test_a_kernel_that_cannot_be_built_is_a_row_that_says_so(bench, monkeypatch):
+    def template(self, workload, target, config):
+        raise ScheduleError("split of i", "the factor is no number")
+
+    monkeypatch.setattr(Operator, "template", template)
+    result = bench.measure_row(GEMM, "plain")
+    assert result.verified is False
+    assert result.reason.startswith("split of i: the factor is no number")
+
+
+def test_a_table_with_a_work_that_fails_is_judged(monkeypatch):
+    monkeypatch.setattr(contest, "problem_of", _failing_for(OTHER, ValueError("no")))
+    table = Table("two", "Two", {"good": GEMM, "bad": OTHER}, (MeanRatio(0.1), WorstRatio(0.1)))
+    settings = Settings(peers=("numpy",), judged_only=True, limits=QUICK)
+    found = measure_tables([table], settings, lambda text: None)
+    assert [row["verified"] for row in found["results"]] == [True, False]
+    (judged,) = found["tables"]
+    assert [goal["holds"] for goal in judged["goals"]] == [False, False]
+    assert [goal["note"] for goal in judged["goals"]] == ["1 of 2 have no ratio: bad"] * 2
 
 
 def test_a_peer_that_is_not_installed_is_absent(monkeypatch):
@@ -141,3 +204,12 @@ def test_of_two_ways_one_is_measured():
 def test_nan_is_wrong_where_it_is_not_expected():
     with pytest.raises(Absent, match="something else"):
         worker._fastest([offer(np.nan)], ARRAYS, 1)
+
+
+def test_the_command_measures_the_other_works_and_fails(monkeypatch, capsys):
+    monkeypatch.setattr(contest, "problem_of", _failing_for(OTHER, TuningError("select", "none")))
+    options = ["--peers", "numpy", "--threads", "1", "--seconds", "0.01", "--rows", "judged"]
+    assert main(["bench", OTHER.text, GEMM.text, *options]) == 1
+    printed = capsys.readouterr()
+    assert f"{OTHER.text} ({OTHER.judged}): select: none" in printed.err
+    assert any(line.startswith(GEMM.text) and "numpy" in line for line in printed.out.splitlines())

@@ -138,7 +138,7 @@ def _filters(product: Product, lanes: int) -> tuple[Filter, ...]:
         Filter(
             f"at most {_MOST_ACCUMULATORS} accumulators, or those of one row of a packed panel",
             lambda v: (
-                accumulators(v) <= _MOST_ACCUMULATORS or (product.packed and v["tile_m"] == 1)
+                accumulators(v) <= _MOST_ACCUMULATORS or (product.packed > 0 and v["tile_m"] == 1)
             ),
         ),
         Filter(
