@@ -124,6 +124,8 @@ def run_suite(
 ) -> dict[str, Any]:
     """Measure products with their intrinsic and without, saying each row; return the document.
 
+    One that fails is entered under ``failed`` with its reason, and the others are measured.
+
     Parameters
     ----------
     say
@@ -133,12 +135,17 @@ def run_suite(
     rounds
         Samples of each pair of variants.
     """
-    rows = []
+    rows, failed = [], {}
     for name, make in works.items():
-        row = measure(name, make(resolve("cpu")), rounds)
+        try:
+            row = measure(name, make(resolve("cpu")), rounds)
+        except Exception as error:
+            failed[name] = f"{type(error).__name__}: {error}"
+            say(f"{name}: {failed[name]}")
+            continue
         say(str(row))
         rows.append(asdict(row))
-    return {"version": SCHEMA_VERSION, "intrinsics": rows}
+    return {"version": SCHEMA_VERSION, "intrinsics": rows, "failed": failed}
 
 
 def measure(name: str, variants: Variants, rounds: int) -> Row:

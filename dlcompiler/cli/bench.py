@@ -139,7 +139,9 @@ def _intrinsics(args: argparse.Namespace) -> int:
         Path(args.save).write_text(serialised(document), "utf-8")
     if args.json:
         print(json.dumps(document))
-    return 0
+    for name, reason in document["failed"].items():
+        print(f"{name}: {reason}", file=sys.stderr)
+    return int(bool(document["failed"]))
 
 
 def _live(

@@ -1,8 +1,11 @@
 """The suite of intrinsics beside plain loops, on small products."""
 
 import functools
+import json
 
 from dlcompiler.bench import intrinsics
+from dlcompiler.cli import main
+from dlcompiler.errors import TargetError
 
 
 def test_rows_of_small_products():
@@ -21,3 +24,19 @@ def test_rows_of_small_products():
         assert row["median_s"] > 0
         assert row["intrinsic"].partition("_")[0] in ("gemm", "gemv", "dot4")
     assert "ms; nest" in said[0]
+
+
+def test_a_product_that_fails_does_not_end_the_suite(monkeypatch, capsys):
+    def broken(target):
+        raise TargetError("make a product", "the machine has no such instruction")
+
+    works = {"bad": broken, "gemm": functools.partial(intrinsics._gemm, 4, 16, 8)}
+    suite = functools.partial(intrinsics.run_suite, works=works, rounds=2)
+    monkeypatch.setattr(intrinsics, "run_suite", suite)
+    assert main(["bench", "--suite", "intrinsics", "--json"]) == 1
+    printed = capsys.readouterr()
+    document = json.loads(printed.out)
+    assert [row["work"] for row in document["intrinsics"]] == ["gemm"]
+    reason = "TargetError: make a product: the machine has no such instruction"
+    assert document["failed"] == {"bad": reason}
+    assert printed.err == f"bad: {reason}\n"
