@@ -5,7 +5,7 @@ import pytest
 
 import dlcompiler as dlc
 from dlcompiler import te
-from dlcompiler.pipeline import lower
+from dlcompiler.pipeline import emit_source, lower
 from dlcompiler.simulate import interpret
 from tests.scalars.agreement import DATA, WAYS, run
 
@@ -131,3 +131,12 @@ def test_an_input_that_is_an_output_of_evaluate_is_written_as_0_and_1():
     A = te.placeholder((4,), "bool", name="A")
     got = te.evaluate(A, [bools(0, 1, 2, 255)])
     assert got.tobytes() == bytes([0, 1, 1, 1])
+
+
+def test_the_header_says_what_a_bool_is():
+    A = te.placeholder((4,), "bool", name="A")
+    B = te.compute((4,), lambda i: te.bitwise_not(A[i]), name="B")
+    source, _ = emit_source(te.create_schedule(B.op), [A, B], "c", "opposite")
+    assert " *   A  bool[4], as bytes of which 0 is false, read\n" in source.header
+    assert "int opposite(const uint8_t *A, uint8_t *B);" in source.header
+    assert "B[i] = !(A[i] != 0);" in source.text

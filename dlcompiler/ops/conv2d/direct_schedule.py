@@ -53,6 +53,7 @@ def space(workload: Workload, target: Target) -> Space:
     """
     shape = shape_of(workload)
     vectors = max(workload["block"] // target.lanes(shape.sums_dtype), 1)
+    most = max(_MOST_ACCUMULATORS, vectors)  # the smallest tile is always allowed
     channels = max(shape.weight[1], 1)
     taps = shape.rows.kernel * shape.columns.kernel
     is_point = taps == 1
@@ -68,10 +69,8 @@ def space(workload: Workload, target: Target) -> Space:
     ]
     return Space(workload, knobs, [
         Filter(
-            f"at most {_MOST_ACCUMULATORS} accumulators, or those of one result",
-            lambda v: (
-                v["tile_rows"] * v["tile_columns"] <= max(_MOST_ACCUMULATORS // vectors, 1)
-            ),
+            f"at most {most} accumulators",
+            lambda v: v["tile_rows"] * v["tile_columns"] * vectors <= most,
         ),
         Filter("a tile is no taller than its block", lambda v: v["tile_rows"] <= v["block_rows"]),
         Filter(

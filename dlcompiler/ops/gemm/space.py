@@ -133,14 +133,11 @@ def _filters(product: Product, lanes: int) -> tuple[Filter, ...]:
     def accumulators(v: Any) -> int:
         return int(v["tile_m"] * (v["tile_n"] if v["form"] == "dots" else v["tile_n"] // lanes))
 
+    # One row of a panel that was packed for longer vectors may have more.
+    most = max(_MOST_ACCUMULATORS, product.packed // lanes)
     return (
         Filter("the form has its own tiles, copies and layouts", _goes_with(product, lanes)),
-        Filter(
-            f"at most {_MOST_ACCUMULATORS} accumulators, or those of one row of a packed panel",
-            lambda v: (
-                accumulators(v) <= _MOST_ACCUMULATORS or (product.packed > 0 and v["tile_m"] == 1)
-            ),
-        ),
+        Filter(f"at most {most} accumulators", lambda v: accumulators(v) <= most),
         Filter(
             f"at most {_MOST_COPIES} vector operations in the innermost loop",
             lambda v: accumulators(v) * v["unroll_k"] <= _MOST_COPIES,

@@ -2,6 +2,7 @@
 
 import itertools
 import operator
+import os
 import random
 import shutil
 import subprocess
@@ -22,10 +23,10 @@ NUMBERS = tuple(name for name in DATA if name != "bool")
 def _compiles(text, folder):
     """Compile a source by each compiler of this machine, with and without optimisation."""
     (folder / "silly.c").write_text(text)
-    found = [name for name in COMPILERS if shutil.which(name)]
+    found = {os.path.realpath(path) for name in COMPILERS if (path := shutil.which(name))}
     if not found:
         pytest.skip(f"no C compiler: none of {', '.join(COMPILERS)} is on the PATH")
-    for compiler, level in itertools.product(found, ("-O0", "-O2")):
+    for compiler, level in itertools.product(sorted(found), ("-O0", "-O2")):
         command = (compiler, "-std=c99", *WARNINGS, level, "-c", "-o", "/dev/null", "silly.c")
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{compiler} {level}: {done.stderr}"
