@@ -1,7 +1,6 @@
 """What compilers say of sources: nothing, however silly the program, even where they are asked."""
 
 import itertools
-import operator
 import os
 import random
 import shutil
@@ -15,6 +14,7 @@ from dlcompiler import dtypes, te
 from dlcompiler.pipeline import emit_source
 from dlcompiler.runtime.c_source import COMPILERS
 from tests.scalars.agreement import DATA, agree, edge_values
+from tests.scalars.drawn_expressions import drawn
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-Wshadow")
 NUMBERS = tuple(name for name in DATA if name != "bool")
@@ -136,63 +136,12 @@ def test_silly_statements(tmp_path):
     _compiles(emit_source(te.create_schedule(C.op), [A, C], "c", "silly")[0].text, tmp_path)
 
 
-class _Expressions:
-    """Random expressions of the elements at a place of arrays, one of each dtype."""
-
-    def __init__(self, choose, loads):
-        self.choose = choose
-        self.loads = loads
-
-    def constant(self, dtype):
-        return te.const(self.choose.choice(edge_values(dtype).tolist()), dtype)
-
-    def beside(self, a, dtype, depth):
-        """Return another operand, often the same one or a constant."""
-        kind = self.choose.random()
-        if kind < 0.3:
-            return a
-        return self.constant(dtype) if kind < 0.6 else self.of(dtype, depth)
-
-    def condition(self, depth):
-        if self.choose.random() < 0.7:
-            dtype = self.choose.choice(DATA)
-            a = self.of(dtype, depth)
-            b = self.beside(a, dtype, depth)
-            return self.choose.choice([a < b, a <= b, a > b, a >= b, a == b, a != b])
-        a = self.of("bool", depth)
-        b = self.beside(a, "bool", depth)
-        either = [te.all, te.any, te.bitwise_and, te.bitwise_or, te.bitwise_xor]
-        return self.choose.choice(either)(a, te.bitwise_not(b))
-
-    def of(self, dtype, depth):
-        if depth == 0:
-            return self.choose.choice([self.loads[dtype], self.constant(dtype)])
-        kind = self.choose.random()
-        if kind < 0.2:
-            return self.of(self.choose.choice(DATA), depth - 1).astype(dtype)
-        if kind < 0.35:
-            a = self.of(dtype, depth - 1)
-            return te.select(self.condition(depth - 1), a, self.beside(a, dtype, depth - 1))
-        if dtype == "bool":
-            return self.condition(depth - 1)
-        a = self.of(dtype, depth - 1)
-        functions = [operator.add, operator.sub, operator.mul, te.minimum, te.maximum]
-        if dtypes.is_int(dtype):
-            functions += [te.floordiv, te.floormod, te.truncdiv, te.truncmod, te.left_shift]
-            functions += [te.right_shift, te.bitwise_and, te.bitwise_or, te.bitwise_xor]
-        return self.choose.choice(functions)(a, self.beside(a, dtype, depth - 1))
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_random_expressions(seed, tmp_path):
     choose = random.Random(seed)
     inputs = [te.placeholder((8,), dtype, name=f"X{dtype}") for dtype in DATA]
-
-    def drawn(i, *loads):
-        expressions = _Expressions(choose, dict(zip(DATA, loads, strict=True)))
-        return expressions.of(choose.choice(DATA), choose.randint(1, 3))
-
-    _compiles(_source(inputs, [drawn] * 50), tmp_path)
+    functions = [drawn(choose) for _ in range(50)]
+    _compiles(_source(inputs, [lambda i, *x, f=f: f(*x) for f in functions]), tmp_path)
 
 
 def test_what_always_holds_is_called(compiler):
