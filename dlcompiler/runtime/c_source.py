@@ -27,6 +27,8 @@ MISTAKES = ("implicit-function-declaration", "implicit-int", "incompatible-point
             "int-conversion", "return-type")  # fmt: skip
 """The warnings that are errors: each says that the source is no C99. The others speak of what the
 program means, such as a comparison that always holds, and that is up to its author."""
+_NO_HEADER = ("No such file or directory", "file not found")
+"""What gcc and clang say of a header that is missing."""
 LIMIT_S = 120.0
 """For compiling one source [s]."""
 
@@ -153,7 +155,7 @@ def _compile(command: Sequence[str], name: str) -> None:
     if done.returncode == 0:
         return
     said = done.stderr.strip()
-    if "No such file or directory" in said:
+    if any(text in said for text in _NO_HEADER):
         raise DeviceUnavailable(
             operation,
             "a header of the C library is missing",

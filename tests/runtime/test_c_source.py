@@ -112,6 +112,16 @@ def test_a_missing_header():
         _function("#include <no_such_header.h>\n")(_one(), _one())
 
 
+@pytest.mark.parametrize("said", ["math.h: No such file or directory", "'math.h' file not found"])
+def test_a_missing_header_in_the_words_of_gcc_and_clang(said, monkeypatch, tmp_path):
+    compiler = tmp_path / "cc"
+    compiler.write_text(f'#!/bin/sh\necho "kernel.c:1:10: fatal error: {said}" >&2\nexit 1\n')
+    compiler.chmod(0o755)
+    monkeypatch.setattr(c_source, "c_compiler", lambda: str(compiler))
+    with pytest.raises(DeviceUnavailable, match="a header of the C library is missing"):
+        _function()(_one(), _one())
+
+
 def test_a_compiler_that_does_not_end_or_start(monkeypatch):
     monkeypatch.setattr(c_source, "c_compiler", lambda: "/no/such/cc")
     with pytest.raises(DeviceUnavailable, match="/no/such/cc cannot be started"):
