@@ -27,7 +27,7 @@ help:
 	  || sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1: \2/p' $(MAKEFILE_LIST)
 
 tour: $(INSTALLED) ## run the quickstart notebook here; its results go to build/tour/
-	@$(RUN)/dlcompiler tour --output build/tour
+	@$(RUN)/dlcompiler tour --output build/tour --overwrite
 
 test: $(INSTALLED) ## run all tests; ARGS="tests/ir -k split" selects some
 	@$(RUN)/python tests/run_all.py $(ARGS)
@@ -61,7 +61,7 @@ bench: $(INSTALLED) ## measure all tables beside the peers that are installed; w
 	  $(RUN)/dlcompiler bench --page docs/benchmarks/paper.json > docs/BENCHMARKS.md && exit $$status
 
 tuning: $(INSTALLED) ## compare the tuners on the replay tables, then tune live; writes docs/benchmarks/tuning.json (a quarter of an hour)
-	@$(RUN)/dlcompiler bench --suite tuning --live --save docs/benchmarks/tuning.json
+	@$(RUN)/dlcompiler bench --suite tuning --live --overwrite --save docs/benchmarks/tuning.json
 
 peers: $(INSTALLED) ## install PyTorch and ONNX Runtime, to be measured beside (several GB)
 	@$(RUN)/python -m pip install -q --disable-pip-version-check --editable '.[peers]'

@@ -25,6 +25,7 @@ from typing import Any
 from dlcompiler.autotune.jsonl import BadLine
 from dlcompiler.autotune.trial import OutcomeName, Result
 from dlcompiler.errors import TuningError
+from dlcompiler.output_files import Rules, append_lines
 from dlcompiler.space import Config, Space
 from dlcompiler.space.knob import Kind, as_value
 
@@ -55,6 +56,7 @@ OUTCOMES: dict[int, OutcomeName] = {
 _WHERE = "read a line of an AutoTVM log"
 _PICKLED = re.compile(r"[^\t{]+\t[A-Za-z0-9+/=]+\t[A-Za-z0-9+/=]+\t[A-Za-z0-9+/=]+")
 _LONGEST_LINE = 1 << 20
+_TORN = "torn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,14 +195,16 @@ def append_to_log(path: str | Path, lines: Iterable[LogLine]) -> None:
     Raises
     ------
     TuningError
-        It cannot be written.
+        It cannot be written, or is something else: another file, a device, a database.
     """
-    text = "".join(write_log_line(line) + "\n" for line in lines)
-    try:
-        with Path(path).open("a", encoding="utf-8") as stream:
-            stream.write(text)
-    except OSError as error:
-        raise TuningError(f"write the log {path}", "cannot write", got=str(error)) from error
+    if Path(path).is_file():
+        _, first = next(log_lines(path), (0, None))
+        if isinstance(first, BadLine) and not first.reason.startswith(_TORN):
+            raise TuningError(
+                f"write the log {path}", "not a log of AutoTVM", got=str(first),
+                hint="choose another file",
+            )  # fmt: skip
+    append_lines(path, [write_log_line(line) for line in lines], Rules(error=TuningError))
 
 
 def entities_of(config: Config, space: Space) -> tuple[tuple[str, str, Any], ...]:
@@ -245,5 +249,5 @@ def _refuse_constant(name: str) -> None:
 
 def _reason(error: TuningError, raw: bytes) -> str:
     if not raw.endswith(b"\n") and isinstance(error.__cause__, ValueError):
-        return "torn: the file ends in the middle of it"
+        return f"{_TORN}: the file ends in the middle of it"
     return error.problem if error.got is None else f"{error.problem}: {error.got}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +9,7 @@ from pathlib import Path
 from dlcompiler.autotune.records import Record, read_line, write_line
 from dlcompiler.autotune.store import RecordStore
 from dlcompiler.errors import TuningError
+from dlcompiler.output_files import Rules, replacing
 
 _LONGEST_LINE = 1 << 20
 
@@ -44,8 +43,22 @@ class Imported:
         return "\n".join([text, *map(str, self.bad)])
 
 
-def write_records(records: Iterable[Record], path: str | Path) -> int:
+def write_records(
+    records: Iterable[Record], path: str | Path, *, overwrite: bool = True, source: str = ""
+) -> int:
     """Write records to a file, one JSON line each; the file appears whole or not at all.
+
+    Parameters
+    ----------
+    records : iterable of Record
+        What to write.
+    path : str or Path
+        Where.
+    overwrite : bool
+        Whether a file that is there is replaced. What is no regular file, and a database of SQLite,
+        never is.
+    source : str, optional
+        The file that the records come from, which is never replaced.
 
     Returns
     -------
@@ -55,23 +68,14 @@ def write_records(records: Iterable[Record], path: str | Path) -> int:
     Raises
     ------
     TuningError
-        If the file cannot be written.
+        If the file cannot be written, or would replace what must not be replaced.
     """
-    path = Path(path)
     count = 0
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                for record in records:
-                    stream.write(write_line(record) + "\n")
-                    count += 1
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise TuningError(f"write records to {path}", "cannot write", got=str(error)) from error
+    rules = Rules(overwrite, (source,) if source else (), TuningError)
+    with replacing(path, rules) as new, new.open("w", encoding="utf-8") as stream:
+        for record in records:
+            stream.write(write_line(record) + "\n")
+            count += 1
     return count
 
 
@@ -113,9 +117,9 @@ def import_records(store: RecordStore, path: str | Path) -> Imported:
     return Imported(added, len(records) - added, tuple(bad))
 
 
-def export_records(store: RecordStore, path: str | Path) -> int:
-    """Write all records of a store to a file of JSON lines; returns how many."""
-    return write_records(store.records(), path)
+def export_records(store: RecordStore, path: str | Path, *, overwrite: bool = True) -> int:
+    """Write all records of a store to a file of JSON lines; as `write_records` does."""
+    return write_records(store.records(), path, overwrite=overwrite, source=store.path)
 
 
 def _lines(stream: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import json
 import math
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +18,7 @@ from typing import Any
 from dlcompiler.autotune.pool import Device, Report
 from dlcompiler.autotune.trial import OUTCOMES, OutcomeName, Result
 from dlcompiler.errors import TuningError
+from dlcompiler.output_files import make_folder, write_file
 from dlcompiler.space import Config, Filter, Knob, Space, Workload
 
 SCHEMA = 1
@@ -139,12 +139,9 @@ class ReplayTable:
 
     def save(self, path: str | Path) -> None:
         """Write a file, whole or not at all; equal tables give equal bytes."""
-        path = Path(path)
         text = json.dumps(self.to_json(), separators=(",", ":"), ensure_ascii=False)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-        partial.write_bytes(gzip.compress(text.encode(), mtime=0))
-        partial.replace(path)
+        make_folder(Path(path).parent)
+        write_file(path, gzip.compress(text.encode(), mtime=0))
 
     @classmethod
     def load(cls, path: str | Path) -> ReplayTable:

@@ -13,6 +13,7 @@ from dlcompiler.bench.problems import Problem, problem_of, remote_kernel, target
 from dlcompiler.bench.works import Work
 from dlcompiler.errors import TuningError, UserError
 from dlcompiler.ops import tuned
+from dlcompiler.output_files import make_folder, write_file
 from dlcompiler.space import Config, Workload
 from dlcompiler.target import resolve
 
@@ -117,8 +118,8 @@ def _ratio(problem: Problem, used: Config, best: Config) -> float:
     return second.pair(first, limits={"rounds": ROUNDS}, timeout_s=PAIR_LIMIT_S).ratio
 
 
-def keep(path: Path, found: Found) -> None:
-    """Write a config into a file of tuned ones, beside those that it has.
+def known_configs(path: Path) -> tuned.Tuned:
+    """Return the configs of a file of tuned ones, none of a file that is not there.
 
     Raises
     ------
@@ -127,9 +128,20 @@ def keep(path: Path, found: Found) -> None:
     """
     try:
         document = json.loads(path.read_text("utf-8")) if path.exists() else tuned.write({})
-        known = tuned.read(document)
-    except (OSError, ValueError, TuningError) as error:
+        return tuned.read(document)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, TuningError) as error:
         raise UserError("tune --into", "not a file of tuned configs", got=str(error)) from None
+
+
+def keep(path: Path, found: Found) -> None:
+    """Write a config into a file of tuned ones, beside those that it has.
+
+    Raises
+    ------
+    UserError
+        If the file is something else.
+    """
+    known = known_configs(path)
     merged = tuned.write({**known, found.workload: found.values})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(merged, indent=1) + "\n", "utf-8")
+    make_folder(path.parent)
+    write_file(path, json.dumps(merged, indent=1) + "\n")

@@ -34,9 +34,10 @@ from dlcompiler.bench.page import page, verdict_text
 from dlcompiler.bench.peers import REGISTRY, missing
 from dlcompiler.bench.suites import COUNT, SEED, SUITES, tables_of
 from dlcompiler.bench.works import GRAMMAR, form, parse_works
-from dlcompiler.cli.command import Command
+from dlcompiler.cli.command import Command, add_overwrite, output_rules
 from dlcompiler.cli.doctor import describe_cpu
 from dlcompiler.errors import UserError
+from dlcompiler.output_files import REPLACES, Rules, check_output, make_folder, write_file
 from dlcompiler.target.detect import available_cores, host
 
 SCHEMA_VERSION = 1
@@ -45,8 +46,10 @@ SCHEMA_VERSION = 1
 def run(args: argparse.Namespace) -> int:
     """Measure what the arguments name; 1 if a result was wrong."""
     if args.page is not None:
-        print(page(_read(Path(args.page))), end="")
+        print(page(_read(args.page, "--page")), end="")
         return 0
+    if args.save is not None:
+        _check_save(args)
     if args.measure_table:
         return _measure_tables(args)
     if args.suite == "tuning":
@@ -79,26 +82,61 @@ def _contest(args: argparse.Namespace) -> int:
             say(f"{name:<26} {reason}")
     if args.suite:
         tables = tables_of(args.suite, seed=args.seed, count=args.count)
-        if args.save is not None and Path(args.save).is_file():
-            check_mergeable(_read(Path(args.save)), tables, settings.peers, machine["cpu"])
+        if _is_merged(args):
+            check_mergeable(_read(args.save), tables, settings.peers, machine["cpu"])
         document = measure_tables(tables, settings, say)
     else:
         document = measure_works(works, settings, say)
     document = {**document, "machine": machine}
     if args.save is not None:
-        _save(document, Path(args.save))
+        if _is_merged(args):
+            document = merged(_read(args.save), document)
+        _save(document, args)
     if args.json:
         print(json.dumps(document))
     return _report(document)
 
 
+def _check_save(args: argparse.Namespace) -> None:
+    """Refuse, before anything is measured, a file that the document cannot be written to."""
+    if args.measure_table or not (args.works or args.suite):
+        raise UserError(
+            "bench --save", "there is no document to save", expected="works or --suite",
+            hint="--json prints figures as JSON; --into names the folder of replay tables",
+        )  # fmt: skip
+    make_folder(Path(args.save).parent)
+    check_output(args.save, _rules_of_save(args))
+
+
+def _is_merged(args: argparse.Namespace) -> bool:
+    """Tell whether the document goes into a saved one, whose other tables stay."""
+    return (
+        args.save is not None
+        and args.suite in SUITES
+        and not args.overwrite
+        and Path(args.save).is_file()
+    )
+
+
+def _rules_of_save(args: argparse.Namespace) -> Rules:
+    return REPLACES if _is_merged(args) else output_rules(args)
+
+
+def _save(document: dict[str, Any], args: argparse.Namespace) -> None:
+    """Write a document to the file of ``--save``."""
+    write_file(args.save, serialised(document), _rules_of_save(args))
+
+
 def _measure_tables(args: argparse.Namespace) -> int:
     """Measure replay tables, one after the other; what was measured before is not done again."""
-    folder, machine = Path(args.into), _machine()
+    folder = make_folder(args.into)
     chosen = list(tables.WORKS) if "all" in args.measure_table else args.measure_table
-    for subject in [tables.subject_of(text) for text in chosen]:
+    subjects = [tables.subject_of(text) for text in chosen]
+    for subject in subjects:
+        check_output(tables.path_of(folder, subject.name), output_rules(args, args.db))
+    machine = _machine()
+    for subject in subjects:
         path = tables.path_of(folder, subject.name)
-        folder.mkdir(parents=True, exist_ok=True)
         pool = tables.pool_of(subject)
         try:
             with RecordStore(args.db or folder / f"{subject.name}.sqlite") as store:
@@ -122,7 +160,7 @@ def _tuning(args: argparse.Namespace) -> int:
     if args.live:
         document |= _live(found, args, say)
     if args.save is not None:
-        Path(args.save).write_text(serialised(document), "utf-8")
+        _save(document, args)
     if args.json:
         print(json.dumps(document))
     return 0
@@ -136,7 +174,7 @@ def _intrinsics(args: argparse.Namespace) -> int:
         say(f"{key:<26} {value}")
     document = {**intrinsics.run_suite(say), "machine": machine}
     if args.save is not None:
-        Path(args.save).write_text(serialised(document), "utf-8")
+        _save(document, args)
     if args.json:
         print(json.dumps(document))
     for name, reason in document["failed"].items():
@@ -159,14 +197,6 @@ def _live(
     for verdict in verdicts:
         say(f"  {verdict_text(verdict)}")
     return {"live": [run.to_json() for run in runs], "live_goals": verdicts}
-
-
-def _save(document: dict[str, Any], path: Path) -> None:
-    """Write a document; tables of the file that were not measured now stay in it."""
-    if "tables" in document and path.is_file():
-        document = merged(_read(path), document)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(serialised(document), "utf-8")
 
 
 def _say(text: str) -> None:
@@ -221,14 +251,14 @@ def _threads(text: str) -> int:
     return int(text)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: str, option: str = "--save") -> dict[str, Any]:
     try:
-        document = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError("bench --page", "cannot be read", got=str(error)) from None
+        document = json.loads(Path(path).read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"bench {option}", "cannot be read", got=str(error)) from None
     if not isinstance(document, dict) or not {"tables", "results", "machine"} <= document.keys():
         raise UserError(
-            "bench --page", "not a document of tables", got=str(path),
+            f"bench {option}", "not a document of tables", got=path,
             hint="dlcompiler bench --suite paper --save FILE writes one",
         )  # fmt: skip
     return document
@@ -261,8 +291,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--save",
         metavar="FILE",
-        help="write the JSON document to a file, too; its other tables stay",
+        help="write the JSON document to a file, too; tables of a suite go into one that is there, "
+        "whose other tables stay",
     )
+    add_overwrite(parser)
     parser.add_argument(
         "--tuners",
         default=",".join(tuning.TUNERS),

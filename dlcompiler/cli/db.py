@@ -20,11 +20,10 @@ from dlcompiler.autotune import (
     write_line,
 )
 from dlcompiler.autotune.summary import Group, groups
-from dlcompiler.cli.command import Command
+from dlcompiler.cli.command import Command, add_overwrite
 from dlcompiler.errors import UserError
+from dlcompiler.output_files import Rules, check_output, is_sqlite
 from dlcompiler.runtime.timing import format_seconds
-
-_SQLITE = b"SQLite format 3\0"
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -83,7 +82,7 @@ def _take_in(
     status = 0
     with RecordStore(db) as store:
         for name in files:
-            if _is_database(name):
+            if is_sqlite(Path(name)):
                 with RecordStore(name, is_read_only=True) as other:
                     records = other.records()
                     added = store.add(records)
@@ -96,11 +95,6 @@ def _take_in(
                     print(f"{name}: {line}", file=sys.stderr)
                 status |= bool(report.bad)
     return status
-
-
-def _is_database(name: str) -> bool:
-    with Path(name).open("rb") as stream:
-        return stream.read(len(_SQLITE)) == _SQLITE
 
 
 def _prune(args: argparse.Namespace) -> int:
@@ -118,11 +112,14 @@ def _export(args: argparse.Namespace) -> int:
     """Write all records as JSON lines."""
     with RecordStore(args.db, is_read_only=True) as store:
         if args.autotvm:
-            print(f"{export_autotvm(store.records(), args.file)} records written to {args.file}")
+            check_output(args.file, Rules(sources=(args.db,)))
+            count = export_autotvm(store.records(), args.file)
         elif args.file == "-":
             _print_lines(store.records())
+            return _warn(store)
         else:
-            print(f"{export_records(store, args.file)} records written to {args.file}")
+            count = export_records(store, args.file, overwrite=args.overwrite)
+        print(f"{count} records written to {args.file}")
         return _warn(store)
 
 
@@ -194,6 +191,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     sub = action("export", _export)
     sub.add_argument("file", metavar="TO", help="a file, or - for the screen")
     sub.add_argument("--autotvm", action="store_true", help="add to a log of AutoTVM 0.2")
+    add_overwrite(sub)
     action("check", _check)
 
 

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dlcompiler.cli.command import Command
+from dlcompiler.cli.command import Command, add_overwrite, output_rules
 from dlcompiler.errors import UserError
 from dlcompiler.measurement.steps import STEPS_MIME
+from dlcompiler.output_files import Rules, check_output, make_folder, write_file
 from dlcompiler.runtime.timing import format_seconds
 from dlcompiler.views.steps import StepsModel, steps_page
 from dlcompiler.views.text import text_table
@@ -34,16 +35,18 @@ def run(args: argparse.Namespace) -> int:
             got=str(source),
             hint="run it from the folder of the checkout, or name one with --notebook",
         )
-    folder.mkdir(parents=True, exist_ok=True)
-    executed = folder / source.name
+    make_folder(folder)
+    executed, page = folder / source.name, folder / f"{source.stem}.html"
+    rules = output_rules(args, source)
+    for path in (executed, page):
+        check_output(path, rules)
     start = time.perf_counter()
-    notebook, failure = _execute(source, executed)
+    notebook, failure = _execute(source, executed, rules)
     if failure is not None:
         print(f"a cell failed; what ran is in {executed}\n{failure}", file=sys.stderr)
         return 1
     tables = list(_tables(notebook))
-    page = folder / f"{source.stem}.html"
-    page.write_text(steps_page(tables, "From a tensor expression to a tuned kernel"), "utf-8")
+    write_file(page, steps_page(tables, "From a tensor expression to a tuned kernel"), rules)
     for table in tables:
         print(f"{_text(table)}\n")
     print(f"measured and verified in {format_seconds(time.perf_counter() - start)}")
@@ -52,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _execute(source: Path, executed: Path) -> tuple[Any, Exception | None]:
+def _execute(source: Path, executed: Path, rules: Rules) -> tuple[Any, Exception | None]:
     """Run a notebook's cells and write it; return it, and the error that ended it, if any."""
     nbformat, nbclient, config = _notebook_libraries()
     notebook = nbformat.read(source, as_version=4)
@@ -77,7 +80,7 @@ def _execute(source: Path, executed: Path) -> tuple[Any, Exception | None]:
         ) as error:
             failure = error
     _clear_progress()
-    nbformat.write(notebook, executed)
+    write_file(executed, nbformat.writes(notebook) + "\n", rules)
     return notebook, failure
 
 
@@ -158,6 +161,7 @@ def _number(value: float | None, digits: int) -> str:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", default="build/tour", help="folder for the results")
     parser.add_argument("--notebook", default=str(NOTEBOOK), help="notebook to run")
+    add_overwrite(parser)
 
 
 COMMAND = Command("run the quickstart notebook on this machine", _add_arguments, run)

@@ -12,11 +12,12 @@ from typing import Any
 from dlcompiler.autotune import Trial, TuningRun
 from dlcompiler.autotune.tuners import TUNERS
 from dlcompiler.bench.problems import NotThere
-from dlcompiler.bench.shipping import judge, keep, start
+from dlcompiler.bench.shipping import judge, keep, known_configs, start
 from dlcompiler.bench.works import GRAMMAR, Work, form, parse_works
 from dlcompiler.cli.command import Command
 from dlcompiler.cli.progress import Progress
 from dlcompiler.errors import TuningError, UserError
+from dlcompiler.output_files import Rules, check_output, make_folder
 from dlcompiler.runtime.timing import format_seconds
 
 SCHEMA_VERSION = 1
@@ -33,6 +34,8 @@ def run(args: argparse.Namespace) -> int:
             "configs are kept as found on one thread",
             got=f"--threads {args.threads}",
         )
+    if args.into is not None:
+        _check_into(Path(args.into), args.db)
     documents: list[dict[str, Any]] = []
     status = 0
     for work in works:
@@ -48,6 +51,13 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(documents[0] if len(works) == 1 else documents, indent=1))
     return status
+
+
+def _check_into(path: Path, db: str | None) -> None:
+    """Refuse, before hours of tuning, a file that configs cannot be added to."""
+    make_folder(path.parent)
+    check_output(path, Rules(sources=() if db is None else (db,)))
+    known_configs(path)
 
 
 def _tune(work: Work, args: argparse.Namespace) -> TuningRun:

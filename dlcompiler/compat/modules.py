@@ -14,6 +14,7 @@ from dlcompiler.compat.devices import Device, checked_device
 from dlcompiler.compat.missing import Named
 from dlcompiler.compat.notes import note
 from dlcompiler.errors import DeviceUnavailable, MeasurementError, UserError
+from dlcompiler.output_files import write_file
 from dlcompiler.pipeline import CKernel
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.libraries import Written, load_library, save_library, save_object
@@ -196,11 +197,11 @@ class Module(Built):
             case "o" | "obj":
                 save_object(self.function, path)
             case "c" | "h" as suffix if isinstance(self.function, CKernel):
-                path.write_text(self.get_source(suffix), encoding="utf-8")
+                write_file(path, self.get_source(suffix))
             case "ll":
-                path.write_text(self.get_source("ll"), encoding="utf-8")
+                write_file(path, self.get_source("ll"))
             case "s" | "asm":
-                path.write_text(self.get_source("asm"), encoding="utf-8")
+                write_file(path, self.get_source("asm"))
             case other:
                 raise UserError(
                     f"save {path}", "unknown format", got=repr(other), expected="'o', 'll' or 's'",

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from dlcompiler.analysis import Work, work_of
 from dlcompiler.codegen import Source, emit
-from dlcompiler.errors import InternalError, ScheduleError, UserError
+from dlcompiler.errors import InternalError, ScheduleError
 from dlcompiler.ir import Binary, Compare, Const, Expr, Extent, Logical, PrimFunc, Var
+from dlcompiler.output_files import write_file
 from dlcompiler.pipeline.lower import Argument, check_outputs, lower
 from dlcompiler.pipeline.observers import Observer
 from dlcompiler.pipeline.simulated import SimulatedKernel, build_simulated
@@ -75,10 +76,7 @@ class CKernel(Kernel):
         """
         paths = tuple(Path(folder) / f"{self.symbol}.{suffix}" for suffix in ("c", "h"))
         for path, text in zip(paths, (self.source, self.header), strict=True):
-            try:
-                path.write_text(text, encoding="utf-8")
-            except OSError as error:
-                raise UserError(f"write {path}", "cannot be written", got=error.strerror) from error
+            write_file(path, text)
         return paths[0], paths[1]
 
 

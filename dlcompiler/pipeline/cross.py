@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dlcompiler.errors import UserError
 from dlcompiler.ir import PrimFunc
+from dlcompiler.output_files import write_file
 from dlcompiler.pipeline.build import emit_source
 from dlcompiler.pipeline.lower import Argument
 from dlcompiler.runtime.cross import compile_elsewhere
@@ -60,10 +60,7 @@ class CrossModule:
         UserError
             It cannot be written.
         """
-        try:
-            Path(path).write_bytes(self.object)
-        except OSError as error:
-            raise UserError(f"write {path}", "cannot be written", got=error.strerror) from error
+        write_file(path, self.object)
 
 
 def cross_compile(

@@ -13,7 +13,6 @@ import ctypes
 import dataclasses
 import hashlib
 import json
-import os
 import re
 import subprocess
 import tempfile
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from dlcompiler.errors import DLCompilerError, UserError
+from dlcompiler.output_files import replacing
 from dlcompiler.runtime import native
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.c_source import c_compiler
@@ -377,14 +377,6 @@ def _replacing(path: Path) -> Iterator[Path]:
 
     A library that is in use is never written over: the process that uses it would crash.
     """
-    if not path.parent.is_dir():
-        raise UserError(f"write {path}", "no such folder", got=str(path.parent))
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with replacing(path) as new:
         yield new
         new.chmod(0o755 if path.suffix in SHARED_SUFFIXES else 0o644)
-        new.replace(path)
-    except OSError as error:
-        raise UserError(f"write {path}", "cannot be written", got=error.strerror) from error
-    finally:
-        new.unlink(missing_ok=True)

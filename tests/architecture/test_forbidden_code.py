@@ -6,6 +6,16 @@ import re
 RUNS_TEXT = {"eval", "exec", "compile", "__import__"}
 UNPICKLES = {"cloudpickle", "dill", "joblib", "marshal", "pickle", "shelve"}
 SHELLS = {"os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"}
+WRITERS = {"write_text", "write_bytes", "savefig", "rename", "mkstemp"}
+WRITING_MODES = {"w", "wb", "a", "ab", "x", "xb", "r+b", "a+b"}
+WRITES_ITS_OWN = {
+    "dlcompiler.output_files",
+    "dlcompiler.runtime.c_source",  # in a temporary folder of its own
+    "dlcompiler.runtime.libraries",  # there, and what `replacing` gives
+    "dlcompiler.autotune.jsonl",  # what `replacing` gives
+    "dlcompiler.autotune.database",  # a new database, linked to its place
+    "dlcompiler_widgets.paper",  # what `replacing` gives
+}
 DANGEROUS_FLAGS = {"shell", "allow_pickle"}
 
 JAVASCRIPT = re.compile(
@@ -47,6 +57,24 @@ def test_no_shell_is_started(sources):
         if ast.unparse(call.func) in SHELLS or any(_is_dangerous(flag) for flag in call.keywords)
     ]
     assert not found
+
+
+def test_files_are_written_by_the_module_that_replaces_nothing_by_mistake(sources):
+    found = {
+        source.at(call)
+        for source in sources
+        if source.module not in WRITES_ITS_OWN
+        for call in _calls(source)
+        if isinstance(call.func, ast.Attribute) and _writes(call)
+    }
+    assert not found, "use dlcompiler.output_files"
+
+
+def _writes(call):
+    name = call.func.attr
+    modes = {arg.value for arg in (*call.args, *(k.value for k in call.keywords))
+             if isinstance(arg, ast.Constant) and isinstance(arg.value, str)}  # fmt: skip
+    return name in WRITERS or (name == "open" and bool(modes & WRITING_MODES))
 
 
 def _is_dangerous(keyword):

@@ -7,6 +7,7 @@ import sys
 import nbformat
 import pytest
 
+from dlcompiler.bench import tables
 from dlcompiler.bench.contest import Bench
 from dlcompiler.bench.document import _rounded
 from dlcompiler.bench.results import Result
@@ -92,6 +93,27 @@ def test_tour_reports_a_cell_that_fails_and_keeps_what_ran(tmp_path, capsys):
     assert "ran" in (output / "bad.ipynb").read_text()
 
 
+def test_tour_asks_before_it_replaces_its_results(tmp_path, capsys):
+    book = notebook(tmp_path / "small.ipynb", STEPS, "table")
+    output = tmp_path / "out"
+    output.mkdir()
+    (output / "small.html").write_text("mine")
+    assert main(["tour", "--notebook", book, "--output", str(output)]) == 2
+    assert "small.html: the file is there already" in capsys.readouterr().err
+    assert [path.name for path in output.iterdir()] == ["small.html"]
+    options = ["--notebook", book, "--output", str(output), "--overwrite"]
+    assert main(["tour", *options]) == 0
+    assert "doubled" in (output / "small.html").read_text()
+
+
+def test_tour_does_not_replace_its_notebook(tmp_path, capsys):
+    book = notebook(tmp_path / "small.ipynb", "1")
+    before = (tmp_path / "small.ipynb").read_text()
+    assert main(["tour", "--notebook", book, "--output", str(tmp_path), "--overwrite"]) == 2
+    assert "the data is read from this file" in capsys.readouterr().err
+    assert (tmp_path / "small.ipynb").read_text() == before
+
+
 def test_bench_prints_json(capsys):
     assert main(["bench", "--only", "lowering", "--only", "call", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
@@ -115,6 +137,52 @@ def test_bench_measures_works_beside_peers(capsys, tmp_path):
     assert row["peers"]["numpy"] > 0
     assert document["peer_versions"].keys() == {"numpy"}
     assert "FMA peak, float32" in document["machine"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["gemm:4x4x4"], ["--suite", "tuning"], ["--suite", "intrinsics"], ["--suite", "gemm"]],
+)
+def test_bench_refuses_a_file_before_it_measures(options, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("dlcompiler.cli.bench._machine", lambda: {"cpu": "one"})
+    monkeypatch.setattr(Bench, "measure", None)
+    mine = tmp_path / "mine.json"
+    mine.write_text("{}")
+    assert main(["bench", *options, "--save", str(mine)]) == 2
+    error = capsys.readouterr().err
+    assert "the file is there already" in error or "bench --save: not a document" in error
+    assert mine.read_text() == "{}"
+    for path, problem in (("/dev/null", "a device is there"), (tmp_path, "a folder is there")):
+        assert main(["bench", *options, "--save", str(path), "--overwrite"]) == 2
+        assert problem in capsys.readouterr().err
+
+
+def test_bench_replaces_a_document_of_works_only_when_told(tmp_path, monkeypatch, capsys):
+    result = Result(parse_work("gemm:4x4x4"), "plain", 1, None, "not measured")
+    monkeypatch.setattr(Bench, "measure", lambda self, work: iter([result]))
+    saved = tmp_path / "saved.json"
+    command = ["bench", "gemm:4x4x4", "--save", str(saved)]
+    assert [main(command), main(command), main([*command, "--overwrite"])] == [0, 2, 0]
+    assert "saved.json: the file is there already" in capsys.readouterr().err
+    assert json.loads(saved.read_text())["results"][0]["reason"] == "not measured"
+
+
+def test_bench_has_no_document_of_figures_to_save(tmp_path, capsys):
+    assert main(["bench", "--only", "lowering", "--save", str(tmp_path / "x.json")]) == 2
+    assert capsys.readouterr().err.startswith(
+        "UserError: bench --save: there is no document to save\n  expected  works or --suite\n"
+    )
+
+
+def test_replay_tables_are_replaced_only_when_told(tmp_path, capsys):
+    command = ["bench", "--measure-table", "gemm:64x64x64", "--into", str(tmp_path)]
+    table = tables.path_of(tmp_path, tables.subject_of("gemm:64x64x64").name)
+    table.write_text("mine")
+    assert main(command) == 2
+    assert "the file is there already" in capsys.readouterr().err
+    assert main([*command, "--overwrite", "--db", str(table)]) == 2
+    assert "the data is read from this file" in capsys.readouterr().err
+    assert table.read_text() == "mine"
 
 
 def test_bench_fails_where_a_result_is_wrong(capsys, monkeypatch):

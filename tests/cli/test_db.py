@@ -76,6 +76,61 @@ def test_out_and_in(db, tmp_path, capsys):
         assert first.records() == second.records()
 
 
+@pytest.mark.parametrize("form", [[], ["--autotvm"]])
+@pytest.mark.parametrize("leave", [[], ["--overwrite"]])
+def test_export_never_destroys_a_database(db, form, leave, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "soft").symlink_to(db)
+    (tmp_path / "hard").hardlink_to(db)
+    with RecordStore(tmp_path / "other.db"):
+        pass
+    for target in (db, "records.db", f"{tmp_path}/../{tmp_path.name}/records.db", "soft", "hard"):
+        status, out, error = db_command(capsys, "export", db, target, *form, *leave)
+        assert (status, out) == (2, "")
+        assert "the data is read from this file" in error
+    for target in ("other.db", f"{db}-wal"):
+        status, out, error = db_command(capsys, "export", db, target, *form, *leave)
+        assert (status, out) == (2, "")
+        assert "a database of SQLite" in error
+    assert db_command(capsys, "check", db)[:2] == (0, f"{db}: 5 records, all is well\n")
+    assert db_command(capsys, "check", "other.db")[0] == 0
+
+
+@pytest.mark.parametrize("form", [[], ["--autotvm"]])
+@pytest.mark.parametrize("leave", [[], ["--overwrite"]])
+def test_export_replaces_no_device_and_no_folder(db, form, leave, tmp_path, capsys):
+    for target, kind in (("/dev/null", "a device"), (str(tmp_path), "a folder")):
+        status, out, error = db_command(capsys, "export", db, target, *form, *leave)
+        assert (status, out) == (2, "")
+        assert f"{kind} is there, which is never replaced" in error
+
+
+def test_export_asks_before_it_replaces_a_file(db, tmp_path, capsys):
+    path = tmp_path / "notes.txt"
+    path.write_text("mine\n")
+    status, out, error = db_command(capsys, "export", db, str(path))
+    assert (status, out) == (2, "")
+    assert "the file is there already\n  hint      choose another file, or say --over" in error
+    status, out, error = db_command(capsys, "export", db, str(path), "--autotvm")
+    assert (status, out) == (2, "")
+    assert "not a log of AutoTVM" in error
+    assert path.read_text() == "mine\n"
+    assert db_command(capsys, "export", db, str(path), "--overwrite")[0] == 0
+    assert len(path.read_text().splitlines()) == 5
+
+
+def test_export_adds_to_a_log_of_autotvm(db, tmp_path, capsys):
+    path = tmp_path / "log.json"
+    for count in (5, 10):
+        assert db_command(capsys, "export", db, str(path), "--autotvm")[0] == 0
+        assert len(path.read_text().splitlines()) == count
+
+
+def test_a_database_merged_with_itself_stays_as_it_is(db, capsys):
+    assert db_command(capsys, "merge", db, db)[0] == 0
+    assert db_command(capsys, "check", db)[:2] == (0, f"{db}: 5 records, all is well\n")
+
+
 def test_import_tells_the_lines_that_it_leaves_out(db, tmp_path, capsys):
     path = tmp_path / "records.jsonl"
     write_records([record(7), record(8)], path)

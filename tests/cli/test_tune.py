@@ -85,6 +85,20 @@ def test_nonsense_is_refused_before_anything_is_measured(arguments, problem, cap
     assert printed.out == ""
 
 
+def test_a_file_that_configs_cannot_be_kept_in_is_refused_before_tuning(tmp_path, capsys):
+    mine, new = tmp_path / "mine.json", tmp_path / "new.json"
+    for text in ("[]", "notes", '{"version": 1, "configs": [5]}'):
+        mine.write_text(text)
+        assert main(["tune", WORK, "--into", str(mine)]) == 2
+        assert "tune --into: not a file of tuned configs" in capsys.readouterr().err
+        assert mine.read_text() == text
+    assert main(["tune", WORK, "--into", "/dev/null"]) == 2
+    assert "a device is there, which is never replaced" in capsys.readouterr().err
+    assert main(["tune", WORK, "--into", str(new), "--db", f"{tmp_path}/./new.json"]) == 2
+    assert "the data is read from this file" in capsys.readouterr().err
+    assert not new.exists()
+
+
 def test_a_damaged_database_is_refused_and_left_alone(tmp_path, capsys):
     path = tmp_path / "records.db"
     path.write_bytes(b"no database" * 100)

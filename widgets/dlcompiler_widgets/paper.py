@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dlcompiler.output_files import replacing, write_file
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -43,10 +45,11 @@ class PaperFigure:
         """Write it as what the name ends in: ``.svg``, ``.pdf`` or ``.png``."""
         path = Path(path)
         if path.suffix == ".svg":
-            path.write_text(self.svg(), encoding="utf-8")
+            write_file(path, self.svg())
         else:
             about = {"CreationDate": None} if path.suffix == ".pdf" else {}
-            self._write(path, path.suffix.removeprefix("."), about)
+            with replacing(path) as new:
+                self._write(new, path.suffix.removeprefix("."), about)
 
     def _write(self, file: io.BytesIO | Path, format: str, metadata: Mapping[str, Any]) -> None:
         with importlib.import_module("matplotlib").rc_context(SETTINGS):

@@ -21,6 +21,7 @@ from dlcompiler.compat.autotvm.tasks import Task
 from dlcompiler.compat.notes import note
 from dlcompiler.compat.targets import Target
 from dlcompiler.errors import TuningError
+from dlcompiler.output_files import Rules, write_file
 
 AUTOTVM_LOG_VERSION = 0.2
 """What `encode` writes, and `decode` reads."""
@@ -80,7 +81,7 @@ def pick_best(in_file: str | Path, out_file: str | Path | TextIOBase) -> None:
     in_file : path
         A log.
     out_file : path or file
-        What is written to; a path is written anew.
+        What is written to; a path is written anew. It cannot be the log itself.
     """
     best: dict[tuple[Any, ...], tuple[MeasureInput, MeasureResult]] = {}
     for inp, result in load_from_file(in_file):
@@ -90,7 +91,7 @@ def pick_best(in_file: str | Path, out_file: str | Path | TextIOBase) -> None:
             best[key] = (inp, result)
     text = "".join(encode(*pair) + "\n" for pair in best.values())
     if isinstance(out_file, str | Path):
-        Path(out_file).write_text(text, encoding="utf-8")
+        write_file(out_file, text, Rules(sources=(in_file,)))
     else:
         out_file.write(text)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any, Self
 
 from dlcompiler.errors import DLCompilerError
+from dlcompiler.output_files import write_file
 from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.schedule.saved import Saved, from_json, from_link, to_json, to_link
 from dlcompiler.target import Target
@@ -146,7 +146,7 @@ class Explorer(Workbench):
         """
         with self._locked():
             page = replay_of(self._session, Limits(max_bytes))
-        Path(path).write_text(page.html, encoding="utf-8")
+        write_file(path, page.html)
         return page
 
     @classmethod
