@@ -9,7 +9,7 @@ import platform
 from collections.abc import Iterator
 
 from dlcompiler.cli.command import Command
-from dlcompiler.runtime import llvm, object_cache
+from dlcompiler.runtime import llvm, object_cache, private_folders
 from dlcompiler.runtime.c_source import c_compiler
 from dlcompiler.runtime.workers import Worker
 from dlcompiler.target import resolve
@@ -42,6 +42,7 @@ def report() -> Iterator[tuple[str, str]]:
     yield "target", repr(resolve("cpu"))
     yield "llvm", f"{llvm.version()} (llvmlite {_version('llvmlite')})"
     yield "objects", _objects()
+    yield "leftovers", _leftovers()
     yield "c", _c_compiler()
     yield "worker", _worker()
     yield "gpu", _gpu()
@@ -78,6 +79,19 @@ def _objects() -> str:
         return f"not kept: {problem}"
     count, size = cache.size()
     return f"{count} kept in {cache.folder}, {size / (1 << 20):.1f} MiB"
+
+
+def _leftovers() -> str:
+    """Say what processes that were killed have left."""
+    found = private_folders.abandoned()
+    if not found:
+        return "none: no process that was killed has left arrays in memory or on the disk"
+    size = sum(map(private_folders.size_bytes, found))
+    places = ", ".join(sorted({str(folder.parent) for folder in found}))
+    return (
+        f"{len(found)} folders of processes that were killed, {size / (1 << 20):.1f} MiB, in "
+        f"{places}; the next measurement removes them"
+    )
 
 
 def _c_compiler() -> str:

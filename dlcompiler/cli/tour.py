@@ -6,7 +6,6 @@ import argparse
 import importlib
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from dlcompiler.cli.command import Command, add_overwrite, output_rules
 from dlcompiler.errors import UserError
 from dlcompiler.measurement.steps import STEPS_MIME
 from dlcompiler.output_files import Rules, check_output, make_folder, write_file
+from dlcompiler.runtime.private_folders import private_folder
 from dlcompiler.runtime.timing import format_seconds
 from dlcompiler.views.steps import StepsModel, steps_page
 from dlcompiler.views.text import text_table
@@ -61,7 +61,7 @@ def _execute(source: Path, executed: Path, rules: Rules) -> tuple[Any, Exception
     notebook = nbformat.read(source, as_version=4)
     errors = nbclient.exceptions
     failure = None
-    with tempfile.TemporaryDirectory(prefix="dlcompiler-tour-") as sockets:
+    with private_folder() as sockets:
         client = nbclient.NotebookClient(
             notebook,
             timeout=CELL_LIMIT_S,
@@ -84,14 +84,14 @@ def _execute(source: Path, executed: Path, rules: Rules) -> tuple[Any, Exception
     return notebook, failure
 
 
-def _private_sockets(folder: str) -> dict[str, Any]:
+def _private_sockets(folder: Path) -> dict[str, Any]:
     """Return the configuration by which only this user can speak to the kernel.
 
     Without it, Jupyter opens ports that other users of the machine can connect to.
     """
     if os.name != "posix":
         return {}
-    return {"KernelManager": {"transport": "ipc", "ip": str(Path(folder) / "kernel")}}
+    return {"KernelManager": {"transport": "ipc", "ip": str(folder / "kernel")}}
 
 
 def _notebook_libraries() -> tuple[Any, ...]:

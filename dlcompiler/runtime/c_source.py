@@ -10,14 +10,13 @@ import ctypes
 import os
 import shutil
 import subprocess
-import tempfile
 import threading
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
 from dlcompiler.errors import DeviceUnavailable, InternalError, UserError
 from dlcompiler.runtime.options import Options
+from dlcompiler.runtime.private_folders import private_folder
 from dlcompiler.runtime.trust import refuse_untrusted
 
 COMPILERS = ("cc", "gcc", "clang")
@@ -122,8 +121,8 @@ def _load(text: str, name: str) -> ctypes.CDLL:
             expected=f"{', '.join(COMPILERS[:-1])} or {COMPILERS[-1]} on the PATH",
             hint="kernel.source is the code; target='cpu' needs no compiler",
         )
-    with tempfile.TemporaryDirectory(prefix="dlcompiler-", ignore_cleanup_errors=True) as folder:
-        source, library = Path(folder) / "kernel.c", Path(folder) / "kernel.so"
+    with private_folder() as folder:
+        source, library = folder / "kernel.c", folder / "kernel.so"
         source.write_text(text, encoding="utf-8")
         errors = [f"-Werror={mistake}" for mistake in MISTAKES]
         _compile([compiler, *FLAGS, *errors, "-o", str(library), str(source), "-lm"], name)

@@ -15,7 +15,6 @@ import hashlib
 import json
 import re
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +29,7 @@ from dlcompiler.runtime.c_source import c_compiler
 from dlcompiler.runtime.externs import calls_outside
 from dlcompiler.runtime.function import Code, Function
 from dlcompiler.runtime.llvm import Options, assembly, compile_ir, emit_object, optimize
+from dlcompiler.runtime.private_folders import private_folder
 from dlcompiler.runtime.symbols import Check, Variable
 from dlcompiler.runtime.trust import refuse_untrusted
 from dlcompiler.target.detect import host
@@ -136,8 +136,8 @@ def save_library(function: Function, path: Path) -> Written:
     """
     is_bound = calls_outside(function.module.text)
     if path.suffix in SHARED_SUFFIXES and c_compiler() is not None and not is_bound:
-        with tempfile.TemporaryDirectory() as folder:
-            image = Path(folder) / "code.o"
+        with private_folder() as folder:
+            image = folder / "code.o"
             image.write_bytes(object_image(function))
             link_shared(path, [image])
         return Written(path, "shared object")

@@ -6,7 +6,6 @@ import contextlib
 import math
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -17,10 +16,9 @@ import numpy.typing as npt
 
 from dlcompiler import dtypes
 from dlcompiler.errors import MeasurementError
+from dlcompiler.runtime import private_folders
 
 Array = npt.NDArray[Any]
-
-_MEMORY_FOLDER = Path("/dev/shm")
 
 
 class SharedArrays:
@@ -35,20 +33,25 @@ class SharedArrays:
     def __init__(self, arrays: Mapping[str, Array]) -> None:
         self._arrays = dict(arrays)
         self._folder: Path | None = None
+        self._folders = contextlib.ExitStack()
 
     def __enter__(self) -> SharedArrays:
         if not self._arrays:
             return self
         total = sum(array.nbytes for array in self._arrays.values())
-        self._folder = Path(tempfile.mkdtemp(prefix="dlcompiler-", dir=_base_folder(total)))
         try:
+            folder = private_folders.private_folder(_base_folder(total))
+            self._folder = self._folders.enter_context(folder)
             for number, array in enumerate(self._arrays.values()):
                 np.ascontiguousarray(array).tofile(self._folder / str(number))
         except OSError as error:
-            self.__exit__(None, None, None)
+            self._folders.close()
             raise MeasurementError(
                 "share arrays with a worker", "no room for them", got=f"{total} bytes: {error}"
             ) from error
+        except BaseException:
+            self._folders.close()
+            raise
         return self
 
     def __exit__(
@@ -57,8 +60,7 @@ class SharedArrays:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        self._folders.close()
 
     def describe(self) -> dict[str, Any]:
         """Return, as JSON, what `map_arrays` needs."""
@@ -106,7 +108,7 @@ def _map(path: Path, dtype: str, shape: Sequence[int]) -> Array:
 def _base_folder(nbytes: int) -> str | None:
     """Return the folder in memory if it has room to spare, else ``None``: the default on disk."""
     with contextlib.suppress(OSError):
-        room = shutil.disk_usage(_MEMORY_FOLDER).free
-        if os.access(_MEMORY_FOLDER, os.W_OK) and room > 2 * nbytes + (1 << 20):
-            return str(_MEMORY_FOLDER)
+        room = shutil.disk_usage(private_folders.MEMORY_FOLDER).free
+        if os.access(private_folders.MEMORY_FOLDER, os.W_OK) and room > 2 * nbytes + (1 << 20):
+            return str(private_folders.MEMORY_FOLDER)
     return None

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dlcompiler.errors import MeasurementError
-from dlcompiler.runtime import shared
+from dlcompiler.runtime import private_folders
 from dlcompiler.runtime.shared import SharedArrays, map_arrays
 from dlcompiler.runtime.workers import Worker
 
@@ -131,7 +131,7 @@ def test_the_files_of_arrays_are_private_and_removed():
 
 
 def test_without_room_in_memory_the_files_are_elsewhere(monkeypatch, tmp_path):
-    monkeypatch.setattr(shared, "_MEMORY_FOLDER", tmp_path / "nowhere")
+    monkeypatch.setattr(private_folders, "MEMORY_FOLDER", tmp_path / "nowhere")
     with SharedArrays({"a": np.ones(3)}) as arrays:
         assert map_arrays(arrays.describe())["a"].sum() == 3
 

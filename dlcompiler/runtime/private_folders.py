@@ -1,0 +1,163 @@
+"""Folders for data of one process, which go away with it: at the end of a ``with``, or later.
+
+A process that is killed removes nothing. Each folder is therefore locked (``flock``) by the process
+that made it, and the system gives the lock back when that process ends, however it ends. A folder
+of this user that nobody locks is abandoned: `sweep` removes it, and ``dlcompiler doctor`` tells of
+it. Process ids would not do: the system gives them to others, and containers count their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
+
+PREFIX = "dlcompiler-private-"
+"""How the names begin; nothing else that this project makes begins so."""
+MEMORY_FOLDER = Path("/dev/shm")
+"""Where files are kept in memory."""
+
+
+@contextlib.contextmanager
+def private_folder(base: str | Path | None = None) -> Iterator[Path]:
+    """Make a folder that only this user may use, and remove it at the end.
+
+    Parameters
+    ----------
+    base
+        Where; by default, in the system's folder for temporary files.
+
+    Raises
+    ------
+    OSError
+        It cannot be made.
+
+    Notes
+    -----
+    The first call of a process removes what others have abandoned.
+    """
+    _sweep_once()
+    if sys.platform == "win32":
+        with tempfile.TemporaryDirectory(
+            prefix=PREFIX, dir=base, ignore_cleanup_errors=True
+        ) as made:
+            yield Path(made)
+        return
+    lock, folder = None, Path()
+    while lock is None:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
+        lock = _locked(folder)
+    try:
+        yield folder
+    finally:
+        try:
+            shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(lock)
+
+
+def abandoned() -> list[Path]:
+    """Return the folders of this user whose processes have ended without removing them."""
+    found = []
+    for folder in _own_folders():
+        with _taken(folder) as is_taken:
+            if is_taken:
+                found.append(folder)
+    return found
+
+
+def sweep() -> list[Path]:
+    """Remove abandoned folders; returns those that are gone."""
+    removed = []
+    for folder in _own_folders():
+        with _taken(folder) as is_taken:
+            if is_taken:
+                shutil.rmtree(folder, ignore_errors=True)
+                removed += [] if folder.exists() else [folder]
+    return removed
+
+
+@functools.cache
+def _sweep_once() -> None:
+    sweep()
+
+
+def size_bytes(folder: Path) -> int:
+    """Return how much the files of a folder hold."""
+    total = 0
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            with contextlib.suppress(OSError):
+                total += path.lstat().st_size
+    return total
+
+
+def _locked(folder: Path) -> int | None:
+    """Lock a new folder; None if another process found it unlocked, and removed it."""
+    handle = _open(folder)
+    if handle is None:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    except OSError:
+        return handle  # no locks here: then nobody can take it for abandoned, either
+    with contextlib.suppress(OSError):
+        if os.path.samestat(os.fstat(handle), folder.lstat()):
+            return handle
+    os.close(handle)
+    return None
+
+
+@contextlib.contextmanager
+def _taken(folder: Path) -> Iterator[bool]:
+    """Lock a folder for the block, if no process holds it."""
+    handle = _open(folder)
+    if handle is None:
+        yield False
+        return
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(handle)
+
+
+def _open(folder: Path) -> int | None:
+    """Open a folder to lock it; None if it is gone, a link, or not this user's."""
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    if os.fstat(handle).st_uid == os.getuid():
+        return handle
+    os.close(handle)
+    return None
+
+
+def _own_folders() -> Iterator[Path]:
+    """Yield the folders that begin as ours do; whose they are is looked at when they are opened."""
+    if sys.platform == "win32":
+        return
+    for base in dict.fromkeys((MEMORY_FOLDER, Path(tempfile.gettempdir()))):
+        try:
+            names = sorted(name for name in os.listdir(base) if name.startswith(PREFIX))
+        except OSError:
+            continue
+        for name in names:
+            with contextlib.suppress(OSError):
+                facts = (base / name).lstat()
+                if stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid():
+                    yield base / name
