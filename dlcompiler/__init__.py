@@ -13,6 +13,11 @@
     dlc.measure(kernel)                # is it fast?
 """
 
+# ruff: noqa: E402  the order matters: Ctrl-C during the imports of a command is one line
+from dlcompiler.early_interrupts import catch_early_interrupts
+
+catch_early_interrupts()
+
 from dlcompiler import te
 from dlcompiler.errors import DLCompilerError, InternalError, UserError
 from dlcompiler.measurement import StepTable, compare, measure, verify

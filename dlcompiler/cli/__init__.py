@@ -8,6 +8,7 @@ import importlib.metadata
 import sys
 from collections.abc import Sequence
 
+from dlcompiler import shell
 from dlcompiler.cli.command import Command
 from dlcompiler.errors import UserError
 
@@ -29,13 +30,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        Arguments; those of the process by default.
+        Arguments. By default those of the process, whose streams and signals are then set up for
+        a command: see `dlcompiler.shell`.
 
     Returns
     -------
     int
-        Exit status: 0 success, 1 the command found something wrong, 2 the user can mend it.
+        Exit status: 0 success, 1 the command found something wrong, 2 the user can mend it; for
+        signals and closed pipes see `dlcompiler.shell`.
     """
+    if argv is None:
+        return shell.run(lambda: _parsed(sys.argv[1:]), _act)
+    return _act(_parsed(argv))
+
+
+def _parsed(argv: Sequence[str]) -> argparse.Namespace:
+    """Read arguments; for ``--help`` and wrong ones, argparse ends the process."""
     parser = argparse.ArgumentParser(
         prog="dlcompiler", description="Explore how a tensor program becomes fast code."
     )
@@ -46,15 +56,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         sub = commands.add_parser(name, help=command.help, description=command.help)
         command.add_arguments(sub)
         sub.set_defaults(run=command.run)
-    args = parser.parse_args(argv)
+    return parser.parse_args(argv)
+
+
+def _act(args: argparse.Namespace) -> int:
+    """Run the command that the arguments name."""
     try:
         status: int = args.run(args)
     except UserError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+        return shell.USER_CAN_MEND_IT
     return status
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import sys
@@ -23,6 +24,7 @@ from dlcompiler.runtime.timing import format_seconds
 SCHEMA_VERSION = 1
 _TRIALS = 128
 _INTERRUPTED = 130
+_STOP_LIMIT_S = 5.0
 
 
 def run(args: argparse.Namespace) -> int:
@@ -74,15 +76,25 @@ def _tune(work: Work, args: argparse.Namespace) -> TuningRun:
         db=args.db,
         early_stopping=args.early_stopping,
     )
-    with Progress(found):
-        try:
-            found.wait()
-        except KeyboardInterrupt:
-            found.stop()
-            found.wait()
-        except TuningError as error:  # its trials are there, all the same
-            print(f"{type(error).__name__}: {error}", file=sys.stderr)
+    try:
+        with Progress(found):
+            _wait(found)
+    except BaseException:  # an interrupt that came outside of `_wait`
+        found.stop()
+        with contextlib.suppress(TuningError):
+            found.wait(_STOP_LIMIT_S)
+        raise
     return found
+
+
+def _wait(found: TuningRun) -> None:
+    try:
+        found.wait()
+    except KeyboardInterrupt:
+        found.stop()
+        found.wait()
+    except TuningError as error:  # its trials are there, all the same
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
 
 
 def _conclude(work: Work, found: TuningRun, args: argparse.Namespace) -> int:

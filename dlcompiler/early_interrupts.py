@@ -1,0 +1,50 @@
+"""Ctrl-C while a command of the shell is still being imported: one line, and the right status.
+
+The package imports this module before all others, and it imports next to nothing. What can be
+unwound later is the work of `dlcompiler.shell`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+_PROGRAMS = ("dlcompiler", "dlcompiler.exe")
+_MODULES = ("dlcompiler", "dlcompiler.compat")
+
+
+def catch_early_interrupts() -> None:
+    """Answer Ctrl-C with one line from now on, if this process is a command of the shell.
+
+    Imports cannot be unwound: libraries swallow what interrupts them, or print it.
+    """
+    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if is_default and is_command(sys.argv, sys.orig_argv):
+        signal.signal(signal.SIGINT, leave)
+
+
+def is_command(argv: list[str], words: list[str]) -> bool:
+    """Tell whether a process is a command of this project.
+
+    Parameters
+    ----------
+    argv
+        Its ``sys.argv``. The first word is ``-m`` while Python looks for the module to run.
+    words
+        Its ``sys.orig_argv``.
+    """
+    program = os.path.basename(argv[0]) if argv else ""
+    if program == "-m":
+        return any(word in words or f"-m{word}" in words for word in _MODULES)
+    return program in _PROGRAMS
+
+
+def leave(number: int, frame: object) -> None:
+    """End at once with one line, as the handler of a signal: nothing has to be put away."""
+    del frame
+    try:  # noqa: SIM105  contextlib takes as long to import as all the rest
+        os.write(2, b"interrupted\n")
+    except OSError:
+        pass  # nobody can read it
+    os._exit(128 + number)
