@@ -129,6 +129,7 @@ def append_lines(
         It cannot be written, or is not such that lines may be added.
     """
     place = check_output(path, rules)
+    is_new = not place.exists()
     with _telling(path, rules), place.open("a+b", buffering=0) as stream:
         before = stream.seek(0, os.SEEK_END)
         if before:
@@ -139,6 +140,8 @@ def append_lines(
             _write_all(stream, text)
         except OSError:
             stream.truncate(before)
+            if is_new:
+                place.unlink()
             raise
 
 

@@ -4,6 +4,8 @@ import os
 import socket
 import sqlite3
 import stat
+import subprocess
+import sys
 
 import pytest
 
@@ -204,3 +206,28 @@ def test_lines_are_added_after_a_line_that_was_never_finished(tmp_path):
     assert path.read_text() == "one\ntor\ntwo\nthree\n"
     append_lines(path, [])
     assert path.read_text() == "one\ntor\ntwo\nthree\n"
+
+
+def test_lines_that_do_not_fit_are_not_added(tmp_path):
+    script = """
+import resource, sys
+from dlcompiler.errors import UserError
+from dlcompiler.output_files import append_lines
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+for path in sys.argv[1:]:
+    try:
+        append_lines(path, ["x" * 600, "y" * 600])
+    except UserError as error:
+        print(error)
+"""
+    old, new = tmp_path / "old", tmp_path / "new"
+    append_lines(old, ["one"])
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(old), str(new)], capture_output=True, text=True
+    )
+    assert done.stdout == (
+        f"write {old}: cannot be written\n  got       File too large\n"
+        f"write {new}: cannot be written\n  got       File too large\n"
+    )
+    assert old.read_text() == "one\n"
+    assert names(tmp_path) == ["old"]

@@ -46,7 +46,7 @@ SCHEMA_VERSION = 1
 def run(args: argparse.Namespace) -> int:
     """Measure what the arguments name; 1 if a result was wrong."""
     if args.page is not None:
-        print(page(_read(args.page, "--page")), end="")
+        print(_page(args.page), end="")
         return 0
     if args.save is not None:
         _check_save(args)
@@ -59,6 +59,18 @@ def run(args: argparse.Namespace) -> int:
     if args.works or args.suite:
         return _contest(args)
     return _figures(args)
+
+
+def _page(path: str) -> str:
+    """Return the page of a saved document."""
+    document = _read(path, "--page")
+    try:
+        return page(document)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise UserError(
+            "bench --page", "the document is damaged, or of another version",
+            got=f"{type(error).__name__}: {error}",
+        ) from error  # fmt: skip
 
 
 def _contest(args: argparse.Namespace) -> int:

@@ -8,9 +8,11 @@ it. Process ids would not do: the system gives them to others, and containers co
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import os
+import secrets
 import shutil
 import stat
 import sys
@@ -25,6 +27,8 @@ PREFIX = "dlcompiler-private-"
 """How the names begin; nothing else that this project makes begins so."""
 MEMORY_FOLDER = Path("/dev/shm")
 """Where files are kept in memory."""
+_made: dict[Path, int] = {}
+"""Folders of this process that may be there, with its id."""
 
 
 @contextlib.contextmanager
@@ -54,15 +58,26 @@ def private_folder(base: str | Path | None = None) -> Iterator[Path]:
         return
     lock, folder = None, Path()
     while lock is None:
-        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
+        folder = Path(base or tempfile.gettempdir()) / f"{PREFIX}{secrets.token_hex(8)}"
+        _made[folder] = os.getpid()
+        folder.mkdir(mode=0o700)
         lock = _locked(folder)
     try:
         yield folder
     finally:
         try:
             shutil.rmtree(folder, ignore_errors=True)
+            del _made[folder]
         finally:
             os.close(lock)
+
+
+@atexit.register
+def _remove_rest() -> None:
+    """Remove what a signal or a thread that was cut off kept `private_folder` from removing."""
+    for folder, owner in list(_made.items()):
+        if owner == os.getpid():  # a fork has the list, too
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def abandoned() -> list[Path]:

@@ -207,3 +207,14 @@ def test_bench_fails_where_a_result_is_wrong(capsys, monkeypatch):
 def test_bench_says_what_it_cannot_measure(arguments, problem, capsys):
     assert main(["bench", *arguments]) == 2
     assert problem in capsys.readouterr().err
+
+
+def test_a_damaged_document_has_no_page(tmp_path, capsys):
+    path = tmp_path / "page.json"
+    for text in (
+        '{"tables": [], "results": [], "machine": {}}',
+        '{"tables": 1, "results": 2, "mach',
+    ):
+        path.write_text(text + ("" if text.endswith("}") else 'ine": 3}'))
+        assert main(["bench", "--page", str(path)]) == 2
+        assert "bench --page: the document is damaged, or of" in capsys.readouterr().err

@@ -157,3 +157,19 @@ for thread in threads: thread.join()
     ]
     assert [child.communicate()[1] for child in children] == [b"", b""]
     assert list(base.iterdir()) == []
+
+
+def test_what_a_thread_was_cut_off_from_goes_with_the_process(base):
+    script = """
+import sys, threading, time
+from dlcompiler.runtime.private_folders import private_folder
+ready = threading.Event()
+def work():
+    with private_folder(sys.argv[1]):
+        ready.set()
+        time.sleep(60)
+threading.Thread(target=work, daemon=True).start()
+ready.wait()
+"""
+    subprocess.run([sys.executable, "-c", script, str(base)], check=True)
+    assert list(base.iterdir()) == []
