@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import keyword
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dlcompiler.ir import Axis
+from dlcompiler.ir import Axis, Var
 from dlcompiler.schedule.history import Node
 from dlcompiler.schedule.primitives import primitive
 from dlcompiler.schedule.primitives.base import ParameterKind
 from dlcompiler.schedule.primitives.env_threads import axes_of
 from dlcompiler.schedule.state import StageState, State, Step
 from dlcompiler.te import Tensor
+from dlcompiler.te.python_names import is_free, plain_name, variable_name
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,9 @@ class PythonLine:
     """The axes that have a variable in it."""
 
 
-def write_python(path: Sequence[Node], schedule: str) -> str:
+def write_python(
+    path: Sequence[Node], schedule: str, variables: Mapping[Tensor | Var, str] | None = None
+) -> str:
     """Return the code of the steps on a path through the history.
 
     Parameters
@@ -36,30 +37,35 @@ def write_python(path: Sequence[Node], schedule: str) -> str:
         The first state and those that the steps led to.
     schedule
         The variable of the schedule.
+    variables
+        Those of tensors, and of symbols; by default, tensors are in variables of their names.
     """
-    return "\n".join(line.text for line in python_lines(path, schedule)) + "\n"
+    return "\n".join(line.text for line in python_lines(path, schedule, variables)) + "\n"
 
 
-def python_lines(path: Sequence[Node], schedule: str) -> list[PythonLine]:
+def python_lines(
+    path: Sequence[Node], schedule: str, variables: Mapping[Tensor | Var, str] | None = None
+) -> list[PythonLine]:
     """Return the lines of the code of `write_python`, and what each is about."""
-    return _Writer(path[0], schedule).write(path[1:])
+    return _Writer(path[0], schedule, variables or {}).write(path[1:])
 
 
 class _Writer:
-    def __init__(self, start: Node, schedule: str) -> None:
+    def __init__(self, start: Node, schedule: str, variables: Mapping[Tensor | Var, str]) -> None:
         self.start = start
         self.root = start.state
         self.schedule = schedule
-        self.used = {"te", schedule}
+        self.used = {schedule, *variables.values()}
         self.axes: dict[Axis, str] = {}
         self.tensors: dict[Tensor, str] = {}
         self.groups: dict[str, str] = {}
         for stage in self.root.stages:
-            variable = self.variable(stage.name)
+            variable = variables.get(stage.tensor) or self.variable(stage.name)
             for n, tensor in enumerate(stage.tensors):
                 self.tensors[tensor] = f"{variable}.op.output({n})" if n else variable
             for n, tensor in enumerate(stage.states):
                 self.tensors[tensor] = f"{variable}.op.states[{n}]"
+        self.given = variables
         self.lines: list[PythonLine] = []
         self.mentioned: dict[Axis, None] = {}
 
@@ -71,7 +77,8 @@ class _Writer:
     def write(self, nodes: Sequence[Node]) -> list[PythonLine]:
         # Consumers first: a tensor whose name is no variable is reached through who reads it.
         for stage in reversed(self.root.stages):
-            if (variable := self.tensors[stage.tensor]) != stage.name:
+            variable = self.tensors[stage.tensor]
+            if variable not in (stage.name, self.given.get(stage.tensor)):
                 self.add(self.find(stage, variable))
         ops = [f"{self.tensors[s.tensor]}.op" for s in self.root.stages if s.is_output]
         outputs = ops[0] if len(ops) == 1 else f"[{', '.join(ops)}]"
@@ -229,12 +236,10 @@ class _Writer:
 
     def variable(self, name: str, prefix: str = "") -> str:
         """Return a variable of a name that is not in use, with a prefix or a number if need be."""
-        plain = re.sub(r"\W", "_", name)
-        candidates = [plain, re.sub(r"\W", "_", f"{prefix}_{name}")] if prefix else [plain]
-        candidates += [f"{candidates[-1]}_{n}" for n in range(1, len(self.used) + 2)]
-        chosen = next(c for c in candidates if c not in self.used and not keyword.iskeyword(c))
-        self.used.add(chosen)
-        return chosen
+        plain = plain_name(name)
+        if prefix and (plain in self.used or not is_free(plain)):
+            return variable_name(f"{prefix}_{name}", self.used)
+        return variable_name(name, self.used)
 
 
 def _targets(names: Sequence[str]) -> str:
@@ -243,4 +248,4 @@ def _targets(names: Sequence[str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    return f'"{text}"'
+    return f'"{text}"' if text.isprintable() and not set(text) & set('"\\') else repr(text)

@@ -16,6 +16,7 @@ from dlcompiler.schedule.primitives import REGISTRY, Primitive, primitive
 from dlcompiler.schedule.primitives.base import ParameterKind
 from dlcompiler.schedule.python_writer import write_python
 from dlcompiler.schedule.state import StageState, State, Step
+from dlcompiler.te import Tensor
 
 if TYPE_CHECKING:
     from dlcompiler.schedule.schedule import Schedule
@@ -174,11 +175,20 @@ class Trace:
         for step in self.steps:
             schedule.apply(step.primitive, step.stage, decode(schedule.state, step))
 
-    def to_python(self, schedule: str = "s") -> str:
+    def to_python(
+        self, schedule: str = "s", variables: Mapping[Tensor | Var, str] | None = None
+    ) -> str:
         """Return the Python code of the steps.
 
         The tensors are expected in variables of their names; where a name is no variable or stands
-        for something else, a comment tells which variable is meant.
+        for something else (``print``, ``te``), a comment tells which variable is meant.
+
+        Parameters
+        ----------
+        schedule
+            The variable of the schedule.
+        variables
+            Those of tensors and symbols, if they are not in variables of their names.
         """
         if not self.nodes:
             raise ScheduleError(
@@ -186,7 +196,7 @@ class Trace:
                 "a trace that was read knows no tensors",
                 hint="replay it on a schedule, and print that one's trace",
             )
-        return write_python(self.nodes, schedule)
+        return write_python(self.nodes, schedule, variables)
 
 
 def trace_of(node: Node) -> Trace:

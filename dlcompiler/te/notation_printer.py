@@ -9,6 +9,7 @@ from typing import Any
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Extent, Var
 from dlcompiler.te.notation_line import Domain, Line, Names, names_of
+from dlcompiler.te.python_names import is_free, variable_name
 from dlcompiler.te.reductions import with_reducer
 from dlcompiler.te.tensor import ComputeOp, ExternOp, PlaceholderOp, ScanOp, Tensor, post_order
 
@@ -129,19 +130,50 @@ def notation_python(*outputs: Tensor) -> str:
             f"write {reducer.name} as Python", "a reduction of the user's own has no text",
             hint="write notation_text, and give the reduction as a declaration",
         )  # fmt: skip
-    code = [_symbol_code(symbol, name) for symbol, name in names.symbols.items()]
+    variables = _variables(names)
+    code = [
+        _symbol_code(symbol.dtype, name, variables.symbols[symbol])
+        for symbol, name in names.symbols.items()
+    ]
     for op in post_order(outputs):
         if isinstance(op, PlaceholderOp):
             tensor = op.output(0)
             code.append(
-                f"{names.tensors[tensor]} = te.placeholder({_tuple(names, tensor.shape)}, "
+                f"{variables.tensors[tensor]} = te.placeholder({_tuple(variables, tensor.shape)}, "
                 f'"{tensor.dtype}", name="{tensor.name}")'
             )
         elif isinstance(op, ExternOp):
             raise _no_text(op)
         elif isinstance(op, ComputeOp):
-            code.append(_statement_code(Line(op, names, {}), names))
+            code.append(_statement_code(Line(op, names, {}), names, variables))
     return "\n".join(code)
+
+
+def python_variables(*outputs: Tensor) -> dict[Tensor | Var, str]:
+    """Return the variables of tensors and symbols in `notation_python`.
+
+    They are named as in the notation, but for names that are taken in Python: a tensor ``print`` is
+    in the variable ``print_1``.
+    """
+    variables = _variables(names_of(outputs))
+    return dict(_items(variables))
+
+
+def _variables(names: Names) -> Names:
+    """Return the names of variables, where those of the notation are taken in Python."""
+    used = {name for _, name in _items(names) if is_free(name)}
+    chosen = {
+        item: name if is_free(name) else variable_name(name, used) for item, name in _items(names)
+    }
+    return Names(
+        {tensor: chosen[tensor] for tensor in names.tensors},
+        {symbol: chosen[symbol] for symbol in names.symbols},
+        names.reducers,
+    )
+
+
+def _items(names: Names) -> list[tuple[Tensor | Var, str]]:
+    return [*names.tensors.items(), *names.symbols.items()]
 
 
 def _refuse_scans(outputs: Iterable[Tensor]) -> None:
@@ -169,21 +201,22 @@ def _lines(outputs: Iterable[Tensor], names: Names) -> list[Line]:
     return [Line(op, names, domains) for op in ops if isinstance(op, ComputeOp)]
 
 
-def _symbol_code(symbol: Var, name: str) -> str:
-    kind = "" if symbol.dtype == "index" else f', "{symbol.dtype}"'
-    return f'{name} = te.var("{name}"{kind})'
+def _symbol_code(dtype: str, name: str, variable: str) -> str:
+    kind = "" if dtype == "index" else f', "{dtype}"'
+    return f'{variable} = te.var("{name}"{kind})'
 
 
-def _statement_code(line: Line, names: Names) -> str:
+def _statement_code(line: Line, names: Names, variables: Names) -> str:
     text, op = line.text(), line.op
     arguments = [f'"{text}"']
-    read = [names.tensors[tensor] for tensor in op.input_tensors]
+    arguments += [f"{names.tensors[x]}={variables.tensors[x]}" for x in op.input_tensors]
     words = set(re.findall(r"\b[^\W\d]\w*", text))
-    numbers = [name for name in names.symbols.values() if name in words]
-    arguments += [f"{name}={name}" for name in (*read, *numbers)]
+    for symbol, name in names.symbols.items():
+        if name in words:
+            arguments.append(f"{name}={variables.symbols[symbol]}")
     for axis, domain in line.untold_axes(text).items():
-        arguments.append(f"{axis}={_tuple(names, domain)}")
-    targets = ", ".join(names.tensors[tensor] for tensor in op.outputs)
+        arguments.append(f"{axis}={_tuple(variables, domain)}")
+    targets = ", ".join(variables.tensors[tensor] for tensor in op.outputs)
     return f"{targets} = te.notation({', '.join(arguments)})"
 
 

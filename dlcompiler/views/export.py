@@ -13,6 +13,7 @@ from typing import Any
 from dlcompiler import te
 from dlcompiler.schedule.renamed import renamed
 from dlcompiler.schedule.saved import Saved
+from dlcompiler.te.notation_printer import python_variables
 
 Json = dict[str, Any]
 
@@ -96,13 +97,14 @@ def code_of(saved: Saved) -> Code:
                for t in stage.tensors]  # fmt: skip
     expression = te.notation_python(*outputs)
     s = _free("s", expression)
-    steps = twin.trace.to_python(s)
+    variables = python_variables(*outputs)
+    steps = twin.trace.to_python(s, variables)
     node = twin.node
     if node.name or node.note:
         steps += f"{s}.describe({node.name!r}, {node.note!r})\n"
     # Variables are named like tensors and axes: none of ours may be called the same.
     dlc, kernel, show = (_free(name, expression, steps) for name in ("dlc", "kernel", "Explorer"))
-    params = f"[{', '.join(tensor.name for tensor in args)}]"
+    params = f"[{', '.join(variables[tensor] for tensor in args)}]"
     name, target = f"name={saved.name!r}", f"target={saved.target!r}"
     imported = "Explorer" if show == "Explorer" else f"Explorer as {show}"
     module = "dlcompiler as dlc" if dlc == "dlc" else f"dlcompiler as {dlc}"

@@ -1,4 +1,8 @@
+import ast
+import builtins
 import json
+import keyword
+import re
 import subprocess
 import sys
 
@@ -52,3 +56,67 @@ def test_a_notebook_is_valid_and_its_cells_run(blocked, tensors):
     assert "Explorer(s, [A, B, C]" in sources[-1]
     printed = run("\n".join(sources[:3]).replace(f"name={HOSTILE!r}", "name='matmul'"))
     assert printed.strip() == str(lower(blocked, tensors, name="matmul")).strip()
+
+
+NAMES = [
+    ("print", "range", "te", "dlc"),
+    ("s", "te", "print", "lower"),
+    ("if", "None", "lambda_", "pass"),
+    ("a.b", "a_b", "a_b_", "a.b_"),
+    ("µ", "μ", "ﬁ", "fi"),
+    ("ª", "º", "é", "𝐤"),
+    ("__name__", "__builtins__", "__doc__", "_"),
+    ("print_1", "print", "print_", "print.1"),
+    ("float32", "max", "sum", "exp"),
+    ("A", "A.local", "ax0", "A_local"),
+    ("Explorer", "kernel", "dlcompiler", "type"),
+]
+
+
+def awkward(first, second, third, fourth):
+    """A schedule, its tensors and its result, where everything has an awkward name."""
+    n = te.var(fourth)
+    A = te.placeholder((n, 8), name=first)
+    k = te.reduce_axis((0, 8), name=third)
+    B = te.compute((n, 8), lambda i, j: A[i, j] * 2.0, name=third)
+    C = te.compute((n,), lambda i: te.sum(B[i, k], axis=k), name=second)
+    schedule = create_schedule(C.op)
+    schedule[B].compute_at(schedule[C], schedule[C].op.axis[0])
+    local = schedule.cache_read(A, "local", [B])
+    schedule[local].compute_at(schedule[C], schedule[C].op.axis[0])
+    schedule[C].split(k, 4)
+    return schedule, [n, A, C]
+
+
+def numbered(text):
+    """A text with a number for each different word, so that only the program counts."""
+    words = {}
+    return re.sub(
+        r"[^\W\d][\w.]*", lambda found: f"w{words.setdefault(found[0], len(words))}", text
+    )
+
+
+@pytest.mark.parametrize("names", NAMES, ids=" ".join)
+def test_python_shadows_nothing_and_runs_to_the_same_program(names):
+    schedule, args = awkward(*names)
+    text = python_text(Saved(schedule, tuple(args[1:]), "cpu", "main"))
+    assert not assigned(text) & {*dir(builtins), *keyword.kwlist}
+    assert numbered(run(text).strip()) == numbered(str(lower(schedule, args[1:])).strip())
+
+
+@pytest.mark.parametrize("names", NAMES, ids=" ".join)
+def test_a_trace_shadows_nothing_and_runs_to_the_same_program(names):
+    schedule, args = awkward(*names)
+    text = schedule.trace.to_python()
+    assert not assigned(text) & {*dir(builtins), *keyword.kwlist, "te"}
+    stages = {stage.name: stage.tensor for stage in schedule.history.history.root.state.stages}
+    space = {**{name: stages[name] for name in stages if name.isidentifier()}, "te": te}
+    for variable, name in re.findall(r"^# (\w+) is the tensor '(.*)'$", text, re.MULTILINE):
+        space[variable] = stages[name]
+    exec(text, space)
+    assert str(lower(space["s"], args[1:])) == str(lower(schedule, args[1:]))
+
+
+def assigned(text):
+    return {node.id for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}  # fmt: skip
