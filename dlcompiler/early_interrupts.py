@@ -11,7 +11,7 @@ import signal
 import sys
 
 _PROGRAMS = ("dlcompiler", "dlcompiler.exe")
-_MODULES = ("dlcompiler", "dlcompiler.compat")
+_MODULES = ("dlcompiler", "dlcompiler.compat", "dlcompiler.bench.threads")
 
 
 def catch_early_interrupts() -> None:

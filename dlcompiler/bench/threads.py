@@ -19,6 +19,7 @@ from functools import partial
 
 import numpy as np
 
+from dlcompiler import shell
 from dlcompiler.bench.quickstart import register_tile
 from dlcompiler.pipeline import build
 from dlcompiler.runtime.llvm import Options, compile_ir
@@ -188,5 +189,10 @@ def _settled(calls: list[Callable[[], object]], count: int) -> list[list[float]]
     return [of_call[2:] for of_call in times]
 
 
-if __name__ == "__main__":
+def _print(_: None) -> int:
     print(json.dumps(asdict(_alternation())))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(shell.run(lambda: None, _print))

@@ -53,6 +53,7 @@ COMMANDS = {
     "table": ["bench", "--measure-table", "gemm:64x64x64", "--points", "50", "--into", "{folder}"],
     "tour": ["tour", "--notebook", "{book}", "--output", "{folder}/tour", "--overwrite"],
     "compat": ["-m", "dlcompiler.compat", "{script}"],
+    "threads": ["-m", "dlcompiler.bench.threads"],
     "module": ["-m", "dlcompiler", "doctor"],
 }
 """What a command is called -> its arguments; ``-m`` stands for Python's."""

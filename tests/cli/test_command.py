@@ -29,7 +29,7 @@ def test_every_command_has_help():
 def test_doctor_says_what_works(capsys):
     assert main(["doctor"]) == 0
     text = capsys.readouterr().out
-    for subject in ("cpu", "cache", "llvm", "c", "worker", "gpu", "model", "notebook"):
+    for subject in ("cpu", "cache", "llvm", "leftovers", "c", "worker", "gpu", "model", "notebook"):
         assert f"\n{subject:<10} " in f"\n{text}"
     assert "gpu        none:" in text
 

@@ -55,19 +55,22 @@ def finished(words, places, **options):
 # -- signals ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["doctor", "xgb", "compat", "module"])
-@pytest.mark.parametrize("delay_s", [0.0, 0.02, 0.1])
+@pytest.mark.alone
+@pytest.mark.parametrize("name", ["xgb", "compat", "module"])
+@pytest.mark.parametrize("delay_s", [0.0, 0.05])
 def test_ctrl_c_during_imports_is_one_line(name, delay_s, places):
     ended = interrupted(command(name, places), delay_s, signal.SIGINT)
     assert (ended.status, ended.said, ended.out) == (130, ["interrupted"], "")
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.alone  # other tests kill processes, too, and look for what these leave
+@pytest.mark.parametrize("seed", range(3))
 def test_signals_at_random_moments(seed, places):
     case, problem = one_case(seed, places, sorted(COMMANDS.keys() - {"tour"}))
     assert not problem, case
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("number", "status"),
     [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130), (signal.SIGKILL, -9)],
@@ -110,6 +113,7 @@ def _shared_by(pid):
     raise AssertionError("nothing was shared")
 
 
+@pytest.mark.alone
 def test_sigterm_stops_a_search_and_keeps_what_it_has(places, tmp_path):
     words = ["tune", "gemm:64x64x64", "--trials", "5000", "--tuner", "random", "--json"]
     child = start([*words, "--db", str(tmp_path / "x.db")], places)

@@ -59,18 +59,18 @@ def test_a_folder_of_a_process_that_runs_stays(base, holder):
     assert len(list(base.iterdir())) == 1
 
 
-def test_a_folder_of_a_process_that_was_killed_is_found_and_swept(base, holder, capsys):
+def test_a_folder_of_a_process_that_was_killed_is_found_and_swept(base, holder):
     holder.send_signal(signal.SIGKILL)
     holder.wait()
     (folder,) = abandoned()
     assert folder.parent == base
-    assert dict(doctor.report())["leftovers"] == (
+    assert doctor._leftovers() == (
         f"1 folders of processes that were killed, 1.0 MiB, in {base}; "
         "the next measurement removes them"
     )
     assert sweep() == [folder]
     assert list(base.iterdir()) == []
-    assert dict(doctor.report())["leftovers"].startswith("none: ")
+    assert doctor._leftovers().startswith("none: ")
 
 
 def test_the_first_folder_of_a_process_sweeps(base, holder):
