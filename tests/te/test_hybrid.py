@@ -220,3 +220,35 @@ def test_an_assertion():
         kernel(np.zeros(4, "float32"), np.zeros(4, "float32"))
     with pytest.raises(AssertionError, match="all must be positive"):
         checked(np.zeros(4, "float32"))
+
+
+@te.hybrid.script
+def total(parts, weights):
+    c = output_tensor(parts[0].shape, parts[-1].dtype)
+    for i in range(parts[0].shape[0]):
+        for j in range(parts[0].shape[1]):
+            s = 0.0
+            for k in const_range(len(parts)):
+                s = s + parts[k][i, j] * weights[k]
+            c[i, j] = s
+    return c
+
+
+@pytest.mark.parametrize("kind", [tuple, list])
+def test_an_argument_that_is_a_tuple(kind):
+    arrays = [np.full((2, 3), n, "float32") for n in (1, 2, 3)]
+    tensors = [te.placeholder((2, 3), name=f"P{n}") for n in range(3)]
+    made = total(kind(tensors), [0.5, 2.0, te.const(3, "int32")])
+    s = te.create_schedule(made.op)
+    result = np.empty((2, 3), "float32")
+    dlc.build(s, [*tensors, made])(*arrays, result)
+    np.testing.assert_array_equal(result, total(kind(arrays), [0.5, 2.0, 3]))
+    assert dlc.verify(s, [*tensors, made]).oracles[0] == "numpy"
+
+
+def test_one_tensor_twice_in_a_tuple():
+    P = te.placeholder((2, 3), name="P")
+    made = total((P, P), (1.0, 1.0))
+    assert made.op.inputs == (P,)
+    array = np.arange(6, dtype="float32").reshape(2, 3)
+    np.testing.assert_array_equal(te.evaluate(made, {P: array}), 2 * array)

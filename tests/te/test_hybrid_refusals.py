@@ -282,6 +282,38 @@ def test_other_refusals(function, args, text):
         te.hybrid.script(function)(*args)
 
 
+def _item_by_loop(arrays):
+    b = output_tensor((4,), "float32")
+    for i in range(4):
+        b[i] = arrays[i][i, 0]
+    return b
+
+
+def _item_behind(arrays):
+    b = output_tensor((4,), "float32")
+    b[0] = arrays[2][0, 0]
+    return b
+
+
+def _item_as_number(arrays):
+    b = output_tensor((4,), "float32")
+    b[0] = arrays[1]
+    return b
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (_item_by_loop, r"(?s)chosen by a known number.*arrays\[i\].*let const_range count"),
+        (_item_behind, "no such item"),
+        (_item_as_number, "not a number"),
+    ],
+)
+def test_items_of_tuples(function, text):
+    with pytest.raises(ExpressionError, match=text):
+        te.hybrid.script(function)((A, A))
+
+
 def test_arguments_that_are_none():
     def two(a, b):
         c = output_tensor((4,), "float32")

@@ -14,7 +14,8 @@
     c = outer(a, b)           # of NumPy arrays: an array, by Python
 
 Of tensors, the source is parsed and never run: what is in it, and what each word means, is said in
-`dlcompiler.te.hybrid.statements` and `dlcompiler.te.hybrid.expressions`.
+`dlcompiler.te.hybrid.statements` and `dlcompiler.te.hybrid.expressions`. Elements that it does not
+write are 0, as in Python (`dlcompiler.te.hybrid.zeros`).
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def script(function: Callable[..., Any]) -> Callable[..., Any]:
     Parameters
     ----------
     function : callable
-        Of tensors or arrays, and numbers. Names of the surrounding code may stand for numbers.
+        Of tensors or arrays, numbers, and tuples of these, whose items `const_range` counts. Names
+        of the surrounding code may stand for numbers.
 
     Returns
     -------
@@ -56,12 +58,19 @@ def script(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*args: Any) -> Any:
-        if any(isinstance(arg, Tensor | Expr) for arg in args):
+        if any(_is_symbolic(arg) for arg in args):
             outputs = script_tensors(source, _known_around(function), args)
             return outputs[0] if len(outputs) == 1 else outputs
         return _as_python(function)(*args)
 
     return call
+
+
+def _is_symbolic(arg: object) -> bool:
+    """Tell whether an argument is, or holds, a tensor: then the source is parsed, not run."""
+    if isinstance(arg, list | tuple):
+        return any(map(_is_symbolic, arg))
+    return isinstance(arg, Tensor | Expr)
 
 
 def _as_python(function: Any) -> Callable[..., Any]:

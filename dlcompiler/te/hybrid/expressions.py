@@ -148,17 +148,39 @@ class Expressions:
         return _joined("and", [COMPARE[type(op)](a, b) for op, a, b in pairs])
 
     def array(self, node: ast.expr) -> BufferView:
-        """Return the array that a name stands for."""
-        value = self.look_up(node) if isinstance(node, ast.Name) else None
+        """Return the array that a name stands for, or an item of an argument that is a tuple."""
+        value = self.whole(node)
         if not isinstance(value, BufferView):
             raise self.source.wrong(node, "not an array", got=ast.unparse(node))
         return value
+
+    def whole(self, node: ast.expr) -> Any:
+        """Return what stands without indices of an array: a name, ``arrays[2]``; None for others.
+
+        An item of a tuple is chosen now, so its number is one that is known.
+        """
+        if isinstance(node, ast.Name):
+            return self.look_up(node)
+        items = self.whole(node.value) if isinstance(node, ast.Subscript) else None
+        if not (isinstance(items, tuple) and isinstance(node, ast.Subscript)):
+            return None
+        number = self.value(node.slice)
+        if not isinstance(number, int):
+            raise self.source.wrong(
+                node, "an item of a tuple is chosen by a known number", got=ast.unparse(node),
+                hint="let const_range count: for k in const_range(len(arrays))",
+            )  # fmt: skip
+        if not -len(items) <= number < len(items):
+            raise self.source.wrong(
+                node, "no such item", got=number, expected=f"an int below {len(items)}"
+            )
+        return items[number]
 
     def place(self, node: ast.Subscript) -> tuple[BufferView, tuple[Any, ...]]:
         """Return the array of ``a[i, j]`` or ``a[i][j]``, and its indices."""
         indices: list[ast.expr] = []
         inner: ast.expr = node
-        while isinstance(inner, ast.Subscript):
+        while isinstance(inner, ast.Subscript) and self.whole(inner) is None:
             part = inner.slice
             indices[:0] = part.elts if isinstance(part, ast.Tuple) else [part]
             inner = inner.value
@@ -177,6 +199,8 @@ class Expressions:
                 if not -len(extents) <= place < len(extents):
                     raise self.source.wrong(node, "no such dimension", got=ast.unparse(node))
                 return extents[place]
+        if (item := self.whole(node)) is not None:
+            return item
         view, indices = self.place(node)
         return view[indices]
 

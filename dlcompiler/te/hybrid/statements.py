@@ -1,8 +1,8 @@
 """Statements of hybrid script, which become loop IR: the body of a stage.
 
 ======================================== =====================================================
-``c = output_tensor(shape, dtype)``       memory that is returned, outside all loops
-``t = allocate(shape, dtype, scope)``     memory until the end of the loop or branch around it
+``c = output_tensor(shape, dtype)``       zeros that are returned, outside all loops
+``t = allocate(shape, dtype, scope)``     zeros until the end of the loop or branch around it
 ``x = …``                                 a variable; one that is assigned again keeps its dtype
 ``c[i, j] = …``, ``c[i, j] += …``         an element, converted to the dtype of the array
 ``for i in range(begin, end):``           a loop; ``serial``, ``parallel``, ``vectorize``,
@@ -30,6 +30,7 @@ from dlcompiler.ir import (
     Buffer,
     BufferView,
     Builder,
+    Const,
     Load,
     Var,
     as_expr,
@@ -41,6 +42,7 @@ from dlcompiler.te.extern import extern_op
 from dlcompiler.te.hybrid.expressions import BINARY, Expressions, Variable, is_known
 from dlcompiler.te.hybrid.python import LOOPS, NAMES
 from dlcompiler.te.hybrid.source import HybridError, Source
+from dlcompiler.te.hybrid.zeros import with_zeros
 from dlcompiler.te.tensor import Tensor
 
 MAX_COPIES = 1024
@@ -99,17 +101,19 @@ class _Script:
         makes = tuple(self.outputs[name] for name in self.returned)
         if unused := set(self.outputs) - set(self.returned):
             raise self.source.wrong(tree, "an output is not returned", got=", ".join(unused))
-        inputs = self.inputs
-        op = extern_op(
-            self.source.name, tuple(inputs), tuple(inputs.values()), makes, self.ib.get(), where
-        )
+        inputs, body = self.inputs, with_zeros(self.ib.get(), makes)
+        op = extern_op(self.source.name, tuple(inputs), tuple(inputs.values()), makes, body, where)
         return op.outputs
 
     def argument(self, node: ast.arg, arg: Any) -> Any:
         if isinstance(arg, Tensor):
             self.inputs.setdefault(arg, Buffer(arg.name, arg.shape, arg.dtype))
             return self.ib.buffer_ptr(self.inputs[arg])
-        if is_known(arg) or (isinstance(arg, Var) and arg.is_symbol):
+        if isinstance(arg, list | tuple):
+            return tuple(self.argument(node, item) for item in arg)
+        if isinstance(arg, Const) and isinstance(arg.value, int):
+            return arg.value
+        if is_known(arg) or isinstance(arg, Const) or (isinstance(arg, Var) and arg.is_symbol):
             return arg
         raise self.source.wrong(
             node, f"the argument {node.arg} is neither a tensor nor a number", got=repr(arg)

@@ -1,0 +1,173 @@
+"""Zero fill of a hybrid script's memory, where an element may be read or returned unwritten.
+
+A fill is left out where the script certainly writes each element before it reads it::
+
+    for i in range(n):
+        for j in range(m):
+            c[i, j] = 0.0                   # the first use of c: each element, without a condition
+            for k in range(l):
+                c[i, j] += a[i, k]*b[k, j]  # until the loops end, only the element just written
+
+Indices other than a loop's variable are not looked into: then the fill stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TypeAlias
+
+from dlcompiler.ir import (
+    Allocate,
+    Buffer,
+    Const,
+    Expr,
+    Extent,
+    For,
+    If,
+    Let,
+    Load,
+    LoopKind,
+    Region,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    const,
+    extent_expr,
+    is_thread,
+    rewrite,
+    seq,
+    structural_equal,
+    walk,
+)
+from dlcompiler.ir.rewrite import Node
+
+Indices: TypeAlias = tuple[Expr, ...]
+
+
+def with_zeros(body: Stmt, outputs: Sequence[Buffer]) -> Stmt:
+    """Return a script's statements with the fills that its outputs and temporaries need.
+
+    *Before*::
+
+        for i in range(6):
+            if a[i] > 2.0:
+                c[i] = a[i]
+
+    *After*::
+
+        for d0 in range(6):
+            c[d0] = 0.0
+        for i in range(6):
+            if a[i] > 2.0:
+                c[i] = a[i]
+    """
+    filled = rewrite(body, _fill_temporary)
+    has_threads = any(isinstance(node, For) and is_thread(node.kind) for node in walk(body))
+    kind: LoopKind = "blockIdx.x" if has_threads else "serial"  # a launch has no loop without
+    needed = [buffer for buffer in outputs if _first_written(buffer, filled) is None]
+    return seq([*(_fill(buffer, kind) for buffer in needed), filled])
+
+
+def _fill_temporary(node: Node) -> Node:
+    if isinstance(node, Allocate) and _first_written(node.buffer, node.body) is None:
+        return replace(node, body=seq([_fill(node.buffer), node.body]))
+    return node
+
+
+def _fill(buffer: Buffer, kind: LoopKind = "serial") -> Stmt:
+    """Return loops that write 0 to each element; `kind` is that of the outermost."""
+    places = [Var(f"d{n}") for n in range(len(buffer.shape))]
+    made: Stmt = Store(buffer, tuple(places), const(0, buffer.dtype))
+    loops = list(zip(places, buffer.shape, strict=True)) or [(Var("d0"), 1)]
+    for place, extent in reversed(loops):
+        is_outermost = place is loops[0][0]
+        made = For(place, extent_expr(extent), kind if is_outermost else "serial", made)
+    return made
+
+
+# -- what is certainly written before it is read -----------------------------------------------
+
+
+def _first_written(buffer: Buffer, body: Stmt, loops: tuple[For, ...] = ()) -> Indices | None:
+    """Return the indices of the store that writes all of a buffer before anything else uses it.
+
+    Parameters
+    ----------
+    buffer
+        The memory.
+    body
+        Statements, of which the first to use `buffer` is looked at.
+    loops
+        The loops around them.
+
+    Returns
+    -------
+    tuple of Expr or None
+        None: an element may be read, or left, unwritten.
+    """
+    find = partial(_first_written, buffer)
+    match body:
+        case Store(indices=indices, value=value, predicate=None) if body.buffer is buffer:
+            is_first = not any(_uses(buffer, part) for part in (*indices, value))
+            return indices if is_first and _covers(buffer, indices, loops) else None
+        case For(extent=extent):
+            return None if _uses(buffer, extent) else find(body.body, (*loops, body))
+        case Let(value=value):
+            return None if _uses(buffer, value) else find(body.body, loops)
+        case Allocate():
+            return find(body.body, loops)
+        case If(condition=condition, then=then, otherwise=Stmt() as otherwise):
+            both = find(then, loops), find(otherwise, loops)
+            if _uses(buffer, condition) or both[0] is None or both[1] is None:
+                return None
+            return both[0] if _same(both[0], both[1]) else None
+        case Seq(statements):
+            for number, statement in enumerate(statements):
+                if _uses(buffer, statement):
+                    found = find(statement, loops)
+                    rest = seq(statements[number + 1 :])
+                    return found if found and _keeps_to(buffer, rest, found, loops) else None
+    return None
+
+
+def _covers(buffer: Buffer, indices: Indices, loops: tuple[For, ...]) -> bool:
+    """Tell whether a store in loops reaches each element: an index is the variable of its loop."""
+    free = list(loops)
+    for index, extent in zip(indices, buffer.shape, strict=True):
+        if isinstance(index, Const) and index.value == 0 and _equal(extent, 1):
+            continue
+        own = next((loop for loop in free if loop.var is index), None)
+        if own is None or not _equal(own.extent, extent):
+            return False
+        free.remove(own)
+    return all(isinstance(loop.extent, Const) and loop.extent.value > 0 for loop in free)
+
+
+def _keeps_to(buffer: Buffer, rest: Stmt, indices: Indices, loops: tuple[For, ...]) -> bool:
+    """Tell whether what follows a store reads only what it has written by then.
+
+    Inside the loops of the store that is its own element; behind them, any.
+    """
+    if not any(loop.var is index for loop in loops for index in indices):
+        return True
+    for node in walk(rest):
+        if isinstance(node, Region) and node.buffer is buffer:
+            return False
+        if isinstance(node, Load) and node.buffer is buffer and not _same(node.indices, indices):
+            return False
+    return True
+
+
+def _same(one: Indices, other: Indices) -> bool:
+    return all(a is b or _equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def _equal(one: Extent, other: Extent) -> bool:
+    return structural_equal(extent_expr(one), extent_expr(other), rename=False)
+
+
+def _uses(buffer: Buffer, node: Expr | Stmt) -> bool:
+    return any(getattr(part, "buffer", None) is buffer for part in walk(node))
