@@ -16,8 +16,10 @@ from collections.abc import Iterator
 _LABEL_COLUMNS = 10
 
 
-class DLCompilerError(Exception):
+class DLCompilerError(RuntimeError):
     """Base of every error that this package raises on purpose.
+
+    Also a ``RuntimeError``, as classic TVM's ``TVMError`` is, which code may catch.
 
     Parameters
     ----------

@@ -158,7 +158,7 @@ class Buffer:
         Parameters
         ----------
         access_mask : {"r", "w", "rw"}
-            What the call does with the elements.
+            What the call does with the elements: reads, writes or both; in any order of letters.
         ptr_type
             Accepted for classic code; a pointer has no type here.
         content_lanes : 1
@@ -171,6 +171,8 @@ class Buffer:
         del ptr_type
         where = f"access_ptr of {self.name}"
         masks: dict[Any, Mode] = {"r": "r", "w": "w", "rw": "rw", 1: "r", 2: "w", 3: "rw"}
+        if isinstance(access_mask, str):
+            access_mask = "".join(sorted(set(access_mask)))
         mode = masks.get(access_mask)
         if content_lanes != 1:
             raise ExpressionError(where, "content_lanes other than 1 is not supported")

@@ -143,7 +143,7 @@ def pool2d(
 
     def mean(*i: Any) -> Any:
         _, _, y, x = layout.element(*i)
-        return sums[i] / (below(y) * across(x))
+        return te.div(sums[i], below(y) * across(x))
 
     return tensor(shape, mean, "pool_avg", "pool_avg")
 
@@ -152,7 +152,7 @@ def _divisors(of: Pooling, given: Window, window: Window, dtype: str, name: str)
     """Return how many elements a mean counts along a dimension, as a function of the place."""
     counts = _counts(of, given, window)
     if len(set(counts)) <= 1:
-        count = te.const(float(counts[0] if counts else 1), dtype)
+        count = te.const(counts[0] if counts else 1, dtype)
         return lambda place: count
     counted = of.counted(given)
 

@@ -98,21 +98,26 @@ def mean(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
     )
 
 
-def argmax(data: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Return the first position of the largest along a dimension, or of all elements in order.
+def argmax(
+    data: Tensor, axis: Any = None, keepdims: bool = False, select_last_index: bool = False
+) -> Tensor:
+    """Return the position of the largest along a dimension, or of several in row-major order.
 
-    The position is an int32; as in NumPy, NaN is larger than all numbers.
+    The position is an int32, of equals the first, or the last with `select_last_index`; as in
+    NumPy, NaN is larger than all numbers.
     """
-    return _position("argmax", data, axis, keepdims)
+    return _position("argmax", data, axis, keepdims, select_last_index)
 
 
-def argmin(data: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Return the first position of the smallest; see `argmax`."""
-    return _position("argmin", data, axis, keepdims)
+def argmin(
+    data: Tensor, axis: Any = None, keepdims: bool = False, select_last_index: bool = False
+) -> Tensor:
+    """Return the position of the smallest; see `argmax`."""
+    return _position("argmin", data, axis, keepdims, select_last_index)
 
 
-def _position(name: str, data: Tensor, axis: int | None, keepdims: bool) -> Tensor:
-    """Define the first position of what is the best: two reductions of one operation each."""
+def _position(name: str, data: Tensor, axis: Any, keepdims: bool, is_last: bool) -> Tensor:
+    """Define the position of what is the best: two reductions of one operation each."""
     if not data.shape:  # the position is 0, whatever is read
         zero = te.const(0, "int32")
         return tensor(
@@ -123,22 +128,29 @@ def _position(name: str, data: Tensor, axis: int | None, keepdims: bool) -> Tens
         )
     best_of = reduction(name, te.max if name == "argmax" else te.min, "", suffix="best")
     extreme = best_of(data, axis, keepdims)
-    nowhere = te.const(dtypes.max_value("int32"), "int32")
-    shape = data.static_shape if axis is None else ()
+    nowhere = te.const(-1 if is_last else dtypes.max_value("int32"), "int32")
+    extents = [data.shape[n] for n in dimensions(axis, len(data.shape), name)]
 
     def position(value: Any, axes: Sequence[Any]) -> Any:
         place: Any = 0
-        for k, extent in zip(axes, shape or (1,) * len(axes), strict=True):
+        for k, extent in zip(axes, extents, strict=True):
             place = place * extent + k
         best = extreme[_kept(value.indices, axes, keepdims)]
         found = _either(value == best, value != value) if is_float else value == best
-        return te.min(te.select(found, as_expr(place).astype("int32"), nowhere), axis=axes)
+        chosen = te.select(found, as_expr(place).astype("int32"), nowhere)
+        return (te.max if is_last else te.min)(chosen, axis=axes)
 
     is_float = dtypes.is_float(data.dtype)
-    first = _reduced(data, axis, keepdims, position, COMM_REDUCE_IDX, "first")
+    found_at = _reduced(data, axis, keepdims, position, COMM_REDUCE_IDX, "first")
+
+    def element(*i: Any) -> Any:
+        if is_last:
+            return te.maximum(found_at[i], te.const(-1, "int32"))  # of nothing: -1
+        return te.select(found_at[i] < nowhere, found_at[i], te.const(-1, "int32"))
+
     return tensor(
-        first.shape,
-        lambda *i: te.select(first[i] < nowhere, first[i], te.const(-1, "int32")),
+        found_at.shape,
+        element,
         f"{data.name}_red",
         COMM_REDUCE_IDX,
     )

@@ -336,13 +336,14 @@ def _parsed(text: str, options: Options) -> Iterator[Any]:
 
 
 def _parse(text: str, context: Any, options: Options) -> Any:
+    layout = str(_machine(options).target_data)  # what it says of the target is no fault of `text`
     try:
         module = _llvm().parse_assembly(text, context)
     except RuntimeError as error:
         raise _invalid(text, error) from error
     try:
         module.triple = options.triple
-        module.data_layout = str(_machine(options).target_data)
+        module.data_layout = layout
         module.verify()
     except RuntimeError as error:
         module.close()

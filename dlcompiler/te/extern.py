@@ -96,7 +96,7 @@ def extern(
     is_one = not isinstance(shape, Sequence) or not shape or not isinstance(shape[0], Sequence)
     shapes = [checked_shape(each, where) for each in ([shape] if is_one else shape)]
     kinds = _dtypes(dtype, given, len(shapes), where)
-    names = [name] if is_one else [f"{name}.v{n}" for n in range(len(shapes))]
+    names = [name] if len(shapes) == 1 else [f"{name}.v{n}" for n in range(len(shapes))]
     read = [(tensor.name, tensor.shape, tensor.dtype) for tensor in given]
     reads = _buffers(in_buffers, read, "in_buffers", where)
     made_here = list(zip(names, shapes, kinds, strict=True))
@@ -108,7 +108,7 @@ def extern(
             expected="a call (ir.call_packed), or what get() of an ir.Builder returns",
         )  # fmt: skip
     op = extern_op(name, given, reads, makes, made, where, tag)
-    return op.outputs[0] if is_one else op.outputs
+    return op.outputs[0] if len(shapes) == 1 else op.outputs
 
 
 def extern_op(

@@ -1,8 +1,8 @@
 """Functions of numbers; `dlcompiler.ir.functions` says what each gives.
 
-A function of floats takes integers too, converted to ``float32``; of integers, `fmod` and the
-functions that round to whole numbers give integers. All take expressions, axes and numbers, and
-whole tensors, to which they apply element by element.
+A function of floats takes integers and conditions too, converted to ``float32``; of integers,
+`fmod` and the functions that round to whole numbers give integers. All take expressions, axes and
+numbers, and whole tensors, to which they apply element by element.
 """
 
 from __future__ import annotations
@@ -34,9 +34,7 @@ def _call_of_numbers(name: str, *arguments: Any) -> Expr:
 
 
 def _in_domain(name: str, expr: Expr) -> Expr:
-    """Convert an argument to what the function takes, or refuse it."""
-    if dtypes.is_bool(expr.dtype):
-        raise ExpressionError(f"te.{name}", "takes a number", got=f"{expr} (bool)")
+    """Convert an argument to what the function takes, or refuse it; True is 1.0."""
     if FUNCTIONS[name].domain == "float":
         return expr if dtypes.is_float(expr.dtype) else cast(expr, "float32")
     return _as_integer(name, expr, None)

@@ -149,3 +149,171 @@ def test_the_schedule_of_injective_operators():
     kernel(x, result)
     _close(result, np.maximum(x + 1, 0))
     assert "vectorized" in str(lower(s, [A, B], simple_mode=True))
+
+
+# -- where classic TVM differs from NumPy, or from this project's own operators ------------------
+
+
+def _same_padding(size, kernel, stride):
+    """Return how many windows there are, and where each begins: TVM's rule, by hand."""
+    before = kernel // 2
+    count = (size + kernel - 1 - kernel) // stride + 1
+    return count, [n * stride - before for n in range(count)]
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("kernel", [1, 2, 3, 4])
+def test_same_pads_by_the_kernel_whatever_the_stride(kernel, stride):
+    x, w = _values(1, 1, 7, 6), _values(1, 1, kernel, kernel)
+    (rows, tops), (columns, lefts) = (_same_padding(n, kernel, stride) for n in (7, 6))
+    around = np.pad(x[0, 0], kernel)
+    wanted = np.array(
+        [
+            [(around[y + kernel :, x + kernel :][:kernel, :kernel] * w[0, 0]).sum() for x in lefts]
+            for y in tops
+        ]
+    ).reshape(1, 1, rows, columns)
+    reference = topi.testing.conv2d_nchw_python(x, w, stride, "SAME")
+    np.testing.assert_allclose(reference, wanted, rtol=1e-4, atol=1e-5)
+    _close(_apply(lambda a, b: topi.nn.conv2d_nchw(a, b, stride, "SAME", 1), x, w), wanted)
+    _close(
+        _apply(lambda a, b: topi.nn.depthwise_conv2d_nchw(a, b, stride, "SAME", 1), x, w), wanted
+    )
+    deep = topi.testing.depthwise_conv2d_python_nchw(x, w, stride, "SAME")
+    np.testing.assert_allclose(deep, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_same_of_a_dilated_kernel():
+    x, w = _values(1, 1, 7, 7), _values(1, 1, 3, 3)
+    got = _apply(lambda a, b: topi.nn.conv2d_nchw(a, b, 1, "SAME", 2), x, w)
+    _close(got, _apply(lambda a, b: topi.nn.conv2d_nchw(a, b, 1, (2, 2), 2), x, w))
+    assert topi.nn.utils.get_pad_tuple("SAME", (5, 2)) == (2, 1, 2, 0)
+    with pytest.raises(ExpressionError, match="not a way to pad"):
+        topi.nn.utils.get_pad_tuple("FULL", (3, 3))
+
+
+WHOLE = np.array([[-7, 7, -6, 6], [-1, 1, 5, -5]], "int32")
+
+
+def test_divisions_of_integers_cut_toward_zero():
+    three = np.full((2, 4), 3, "int32")
+    assert _apply(topi.divide, WHOLE, three).tolist() == [[-2, 2, -2, 2], [0, 0, 1, -1]]
+    assert _apply(topi.mod, WHOLE, three).tolist() == [[-1, 1, 0, 0], [-1, 1, 2, -2]]
+    assert _apply(topi.floor_divide, WHOLE, three).tolist() == [[-3, 2, -2, 2], [-1, 0, 1, -2]]
+    assert _apply(topi.floor_mod, WHOLE, three).tolist() == [[2, 1, 0, 0], [2, 1, 2, 1]]
+    for name in ("divide", "mod", "floor_divide", "floor_mod"):
+        assert _apply(getattr(topi, name), WHOLE, three).dtype == "int32"
+
+
+def test_divisions_of_floats_toward_minus_infinity():
+    a, b = np.array([-7.5, 7.5, 1.0, -0.5], "f"), np.array([2.0, 2.0, 0.25, 3.0], "f")
+    np.testing.assert_array_equal(_apply(topi.floor_divide, a, b), [-4, 3, 4, -1])
+    np.testing.assert_array_equal(_apply(topi.floor_mod, a, b), [0.5, 1.5, 0, 2.5])
+    with pytest.raises(ExpressionError, match="truncmod of floats: defined for integers only"):
+        _apply(topi.mod, a, b)
+
+
+def test_bounds_and_slopes_take_the_dtype():
+    assert _apply(lambda x: topi.clip(x, -2.9, 2.9), WHOLE).tolist() == [
+        [-2, 2, -2, 2],
+        [-1, 1, 2, -2],
+    ]
+    assert _apply(lambda x: topi.clip(x, 0, te.const(5, "int64")), WHOLE).dtype == "int32"
+    assert _apply(lambda x: topi.nn.leaky_relu(x, 2.5), WHOLE).tolist()[0] == [-14, 7, -12, 6]
+    assert topi.full((2,), "int32", 2.7).dtype == "int32"
+    assert _apply(lambda x: x + topi.full_like(x, 2.7), WHOLE).tolist()[0] == [-5, 9, -4, 8]
+    assert topi.full((2,), "float32", te.const(2, "int32")).dtype == "float32"
+
+
+def test_numbers_are_converted_as_tensors_are():
+    assert str(topi.cast(0, "int64")) == "int64(0)"
+    assert topi.cast(0, "int64").dtype == "int64"
+    assert topi.cast(te.const(1.5, "float32"), "int8").dtype == "int8"
+    assert _apply(lambda x: topi.cast(x, "float64"), WHOLE).dtype == "float64"
+
+
+TIED = np.array([[3, 1, 3], [3, 0, 0]], "float32")
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({}, 0),
+        ({"axis": (0, 1)}, 0),
+        ({"axis": (0, 1), "select_last_index": True}, 3),
+        ({"select_last_index": True}, 3),
+        ({"axis": 1, "select_last_index": True}, [2, 0]),
+        ({"axis": 0, "select_last_index": True}, [1, 0, 0]),
+        ({"axis": (0,), "keepdims": True}, [[0, 0, 0]]),
+    ],
+)
+def test_positions(options, wanted):
+    got = _apply(lambda x: topi.argmax(x, **options), TIED)
+    np.testing.assert_array_equal(got, wanted)
+    assert got.dtype == "int32"
+    np.testing.assert_array_equal(_apply(lambda x: topi.argmin(x, **options), -TIED), wanted)
+
+
+def test_positions_along_several_dimensions_of_many():
+    x = RANDOM.permutation(120).reshape(2, 3, 4, 5).astype("float32")
+    wanted = x.transpose(0, 2, 1, 3).reshape(2, 4, 15).argmax(axis=2)
+    np.testing.assert_array_equal(_apply(lambda a: topi.argmax(a, axis=(1, -1)), x), wanted)
+
+
+def test_a_sum_of_conditions_is_any():
+    x = np.array([[True, False], [False, False]])
+    got = _apply(lambda a: topi.sum(a, axis=1), x)
+    assert got.dtype == "bool"
+    assert got.tolist() == [True, False]
+
+
+def test_products_are_in_the_dtype_of_the_data():
+    x, w = te.placeholder((1, 2, 5, 5), "int8"), te.placeholder((3, 2, 3, 3), "float32")
+    assert topi.nn.conv2d_nchw(x, w, 1, 0, 1).dtype == "int8"
+    assert topi.nn.conv2d_nchw(x, w, 1, 0, 1, "int32").dtype == "int32"
+    assert topi.nn.conv2d_nhwc(te.placeholder((1, 5, 5, 2), "int8"), w, 1, 0, 1).dtype == "float32"
+    a, b = te.placeholder((2, 3), "int8"), te.placeholder((4, 3), "int16")
+    assert topi.nn.dense(a, b).dtype == "int8"
+    assert topi.nn.dense(a, b, te.placeholder((4,), "int8"), "int32").dtype == "int32"
+
+
+def test_products_of_stacked_matrices():
+    a, b = _values(1, 2, 3), _values(4, 5, 3)
+    wanted = a @ b.transpose(0, 2, 1)
+    _close(_apply(topi.nn.batch_matmul, a, b), wanted)
+    _close(_apply(lambda x, y: topi.nn.batch_matmul(x, y, (4, 2, 5)), a, b), wanted)
+    turned = lambda x, y: topi.nn.batch_matmul(x, y, None, None, True, False)  # noqa: E731
+    _close(_apply(turned, a.transpose(0, 2, 1).copy(), b.transpose(0, 2, 1).copy()), wanted)
+    with pytest.raises(ExpressionError, match="the shapes differ"):
+        _apply(topi.nn.batch_matmul, _values(2, 2, 3), b)
+    with pytest.raises(ExpressionError, match="not stacked matrices"):
+        _apply(topi.nn.batch_matmul, X, X)
+
+
+def test_a_mean_of_integers_is_an_integer():
+    x = np.arange(-18, 18, dtype="int8").reshape(1, 1, 6, 6)
+    wanted = np.fix(x.reshape(1, 1, 3, 2, 3, 2).astype("int32").sum(axis=(3, 5)) / 4)
+    got = _apply(lambda a: topi.nn.pool2d(a, 2, 2, 1, 0, "avg"), x)
+    assert got.dtype == "int32"
+    np.testing.assert_array_equal(got, wanted)
+    inside = _apply(lambda a: topi.nn.pool2d(a, 2, 2, 1, 0, "avg", True, "NCHW", False), x)
+    np.testing.assert_array_equal(inside, wanted)
+    large = np.full((1, 1, 12, 12), 100, "int8")
+    assert _apply(lambda a: topi.nn.global_pool(a, "avg"), large).tolist() == [[[[100]]]]
+
+
+def test_windows_over_the_edge_may_begin_there():
+    """TVM pads by a stride less one; PyTorch leaves out a window that begins behind the image."""
+    x = _values(1, 1, 3, 3)
+    got = _apply(lambda a: topi.nn.pool2d(a, 1, 3, 1, 0, "max", True), x)
+    assert got.tolist() == [[[[x[0, 0, 0, 0], -np.inf], [-np.inf, -np.inf]]]]
+    got = _apply(lambda a: topi.nn.pool2d(a, 1, 2, 1, (0, 0, 1, 1), "avg", True), x)
+    assert got.shape == (1, 1, 3, 3)
+    _close(got[:, :, :2, :2], x[:, :, ::2, ::2])
+
+
+def test_pooling_of_whole_images_in_either_layout():
+    x = _values(2, 3, 4, 5)
+    images = x.transpose(0, 2, 3, 1).copy()
+    nhwc = _apply(lambda a: topi.nn.global_pool(a, "avg", "NHWC"), images)
+    _close(nhwc, x.mean(axis=(2, 3), keepdims=True).transpose(0, 2, 3, 1))

@@ -159,11 +159,9 @@ def test_division_of_integers_by_function():
 
 
 REFUSED = {
-    "te.exp: takes a number": lambda x, i: te.exp(x > 0),
     "te.popcount: takes an integer": lambda x, i: te.popcount(x),
     "te.ldexp: takes an integer": lambda x, i: te.ldexp(x, x),
     "te.likely: the condition is not a bool": lambda x, i: te.likely(x),
-    "te.isnan: takes a number": lambda x, i: te.isnan(x > 0),
 }
 
 
@@ -173,6 +171,16 @@ def test_refusals(text):
     with pytest.raises(ExpressionError) as caught:
         te.compute((4,), lambda i: REFUSED[text](A[i], i))
     assert str(caught.value).startswith(text)
+
+
+def test_conditions_are_0_and_1():
+    values = np.array([True, False, True])
+    got = agree({"sqrt": te.sqrt, "floor": te.floor, "isnan": te.isnan}, [values])
+    assert got["sqrt"].dtype == got["floor"].dtype == "float32"
+    np.testing.assert_array_equal(got["floor"], got["sqrt"])
+    assert not got["isnan"].any()
+    A = te.placeholder((3,), "bool", name="A")
+    np.testing.assert_allclose(te.evaluate(te.exp(A), [values]), np.exp([1, 0, 1]), rtol=1e-6)
 
 
 def test_whole_tensors():

@@ -143,7 +143,7 @@ class SlidingWindow:
     ) -> None:
         self.strides, self.dilation = pair(stride), pair(dilation)
         reach = tuple((k - 1) * d + 1 for k, d in zip(kernel, self.dilation, strict=True))
-        self.before, self.after = padding_of(padding, reach, self.strides, sizes)
+        self.before, self.after = padding_of(padding, reach)
         self.out = tuple(
             (size + first + last - k) // step + 1
             for size, first, last, k, step in zip(
@@ -173,31 +173,39 @@ def pair(value: Any) -> Pair:
     return int(first), int(second)
 
 
-def padding_of(padding: Any, kernel: Any, strides: Pair, sizes: Any) -> tuple[Pair, Pair]:
+def padding_of(padding: Any, kernel: Any) -> tuple[Pair, Pair]:
     """Return the padding before and after the height and the width.
 
     Parameters
     ----------
     padding : int, sequence or str
         One number, (height, width), (top, left, bottom, right), ``"SAME"`` or ``"VALID"``.
-    kernel, strides, sizes
-        Extents (height, width) of the window, of a step, and of the image.
+    kernel : pair
+        Extents (height, width) that a window reaches over, with its dilation.
+
+    Notes
+    -----
+    ``"SAME"`` pads by ``kernel - 1``, whatever the stride, and puts the larger half first.
+    **Source:** ``get_pad_tuple`` of TVM's ``topi.nn``. TensorFlow pads by less where the stride is
+    more than 1, and puts the smaller half first.
+
+    Examples
+    --------
+    >>> padding_of("SAME", (3, 4))
+    ((1, 2), (1, 1))
     """
     match padding:
         case "VALID":
             return (0, 0), (0, 0)
         case "SAME":
-            steps = [-(-int(size) // stride) for size, stride in zip(sizes, strides, strict=True)]
-            total = [
-                max((n - 1) * stride + int(k) - int(size), 0)
-                for n, stride, k, size in zip(steps, strides, kernel, sizes, strict=True)
-            ]
-            before = (total[0] // 2, total[1] // 2)
-            return before, (total[0] - before[0], total[1] - before[1])
+            before = (int(kernel[0]) // 2, int(kernel[1]) // 2)
+            return before, (int(kernel[0]) - 1 - before[0], int(kernel[1]) - 1 - before[1])
         case (top, left, bottom, right):
             return (int(top), int(left)), (int(bottom), int(right))
         case str():
-            raise ExpressionError("padding", "not a way to pad", got=padding)
+            raise ExpressionError(
+                "padding", "not a way to pad", got=repr(padding), expected="'SAME' or 'VALID'"
+            )
     return pair(padding), pair(padding)
 
 

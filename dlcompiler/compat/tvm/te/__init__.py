@@ -9,6 +9,7 @@ from typing import Any
 
 from dlcompiler import te
 from dlcompiler.compat.conditions import SpecializedCondition
+from dlcompiler.compat.division import floordiv, floormod
 from dlcompiler.compat.missing import reporter
 from dlcompiler.compat.tvm.te import hybrid, schedule, tensor
 from dlcompiler.compat.tvm.te.schedule import Schedule, Stage, create_schedule
@@ -24,9 +25,10 @@ _tag: ContextVar[str] = ContextVar("classic_tag", default="")
 
 @contextmanager
 def tag_scope(tag: str) -> Iterator[None]:
-    """Give a tag to what is computed inside a ``with``, or by a function that this decorates."""
-    if _tag.get():
-        raise ExpressionError("te.tag_scope", "scopes of tags do not nest", got=tag)
+    """Give a tag to what is computed inside a ``with``, or by a function that this decorates.
+
+    Of nested scopes, which classic TVM refuses, the innermost counts.
+    """
     token = _tag.set(tag)
     try:
         yield
@@ -121,6 +123,8 @@ __all__ = [
     "compute",
     "create_schedule",
     "decl_tensor_intrin",
+    "floordiv",
+    "floormod",
     "hybrid",
     "max",
     "min",

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any as Anything
 
 from dlcompiler import ir, te
 from dlcompiler.compat.intrinsics import CallEffectKind, IntrinsicCall, call_intrin
 from dlcompiler.compat.missing import reporter
 from dlcompiler.compat.tvm.runtime import const
-from dlcompiler.compat.tvm.te import IterVar, max, min, sum
+from dlcompiler.compat.tvm.te import IterVar, floordiv, floormod, max, min, sum
 from dlcompiler.compat.tvm.tir import ir_builder
+from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import (
     Buffer,
     Const,
@@ -33,10 +34,10 @@ PrimExpr = Expr
 class _Form(type):
     """A class of classic TVM that stands for some of our expressions: makes and recognises them."""
 
-    make: Callable[..., Any]
-    recognise: Callable[[Any], bool]
+    make: Callable[..., Anything]
+    recognise: Callable[[Anything], bool]
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls, *args: Anything, **kwargs: Anything) -> Anything:
         return cls.make(*args, **kwargs)
 
     def __instancecheck__(cls, value: object) -> bool:
@@ -71,9 +72,24 @@ class Var(metaclass=_Form):
     recognise = staticmethod(lambda x: isinstance(x, ir.Var))
 
 
-def Cast(dtype: str, value: Any) -> Expr:  # noqa: N802 - the classic name
-    """Convert a value."""
-    return cast(value, dtype)
+class Cast(metaclass=_Form):
+    """A conversion: ``Cast(dtype, value)``."""
+
+    make = staticmethod(lambda dtype, value: cast(value, dtype))
+    recognise = staticmethod(lambda x: isinstance(x, ir.Cast))
+
+
+def _no_extent(*_arguments: Anything) -> Anything:
+    raise ExpressionError(
+        "tir.Any", "an extent has a name here", hint='n = te.var("n") is known when a call gives it'
+    )
+
+
+class Any(metaclass=_Form):
+    """An extent of which nothing is known: there is none, an extent is a number or has a name."""
+
+    make = staticmethod(_no_extent)
+    recognise = staticmethod(lambda x: False)
 
 
 expr = sys.modules[__name__]
@@ -82,11 +98,12 @@ expr = sys.modules[__name__]
 _report = reporter(__name__, fallback=te)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Anything:
     return _report(name)
 
 
 __all__ = [
+    "Any",
     "Buffer",
     "Call",
     "CallEffectKind",
@@ -106,6 +123,8 @@ __all__ = [
     "const",
     "decl_buffer",
     "expr",
+    "floordiv",
+    "floormod",
     "ir_builder",
     "max",
     "min",

@@ -12,8 +12,8 @@ from dlcompiler.ops.conv2d.plain import padding_of, pair
 
 
 def conv2d_nchw_python(a_np: Any, w_np: Any, stride: Any, padding: Any, groups: int = 1) -> Any:
-    """Convolve images (n, c, h, w) with filters (o, c / groups, kh, kw)."""
-    before, after = padding_of(padding, w_np.shape[2:], pair(stride), a_np.shape[2:])
+    """Convolve images (n, c, h, w) with filters (o, c / groups, kh, kw); see `padding_of`."""
+    before, after = padding_of(padding, w_np.shape[2:])
     return conv2d(a_np, w_np, pair(stride), before, after, groups)
 
 

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from dlcompiler import te
+from dlcompiler.compat.literals import converted
 from dlcompiler.compat.missing import reporter
-from dlcompiler.errors import ExpressionError
-from dlcompiler.ir.stmt import extent_product
-from dlcompiler.ops import pool
-from dlcompiler.ops.conv2d.plain import (
-    SlidingWindow,
+from dlcompiler.compat.tvm.topi.math import cast
+from dlcompiler.compat.tvm.topi.nn import utils
+from dlcompiler.compat.tvm.topi.nn.products import (
+    batch_matmul,
     conv2d_hwcn,
     conv2d_nchw,
     conv2d_nhwc,
+    dense,
     depthwise_conv2d_nchw,
-    pair,
 )
+from dlcompiler.errors import ExpressionError
+from dlcompiler.ir.stmt import extent_product
+from dlcompiler.ops import pool
+from dlcompiler.ops.conv2d.plain import SlidingWindow, pair
 from dlcompiler.ops.conv2d.shapes import Pair, Window
 from dlcompiler.ops.defining import BROADCAST, dimensions, over, tensor
 from dlcompiler.ops.elementwise import elementwise
-from dlcompiler.ops.gemm import batch_matmul, dense
-from dlcompiler.ops.pool import KINDS, Pooling, window_of
+from dlcompiler.ops.pool import KINDS, Pooling
 from dlcompiler.ops.softmax import log_softmax, softmax
 from dlcompiler.ops.transforms import pad, reshape
 
@@ -38,7 +42,11 @@ def _pooled(
                window.dilation[n])
         for n in (0, 1)
     ]  # fmt: skip
-    rows, columns = (window_of(of, ceil_mode) for of in given)
+    # Classic TVM pads so that every window fits that ends less than a stride behind the edge.
+    over_edge = [of.stride - 1 if ceil_mode else 0 for of in given]
+    rows, columns = (
+        replace(of, after=of.after + more) for of, more in zip(given, over_edge, strict=True)
+    )
     pooling = Pooling(kind, rows, columns, layout, counts_padding)
     return pool.pool2d(data, pooling, (given[0], given[1]), is_wide=False)
 
@@ -52,7 +60,9 @@ def leaky_relu(x: te.Tensor, alpha: float) -> Any:
     """Return each element, times `alpha` where it is negative."""
     return elementwise(
         "leaky_relu",
-        lambda value: te.select(value > te.const(0, value.dtype), value, value * alpha),
+        lambda value: te.select(
+            value > te.const(0, value.dtype), value, value * converted(alpha, value.dtype)
+        ),
         x,
     )
 
@@ -75,10 +85,11 @@ def flatten(data: te.Tensor) -> te.Tensor:
     return reshape(data, (data.shape[0], extent_product(data.shape[1:])))
 
 
-def global_pool(data: te.Tensor, pool_type: str) -> te.Tensor:
-    """Reduce images (n, c, h, w) to one number for each channel: ``"avg"`` or ``"max"``."""
-    kernel = (data.static_shape[2], data.static_shape[3])
-    return pool2d(data, kernel, (1, 1), (1, 1), (0, 0), pool_type)
+def global_pool(data: te.Tensor, pool_type: str, layout: str = "NCHW") -> te.Tensor:
+    """Reduce images to one number for each channel: ``"avg"`` or ``"max"``."""
+    first = max(layout.find("H"), 0)
+    kernel = data.static_shape[first : first + 2]
+    return pool2d(data, kernel, (1, 1), (1, 1), (0, 0), pool_type, False, layout)
 
 
 def pool2d(
@@ -92,13 +103,18 @@ def pool2d(
     layout: str = "NCHW",
     count_include_pad: bool = True,
 ) -> te.Tensor:
-    """Reduce windows of images: mean (``"avg"``) or largest (``"max"``)."""
+    """Reduce windows of images: mean (``"avg"``) or largest (``"max"``).
+
+    The mean of integers is cut toward zero; of 8 and 16 bits it is an int32, as are the sums.
+    """
     if pool_type not in KINDS or layout not in ("NCHW", "NHWC"):
         raise ExpressionError(
             "topi.nn.pool2d", "not part of dlcompiler yet",
             got=f"pool_type={pool_type!r}, layout={layout!r}",
             expected="'avg' or 'max', 'NCHW' or 'NHWC'",
         )  # fmt: skip
+    if pool_type == "avg" and data.dtype in ("int8", "int16", "uint8", "uint16"):
+        data = cast(data, "int32")
     first = layout.index("H")
     window = SlidingWindow(pair(kernel), stride, padding, dilation, data.shape[first : first + 2])
     has_border = any((*window.before, *window.after))
@@ -121,7 +137,7 @@ def pool2d(
     if is_max:
         return result
     count = pair(kernel)[0] * pair(kernel)[1]
-    return tensor(shape, lambda *i: result[i] / count, name="pool_avg", tag="elemwise")
+    return tensor(shape, lambda *i: te.div(result[i], count), name="pool_avg", tag="elemwise")
 
 
 __getattr__ = reporter(__name__)
@@ -142,4 +158,5 @@ __all__ = [
     "relu",
     "scale_shift_nchw",
     "softmax",
+    "utils",
 ]

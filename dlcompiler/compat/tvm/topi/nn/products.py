@@ -1,0 +1,125 @@
+"""Convolutions and matrix products with classic arguments: products are in the data's dtype."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dlcompiler import te
+from dlcompiler.errors import ExpressionError
+from dlcompiler.ops import gemm
+from dlcompiler.ops.conv2d import plain
+from dlcompiler.ops.defining import over, tensor
+
+
+def conv2d_nchw(
+    Input: te.Tensor,
+    Filter: te.Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any = 1,
+    out_dtype: str | None = None,
+    groups: int = 1,
+) -> te.Tensor:
+    """Convolve images (n, c, h, w) with weights (o, c / groups, kh, kw).
+
+    As `dlcompiler.ops.conv2d_nchw`, but without `out_dtype` all is converted to the images' dtype.
+    """
+    kind = out_dtype or Input.dtype
+    return plain.conv2d_nchw(Input, Filter, stride, padding, dilation, kind, groups)
+
+
+def conv2d_hwcn(
+    Input: te.Tensor,
+    Filter: te.Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any = 1,
+    out_dtype: str | None = None,
+) -> te.Tensor:
+    """Convolve images (h, w, c, n) with weights (kh, kw, c, o); see `conv2d_nchw`."""
+    kind = out_dtype or Input.dtype
+    return plain.conv2d_hwcn(Input, Filter, stride, padding, dilation, kind)
+
+
+def conv2d_nhwc(
+    Input: te.Tensor,
+    Filter: te.Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any = 1,
+    out_dtype: str | None = "float32",
+) -> te.Tensor:
+    """Convolve images (n, h, w, c) with weights (kh, kw, c, o), in float32 by default."""
+    kind = out_dtype or Input.dtype
+    return plain.conv2d_nhwc(Input, Filter, stride, padding, dilation, kind)
+
+
+def depthwise_conv2d_nchw(
+    Input: te.Tensor,
+    Filter: te.Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any = 1,
+    out_dtype: str | None = None,
+) -> te.Tensor:
+    """Convolve each channel (n, c, h, w) with its own weights (c, m, kh, kw)."""
+    kind = out_dtype or Input.dtype
+    return plain.depthwise_conv2d_nchw(Input, Filter, stride, padding, dilation, kind)
+
+
+def dense(
+    data: te.Tensor, weight: te.Tensor, bias: te.Tensor | None = None, out_dtype: str | None = None
+) -> te.Tensor:
+    """Multiply rows (m, k) by weights (n, k), transposed, and add a bias (n,)."""
+    return gemm.dense(data, weight, bias, out_dtype or data.dtype)
+
+
+def batch_matmul(
+    tensor_a: te.Tensor,
+    tensor_b: te.Tensor,
+    oshape: Any = None,
+    out_dtype: str | None = None,
+    transpose_a: bool = False,
+    transpose_b: bool = True,
+) -> te.Tensor:
+    """Multiply stacked matrices (b, m, k) and, transposed, (b, n, k); one b may be 1.
+
+    Parameters
+    ----------
+    tensor_a, tensor_b : Tensor
+        The matrices.
+    oshape : sequence, optional
+        Shape of the result, where extents are symbols that do not say it.
+    out_dtype : str, optional
+        What products and sums are computed in; by default the dtype of `tensor_a`.
+    transpose_a, transpose_b : bool
+        Whether the matrices are stored transposed.
+    """
+    kind = out_dtype or tensor_a.dtype
+    a, b = tensor_a.shape, tensor_b.shape
+    if len(a) != 3 or len(b) != 3:
+        raise ExpressionError("topi.nn.batch_matmul", "not stacked matrices", got=f"{a} and {b}")
+    rows, inner = reversed(a[1:]) if transpose_a else a[1:]
+    depth, columns = reversed(b[1:]) if transpose_b else b[1:]
+    if not (_fits(inner, depth) and (_fits(a[0], b[0]) or 1 in (a[0], b[0]))):
+        raise ExpressionError("topi.nn.batch_matmul", "the shapes differ", got=f"{a} and {b}")
+    batch = b[0] if _is_one(a[0]) else a[0]
+    k = over(inner, name="k")
+
+    def element(n: Any, i: Any, j: Any) -> Any:
+        left, right = ((0 if _is_one(shape[0]) else n) for shape in (a, b))
+        one = tensor_a[(left, k, i) if transpose_a else (left, i, k)]
+        other = tensor_b[(right, j, k) if transpose_b else (right, k, j)]
+        return te.sum(one.astype(kind) * other.astype(kind), axis=k)
+
+    shape = (batch, rows, columns) if oshape is None else tuple(oshape)
+    return tensor(shape, element, name="T_batch_matmul", tag="batch_matmul")
+
+
+def _is_one(extent: Any) -> bool:
+    return isinstance(extent, int) and extent == 1
+
+
+def _fits(one: Any, other: Any) -> bool:
+    """Tell whether two extents may be equal: of symbols, the caller knows."""
+    return not (isinstance(one, int) and isinstance(other, int)) or one == other

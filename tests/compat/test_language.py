@@ -1,0 +1,89 @@
+"""Small habits of classic code in `te` and `tir` that differ from this project's own."""
+
+import numpy as np
+import pytest
+
+from dlcompiler.compat import tvm
+from dlcompiler.compat.tvm import te, tir
+from dlcompiler.errors import CallError, ExpressionError
+
+
+def test_errors_are_runtime_errors():
+    assert issubclass(tvm.TVMError, RuntimeError)
+    B = te.compute((4,), lambda i: i, name="B")
+    s = te.create_schedule(B.op)
+    with pytest.raises(RuntimeError, match="split"):
+        s[B].split(B.op.axis[0], 0)
+    assert isinstance(CallError("call", "wrong"), ValueError)
+
+
+def test_one_shape_in_a_list_gives_a_tensor():
+    A = te.placeholder((3,), name="A")
+    call = lambda ins, outs: tir.call_packed("tests.copy", ins[0], outs[0])  # noqa: E731
+    made = te.extern([(3,)], [A], call, name="E")
+    assert (made.name, made.shape, len(made.op.outputs)) == ("E", (3,), 1)
+    two = te.extern([(3,), (3,)], [A], lambda i, o: tir.call_packed("f", *i, *o), name="F")
+    assert len(two) == 2
+
+
+def test_classes_of_expressions():
+    n, x = te.var("n"), te.var("x", "float32")
+    assert isinstance(tir.Cast("int8", n), tir.Cast)
+    assert isinstance(x.astype("float64"), tir.Cast)
+    assert not isinstance(x, tir.Cast)
+    assert not isinstance(n, tir.Any)
+    assert not isinstance(tir.any(n > 1, x > 2), tir.Any)
+    with pytest.raises(ExpressionError, match=r"tir\.Any: an extent has a name here"):
+        tir.Any()
+
+
+@pytest.mark.parametrize(("text", "mode"), [("wr", "rw"), ("rw", "rw"), ("r", "r"), ("ww", "w")])
+def test_letters_of_an_access_stand_in_any_order(text, mode):
+    buffer = tir.decl_buffer((4,), "float32", name="B")
+    assert buffer.access_ptr(text).mode == mode
+
+
+@pytest.mark.parametrize("mask", ["", "x", "rx", 0, None])
+def test_other_accesses(mask):
+    buffer = tir.decl_buffer((4,), "float32", name="B")
+    with pytest.raises(ExpressionError, match="access_ptr of B: no such access"):
+        buffer.access_ptr(mask)
+
+
+def test_tags_nest():
+    with te.tag_scope("outer"):
+        with te.tag_scope("inner"):
+            inner = te.compute((3,), lambda i: i)
+        outer = te.compute((3,), lambda i: i)
+    plain = te.compute((3,), lambda i: i)
+    assert (inner.op.tag, outer.op.tag, plain.op.tag) == ("inner", "outer", "")
+
+
+def test_a_tag_for_a_function():
+    @te.tag_scope("conv")
+    def make():
+        return te.compute((3,), lambda i: i)
+
+    assert make().op.tag == make().op.tag == "conv"
+
+
+@pytest.mark.parametrize("place", [te, tir, tvm])
+def test_division_of_floats(place):
+    A = te.placeholder((4,), name="A")
+    B = te.compute((4,), lambda i: place.floordiv(A[i], 2.0), name="B")
+    C = te.compute((4,), lambda i: place.floormod(A[i], 2.0), name="C")
+    a = np.array([-7.5, 7.5, 4.0, -0.5], "float32")
+    b, c = te.evaluate([B, C], {A: a})
+    np.testing.assert_array_equal(b, [-4, 3, 2, -1])
+    np.testing.assert_array_equal(c, [0.5, 1.5, 0, 1.5])
+    n = te.var("n")
+    assert str(place.floordiv(n, 4)) == "n // 4"
+    assert str(place.floormod(n, 4)) == "n % 4"
+
+
+def test_a_function_of_a_condition():
+    A = te.placeholder((4,), name="A")
+    B = te.compute((4,), lambda i: te.exp(A[i] > 0), name="B")
+    assert B.dtype == "float32"
+    got = te.evaluate(B, {A: np.array([-1, 1, 0, 2], "float32")})
+    np.testing.assert_allclose(got, np.exp([0, 1, 0, 1]), rtol=1e-6)
