@@ -17,7 +17,7 @@ from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import PrimFunc
 from dlcompiler.schedule import Schedule
 from dlcompiler.schedule.state import AtRoot
-from dlcompiler.te import Tensor
+from dlcompiler.te import PlaceholderOp, Tensor
 
 
 class IRModule(Named):
@@ -83,7 +83,7 @@ def lower(
     inp : Schedule
         What to lower.
     args : sequence
-        Parameters of the function, inputs before outputs.
+        Parameters of the function, inputs before outputs; inputs that nothing reads are ignored.
     name : str
         Name of the function.
     binds : None
@@ -98,7 +98,10 @@ def lower(
     arguments = _stored(inp, _arguments(args, f"lower {name}"))
     PassContext.check_current()
     conditions = current_conditions()
-    func = pipeline.lower(inp, arguments, name=name, simple_mode=simple_mode, conditions=conditions)
+    func = pipeline.lower(
+        inp, arguments, name=name, simple_mode=simple_mode, conditions=conditions,
+        unread=unread_by(inp, arguments),
+    )  # fmt: skip
     return IRModule(func, inp.fork(f"lowered {name}"), arguments, conditions)
 
 
@@ -118,7 +121,7 @@ def build(
     inputs : Schedule or IRModule
         What to build.
     args : sequence
-        Parameters of the function, inputs before outputs.
+        Parameters of the function, inputs before outputs; inputs that nothing reads are ignored.
     target : str or Target, optional
         What to build for; the current target by default, else this CPU.
     target_host, runtime
@@ -141,8 +144,9 @@ def build(
     arguments = _arguments(args, f"build {name}")
     instrument = PassContext.current().instrument
     built = pipeline.build(
-        inputs, arguments, machine, name, instrument=instrument, conditions=conditions
-    )
+        inputs, arguments, machine, name, instrument=instrument, conditions=conditions,
+        unread=unread_by(inputs, arguments),
+    )  # fmt: skip
     if isinstance(built, pipeline.SimulatedKernel):
         note(f"build {name} for {machine.name}: no GPU is used; the simulator runs it")
         return SimulatedModule(built)
@@ -168,6 +172,19 @@ def _stored(schedule: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
         names = ", ".join(tensor.name for tensor in inner)
         note(f"lower: {names} is computed inside another stage, and is no parameter", 4)
     return tuple(arg for arg in args if arg not in inner)
+
+
+def unread_by(schedule: Any, args: Sequence[Any]) -> tuple[Tensor, ...]:
+    """Return the placeholders among the arguments that no stage of a schedule reads.
+
+    Classic operators with an optional bias pass it whether it is read or not.
+    """
+    if not isinstance(schedule, Schedule):
+        return ()
+    placeholders = (
+        arg for arg in args if isinstance(arg, Tensor) and isinstance(arg.op, PlaceholderOp)
+    )
+    return tuple(arg for arg in placeholders if schedule.state.find(arg) is None)
 
 
 def _arguments(args: Any, operation: str) -> tuple[Any, ...]:

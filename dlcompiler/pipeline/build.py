@@ -11,7 +11,7 @@ from dlcompiler.codegen import Source, emit
 from dlcompiler.errors import InternalError, ScheduleError
 from dlcompiler.ir import Binary, Compare, Const, Expr, Extent, Logical, PrimFunc, Var
 from dlcompiler.output_files import write_file
-from dlcompiler.pipeline.lower import Argument, check_outputs, lower
+from dlcompiler.pipeline.lower import Argument, check_outputs, lower, without_unread
 from dlcompiler.pipeline.observers import Observer
 from dlcompiler.pipeline.simulated import SimulatedKernel, build_simulated
 from dlcompiler.runtime.arguments import Param
@@ -23,7 +23,7 @@ from dlcompiler.runtime.symbols import Check, Variable
 from dlcompiler.schedule import Schedule
 from dlcompiler.schedule.state import unique_name
 from dlcompiler.target import Target, resolve
-from dlcompiler.te import symbols_of
+from dlcompiler.te import Tensor, symbols_of
 
 # Names that machine code may not take: they are, or may become, functions of the C library.
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
@@ -90,6 +90,7 @@ def build(
     extra: Sequence[str] = (),
     instrument: str | None = None,
     conditions: Sequence[Expr] = (),
+    unread: Sequence[Tensor] = (),
 ) -> Kernel | SimulatedKernel:
     """Build a kernel.
 
@@ -114,6 +115,8 @@ def build(
         one is outside its buffer, and is slow.
     conditions
         Of symbols: sizes that fulfil all of them get code of their own, as of `lower`.
+    unread
+        Placeholders among `args` that nothing reads: a call takes their arrays, and ignores them.
 
     Returns
     -------
@@ -129,7 +132,7 @@ def build(
         If the target is unknown, or cannot do what the schedule asks.
     """
     machine = resolve(target)
-    check_outputs(schedule, args, name)
+    check_outputs(schedule, without_unread(args, unread), name)
     make = build_simulated if machine.kind == "gpu" else build_kernel
     return make(
         schedule,
@@ -140,6 +143,7 @@ def build(
         extra=extra,
         instrument=instrument,
         conditions=conditions,
+        unread=unread,
     )
 
 
@@ -153,6 +157,7 @@ def build_kernel(
     extra: Sequence[str] = (),
     instrument: str | None = None,
     conditions: Sequence[Expr] = (),
+    unread: Sequence[Tensor] = (),
 ) -> Kernel:
     """Build a kernel for a CPU, or as C; see `build`."""
     func = lower(
@@ -164,6 +169,7 @@ def build_kernel(
         extra=extra,
         instrument=instrument,
         conditions=conditions,
+        unread=unread,
     )
     source = emit(func, machine)
     work = None if symbols_of(schedule.outputs) else work_of(schedule.outputs)

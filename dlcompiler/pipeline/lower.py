@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
 from dlcompiler.errors import InternalError, ScheduleError, TargetError
-from dlcompiler.ir import Expr, PrimFunc, Var, verify_func
+from dlcompiler.ir import Allocate, Buffer, Expr, PrimFunc, Var, verify_func, walk
 from dlcompiler.lowering import build_nests
 from dlcompiler.passes import (
     Pass,
@@ -31,7 +32,8 @@ from dlcompiler.passes import (
 from dlcompiler.pipeline.checks import NESTS, check_program
 from dlcompiler.pipeline.observers import Change, Observer
 from dlcompiler.schedule import Schedule, StageState, State, open_obligations
-from dlcompiler.te import Tensor
+from dlcompiler.schedule.state import unique_name
+from dlcompiler.te import PlaceholderOp, Tensor, symbols_of
 
 # Why this order: index arithmetic is simplified while loops still stand for ranges; double
 # buffering makes conditions that partitioning takes out; buffers share memory before copies of
@@ -113,6 +115,7 @@ def lower(
     extra: Sequence[str] = (),
     instrument: str | None = None,
     conditions: Sequence[Expr] = (),
+    unread: Sequence[Tensor] = (),
     verify_passes: bool = True,
 ) -> PrimFunc:
     """Lower a schedule to loop IR.
@@ -141,6 +144,9 @@ def lower(
     conditions
         Of symbols (``n >= 128``, ``m % 4 == 0``): the function gets a body of its own for sizes
         that fulfil all of them, in which what they prove is left out.
+    unread
+        Placeholders among `args` that no stage reads: parameters that the function ignores. Without
+        it they are refused, since one is a mistake nearly always.
     verify_passes
         Check after each pass that the program is well formed, and so tell which pass is wrong;
         otherwise only once, behind the last.
@@ -162,7 +168,8 @@ def lower(
     """
     state = _state_of(schedule)
     check_obligations(state, name)
-    check_args(state, args, name)
+    read = without_unread(args, unread)
+    check_args(state, read, name)
     chosen = _passes_of(kind) if passes is None else tuple(passes)
     if simple_mode:
         chosen = chosen[:1]
@@ -171,7 +178,7 @@ def lower(
     if instrument is not None:
         chosen = (*chosen, _named(instrument, INSTRUMENTS, "instrument", name))
     start = time.perf_counter()
-    func = build_nests(state, args, name)
+    func = with_unread(build_nests(state, read, name), args, unread)
     seconds = time.perf_counter() - start
     check_symbols(func)
     verify = verify_func if verify_passes else _trust
@@ -279,12 +286,38 @@ def check_args(state: State, args: Sequence[Argument], name: str) -> None:
                 hint="leave it out of the arguments: transform_layout is for what stays inside",
             )
         if not any(arg in stage.tensors for stage in state.stages):
+            keep = f", or keep it as a parameter that is ignored: unread=[{arg.name}]"
             raise ScheduleError(
-                f"lower {name}", "an argument is not part of the schedule", got=repr(arg)
-            )
+                f"lower {name}", "an argument is not part of the schedule", got=repr(arg),
+                hint="leave it out" + (keep if isinstance(arg.op, PlaceholderOp) else ""),
+            )  # fmt: skip
     if len(set(args)) != len(args):
         raise ScheduleError(f"lower {name}", "an argument is given twice", got=_names(args))
     _refuse_missing(state, args, name, [s for s in state.stages if s.is_placeholder])
+
+
+def without_unread(args: Sequence[Argument], unread: Sequence[Tensor]) -> Sequence[Argument]:
+    """Return the arguments that a schedule knows."""
+    ignored = frozenset(unread)
+    return [arg for arg in args if arg not in ignored] if ignored else args
+
+
+def with_unread(func: PrimFunc, args: Sequence[Argument], unread: Sequence[Tensor]) -> PrimFunc:
+    """Return a function with parameters that its body ignores, in their places among `args`."""
+    if not unread:
+        return func
+    ignored = frozenset(unread)
+    taken = {buffer.name for buffer in func.buffers}
+    taken.update(node.buffer.name for node in walk(func.body) if isinstance(node, Allocate))
+    used, params = iter(func.params), list[Buffer | Var]()
+    for arg in args:
+        if isinstance(arg, Tensor) and arg in ignored:
+            params.append(Buffer(unique_name(arg.name, taken), arg.shape, arg.dtype))
+            taken.add(params[-1].name)
+        else:
+            params.append(next(used))
+    symbols = tuple(dict.fromkeys((*func.symbols, *symbols_of(unread))))
+    return replace(func, params=tuple(params), symbols=symbols)
 
 
 def check_outputs(schedule: Schedule, args: Sequence[Argument], name: str) -> None:

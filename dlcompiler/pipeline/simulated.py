@@ -15,7 +15,7 @@ from dlcompiler.pipeline.observers import Change, Observer
 from dlcompiler.schedule import Schedule
 from dlcompiler.simulate import Report, interpret
 from dlcompiler.target import Target
-from dlcompiler.te import symbols_of
+from dlcompiler.te import Tensor, symbols_of
 
 MAX_STEPS = 20_000_000
 """Steps of a call: about a minute; [1]."""
@@ -94,6 +94,7 @@ def build_simulated(
     extra: Sequence[str] = (),
     instrument: str | None = None,
     conditions: Sequence[Expr] = (),
+    unread: Sequence[Tensor] = (),
 ) -> SimulatedKernel:
     """Build a program for a GPU; see `pipeline.build`.
 
@@ -116,6 +117,7 @@ def build_simulated(
         extra=extra,
         instrument=instrument,
         conditions=conditions,
+        unread=unread,
     )
     check_memory(func, target)
     work = None if symbols_of(schedule.outputs) else work_of(schedule.outputs)

@@ -144,6 +144,14 @@ def as_checked_number(operation: str, param: Param, argument: object) -> Any:
         raise CallError(
             operation, "the number is too large", got=argument, expected="at most 2**48"
         )
+    if dtypes.is_int(param.dtype) and isinstance(argument, numbers.Integral):
+        low, high = dtypes.min_value(param.dtype), dtypes.max_value(param.dtype)
+        if low <= int(argument) <= high:
+            return int(argument)
+        raise CallError(
+            operation, f"the number does not fit {param.dtype}", got=argument,
+            expected=f"{low} to {high}",
+        )  # fmt: skip
     if param.dtype == "bool" and isinstance(argument, bool | np.bool_):
         return bool(argument)
     if dtypes.is_float(param.dtype) and isinstance(argument, numbers.Real):
@@ -152,7 +160,9 @@ def as_checked_number(operation: str, param: Param, argument: object) -> Any:
         operation,
         "not a number of its kind",
         got=f"{argument!r} ({type(argument).__name__})",
-        expected={"index": "an integer", "bool": "True or False"}.get(param.dtype, "a number"),
+        expected={"b": "True or False", "i": "an integer", "u": "an integer"}.get(
+            param.dtype[0], "a number"
+        ),
     )
 
 

@@ -51,6 +51,12 @@ _C_TYPES: dict[str, Any] = {
     "bool": ctypes.c_bool,
     "float32": ctypes.c_float,
     "float64": ctypes.c_double,
+    "int8": ctypes.c_int8,
+    "int16": ctypes.c_int16,
+    "uint8": ctypes.c_uint8,
+    "uint16": ctypes.c_uint16,
+    "uint32": ctypes.c_uint32,
+    "uint64": ctypes.c_uint64,
 }
 
 

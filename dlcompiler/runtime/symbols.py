@@ -173,8 +173,11 @@ def _tell(
 
 
 def _types(param: Param) -> tuple[type, ...]:
+    """Return the types of a number that needs no closer look: none where its range is narrow."""
     if param.dtype == "bool":
         return (bool,)
+    if dtypes.is_int(param.dtype):
+        return ()
     return (int,) if param.dtype == "index" else (float, int)
 
 

@@ -48,6 +48,12 @@ Resize: TypeAlias = Callable[[Extent, str], int]
 _names = (f"n{number or ''}" for number in itertools.count())
 
 
+INDICES = ("index", "int32", "int64")
+"""Dtypes of `var` that can be extents."""
+NUMBERS = ("bool", "float32", "float64", "int8", "int16", "uint8", "uint16", "uint32", "uint64")
+"""Dtypes of `var` that are data."""
+
+
 def var(name: str | None = None, dtype: Any = "int32") -> Var:
     """Declare a number that the caller of the kernel gives.
 
@@ -56,8 +62,9 @@ def var(name: str | None = None, dtype: Any = "int32") -> Var:
     name : str, optional
         Unique names are made up for unnamed symbols.
     dtype : str
-        An integer type makes an index: it can be an extent, and then the arrays' shapes tell it.
-        ``float32``, ``float64`` and ``bool`` make a number to compute with.
+        ``int32`` and ``int64`` make an index: it can be an extent, and then the arrays' shapes tell
+        it. Narrower and unsigned integers, ``float32``, ``float64`` and ``bool`` make a number to
+        compute with, which wraps or rounds as its dtype does.
 
     Examples
     --------
@@ -70,9 +77,9 @@ def var(name: str | None = None, dtype: Any = "int32") -> Var:
     where = f"te.var {name or ''}".rstrip()
     name = checked_name(name, where) if name is not None else next(_names)
     kind = dtypes.as_dtype(dtype)
-    if dtypes.is_index(kind) or (dtypes.is_int(kind) and dtypes.lanes(kind) == 1):
+    if kind in INDICES:
         return Var(name, "index", is_symbol=True)
-    if kind not in ("bool", "float32", "float64"):
+    if kind not in NUMBERS:
         raise ExpressionError(
             where, "not the dtype of a number that can be passed", got=kind,
             expected="an integer type, bool, float32 or float64",
@@ -84,7 +91,7 @@ def size_var(name: str | None = None, dtype: Any = "int32") -> Var:
     """Declare an extent that the caller's arrays give; it is not negative."""
     if not dtypes.is_int(kind := dtypes.as_dtype(dtype)):
         raise ExpressionError(f"te.size_var {name or ''}", "an extent is an integer", got=kind)
-    return var(name, dtype)
+    return var(name, "index")
 
 
 def symbols_of(outputs: Iterable[Tensor]) -> tuple[Var, ...]:
@@ -137,15 +144,30 @@ def bind_symbols(
 
 
 def _number(symbol: Var, value: Any, where: str) -> Any:
-    is_index = symbol.dtype == "index"
-    kind = numbers.Integral if is_index else numbers.Real
-    if not isinstance(value, kind) and not (isinstance(value, np.bool_) and not is_index):
+    if symbol.dtype == "index" or dtypes.is_int(symbol.dtype):
+        return _integer(symbol, value, where)
+    if not isinstance(value, numbers.Real | np.bool_):
         raise CallError(
             where, f"{symbol.name} is not a number of its kind", got=repr(value),
-            expected="an integer" if is_index else symbol.dtype,
+            expected=symbol.dtype,
         )  # fmt: skip
-    convert: Callable[[Any], Any] = {"index": int, "bool": bool}.get(symbol.dtype, float)
-    return convert(value)
+    return bool(value) if symbol.dtype == "bool" else float(value)
+
+
+def _integer(symbol: Var, value: Any, where: str) -> int:
+    if not isinstance(value, numbers.Integral):
+        raise CallError(
+            where, f"{symbol.name} is not a number of its kind", got=repr(value),
+            expected="an integer",
+        )  # fmt: skip
+    if symbol.dtype != "index":
+        low, high = dtypes.min_value(symbol.dtype), dtypes.max_value(symbol.dtype)
+        if not low <= int(value) <= high:
+            raise CallError(
+                where, f"{symbol.name} does not fit {symbol.dtype}", got=repr(value),
+                expected=f"{low} to {high}",
+            )  # fmt: skip
+    return int(value)
 
 
 def specialize(outputs: Sequence[Tensor], values: Mapping[Var, Any]) -> dict[Tensor, Tensor]:

@@ -82,6 +82,59 @@ def test_a_task_has_the_space_that_its_template_declares():
     assert [axis.extent for axis in s[b].leaf_iter_vars] == [4, 6, 4]
 
 
+def _two_splits(rule=None):
+    cfg = autotvm.ConfigSpace()
+    cfg.define_split("y", cfg.axis(128), num_outputs=2)
+    cfg.define_split("x", cfg.axis(128), num_outputs=2)
+    if rule is not None:
+        cfg.multi_filter(filter=rule)
+    return cfg
+
+
+def _is_middling(e):
+    return 32 <= e["y"].size[-1] * e["x"].size[-1] < 1024
+
+
+def test_a_space_counts_what_its_rules_allow():
+    whole, some = _two_splits(), _two_splits(_is_middling)
+    allowed = [n for n in range(64) if _is_middling(whole.get(n))]
+    assert (len(whole), len(some)) == (64, len(allowed))
+    assert whole.range_length == some.range_length == 64
+    assert some.dims == [8, 8]
+    assert [n for n in range(-2, 70) if some.is_index_valid(n)] == allowed
+    assert repr(some).startswith(f"ConfigSpace (len={len(allowed)}, ")
+    assert repr(some.get(allowed[3])) == repr(whole.get(allowed[3]))
+    some.multi_filter(filter=lambda e: e["y"].size[-1] == 1)
+    assert len(some) == sum(whole.get(n)["y"].size[-1] == 1 for n in allowed)
+
+
+def test_indices_of_a_space_with_rules():
+    some = _two_splits(_is_middling)
+    allowed = [n for n in range(64) if some.is_index_valid(n)]
+    assert some.get_next_index(-1) == allowed[0]
+    assert some.get_next_index(allowed[2], n=3) == allowed[5]
+    assert some.get_next_index(allowed[5], n=-3) == allowed[2]
+    assert some.get_next_index(allowed[-1]) is None
+    assert some.get_next_index(allowed[0], end=allowed[1]) is None
+    drawn = some.sample_ints(10)
+    assert len(set(drawn)) == 10
+    assert set(drawn) <= set(allowed)
+    assert some.get_rand_index() in allowed
+    forbidden = next(n for n in range(64) if n not in allowed)
+    for index in (forbidden, 64, -1):
+        with pytest.raises(TuningError, match="the space has no such config") as caught:
+            some.get(index)
+        assert f"  expected  one of {len(allowed)} indices below 64" in str(caught.value)
+
+
+@pytest.mark.parametrize("limits", [[-1, 1, 0], [-1, -2, 1], [4, 4]])
+def test_a_fallback_without_a_limit_for_each_loop(limits):
+    cfg = autotvm.task.FallbackConfigEntity()
+    cfg.define_split("tile", cfg.axis(49), num_outputs=3)
+    with pytest.raises(RuntimeError, match=r"(?s)not a limit for each loop.*3 numbers, each"):
+        cfg.fallback_split("tile", limits)
+
+
 def test_a_config_that_the_template_refuses():
     with pytest.raises(TuningError, match="too wide"):
         task().instantiate(task().config_space.get(7))

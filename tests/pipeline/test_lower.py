@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dlcompiler import te
-from dlcompiler.errors import InternalError, ScheduleError, TargetError
+from dlcompiler.errors import CallError, InternalError, ScheduleError, TargetError
 from dlcompiler.ir import For, Stmt, Store, rewrite
 from dlcompiler.ir.rewrite import children
 from dlcompiler.passes import Pass, simplify
@@ -163,8 +163,33 @@ def test_a_tensor_of_another_expression_is_refused(product):
     other = te.placeholder((8, 8), name="other")
     assert refusal(lambda: lower(schedule, [*args, other])) == (
         "lower main: an argument is not part of the schedule\n"
-        "  got       Tensor(other: float32[8, 8])"
+        "  got       Tensor(other: float32[8, 8])\n"
+        "  hint      leave it out, or keep it as a parameter that is ignored: unread=[other]"
     )
+    computed = te.compute((8, 8), lambda i, j: i + j, name="computed")
+    assert refusal(lambda: lower(schedule, [*args, computed])) == (
+        "lower main: an argument is not part of the schedule\n"
+        "  got       Tensor(computed: int32[8, 8])\n"
+        "  hint      leave it out"
+    )
+
+
+def test_arguments_that_are_said_to_be_unread():
+    n = te.var("n")
+    A, bias = te.placeholder((n,), name="A"), te.placeholder((2, n), "int8", name="A")
+    B = te.compute((n,), lambda i: A[i] + 1.0, name="B")
+    schedule = create_schedule(B.op)
+    func = lower(schedule, [bias, A, B], unread=[bias])
+    assert str(func).startswith("def main(A_1: int8[2, n], A: float32[n], B: float32[n]):")
+    with pytest.raises(ScheduleError, match="the arguments lack A"):
+        lower(schedule, [bias, B], unread=[bias])
+    for target in ("cpu", "c"):
+        kernel = build(schedule, [bias, A, B], target, unread=[bias])
+        a, b = np.arange(3, dtype="float32"), np.empty(3, "float32")
+        kernel(np.zeros((2, 3), "int8"), a, b)
+        np.testing.assert_array_equal(b, a + 1)
+        with pytest.raises(CallError, match="n is both 4 and 3"):
+            kernel(np.zeros((2, 4), "int8"), a, b)
 
 
 @pytest.mark.parametrize(

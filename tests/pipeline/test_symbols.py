@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dlcompiler as dlc
-from dlcompiler import te
+from dlcompiler import dtypes, te
 from dlcompiler.errors import CallError, ExpressionError, ScheduleError
 from dlcompiler.simulate import interpret
 
@@ -262,3 +262,40 @@ def test_refusals(text):
     with pytest.raises(ExpressionError) as error:
         REFUSALS[text]()
     assert str(error.value) == text
+
+
+INTEGERS = ("int8", "int16", "uint8", "uint16", "uint32", "uint64")
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integers_that_are_data_wrap(dtype):
+    factor = te.var("factor", dtype)
+    assert factor.dtype == dtype
+    A = te.placeholder((4,), dtype, name="A")
+    B = te.compute((4,), lambda i: A[i] * factor - factor // 3, name="B")
+    s = te.create_schedule(B.op)
+    a, wanted = np.array([1, 2, 3, 100], dtype), np.empty(4, dtype)
+    number = np.array(101, dtype)
+    np.subtract(a * number, number // np.array(3, dtype), out=wanted)
+    np.testing.assert_array_equal(te.evaluate(B, {A: a, factor: 101}), wanted)
+    for target in ("cpu", "c"):
+        kernel, b = dlc.build(s, [A, B, factor], target), np.empty(4, dtype)
+        kernel(a, b, 101)
+        np.testing.assert_array_equal(b, wanted)
+        kernel(a, b, np.int64(1))
+        np.testing.assert_array_equal(b, a)
+    low, high = dtypes.min_value(dtype), dtypes.max_value(dtype)
+    for number in (low - 1, high + 1):
+        with pytest.raises(CallError, match=f"does not fit {dtype}") as caught:
+            kernel(a, b, number)
+        assert str(caught.value).endswith(f"  got       {number}\n  expected  {low} to {high}")
+        with pytest.raises(CallError, match=f"factor does not fit {dtype}"):
+            te.evaluate(B, {A: a, factor: number})
+    with pytest.raises(CallError, match=r"(?s)not a number of its kind.*expected  an integer"):
+        kernel(a, b, 1.0)
+
+
+def test_what_is_data_is_no_extent():
+    with pytest.raises(ExpressionError, match="an extent must be an integer"):
+        te.placeholder((te.var("n", "uint8"),))
+    assert te.size_var("n", "uint8").dtype == te.var("n", "int64").dtype == "index"

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dlcompiler.autotune.autotvm_log import KINDS, TAGS
 from dlcompiler.errors import TuningError
 from dlcompiler.space import (
@@ -57,6 +59,7 @@ class ConfigSpace(Declaring):
         self._texts: dict[str, str] = {}
         self._extents: dict[str, int] = {}
         self._set: dict[str, Entity] = {}
+        self._counted: tuple[tuple[int, int], Space] | None = None
 
     @property
     def flop(self) -> float:
@@ -118,8 +121,75 @@ class ConfigSpace(Declaring):
 
     def get(self, index: int) -> ConfigEntity:
         """Return a config by its index, the first knob being the fastest digit."""
-        space = self.space(Workload.of("config_space"))
+        space = self._known
+        if not self.is_index_valid(index):
+            raise TuningError(
+                f"get config {index}", "the space has no such config", got=index,
+                expected=f"one of {len(self)} indices below {space.size}",
+                hint="is_index_valid tells, get_next_index finds the next",
+            )  # fmt: skip
         return ConfigEntity.of(space, space.at(index))
+
+    # -- indices: those that rules forbid are counted, but not used --------------------------
+
+    @property
+    def _known(self) -> Space:
+        """The space of what has been declared until now."""
+        declared = len(self._knobs), len(self._rules)
+        if self._counted is None or self._counted[0] != declared:
+            self._counted = declared, self.space(Workload.of("config_space"))
+        return self._counted[1]
+
+    @property
+    def range_length(self) -> int:
+        """Number of indices, of forbidden configs too."""
+        return self._known.size
+
+    @property
+    def dims(self) -> list[int]:
+        """Number of ways of each knob."""
+        return [len(knob.values) for knob in self._knobs.values()]
+
+    def is_index_valid(self, index: int) -> bool:
+        """Tell whether an index is in range, and no rule forbids its config."""
+        return 0 <= index < self.range_length and bool(self._known.allows([index])[0])
+
+    def get_next_index(
+        self, index: int, n: int = 1, start: int | None = None, end: int | None = None
+    ) -> int | None:
+        """Return the `n`-th allowed index behind one, or before it where `n` is negative.
+
+        Parameters
+        ----------
+        index : int
+            The one to go on from.
+        n : int
+            How many allowed indices to go.
+        start, end : int, optional
+            Between which to stay; all by default.
+
+        Returns
+        -------
+        int or None
+            None: there are not so many.
+        """
+        low, high = start or 0, self.range_length if end is None else end
+        step, left = (1 if n > 0 else -1), abs(n)
+        while left:
+            index += step
+            if not low <= index < high:
+                return None
+            left -= self.is_index_valid(index)
+        return index if low <= index < high else None
+
+    def sample_ints(self, m: int) -> list[int]:
+        """Return `m` different allowed indices, drawn by NumPy's global generator."""
+        seed = int(np.random.randint(2**31))
+        return list(self._known.sample(m, seed=seed))
+
+    def get_rand_index(self) -> int:
+        """Return an allowed index."""
+        return self.sample_ints(1)[0]
 
     def __getitem__(self, name: str) -> Any:
         return self._set[name] if name in self._set else super().__getitem__(name)
@@ -128,7 +198,7 @@ class ConfigSpace(Declaring):
         self._set[name] = value
 
     def __len__(self) -> int:
-        return self.space(Workload.of("config_space")).size
+        return self._known.count.value
 
     def __repr__(self) -> str:
         lines = [f"ConfigSpace (len={len(self)}, space_map="]
@@ -152,9 +222,15 @@ class FallbackConfigEntity(ConfigSpace):
             The largest size of each loop; -1: no limit.
         """
         rest, sizes = self._extents[name], list[int]()
+        wanted = len(self[name].size)
+        if len(constraints) != wanted or any(limit < 1 and limit != -1 for limit in constraints):
+            raise TuningError(
+                f"fall back to a split for {name!r}", "not a limit for each loop",
+                got=repr(list(constraints)), expected=f"{wanted} numbers, each positive or -1",
+            )  # fmt: skip
         for limit in reversed(constraints):
             factors = [f for f in divisors(max(rest, 1)) if limit == -1 or f <= limit]
-            sizes.insert(0, factors[-1] if factors else 1)
+            sizes.insert(0, factors[-1])
             rest //= sizes[0]
         self[name] = SplitEntity(tuple(sizes))
 

@@ -16,6 +16,7 @@ from dlcompiler.autotune.templates import first_config, reference_of, workload_o
 from dlcompiler.compat import targets
 from dlcompiler.compat.autotvm.applying import ApplyConfig, current
 from dlcompiler.compat.autotvm.configs import ConfigEntity, ConfigSpace
+from dlcompiler.compat.building import unread_by
 from dlcompiler.compat.schedules import made_by
 from dlcompiler.errors import TuningError
 from dlcompiler.ops import Operator, Reference
@@ -151,7 +152,7 @@ class Task:
 
         def define(work: Workload) -> tuple[te.Tensor, ...]:
             del work
-            return tuple(self._run(ConfigSpace())[1])
+            return _read(*self._run(ConfigSpace()))
 
         def space(work: Workload, target: Target) -> Space:
             del target
@@ -207,7 +208,13 @@ class _TaskOperator(Operator):
         with made_by(make):
             entity = ConfigEntity.of(self.space(workload, target), cfg, index=0)
             s, args = self.task.instantiate(entity)
-        return s, tuple(args)
+        return s, _read(s, args)
+
+
+def _read(schedule: Schedule, args: Sequence[te.Tensor]) -> tuple[te.Tensor, ...]:
+    """Return a template's parameters without inputs that nothing reads: they take no time."""
+    unread = frozenset(unread_by(schedule, args))
+    return tuple(arg for arg in args if arg not in unread)
 
 
 def _no_schedule(*given: object) -> None:
