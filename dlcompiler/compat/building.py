@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dlcompiler import pipeline
@@ -118,8 +118,8 @@ def build(
 
     Parameters
     ----------
-    inputs : Schedule or IRModule
-        What to build.
+    inputs : Schedule, IRModule or dict
+        What to build; ``{target: lowered}`` of one entry says for what, too.
     args : sequence
         Parameters of the function, inputs before outputs; inputs that nothing reads are ignored.
     target : str or Target, optional
@@ -135,6 +135,8 @@ def build(
     if binds is not None:
         raise ScheduleError(f"build {name}", "binds= is not part of dlcompiler yet")
     conditions = current_conditions()
+    if isinstance(inputs, Mapping) and len(inputs) == 1:
+        ((target, inputs),) = inputs.items()
     if isinstance(inputs, IRModule):
         name = inputs.func.name if name == "default_function" else name
         conditions = inputs.conditions

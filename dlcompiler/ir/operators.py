@@ -45,6 +45,10 @@ class Operators:
     __hash__ = object.__hash__
     __array_ufunc__ = None  # so that NumPy's numbers leave ``np.float32(2) * x`` to `x`
 
+    def same_as(self, other: object) -> bool:
+        """Tell whether it is the same object; ``==`` of expressions makes a condition."""
+        return self is other
+
     def __add__(self, other: Any) -> Any:
         return operate("add", self, other)
 

@@ -154,6 +154,11 @@ class PlaceholderOp:
         self.outputs: tuple[Tensor, ...] = (Tensor(name, shape, dtype, self),)
         """The one tensor that it makes."""
 
+    @property
+    def num_outputs(self) -> int:
+        """Number of tensors that it defines."""
+        return len(self.outputs)
+
     def output(self, index: int) -> Tensor:
         """Return the tensor that the operation makes; `index` must be 0."""
         return _output(self, index)
@@ -202,6 +207,11 @@ class ComputeOp:
     def body(self) -> Expr:
         """The expression of its first output."""
         return self.bodies[0]
+
+    @property
+    def num_outputs(self) -> int:
+        """Number of tensors that it defines."""
+        return len(self.outputs)
 
     def output(self, index: int) -> Tensor:
         """Return one of the tensors that the operation makes."""
@@ -263,6 +273,11 @@ class ScanOp:
         """The time."""
         return self.axis[0]
 
+    @property
+    def num_outputs(self) -> int:
+        """Number of tensors that it defines."""
+        return len(self.outputs)
+
     def output(self, index: int) -> Tensor:
         """Return one of the tensors that the operation makes."""
         return _output(self, index)
@@ -323,6 +338,11 @@ class ExternOp:
             for n, buffer in enumerate(out_buffers)
         )
         """The tensors that it makes."""
+
+    @property
+    def num_outputs(self) -> int:
+        """Number of tensors that it defines."""
+        return len(self.outputs)
 
     def output(self, index: int) -> Tensor:
         """Return one of the tensors that the operation makes."""

@@ -127,6 +127,15 @@ def test_indices_of_a_space_with_rules():
         assert f"  expected  one of {len(allowed)} indices below 64" in str(caught.value)
 
 
+def test_a_config_written_and_read():
+    config = task().config_space.get(11)
+    again = autotvm.ConfigEntity.from_json_dict(config.to_json_dict())
+    assert repr(again) == repr(config)
+    for damaged in ({}, {"index": 1, "entity": [["tile", "xx", 3]]}, {"index": 1, "entity": 5}):
+        with pytest.raises(TuningError, match="not what to_json_dict writes"):
+            autotvm.ConfigEntity.from_json_dict(damaged)
+
+
 @pytest.mark.parametrize("limits", [[-1, 1, 0], [-1, -2, 1], [4, 4]])
 def test_a_fallback_without_a_limit_for_each_loop(limits):
     cfg = autotvm.task.FallbackConfigEntity()

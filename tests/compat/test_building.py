@@ -84,3 +84,14 @@ def test_a_template_with_an_optional_bias_is_tuned():
         callbacks=[lambda tuner, inputs, results: found.extend(results)],
     )
     assert [result.error_no for result in found] == [0, 0]
+
+
+def test_a_target_and_what_is_built_for_it():
+    A = te.placeholder((4,), name="A")
+    B = te.compute((4,), lambda i: A[i] + 1.0, name="B")
+    lowered = tvm.lower(te.create_schedule(B.op), [A, B], name="more")
+    built = tvm.build({"c": lowered})
+    assert built.type_key == "c"
+    got = np.empty(4, "float32")
+    built["more"](np.ones(4, "float32"), got)
+    np.testing.assert_array_equal(got, 2)

@@ -87,3 +87,31 @@ def test_a_function_of_a_condition():
     assert B.dtype == "float32"
     got = te.evaluate(B, {A: np.array([-1, 1, 0, 2], "float32")})
     np.testing.assert_allclose(got, np.exp([0, 1, 0, 1]), rtol=1e-6)
+
+
+def test_select_is_a_class():
+    x = te.var("x", "float32")
+    zero = tir.const(0, "float32")
+    made = tir.Select(condition=x > 0, true_value=x, false_value=zero)
+    assert isinstance(made, tir.Select)
+    assert str(made) == str(tir.Select(x > 0, x, zero)) == str(te.select(x > 0, x, zero))
+    assert not isinstance(x, tir.Select)
+
+
+def test_a_reducer_without_an_axis_combines():
+    product = te.comm_reducer(lambda x, y: x * y, lambda kind: tir.const(1, kind), name="product")
+    n, m = te.var("n"), te.var("m")
+    assert str(product(n, m)) == str(n * m)
+    A, k = te.placeholder((4, 3), name="A"), te.reduce_axis((0, 3), name="k")
+    B = te.compute((4,), lambda i: product(A[i, k], axis=k), name="B")
+    a = np.arange(12, dtype="float32").reshape(4, 3)
+    np.testing.assert_array_equal(te.evaluate(B, {A: a}), a.prod(axis=1))
+
+
+def test_questions_to_operations_and_expressions():
+    A = te.placeholder((4,), name="A")
+    B, C = te.compute((4,), lambda i: (A[i] + 1.0, A[i] * 2.0), name="B")
+    assert (A.op.num_outputs, B.op.num_outputs, C.value_index) == (1, 2, 1)
+    n = te.var("n")
+    assert n.same_as(n)
+    assert not n.same_as(te.var("n"))

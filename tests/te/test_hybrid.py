@@ -252,3 +252,42 @@ def test_one_tensor_twice_in_a_tuple():
     assert made.op.inputs == (P,)
     array = np.arange(6, dtype="float32").reshape(2, 3)
     np.testing.assert_array_equal(te.evaluate(made, {P: array}), 2 * array)
+
+
+SHAPE, TABLE = (2, 3), [[1, 2, 3], [4, 5, 6]]
+
+
+@te.hybrid.script
+def by_tables(a, table):
+    c = output_tensor(shape=(SHAPE[0], SHAPE[1]), dtype="int32")
+    t = allocate(SHAPE, dtype="int32", scope="local")
+    for i in const_range(len(table)):
+        for j in const_range(len(table[i])):
+            t[i, j] = a[i, j] * table[i][j]
+    for i in range(SHAPE[0]):
+        for j in range(SHAPE[-1]):
+            c[i, j] = t[i, j] + TABLE[1][2]
+    return c
+
+
+def test_tables_of_numbers():
+    a = np.arange(6, dtype="int32").reshape(2, 3)
+    A = te.placeholder((2, 3), "int32", name="A")
+    C = by_tables(A, TABLE)
+    result = np.empty((2, 3), "int32")
+    dlc.build(te.create_schedule(C.op), [A, C])(a, result)
+    np.testing.assert_array_equal(result, by_tables(a, TABLE))
+    np.testing.assert_array_equal(result, a * np.array(TABLE) + 6)
+
+
+def test_both_indices_of_a_table_at_once():
+    @te.hybrid.script
+    def picked(a, table):
+        c = output_tensor((2,), "int32")
+        for i in const_range(2):
+            c[i] = a[i] + table[i, 1]
+        return c
+
+    A = te.placeholder((2,), "int32", name="A")
+    got = te.evaluate(picked(A, TABLE), {A: np.zeros(2, "int32")})
+    np.testing.assert_array_equal(got, [2, 5])

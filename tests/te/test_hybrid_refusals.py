@@ -218,6 +218,26 @@ def _loop_again(a):
     return b
 
 
+def _dtype_twice(a):
+    b = output_tensor((4,), "float32", dtype="int32")  # here
+    return b
+
+
+def _no_shape(a):
+    b = output_tensor(dtype="int32")  # here
+    return b
+
+
+def _other_keyword(a):
+    t = allocate((4,), memory="local")  # here
+    return t
+
+
+def _scope_of_an_output(a):
+    b = output_tensor((4,), "int32", "local")  # here
+    return b
+
+
 CASES = [
     (_joins_numbers, "'and' and 'or' join conditions"),
     (_loop_again, "the loop would change i"),
@@ -239,6 +259,10 @@ CASES = [
     (_assigns_argument, "a cannot be assigned"),
     (_assigns_loop, "i cannot be assigned"),
     (_narrows, "s would lose what it is assigned"),
+    (_dtype_twice, r"(?s)output_tensor takes a shape and a dtype.*expected  output_tensor\(shape"),
+    (_no_shape, "output_tensor takes a shape and a dtype"),
+    (_other_keyword, r"(?s)allocate takes a shape.*expected  allocate\(shape, dtype, scope\)"),
+    (_scope_of_an_output, "output_tensor takes a shape and a dtype"),
     (_indices, "wrong number of indices"),
     (_whole, "not a number"),
     (_dimension, "no such dimension"),

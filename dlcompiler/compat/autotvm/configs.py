@@ -266,6 +266,24 @@ class ConfigEntity(Choices):
         entities = {name: entity(KINDS[tag], value) for name, tag, value in values}
         return cls(index, entities, None)
 
+    @staticmethod
+    def from_json_dict(json_dict: Mapping[str, Any]) -> ConfigEntity:
+        """Return the config that `to_json_dict` has written.
+
+        Raises
+        ------
+        TuningError
+            If a field is missing, or an entity is of no kind that is known.
+        """
+        try:
+            values = [(str(name), str(tag), value) for name, tag, value in json_dict["entity"]]
+            return ConfigEntity.of_values(int(json_dict["index"]), values)
+        except (KeyError, TypeError, ValueError) as error:
+            raise TuningError(
+                "read a config", "not what to_json_dict writes", got=repr(json_dict),
+                because=f"{type(error).__name__}: {error}",
+            ) from error  # fmt: skip
+
     @property
     def flop(self) -> float:
         """What ``add_flop`` was told."""

@@ -40,7 +40,7 @@ def script(function: Callable[..., Any]) -> Callable[..., Any]:
     ----------
     function : callable
         Of tensors or arrays, numbers, and tuples of these, whose items `const_range` counts. Names
-        of the surrounding code may stand for numbers.
+        of the surrounding code may stand for numbers, and tuples of numbers.
 
     Returns
     -------
@@ -82,10 +82,21 @@ def _as_python(function: Any) -> Callable[..., Any]:
 
 
 def _known_around(function: Any) -> dict[str, Any]:
-    """Return the numbers that names of the surrounding code stand for."""
+    """Return the numbers, and tuples of numbers, that names of the surrounding code stand for."""
     found = inspect.getclosurevars(function)
     around = {**found.globals, **found.nonlocals}
-    return {name: value for name, value in around.items() if isinstance(value, int | float)}
+    known = {name: _numbers(value) for name, value in around.items()}
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def _numbers(value: object) -> Any:
+    """Return a number, or a tuple of what are numbers in the end; None for anything else."""
+    if isinstance(value, int | float):
+        return value
+    if not isinstance(value, list | tuple):
+        return None
+    items = tuple(map(_numbers, value))
+    return None if any(item is None for item in items) else items
 
 
 __all__ = ["script"]

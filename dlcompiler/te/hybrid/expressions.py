@@ -164,7 +164,14 @@ class Expressions:
         items = self.whole(node.value) if isinstance(node, ast.Subscript) else None
         if not (isinstance(items, tuple) and isinstance(node, ast.Subscript)):
             return None
-        number = self.value(node.slice)
+        chosen = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        for part in chosen:
+            items = self._item(node, items, self.value(part))
+        return items
+
+    def _item(self, node: ast.expr, items: Any, number: Any) -> Any:
+        if not isinstance(items, tuple):
+            raise self.source.wrong(node, "not a tuple", got=ast.unparse(node))
         if not isinstance(number, int):
             raise self.source.wrong(
                 node, "an item of a tuple is chosen by a known number", got=ast.unparse(node),

@@ -130,7 +130,7 @@ class _Script:
         if node.id in self.assigned:
             because = "it is assigned in a loop or a branch that is over"
         elif node.id not in NAMES:
-            hint = "the surrounding code may name numbers, and nothing else"
+            hint = "the surrounding code may name numbers and tuples of them, and nothing else"
         raise self.source.wrong(
             node, f"{node.id} stands for nothing here", because=because, hint=hint
         )
@@ -162,9 +162,9 @@ class _Script:
         match node:
             case ast.Assign(
                 [ast.Name(name) as target],
-                ast.Call(ast.Name("output_tensor" | "allocate" as word), args, []),
+                ast.Call(ast.Name("output_tensor" | "allocate" as word), args, keywords),
             ):
-                self.memory(target, name, word, args)
+                self.memory(target, name, word, self.memory_arguments(target, word, args, keywords))
             case ast.Assign([ast.Name(name) as target], value):
                 self.variable(target, name, self.expressions.number(value))
             case ast.Assign([ast.Subscript() as target], value):
@@ -191,18 +191,30 @@ class _Script:
             case _:
                 raise self.source.wrong(node, "this statement is not part of hybrid script")
 
-    def memory(self, node: ast.Name, name: str, word: str, args: Sequence[ast.expr]) -> None:
+    def memory_arguments(
+        self, node: ast.Name, word: str, args: Sequence[ast.expr], keywords: Sequence[ast.keyword]
+    ) -> dict[str, Any]:
+        """Return the arguments of ``output_tensor`` or ``allocate`` by their names."""
+        names = ("shape", "dtype", "scope") if word == "allocate" else ("shape", "dtype")
+        given = [*zip(names, args, strict=False), *((item.arg, item.value) for item in keywords)]
+        known = {str(name): self.expressions.value(value) for name, value in given}
+        is_each_once = len(known) == len(args) + len(keywords)
+        if not is_each_once or not {"shape"} <= set(known) <= set(names):
+            got = ", ".join(ast.unparse(part) for part in (*args, *keywords))
+            raise self.source.wrong(
+                node, f"{word} takes a shape and a dtype", got=got,
+                expected=f"{word}({', '.join(names)})",
+            )  # fmt: skip
+        return known
+
+    def memory(self, node: ast.Name, name: str, word: str, given: Mapping[str, Any]) -> None:
         """Make an array: an output, or one for a while."""
         if self.assigned[name] > 1:
             raise self.source.wrong(node, "an array is made once", got=name)
-        if not 1 <= len(args) <= (3 if word == "allocate" else 2):
-            raise self.source.wrong(node, f"{word} takes a shape and a dtype", got=len(args))
-        shape = self.expressions.value(args[0])
-        texts = [self.expressions.value(arg) for arg in args[1:]]
-        dtype = checked_data_dtype(texts[0] if texts else "float32", f"{word} {name}")
-        extents = checked_shape(shape, f"{word} {name}")
+        dtype = checked_data_dtype(given.get("dtype", "float32"), f"{word} {name}")
+        extents = checked_shape(given["shape"], f"{word} {name}")
         if word == "allocate":
-            scope = texts[1] if len(texts) > 1 else "global"
+            scope = given.get("scope", "global")
             self.scopes[-1][name] = self.ib.allocate(dtype, extents, name, scope)
             return
         if len(self.scopes) > 2:

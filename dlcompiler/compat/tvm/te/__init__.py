@@ -104,6 +104,16 @@ def _reducer(
     return reduce
 
 
+def comm_reducer(
+    fcombine: Callable[..., Any], fidentity: Callable[..., Any], name: str = "reduce"
+) -> Callable[..., Any]:
+    """Make a reducer; see `dlcompiler.te.comm_reducer`.
+
+    Without an axis, it combines its operands.
+    """
+    return _reducer(te.comm_reducer(fcombine, fidentity, name), fcombine)
+
+
 sum = _reducer(te.sum, lambda a, b: a + b)
 max = _reducer(te.max, te.maximum)
 min = _reducer(te.min, te.minimum)
@@ -120,6 +130,7 @@ __all__ = [
     "Schedule",
     "SpecializedCondition",
     "Stage",
+    "comm_reducer",
     "compute",
     "create_schedule",
     "decl_tensor_intrin",

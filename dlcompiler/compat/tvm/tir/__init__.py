@@ -26,7 +26,6 @@ from dlcompiler.ir import (
     decl_buffer,
 )
 
-Select = te.select
 pow = te.power
 PrimExpr = Expr
 
@@ -77,6 +76,15 @@ class Cast(metaclass=_Form):
 
     make = staticmethod(lambda dtype, value: cast(value, dtype))
     recognise = staticmethod(lambda x: isinstance(x, ir.Cast))
+
+
+class Select(metaclass=_Form):
+    """A choice; both sides are evaluated: ``Select(condition, true_value, false_value)``."""
+
+    make = staticmethod(
+        lambda condition, true_value, false_value: te.select(condition, true_value, false_value)
+    )
+    recognise = staticmethod(lambda x: isinstance(x, ir.Select))
 
 
 def _no_extent(*_arguments: Anything) -> Anything:
