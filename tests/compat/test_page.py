@@ -59,3 +59,37 @@ def test_names_beside_a_name():
 def test_no_name_stands_twice():
     names = [name for name, _, _ in ROWS]
     assert len(names) == len(set(names)) > 150
+
+
+# -- operators beside TVM's ---------------------------------------------------------------------
+
+OUTCOME = re.compile(r"^\| (`topi\.[^|]+) \| (same|mended|differs) \| ?(.*)\|$", re.MULTILINE)
+MODULES = ("", ".nn", ".nn.utils", ".utils", ".testing", ".generic", ".tag")
+
+
+def _operators():
+    """Return every function of `topi` by its full name."""
+    for module in MODULES:
+        found = importlib.import_module(f"dlcompiler.compat.tvm.topi{module}")
+        for name in found.__all__:
+            if callable(getattr(found, name)):
+                yield f"topi{module}.{name}"
+
+
+def _compared():
+    """Return the names of the table, with what it says."""
+    for names, outcome, remark in OUTCOME.findall(PAGE.read_text(encoding="utf-8")):
+        first, *others = re.findall(r"`([\w.]+)`", names)
+        for name in (first, *(f"{first.rpartition('.')[0]}.{other}" for other in others)):
+            yield name, outcome, remark.strip()
+
+
+def test_each_operator_is_held_against_tvms():
+    compared = [name for name, _, _ in _compared()]
+    assert len(compared) == len(set(compared))
+    assert set(compared) == set(_operators())
+
+
+def test_a_difference_says_how():
+    for name, outcome, remark in _compared():
+        assert bool(remark) == (outcome != "same"), name

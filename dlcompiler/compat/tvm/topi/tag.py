@@ -12,7 +12,7 @@ from dlcompiler.ops.defining import (
 
 def is_broadcast(tag: str) -> bool:
     """Tell whether a tag means a broadcast, or simpler."""
-    return tag == ELEMWISE or tag.startswith(BROADCAST)
+    return tag.startswith((ELEMWISE, BROADCAST))
 
 
 def is_injective(tag: str) -> bool:
