@@ -1,4 +1,7 @@
-"""Each row of *Deliberate differences* in ``docs/COMPAT.md`` is true: what it says happens."""
+"""Each row of *Deliberate differences* in ``docs/COMPAT.md`` is true: what it says happens.
+
+Long because each row of the page has its claim.
+"""
 
 import json
 import os
