@@ -172,5 +172,6 @@ def test_tags():
 
     A, B = define()
     assert (A.op.tag, B.op.tag) == ("outer", "own")
-    with pytest.raises(tvm.TVMError, match="do not nest"), te.tag_scope("a"), te.tag_scope("b"):
-        pass
+    with te.tag_scope("a"):
+        assert define()[0].op.tag == "outer"
+        assert te.compute((4,), lambda i: i).op.tag == "a"
