@@ -72,10 +72,9 @@ def _unkind_case(
         bound = {t.name: tolerance(t, arrays) for t in outputs}
     except UserError:  # the expression does not take such values
         return None
-    wide = {name: array.astype(np.float64) for name, array in expected.items()}
-    if not all(np.isfinite(array).all() for array in (*wide.values(), *bound.values())):
+    if not all(np.isfinite(array).all() for array in (*expected.values(), *bound.values())):
         return None
-    return Case.of({tensor.name: array for tensor, array in arrays.items()}, wide, bound, kinds)
+    return Case.of({tensor.name: array for tensor, array in arrays.items()}, expected, bound, kinds)
 
 
 def unkind_array(tensor: Tensor, number: int, like: Array) -> Array:

@@ -26,7 +26,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from dlcompiler.errors import TuningError
-from dlcompiler.measurement.verify import oracle_of
+from dlcompiler.measurement.oracle import oracle_of
 from dlcompiler.ops import Operator, Reference
 from dlcompiler.ops import names as library
 from dlcompiler.schedule import Schedule, create_schedule
@@ -166,7 +166,7 @@ def reference_of(args: Sequence[Tensor], seed: int) -> Reference:
     outs = _outputs(args)
     oracle = oracle_of(create_schedule(outs), seed)
     inputs = {tensor.name: oracle.inputs[tensor] for tensor in args if tensor not in outs}
-    expected = {tensor.name: oracle.expected[tensor].astype("float64") for tensor in outs}
+    expected = {tensor.name: oracle.expected[tensor] for tensor in outs}
     return Reference(inputs, expected, {tensor.name: oracle.bounds[tensor] for tensor in outs})
 
 

@@ -20,6 +20,7 @@ from dlcompiler.bench.memory import ALONE, BOUND, EXPECTED, INPUT, PLAIN, aligne
 from dlcompiler.bench.peers import Absent, Array, Job, Offer, load
 from dlcompiler.bench.placing import caller_apart, wait_until_quiet
 from dlcompiler.errors import MeasurementError
+from dlcompiler.measurement.equality import differences
 from dlcompiler.measurement.worker import Kernels
 from dlcompiler.ops.packing import GIVEN
 from dlcompiler.runtime import llvm, threads
@@ -214,21 +215,16 @@ def _difference(name: str, got: Array, expected: Array, bound: Array) -> float:
         raise MeasurementError(
             f"verify {name}", "another shape", got=got.shape, expected=expected.shape
         )
-    wide = got.astype(np.float64)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        distance = np.abs(wide - expected)
-        same = (wide == expected) | (np.isnan(wide) & np.isnan(expected))
-        wrong = ~same & ~(distance <= bound)
-        fraction = np.where(same, 0.0, distance / bound)
-    if wrong.any():
-        index = tuple(int(n) for n in np.unravel_index(np.argmax(wrong), wrong.shape))
+    found = differences(got, expected, bound)
+    index = found.first
+    if index is not None:
         raise MeasurementError(
             f"verify {name}",
-            f"{np.count_nonzero(wrong)} of {wrong.size} elements are wrong",
-            got=f"{wide[index]:.9g} at {list(index)}",
+            f"{np.count_nonzero(found.wrong)} of {found.wrong.size} elements are wrong",
+            got=f"{got[index]:.9g} at {list(index)}",
             expected=f"{expected[index]:.9g} within {bound[index]:.3g}",
         )
-    return float(fraction.max(initial=0.0))
+    return found.worst
 
 
 def main() -> None:

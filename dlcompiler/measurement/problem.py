@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dlcompiler import dtypes
+from dlcompiler.measurement.equality import as_integers, as_numbers
 
 Array = npt.NDArray[Any]
 Wide = npt.NDArray[np.float64]
-
-_EXACT_BITS = 53  # whole numbers beyond this are not exact in float64
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +26,15 @@ class Limits:
     """In the output's dtype; inf where anything is right."""
 
     @classmethod
-    def around(cls, expected: Wide, bound: Wide, dtype: str) -> Limits:
-        """Return the values of a dtype that are at most `bound` away from `expected`."""
+    def around(cls, expected: Array, bound: Wide, dtype: str) -> Limits:
+        """Return the values of a dtype that are at most `bound` away from `expected`.
+
+        `expected` has floats in float64, and integers and truth values in their dtypes, or in
+        float64 if they are below 2**53.
+        """
+        if not dtypes.is_float(dtype):
+            exact = as_integers(expected, dtypes.to_numpy(dtype))
+            return cls(*_around_integers(as_numbers(exact), bound))
         with np.errstate(invalid="ignore", over="ignore"):
             free = np.isposinf(bound)
             low = np.where(free, -np.inf, np.where(bound == 0, expected, expected - bound))
@@ -37,7 +43,7 @@ class Limits:
 
     def difference(self, name: str, got: Array) -> str:
         """Return where an output is wrong, or nothing."""
-        got = _comparable(got)
+        got = as_numbers(got)
         with np.errstate(invalid="ignore"):
             right = (got >= self.low) & (got <= self.high)
         if right.all():
@@ -49,10 +55,10 @@ class Limits:
         if not wrong.any():
             return ""
         index = tuple(int(n) for n in np.unravel_index(np.argmax(wrong), wrong.shape))
-        low, high = float(self.low[index]), float(self.high[index])
-        expected = f"{low:.9g}" if low == high else f"{low:.9g} to {high:.9g}"
+        low, high = _text(self.low[index]), _text(self.high[index])
+        expected = low if low == high else f"{low} to {high}"
         return (
-            f"{name}{list(index)} is {float(got[index]):.9g}, expected {expected};"
+            f"{name}{list(index)} is {_text(got[index])}, expected {expected};"
             f" {np.count_nonzero(wrong)} of {wrong.size} elements are wrong"
         )
 
@@ -70,7 +76,7 @@ class Case:
     def of(
         cls,
         inputs: Mapping[str, Array],
-        expected: Mapping[str, Wide],
+        expected: Mapping[str, Array],
         bound: Mapping[str, Wide],
         kinds: Mapping[str, str],
     ) -> Case:
@@ -81,8 +87,8 @@ class Case:
         inputs : mapping of str to array
             By the names of the parameters.
         expected, bound : mapping of str to array
-            The right outputs in float64, and the largest difference allowed for each element; 0
-            asks for equality.
+            The right outputs, as of `Limits.around`, and the largest difference allowed for each
+            element; 0 asks for equality.
         kinds : mapping of str to str
             Dtypes of the outputs.
         """
@@ -130,11 +136,6 @@ class Problem:
         return cls([Case(*parts) for parts in zip(inputs, limits, strict=True)])
 
 
-def _comparable(array: Array) -> Array:
-    """Return an output as numbers: a bool as its byte, which may be neither 0 nor 1."""
-    return array.view(np.uint8) if array.dtype == np.bool_ else array
-
-
 def _is_free(limits: Limits) -> Array:
     """Tell where anything is right."""
     if limits.low.dtype.kind != "f":
@@ -142,21 +143,25 @@ def _is_free(limits: Limits) -> Array:
     return np.isneginf(limits.low) & np.isposinf(limits.high)
 
 
+def _around_integers(exact: Array, bound: Wide) -> tuple[Array, Array]:
+    """Return the least and the greatest integers that are at most `bound` away."""
+    facts = np.iinfo(exact.dtype)
+    room = np.minimum(np.floor(np.nan_to_num(bound, nan=0.0)), float(facts.max) / 2)
+    reach = np.broadcast_to(room, exact.shape).astype(exact.dtype)
+    low = np.where(exact < facts.min + reach, facts.min, exact - reach)
+    high = np.where(exact > facts.max - reach, facts.max, exact + reach)
+    return low.astype(exact.dtype), high.astype(exact.dtype)
+
+
+def _text(value: Any) -> str:
+    return str(int(value)) if value.dtype.kind in "iu" else f"{float(value):.9g}"
+
+
 def _rounded(wide: Wide, dtype: str, *, up: bool) -> Array:
-    """Return limits in a dtype, where it can hold them: rounded into what they allow."""
+    """Return limits in a float dtype, where it can hold them: rounded into what they allow."""
     kind: Any = dtypes.to_numpy(dtype)
-    if dtypes.is_bool(dtype):
-        return wide.astype(np.uint8)
-    if dtypes.is_float(dtype):
-        if dtype not in ("float16", "float32"):
-            return wide
-        near = wide.astype(kind)
-        outside = near < wide if up else near > wide
-        return np.where(
-            outside, np.nextafter(near, np.array(np.inf if up else -np.inf, kind)), near
-        )
-    if dtypes.bits(dtype) > _EXACT_BITS:
+    if dtype not in ("float16", "float32"):
         return wide
-    whole = np.ceil(wide) if up else np.floor(wide)
-    facts = np.iinfo(kind)
-    return whole.clip(facts.min, facts.max).astype(kind)
+    near = wide.astype(kind)
+    outside = near < wide if up else near > wide
+    return np.where(outside, np.nextafter(near, np.array(np.inf if up else -np.inf, kind)), near)

@@ -10,8 +10,9 @@ from dlcompiler.analysis import work_of
 from dlcompiler.display import model, render
 from dlcompiler.errors import MeasurementError
 from dlcompiler.ir import PrimFunc
+from dlcompiler.measurement.oracle import oracle_of
 from dlcompiler.measurement.remote import RemoteKernel
-from dlcompiler.measurement.verify import Verified, oracle_of, verify_kernel
+from dlcompiler.measurement.verify import Verified, verify_kernel
 from dlcompiler.pipeline import emit_source, lower
 from dlcompiler.runtime.timing import Paired, Timing, format_seconds
 from dlcompiler.schedule import Schedule

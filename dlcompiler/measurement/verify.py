@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,27 +15,36 @@ import numpy.typing as npt
 from dlcompiler import dtypes
 from dlcompiler.display import render
 from dlcompiler.errors import CallError, MeasurementError, ProgramError, VerificationError
-from dlcompiler.ir import Expr, For, PrimFunc, Var, condition_value, is_thread, walk
+from dlcompiler.ir import Expr, PrimFunc, Var, condition_value
 from dlcompiler.ir import specialize as specialize_func
+from dlcompiler.measurement.equality import differences, has_bounds, poison_for, unwritten
+from dlcompiler.measurement.inputs import KINDS
+from dlcompiler.measurement.oracle import Oracle, oracle_of, oracles_of
 from dlcompiler.measurement.remote import RemoteKernel
 from dlcompiler.measurement.shrunk import shrunk_schedules
 from dlcompiler.passes.specialize_conditions import facts_of
 from dlcompiler.pipeline import Kernel, emit_source, lower
 from dlcompiler.pipeline.build import build_kernel
 from dlcompiler.pipeline.lower import Argument
+from dlcompiler.pipeline.simulated import build_simulated
 from dlcompiler.runtime.externs import calls_outside
+from dlcompiler.runtime.options import Options
 from dlcompiler.runtime.workers import Worker
-from dlcompiler.schedule import Schedule, StageState
+from dlcompiler.schedule import Schedule
 from dlcompiler.simulate import interpret
 from dlcompiler.simulate.steps import count_steps
 from dlcompiler.target import Target, resolve
-from dlcompiler.te import ExternOp, Tensor, evaluate, specialize, symbols_of, tolerance
-from dlcompiler.te.tensor import PlaceholderOp
+from dlcompiler.te import Tensor, specialize, symbols_of
 
 Array = npt.NDArray[Any]
 MAX_INTERPRETED_STEPS = 200_000
 """Programs of more steps are left to the NumPy oracle; the interpreter needs about a second."""
-KEPT_ORACLES = 4
+MAX_SIMULATED_STEPS = 20_000_000
+"""The same of programs for a GPU, which nothing else runs, where no smaller shape suits: about a
+minute."""
+
+ProgramsOf: TypeAlias = Callable[[Schedule, Sequence[Argument]], tuple[PrimFunc, ...]]
+Check: TypeAlias = Callable[[Oracle], float]
 
 
 @dataclass(frozen=True)
@@ -49,25 +59,21 @@ class Verified:
     """Seed of the inputs."""
     worst: float
     """Largest difference from the oracle, as a fraction of what rounding allows."""
+    inputs: tuple[str, ...] = ("random",)
+    """Kinds of inputs that were tried, as of `measurement.inputs`."""
+    indices: tuple[str, ...] = ()
+    """What was drawn for inputs that are used as indices: ``I from 0 to 9``."""
 
     def __repr__(self) -> str:
         oracles = "+".join(self.oracles)
+        drawn = "".join(f", indices {text}" for text in self.indices)
         return (
-            f"Verified(oracle={oracles!r}, shape={self.shape}, worst={self.worst:.2g} of the bound)"
+            f"Verified(oracle={oracles!r}, shape={self.shape}, worst={self.worst:.2g} of the bound"
+            f"{drawn})"
         )
 
     def _repr_html_(self) -> str:
         return render("verified", self)
-
-
-@dataclass(frozen=True)
-class Oracle:
-    """Inputs, what must come out, and how far a right result may be from it."""
-
-    inputs: Mapping[Any, Any]
-    """Arrays of tensors, and numbers of symbols."""
-    expected: Mapping[Tensor, Array]
-    bounds: Mapping[Tensor, Array]
 
 
 def verify(
@@ -82,12 +88,16 @@ def verify(
 ) -> Verified:
     """Check that a schedule computes its expression.
 
-    The kernel runs in a worker process on random inputs, its outputs poisoned. The oracle is
-    `te.evaluate` (NumPy, accumulating in float64); programs of few steps also run in the
-    interpreter, which finds reads out of bounds, uninitialised elements and races. For longer ones
-    the steps of the schedule are replayed on a smaller shape, where the expression has one. A
-    schedule for the threads of a device runs in the interpreter alone, and one that calls code
-    from outside in this process.
+    The kernel runs in a worker process, its outputs poisoned, on several kinds of inputs: random
+    ones, the extremes of each dtype, equal numbers, alternating signs, large and tiny floats
+    (`measurement.inputs`); of an expensive expression, only the first two. Inputs that are used as
+    indices are drawn so that these are valid, which the result says.
+
+    The oracle is `te.evaluate` (NumPy, accumulating in float64); programs of few steps also run in
+    the interpreter, which finds reads out of bounds, uninitialised elements and races. For longer
+    ones the steps of the schedule are replayed on a smaller shape, where the expression has one. A
+    program for a GPU runs in the interpreter alone, and one that calls code from outside in this
+    process.
 
     Parameters
     ----------
@@ -96,7 +106,8 @@ def verify(
     args : sequence of Tensor
         Parameters of the kernel: inputs first, outputs last.
     target : str or Target
-        What to build for; it must run here.
+        What to build for, as of `build`: for a GPU, the simulator runs it; any other must be what
+        this machine can run.
     seed : int
         Seed of the inputs.
     timeout_s : float
@@ -115,76 +126,175 @@ def verify(
     VerificationError
         With oracle, shape, seed, first wrong index, got, expected and the bound.
     MeasurementError
-        If the kernel crashes or hangs.
+        If the kernel crashes or hangs, or if no inputs were found that tell right from wrong.
+    TargetError
+        If `build` refuses the schedule for this target, or the target does not run here.
+    ProgramError
+        If the program, or the expression itself, does what none may.
     """
-    if any(map(_has_threads, schedule.state.stages)):
-        return _verify_on_threads(schedule, args, seed, conditions)
-    check: Callable[[Oracle], float]
-    source, func = emit_source(schedule, args, target, conditions=conditions)
+    machine = resolve(target)
+    if machine.kind == "gpu":
+        return _verify_simulated(schedule, args, machine, seed, conditions)
+    source, func = emit_source(schedule, args, machine, conditions=conditions)
+    Options.for_target(machine).check()
+    if calls_outside(source.text):  # what it calls is in this process alone
+        here = build_kernel(schedule, args, machine, func.name, conditions=conditions)
+        check: Check = partial(_verify_here, here, args)
+    else:
+        kernel = RemoteKernel.of_source(source, func, machine, worker=worker)
+        check = partial(_verify_there, kernel, args, timeout_s=timeout_s)
     # The interpreter looks at the nests; here passes add decisions of their own.
     is_decided = bool(conditions) or any(stage.rolled_by for stage in schedule.state.stages)
-    if calls_outside(source.text):  # what it calls is in this process alone
-        machine = resolve(target)
-        here = build_kernel(schedule, args, machine, func.name, conditions=conditions)
-        check = partial(_verify_here, here, args, seed=seed)
-    else:
-        kernel = RemoteKernel.of_source(source, func, resolve(target), worker=worker)
-        check = partial(_verify_there, kernel, args, seed=seed, timeout_s=timeout_s)
-    worst, shape = 0.0, None
-    for values in sizes_to_try(schedule, func, conditions):
-        oracle = oracle_of(schedule, seed, values)
-        worst = max(worst, check(oracle))
-        shape = shape or oracle.expected[schedule.outputs[0]].shape
-        oracles = ["numpy"]
-        if count_steps(specialize_func(func, values)) <= MAX_INTERPRETED_STEPS:
-            worst = max(worst, _interpret(schedule, args, oracle, seed))
-            if is_decided:
-                worst = max(worst, _run(func, args, oracle, seed))
-            oracles.append("interpreter")
-        elif not values:
-            run = _interpret_lowered if is_decided else _interpret
-            fraction, small = _interpret_smaller(schedule, args, seed, run)
-            worst = max(worst, fraction)
-            oracles.extend(f"interpreter on {size}" for size in small)
-    if shape is None:
-        raise MeasurementError(
-            f"verify {func.name}", "none of the sizes tried satisfies what the expression asks for",
-            expected="; ".join(problem for _, problem in func.checks),
-            hint="call the kernel on arrays of your own and compare with te.evaluate",
+    programs_of = _nests_and_result if is_decided else _nests
+    programs = programs_of(schedule, args)
+    found = _Findings(seed)
+    for number, values in enumerate(sizes_to_try(schedule, func, conditions)):
+        steps = count_steps(specialize_func(func, values))
+        found.begin("numpy", steps)
+        for oracle in _oracles(schedule, seed, values, number):
+            found.add(oracle, check(oracle))
+            if found.may_interpret(programs, values):
+                found.add(oracle, _interpret(programs, args, oracle), "interpreter")
+        if steps > MAX_INTERPRETED_STEPS and not values:
+            _interpret_smaller(schedule, args, programs_of, found)
+    return found.verdict(func)
+
+
+def _oracles(
+    schedule: Schedule, seed: int, values: Mapping[Var, Any], number: int
+) -> Iterator[Oracle]:
+    """Yield the oracles of one of several sizes: all kinds of inputs for the first, else two."""
+    kinds = KINDS if number == 0 else (KINDS[1 + number % (len(KINDS) - 1)],)
+    try:
+        yield from oracles_of(schedule, seed, values, kinds)
+    except ProgramError as error:
+        # Of an empty tensor, no index names an element: the expression is not for this size.
+        if error.kind != "out_of_bounds" or 0 not in values.values():
+            raise
+
+
+class _Findings:
+    """What has been found to be right so far."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.worst = 0.0
+        self.shape: tuple[int, ...] | None = None
+        self.oracles: dict[str, None] = {}
+        self.kinds: dict[str, None] = {}
+        self.indices: tuple[str, ...] = ()
+        self.compared: dict[Tensor, bool] = {}
+        """For each output that has elements, whether one of them could have been wrong."""
+        self.steps: float = 0
+        """Interpreted for the size at hand."""
+
+    def begin(self, oracle: str, steps: int) -> None:
+        """Begin with another size, on which the program takes so many steps."""
+        self.steps = 0 if steps <= MAX_INTERPRETED_STEPS else math.inf
+        self.oracles = {oracle: None} if oracle else {}
+
+    def may_interpret(self, programs: Sequence[PrimFunc], values: Mapping[Var, Any]) -> bool:
+        """Tell whether a run is affordable, as the first one is, and count its steps then."""
+        if self.steps >= MAX_INTERPRETED_STEPS:
+            return False
+        steps = sum(count_steps(specialize_func(func, values)) for func in programs)
+        if self.steps and self.steps + steps > MAX_INTERPRETED_STEPS:
+            return False
+        self.steps += steps
+        return True
+
+    def add(self, oracle: Oracle, worst: float, name: str = "numpy") -> None:
+        """Note that a run was right."""
+        self.worst = max(self.worst, worst)
+        self.oracles[name] = None
+        self.kinds[oracle.kind] = None
+        self.indices = self.indices or oracle.indices
+        for tensor, expected in oracle.expected.items():
+            if expected.size:
+                told = bool(has_bounds(expected, oracle.bounds[tensor], tensor.dtype).any())
+                self.compared[tensor] = self.compared.get(tensor, False) or told
+        if self.shape is None:
+            self.shape = next(iter(oracle.expected.values())).shape
+
+    def verdict(self, func: PrimFunc) -> Verified:
+        """Return what was found, or say why that is nothing."""
+        if self.shape is None:
+            raise MeasurementError(
+                f"verify {func.name}",
+                "none of the sizes tried satisfies what the expression asks for",
+                expected="; ".join(problem for _, problem in func.checks),
+                hint="call the kernel on arrays of your own and compare with te.evaluate",
+            )  # fmt: skip
+        for tensor, was_compared in self.compared.items():
+            if not was_compared:
+                raise MeasurementError(
+                    f"verify {tensor.name}", "no inputs were found that tell right from wrong",
+                    because="rounding may lead anywhere, or beyond the range of a dtype",
+                    hint="call the kernel on arrays of your own and compare with te.evaluate",
+                )  # fmt: skip
+        return Verified(
+            tuple(self.oracles), self.shape, self.seed, self.worst,
+            tuple(self.kinds), self.indices,
         )  # fmt: skip
-    return Verified(tuple(oracles), shape, seed, worst)
 
 
-def _has_threads(stage: StageState) -> bool:
-    """Tell whether threads of a device run loops of a stage, or of its statements."""
-    own = walk(stage.op.body) if isinstance(stage.op, ExternOp) else ()
-    kinds = (node.kind for node in own if isinstance(node, For))
-    return any(map(is_thread, (*stage.kinds.values(), *kinds)))
-
-
-def _verify_on_threads(
-    schedule: Schedule, args: Sequence[Argument], seed: int, conditions: Sequence[Expr]
+def _verify_simulated(
+    schedule: Schedule,
+    args: Sequence[Argument],
+    machine: Target,
+    seed: int,
+    conditions: Sequence[Expr],
 ) -> Verified:
-    """Check in the interpreter a schedule that no machine here can run."""
-    func = lower(schedule, args, simple_mode=True)
-    worst, shape, oracles = 0.0, None, []
-    for values in sizes_to_try(schedule, func, conditions):
-        if count_steps(specialize_func(func, values)) <= MAX_INTERPRETED_STEPS:
-            oracle = oracle_of(schedule, seed, values)
-            worst = max(worst, _interpret_threads(schedule, args, oracle, seed, conditions))
-            shape = oracle.expected[schedule.outputs[0]].shape
-            oracles = ["interpreter"]
-        elif not values:
-            worst, small = _interpret_smaller(schedule, args, seed, _interpret_threads)
-            oracles = [f"interpreter on {size}" for size in small]
-            shape = schedule.outputs[0].static_shape
-    if shape is None or not oracles:
-        raise MeasurementError(
-            f"verify {func.name}", "it has too many steps for the interpreter",
-            because="its loops are bound to the threads of a device, which is not here",
-            hint="verify the same steps on a smaller shape: s.trace.replay(…)",
-        )  # fmt: skip
-    return Verified(tuple(oracles), shape, seed, worst)
+    """Check in the interpreter a program for a GPU, which no machine here can run."""
+    func = build_simulated(schedule, args, machine, "main", conditions=conditions).func
+    programs_of = partial(_nests_and_result, kind="gpu", conditions=conditions)
+    programs = programs_of(schedule, args)
+    found = _Findings(seed)
+    too_long = []
+    for number, values in enumerate(sizes_to_try(schedule, func, conditions)):
+        steps = count_steps(specialize_func(func, values))
+        if steps > MAX_INTERPRETED_STEPS:
+            too_long.append((steps, values))
+            continue
+        found.begin("", steps)
+        for oracle in _oracles(schedule, seed, values, number):
+            if found.may_interpret(programs, values):
+                found.add(oracle, _interpret(programs, args, oracle), "interpreter")
+    if found.shape is None and too_long:
+        _simulate_slowly(schedule, args, programs_of, found, too_long)
+    return found.verdict(func)
+
+
+def _simulate_slowly(
+    schedule: Schedule,
+    args: Sequence[Argument],
+    programs_of: ProgramsOf,
+    found: _Findings,
+    sizes: Sequence[tuple[int, dict[Var, Any]]],
+) -> None:
+    """Check a long program on a smaller shape; where it has none, in many steps.
+
+    Raises
+    ------
+    MeasurementError
+        If even the smallest program takes too many.
+    """
+    steps, values = min(sizes, key=lambda pair: pair[0])
+    for limit in (MAX_INTERPRETED_STEPS, MAX_SIMULATED_STEPS):
+        if not values and _interpret_smaller(schedule, args, programs_of, found, limit):
+            found.shape = schedule.outputs[0].static_shape
+            return
+        if steps <= limit:
+            oracle = oracle_of(schedule, found.seed, values)
+            worst = _interpret(programs_of(schedule, args), args, oracle)
+            found.add(oracle, worst, "interpreter")
+            return
+    raise MeasurementError(
+        f"verify {schedule.outputs[0].name}", "it has too many steps for the interpreter",
+        got=f"about {steps:.2g} steps", expected=f"at most {MAX_SIMULATED_STEPS}",
+        because="a GPU is simulated here, and the steps do not apply to a smaller shape",
+        hint="write the expression for smaller sizes, and verify the same steps there",
+    )  # fmt: skip
 
 
 def sizes_to_try(
@@ -218,72 +328,11 @@ def sizes_to_try(
                 yield values
 
 
-_kept: dict[tuple[Any, ...], Oracle] = {}
-
-
-def oracle_of(schedule: Schedule, seed: int, values: Mapping[Var, Any] | None = None) -> Oracle:
-    """Return inputs, expected outputs and bounds for a schedule's expression.
-
-    The last few are kept, since one expression is verified under many schedules. `values` are
-    those of its symbols.
-    """
-    key = (schedule.outputs, seed, tuple((values or {}).items()))
-    if key not in _kept:
-        while len(_kept) >= KEPT_ORACLES:
-            _kept.pop(next(iter(_kept)))
-        _kept[key] = _new_oracle(schedule, seed, values or {})
-    return _kept[key]
-
-
-def _new_oracle(schedule: Schedule, seed: int, values: Mapping[Var, Any]) -> Oracle:
-    root = schedule.history.history.root.state
-    inputs = [stage.tensor for stage in root.stages if isinstance(stage.op, PlaceholderOp)]
-    known = specialize(schedule.outputs, values) if values else {}
-    static = {tensor: known.get(tensor, tensor) for tensor in (*inputs, *schedule.outputs)}
-    arrays = {tensor: random_input(static[tensor], seed + n) for n, tensor in enumerate(inputs)}
-    given = {static[tensor]: array for tensor, array in arrays.items()}
-    expected, bounds = {}, {}
-    for tensor in schedule.outputs:
-        expected[tensor] = evaluate(static[tensor], given, accumulate="float64")
-        bounds[tensor] = tolerance(static[tensor], given)
-    return Oracle({**arrays, **values}, expected, bounds)
-
-
-def random_input(tensor: Tensor, seed: int) -> Array:
-    """Return reproducible values: floats in [-1, 1), all integers of 8 bits, of more up to 7 bits.
-
-    Instructions on 8 bits may saturate where the numbers are large.
-    """
-    generator = np.random.default_rng(seed)
-    dtype = dtypes.to_numpy(tensor.dtype)
-    if dtypes.is_bool(tensor.dtype):
-        return generator.integers(0, 2, tensor.static_shape).astype(dtype)
-    if dtypes.is_float(tensor.dtype):
-        return generator.uniform(-1, 1, tensor.static_shape).astype(dtype)
-    high = 64
-    if dtypes.bits(tensor.dtype) == 8:
-        high = int(dtypes.max_value(tensor.dtype)) + 1
-    low = 0 if dtypes.is_unsigned(tensor.dtype) else -high
-    return generator.integers(low, high, tensor.static_shape).astype(dtype)
-
-
-def poisoned(tensor: Tensor, shape: tuple[int, ...]) -> Array:
-    """Return an output array whose elements are wrong until they are written."""
-    dtype = dtypes.to_numpy(tensor.dtype)
-    fill: float | int | bool = True
-    if dtypes.is_float(tensor.dtype):
-        fill = np.nan
-    elif not dtypes.is_bool(tensor.dtype):
-        fill = int(dtypes.max_value(tensor.dtype))
-    return np.full(shape, fill, dtype)
-
-
 def verify_kernel(
     kernel: RemoteKernel,
     args: Sequence[Argument],
     oracle: Oracle,
     *,
-    seed: int = 0,
     timeout_s: float = 60.0,
 ) -> tuple[float, float]:
     """Run a kernel in its worker and compare.
@@ -293,94 +342,76 @@ def verify_kernel(
     tuple of float
         The largest difference as a fraction of the bound, and about how long the run took [s].
     """
-    arrays = dict(
-        zip((param.name for param in kernel.params), _arguments(args, oracle), strict=True)
-    )
-    outcome = kernel.run(arrays, timeout_s=timeout_s)
+    given = _arguments(args, oracle)
+    names = [param.name for param in kernel.params]
+    outcome = kernel.run(dict(zip(names, given, strict=True)), timeout_s=timeout_s)
     outcome.unwrap(f"verify {kernel.name}")
-    worst = 0.0
-    for param, tensor in zip(kernel.params, args, strict=True):
-        if isinstance(tensor, Tensor) and tensor in oracle.expected:
-            got = outcome.arrays[param.name]
-            worst = max(worst, _compare("numpy", tensor, got, oracle, seed))
-    return worst, outcome.seconds
+    got = [outcome.arrays.get(name, array) for name, array in zip(names, given, strict=True)]
+    return _worst("numpy", args, got, oracle), outcome.seconds
 
 
 def _verify_there(
-    kernel: RemoteKernel, args: Sequence[Argument], oracle: Oracle, *, seed: int, timeout_s: float
+    kernel: RemoteKernel, args: Sequence[Argument], oracle: Oracle, *, timeout_s: float
 ) -> float:
-    return verify_kernel(kernel, args, oracle, seed=seed, timeout_s=timeout_s)[0]
+    return verify_kernel(kernel, args, oracle, timeout_s=timeout_s)[0]
 
 
-def _verify_here(kernel: Kernel, args: Sequence[Argument], oracle: Oracle, *, seed: int) -> float:
+def _verify_here(kernel: Kernel, args: Sequence[Argument], oracle: Oracle) -> float:
     arrays = _arguments(args, oracle)
-    kernel(*(a if isinstance(t, Tensor) else a.item() for t, a in zip(args, arrays, strict=True)))
-    return _worst("numpy", args, arrays, oracle, seed)
+    given = [a if isinstance(t, Tensor) else a.item() for t, a in zip(args, arrays, strict=True)]
+    with np.errstate(all="ignore"):  # code from outside may compute with NumPy
+        kernel(*given)
+    return _worst("numpy", args, arrays, oracle)
 
 
-def _interpret(schedule: Schedule, args: Sequence[Argument], oracle: Oracle, seed: int) -> float:
-    return _run(lower(schedule, args, simple_mode=True), args, oracle, seed)
+def _nests(schedule: Schedule, args: Sequence[Argument]) -> tuple[PrimFunc, ...]:
+    """Return the program as scheduled."""
+    return (lower(schedule, args, simple_mode=True),)
 
 
-def _interpret_lowered(
-    schedule: Schedule, args: Sequence[Argument], oracle: Oracle, seed: int
-) -> float:
-    """Interpret a program as scheduled, and as all passes leave it."""
-    worst = _interpret(schedule, args, oracle, seed)
-    return max(worst, _run(lower(schedule, args), args, oracle, seed))
-
-
-def _run(
-    func: PrimFunc,
-    args: Sequence[Argument],
-    oracle: Oracle,
-    seed: int,
-    *,
-    order: int | None = None,
-) -> float:
-    arrays = _arguments(args, oracle)
-    interpret(func, arrays, order=order)
-    return _worst("interpreter", args, arrays, oracle, seed)
-
-
-def _worst(
-    name: str, args: Sequence[Argument], arrays: Sequence[Array], oracle: Oracle, seed: int
-) -> float:
-    """Return the largest difference of the outputs as a fraction of the bound."""
-    worst = 0.0
-    for tensor, got in zip(args, arrays, strict=True):
-        if isinstance(tensor, Tensor) and tensor in oracle.expected:
-            worst = max(worst, _compare(name, tensor, got, oracle, seed))
-    return worst
-
-
-def _interpret_threads(
+def _nests_and_result(
     schedule: Schedule,
     args: Sequence[Argument],
-    oracle: Oracle,
-    seed: int,
+    kind: str = "cpu",
     conditions: Sequence[Expr] = (),
-) -> float:
-    """Interpret a program of threads as scheduled, and as a GPU gets it, in another order."""
-    worst = _interpret(schedule, args, oracle, seed)
-    func = lower(schedule, args, kind="gpu", conditions=conditions)
-    return max(worst, _run(func, args, oracle, seed, order=seed + 1))
+) -> tuple[PrimFunc, ...]:
+    """Return the program as scheduled, and as all passes for a kind of target leave it."""
+    return (*_nests(schedule, args), lower(schedule, args, kind=kind, conditions=conditions))
+
+
+def _interpret(programs: Sequence[PrimFunc], args: Sequence[Argument], oracle: Oracle) -> float:
+    """Interpret programs, each but the first with its threads in another order."""
+    worst = 0.0
+    for number, func in enumerate(programs):
+        arrays = _arguments(args, oracle)
+        order = oracle.seed + number if number else None
+        interpret(func, arrays, max_steps=2 * MAX_SIMULATED_STEPS, order=order)
+        worst = max(worst, _worst("interpreter", args, arrays, oracle))
+    return worst
 
 
 def _interpret_smaller(
     schedule: Schedule,
     args: Sequence[Argument],
-    seed: int,
-    run: Callable[..., float],
-) -> tuple[float, list[tuple[int, ...]]]:
-    """Interpret the schedule on a smaller shape; returns the shape, or none if none suits."""
-    for small, chosen in shrunk_schedules(schedule, args, MAX_INTERPRETED_STEPS):
+    programs_of: ProgramsOf,
+    found: _Findings,
+    max_steps: int = MAX_INTERPRETED_STEPS,
+) -> bool:
+    """Interpret the schedule on a smaller shape; tell whether there is one that suits."""
+    for small, chosen in shrunk_schedules(schedule, args, max_steps):
+        name = f"interpreter on {small.outputs[0].static_shape}"
+        programs = programs_of(small, chosen)
+        found.steps = 0
         try:
-            oracle = oracle_of(small, seed)
+            for oracle in oracles_of(small, found.seed, kinds=("extremes",)):
+                if found.may_interpret(programs, {}):
+                    found.add(oracle, _interpret(programs, chosen, oracle), name)
         except ProgramError:  # a condition in the expression does not suit the smaller shape
+            if name in found.oracles:
+                raise
             continue
-        return run(small, chosen, oracle, seed), [small.outputs[0].static_shape]
-    return 0.0, []
+        return True
+    return False
 
 
 def _arguments(args: Sequence[Argument], oracle: Oracle) -> list[Array]:
@@ -388,32 +419,40 @@ def _arguments(args: Sequence[Argument], oracle: Oracle) -> list[Array]:
     return [
         np.asarray(oracle.inputs[arg]).copy()
         if arg in oracle.inputs
-        else poisoned(arg, oracle.expected[arg].shape)  # type: ignore[arg-type, index]
+        else poison_for(oracle.expected[arg], dtypes.to_numpy(arg.dtype))  # type: ignore[index]
         for arg in args
     ]
 
 
-def _compare(name: str, tensor: Tensor, got: Array, oracle: Oracle, seed: int) -> float:
+def _worst(name: str, args: Sequence[Argument], arrays: Sequence[Array], oracle: Oracle) -> float:
+    """Return the largest difference of the outputs as a fraction of the bound."""
+    worst = 0.0
+    for tensor, got in zip(args, arrays, strict=True):
+        if isinstance(tensor, Tensor) and tensor in oracle.expected:
+            worst = max(worst, _compare(name, tensor, got, oracle))
+    return worst
+
+
+def _compare(name: str, tensor: Tensor, got: Array, oracle: Oracle) -> float:
     """Return the largest difference as a fraction of the bound; raise where it is above 1."""
-    expected = oracle.expected[tensor]
-    bound = oracle.bounds[tensor]
-    with np.errstate(invalid="ignore", over="ignore"):
-        difference = np.abs(got.astype(np.float64) - expected.astype(np.float64))
-        same = (got == expected) | (np.isnan(got.astype(float)) & np.isnan(expected.astype(float)))
-        same |= np.isposinf(bound)  # what may overflow has no bound
-        wrong = ~same & ~(difference <= bound)
-        fraction = np.where(same, 0.0, difference / np.maximum(bound, np.finfo(float).tiny))
-    if wrong.any():
-        index = tuple(int(i) for i in np.argwhere(wrong)[0])
-        raise VerificationError(
-            f"verify {tensor.name}",
-            f"{int(wrong.sum())} of {wrong.size} elements differ from the oracle",
-            oracle=name,
-            shape=expected.shape,
-            seed=seed,
-            index=index,
-            got=got[index].item(),
-            expected=expected[index].item(),
-            bound=float(bound[index]),
-        )
-    return float(fraction.max(initial=0.0))
+    expected, bound = oracle.expected[tensor], oracle.bounds[tensor]
+    found = differences(got, expected, bound)
+    untouched = unwritten(got, poison_for(expected, got.dtype))
+    wrong = found.wrong | untouched
+    if not wrong.any():
+        return found.worst
+    index = tuple(int(i) for i in np.unravel_index(np.argmax(wrong), wrong.shape))
+    raise VerificationError(
+        f"verify {tensor.name}",
+        f"{int(wrong.sum())} of {wrong.size} elements differ from the oracle",
+        oracle=name,
+        shape=expected.shape,
+        seed=oracle.seed,
+        index=index,
+        got=got[index].item(),
+        expected=expected[index].item(),
+        bound=float(bound[index]),
+        because="it holds what it held before the run: nothing has written it"
+        if untouched[index]
+        else None,
+    )

@@ -13,9 +13,9 @@ from dlcompiler.errors import TuningError
 from dlcompiler.ir.function_values import call_function
 from dlcompiler.ops import elementwise
 from dlcompiler.ops.activations import ACTIVATIONS, Activation
-from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.base import Operator, Reference, as_expected
 from dlcompiler.ops.injective import default_injective, injective_space, schedule_injective
-from dlcompiler.ops.rounding import SMALLEST, Array, Wide, unit
+from dlcompiler.ops.rounding import SMALLEST, Array, unit
 from dlcompiler.ops.shapes import FLOATS, INTEGERS, checked_dtype, shape_of, shape_text
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Space, Workload
@@ -164,7 +164,7 @@ def reference(workload: Workload, seed: int) -> Reference:
     is_float = dtypes.is_float(dtype)
     operands = [a.astype(np.float64) if is_float else a for a in arrays.values()]
     with np.errstate(all="ignore"):
-        expected: Wide = np.asarray(kind.reference(*operands)).astype(np.float64)
+        expected = as_expected(kind.reference(*operands), define(workload)[-1].dtype)
     # An error of half a unit is `u` of the result, and to each of what is nearly nothing its own.
     own = 2 * unit(dtype)
     bound = own * (kind.ulps * np.abs(expected) + kind.absolute * (1 + np.abs(operands[0])))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dlcompiler import dtypes
 from dlcompiler.display import render
 from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.space import Config, Space, Workload
@@ -24,12 +25,18 @@ class Reference:
 
     inputs: Mapping[str, Array]
     """Arrays by the names of the parameters."""
-    expected: Mapping[str, npt.NDArray[np.float64]]
-    """Outputs, computed in a wider type."""
+    expected: Mapping[str, Array]
+    """Outputs: those of floats in float64, all others in their dtypes (in float64 if exact)."""
     bound: Mapping[str, npt.NDArray[np.float64]]
     """Largest difference allowed for each element of the outputs; 0 asks for equality."""
     plain: Mapping[str, Array] = field(default_factory=dict)
     """What a caller has in place of inputs that were packed ahead, such as weights in OIHW."""
+
+
+def as_expected(values: Any, dtype: str) -> Array:
+    """Return right values of a dtype as `Reference` has them: integers stay integers."""
+    made: Array = np.asarray(values)
+    return made.astype(np.float64 if dtypes.is_float(dtype) else dtypes.to_numpy(dtype))
 
 
 def _as_given(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Array]:

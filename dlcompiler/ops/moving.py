@@ -9,7 +9,7 @@ import numpy as np
 
 from dlcompiler import dtypes, te
 from dlcompiler.errors import TuningError
-from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.base import Operator, Reference, as_expected
 from dlcompiler.ops.injective import default_injective, injective_space, schedule_injective
 from dlcompiler.ops.rounding import Array
 from dlcompiler.ops.shapes import (
@@ -179,8 +179,8 @@ def _operator(
         arrays = {
             part.name: generator.integers(0, most, part.static_shape).astype(kind) for part in parts
         }
-        expected = np.asarray(on_arrays(work, *arrays.values())).astype(np.float64)
-        return Reference(arrays, {out.name: expected}, {out.name: np.zeros_like(expected)})
+        expected = as_expected(on_arrays(work, *arrays.values()), out.dtype)
+        return Reference(arrays, {out.name: expected}, {out.name: np.zeros(expected.shape)})
 
     def space(work: Workload, target: Target) -> Space:
         return injective_space(work, define(work)[-1], target)

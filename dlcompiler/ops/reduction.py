@@ -13,7 +13,7 @@ import numpy as np
 from dlcompiler import dtypes, te
 from dlcompiler.errors import TuningError
 from dlcompiler.ops import reductions
-from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.base import Operator, Reference, as_expected
 from dlcompiler.ops.defining import ELEMWISE, tensor
 from dlcompiler.ops.injective import schedule_injective
 from dlcompiler.ops.lanes import schedule_reduction
@@ -149,8 +149,8 @@ def reference(workload: Workload, seed: int) -> Reference:
     gone = math.prod(shape_of(workload["shape"])) // max(math.prod(out.static_shape), 1)
     if not gone and not kind.has_identity:
         nothing = -1 if workload["function"].startswith("arg") else _worst(workload)
-        expected = np.full(out.static_shape, nothing, np.float64)
-        return Reference({"data": data}, {out.name: expected}, {out.name: np.zeros_like(expected)})
+        expected = as_expected(np.full(out.static_shape, nothing), out.dtype)
+        return Reference({"data": data}, {out.name: expected}, {out.name: np.zeros(expected.shape)})
     is_float = dtypes.is_float(dtype)
     more: dict[str, Any] = {"keepdims": keepdims}
     if kind.is_sum and workload["function"] != "mean":
@@ -158,9 +158,9 @@ def reference(workload: Workload, seed: int) -> Reference:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the mean of nothing
         exact: Wide = data.astype(np.float64) if is_float else data
-        expected = np.asarray(kind.reference(exact, axis=axis, **more)).astype(np.float64)
+        expected = as_expected(kind.reference(exact, axis=axis, **more), out.dtype)
         sizes = np.asarray(kind.reference(np.abs(exact), axis=axis, **more)).astype(np.float64)
-    bound = np.zeros_like(expected)
+    bound = np.zeros(expected.shape)
     if kind.is_sum and is_float:
         own = unit("float32" if dtypes.bits(dtype) == 16 else dtype)
         bound = 2 * (gone + 2) * own * sizes + 2 * unit(dtype) * (sizes + SMALLEST[dtype])

@@ -33,12 +33,71 @@ def extern_call(call: ExternCall, scope: Scope) -> Callable[[], None]:
         function = get_global_func(call.name)
         assert function is not None
         cache.clear()
-        function(*[argument() for argument in arguments])
-        for argument in arguments:
-            if isinstance(argument, _Box):
-                argument.note_writes()
+        given = [argument() for argument in arguments]
+        _run_and_note(function, given, _written_boxes(arguments, given))
 
     return run
+
+
+class _Written:
+    """A box that a call writes, while the call runs."""
+
+    def __init__(self, box: _Box, array: np.ndarray[Any, Any]) -> None:
+        self.box = box
+        self.array = array
+        self.offsets = box.offsets()
+        self.before = array.copy()
+        writers = box.access.memory.writers
+        is_fresh = np.array([writers[offset] is None for offset in self.offsets], np.bool_)
+        self.fresh = is_fresh.reshape(array.shape)
+        """Elements that nothing has written before the call."""
+
+    def prepare(self, byte: int) -> None:
+        """Give the box the contents that it had before, and fresh elements a byte throughout."""
+        self.array[...] = self.before
+        self.array[self.fresh] = (
+            np.full(1, byte, np.uint8).repeat(self.array.itemsize).view(self.array.dtype)
+        )
+
+    def untouched(self, byte: int) -> np.ndarray[Any, Any]:
+        """Tell which fresh elements still hold a byte throughout."""
+        each = np.ascontiguousarray(self.array).reshape(-1).view(np.uint8)
+        same = (each.reshape(-1, self.array.itemsize) == byte).all(axis=1)
+        found: np.ndarray[Any, Any] = same.reshape(self.array.shape) & self.fresh
+        return found
+
+
+def _written_boxes(arguments: list[Thunk], given: list[Any]) -> list[_Written]:
+    return [
+        _Written(argument, array)
+        for argument, array in zip(arguments, given, strict=True)
+        if isinstance(argument, _Box) and argument.region.is_written and array.size
+    ]
+
+
+def _run_and_note(function: Callable[..., Any], given: list[Any], boxes: list[_Written]) -> None:
+    """Call a function, and record what it has written.
+
+    An element that holds what it held before the call may have been written with that very value.
+    A second call, on other contents, decides; the results are those of the first.
+    """
+    for each in boxes:
+        each.prepare(0)
+    function(*given)
+    missing = [each.untouched(0) for each in boxes]
+    if any(map(np.any, missing)):
+        results = [each.array.copy() for each in boxes]
+        for each in boxes:
+            each.prepare(0xFF)
+        function(*given)
+        pairs = zip(missing, boxes, strict=True)
+        missing = [may_miss & each.untouched(0xFF) for may_miss, each in pairs]
+        for each, result in zip(boxes, results, strict=True):
+            each.array[...] = result
+    for each, untouched in zip(boxes, missing, strict=True):
+        is_left_out = untouched.ravel().tolist()
+        written = [at for at, out in zip(each.offsets, is_left_out, strict=True) if not out]
+        each.box.access.note_writes(written)
 
 
 def _parts(arg: Expr) -> tuple[Expr, ...]:
@@ -94,8 +153,3 @@ class _Box:
             offsets = np.add.outer(offsets, (start + np.arange(size)) * stride)
         found: list[int] = offsets.ravel().tolist()
         return found
-
-    def note_writes(self) -> None:
-        """Record that the call has written the box, if it may."""
-        if self.region.is_written:
-            self.access.note_writes(self.offsets())

@@ -8,7 +8,7 @@ the compiler: neither the simplifier nor any analysis.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,8 @@ class Report:
     """Elements stored; [1]."""
     unwritten: int
     """Elements of the outputs that nothing wrote: they hold what they held before; [1]."""
+    first_unwritten: tuple[str, tuple[int, ...]] | None = field(default=None, repr=False)
+    """Output and index of the first of them."""
 
 
 def interpret(
@@ -151,8 +153,10 @@ def interpret(
             for buffer, array in zip(func.buffers, arrays, strict=True):
                 if buffer in written:
                     array[...] = with_normal_bools(_elements(memories[buffer]))
-    unwritten = sum(memories[buffer].unwritten() for buffer in func.outputs)
-    return Report(state.steps, state.loads, state.stores, unwritten)
+    outputs = [memories[buffer] for buffer in func.outputs]
+    unwritten = sum(memory.unwritten() for memory in outputs)
+    first = next((memory.first_unwritten() for memory in outputs if memory.unwritten()), None)
+    return Report(state.steps, state.loads, state.stores, unwritten, first)
 
 
 def _without_numbers(

@@ -167,6 +167,15 @@ class Memory:
         """Return how many elements nothing has written."""
         return sum(writer is None for writer in self.writers)
 
+    def first_unwritten(self) -> tuple[str, tuple[int, ...]]:
+        """Return the buffer's name and the index of the first element that nothing has written."""
+        left = self.writers.index(None)
+        index = []
+        for stride in self.buffer.static_strides:
+            index.append(left // stride)
+            left %= stride
+        return self.buffer.name, tuple(index)
+
 
 def span(buffer: Buffer) -> int:
     """Return how many elements lie between a buffer's first and last, both included."""

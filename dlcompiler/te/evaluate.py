@@ -16,9 +16,8 @@ from dlcompiler.te.elements import NOWHERE, Array, Arrays, Block, Elements
 from dlcompiler.te.extern import compute_extern
 from dlcompiler.te.magnitude import (
     Magnitudes,
-    coarsest_rounding,
+    Rounding,
     combined_magnitudes,
-    rounding_depth,
     within_range,
 )
 from dlcompiler.te.plan import NO_PLAN, plan_of
@@ -150,22 +149,7 @@ def absolute_bound(output: Tensor, arrays: Given) -> Array:
     """
     (target,), arrays = _static(_targets(output, "absolute_bound"), arrays)
     values = _compute([target], arrays, is_wide=True, keep_all=True)
-    magnitudes: dict[Any, Array] = {}
-    domain_of = functools.partial(_magnitude_domain, values=values, magnitudes=magnitudes)
-    with quiet():
-        for op in outside_cells(post_order([target])):
-            if isinstance(op, ComputeOp):
-                magnitudes.update(compute_stage(op, domain_of(op)))
-            elif isinstance(op, ScanOp):
-                compute_scan(op, magnitudes, domain_of)
-            else:
-                for tensor in op.outputs:
-                    magnitude = np.asarray(np.abs(values[tensor].astype(np.float64)))
-                    if isinstance(op, ExternOp):  # what cancels in it is not known
-                        largest = magnitude[np.isfinite(magnitude)].max(initial=0.0)
-                        magnitude = np.full(magnitude.shape, largest)
-                    magnitudes[tensor] = magnitude
-    return np.asarray(within_range(magnitudes[target], target.dtype))
+    return _magnitudes(target, values)
 
 
 def tolerance(output: Tensor, arrays: Given) -> Array:
@@ -182,17 +166,77 @@ def tolerance(output: Tensor, arrays: Given) -> Array:
 
     Notes
     -----
-    First order in ``u``. It cannot bound what rounding may decide: a float that is compared,
-    rounded to a whole number (`floor`, `fmod`) or converted to an integer, a sign that is copied.
-    It is infinite where a number may leave the range of its dtype.
+    First order in ``u``, apart from what rounding may bring to the end of a function's domain: a
+    divisor near 0, or the square root of what may be negative, has no bound. It cannot bound what
+    rounding may decide: a float that is compared, rounded to a whole number (`floor`, `fmod`) or
+    converted to an integer, a sign that is copied. It is infinite where a number may leave the
+    range of its dtype.
     """
     (target,), arrays = _static(_targets(output, "tolerance"), arrays)
-    depth = rounding_depth(target)
-    if depth == 0:
+    rounding = Rounding(target)
+    if rounding.depth == 0:
         return np.zeros(target.static_shape)
-    unit, tiny = coarsest_rounding(target)
-    bound: Array = depth * (unit * absolute_bound(target, arrays) + tiny)
+    return _tolerance(target, _compute([target], arrays, is_wide=True, keep_all=True), rounding)
+
+
+def evaluate_within(
+    outputs: Sequence[Tensor], arrays: Given
+) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    """Compute tensors in float64, and how far a right result may be from them.
+
+    Parameters
+    ----------
+    outputs : sequence of Tensor
+        What to compute.
+    arrays : mapping of Tensor to ndarray, or sequence of ndarray
+        As in `evaluate`.
+
+    Returns
+    -------
+    tuple of tuple of ndarray
+        What ``evaluate(…, accumulate="float64")`` and `tolerance` return for each output, with the
+        work that these two share done once.
+    """
+    targets, arrays = _static(_targets(outputs, "evaluate"), arrays)
+    roundings = [Rounding(target) for target in targets]
+    keeps_all = any(rounding.depth for rounding in roundings)
+    values = _compute(targets, arrays, is_wide=True, keep_all=keeps_all)
+    bounds = [
+        _tolerance(target, values, rounding) if rounding.depth else np.zeros(target.static_shape)
+        for target, rounding in zip(targets, roundings, strict=True)
+    ]
+    return tuple(values[target] for target in targets), tuple(bounds)
+
+
+def _tolerance(target: Tensor, values: Mapping[Any, Array], rounding: Rounding) -> Array:
+    magnitudes = _magnitudes(target, values, rounding)
+    bound: Array = rounding.depth * (rounding.unit * magnitudes + rounding.tiny)
     return bound
+
+
+def _magnitudes(
+    target: Tensor, values: Mapping[Any, Array], rounding: Rounding | None = None
+) -> Array:
+    """Return the magnitudes of a tensor from the values of all that it depends on."""
+    magnitudes: dict[Any, Array] = {}
+
+    def domain_of(op: ComputeOp) -> Domain:
+        return _magnitude_domain(op, values, magnitudes, rounding)
+
+    with quiet():
+        for op in outside_cells(post_order([target])):
+            if isinstance(op, ComputeOp):
+                magnitudes.update(compute_stage(op, domain_of(op)))
+            elif isinstance(op, ScanOp):
+                compute_scan(op, magnitudes, domain_of)
+            else:
+                for tensor in op.outputs:
+                    magnitude = np.asarray(np.abs(values[tensor].astype(np.float64)))
+                    if isinstance(op, ExternOp):  # what cancels in it is not known
+                        largest = magnitude[np.isfinite(magnitude)].max(initial=0.0)
+                        magnitude = np.full(magnitude.shape, largest)
+                    magnitudes[tensor] = magnitude
+    return np.asarray(within_range(magnitudes[target], target.dtype))
 
 
 # -- stages ---------------------------------------------------------------------------------------
@@ -256,12 +300,14 @@ def _value_domain(op: ComputeOp, arrays: Arrays, is_wide: bool) -> Domain:
     return Domain(element, element, storage, ufunc, combine)
 
 
-def _magnitude_domain(op: ComputeOp, values: Arrays, magnitudes: Arrays) -> Domain:
+def _magnitude_domain(
+    op: ComputeOp, values: Arrays, magnitudes: Arrays, rounding: Rounding | None
+) -> Domain:
     plan = plan_of(op)
 
     def element(expr: Expr, block: Block) -> Any:
         elements = Elements(op, values, block, plan, is_wide=True)
-        return Magnitudes(elements, magnitudes).of(expr)
+        return Magnitudes(elements, magnitudes, rounding).of(expr)
 
     def ufunc(reducer: Reducer) -> np.ufunc:
         return {"add": np.add, "mul": np.multiply}.get(reducer.op or "", np.maximum)

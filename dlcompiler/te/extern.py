@@ -226,10 +226,12 @@ def compute_extern(
     results = [np.zeros(t.static_shape, numeric.storage(t.dtype)) for t in op.outputs]
     func = PrimFunc(op.name, (*op.in_buffers, *op.out_buffers), op.out_buffers, op.body)
     report = interpret(func, [*given, *results])
-    if report.unwritten:
+    if report.first_unwritten is not None:
+        name, index = report.first_unwritten
         raise ProgramError(
             f"evaluate {op.name}", f"{report.unwritten} elements of its results are never written",
-            kind="uninitialised", excerpt=op.text,
+            kind="uninitialised", buffer=name, index=index, excerpt=op.text,
+            got=f"the first is {name}[{', '.join(map(str, index))}]",
         )  # fmt: skip
     if is_wide:
         results = [

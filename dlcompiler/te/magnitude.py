@@ -13,6 +13,7 @@ from dlcompiler.ir import (
     Binary,
     Call,
     Cast,
+    Compare,
     Const,
     Expr,
     IfThenElse,
@@ -25,6 +26,7 @@ from dlcompiler.ir import (
     walk,
 )
 from dlcompiler.ir.expr import LARGEST
+from dlcompiler.ir.function_values import call_function
 from dlcompiler.ir.functions import FUNCTION_ULPS, FUNCTIONS
 from dlcompiler.ir.rewrite import Node, children
 from dlcompiler.te.elements import Array, Arrays, Elements, choose
@@ -98,11 +100,18 @@ class Magnitudes:
         The values, computed in float64.
     magnitudes
         The magnitudes of the tensors that the operation reads.
+    rounding
+        How values are rounded. With it, magnitudes also stand for errors that are not a small part
+        of a value: a product that underflows, a divisor or an argument that rounding may bring to a
+        place where the function ends. These are infinite, where no number bounds the error.
     """
 
-    def __init__(self, elements: Elements, magnitudes: Arrays) -> None:
+    def __init__(
+        self, elements: Elements, magnitudes: Arrays, rounding: Rounding | None = None
+    ) -> None:
         self.elements = elements
         self.magnitudes = magnitudes
+        self.rounding = rounding
         self.memo: dict[tuple[int, int], tuple[Any, Any]] = {}
 
     def of(self, expr: Expr, mask: Any = None) -> Any:
@@ -121,7 +130,16 @@ class Magnitudes:
         """Return the magnitudes of one node, by the table of `absolute_bound`."""
         if not dtypes.is_float(expr.dtype) or isinstance(expr, Const):
             return self.size(expr, mask)
-        return within_range(self.in_float64(expr, mask), expr.dtype)
+        magnitude = self.in_float64(expr, mask)
+        if self.rounding is None:
+            return within_range(magnitude, expr.dtype)
+        if _may_underflow(expr):
+            magnitude = np.where(magnitude == 0, 0.0, magnitude + self.rounding.lost(expr.dtype))
+        return within_range(magnitude, expr.dtype, self.rounding.error(expr))
+
+    def radius(self, expr: Expr, size: Any) -> Any:
+        """Return how far rounding may move the values of an expression of these magnitudes."""
+        return 0.0 if self.rounding is None else self.rounding.error(expr) * size
 
     def in_float64(self, expr: Expr, mask: Any) -> Any:
         """Return the magnitudes of one node, whatever its dtype holds."""
@@ -138,8 +156,8 @@ class Magnitudes:
                 return choose(chosen, mask, lambda m: self.of(a, m), lambda m: self.of(b, m))
             case Cast(value, _):
                 return self.of(value, mask)
-            case Call(name, args, _):
-                return self.call(expr, name, args, mask)
+            case Call():
+                return self.call(expr, mask)
         return self.size(expr, mask)
 
     def size(self, expr: Expr, mask: Any) -> Any:
@@ -155,27 +173,62 @@ class Magnitudes:
             case "mul":
                 return _product(x, y)
             case "div":
-                return _product(x, y) / np.square(self.elements.of(b, mask))
+                divisor, radius = np.abs(self.elements.of(b, mask)), self.radius(b, y)
+                least = np.where(divisor > radius, divisor - radius, 0.0)
+                quotient = _product(x, y) / np.square(least)
+                return np.where((least == 0) & (radius > 0), math.inf, quotient)
         return np.maximum(x, y)
 
-    def call(self, expr: Expr, name: str, args: tuple[Expr, ...], mask: Any) -> Any:
+    def call(self, expr: Call, mask: Any) -> Any:
         """Return the magnitudes of a function: its value, and its arguments' times its slope."""
-        result = self.size(expr, mask)
-        values = [self.elements.of(arg, mask) for arg in args]
-        sizes = [self.of(arg, mask) for arg in args]
+        name, result = expr.name, self.size(expr, mask)
+        values = [self.elements.of(arg, mask) for arg in expr.args]
+        sizes = [self.of(arg, mask) for arg in expr.args]
         if name in _STEPS:
             return np.maximum(result, sizes[0])
-        one = len(args) == 1
-        slopes = (_SLOPES[name](*values),) if one else _SLOPES_OF_TWO[name](*values)
-        for slope, size in zip(slopes, sizes, strict=True):
-            result = result + np.where(size == 0, 0.0, slope * size)  # what is 0 is exactly 0
+        result = _stretched(result, _slopes(name, values), sizes)
+        return result if self.rounding is None else self.near(expr, values, sizes, result)
+
+    def near(self, expr: Call, values: list[Any], sizes: list[Any], result: Any) -> Any:
+        """Return the magnitudes of a function whose arguments are rounded.
+
+        `result` holds them for exact arguments. They grow to the steepest slope that rounding may
+        lead to, and are infinite where the function has no value there.
+        """
+        function = call_function(expr.name, self.elements.dtype(expr.args[0].dtype))
+        is_finite = np.isfinite(function(*values))
+        for place, (arg, size) in enumerate(zip(expr.args, sizes, strict=True)):
+            radius = self.radius(arg, size)
+            if not np.any(radius):
+                continue
+            for there in (values[place] - radius, values[place] + radius):
+                moved = [*values[:place], there, *values[place + 1 :]]
+                reached = function(*moved)
+                steep = _stretched(np.abs(reached), _slopes(expr.name, moved), sizes)
+                result = np.fmax(result, steep)
+                result = np.where(is_finite == np.isfinite(reached), result, math.inf)
         return result
 
 
-def within_range(magnitudes: Any, dtype: str) -> Any:
-    """Make magnitudes infinite that the dtype does not hold: what overflows has no bound."""
+def _slopes(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
+    """Return how much a function stretches a small change of each of its arguments."""
+    return (_SLOPES[name](*values),) if len(values) == 1 else _SLOPES_OF_TWO[name](*values)
+
+
+def _stretched(size: Any, slopes: Sequence[Any], sizes: Sequence[Any]) -> Any:
+    """Add to a function's absolute value what its arguments' magnitudes make of its slopes."""
+    for slope, own in zip(slopes, sizes, strict=True):
+        size = size + np.where(own == 0, 0.0, slope * own)  # what is 0 is exactly 0
+    return size
+
+
+def within_range(magnitudes: Any, dtype: str, error: float = 0.0) -> Any:
+    """Make magnitudes infinite that the dtype does not hold: what overflows has no bound.
+
+    `error` is how much of them rounding may add.
+    """
     largest = LARGEST.get(dtypes.element(dtype), math.inf)
-    return np.where(magnitudes > largest, math.inf, magnitudes)
+    return np.where(magnitudes * (1 + error) > largest, math.inf, magnitudes)
 
 
 def _product(x: Any, y: Any) -> Any:
@@ -197,6 +250,37 @@ _ROUNDING = {
 }
 
 
+class Rounding:
+    """How the values of a tensor, and of all that it depends on, are rounded."""
+
+    def __init__(self, output: Tensor) -> None:
+        self.unit, self.tiny = coarsest_rounding(output)
+        """Unit roundoff and smallest number of the coarsest float on the way."""
+        self._depths = rounding_depths(output)
+        self.depth = self._depths[output]
+        """Roundings on the longest way to the tensor."""
+        self._memo: dict[int, int] = {}
+
+    def error(self, expr: Expr) -> float:
+        """Return the largest error of an expression, as a part of its magnitude."""
+        return self.unit * self.depth_of(expr)
+
+    def depth_of(self, expr: Expr) -> int:
+        """Return the roundings on the longest way to an expression."""
+        return _depth(expr, self._depths, self._memo)
+
+    def lost(self, dtype: str) -> float:
+        """Return the magnitude that stands for what an underflow loses."""
+        return _ROUNDING[dtypes.element(dtype)][1] / self.unit
+
+
+def _may_underflow(expr: Expr) -> bool:
+    """Tell whether the result of a node may be rounded to a number below the normal ones."""
+    if isinstance(expr, Binary):
+        return expr.op in ("mul", "div")
+    return isinstance(expr, Call | Cast) and _own_roundings(expr) > 0
+
+
 MAX_DEPTH = 2**53
 """Beyond it, no number bounds an error: each step may double the relative errors of the last."""
 
@@ -216,13 +300,18 @@ def rounding_depth(output: Tensor) -> int:
         ``K`` in the tolerance ``K * u * absolute_bound(output, arrays)``, where ``u`` is the unit
         roundoff (2**-24 for float32); [1].
     """
+    return rounding_depths(output)[output]
+
+
+def rounding_depths(output: Tensor) -> dict[TensorHandle, int]:
+    """Return the `rounding_depth` of a tensor, and of all that it depends on."""
     depths: dict[TensorHandle, int] = {}
     for op in outside_cells(post_order([output])):
         if isinstance(op, ScanOp):
             _add_scan(op, depths)
         else:
             _add_stage(op, depths)
-    return depths[output]
+    return depths
 
 
 def _add_stage(op: Operation, depths: dict[TensorHandle, int]) -> None:
@@ -337,3 +426,37 @@ def _joined_depth(expr: Expr, below: Sequence[int]) -> int:
         case Reduce(Reducer(op="mul"), _, axes):
             return max(below) * math.prod(axis.static_extent for axis in axes)
     return max(below, default=0)
+
+
+_DECIDING = frozenset({"ceil", "floor", "fmod", "nearbyint", "round", "trunc"})
+"""Functions whose value jumps where the argument changes a little."""
+
+
+def rounding_decides(outputs: Sequence[Tensor]) -> bool:
+    """Tell whether rounding may decide more than the last digits of a result.
+
+    It does where a float that is rounded is compared, made whole or converted to an integer, and in
+    a reduction of one's own that compares floats, where equal ones are chosen by their order.
+    """
+    for output in outputs:
+        rounding = Rounding(output)
+        for op in post_order([output]):
+            bodies = op.bodies if isinstance(op, ComputeOp) else ()
+            nodes = (node for body in bodies for node in walk(body))
+            if any(_is_decided(node, rounding) for node in nodes):
+                return True
+            combined = (node for body in bodies for r in _combinations(body) for node in walk(r))
+            if any(isinstance(n, Compare) and dtypes.is_float(n.a.dtype) for n in combined):
+                return True
+    return False
+
+
+def _is_decided(node: Node, rounding: Rounding) -> bool:
+    match node:
+        case Compare(_, a, b) if dtypes.is_float(a.dtype):
+            return rounding.depth_of(a) + rounding.depth_of(b) > 0
+        case Call(name, args, _) if name in _DECIDING:
+            return any(rounding.depth_of(arg) for arg in args)
+        case Cast(value, dtype) if dtypes.is_float(value.dtype) and not dtypes.is_float(dtype):
+            return rounding.depth_of(value) > 0
+    return False

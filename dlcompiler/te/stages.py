@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from dlcompiler import dtypes
 from dlcompiler.ir import Binary, Expr, IfThenElse, Reduce, Reducer
 from dlcompiler.te.elements import Array, Block, blocks, used_dimensions
 from dlcompiler.te.tensor import ComputeOp, ScanOp, Tensor
@@ -20,6 +21,9 @@ FACTOR_ELEMENTS = 2**26
 """Most elements of the two factors of a sum of products that is computed as a matrix product."""
 
 EXACT_FLOAT64 = 2**53
+
+LIMB_BITS = 16
+"""Of the parts in which large integers are multiplied."""
 
 Arrays: TypeAlias = list[Array]
 
@@ -164,13 +168,12 @@ def _matrix_product(box: Block, body: Reduce, domain: Domain) -> Array | None:
     the products must be rounded one by one.
     """
     match body:
-        case Reduce(Reducer(op="add"), (Binary("mul", x, y),), _, None, ()) if body.dtype not in (
-            "float16",
-            "bfloat16",
-        ):
+        case Reduce(Reducer(op="add"), (Binary("mul", x, y),), _, None, ()):
             factors = (x, y)
         case _:
             return None
+    if dtypes.is_float(body.dtype) and domain.storage(body.dtype).itemsize == 2:
+        return None
     block = box.times(body.axes)
     rank = len(box.axes)
     reduced = list(range(rank, len(block.axes)))
@@ -212,16 +215,41 @@ def _unpack(product: Array, block: Block, order: list[int], rank: int) -> Array:
 
 
 def _multiply(left: Array, right: Array) -> Array | None:
-    """Multiply stacks of matrices; of integers, in float64 if that is exact, else None."""
+    """Multiply stacks of matrices; of integers, in float64 if that can be exact, else None."""
     dtype = left.dtype
     if np.issubdtype(dtype, np.floating):
         product: Array = left @ right
         return product
-    bound = _largest(left) * _largest(right) * left.shape[-1]
-    if bound >= EXACT_FLOAT64:
-        return None
-    exact: Array = left.astype(np.float64) @ right.astype(np.float64)
-    return exact.astype(np.int64).astype(dtype)
+    depth = left.shape[-1]
+    if _largest(left) * _largest(right) * depth < EXACT_FLOAT64:
+        exact: Array = left.astype(np.float64) @ right.astype(np.float64)
+        return exact.astype(np.int64).astype(dtype)
+    if np.issubdtype(dtype, np.integer) and depth << (2 * LIMB_BITS) < EXACT_FLOAT64:
+        return _wrapped_product(left, right)
+    return None
+
+
+def _wrapped_product(left: Array, right: Array) -> Array:
+    """Multiply stacks of matrices of large integers, which wrap.
+
+    Each number is a sum of limbs of 16 bits. Products of limbs are exact in float64, and those
+    beyond the width of the dtype wrap to nothing.
+    """
+    dtype = left.dtype
+    shifts = range(0, 8 * dtype.itemsize, LIMB_BITS)
+    total = np.zeros((), np.uint64)
+    for a in shifts:
+        for b in shifts:
+            if a + b < 8 * dtype.itemsize:
+                part = _limb(left, a) @ _limb(right, b)
+                total = total + (part.astype(np.uint64) << np.uint64(a + b))
+    return np.asarray(total).astype(dtype)
+
+
+def _limb(values: Array, shift: int) -> Array:
+    bits = values.astype(np.uint64) >> np.uint64(shift)
+    limb: Array = (bits & np.uint64((1 << LIMB_BITS) - 1)).astype(np.float64)
+    return limb
 
 
 def _largest(values: Array) -> int:

@@ -112,7 +112,7 @@ def code_of(saved: Saved) -> Code:
         f"import {module}\nfrom dlcompiler import te\n\n{expression}\n",
         steps,
         f"print({dlc}.lower({s}, {params}, {name}))\n",
-        f"print({dlc}.verify({s}, {params}))\n"
+        f"print({dlc}.verify({s}, {params}, {target}))\n"
         f"{kernel} = {dlc}.build({s}, {params}, {target}, {name})\n"
         f"print({dlc}.measure({kernel}))\n",
         f"from dlcompiler_widgets import {imported}\n\n{show}({s}, {params}, {target}, {name})\n",

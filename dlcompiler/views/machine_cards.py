@@ -233,7 +233,8 @@ def verified_card(verified: Verified) -> Card:
         tone="good",
         facts=[
             ("output", shape),
-            ("inputs", f"random, of seed {verified.seed}"),
+            ("inputs", f"{', '.join(verified.inputs)}; of seed {verified.seed}"),
+            *((("indices", "; ".join(verified.indices)),) if verified.indices else ()),
             ("largest difference", f"{verified.worst:.2g} of what rounding allows"),
         ],
     )

@@ -13,6 +13,7 @@ from dlcompiler import te
 from dlcompiler.codegen import emit
 from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.ir import PrimFunc, structural_equal
+from dlcompiler.measurement.equality import differences, poison_for
 from dlcompiler.passes import storage_rewrite
 from dlcompiler.pipeline import EXTRA_PASSES, PASSES, Kernel, build, lower
 from dlcompiler.runtime.llvm import Options, compile_ir
@@ -28,7 +29,6 @@ from tests.fuzz.expressions import (
     Values,
     numpy_dtype,
     random_expression,
-    shape_of,
 )
 from tests.fuzz.walks import Walk
 
@@ -253,17 +253,17 @@ class Oracle:
         return ", ".join(f"{symbol.name} = {value}" for symbol, value in self.values.items())
 
     def poisoned(self) -> list[np.ndarray]:
-        """Return arrays for the results, full of a value that none has."""
-        return [np.full(shape_of(t, self.values), 77, numpy_dtype(t.dtype)) for t in self.results]
+        """Return arrays for the results, of which no element is right."""
+        pairs = zip(self.results, self.expected, strict=True)
+        return [poison_for(expected, numpy_dtype(t.dtype)) for t, expected in pairs]
 
     def compare(self, where: str, arrays: Sequence[np.ndarray], program: object) -> None:
         checks = zip(self.results, arrays, self.expected, self.bounds, strict=True)
         for tensor, got, expected, bound in checks:
-            same = (got == expected) | ((got != got) & (expected != expected))
-            wrong = ~same if self.is_exact else ~(same | (np.abs(got - expected) <= bound))
-            if wrong.any():
-                at = tuple(int(n) for n in np.argwhere(wrong)[0])
+            found = differences(got, expected, bound)
+            at = found.first
+            if at is not None:
                 raise Wrong(
                     f"{where}: {tensor.name}{list(at)} is {got[at]}, expected {expected[at]} "
-                    f"({int(wrong.sum())} of {wrong.size} wrong)\n{self.sizes}\n{program}"
+                    f"({int(found.wrong.sum())} of {got.size} wrong)\n{self.sizes}\n{program}"
                 )

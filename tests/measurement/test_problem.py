@@ -13,8 +13,8 @@ FLOATS = ["float16", "float32", "float64"]
 
 
 def limits(expected, bound, dtype):
-    wide = np.asarray(expected, np.float64)
-    return Limits.around(wide, np.broadcast_to(np.asarray(bound, np.float64), wide.shape), dtype)
+    right = np.asarray(expected, np.float64 if dtypes.is_float(dtype) else dtypes.to_numpy(dtype))
+    return Limits.around(right, np.broadcast_to(np.asarray(bound, np.float64), right.shape), dtype)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -59,22 +59,32 @@ def test_nan_and_infinity_are_right_only_where_they_are_expected(dtype):
     assert anything.difference("C", np.array([np.nan], kind)) == ""
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+@pytest.mark.parametrize(
+    "dtype", [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+)
 def test_integers_are_compared_exactly_and_limits_stay_in_range(dtype):
     low, high = (int(value) for value in (dtypes.min_value(dtype), dtypes.max_value(dtype)))
-    wide = np.array([low, high, 0], np.float64)
-    got = wide.astype(np.float64).clip(low, high if high < 2**53 else 2**62)
-    allowed = limits(got, 0.0, dtype)
-    right = got.astype(dtypes.to_numpy(dtype))
+    kind = dtypes.to_numpy(dtype)
+    right = np.array([low, high, 0, high // 2 + 1], kind)
+    allowed = limits(right, 0.0, dtype)
     assert allowed.difference("C", right) == ""
-    right[2] += 1
-    assert allowed.difference("C", right).startswith("C[2] is 1, expected 0")
-    near = limits([high], 2.5, "int32" if dtype == "int64" else dtype)
-    assert near.high.dtype == dtypes.to_numpy("int32" if dtype == "int64" else dtype)
+    for place in range(4):
+        for step in (1, -1):
+            if not low <= int(right[place]) + step <= high:
+                continue
+            wrong = right.copy()
+            wrong[place] = int(right[place]) + step
+            assert allowed.difference("C", wrong) == (
+                f"C[{place}] is {wrong[place]}, expected {right[place]}; 1 of 4 elements are wrong"
+            )
+    near = limits([low, high], 2.5, dtype)
+    assert near.low.dtype == near.high.dtype == kind
+    assert near.low.tolist() == [low, high - 2]
+    assert near.high.tolist() == [low + 2, high]
 
 
 def test_a_bool_that_is_neither_is_wrong():
-    allowed = limits([0.0, 1.0], 0.0, "bool")
+    allowed = limits([False, True], 0.0, "bool")
     assert allowed.difference("C", np.array([False, True])) == ""
     poisoned = np.array([0, 0xFF], np.uint8).view(np.bool_)
     assert allowed.difference("C", poisoned).startswith("C[1] is 255, expected 1")

@@ -2,13 +2,13 @@
 
 import dataclasses
 
-import numpy as np
 import pytest
 
 from dlcompiler import te
 from dlcompiler.errors import MeasurementError, VerificationError
 from dlcompiler.measurement import RemoteKernel, verify
-from dlcompiler.measurement.verify import oracle_of, poisoned, verify_kernel
+from dlcompiler.measurement.oracle import oracle_of
+from dlcompiler.measurement.verify import verify_kernel
 from dlcompiler.pipeline import emit_source
 from dlcompiler.pipeline.build import parameters
 from dlcompiler.schedule import create_schedule
@@ -68,7 +68,7 @@ def test_an_element_that_is_not_written_is_wrong():
     name = emit_source(schedule, args)[0].symbol
     nothing = f"define void @{name}(ptr %a, ptr %b, ptr %c) {{\n  ret void\n}}\n"
     assert name in text
-    with pytest.raises(VerificationError, match="nan"):
+    with pytest.raises(VerificationError, match="nothing has written it"):
         verify_kernel(remote(schedule, args, nothing), args, oracle_of(schedule, 0))
 
 
@@ -102,12 +102,6 @@ def test_the_worker_is_replaced_after_a_crash():
 
 def test_zero_size():
     assert verify(*product(m=0)).worst == 0
-
-
-def test_outputs_are_poisoned():
-    tensor = te.placeholder((2,), "int8", "a")
-    assert (poisoned(tensor, (2,)) == 127).all()
-    assert np.isnan(poisoned(te.placeholder((2,), name="b"), (2,))).all()
 
 
 def test_a_long_program_is_interpreted_on_a_smaller_shape():

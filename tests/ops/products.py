@@ -18,6 +18,7 @@ import random
 import numpy as np
 
 from dlcompiler import dtypes, ops
+from dlcompiler.measurement.equality import differences
 from dlcompiler.pipeline import build
 from dlcompiler.target import resolve
 from tests.guard_pages import guarded_array
@@ -92,10 +93,6 @@ def _compare(outputs, reference, what):
     assert set(outputs) == set(reference.expected), what
     for name, expected in reference.expected.items():
         assert outputs[name].shape == expected.shape, what
-        got = outputs[name].astype(np.float64)
-        with np.errstate(invalid="ignore"):
-            error = np.abs(got - expected)
-        # A NaN compares as false, so that a poisoned element which was not written is found.
-        is_right = (error <= reference.bound[name]) | (got == expected)
-        is_right |= np.isnan(expected) & np.isnan(got)
-        assert is_right.all(), f"{what}: {name} at {np.argwhere(~is_right)[0]}"
+        # The poison is NaN, or no right integer, so that an element left unwritten is found.
+        first = differences(outputs[name], expected, reference.bound[name]).first
+        assert first is None, f"{what}: {name} at {first}"

@@ -10,6 +10,7 @@ from dlcompiler.ir import Load, binary, rewrite
 from dlcompiler.measurement.verify import verify
 from dlcompiler.pipeline import build, lower
 from dlcompiler.schedule import Trace, create_schedule
+from dlcompiler.schedule.threads import uses_threads
 from dlcompiler.simulate import interpret
 from tests.recurrences import (
     fibonacci,
@@ -33,7 +34,8 @@ def nest(s, recurrence):
 
 def checked(s, recurrence):
     """Verify a schedule, and that its trace leads there again."""
-    assert verify(s, recurrence.args).oracles
+    target = "gpu" if uses_threads(s.state) else "cpu"
+    assert verify(s, recurrence.args, target=target).oracles
     again = scheduled(recurrence)
     Trace.from_json(s.trace.to_json()).replay(again)
     assert nest(again, recurrence) == nest(s, recurrence)
@@ -292,7 +294,7 @@ def test_the_tutorials_scan_on_a_device(shape):
     s = scheduled(r)
     on_threads(s, r.first)
     on_threads(s, r.step)
-    assert all("interpreter" in name for name in verify(s, r.args).oracles)
+    assert all("interpreter" in name for name in verify(s, r.args, target="v100").oracles)
     kernel = build(s, r.args, target="v100")
     first, step = kernel.program.launches
     assert not first.loops
@@ -307,6 +309,7 @@ def test_the_tutorials_scan_on_a_device(shape):
 def test_a_step_in_shared_memory():
     r = two_stages(6, 13)
     s = scheduled(r)
+    on_threads(s, r.first)
     inner = on_threads(s, r.s2)
     s[r.s1].set_scope("shared")
     s[r.s1].compute_at(s[r.s2], inner)

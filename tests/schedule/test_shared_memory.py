@@ -202,9 +202,9 @@ def test_a_block_of_one_thread_runs_on_a_cpu():
 
 def test_verify_runs_it_in_the_interpreter():
     args = product(9, 8, 5)
-    assert verify(tiled(args), args).oracles == ("interpreter",)
+    assert verify(tiled(args), args, target="gpu").oracles == ("interpreter",)
     large = product(256, 256, 256)
-    (oracle,) = verify(tiled(large, each=4), large).oracles
+    (oracle,) = verify(tiled(large, each=4), large, target="gpu").oracles
     assert oracle.startswith("interpreter on (")
 
 

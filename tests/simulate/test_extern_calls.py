@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dlcompiler.errors import ProgramError, UserError
-from dlcompiler.ir import Builder, PrimFunc, call_extern, call_packed, const, decl_buffer
+from dlcompiler.ir import Builder, PrimFunc, Seq, call_extern, call_packed, const, decl_buffer
 from dlcompiler.runtime.registry import register_func
 from dlcompiler.simulate import interpret
 
@@ -42,7 +42,12 @@ def test_a_box():
 
 def test_numbers_are_pythons():
     seen = []
-    register_func("test.simulate.see", lambda b, *rest: seen.extend(rest), override=True)
+
+    def see(b, *rest):
+        b.fill(1)
+        seen.extend(rest)
+
+    register_func("test.simulate.see", see, override=True)
     _run(
         _in_loop(
             lambda i: call_packed(
@@ -111,3 +116,52 @@ def test_what_stops_it(body, text):
 def test_a_name_that_is_not_registered():
     with pytest.raises(UserError, match=r"call test.simulate.none: no function of that name"):
         _run(call_packed("test.simulate.none", B.access_ptr("w")))
+
+
+def _writes(*elements):
+    """Return the report of a call that writes some elements of its box, and the array."""
+
+    def some(b):
+        for index, value in elements:
+            b[index] = value
+
+    register_func("test.simulate.some", some, override=True)
+    report, _, b = _run(call_packed("test.simulate.some", B.region((0, 0), (2, 3), "w")))
+    return report, b
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, np.nan])
+def test_what_a_call_leaves_out_is_not_written(value):
+    everything = [((i, j), value) for i in range(2) for j in range(3)]
+    report, b = _writes(*everything)
+    assert report.unwritten == 24 - 6
+    np.testing.assert_array_equal(b[:2, :3], np.full((2, 3), value))
+    for left_out in range(6):
+        report, b = _writes(*everything[:left_out], *everything[left_out + 1 :])
+        assert report.unwritten == 24 - 5
+        assert report.first_unwritten == ("B", min((left_out // 3, left_out % 3), (0, 3)))
+
+
+def test_a_call_may_add_to_what_calls_before_it_have_written():
+    def half(b, first):
+        b[first::2] = first
+
+    register_func("test.simulate.half", half, override=True)
+    box = B.region((0, 0), (4, 6), "w")
+    calls = [call_packed("test.simulate.half", box, first) for first in (0, 1)]
+    report, _, b = _run(Seq(tuple(calls)))
+    assert report.unwritten == 0
+    assert b[:, 0].tolist() == [0, 1, 0, 1]
+
+
+def test_each_result_is_that_of_the_first_call():
+    count = []
+
+    def counted(b):
+        count.append(1)
+        b[0] = len(count)
+
+    register_func("test.simulate.counted", counted, override=True)
+    report, _, b = _run(call_packed("test.simulate.counted", B.region((0, 0), (2, 6), "w")))
+    assert b[0].tolist() == [1] * 6
+    assert report.first_unwritten == ("B", (1, 0))

@@ -215,3 +215,30 @@ def test_code_from_outside_has_no_notation():
         te.notation_text(_product())
     with pytest.raises(ExpressionError, match=r"s.trace.to_python"):
         te.notation_python(_product())
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "float16", "float32"])
+def test_a_function_that_leaves_out_an_element_is_refused(dtype):
+    @register_func("test.te.leaves_out", override=True)
+    def leaves_out(a, b):
+        b[...] = a
+        b[2, 1] = before
+
+    for before in (0, 1):
+        X = te.placeholder((4, 3), dtype, name="X")
+        Y = te.extern((4, 3), [X], lambda i, o: call_packed("test.te.leaves_out", *i, *o), name="Y")
+        assert te.evaluate(Y, [np.ones((4, 3), dtype)])[2, 1] == before
+
+    @register_func("test.te.leaves_out", override=True)
+    def leaves_out_for_real(a, b):
+        b[:2] = a[:2]
+        b[2, 0], b[2, 2], b[3] = 0, 0, 0
+
+    for value in (0, 1):
+        with pytest.raises(ProgramError) as caught:
+            te.evaluate(Y, [np.full((4, 3), value, dtype)])
+        assert caught.value.index == (2, 1)
+        assert str(caught.value).splitlines()[:2] == [
+            "evaluate Y: 1 elements of its results are never written",
+            "  got       the first is Y[2, 1]",
+        ]

@@ -188,7 +188,7 @@ def test_virtual_threads_around():
     s[C].tensorize(i_inner, "gemm_f32_6x16x16")
     text = str(lower(s, [A, B, C], kind="gpu"))
     assert "gemm_f32_6x16x16(A.local[1, 0 : +6, 0 : +16]" in text
-    verify(s, [A, B, C])
+    verify(s, [A, B, C], target="gpu")
 
 
 def test_an_unrolled_loop_and_a_parallel_one_around():

@@ -1,0 +1,150 @@
+"""Inputs for a verification: random ones, and those on which wrong programs show."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from dlcompiler import dtypes
+from dlcompiler.arith import Interval
+from dlcompiler.ir.expr import LARGEST
+from dlcompiler.te import Tensor
+
+Array = npt.NDArray[Any]
+Kind: TypeAlias = Literal[
+    "random", "extremes", "smallest", "greatest", "alternating", "large", "tiny"
+]
+KINDS: tuple[Kind, ...] = (
+    "random", "extremes", "smallest", "greatest", "alternating", "large", "tiny",
+)  # fmt: skip
+"""See `drawn`."""
+REACHING: frozenset[Kind] = frozenset({"extremes", "large", "tiny"})
+"""Kinds whose floats may be so large or so small that nothing is known of a result."""
+
+_MOST_LISTED = 2**20
+"""Values of an index that are drawn without repeating one before all are used."""
+_EXPONENTS = {
+    "float16": (-24, 15),
+    "bfloat16": (-133, 127),
+    "float32": (-149, 127),
+    "float64": (-1074, 1023),
+}
+"""Of the smallest and the largest positive number of a dtype, to the base 2."""
+
+
+def drawn(kind: Kind, tensor: Tensor, seed: int, reach: float = 1.0) -> Array:
+    """Return reproducible values for an input of known shape.
+
+    Parameters
+    ----------
+    kind : str
+        ============= ============================= ==========================================
+        kind          integers                      floats
+        ============= ============================= ==========================================
+        random        of 8 bits all, else -64 … 63  in [-1, 1)
+        extremes      the ends of the dtype, -1, 0, of all sizes and signs, some 0 or as large
+                      1, and any                    as can be
+        smallest      the smallest of the dtype     -1.75
+        greatest      the greatest of the dtype     1.75
+        alternating   the two ends, in turn         in [1, 2), the signs in turn
+        large         any                           in ±[1, 2) times a large number
+        tiny          -1, 0 and 1                   in ±[1, 2) times a small number
+        ============= ============================= ==========================================
+    tensor : Tensor
+        Shape and dtype.
+    seed : int
+        Of the generator.
+    reach : float
+        How large and small floats become: of the exponents that the dtype has, this part; [1].
+    """
+    generator = np.random.default_rng(seed)
+    shape, dtype = tensor.static_shape, tensor.dtype
+    kind_of_element = dtypes.to_numpy(dtype)
+    if dtypes.is_bool(dtype):
+        return _truth_values(kind, shape, generator)
+    if dtypes.is_float(dtype):
+        values = _floats(kind, shape, generator, [end * reach for end in _EXPONENTS[dtype]])
+        largest = LARGEST.get(dtype, np.inf)
+        return np.clip(values, -largest, largest).astype(kind_of_element)
+    return _integers(kind, shape, generator, dtype)
+
+
+def drawn_indices(tensor: Tensor, span: Interval, seed: int) -> Array:
+    """Return values in a span: each of them, where there is room, else some, with both ends."""
+    generator = np.random.default_rng(seed)
+    low, high = int(span.low), int(span.high)
+    dtype = dtypes.to_numpy(tensor.dtype)
+    size = int(np.prod(tensor.static_shape))
+    count = high - low + 1
+    if count <= max(size, _MOST_LISTED):
+        values = low + np.resize(generator.permutation(count), max(size, count))[:size]
+    else:
+        values = generator.integers(low, high, size, dtype, endpoint=True)
+    if 1 < size < count:
+        ends = np.isin(values, (low, high))
+        values = np.concatenate([[low, high], values[~ends], values[ends]])[:size]
+    values = generator.permutation(values)
+    return values.astype(dtype).reshape(tensor.static_shape)
+
+
+def _parity(shape: tuple[int, ...]) -> Array:
+    """Return whether the sum of each element's indices is odd: neighbours differ."""
+    return np.asarray(np.sum(np.indices(shape), axis=0) % 2 == 1)
+
+
+def _truth_values(kind: Kind, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+    match kind:
+        case "smallest":
+            return np.zeros(shape, np.bool_)
+        case "greatest":
+            return np.ones(shape, np.bool_)
+        case "alternating":
+            return _parity(shape)
+    return generator.integers(0, 2, shape).astype(np.bool_)
+
+
+def _integers(
+    kind: Kind, shape: tuple[int, ...], generator: np.random.Generator, dtype: str
+) -> Array:
+    low, high = int(dtypes.min_value(dtype)), int(dtypes.max_value(dtype))
+    element = dtypes.to_numpy(dtype)
+    match kind:
+        case "random":
+            most = high if dtypes.bits(dtype) == 8 else 63
+            return generator.integers(max(low, -most - 1), most, shape, element, endpoint=True)
+        case "smallest" | "greatest":
+            return np.full(shape, low if kind == "smallest" else high, element)
+        case "alternating":
+            return np.where(_parity(shape), np.array(low, element), np.array(high, element))
+        case "tiny":
+            return generator.integers(max(low, -1), 1, shape, element, endpoint=True)
+    anything = generator.integers(low, high, shape, element, endpoint=True)
+    if kind == "large":
+        return anything
+    ends = np.array([low, high, low, high, max(low, -1), 0, 1], element)
+    chosen = generator.integers(0, len(ends) + 1, shape)
+    return np.where(chosen < len(ends), ends[np.minimum(chosen, len(ends) - 1)], anything)
+
+
+def _floats(
+    kind: Kind, shape: tuple[int, ...], generator: np.random.Generator, exponents: list[float]
+) -> Array:
+    lowest, highest = exponents
+    if kind == "random":
+        return generator.uniform(-1, 1, shape)
+    if kind in ("smallest", "greatest"):
+        return np.full(shape, -1.75 if kind == "smallest" else 1.75)
+    values = generator.uniform(1, 2, shape)
+    if kind == "alternating":
+        return np.where(_parity(shape), -values, values)
+    values = np.where(generator.random(shape) < 0.5, -values, values)
+    if kind == "extremes":
+        powers = np.floor(generator.uniform(lowest, highest, shape))
+        values = np.ldexp(values, powers.astype(np.int64))
+        chosen = generator.integers(0, 12, shape)
+        largest = np.copysign(np.ldexp(2 - 2.0**-52, int(highest)), values)
+        values = np.where(chosen == 0, largest, values)
+        return np.where(chosen == 1, np.copysign(0.0, values), values)
+    return np.ldexp(values, int(highest if kind == "large" else lowest))
