@@ -156,6 +156,7 @@ class _Maker:
     """Makes the oracles of an expression, for some values of its symbols."""
 
     def __init__(self, schedule: Schedule, seed: int, values: Mapping[Var, Any]) -> None:
+        self.schedule = schedule
         self.seed = seed
         self.values = values
         self.outputs = schedule.outputs
@@ -182,12 +183,13 @@ class _Maker:
             return (
                 self.attempt(kind, 1.0) if not all(is_float(t.dtype) for t in self.inputs) else None
             )
+        random = oracle_of(self.schedule, self.seed, self.values)
         reaches: tuple[float, ...] = (1.0,)
         if has_floats and kind in REACHING:
             reaches = _REACHES if self.is_cheap else _REACHES_OF_LARGE
         for reach in reaches:
             oracle = self.attempt(kind, reach)
-            if oracle is None or kind not in REACHING or _tells(oracle):
+            if oracle is None or kind not in REACHING or _tells(oracle, random):
                 return oracle
         return None
 
@@ -241,14 +243,27 @@ def _index_texts(ranges: IndexRanges) -> Iterator[str]:
         yield f"{tensor.name} at random, since its valid values are not known"
 
 
-def _tells(oracle: Oracle) -> bool:
-    """Tell whether the bounds leave something to be found wrong in half of each output."""
+def _tells(oracle: Oracle, random: Oracle) -> bool:
+    """Tell whether half of each output has a bound that is near enough to find something wrong.
+
+    Near is a quarter of the largest result, or about as near as that of random inputs.
+    """
     for tensor, expected in oracle.expected.items():
-        bound = oracle.bounds[tensor]
         if not is_float(tensor.dtype) or not expected.size:
             continue
-        sizes = np.abs(expected[np.isfinite(expected)])
-        near = bound <= 0.25 * sizes.max(initial=0.0)
-        if np.mean(near & has_bounds(expected, bound, tensor.dtype)) < 0.5:
+        bound = oracle.bounds[tensor]
+        usual = random.bounds[tensor] / _largest(random.expected[tensor])
+        near = max(0.25, 2 * _median(usual[np.isfinite(usual)]))
+        is_near = bound <= near * _largest(expected)
+        if np.mean(is_near & has_bounds(expected, bound, tensor.dtype)) < 0.5:
             return False
     return True
+
+
+def _largest(values: Array) -> float:
+    largest = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+    return largest or np.finfo(np.float64).tiny
+
+
+def _median(values: Array) -> float:
+    return float(np.median(values)) if values.size else 0.0

@@ -1,4 +1,4 @@
-"""The comparison of a verification: wrong results of every dtype are refused, right ones are not."""
+"""The comparison of a verification: what is wrong is refused, whatever its dtype, and no more."""
 
 import numpy as np
 import pytest
