@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import threading
 from _ctypes import CFuncPtr
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, overload
@@ -19,6 +20,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,200}")
 _functions: dict[str, Callable[..., Any]] = {}
 _addresses: dict[str, int] = {}
+_lock = threading.Lock()
+"""For one thread at a time to look whether a name is taken, and to take it."""
 _kept: list[object] = []
 """C functions that code may still call."""
 
@@ -60,7 +63,9 @@ def register_func(name: Any, f: Any = None, *, override: bool = False) -> Any:
     def enter(function: F) -> F:
         if not callable(function):
             raise UserError(f"register {name}", "not a function", got=repr(function))
-        _functions[name] = function
+        with _lock:
+            _check(name, override, _functions)
+            _functions[name] = function
         return function
 
     return enter if f is None else enter(f)
@@ -108,7 +113,6 @@ def register_extern(name: str, function: Any, *, override: bool = False) -> None
     UserError
         If the name cannot be one, or is taken.
     """
-    _check(name, override, _addresses)
     address = function if type(function) is int else None
     if isinstance(function, CFuncPtr):
         address = ctypes.cast(function, ctypes.c_void_p).value
@@ -117,8 +121,10 @@ def register_extern(name: str, function: Any, *, override: bool = False) -> None
             f"register {name}", "not a function of C", got=repr(function),
             expected="a function of a ctypes library, or an address",
         )  # fmt: skip
-    _kept.append(function)
-    _addresses[name] = address
+    with _lock:
+        _check(name, override, _addresses)
+        _kept.append(function)
+        _addresses[name] = address
 
 
 def extern_address(name: str) -> int:

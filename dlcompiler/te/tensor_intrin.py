@@ -8,6 +8,7 @@ and as what carries it out, which only the code generator looks at. Whether the 
 from __future__ import annotations
 
 import hashlib
+import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -153,10 +154,12 @@ def decl_tensor_intrin(
         MappingProxyType(factors),
         f"{name}#{digest}",
     )
-    return _declared.setdefault(intrin.id, intrin)
+    with _declaring:
+        return _declared.setdefault(intrin.id, intrin)
 
 
 # What was declared in this process and is still in use, so that steps can be repeated by name.
+_declaring = threading.Lock()
 _declared: weakref.WeakValueDictionary[str, TensorIntrin] = weakref.WeakValueDictionary()
 
 
