@@ -116,10 +116,10 @@ def poison_for(expected: Array, dtype: Any) -> Array:
     if kind == np.bool_:
         return np.full(expected.shape, _NO_BOOL, np.uint8).view(np.bool_)
     if kind.kind in "iu":
-        inverted: Array = ~expected.astype(kind)
-        return inverted
+        return np.asarray(~expected.astype(kind))
     bits = np.full(expected.shape, _NAN_BITS[kind.itemsize], f"u{kind.itemsize}")
-    return np.where(np.isnan(expected), np.array(_NUMBER, kind), bits.view(kind)).astype(kind)
+    poison = np.where(np.isnan(expected), np.array(_NUMBER, kind), bits.view(kind))
+    return np.asarray(poison).astype(kind)
 
 
 def unwritten(got: Array, poison: Array) -> Array:

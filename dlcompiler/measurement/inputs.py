@@ -62,13 +62,16 @@ def drawn(kind: Kind, tensor: Tensor, seed: int, reach: float = 1.0) -> Array:
     generator = np.random.default_rng(seed)
     shape, dtype = tensor.static_shape, tensor.dtype
     kind_of_element = dtypes.to_numpy(dtype)
+    values: Any
     if dtypes.is_bool(dtype):
-        return _truth_values(kind, shape, generator)
-    if dtypes.is_float(dtype):
+        values = _truth_values(kind, shape, generator)
+    elif dtypes.is_float(dtype):
         values = _floats(kind, shape, generator, [end * reach for end in _EXPONENTS[dtype]])
         largest = LARGEST.get(dtype, np.inf)
-        return np.clip(values, -largest, largest).astype(kind_of_element)
-    return _integers(kind, shape, generator, dtype)
+        values = np.clip(values, -largest, largest)
+    else:
+        values = _integers(kind, shape, generator, dtype)
+    return np.asarray(values).astype(kind_of_element)
 
 
 def drawn_indices(tensor: Tensor, span: Interval, seed: int) -> Array:

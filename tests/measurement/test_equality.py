@@ -137,6 +137,7 @@ def test_what_is_left_unwritten_is_refused(dtype, shape, seed):
     if dtypes.is_float(dtype):
         expected.flat[0] = right.flat[0] = np.nan
     poison = poison_for(expected, right.dtype)
+    assert isinstance(poison, np.ndarray)
     assert differences(poison, expected, bound).wrong.all()
     assert unwritten(poison, poison).all()
     assert not unwritten(right, poison).any()

@@ -22,6 +22,7 @@ def test_what_is_drawn_is_reproducible_and_of_the_dtype(kind, dtype):
     for shape in ((), (0, 3), (1,), (20, 30)):
         tensor = te.placeholder(shape, dtype, name="A")
         first, again, other = (drawn(kind, tensor, seed) for seed in (4, 4, 5))
+        assert isinstance(first, np.ndarray)
         assert first.shape == shape
         assert first.dtype == dtypes.to_numpy(dtype)
         assert np.array_equal(
@@ -58,6 +59,14 @@ def product(m, n, k, dtype, out=None, change=lambda x: x):
         name="C",
     )
     return A, B, C
+
+
+@pytest.mark.parametrize("dtype", ["bool", *NUMBERS])
+def test_tensors_without_dimensions(dtype):
+    A = te.placeholder((), dtype, name="A")
+    C = te.compute((), lambda: A[()], name="C")
+    verified = dlc.verify(te.create_schedule(C.op), [A, C])
+    assert set(verified.inputs) == set(KINDS)
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)
