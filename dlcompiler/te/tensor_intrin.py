@@ -158,8 +158,8 @@ def decl_tensor_intrin(
         return _declared.setdefault(intrin.id, intrin)
 
 
-# What was declared in this process and is still in use, so that steps can be repeated by name.
 _declaring = threading.Lock()
+# What was declared in this process and is still in use, so that steps can be repeated by name.
 _declared: weakref.WeakValueDictionary[str, TensorIntrin] = weakref.WeakValueDictionary()
 
 
