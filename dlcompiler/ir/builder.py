@@ -21,6 +21,7 @@ from dlcompiler.ir.expr import (
     condition,
 )
 from dlcompiler.ir.externs import decl_buffer
+from dlcompiler.ir.names import checked_label
 from dlcompiler.ir.stmt import (
     THREADS,
     Allocate,
@@ -282,7 +283,7 @@ class Builder:
             self._open.pop()
 
     def _unique(self, name: str) -> str:
-        candidate, number = name, 0
+        candidate, number = checked_label(name, "ir_builder"), 0
         while candidate in self._names:
             number += 1
             candidate = f"{name}_{number}"

@@ -83,6 +83,15 @@ class Const(Expr):
     value: bool | int | float
     dtype: str
 
+    def __int__(self) -> int:
+        return int(self.value)
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __index__(self) -> int:
+        return self.value if isinstance(self.value, int) else Expr.__index__(self)
+
 
 @node
 class Var(Expr):
@@ -94,9 +103,6 @@ class Var(Expr):
     name: str
     dtype: str = "index"
     is_symbol: bool = False
-
-    def __bool__(self) -> bool:
-        return True
 
 
 @node
@@ -310,9 +316,6 @@ class Axis(Operators):
     def __as_expr__(self) -> Expr:
         return binary("add", self.var, self.start) if self.start else self.var
 
-    def __bool__(self) -> bool:
-        return True
-
     def __repr__(self) -> str:
         return f"Axis({self.name}, extent={self.extent}, {self.kind})"
 
@@ -429,6 +432,11 @@ def const(value: Any, dtype: Any) -> Const:
     if not _is_number(value):
         raise ExpressionError("literal", "not a number", got=repr(value))
     if dtypes.is_bool(dtype):
+        if value not in (0, 1):
+            raise ExpressionError(
+                f"literal {value!r}", "does not fit bool", got=repr(value), expected="0 or 1",
+                hint="compare it: x != 0",
+            )  # fmt: skip
         return Const(bool(value), dtype)
     if dtypes.is_float(dtype):
         high = LARGEST[dtypes.element(dtype)]

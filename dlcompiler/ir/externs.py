@@ -10,6 +10,7 @@ from dlcompiler import dtypes
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir.expr import Call, Const, Expr, Extent, as_expr, as_index, cast
 from dlcompiler.ir.functions import FUNCTIONS
+from dlcompiler.ir.names import checked_label
 from dlcompiler.ir.stmt import Buffer, CallConvention, ExternCall, Region
 
 LIBM = {
@@ -78,7 +79,7 @@ def decl_buffer(
     >>> decl_buffer((4, 8), "float32", name="A", offset_factor=8).strides
     (8, 1)
     """
-    where = f"decl_buffer {name}"
+    where = f"decl_buffer {checked_label(name, 'decl_buffer')}"
     extents = tuple(_extent(n, where) for n in (shape if isinstance(shape, Sequence) else (shape,)))
     steps = () if strides is None else tuple(_extent(n, where) for n in strides)
     if data is not None:

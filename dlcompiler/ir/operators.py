@@ -115,6 +115,12 @@ class Operators:
     def __rrshift__(self, other: Any) -> Any:
         return operate("shr", other, self)
 
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
     def __pow__(self, other: Any) -> Any:
         return operate("pow", self, other)
 
@@ -164,6 +170,43 @@ class Operators:
             "te.if_then_else(condition, a, b)",
         )
 
+    # What Python needs a number for is refused with the way to write it; without these methods,
+    # Python's own error names neither the expression nor that way.
+
+    def __int__(self) -> int:
+        raise _unknown("int() of an expression", self, "convert in the program: x.astype('int32')")
+
+    def __float__(self) -> float:
+        raise _unknown(
+            "float() of an expression", self,
+            "convert in the program, x.astype('float32'); te.sqrt, te.exp … take expressions where "
+            "those of math take numbers",
+        )  # fmt: skip
+
+    def __complex__(self) -> complex:
+        raise _unknown(
+            "complex() of an expression", self, "there are no complex numbers in a program"
+        )
+
+    def __index__(self) -> int:
+        raise _unknown(
+            "an expression in the place of an integer", self,
+            "range(), a size and the index of a list take numbers: use an axis in place of a loop "
+            "of Python, and te.if_then_else to choose",
+        )  # fmt: skip
+
+    def __round__(self, ndigits: object = None) -> Any:
+        raise _unknown("round() of an expression", self, "te.round rounds in the program")
+
+    def __floor__(self) -> Any:
+        raise _unknown("math.floor() of an expression", self, "te.floor rounds in the program")
+
+    def __ceil__(self) -> Any:
+        raise _unknown("math.ceil() of an expression", self, "te.ceil rounds in the program")
+
+    def __trunc__(self) -> Any:
+        raise _unknown("math.trunc() of an expression", self, "te.trunc rounds in the program")
+
     def equal(self, other: Any) -> Any:
         """Return the condition that two values are the same, as classic code writes it."""
         return operate("eq", self, other)
@@ -171,6 +214,15 @@ class Operators:
     def astype(self, dtype: Any) -> Any:
         """Convert to `dtype`, given by name or as a NumPy dtype."""
         return operate("cast", self, dtype)
+
+
+def _unknown(what: str, expr: Operators, hint: str) -> ExpressionError:
+    return ExpressionError(
+        what,
+        "it is known only when the program runs",
+        got=str(expr),
+        hint=hint,
+    )
 
 
 class Elementwise(Operators):
@@ -183,9 +235,6 @@ class Elementwise(Operators):
     __eq__ = object.__eq__
     __ne__ = object.__ne__
     __hash__ = object.__hash__
-
-    def __bool__(self) -> bool:
-        return True
 
     def elementwise(
         self, operation: str, operands: Sequence[Any], element: Callable[..., Expr]

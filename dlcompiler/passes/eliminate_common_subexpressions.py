@@ -242,7 +242,7 @@ def _rebuilt(graph: _Graph, stores: Sequence[Store], names: dict[int, Var]) -> S
 
         value = map_children(node.expr, operand)
         values[id(node)] = value
-        if name := names.get(id(node)):
+        if (name := names.get(id(node))) is not None:
             definitions.setdefault(node.first, []).append((name, value))
             values[id(node)] = name
     result: Stmt | None = None

@@ -8,6 +8,7 @@ from typing import Any
 
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis, Const
+from dlcompiler.ir.operators import Operators
 from dlcompiler.schedule.primitives import REGISTRY, Primitive, primitive
 from dlcompiler.schedule.state import State
 from dlcompiler.schedule.verdict import Illegal
@@ -47,7 +48,7 @@ def plain_arguments(item: Primitive, args: Mapping[str, Any]) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, Const):
         return value.value
-    if hasattr(value, "__index__") and not isinstance(value, bool):
+    if hasattr(value, "__index__") and not isinstance(value, bool | Operators):
         return operator.index(value)
     return value
 

@@ -28,10 +28,13 @@ from dlcompiler.ir import (
     free_vars,
     walk,
 )
+from dlcompiler.ir.names import MAX_NAME, checked_label
+from dlcompiler.ir.operators import Operators
 from dlcompiler.te.access import check_accesses, earlier_reads
 from dlcompiler.te.tensor import ComputeOp, Tensor
 
 MAX_ELEMENTS = 2**40
+MAX_RANK = 64  # of NumPy's arrays: those of a kernel's arguments, and those of the oracle
 MAX_DEPTH = 128  # passes and printers recurse: Python stops them at about 1000 frames
 
 
@@ -48,6 +51,7 @@ def define_tensors(
     perhaps_states = earlier_reads(bodies, axes)
     for body in bodies:
         reduced = body.axes if isinstance(body, Reduce) else ()
+        check_rank(len(axes) + len(reduced), where)
         check_accesses(body, (*axes, *reduced), where, left=perhaps_states)
     return ComputeOp(name, axes, bodies, tag).outputs
 
@@ -81,7 +85,9 @@ def _check_together(bodies: Sequence[Expr], where: str) -> None:
 
 
 def checked_name(name: object, where: str) -> str:
-    """Return `name`, or say why it cannot be one."""
+    """Return the name of a tensor, an axis or a variable, or say why it cannot be one."""
+    if isinstance(name, str) and len(name) > MAX_NAME:
+        checked_label(name, where)
     if not isinstance(name, str) or not name.replace(".", "_").replace("-", "_").isidentifier():
         raise ExpressionError(
             where, "not usable as a name", got=repr(name), expected="letters, digits, '_' and '.'"
@@ -106,7 +112,8 @@ def checked_extent(value: Any, where: str) -> Extent:
         value = value.value
     if isinstance(value, Expr):
         return _symbolic_extent(value, where)
-    if not isinstance(value, bool | np.bool_) and hasattr(value, "__index__"):
+    is_number = not isinstance(value, bool | np.bool_ | Operators)
+    if is_number and hasattr(value, "__index__"):
         return operator.index(value)
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return int(value)
@@ -130,6 +137,7 @@ def _symbolic_extent(value: Expr, where: str) -> Extent:
 def checked_shape(shape: Any, where: str) -> tuple[Extent, ...]:
     """Return `shape` as a tuple of extents, or say which one is wrong."""
     extents = tuple(shape) if isinstance(shape, Sequence) else (shape,)
+    check_rank(len(extents), where)
     result = tuple(checked_extent(extent, where) for extent in extents)
     numbers_ = [extent for extent in result if isinstance(extent, int)]
     if any(extent < 0 for extent in numbers_):
@@ -140,6 +148,15 @@ def checked_shape(shape: Any, where: str) -> tuple[Extent, ...]:
             where, "the tensor is too large", got=f"{size} elements", expected=f"≤ {MAX_ELEMENTS}"
         )
     return result
+
+
+def check_rank(rank: int, where: str) -> None:
+    """Refuse more dimensions, or more axes in a loop nest, than an array of NumPy can have."""
+    if rank > MAX_RANK:
+        raise ExpressionError(
+            where, "too many dimensions", got=rank, expected=f"at most {MAX_RANK}",
+            because="arrays of NumPy have no more, and a reduction counts each of its axes",
+        )  # fmt: skip
 
 
 def check_body(body: Expr, axes: Sequence[Axis], where: str) -> None:

@@ -87,8 +87,7 @@ def extern(
     Tensor(G: float32[4, 4])
     """
     del attrs  # accepted for classic code; nothing reads it
-    where = f"te.extern {name}"
-    checked_name(name, where)
+    where = f"te.extern {checked_name(name, 'te.extern')}"
     given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     for tensor in given:
         if not isinstance(tensor, Tensor):

@@ -84,7 +84,10 @@ def gradient(
     prefix = tuple(Axis(f"p{n}", extent, "data") for n, extent in enumerate(extents))
     space = Space(prefix, _sizes([output, *targets, *([] if head is None else [head])]), where)
     found = _adjoints(output, targets, head, space)
-    return [found.get(target) or adjoint_tensor(target, [], space) for target in targets]
+    return [
+        found[target] if target in found else adjoint_tensor(target, [], space)
+        for target in targets
+    ]
 
 
 def _check_tensor(tensor: object, where: str) -> None:

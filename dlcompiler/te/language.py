@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from dlcompiler import dtypes
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import (
     Axis,
@@ -94,8 +98,7 @@ def compute(
     Tensor(T: float32[8, 4])
     """
     del attrs  # accepted for classic code; nothing reads it
-    where = f"te.compute {name}"
-    checked_name(name, where)
+    where = f"te.compute {checked_name(name, 'te.compute')}"
     extents = checked_shape(shape, where)
     names = _parameter_names(fcompute, len(extents), where)
     axes = tuple(Axis(n, extent, "data") for n, extent in zip(names, extents, strict=True))
@@ -116,6 +119,8 @@ def _parameter_names(fcompute: Callable[..., Any], ndim: int, where: str) -> lis
         if p.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     ]
     variadic = [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
+    for name in (*positional, *variadic):
+        checked_name(name, where)
     if variadic and len(positional) <= ndim:
         return positional + [f"{variadic[0]}{n}" for n in range(ndim - len(positional))]
     if len(positional) != ndim:
@@ -158,6 +163,48 @@ def _pair(dom: Any, where: str) -> tuple[Extent, Extent]:
     return checked_extent(dom[0], where), checked_extent(dom[1], where)
 
 
-def const(value: complex, dtype: Any = "int32") -> Const:
-    """Make a literal of `dtype`."""
-    return make_const(value, dtype)
+def const(value: Any, dtype: Any = None) -> Const:
+    """Make a literal.
+
+    Parameters
+    ----------
+    value : number
+        Of Python or NumPy.
+    dtype : str or numpy.dtype, optional
+        By default that of the value: of a Python bool it is ``bool``, of an int ``int32``, of a
+        float ``float32``, and a number of NumPy has its own.
+
+    Raises
+    ------
+    ExpressionError
+        If the dtype cannot hold the value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> const(4).dtype, const(4.0).dtype, const(True).dtype, const(np.uint8(3)).dtype
+    ('int32', 'float32', 'bool', 'uint8')
+    """
+    kind = dtypes.as_dtype(_dtype_of_number(value) if dtype is None else dtype)
+    if dtypes.lanes(kind) > 1:
+        raise ExpressionError("te.const", "a literal is one number", got=kind)
+    made = make_const(value, kind)
+    if dtypes.is_index(kind) and not -(2**63) <= made.value < 2**63:
+        raise ExpressionError("te.const", "an index has 64 bits", got=value)
+    return made
+
+
+def _dtype_of_number(value: Any) -> str:
+    """Return the dtype of a literal of which none is given."""
+    if isinstance(value, np.generic):
+        return dtypes.from_numpy(value.dtype)
+    if isinstance(value, bool):
+        return "bool"
+    if not isinstance(value, numbers.Integral):
+        return "float32"
+    if not -(2**31) <= int(value) < 2**31:
+        raise ExpressionError(
+            "te.const", "does not fit int32, the dtype of an int", got=value,
+            hint="give another one: te.const(value, 'int64')",
+        )  # fmt: skip
+    return "int32"

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from dlcompiler.errors import ExpressionError
+from dlcompiler.ir.names import checked_label
 
 WHERE = "te.notation"
 MAX_LENGTH = 10_000
@@ -56,6 +57,9 @@ class Source:
             )  # fmt: skip
         if any(map(_is_deep, statements)):
             raise self.too_deep()
+        for node in (each for statement in statements for each in ast.walk(statement)):
+            if isinstance(node, ast.Name):
+                checked_label(node.id, WHERE)
         return statements
 
     def too_deep(self) -> ExpressionError:

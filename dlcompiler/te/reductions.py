@@ -22,6 +22,7 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir import const as make_const
 from dlcompiler.ir.expr import condition as as_condition
+from dlcompiler.ir.names import checked_label
 
 SUM = Reducer("sum", "add")
 MIN = Reducer("min", "min")
@@ -113,6 +114,7 @@ def comm_reducer(
     >>> te.compute((4,), lambda i: xor(A[i, k], axis=k), name="P")
     Tensor(P: int32[4])
     """
+    checked_label(name, "te.comm_reducer")
     known: dict[tuple[str, ...], Reducer] = {}
 
     def reduce(expr: Any, axis: Any, where: Any = None, init: Any = None) -> Any:

@@ -74,8 +74,8 @@ def var(name: str | None = None, dtype: Any = "int32") -> Var:
     >>> te.compute((n,), lambda i: A[i] + 1.0, name="B")
     Tensor(B: float32[n])
     """
-    where = f"te.var {name or ''}".rstrip()
-    name = checked_name(name, where) if name is not None else next(_names)
+    name = checked_name(name, "te.var") if name is not None else next(_names)
+    where = f"te.var {name}"
     kind = dtypes.as_dtype(dtype)
     if kind in INDICES:
         return Var(name, "index", is_symbol=True)
@@ -90,7 +90,7 @@ def var(name: str | None = None, dtype: Any = "int32") -> Var:
 def size_var(name: str | None = None, dtype: Any = "int32") -> Var:
     """Declare an extent that the caller's arrays give; it is not negative."""
     if not dtypes.is_int(kind := dtypes.as_dtype(dtype)):
-        raise ExpressionError(f"te.size_var {name or ''}", "an extent is an integer", got=kind)
+        raise ExpressionError("te.size_var", "an extent is an integer", got=kind)
     return var(name, "index")
 
 

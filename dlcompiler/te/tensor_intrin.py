@@ -123,8 +123,7 @@ def decl_tensor_intrin(
     >>> te.decl_tensor_intrin(b.op, double, "double").name
     'double'
     """
-    where = f"decl_tensor_intrin {name}"
-    checked_name(name, where)
+    where = f"decl_tensor_intrin {checked_name(name, 'decl_tensor_intrin')}"
     check_declaration(op, where)
     inputs, output = op.input_tensors, op.output(0)
     given = dict(binds or {})

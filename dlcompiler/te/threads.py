@@ -8,6 +8,7 @@ from functools import cache
 
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import THREADS, Var
+from dlcompiler.ir.names import checked_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def thread_axis(
             "thread_axis", "no such thread axis", got=repr(wanted), expected=", ".join(THREADS),
             hint=f"did you mean {close[0]}?" if close else None,
         )  # fmt: skip
-    return ThreadAxis(wanted, _extent(size), name or wanted)
+    return ThreadAxis(wanted, _extent(size), checked_label(name or wanted, "thread_axis"))
 
 
 def _extent(dom: object) -> int | None:

@@ -150,9 +150,11 @@ def palette(
     of_stage = [move for move in moves if not loops_of(move.primitive, move.args)]
     of_loop += [other for move in of_loop for other in _variants(schedule, move)]
     copies = _read(schedule, stage, target)
-    offered = [*copies, *(_inside(schedule, stage, axis) if axis else ())]
+    offered = [*copies, *(() if axis is None else _inside(schedule, stage, axis))]
     of_stage += [m for m in offered if primitives is None or m.primitive in primitives]
-    title = f"loop {stage.paths[axis]} of {stage.name}" if axis else f"stage {stage.name}"
+    title = f"stage {stage.name}"
+    if axis is not None:
+        title = f"loop {stage.paths[axis]} of {stage.name}"
     return {
         "chosen": chosen,
         "title": title,

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from dlcompiler import te
+from dlcompiler import dtypes, te
+from dlcompiler.compat import tvm
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Axis, Cast, Const, format_expr
 
@@ -335,6 +336,46 @@ def test_literals():
         te.const(10**400, "float64")
     with pytest.raises(ExpressionError, match="does not fit int64"):
         te.const(10**400, "int64")
+
+
+@pytest.mark.parametrize("make", [te.const, tvm.tir.const, tvm.const])
+def test_a_literal_has_the_dtype_of_its_value(make):
+    values = [4, 4.0, True, np.uint8(3), np.float64(0.5), np.float16(0.5), np.bool_(False)]
+    kinds = ["int32", "float32", "bool", "uint8", "float64", "float16", "bool"]
+    made = [make(value) for value in values]
+    assert [literal.dtype for literal in made] == kinds
+    assert [literal.value for literal in made] == values
+    assert make(np.int64(2**40)).value == 2**40
+    assert make(dtypes.to_numpy("bfloat16").type(1.5)).dtype == "bfloat16"
+
+
+LITERAL_REFUSALS = {
+    "te.const: does not fit int32, the dtype of an int\n"
+    "  got       1099511627776\n"
+    "  hint      give another one: te.const(value, 'int64')": lambda: te.const(2**40),
+    "literal 300: does not fit int8\n"
+    "  got       300\n"
+    "  expected  -128 to 127\n"
+    "  hint      cast the other operand to a wider type with .astype(…)": lambda: te.const(
+        300, "int8"
+    ),
+    "literal nan: not an integer, as int8 needs\n  got       nan": lambda: te.const(
+        float("nan"), "int8"
+    ),
+    "literal 2: does not fit bool\n"
+    "  got       2\n"
+    "  expected  0 or 1\n"
+    "  hint      compare it: x != 0": lambda: te.const(2, "bool"),
+    "te.const: a literal is one number\n  got       float32x4": lambda: te.const(1, "float32x4"),
+    "te.const: an index has 64 bits\n  got       9223372036854775808": lambda: te.const(
+        2**63, "index"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", LITERAL_REFUSALS)
+def test_literal_refusals(text):
+    assert _refused(LITERAL_REFUSALS[text]) == text
 
 
 def test_numbers_on_indices_fold():

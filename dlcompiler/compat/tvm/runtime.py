@@ -8,7 +8,7 @@ from dlcompiler.compat.devices import GPUS, Device, cpu, cuda, device, gpu, open
 from dlcompiler.compat.missing import reporter
 from dlcompiler.compat.modules import Module, load_module
 from dlcompiler.compat.tvm import nd
-from dlcompiler.ir import Const, as_expr
+from dlcompiler.ir import as_expr
 
 context = device
 ndarray = nd
@@ -25,13 +25,7 @@ def convert(value: Any) -> Any:
     return as_expr(value) if isinstance(value, bool | int | float) else value
 
 
-def const(value: Any, dtype: Any = None) -> Const:
-    """Make a literal; without a dtype, by the value's type."""
-    if dtype is not None:
-        return te.const(value, dtype)
-    made = as_expr(value)
-    assert isinstance(made, Const)
-    return made
+const = te.const
 
 
 def enabled(target: str) -> bool:

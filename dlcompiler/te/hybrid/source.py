@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dlcompiler.errors import ExpressionError
+from dlcompiler.ir.names import checked_label
 
 
 @dataclass(frozen=True)
@@ -59,5 +60,8 @@ def read_source(function: Callable[..., Any]) -> Source:
         raise ExpressionError(
             where, "not a function that is defined by def", got=text.splitlines()[0]
         )
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name | ast.arg | ast.FunctionDef):
+            checked_label(getattr(node, "id", getattr(node, "arg", tree.name)), where)
     file = Path(inspect.getsourcefile(function) or "").name
     return Source(tree, tuple(text.splitlines()), file, first)

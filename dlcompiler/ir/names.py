@@ -1,0 +1,38 @@
+"""What a name can be: of a tensor, a variable, an axis, a function, a stage."""
+
+from __future__ import annotations
+
+from dlcompiler.errors import ExpressionError
+
+MAX_NAME = 200
+"""Files, symbols of machine code and lines of a page are made of names; [1]."""
+
+
+def checked_label(name: object, where: str) -> str:
+    """Return a name, or say why it cannot be shown or written down.
+
+    Parameters
+    ----------
+    name : object
+        What a user gives.
+    where : str
+        What begins the error.
+
+    Raises
+    ------
+    ExpressionError
+        If it is no text, too long, or has characters that cannot be printed or encoded, such as
+        line breaks and lone surrogates.
+    """
+    if not isinstance(name, str):
+        raise ExpressionError(where, "a name is a text", got=repr(name))
+    if len(name) > MAX_NAME:
+        raise ExpressionError(
+            where, "the name is too long", got=f"{len(name)} characters",
+            expected=f"at most {MAX_NAME}",
+        )  # fmt: skip
+    if not name.isprintable():  # false for surrogates, which UTF-8 cannot encode
+        raise ExpressionError(
+            where, "the name has characters that cannot be printed", got=ascii(name)
+        )
+    return name

@@ -1,0 +1,94 @@
+"""Names and ranks that nothing can be made of are refused where they are given."""
+
+import pytest
+
+from dlcompiler import te
+from dlcompiler.errors import ExpressionError
+from dlcompiler.ir import decl_buffer
+from dlcompiler.ir.builder import Builder
+from dlcompiler.ir.names import MAX_NAME
+
+LONG = "x" * 10_000
+A = te.placeholder((8,), name="A")
+
+
+def _refused(make):
+    with pytest.raises(ExpressionError) as error:
+        make()
+    return str(error.value)
+
+
+def _loop(name):
+    with Builder().for_range(0, 4, name=name):
+        pass
+
+
+MAKERS = {
+    "te.placeholder": lambda name: te.placeholder((8,), name=name),
+    "te.compute": lambda name: te.compute((8,), lambda i: A[i], name=name),
+    "te.var": te.var,
+    "te.reduce_axis": lambda name: te.reduce_axis((0, 8), name=name),
+    "te.scan": lambda name: te.scan([], [], [], name=name),
+    "te.extern": lambda name: te.extern((8,), [A], lambda ins, outs: None, name=name),
+    "decl_tensor_intrin": lambda name: te.decl_tensor_intrin(A.op, lambda i, o: None, name),
+    "thread_axis": lambda name: te.thread_axis("threadIdx.x", name=name),
+    "te.comm_reducer": lambda name: te.comm_reducer(lambda x, y: x, lambda t: 0, name=name),
+    "decl_buffer": lambda name: decl_buffer((8,), name=name),
+    "ir_builder": _loop,
+}
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_a_name_that_is_too_long(maker):
+    assert _refused(lambda: MAKERS[maker](LONG)) == (
+        f"{maker}: the name is too long\n  got       10000 characters\n  expected  at most 200"
+    )
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\nb", "a\x00", "a\x1b[31m"])
+@pytest.mark.parametrize("maker", MAKERS)
+def test_a_name_that_cannot_be_written(maker, name):
+    text = _refused(lambda: MAKERS[maker](name))
+    assert text.startswith(f"{maker}: ")
+    assert ascii(name) in text
+    text.encode()
+
+
+def test_the_longest_name_computes():
+    name = "x" * MAX_NAME
+    X = te.placeholder((8,), name=name)
+    assert te.compute((8,), lambda i: X[i], name=name).name == name
+
+
+def test_names_of_axes_come_from_parameters():
+    code = eval(f"lambda {LONG}: A[{LONG}]", {"A": A})
+    assert _refused(lambda: te.compute((8,), code)).startswith(
+        "te.compute compute: the name is too long"
+    )
+
+
+def test_names_in_notation():
+    text = _refused(lambda: te.notation(f"{'y' * 4000}[i] = A[i]", A=A))
+    assert text.startswith("te.notation: the name is too long\n  got       4000 characters")
+
+
+def test_a_rank_above_that_of_arrays():
+    text = (
+        "te.placeholder P: too many dimensions\n"
+        "  got       65\n"
+        "  expected  at most 64\n"
+        "  because   arrays of NumPy have no more, and a reduction counts each of its axes"
+    )
+    assert _refused(lambda: te.placeholder((1,) * 65, name="P")) == text
+    assert te.placeholder((1,) * 64).ndim == 64
+    wide = _refused(lambda: te.compute((1,) * 65, lambda *i: 1.0, name="C"))
+    assert wide.startswith("te.compute C: too many dimensions")
+
+
+def test_a_reduction_over_more_axes_than_arrays_have():
+    X = te.placeholder((1,) * 64, name="X")
+    k = te.reduce_axis((0, 1), name="k")
+    text = _refused(
+        lambda: te.compute((1,) * 64, lambda *i: te.sum(X[(*i[:-1], k)], axis=k), name="C")
+    )
+    assert text.startswith("te.compute C: too many dimensions\n  got       65")
