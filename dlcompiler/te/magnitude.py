@@ -382,6 +382,11 @@ def _combinations(body: Expr) -> tuple[Expr, ...]:
     return body.reducer.results if isinstance(body, Reduce) else ()
 
 
+def rounds(expr: Expr) -> bool:
+    """Tell whether anything in an expression rounds a float."""
+    return any(_own_roundings(node) for node in walk(expr))
+
+
 def _own_roundings(node: Node) -> int:
     if not isinstance(node, Expr):
         return 0

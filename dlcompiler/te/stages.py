@@ -10,8 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dlcompiler import dtypes
-from dlcompiler.ir import Binary, Expr, IfThenElse, Reduce, Reducer
-from dlcompiler.te.elements import Array, Block, blocks, used_dimensions
+from dlcompiler.ir import Binary, Expr, IfThenElse, Reduce, Reducer, const
+from dlcompiler.te.elements import NOWHERE, Array, Block, blocks, used_dimensions
+from dlcompiler.te.reducer_laws import is_regroupable
 from dlcompiler.te.tensor import ComputeOp, ScanOp, Tensor
 
 BLOCK_POINTS = 2**19
@@ -122,31 +123,58 @@ def _reduction(box: Block, body: Reduce, domain: Domain) -> Array:
 
 
 def _fold(box: Block, body: Reduce, domain: Domain) -> Arrays:
-    """Combine neighbours until one is left: in order, as an associative reduction allows."""
+    """Combine the values of a reduction of one's own with what stands so far, block by block."""
     rank = len(box.axes)
     results = [_plain(box, start, domain.start, domain) for start in body.start]
-    counted = _counted_values(body)
+    merged_block = _merged_pairs if is_regroupable(body) else _merged_in_order
     for block in blocks(box.times(body.axes), BLOCK_POINTS):
         if 0 in block.extents:
             continue
         points = (*block.extents[:rank], -1)
         values: Arrays = [
             np.broadcast_to(domain.element(value, block), block.extents).reshape(points)
-            for value in counted
+            for value in (*_counted_values(body), _counts(body))
         ]
-        while (count := values[0].shape[-1]) > 1:
-            even, odd = slice(0, count - count % 2, 2), slice(1, count, 2)
-            merged = domain.combine(
-                body.reducer, [v[..., even] for v in values], [v[..., odd] for v in values]
-            )
-            rest = [v[..., count - count % 2 :] for v in values]
-            values = [np.concatenate(pair, axis=-1) for pair in zip(merged, rest, strict=True)]
         place = block.place_in(box)
-        partial = [value[..., 0] for value in values]
-        merged = domain.combine(body.reducer, [result[place] for result in results], partial)
+        merged = merged_block(body, [result[place] for result in results], values, domain)
         for result, value in zip(results, merged, strict=True):
             result[place] = value
     return results
+
+
+def _merged_pairs(body: Reduce, before: Arrays, values: Arrays, domain: Domain) -> Arrays:
+    """Combine neighbours until one is left: each value first with the identity, as in a loop."""
+    *values, _ = values
+    nothing = [
+        np.broadcast_to(np.asarray(domain.start(expr, NOWHERE), array.dtype), array.shape)
+        for expr, array in zip(body.reducer.identities, values, strict=True)
+    ]
+    values = domain.combine(body.reducer, nothing, values)
+    while (count := values[0].shape[-1]) > 1:
+        even, odd = slice(0, count - count % 2, 2), slice(1, count, 2)
+        merged = domain.combine(
+            body.reducer, [v[..., even] for v in values], [v[..., odd] for v in values]
+        )
+        rest = [v[..., count - count % 2 :] for v in values]
+        values = [np.concatenate(pair, axis=-1) for pair in zip(merged, rest, strict=True)]
+    return domain.combine(body.reducer, before, [value[..., 0] for value in values])
+
+
+def _merged_in_order(body: Reduce, before: Arrays, values: Arrays, domain: Domain) -> Arrays:
+    """Combine one value after the other, those that count: what a loop nest does by default."""
+    *values, counts = values
+    for n in range(counts.shape[-1]):
+        merged = domain.combine(body.reducer, before, [value[..., n] for value in values])
+        chosen = counts[..., n] != 0
+        before = [np.where(chosen, new, old) for new, old in zip(merged, before, strict=True)]
+    return before
+
+
+def _counts(body: Reduce) -> Expr:
+    """Return 1 where the condition of a reduction holds, else 0."""
+    if body.condition is None:
+        return const(1, "int32")
+    return IfThenElse(body.condition, const(1, "int32"), const(0, "int32"))
 
 
 def _counted_values(body: Reduce) -> tuple[Expr, ...]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from dlcompiler.ir import THREADS, Axis, Reduce, ThreadTag
+from dlcompiler.ir import THREADS, Axis, ThreadTag
 from dlcompiler.schedule.primitives.base import (
     Making,
     Primitive,
@@ -29,7 +29,7 @@ from dlcompiler.schedule.primitives.base import (
     require_plain,
     set_kind,
 )
-from dlcompiler.schedule.reducers import require_any_order
+from dlcompiler.schedule.reducers import require_any_grouping
 from dlcompiler.schedule.state import StageState, State
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 
@@ -52,9 +52,7 @@ def check(state: State, stage: StageState, *, axis: Any, thread: Any) -> Verdict
     if axis.kind != "data" and not (axis.kind == "reduce" and thread.startswith("threadIdx")):
         raise Refused(_on_reduction(stage, axis, thread))
     if axis.kind == "reduce":
-        head = stage.op.bodies[0]  # type: ignore[union-attr]
-        assert isinstance(head, Reduce)
-        require_any_order(stage, head.reducer, is_moved=True)
+        require_any_grouping(stage, is_moved=True)
     taken = next((leaf for leaf in stage.leaves if stage.kind(leaf) == thread), None)
     if taken is not None and thread != "vthread":
         raise Refused(

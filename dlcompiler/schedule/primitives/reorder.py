@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dlcompiler.ir import Axis, Reduce
+from dlcompiler.ir import Axis
 from dlcompiler.schedule.primitives.base import (
     Making,
     Primitive,
@@ -29,7 +29,6 @@ from dlcompiler.schedule.primitives.base import (
 from dlcompiler.schedule.reducers import require_any_order
 from dlcompiler.schedule.state import StageState, State, same_axes
 from dlcompiler.schedule.verdict import LEGAL, Verdict
-from dlcompiler.te import ComputeOp
 
 
 @answering
@@ -44,16 +43,13 @@ def check(state: State, stage: StageState, *, axes: Any) -> Verdict:
 
 
 def require_reduction_order(stage: StageState, axes: tuple[Axis, ...]) -> None:
-    """Refuse to swap reduction loops when the reducer is not commutative."""
-    head = stage.op.bodies[0] if isinstance(stage.op, ComputeOp) else None
-    if not isinstance(head, Reduce):
-        return
+    """Refuse to swap reduction loops when the order of the values matters."""
     before, after = (
         [leaf for leaf in leaves if leaf.kind == "reduce"]
         for leaves in (stage.leaves, reorder_stage(stage, axes).leaves)
     )
     if not same_axes(before, after):
-        require_any_order(stage, head.reducer, is_moved=True)
+        require_any_order(stage)
 
 
 def apply(

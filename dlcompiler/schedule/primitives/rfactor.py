@@ -19,7 +19,8 @@ in C, where it enters once.
 
 The values are combined in another order: floats may be rounded otherwise, within the bounds that
 `verify` allows. Legal on a reduction loop without annotation, unless a reducer of one's own is
-found not to be associative or, where values change places, not commutative.
+found not to be associative or, where values change places, not commutative, or its identity to
+change what it is combined with (`te.reducer_laws`).
 In TVM and Halide ``rfactor``.
 """
 
@@ -52,7 +53,7 @@ from dlcompiler.schedule.primitives.base import (
     require_loops,
     require_plain,
 )
-from dlcompiler.schedule.reducers import require_any_order
+from dlcompiler.schedule.reducers import require_any_grouping
 from dlcompiler.schedule.relations import axes_of, guards, outward, ranged, related
 from dlcompiler.schedule.state import StageState, State, is_reduction, new_stage, unique_name
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
@@ -77,9 +78,7 @@ def check(state: State, stage: StageState, *, axis: Any, factor_axis: Any = 0) -
         )
     require_plain(stage, axis)
     require_place(stage, factor_axis)
-    head = stage.op.bodies[0]  # type: ignore[union-attr]
-    assert isinstance(head, Reduce)
-    require_any_order(stage, head.reducer, is_moved=axis is not reduced[0])
+    require_any_grouping(stage, is_moved=axis is not reduced[0])
     return LEGAL
 
 

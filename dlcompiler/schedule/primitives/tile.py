@@ -8,7 +8,8 @@
                                                     for j.inner in range(16):
                                                         C[…] = …
 
-Legal when both splits are. In TVM and Halide ``tile``.
+Legal when both splits are, and where loops of a reduction change places, as `reorder` is. In TVM
+and Halide ``tile``.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from dlcompiler.schedule.primitives.base import (
     require_positive,
 )
 from dlcompiler.schedule.primitives.reorder import reorder_stage
+from dlcompiler.schedule.reducers import require_any_order
 from dlcompiler.schedule.state import StageState, State
 from dlcompiler.schedule.verdict import LEGAL, Verdict
 
@@ -41,7 +43,20 @@ def check(
     require_positive(x_factor, "x_factor")
     require_positive(y_factor, "y_factor")
     require_distinct(stage, (x, y))
+    if _moves_reduction(stage, x, y):
+        require_any_order(stage)
     return LEGAL
+
+
+def _moves_reduction(stage: StageState, x: Axis, y: Axis) -> bool:
+    """Tell whether the halves of loops of a reduction get into another order."""
+    halves = [(leaf, n) for leaf in stage.leaves for n in range(2 if leaf is x or leaf is y else 1)]
+    tiled = iter([(x, 0), (y, 0), (x, 1), (y, 1)])
+    after = [next(tiled) if leaf is x or leaf is y else (leaf, n) for leaf, n in halves]
+    before, moved = (
+        [(id(leaf), n) for leaf, n in order if leaf.kind == "reduce"] for order in (halves, after)
+    )
+    return before != moved
 
 
 def apply(
