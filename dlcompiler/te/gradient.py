@@ -59,7 +59,8 @@ def gradient(
     What passes through integers, conditions and indices, and functions that go in steps (`floor`),
     has no derivative and adds nothing. At a kink one of the slopes counts: of equal operands of
     `maximum` or `minimum`, and of equal values that `max` or `min` reduces, the first gets all;
-    `abs` has the slope 1 at 0. Adjoints are computed in the dtypes of their tensors.
+    where NaN wins, the first NaN does, but of ``maximum(x, 0)`` a NaN gets nothing; `abs` has the
+    slope 1 at 0. Adjoints are computed in the dtypes of their tensors.
 
     **Source:** reverse mode, A. Griewank, A. Walther, "Evaluating Derivatives", 2nd ed., 2008,
     section 3.2. In classic TVM: ``te.gradient``.

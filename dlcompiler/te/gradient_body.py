@@ -13,6 +13,7 @@ from dlcompiler.ir import (
     Binary,
     Call,
     Cast,
+    Const,
     Expr,
     IfThenElse,
     Not,
@@ -21,6 +22,7 @@ from dlcompiler.ir import (
     TensorLoad,
     binary,
     cast,
+    compare,
     const,
     structural_key,
 )
@@ -151,10 +153,11 @@ def _parts(
     match node:
         case Select(condition, a, b) | IfThenElse(condition, a, b):
             yield from _sides(condition, a, b, adjoint, is_lazy=isinstance(node, IfThenElse))
-        case Binary("max", a, b):
-            yield from _sides(a >= b, a, b, adjoint, is_lazy=False)
-        case Binary("min", a, b):
-            yield from _sides(a <= b, a, b, adjoint, is_lazy=False)
+        case Binary("max" | "min", a, b):
+            wins = a >= b if node.op == "max" else a <= b
+            if not isinstance(b, Const):  # beside a number, a NaN has no slope: it gets nothing
+                wins = any_of(wins, compare("ne", a, a))
+            yield from _sides(wins, a, b, adjoint, is_lazy=False)
         case Cast(value, _):
             yield value, Adjoint(cast(adjoint.value, value.dtype), adjoint.guard)
         case Binary(op, a, b):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dlcompiler import dtypes
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import (
     Axis,
@@ -11,6 +12,7 @@ from dlcompiler.ir import (
     Compare,
     Expr,
     IfThenElse,
+    Not,
     Reduce,
     Reducer,
     Select,
@@ -18,6 +20,7 @@ from dlcompiler.ir import (
     binary,
     cast,
     compare,
+    const,
     extent_expr,
     structural_equal,
     substitute,
@@ -27,7 +30,9 @@ from dlcompiler.te.arithmetic import all as all_of
 from dlcompiler.te.arithmetic import any as any_of
 from dlcompiler.te.definition import define_tensors
 from dlcompiler.te.gradient_body import Adjoint
-from dlcompiler.te.reductions import first_of, prod
+from dlcompiler.te.math import isnan
+from dlcompiler.te.reductions import first_of, position_reducer, positions, prod
+from dlcompiler.te.reductions import min as min_of
 from dlcompiler.te.tensor import Tensor
 
 _OPERATIONS: tuple[BinaryOp, ...] = ("add", "mul", "min", "max")
@@ -52,7 +57,9 @@ def seed_of_reduction(tensor: Tensor, body: Reduce, given: Expr, where: str) -> 
     - Each value of a sum gets all of it.
     - Of a maximum or minimum, the first of the values that are equal to it gets all: its position
       is a stage of its own. Comparing values with the result instead would rely on both being
-      computed with the same roundings.
+      computed with the same roundings. Where NaN wins, the first NaN gets all: its position is
+      another stage. A reducer that chooses by a comparison, ``select(x > y, x, y)``, keeps or drops
+      NaN by its order, and the stage of the position does the same.
     - A value of a product gets it times the product of the others, which is a stage of its own: no
       division by a value that may be 0. Of n values these are n*n factors.
     """
@@ -67,9 +74,9 @@ def seed_of_reduction(tensor: Tensor, body: Reduce, given: Expr, where: str) -> 
             factor = others[(*tensor.axis, *(axis.var for axis in body.axes))]
             return Adjoint(binary("mul", given, factor), guarded.guard)
         case op:
-            first = _first(tensor, body, "argmax" if op == "max" else "argmin", where)
+            place = _place(tensor, body, "argmax" if op == "max" else "argmin", where)
             here = cast(_number(body.axes), "int32")
-            return guarded.under(compare("eq", first[tensor.axis], here), is_lazy=False)
+            return guarded.under(compare("eq", place, here), is_lazy=False)
 
 
 def _operation(body: Reduce, where: str) -> BinaryOp:
@@ -123,13 +130,48 @@ def _operands(result: Expr) -> tuple[BinaryOp, Expr, Expr] | tuple[None]:
     return (None,)
 
 
-def _first(tensor: Tensor, body: Reduce, name: str, where: str) -> Tensor:
+def _place(tensor: Tensor, body: Reduce, name: str, where: str) -> Expr:
+    """Return the number of the point whose value a maximum or minimum takes, at its axes."""
+    kept = _kept(body.reducer)
+    if kept is not None:
+        x, y = (Var(var.name, var.dtype) for var in (*body.reducer.lhs, *body.reducer.rhs))
+        chosen = substitute(kept, {body.reducer.lhs[0]: x, body.reducer.rhs[0]: y})
+        is_nan = any_of(compare("ne", x, x), compare("ne", y, y))
+        reducer = position_reducer(name, x, y, all_of(is_nan, chosen))
+        return _first(tensor, body, reducer, where)[tensor.axis]
+    reducer = first_of(name, body.value, _number(body.axes), body.axes)[0].reducer
+    first = _first(tensor, body, reducer, where)
+    nan = _first_nan(tensor, body, where)
+    none = const(dtypes.max_value("int32"), "int32")
+    return Select(compare("lt", nan[tensor.axis], none), nan[tensor.axis], first[tensor.axis])
+
+
+def _kept(reducer: Reducer) -> Expr | None:
+    """Return where a reducer that chooses by a comparison takes the left value; else None."""
+    match reducer.results:
+        case (Select(condition, x, _) | IfThenElse(condition, x, _),):
+            return condition if x is reducer.lhs[0] else Not(condition)
+    return None
+
+
+def _first(tensor: Tensor, body: Reduce, reducer: Reducer, where: str) -> Tensor:
     """Return the number of the point where a maximum or minimum is first found."""
     axes, reduced, values = _copied(tensor, body)
     condition = None if body.condition is None else substitute(body.condition, values)
     value = substitute(body.value, values)
-    results = first_of(name, value, _number(reduced), reduced, condition)
+    results = positions(reducer, value, _number(reduced), reduced, condition)
     return define_tensors(f"{tensor.name}.first", axes, results, where)[0]
+
+
+def _first_nan(tensor: Tensor, body: Reduce, where: str) -> Tensor:
+    """Return the number of the first point whose value is NaN; the largest int32 if none is."""
+    axes, reduced, values = _copied(tensor, body)
+    value = substitute(body.value, values)
+    is_nan = isnan(value)
+    if body.condition is not None:
+        is_nan = all_of(substitute(body.condition, values), is_nan)
+    result = min_of(cast(_number(reduced), "int32"), reduced, where=is_nan)
+    return define_tensors(f"{tensor.name}.nan", axes, (result,), where)[0]
 
 
 def _number(axes: Sequence[Axis]) -> Expr:

@@ -148,9 +148,7 @@ def _arg(name: str, expr: Any, axis: Axis) -> tuple[Reduce, Reduce]:
     return first_of(name, expr, as_expr(axes[0]), axes)
 
 
-def first_of(
-    name: str, expr: Any, position: Expr, axes: Sequence[Axis], where: Expr | None = None
-) -> tuple[Reduce, Reduce]:
+def first_of(name: str, expr: Any, position: Expr, axes: Sequence[Axis]) -> tuple[Reduce, Reduce]:
     """Return the least `position` of the largest or smallest `expr`, and that value; see `argmax`.
 
     Parameters
@@ -163,13 +161,28 @@ def first_of(
         What tells the points apart: an integer that is not negative.
     axes : sequence of Axis
         The reduction axes.
-    where : condition, optional
-        Only points where it holds count.
     """
     (value,) = _values((expr,), name)
-    dtype = value.dtype
-    i, x = Var("i", "int32"), Var("x", dtype)
-    j, y = Var("j", "int32"), Var("y", dtype)
+    y = Var("y", value.dtype)
+    # NaN loses, to NaN too.
+    unordered = compare("ne", y, y) if dtypes.is_float(value.dtype) else None
+    reducer = position_reducer(name, Var("x", value.dtype), y, unordered)
+    return positions(reducer, value, position, axes, None)
+
+
+def position_reducer(name: str, x: Var, y: Var, unordered: Expr | None) -> Reducer:
+    """Return the reducer that keeps the largest or smallest value, and where it is found first.
+
+    Parameters
+    ----------
+    name : {"argmax", "argmin"}
+        Which is looked for.
+    x, y : Var
+        Two values.
+    unordered : condition of `x` and `y`, optional
+        Whether `x` is kept where it is neither less than `y`, nor equal, nor greater.
+    """
+    i, j = Var("i", "int32"), Var("j", "int32")
     # The first of equals, in whatever order they come: -1 stands for nothing.
     first = Logical("and", compare("ge", i, 0), Logical("or", compare("lt", i, j), j < 0))
     wins = Logical(
@@ -177,16 +190,22 @@ def first_of(
         compare("gt" if name == "argmax" else "lt", x, y),
         Logical("and", Logical("and", x <= y, x >= y), first),
     )
-    if dtypes.is_float(dtype):
-        wins = Logical("or", wins, compare("ne", y, y))  # NaN loses, to NaN too
-    start = dtypes.min_value(dtype) if name == "argmax" else dtypes.max_value(dtype)
-    reducer = Reducer(
+    if unordered is not None:
+        wins = Logical("or", wins, unordered)
+    start = dtypes.min_value(x.dtype) if name == "argmax" else dtypes.max_value(x.dtype)
+    return Reducer(
         name,
         lhs=(i, x),
         rhs=(j, y),
         results=(Select(wins, i, j), Select(wins, x, y)),
-        identities=(make_const(-1, "int32"), make_const(start, dtype)),
+        identities=(make_const(-1, "int32"), make_const(start, x.dtype)),
     )
+
+
+def positions(
+    reducer: Reducer, value: Expr, position: Expr, axes: Sequence[Axis], where: Expr | None
+) -> tuple[Reduce, Reduce]:
+    """Return the position and the value that a `position_reducer` keeps; see `first_of`."""
     a, b = _reductions(reducer, (cast(position, "int32"), value), axes, where, None)
     return a, b
 
