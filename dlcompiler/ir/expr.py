@@ -337,9 +337,9 @@ class Axis(Operators):
 
 @dataclass(frozen=True, eq=False)
 class Reducer:
-    """A commutative, associative way to combine partial results of one or several values.
+    """A way to combine partial results of one or several values.
 
-    Either `op`, an operation on single values, or `results`: expressions of `lhs` and `rhs`, the
+    Whether the order matters is a question to `dlcompiler.te.reducer_laws`. Either `op`, an operation on single values, or `results`: expressions of `lhs` and `rhs`, the
     variables for the values of two partial results.
     """
 

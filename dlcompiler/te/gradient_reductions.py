@@ -16,6 +16,7 @@ from dlcompiler.ir import (
     Reduce,
     Reducer,
     Select,
+    TensorLoad,
     Var,
     binary,
     cast,
@@ -138,12 +139,16 @@ def _place(tensor: Tensor, body: Reduce, name: str, where: str) -> Expr:
         chosen = substitute(kept, {body.reducer.lhs[0]: x, body.reducer.rhs[0]: y})
         is_nan = any_of(compare("ne", x, x), compare("ne", y, y))
         reducer = position_reducer(name, x, y, all_of(is_nan, chosen))
-        return _first(tensor, body, reducer, where)[tensor.axis]
+        return _element(_first(tensor, body, reducer, where), tensor)
     reducer = first_of(name, body.value, _number(body.axes), body.axes)[0].reducer
-    first = _first(tensor, body, reducer, where)
-    nan = _first_nan(tensor, body, where)
+    first = _element(_first(tensor, body, reducer, where), tensor)
+    nan = _element(_first_nan(tensor, body, where), tensor)
     none = const(dtypes.max_value("int32"), "int32")
-    return Select(compare("lt", nan[tensor.axis], none), nan[tensor.axis], first[tensor.axis])
+    return Select(compare("lt", nan, none), nan, first)
+
+
+def _element(stage: Tensor, tensor: Tensor) -> Expr:
+    return TensorLoad(stage, tuple(axis.var for axis in tensor.axis))
 
 
 def _kept(reducer: Reducer) -> Expr | None:
