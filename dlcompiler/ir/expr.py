@@ -339,8 +339,9 @@ class Axis(Operators):
 class Reducer:
     """A way to combine partial results of one or several values.
 
-    Whether the order matters is a question to `dlcompiler.te.reducer_laws`. Either `op`, an operation on single values, or `results`: expressions of `lhs` and `rhs`, the
-    variables for the values of two partial results.
+    Either `op`, an operation on single values, or `results`: expressions of `lhs` and `rhs`, the
+    variables for the values of two partial results. `dlcompiler.te.reducer_laws` tells whether
+    their order matters.
     """
 
     name: str

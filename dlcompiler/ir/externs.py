@@ -228,6 +228,7 @@ def call_pure_extern(dtype: Any, name: str, *args: Any) -> Expr:
 def _call(name: Any, convention: CallConvention, args: Sequence[Any]) -> ExternCall:
     if not isinstance(name, str) or not name.isprintable() or not name:
         raise ExpressionError("call from outside", "not the name of a function", got=repr(name))
+    checked_label(name, "call from outside")
     where = f"call {name}"
     return ExternCall(name, convention, tuple(_argument(arg, convention, where) for arg in args))
 

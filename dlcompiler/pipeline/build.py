@@ -10,6 +10,7 @@ from dlcompiler.analysis import Work, work_of
 from dlcompiler.codegen import Source, emit
 from dlcompiler.errors import InternalError, ScheduleError
 from dlcompiler.ir import Binary, Compare, Const, Expr, Extent, Logical, PrimFunc, Var
+from dlcompiler.ir.names import checked_label
 from dlcompiler.output_files import write_file
 from dlcompiler.pipeline.lower import Argument, check_outputs, lower, without_unread
 from dlcompiler.pipeline.observers import Observer
@@ -258,6 +259,7 @@ def formula(expr: Extent, names: Mapping[Var, str]) -> Formula:
 
 def checked_name(name: str) -> str:
     """Return a kernel's name, or say why it cannot be one."""
+    checked_label(name, "build")
     if type(name) is not str or not NAME.fullmatch(name):
         raise ScheduleError(
             "build", "not usable as the name of a kernel", got=repr(name),

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from dlcompiler.errors import InternalError, ScheduleError, TargetError
 from dlcompiler.ir import Allocate, Buffer, Expr, PrimFunc, Var, verify_func, walk
+from dlcompiler.ir.names import checked_label
 from dlcompiler.lowering import build_nests
 from dlcompiler.passes import (
     Pass,
@@ -167,6 +168,7 @@ def lower(
         If there are no passes for the kind, or conditions are given for a GPU.
     """
     state = _state_of(schedule)
+    checked_label(name, "lower")
     check_obligations(state, name)
     read = without_unread(args, unread)
     check_args(state, read, name)

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from dlcompiler.display import render
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis
+from dlcompiler.ir.names import checked_label
 from dlcompiler.schedule import recurrences
 from dlcompiler.schedule.absent import Handle
 from dlcompiler.schedule.arguments import (
@@ -222,7 +223,7 @@ class Schedule(Handle):
 
     def fork(self, name: str) -> Schedule:
         """Return another schedule at the same state; its steps become a branch of the history."""
-        return Schedule(self._history, self._node, name)
+        return Schedule(self._history, self._node, checked_label(name, "fork"))
 
     def normalize(self) -> Schedule:
         """Return a fork in which what lowering would settle is done, as steps of its own.

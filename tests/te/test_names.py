@@ -2,14 +2,17 @@
 
 import pytest
 
+import dlcompiler as dlc
 from dlcompiler import te
 from dlcompiler.errors import ExpressionError
-from dlcompiler.ir import decl_buffer
+from dlcompiler.ir import call_packed, decl_buffer
 from dlcompiler.ir.builder import Builder
 from dlcompiler.ir.names import MAX_NAME
 
 LONG = "x" * 10_000
 A = te.placeholder((8,), name="A")
+B = te.compute((8,), lambda i: A[i] + 1.0, name="B")
+S = te.create_schedule(B.op)
 
 
 def _refused(make):
@@ -35,6 +38,10 @@ MAKERS = {
     "te.comm_reducer": lambda name: te.comm_reducer(lambda x, y: x, lambda t: 0, name=name),
     "decl_buffer": lambda name: decl_buffer((8,), name=name),
     "ir_builder": _loop,
+    "lower": lambda name: dlc.lower(S, [A, B], name=name),
+    "build": lambda name: dlc.build(S, [A, B], name=name),
+    "fork": S.fork,
+    "call from outside": call_packed,
 }
 
 
@@ -51,7 +58,7 @@ def test_a_name_that_cannot_be_written(maker, name):
     text = _refused(lambda: MAKERS[maker](name))
     assert text.startswith(f"{maker}: ")
     assert ascii(name) in text
-    text.encode()
+    assert all(line.isprintable() for line in text.split("\n"))
 
 
 def test_the_longest_name_computes():
