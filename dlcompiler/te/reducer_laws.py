@@ -45,11 +45,14 @@ class Violation:
 
 
 @lru_cache(maxsize=256)
-def grouping_violation(head: Reduce) -> Violation | None:
-    """Return why neighbours among the values cannot be combined first; None if they can."""
+def grouping_violation(head: Reduce, *, is_finite: bool = False) -> Violation | None:
+    """Return why neighbours among the values cannot be combined first; None if they can.
+
+    With `is_finite`, among finite values.
+    """
     if head.reducer.op is not None or _is_proved(head.reducer):
         return None
-    samples = Samples(head)
+    samples = Samples(head, is_finite=is_finite)
     merge = samples.merge
     p, q, (v, _) = samples.partials, samples.others, samples.values
     text = "f(f({0}, {1}), {2}) is {3}, but f({0}, f({1}, {2})) is {4}"
@@ -59,15 +62,15 @@ def grouping_violation(head: Reduce) -> Violation | None:
 
 
 @lru_cache(maxsize=256)
-def identity_violation(head: Reduce) -> Violation | None:
+def identity_violation(head: Reduce, *, is_finite: bool = False) -> Violation | None:
     """Return what the result over no points changes; None if it is an identity.
 
-    A group may have no points: what a split that does not divide leaves over, and points where the
-    condition of a reduction fails.
+    With `is_finite`, of finite values. A group may have no points: what a split that does not
+    divide leaves over, and points where the condition of a reduction fails.
     """
     if head.reducer.op is not None:
         return None
-    samples = Samples(head)
+    samples = Samples(head, is_finite=is_finite)
     p, e = samples.partials, samples.nothing
     text = "f({0}, {1}) is {2}, and not {0}"
     is_exact = _is_proved(head.reducer)
@@ -75,9 +78,12 @@ def identity_violation(head: Reduce) -> Violation | None:
     return Violation("identity", found) if found else None
 
 
-def is_regroupable(head: Reduce) -> bool:
-    """Tell whether the values may be combined in groups that keep their order."""
-    return grouping_violation(head) is None and identity_violation(head) is None
+def is_regroupable(head: Reduce, *, is_finite: bool = False) -> bool:
+    """Tell whether (finite) values may be combined in groups that keep their order."""
+    return not (
+        grouping_violation(head, is_finite=is_finite)
+        or identity_violation(head, is_finite=is_finite)
+    )
 
 
 @lru_cache(maxsize=256)

@@ -50,6 +50,13 @@ TOLERANCE = 1e-6
 class Samples:
     """Partial results and values of a reduction: a row of each array is one sample.
 
+    Parameters
+    ----------
+    head : Reduce
+        The reduction.
+    is_finite : bool
+        Whether values are finite. Those of a reducer that rounds are.
+
     Attributes
     ----------
     nothing : list of ndarray
@@ -62,9 +69,10 @@ class Samples:
         Values of two further points.
     """
 
-    def __init__(self, head: Reduce) -> None:
+    def __init__(self, head: Reduce, *, is_finite: bool = False) -> None:
         self.reducer: Reducer = head.reducer
         self.is_rounded = any(rounds(result) for result in head.reducer.results)
+        self.is_finite = is_finite or self.is_rounded
         self.rng = np.random.default_rng(0)
         self.valid = np.ones(ROWS, bool)
         points = _Points(head, self)
@@ -120,8 +128,8 @@ class Samples:
     def _point(self, points: _Points) -> tuple[Partial, Array]:
         """Return the values of one more point, and where it counts.
 
-        Where the reducer rounds, infinities and NaN do not: what becomes of them depends on the
-        order in every sum.
+        Where the reducer rounds, infinities and NaN do not count: what becomes of them depends on
+        the order in every sum.
         """
         variables = points.draw()
         values = self.computed(points.values, variables)
@@ -130,7 +138,7 @@ class Samples:
             (counts,) = self.computed((points.condition,), variables)
             if counts.mean() < RARE:  # too few to learn from: take all
                 counts = np.ones(ROWS, bool)
-        if self.is_rounded:
+        if self.is_finite:
             for value in values:
                 counts = counts & np.isfinite(value)
         return values, counts
@@ -243,8 +251,10 @@ class _Points:
         random = self.samples.rng.standard_normal(PART) * 4
         if not self.samples.is_rounded:
             high = LARGEST[dtype]
-            special = (*SPECIAL, np.nan, np.inf, -np.inf, high, -high, 1e-7)
+            special = (*SPECIAL, high, -high, 1e-7)
             random *= 10.0 ** self.samples.rng.uniform(-4, 4, PART)
+        if not self.samples.is_finite:
+            special = (*special, np.nan, np.inf, -np.inf)
         parts = self.samples.rng.choice(SMALL, PART), self.samples.rng.choice(special, PART), random
         return np.concatenate(parts).astype(storage(dtype))
 

@@ -126,7 +126,6 @@ def _fold(box: Block, body: Reduce, domain: Domain) -> Arrays:
     """Combine the values of a reduction of one's own with what stands so far, block by block."""
     rank = len(box.axes)
     results = [_plain(box, start, domain.start, domain) for start in body.start]
-    merged_block = _merged_pairs if is_regroupable(body) else _merged_in_order
     for block in blocks(box.times(body.axes), BLOCK_POINTS):
         if 0 in block.extents:
             continue
@@ -136,15 +135,31 @@ def _fold(box: Block, body: Reduce, domain: Domain) -> Arrays:
             for value in (*_counted_values(body), _counts(body))
         ]
         place = block.place_in(box)
-        merged = merged_block(body, [result[place] for result in results], values, domain)
+        before = [result[place] for result in results]
+        merged = _merged(body, before, values, domain)
         for result, value in zip(results, merged, strict=True):
             result[place] = value
     return results
 
 
+def _merged(body: Reduce, before: Arrays, values: Arrays, domain: Domain) -> Arrays:
+    """Combine the values along the last dimension with what stands so far.
+
+    Neighbours are combined first where the order of a loop nest does not need to be kept, which
+    takes few operations on whole arrays.
+    """
+    nothing = [domain.start(expr, NOWHERE) for expr in body.reducer.identities]
+    is_finite = all(np.isfinite(array).all() for array in values) and all(
+        (np.isfinite(array) | (array == identity)).all()
+        for array, identity in zip(before, nothing, strict=True)
+    )
+    if is_regroupable(body) or (is_finite and is_regroupable(body, is_finite=True)):
+        return _merged_pairs(body, before, values[:-1], domain)
+    return _merged_in_order(body, before, values, domain)
+
+
 def _merged_pairs(body: Reduce, before: Arrays, values: Arrays, domain: Domain) -> Arrays:
     """Combine neighbours until one is left: each value first with the identity, as in a loop."""
-    *values, _ = values
     nothing = [
         np.broadcast_to(np.asarray(domain.start(expr, NOWHERE), array.dtype), array.shape)
         for expr, array in zip(body.reducer.identities, values, strict=True)
