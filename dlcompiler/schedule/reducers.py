@@ -11,6 +11,7 @@ from dlcompiler.te.reducer_laws import (
     Violation,
     grouping_violation,
     identity_violation,
+    is_argmax,
     order_violation,
 )
 
@@ -36,17 +37,18 @@ def require_any_grouping(stage: StageState, *, is_moved: bool) -> None:
     head = _reduction(stage)
     if head is None:
         return
+    is_ordered = is_argmax(head.reducer)
     if is_moved:
-        _require(stage, head, order_violation(head))
-    _require(stage, head, grouping_violation(head))
-    _require(stage, head, identity_violation(head))
+        _require(stage, head, order_violation(head, is_ordered=is_ordered))
+    _require(stage, head, grouping_violation(head, is_ordered=is_ordered))
+    _require(stage, head, identity_violation(head, is_ordered=is_ordered))
 
 
 def require_any_order(stage: StageState) -> None:
     """Refuse to let the values of a reduction change places where their order matters."""
     head = _reduction(stage)
     if head is not None:
-        _require(stage, head, order_violation(head))
+        _require(stage, head, order_violation(head, is_ordered=is_argmax(head.reducer)))
 
 
 def _reduction(stage: StageState) -> Reduce | None:

@@ -16,7 +16,9 @@ an argmax keeps is a number of its axis, and the count that a mean keeps is posi
 They hold for an operation such as `x + y`, by proof: floats are taken for real numbers there, since
 a schedule may add them in any order. Of other reducers they are tried on samples. Where a reducer
 rounds, rounding may bring two sides apart, and infinities and NaN are left out; where it only
-compares and chooses, two sides are equal, and infinities and NaN are among the samples.
+compares and chooses, two sides are equal, and infinities and NaN are among the samples. A schedule
+leaves NaN out for an argmax that is written by hand (`is_argmax`), as it may round sums otherwise:
+of values with a NaN, its result depends on the schedule. `te.argmax` gives one result.
 """
 
 from __future__ import annotations
@@ -26,7 +28,20 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from dlcompiler import dtypes
-from dlcompiler.ir import Binary, Compare, Expr, Logical, Reduce, Reducer, Var
+from dlcompiler.ir import (
+    Binary,
+    Compare,
+    Const,
+    Expr,
+    IfThenElse,
+    Logical,
+    Not,
+    Reduce,
+    Reducer,
+    Select,
+    Var,
+    walk,
+)
 from dlcompiler.te.reducer_samples import Samples
 
 Law: TypeAlias = Literal["associative", "commutative", "identity"]
@@ -45,14 +60,14 @@ class Violation:
 
 
 @lru_cache(maxsize=256)
-def grouping_violation(head: Reduce, *, is_finite: bool = False) -> Violation | None:
+def grouping_violation(head: Reduce, *, is_ordered: bool = False) -> Violation | None:
     """Return why neighbours among the values cannot be combined first; None if they can.
 
-    With `is_finite`, among finite values.
+    With `is_ordered`, among values of which none is NaN.
     """
     if head.reducer.op is not None or _is_proved(head.reducer):
         return None
-    samples = Samples(head, is_finite=is_finite)
+    samples = Samples(head, is_ordered=is_ordered)
     merge = samples.merge
     p, q, (v, _) = samples.partials, samples.others, samples.values
     text = "f(f({0}, {1}), {2}) is {3}, but f({0}, f({1}, {2})) is {4}"
@@ -62,15 +77,15 @@ def grouping_violation(head: Reduce, *, is_finite: bool = False) -> Violation | 
 
 
 @lru_cache(maxsize=256)
-def identity_violation(head: Reduce, *, is_finite: bool = False) -> Violation | None:
+def identity_violation(head: Reduce, *, is_ordered: bool = False) -> Violation | None:
     """Return what the result over no points changes; None if it is an identity.
 
-    With `is_finite`, of finite values. A group may have no points: what a split that does not
-    divide leaves over, and points where the condition of a reduction fails.
+    With `is_ordered`, of values of which none is NaN. A group may have no points: what a split that
+    does not divide leaves over, and points where the condition of a reduction fails.
     """
     if head.reducer.op is not None:
         return None
-    samples = Samples(head, is_finite=is_finite)
+    samples = Samples(head, is_ordered=is_ordered)
     p, e = samples.partials, samples.nothing
     text = "f({0}, {1}) is {2}, and not {0}"
     is_exact = _is_proved(head.reducer)
@@ -78,20 +93,23 @@ def identity_violation(head: Reduce, *, is_finite: bool = False) -> Violation | 
     return Violation("identity", found) if found else None
 
 
-def is_regroupable(head: Reduce, *, is_finite: bool = False) -> bool:
-    """Tell whether (finite) values may be combined in groups that keep their order."""
+def is_regroupable(head: Reduce, *, is_ordered: bool = False) -> bool:
+    """Tell whether values (of which none is NaN) may be combined in groups, in their order."""
     return not (
-        grouping_violation(head, is_finite=is_finite)
-        or identity_violation(head, is_finite=is_finite)
+        grouping_violation(head, is_ordered=is_ordered)
+        or identity_violation(head, is_ordered=is_ordered)
     )
 
 
 @lru_cache(maxsize=256)
-def order_violation(head: Reduce) -> Violation | None:
-    """Return why the values of a reduction cannot change places; None if they can."""
+def order_violation(head: Reduce, *, is_ordered: bool = False) -> Violation | None:
+    """Return why the values of a reduction cannot change places; None if they can.
+
+    With `is_ordered`, those of which none is NaN.
+    """
     if head.reducer.op is not None or _is_proved(head.reducer):
         return None
-    samples = Samples(head)
+    samples = Samples(head, is_ordered=is_ordered)
     merge, e = samples.merge, samples.nothing
     p, (v, w) = samples.partials, samples.values
     text = "f(f({0}, {1}), {2}) is {3}, but f(f({0}, {2}), {1}) is {4}"
@@ -104,6 +122,26 @@ def order_violation(head: Reduce) -> Violation | None:
     return Violation(
         "commutative", samples.difference((merge(a, b), merge(b, a)), text, (a, b)) or found
     )
+
+
+def is_argmax(reducer: Reducer) -> bool:
+    """Tell whether a reducer takes one of two tuples by comparisons of their values.
+
+    NaN has no place in such an order: in an argmax as classic code writes it, it may drop what came
+    before it.
+    """
+    triples = list(zip(reducer.results, reducer.lhs, reducer.rhs, strict=True))
+    return len(triples) > 1 and all(_is_choice(*triple) for triple in triples)
+
+
+def _is_choice(result: Expr, x: Var, y: Var) -> bool:
+    match result:
+        case Select(condition, a, b) | IfThenElse(condition, a, b):
+            kinds = Compare | Logical | Not | Const | Var
+            return {id(a), id(b)} == {id(x), id(y)} and all(
+                isinstance(node, kinds) for node in walk(condition)
+            )
+    return False
 
 
 def _is_proved(reducer: Reducer) -> bool:

@@ -54,8 +54,8 @@ class Samples:
     ----------
     head : Reduce
         The reduction.
-    is_finite : bool
-        Whether values are finite. Those of a reducer that rounds are.
+    is_ordered : bool
+        Whether no value is NaN.
 
     Attributes
     ----------
@@ -69,10 +69,10 @@ class Samples:
         Values of two further points.
     """
 
-    def __init__(self, head: Reduce, *, is_finite: bool = False) -> None:
+    def __init__(self, head: Reduce, *, is_ordered: bool = False) -> None:
         self.reducer: Reducer = head.reducer
         self.is_rounded = any(rounds(result) for result in head.reducer.results)
-        self.is_finite = is_finite or self.is_rounded
+        self.is_ordered = is_ordered
         self.rng = np.random.default_rng(0)
         self.valid = np.ones(ROWS, bool)
         points = _Points(head, self)
@@ -138,9 +138,11 @@ class Samples:
             (counts,) = self.computed((points.condition,), variables)
             if counts.mean() < RARE:  # too few to learn from: take all
                 counts = np.ones(ROWS, bool)
-        if self.is_finite:
-            for value in values:
+        for value in values:
+            if self.is_rounded:
                 counts = counts & np.isfinite(value)
+            elif self.is_ordered:
+                counts = counts & ~np.isnan(value)
         return values, counts
 
     def partial(self, points: _Points, start: Partial) -> Partial:
@@ -251,10 +253,10 @@ class _Points:
         random = self.samples.rng.standard_normal(PART) * 4
         if not self.samples.is_rounded:
             high = LARGEST[dtype]
-            special = (*SPECIAL, high, -high, 1e-7)
+            special = (*SPECIAL, high, -high, 1e-7, np.inf, -np.inf)
             random *= 10.0 ** self.samples.rng.uniform(-4, 4, PART)
-        if not self.samples.is_finite:
-            special = (*special, np.nan, np.inf, -np.inf)
+            if not self.samples.is_ordered:
+                special = (*special, np.nan, np.nan)
         parts = self.samples.rng.choice(SMALL, PART), self.samples.rng.choice(special, PART), random
         return np.concatenate(parts).astype(storage(dtype))
 

@@ -93,7 +93,8 @@ def comm_reducer(
         Merges two partial results: ``f(x, y)``, where both are values or, for a reduction of
         several values together, tuples. A loop nest gives the result so far as `x`, and one value
         more as `y`. Steps that group values, or change their order, are refused where a sample
-        shows that this gives another result; NaN is among the samples of floats.
+        shows that this gives another result. NaN is among the samples of floats, but for an argmax
+        written by hand, whose result with a NaN depends on the schedule; `argmax` has one result.
     fidentity : callable
         Gets the dtype of each value and returns what changes nothing when merged: the result over
         no points.

@@ -148,12 +148,8 @@ def _merged(body: Reduce, before: Arrays, values: Arrays, domain: Domain) -> Arr
     Neighbours are combined first where the order of a loop nest does not need to be kept, which
     takes few operations on whole arrays.
     """
-    nothing = [domain.start(expr, NOWHERE) for expr in body.reducer.identities]
-    is_finite = all(np.isfinite(array).all() for array in values) and all(
-        (np.isfinite(array) | (array == identity)).all()
-        for array, identity in zip(before, nothing, strict=True)
-    )
-    if is_regroupable(body) or (is_finite and is_regroupable(body, is_finite=True)):
+    is_ordered = not any(np.isnan(array).any() for array in (*before, *values))
+    if is_regroupable(body) or (is_ordered and is_regroupable(body, is_ordered=True)):
         return _merged_pairs(body, before, values[:-1], domain)
     return _merged_in_order(body, before, values, domain)
 

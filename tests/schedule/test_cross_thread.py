@@ -104,7 +104,7 @@ def test_it_may_start_from_a_value_and_leave_points_out():
 
 def test_results_that_belong_together():
     """Of equal values, the first counts, whichever thread has it."""
-    A = te.placeholder((6, 9), "int32", name="A")
+    A = te.placeholder((6, 9), name="A")
     k = te.reduce_axis((0, 9), name="k")
 
     argmax = te.comm_reducer(
@@ -122,8 +122,8 @@ def test_results_that_belong_together():
     _, ki = s[where].split(k, 4)
     bound(s, where, (where.op.axis[0], ki), ("blockIdx.x", "threadIdx.x"))
     func = lower(s, [A, where, largest])
-    a = np.random.default_rng(0).integers(-2, 3, (6, 9)).astype("int32")
-    index, value = np.zeros(6, "int32"), np.zeros(6, "int32")
+    a = np.random.default_rng(0).integers(-2, 3, (6, 9)).astype("float32")
+    index, value = np.zeros(6, "int32"), np.zeros(6, "float32")
     interpret(func, [a, index, value])
     assert np.array_equal(index, a.argmax(1))
     assert np.array_equal(value, a.max(1))

@@ -9,6 +9,7 @@ from dlcompiler import te
 from dlcompiler.te.reducer_laws import (
     grouping_violation,
     identity_violation,
+    is_argmax,
     is_regroupable,
     order_violation,
 )
@@ -213,6 +214,26 @@ def test_positions_are_those_of_an_axis(reduce, dtype):
 
 def test_an_argmax_that_takes_the_first_of_equals():
     assert laws(head(argmax, nothing, "int32", position_and_value)) == ["commutative"]
+
+
+@pytest.mark.parametrize("combine", [argmax, argmax_of_ties])
+def test_an_argmax_by_hand_is_one_of_ordered_values(combine):
+    found = head(combine, nothing, "float32", position_and_value)
+    assert is_argmax(found.reducer)
+    assert grouping_violation(found) is not None
+    assert grouping_violation(found, is_ordered=True) is None
+    assert identity_violation(found, is_ordered=True) is None
+    has_ties = combine is argmax
+    assert (order_violation(found, is_ordered=True) is not None) == has_ties
+    assert not is_argmax(head(lambda x, y: te.select(x > y, x, y), te.min_value).reducer)
+
+
+def test_nan_in_an_argmax_is_evaluated_as_in_a_loop():
+    A, k = te.placeholder((5,), name="A"), te.reduce_axis((0, 5), name="k")
+    own = te.comm_reducer(argmax, nothing, name="own")
+    M, V = te.compute((), lambda: own((k, A[k]), axis=k), name="M")
+    place, value = te.evaluate([M, V], [np.array([5, np.nan, 1, 3, 2], "float32")])
+    assert (place, value) == (3, 3)
 
 
 def test_nan_moves_an_argmax_of_floats():
