@@ -1,0 +1,71 @@
+"""Bounds of integers that are data: they wrap, so a result is bounded only where it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dlcompiler import dtypes
+from dlcompiler.arith.bounds import bounds_of_operation
+from dlcompiler.arith.interval import EVERYTHING, Interval
+from dlcompiler.ir import Binary, Call, Cast, Const, Expr, IfThenElse, Select
+
+MAX_DEPTH = 16
+"""Deeper operands are taken to be anything; [levels]."""
+
+
+def data_range(
+    expr: Expr, of_index: Callable[[Expr], Interval], depth: int = MAX_DEPTH
+) -> Interval:
+    """Return bounds of an integer or a bool that is data.
+
+    Parameters
+    ----------
+    expr
+        An expression of an integer dtype or bool; of any other dtype the result is unbounded.
+    of_index
+        Bounds of an index expression.
+    depth
+        How many levels of operands to look at.
+    """
+    if expr.dtype == "index":
+        return of_index(expr)
+    whole = dtype_range(expr.dtype)
+    if depth == 0:
+        return whole
+    match expr:
+        case Const(value) if whole is not EVERYTHING:
+            return Interval(int(value), int(value))
+        case Cast(value, _):
+            found = data_range(value, of_index, depth - 1)
+        case Select(_, a, b) | IfThenElse(_, a, b):
+            found = data_range(a, of_index, depth - 1).hull(data_range(b, of_index, depth - 1))
+        case Binary(op, a, b):
+            left, right = data_range(a, of_index, depth - 1), data_range(b, of_index, depth - 1)
+            found = _of_operation(op, left, right)
+        case Call("likely", (value,)):
+            found = data_range(value, of_index, depth - 1)
+        case Call("popcount" | "clz", (value,)):
+            found = Interval(0, dtypes.bits(value.dtype))
+        case _:
+            return whole
+    is_inside = whole.low <= found.low and found.high <= whole.high
+    return found if is_inside else whole
+
+
+def _of_operation(op: str, a: Interval, b: Interval) -> Interval:
+    """Return bounds of the mathematical result; it is the wrapped one where it fits the dtype."""
+    match op:
+        case "add":
+            return Interval(a.low + b.low, a.high + b.high)
+        case "sub":
+            return Interval(a.low - b.high, a.high - b.low)
+    return bounds_of_operation(op, a, b)  # type: ignore[arg-type]  # the operators of `Binary`
+
+
+def dtype_range(dtype: str) -> Interval:
+    """Return the values of an integer dtype or bool, no bounds for any other."""
+    if dtypes.is_bool(dtype):
+        return Interval(0, 1)
+    if dtype == "index" or not dtypes.is_int(dtype):
+        return EVERYTHING
+    return Interval(dtypes.min_value(dtype), dtypes.max_value(dtype))

@@ -1,0 +1,97 @@
+"""Which values of data keep the arithmetic of an index from overflowing.
+
+Index arithmetic is compiled as if it never overflowed: extents are limited, and so are all indices
+made of axes. An index that is read from a tensor is not: ``A[I[i]*3 + 1]`` overflows for huge
+elements of ``I``, and then a comparison of it may say anything. What is read must be limited first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dlcompiler.arith.bounds import bounds_of_operation
+from dlcompiler.arith.data_ranges import data_range
+from dlcompiler.arith.interval import Interval
+from dlcompiler.ir import Binary, Cast, Const, Expr, IfThenElse, Select, compare, walk
+
+LIMITS = (2**48, 2**31, 2**15)
+"""Largest sizes of elements that are tried: the first is beyond the extents of all tensors; [1]."""
+SAFE = Interval(-(2**62), 2**62)
+
+
+def limits_of_data(index: Expr, of_index: Callable[[Expr], Interval]) -> list[Expr]:
+    """Return conditions on what an index reads, under which its arithmetic does not overflow.
+
+    Parameters
+    ----------
+    index
+        An index expression.
+    of_index
+        Bounds of an index expression without data.
+
+    Examples
+    --------
+    >>> from dlcompiler.arith import Analyzer
+    >>> from dlcompiler.ir import Buffer, Load, Var, cast
+    >>> element = cast(Load(Buffer("I", (8,), "int64"), (Var("i"),)), "index")
+    >>> for condition in limits_of_data(element * 3, Analyzer({}).interval): print(condition)
+    index(I[i]) >= -281474976710656
+    index(I[i]) <= 281474976710656
+    """
+    read = [node for node in walk(index) if isinstance(node, Cast) and _is_read(node)]
+    if not read or _is_read(index):
+        return []
+    limit = next((n for n in LIMITS if _is_safe(index, n, of_index)), LIMITS[-1])
+    return [
+        condition
+        for element in read
+        if not _is_within(_range(element, of_index), Interval(-limit, limit))
+        for condition in (compare("ge", element, -limit), compare("le", element, limit))
+    ]
+
+
+def _is_read(node: object) -> bool:
+    """Tell whether a node turns data into an index."""
+    return isinstance(node, Cast) and node.dtype == "index" and node.value.dtype != "index"
+
+
+def _range(element: Expr, of_index: Callable[[Expr], Interval]) -> Interval:
+    assert isinstance(element, Cast)
+    found = data_range(element.value, of_index)
+    return found if _is_within(found, Interval(-(2**63), 2**63 - 1)) else Interval(-(2**63), 2**63)
+
+
+def _is_within(inner: Interval, outer: Interval) -> bool:
+    return outer.low <= inner.low and inner.high <= outer.high
+
+
+def _is_safe(index: Expr, limit: int, of_index: Callable[[Expr], Interval]) -> bool:
+    """Tell whether no part of an index leaves `SAFE` where what it reads is limited."""
+    is_safe = True
+
+    def bounds(expr: Expr) -> Interval:
+        nonlocal is_safe
+        match expr:
+            case Const(value):
+                found = Interval(int(value), int(value))
+            case Select(_, a, b) | IfThenElse(_, a, b):
+                found = bounds(a).hull(bounds(b))
+            case Binary("add", a, b):
+                left, right = bounds(a), bounds(b)
+                found = Interval(left.low + right.low, left.high + right.high)
+            case Binary("sub", a, b):
+                left, right = bounds(a), bounds(b)
+                found = Interval(left.low - right.high, left.high - right.low)
+            case Binary(op, a, b):
+                found = bounds_of_operation(op, bounds(a), bounds(b))
+            case _ if _is_read(expr):
+                read = _range(expr, of_index)
+                found = Interval(max(read.low, -limit), min(read.high, limit))
+            case _:  # a variable, which stays below the largest extent
+                found = of_index(expr)
+                found = Interval(max(found.low, -LIMITS[0]), min(found.high, LIMITS[0]))
+        is_safe = is_safe and _is_within(found, SAFE)
+        return found
+
+    bounds(index)
+    return is_safe
