@@ -11,9 +11,30 @@ read the same way, and keep their parts as attributes so that views show them wi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 _LABEL_COLUMNS = 10
+MAX_VALUES = 8
+"""How many numbers a message of running code can have: the memory for them is fixed; [1]."""
+
+
+def filled(template: str, values: Sequence[object]) -> str:
+    """Return a text with ``{0}``, ``{1}`` … replaced by values, and ``{{`` by a brace.
+
+    >>> filled("index {0} of {{extent}}", [7])
+    'index 7 of {extent}'
+    """
+
+    def text(match: re.Match[str]) -> str:
+        return match[0][0] if match[1] is None else str(values[int(match[1])])
+
+    return re.sub(r"\{\{|\}\}|\{([0-9])\}", text, template)
+
+
+def escaped(text: str) -> str:
+    """Return the template that `filled` makes this text of."""
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 class DLCompilerError(RuntimeError):

@@ -239,8 +239,9 @@ class _Collector:
                 lanes = dtypes.lanes(value.dtype)
                 self.reads(value, stmt, self.in_lanes(stmt, lanes, place)[1])
                 self.stmt(body, place.where(var, value))
-            case Assert(condition, _):
-                self.reads(condition, stmt, place)
+            case Assert(condition, _, values):
+                for expr in (condition, *values):
+                    self.reads(expr, stmt, place)
             case ExternCall():
                 for arg in stmt.args:
                     self.argument(arg, stmt, place)

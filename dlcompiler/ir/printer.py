@@ -320,7 +320,7 @@ def _print_stmt(  # noqa: C901 - one case per node
             emit(depth, format_extern_call(stmt), stmt)
         case IntrinsicCall():
             emit(depth, format_intrinsic(stmt), stmt)
-        case Assert(condition, message):
-            emit(depth, f"assert {format_expr(condition)}, {message!r}", stmt)
+        case Assert(condition):
+            emit(depth, f"assert {format_expr(condition)}, {stmt.text!r}", stmt)
         case _:
             emit(depth, f"<{type(stmt).__name__}>", stmt)  # the verifier refuses it

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from dlcompiler import dtypes
-from dlcompiler.errors import ExpressionError, InternalError
+from dlcompiler.errors import ExpressionError, InternalError, escaped, filled
 from dlcompiler.ir.expr import (
     BinaryOp,
     Expr,
@@ -391,10 +391,24 @@ class Prefetch(Stmt):
 
 @node
 class Assert(Stmt):
-    """A condition that must hold here: where it does not, the program stops with `message`."""
+    """A condition that must hold here: where it does not, the program stops with `message`.
+
+    With `values`, indices that are reported, the message is a template for `errors.filled`.
+    """
 
     condition: Expr
     message: str
+    values: tuple[Expr, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The message, with the expressions of its values."""
+        return filled(self.message, self.values) if self.values else self.message
+
+    @property
+    def template(self) -> str:
+        """The message as a template for the numbers of its values."""
+        return self.message if self.values else escaped(self.message)
 
 
 @node

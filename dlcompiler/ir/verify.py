@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from dlcompiler import dtypes
-from dlcompiler.errors import InternalError
+from dlcompiler.errors import MAX_VALUES, InternalError
 from dlcompiler.ir.expr import (
     INTEGER_ONLY,
     Binary,
@@ -131,8 +131,12 @@ class _Verifier:
                     self.fail(f"prefetch of {buffer.name}, which is not allocated here")
                 if problem := _index_problem(buffer, indices):
                     self.fail(f"prefetch of {buffer.name} {problem}")
-            case Assert(condition, _):
+            case Assert(condition, _, values):
                 self.condition(condition, bound, buffers)
+                for value in values:
+                    self.expr(value, bound, buffers)
+                if len(values) > MAX_VALUES or any(value.dtype != "index" for value in values):
+                    self.fail(f"the message of {condition} has too many values, or no indices")
             case Barrier():
                 pass
             case ExternCall():

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from operator import is_
 
 from dlcompiler.arith import NATURAL, Analyzer, Interval
 from dlcompiler.ir import (
@@ -104,7 +105,10 @@ class _Simplifier:
                 condition = self.expr(stmt.condition)
                 if isinstance(condition, Const) and condition.value:
                     return NOTHING
-                return stmt if condition is stmt.condition else Assert(condition, stmt.message)
+                values = tuple(map(self.expr, stmt.values))
+                if condition is stmt.condition and all(map(is_, values, stmt.values)):
+                    return stmt
+                return Assert(condition, stmt.message, values)
         raise AssertionError(stmt)
 
     def part(self, node: Node) -> Node:

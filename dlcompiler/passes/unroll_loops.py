@@ -29,6 +29,7 @@ from dataclasses import dataclass, replace
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import (
     Allocate,
+    Assert,
     ExternCall,
     For,
     If,
@@ -128,7 +129,7 @@ class _Unroller:
         match stmt:
             case For():
                 return self.loop(stmt, auto.inside(stmt))
-            case Store() | ExternCall() | IntrinsicCall():
+            case Store() | Assert() | ExternCall() | IntrinsicCall():
                 return stmt, _Contents(1)
             case Seq(statements):
                 parts = [self.stmt(item, auto) for item in statements]

@@ -283,8 +283,9 @@ class _PieceVectorizer:
                 return self.let(stmt, mask)
             case Allocate():
                 return self.allocate(stmt, mask)
-            case Assert(condition):
-                self.require_shared(condition, mask)
+            case Assert(condition, _, values):
+                for expr in (condition, *values):
+                    self.require_shared(expr, mask)
                 return stmt
             case Barrier():
                 return stmt

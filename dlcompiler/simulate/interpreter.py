@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from dlcompiler.errors import CallError, InternalError
+from dlcompiler.errors import CallError, InternalError, filled
 from dlcompiler.ir import (
     Allocate,
     Assert,
@@ -364,10 +364,11 @@ class _Program:
     def check(self, check: Assert, loops: Loops) -> Run:
         scope = self.scope(check, loops)
         condition = self.thunk(check.condition, scope)
+        values = [self.thunk(value, scope) for value in check.values]
 
         def run() -> None:
             if not condition():
-                scope.site.fail("assertion", check.message)
+                scope.site.fail("assertion", filled(check.template, [value() for value in values]))
 
         return run
 

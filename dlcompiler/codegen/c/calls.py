@@ -14,7 +14,7 @@ _OF_INTEGERS = ("abs", "popcount", "clz")
 
 def call(arithmetic: Arithmetic, name: str, dtype: str, arguments: tuple[Text, ...]) -> Text:
     """Return the function `name` of arguments of which the first is of `dtype`."""
-    if name == "likely":
+    if name in ("likely", "assume_bounds"):
         return arguments[0]
     if not dtypes.is_float(dtype):
         return _of_integers(arithmetic, name, dtype, arguments)

@@ -110,9 +110,9 @@ class Statements:
             case Let():
                 self._start(stmt)
                 self._let(stmt)
-            case Assert(condition, message):
+            case Assert(condition):
                 self._start(stmt)
-                self._assert(condition, message)
+                self._assert(condition, stmt.text)
             case ExternCall(name):
                 raise TargetError(
                     "generate C code",

@@ -6,6 +6,8 @@ first assertion that fails wins, also among threads; the others return at their 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dlcompiler.codegen.llvm.writer import Function
 from dlcompiler.ir import Assert, ExternCall, Stmt
 from dlcompiler.ir.rewrite import children
@@ -18,10 +20,26 @@ def are_in(stmt: Stmt) -> bool:
     return any(are_in(child) for child in children(stmt) if isinstance(child, Stmt))
 
 
-def write(w: Function, condition: str, status: str, message: str) -> str:
-    """Append a check with a message of its own, in the way of `write_check`."""
+def write(
+    w: Function, condition: str, status: str, message: str, values: Sequence[str] = ()
+) -> str:
+    """Append a check with a message of its own, a template, in the way of `write_check`.
+
+    The `values` of the first that fails go to the words behind the status.
+    """
     w.module.messages.append(message)
-    return write_check(w, condition, status, len(w.module.messages))
+    holds, exchanged = _branch(w, condition, status, len(w.module.messages))
+    if values:
+        is_first = w.value(f"extractvalue {{ i64, i1 }} {exchanged}, 1")
+        report, leave = w.name("report"), w.name("leave")
+        w.branch(is_first, report, leave)
+        w.open(report)
+        for place, value in enumerate(values, 1):
+            word = w.value(f"getelementptr inbounds i64, ptr {status}, i64 {place}")
+            w.effect(f"store i64 {value}, ptr {word}, align 8")
+        w.jump(leave)
+        w.open(leave)
+    return holds
 
 
 def write_check(w: Function, condition: str, status: str, number: int) -> str:
@@ -32,11 +50,16 @@ def write_check(w: Function, condition: str, status: str, number: int) -> str:
     str
         The label of the block that goes on where it holds.
     """
+    return _branch(w, condition, status, number)[0]
+
+
+def _branch(w: Function, condition: str, status: str, number: int) -> tuple[str, str]:
+    """Append a check; return the label where it holds, and what exchanging the status gave."""
     holds, fails = w.name("holds"), w.name("fails")
     w.branch(condition, holds, fails)
     w.open(fails)
-    w.value(f"cmpxchg ptr {status}, i64 0, i64 {number} monotonic monotonic")
-    return holds
+    exchanged = w.value(f"cmpxchg ptr {status}, i64 0, i64 {number} monotonic monotonic")
+    return holds, exchanged
 
 
 def write_look(w: Function, status: str) -> str:

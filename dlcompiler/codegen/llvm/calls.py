@@ -119,7 +119,12 @@ def _likely(w: Function, dtype: str, condition: str) -> str:
     return w.pure(f"call i1 {symbol}(i1 {condition}, i1 true)")
 
 
+def _same(w: Function, dtype: str, value: str) -> str:
+    return value
+
+
 _OWN: dict[str, Callable[..., str]] = {
+    "assume_bounds": _same,
     "exp10": _exp10,
     "likely": _likely,
     "rsqrt": _rsqrt,

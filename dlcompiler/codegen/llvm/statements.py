@@ -248,7 +248,8 @@ class Statements:
         self._start(stmt)
         assert self.status is not None
         condition = self.expressions.value(stmt.condition)
-        holds = assertions.write(self.w, condition, self.status, stmt.message)
+        values = [self.expressions.value(value) for value in stmt.values]
+        holds = assertions.write(self.w, condition, self.status, stmt.template, values)
         self._leave()
         self.w.open(holds)
 
