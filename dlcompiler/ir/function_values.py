@@ -139,7 +139,7 @@ def _clz(value: Value, *, element: str) -> Value:
     return (np.int32(dtypes.bits(element)) - length - rest.astype(np.int32))[()]
 
 
-def _likely(value: Value, *, element: str) -> Value:
+def _same(value: Value, *, element: str) -> Value:
     return value
 
 
@@ -147,7 +147,8 @@ _OWN: dict[str, Callable[..., Any]] = {
     "clz": _clz,
     "erf": _erf,
     "exp10": _exp10,
-    "likely": _likely,
+    "likely": _same,
+    "assume_bounds": _same,
     "nextafter": _nextafter,
     "popcount": _popcount,
     "pow": _pow,

@@ -16,6 +16,7 @@ isnan isinf isfinite            of floats; a bool
 popcount                        of integers: how many bits are 1
 clz                             of integers: how many of the first bits are 0 (all of 0), an int32
 likely                          of a bool, which it returns: a hint that it is nearly always true
+assume_bounds                   of an index, which it returns: a promise that it is inside
 =============================== ================================================================
 
 A function that rounds may give other bits of NaN in other places, and another sign of it.
@@ -28,7 +29,7 @@ from typing import Literal, TypeAlias
 
 from dlcompiler import dtypes
 
-Domain: TypeAlias = Literal["float", "integer", "number", "bool"]
+Domain: TypeAlias = Literal["float", "integer", "number", "bool", "index"]
 Result: TypeAlias = Literal["same", "bool", "int32"]
 
 
@@ -72,6 +73,8 @@ class Signature:
                 return dtypes.is_float(dtype) or dtypes.is_int(dtype)
             case "bool":
                 return dtypes.is_bool(dtype)
+            case "index":
+                return dtypes.is_index(dtype)
 
 
 FUNCTION_ULPS = 4
@@ -98,5 +101,6 @@ FUNCTIONS: dict[str, Signature] = {
     "popcount": Signature("integer", is_exact=True),
     "clz": Signature("integer", result="int32", is_exact=True),
     "likely": Signature("bool", is_exact=True),
+    "assume_bounds": Signature("index", is_exact=True),
 }
 """Each function by its name in `Call`."""

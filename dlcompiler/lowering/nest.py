@@ -39,6 +39,7 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.lowering.cross_thread import PART, Assigner, Place, accumulate, parts_of
+from dlcompiler.lowering.index_checks import IndexChecks
 from dlcompiler.lowering.meetings import has_barriers, is_of_block, read_by
 from dlcompiler.lowering.pieces import (
     INIT,
@@ -64,10 +65,12 @@ from dlcompiler.schedule.threads import (
     scope_of,
     threads_around,
     threads_of_block,
+    uses_threads,
 )
 from dlcompiler.schedule.verdict import Illegal
-from dlcompiler.te import ExternOp, Tensor, symbols_of
+from dlcompiler.te import ExternOp, ScanOp, Tensor, symbols_of
 from dlcompiler.te.extern import with_buffers
+from dlcompiler.te.extern_checks import with_checks
 from dlcompiler.te.recurrences import requirements_of
 
 
@@ -183,12 +186,24 @@ class _Builder:
     # -- one stage -----------------------------------------------------------------------------
 
     def nest(self, stage: StageState) -> Stmt:
-        """Return the loops of a stage with all that is attached to them."""
+        """Return the loops of a stage with all that is attached to them, and checks before them."""
         if isinstance(stage.op, ExternOp):
             return self.statements(stage, stage.op)
         bounds = self.bounds.stages[stage.name]
         if is_scan(stage):  # what its steps compute is attached
             return self.loops(stage, bounds, stage.leaves, (), Inside(None, seq(())))
+        scan = hosts(self.state).get(stage.name)
+        first = scan.op.first if scan is not None and isinstance(scan.op, ScanOp) else 0
+        checks = IndexChecks(self.state, stage, bounds, first, self.expr)
+        own = self.own_nest(stage, bounds, checks)
+        before = checks.before(self.bodies[stage.name])
+        if before is None:
+            return own
+        self.axes[checks.origin] = frozenset()
+        return seq((before, own))
+
+    def own_nest(self, stage: StageState, bounds: StageBounds, checks: IndexChecks) -> Stmt:
+        """Return the loops of a stage that computes elements one by one."""
         bodies = self.bodies[stage.name]
         values = {axis.var: value for axis, value in bounds.values.items()}
         targets = [self.target(stage, bounds, tensor) for tensor in stage.tensors]
@@ -204,7 +219,7 @@ class _Builder:
                 self.store(stage, tensor, target, self.expr(body, values), "", stage.leaves)
                 for tensor, target, body in parts
             )
-            store = under(inner_guards, store)
+            store = under(inner_guards, seq((checks.inside(bodies, values), store)))
             return self.loops(stage, bounds, stage.leaves, (), Inside(None, store))
         first = next(n for n, leaf in enumerate(stage.leaves) if leaf.kind == "reduce")
         shared, inner = stage.leaves[:first], stage.leaves[first:]
@@ -215,12 +230,13 @@ class _Builder:
             for tensor, target in zip(stage.tensors, targets, strict=True)
         ]
         update = self.update(stage, places, head, values)
-        update = under(inner_guards, update)
+        update = under(inner_guards, seq((checks.inside([head], values), update)))
         data = [leaf for leaf in stage.leaves if leaf.kind == "data"]
         start = seq(
             self.store(stage, tensor, target, self.expr(value, values), INIT, data)
             for tensor, target, value in zip(stage.tensors, targets, head.start, strict=True)
         )
+        start = seq((checks.inside(head.init, values), start))
         init = self.init_nest(stage, bounds, start, inner, inner_guards)
         main = self.loops(stage, bounds, inner, shared, Inside(None, update))
         return self.loops(stage, bounds, shared, (), Inside(init, main))
@@ -237,7 +253,10 @@ class _Builder:
                 return replace(node, origin=(ref,))
             return node
 
-        return rewrite(with_buffers(op.body, known), rule)
+        body = with_buffers(op.body, known)
+        if not uses_threads(self.state):  # the simulator of a device checks each access
+            body = with_checks(body, tuple(known.values()))
+        return rewrite(body, rule)
 
     def target(self, stage: StageState, bounds: StageBounds, tensor: Tensor) -> tuple[Expr, ...]:
         """Return the indices that the stage stores to: relative to its buffer's region."""

@@ -1,6 +1,7 @@
 """Passes: loop IR to loop IR, one file each, pure. What a pass does not change, it returns."""
 
 from dlcompiler.passes.base import Pass
+from dlcompiler.passes.batch_assertions import batch_assertions
 from dlcompiler.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from dlcompiler.passes.flatten_storage import flatten_storage
 from dlcompiler.passes.inject_double_buffer import inject_double_buffer
@@ -20,6 +21,7 @@ from dlcompiler.passes.vectorize_loops import vectorize_loops
 
 __all__ = [
     "Pass",
+    "batch_assertions",
     "eliminate_common_subexpressions",
     "flatten_storage",
     "inject_double_buffer",

@@ -44,7 +44,6 @@ from dlcompiler.ir import (
     ExternCall,
     For,
     If,
-    IfThenElse,
     IntrinsicCall,
     Let,
     Load,
@@ -69,6 +68,7 @@ from dlcompiler.ir import (
     structural_key,
 )
 from dlcompiler.ir.expr import fold_index, lanes_of
+from dlcompiler.ir.guards import operands
 from dlcompiler.ir.rewrite import Node, children, map_children
 
 LANES_AT_ONCE = 8
@@ -220,7 +220,7 @@ class _Search:
             elif key not in self.seen:
                 self.seen.add(key)
                 stack.append((expr, guards, True))
-                stack.extend((*item, False) for item in reversed(_operands(expr, guards)))
+                stack.extend((*item, False) for item in reversed(operands(expr, guards)))
 
 
 def _corners(region: Region) -> Iterator[_Access]:
@@ -231,17 +231,6 @@ def _corners(region: Region) -> Iterator[_Access]:
     yield _Access(region.buffer, region.indices, None, is_there)
     last = tuple(binary("sub", binary("add", index, extent), 1) for index, extent in pairs)
     yield _Access(region.buffer, last, None, is_there)
-
-
-def _operands(expr: Expr, guards: tuple[Expr, ...]) -> list[tuple[Expr, tuple[Expr, ...]]]:
-    """Return the operands of an expression, each with what must hold before it is looked at."""
-    match expr:
-        case IfThenElse(condition, a, b):
-            yes, no = (*guards, condition), (*guards, Not(condition))
-            return [(condition, guards), (a, yes), (b, no)]
-        case Logical(op, a, b):
-            return [(a, guards), (b, (*guards, a if op == "and" else Not(a)))]
-    return [(child, guards) for child in children(expr) if isinstance(child, Expr)]
 
 
 class _Lane:

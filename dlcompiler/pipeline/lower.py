@@ -14,6 +14,7 @@ from dlcompiler.ir.names import checked_label
 from dlcompiler.lowering import build_nests
 from dlcompiler.passes import (
     Pass,
+    batch_assertions,
     eliminate_common_subexpressions,
     inject_double_buffer,
     inject_prefetch,
@@ -45,6 +46,7 @@ from dlcompiler.te import PlaceholderOp, Tensor, symbols_of
 # in.
 CPU_PASSES = (
     Pass("simplify", simplify, establishes=frozenset({"affine indices"})),
+    Pass("batch assertions", batch_assertions, requires=frozenset({"affine indices"})),
     Pass("rolling buffer", inject_rolling_buffer, requires=frozenset({"affine indices"})),
     Pass("prefetch", inject_prefetch, requires=frozenset({"affine indices"})),
     Pass("double buffer", inject_double_buffer),

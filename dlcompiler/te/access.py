@@ -1,25 +1,29 @@
-"""Does an expression read outside its tensors? Answered when it is written, with a witness."""
+"""Does an expression read outside its tensors? Proved, refused with a witness, or left open."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
 
 from dlcompiler.arith import Analyzer, Interval
+from dlcompiler.arith.implication import implies
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import (
     Axis,
     Binary,
+    Call,
+    Compare,
     Const,
     Expr,
     Extent,
     IfThenElse,
     Logical,
-    Reduce,
     Select,
     TensorHandle,
     TensorLoad,
@@ -35,16 +39,41 @@ from dlcompiler.ir import (
     walk,
 )
 from dlcompiler.ir.expr import BinaryOp
-from dlcompiler.ir.rewrite import children
+from dlcompiler.ir.guards import MAX_WAYS, guarded
 from dlcompiler.te.elements import Block, Elements
 from dlcompiler.te.plan import NO_PLAN
 from dlcompiler.te.tensor import ComputeOp, PlaceholderOp, Tensor
 
 MAX_CORNER_AXES = 8
 MAX_POINTS = 2**16
+UNKNOWN = Interval(0, math.inf)
+"""The range of a symbol that is an extent."""
 
 Requirement: TypeAlias = tuple[Expr, str]
 """A condition on symbols, and what is wrong where it does not hold."""
+Point: TypeAlias = dict[Var, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenRead:
+    """A read of which it is not proved that one of its indices is inside: it is checked as it runs.
+
+    It happens where all `guards` hold, each looked at only if those before do.
+    """
+
+    load: TensorLoad
+    dimension: int
+    guards: tuple[Expr, ...]
+
+    @property
+    def index(self) -> Expr:
+        """The index in question."""
+        return self.load.indices[self.dimension]
+
+    @property
+    def extent(self) -> Extent:
+        """What it must stay below."""
+        return self.load.tensor.shape[self.dimension]
 
 
 def check_accesses(
@@ -53,35 +82,211 @@ def check_accesses(
     """Refuse an element that is outside its tensor for some values of the axes.
 
     Looks at the corners of the iteration space, where affine indices are extreme, and at all points
-    (up to 65536) of an index that is no sum; it refuses only with a point in hand. What stands
-    under `te.if_then_else`, or after the first condition of `te.all` and `te.any`, is guarded and
-    not looked at; indices read from tensors are not known. Of tensors that are `left` for later,
-    the first index is not looked at.
+    (up to 65536) of an index that is no sum or stands under a guard; it refuses only with a point
+    in hand. What is neither proved nor refused is checked when the program runs (`open_reads`).
+    Of tensors that are `left` for later, the first index is not looked at.
 
     Raises
     ------
     ExpressionError
         With the axes' values that lead outside.
     """
-    extents = {axis.var: axis.extent for axis in axes if isinstance(axis.extent, int)}
-    if 0 in extents.values():
+    domain = _Domain(axes)
+    if domain.is_empty:
         return
-    for load in _unguarded_loads(body):
-        for dimension, index in enumerate(load.indices):
-            extent = load.tensor.shape[dimension]
+    for load, guards in guarded(body, TensorLoad):
+        for dimension, (index, extent) in enumerate(
+            zip(load.indices, load.tensor.shape, strict=True)
+        ):
             if not isinstance(extent, int) or (dimension == 0 and load.tensor in left):
                 continue
-            for point, value in (*_corners(index, extents), *_extremes(index, axes)):
-                if not 0 <= value < extent:
-                    at = ", ".join(f"{var.name}={n}" for var, n in point.items()) or "every point"
-                    raise ExpressionError(
-                        where,
-                        f"{load} lies outside {load.tensor.name} at {at}",
-                        got=f"index {value} in dimension {dimension}",
-                        expected=f"0 to {extent - 1}, as {load.tensor.name} has the shape "
-                        f"{load.tensor.shape}",
-                        hint="guard it: te.if_then_else(condition, element, other)",
-                    )
+            if domain.proves(index, extent, guards or ()):
+                continue
+            if guards is None:
+                raise ExpressionError(
+                    where,
+                    f"it is not proved that {load} lies inside {load.tensor.name}",
+                    because=f"more than {MAX_WAYS} combinations of conditions lead to it",
+                    hint="give what it is part of its own te.compute",
+                )
+            for point, value in domain.extremes(index, guards):
+                if not 0 <= value < extent and all(holds_at(guard, point) for guard in guards):
+                    raise _outside(load, dimension, guards, point, value, where)
+
+
+def _outside(
+    load: TensorLoad,
+    dimension: int,
+    guards: Sequence[Expr],
+    point: Point,
+    value: int,
+    where: str,
+) -> ExpressionError:
+    tensor = load.tensor
+    at = ", ".join(f"{var.name}={n}" for var, n in point.items()) or "every point"
+    return ExpressionError(
+        where,
+        f"{load} lies outside {tensor.name} at {at}",
+        got=f"index {value} in dimension {dimension}",
+        expected=f"0 to {extent_text(tensor.shape[dimension])}, as {tensor.name} has the shape "
+        f"{tensor.shape}",
+        because=f"there {' and '.join(map(str, guards))} holds" if guards else None,
+        hint=f"guard it{' more narrowly' if guards else ''}: "
+        "te.if_then_else(condition, element, other)",
+    )
+
+
+def extent_text(extent: Extent) -> str:
+    """Return the last index of a dimension, as text."""
+    return str(extent - 1) if isinstance(extent, int) else f"{extent} - 1"
+
+
+@lru_cache(maxsize=1024)  # a tuner lowers one expression a thousand times
+def open_reads(body: Expr, axes: tuple[Axis, ...], first: int = 0) -> tuple[OpenRead, ...]:
+    """Return the reads that may leave their tensor, as far as it can be proved.
+
+    Parameters
+    ----------
+    body
+        The expression of an element.
+    axes
+        The axes that it depends on.
+    first
+        The first value of the first axis: in a recurrence, the steps before are given.
+
+    Returns
+    -------
+    tuple of OpenRead
+        Without those whose index is assumed to be inside (`te.assume_bounds`), and those that a
+        call answers for all elements at once (`requirements`).
+    """
+    domain = _Domain(axes, first)
+    if domain.is_empty:
+        return ()
+    return tuple(
+        OpenRead(load, dimension, guards)
+        for load, guards in guarded(body, TensorLoad)
+        if guards is not None
+        for dimension, (index, extent) in enumerate(
+            zip(load.indices, load.tensor.shape, strict=True)
+        )
+        if not (
+            is_assumed(index)
+            or (not guards and domain.is_required(index, extent))
+            or domain.proves(index, extent, guards)
+            or domain.was_tried(index, extent, guards)
+        )
+    )
+
+
+def is_assumed(index: Expr) -> bool:
+    """Tell whether the author of an index vouches for it: see `te.assume_bounds`."""
+    return any(isinstance(node, Call) and node.name == "assume_bounds" for node in walk(index))
+
+
+class _Domain:
+    """The values that the axes of an operation take."""
+
+    def __init__(self, axes: Sequence[Axis], first: int = 0) -> None:
+        self.axes = axes
+        numbers = [axis for axis in axes if isinstance(axis.extent, int)]
+        self.first = dict.fromkeys((axis.var for axis in axes), 0)
+        self.first.update({axis.var: first for axis in axes[:1]})
+        self.extents = {axis.var: axis.static_extent for axis in numbers}
+        """Of the axes whose extent is a number."""
+        self.is_empty = any(n <= self.first[var] for var, n in self.extents.items())
+        self.ranges = {var: Interval(self.first[var], n - 1) for var, n in self.extents.items()}
+        symbolic = {a.var: extent_expr(a.extent) for a in axes if not isinstance(a.extent, int)}
+        self.analyzer = Analyzer(self.ranges, symbolic)
+        self.all_extents = {axis.var: extent_expr(axis.extent) for axis in axes}
+        for axis in axes:
+            self.add_size(axis.extent)
+
+    def add_size(self, extent: Extent) -> None:
+        if isinstance(extent, Var):
+            self.ranges.setdefault(extent, UNKNOWN)
+
+    def proves(self, index: Expr, extent: Extent, guards: Sequence[Expr]) -> bool:
+        """Tell whether an index is proved to be in [0, extent) wherever the guards hold."""
+        self.add_size(extent)
+        bounds = (Compare("ge", index, index_const(0)), Compare("lt", index, extent_expr(extent)))
+        return all(implies(guards, bound, self.analyzer) for bound in bounds)
+
+    def is_required(self, index: Expr, extent: Extent) -> bool:
+        """Tell whether a call checks a formula of symbols before it runs: see `requirements`."""
+        has_symbols = not isinstance(extent, int) or not free_vars(index) <= self.extents.keys()
+        return has_symbols and _ends(self.analyzer.simplify(index), self.all_extents) is not None
+
+    def was_tried(self, index: Expr, extent: Extent, guards: Sequence[Expr]) -> bool:
+        """Tell whether an index is inside at all points that there are."""
+        if not isinstance(extent, int):
+            return False
+        found = list(self.at_points(index, guards))
+        return bool(found) and all(0 <= value < extent for _, value in found)
+
+    def extremes(self, index: Expr, guards: Sequence[Expr]) -> Iterator[tuple[Point, int]]:
+        """Yield points where an index may be least or greatest, with its value there."""
+        yield from self.at_corners(index, guards)
+        if guards or numeric.linear_form(index) is None:
+            yield from self.at_points(index, guards)
+
+    def at_corners(self, index: Expr, guards: Sequence[Expr]) -> Iterator[tuple[Point, int]]:
+        """Yield the corners of the axes that an index and its guards depend on."""
+        used = set[Var]().union(*map(free_vars, (index, *guards)))
+        names = sorted(used & self.extents.keys(), key=lambda var: var.name)
+        if len(names) > MAX_CORNER_AXES:
+            return
+        ends = ((self.first[var], self.extents[var] - 1) for var in names)
+        for corner in itertools.product(*ends):
+            point = dict(zip(names, corner, strict=True))
+            value = _at(index, point)
+            if isinstance(value, Const):
+                yield point, int(value.value)
+
+    def at_points(self, index: Expr, guards: Sequence[Expr]) -> Iterator[tuple[Point, int]]:
+        """Yield where an index is least and greatest; nothing where there are too many points.
+
+        Guards that depend on elements of tensors are taken to hold.
+        """
+        known = [guard for guard in guards if self.is_known(guard)]
+        used = tuple(
+            axis for axis in self.axes if any(axis.var in free_vars(e) for e in (index, *known))
+        )
+        count = math.prod(axis.static_extent for axis in used if isinstance(axis.extent, int))
+        if not self.is_known(index) or count > MAX_POINTS:
+            return
+        block = Block.whole(used)
+        elements = Elements(ComputeOp("index", used, (index,)), {}, block, NO_PLAN, is_wide=False)
+        with numeric.quiet():
+            values = np.broadcast_to(elements.of(index), block.extents)
+            holds = np.ones(block.extents, bool)
+            for guard in known:
+                holds &= elements.of(guard)
+        if used and used[0] is self.axes[0]:
+            holds[: self.first[used[0].var]] = False  # steps that are given
+        if not holds.any():
+            return
+        places = np.flatnonzero(holds)
+        inside = values.ravel()[places]
+        for place in (places[inside.argmin()], places[inside.argmax()]):
+            point = np.unravel_index(place, values.shape)
+            yield {a.var: int(n) for a, n in zip(used, point, strict=True)}, int(values[point])
+
+    def is_known(self, expr: Expr) -> bool:
+        """Tell whether an expression depends on axes of known extents alone."""
+        has_loads = any(isinstance(node, TensorLoad) for node in walk(expr))
+        return not has_loads and free_vars(expr) <= self.extents.keys()
+
+
+def _at(expr: Expr, point: Point) -> Expr:
+    fixed = substitute(expr, {var: index_const(n) for var, n in point.items()})
+    return Analyzer({}).simplify(fixed)
+
+
+def holds_at(guard: Expr, point: Point) -> bool:
+    """Tell whether a condition certainly holds at a point."""
+    value = _at(guard, point)
+    return isinstance(value, Const) and bool(value.value)
 
 
 def earlier_reads(bodies: Iterable[Expr], axes: Sequence[Axis]) -> frozenset[TensorHandle]:
@@ -126,7 +331,8 @@ def requirements(op: ComputeOp, sizes: Collection[Var]) -> tuple[Requirement, ..
     extents = {axis.var: extent_expr(axis.extent) for axis in axes}
     analyzer = Analyzer(ranges, extents)
     found: dict[str, Requirement] = {}
-    for load in (load for body in op.bodies for load in _unguarded_loads(body)):
+    reads = (read for body in op.bodies for read in guarded(body, TensorLoad))
+    for load in (load for load, guards in reads if not guards):
         for dimension, index in enumerate(load.indices):
             for condition in _conditions(index, load.tensor.shape[dimension], extents, analyzer):
                 problem = f"{op.name} would read {load} outside dimension {dimension}"
@@ -222,57 +428,3 @@ def _bitwise_ends(
 
 def _is_natural(low: Expr) -> bool:
     return isinstance(low, Const) and low.value >= 0
-
-
-def _unguarded_loads(body: Expr) -> Iterator[TensorLoad]:
-    seen: set[int] = set()
-    stack = [body]
-    while stack:
-        expr = stack.pop()
-        if id(expr) in seen:
-            continue
-        seen.add(id(expr))
-        if isinstance(expr, IfThenElse):
-            stack.append(expr.condition)
-            continue
-        if isinstance(expr, Logical):  # its second condition is evaluated only if it decides
-            stack.append(expr.a)
-            continue
-        if isinstance(expr, Reduce) and expr.condition is not None:
-            stack.extend((expr.condition, *expr.init))
-            continue
-        if isinstance(expr, TensorLoad):
-            yield expr
-        stack.extend(child for child in children(expr) if isinstance(child, Expr))
-
-
-def _corners(index: Expr, extents: Mapping[Var, int]) -> Iterator[tuple[dict[Var, int], int]]:
-    """Yield the corners of the axes that an index depends on, with its value there."""
-    names = sorted(free_vars(index) & set(extents), key=lambda var: var.name)
-    if len(names) > MAX_CORNER_AXES:
-        return
-    for ends in itertools.product(*((0, extents[var] - 1) for var in names)):
-        point = dict(zip(names, ends, strict=True))
-        fixed = substitute(index, {var: index_const(n) for var, n in point.items()})
-        value = Analyzer({}).simplify(fixed)
-        if isinstance(value, Const):
-            yield point, int(value.value)
-
-
-def _extremes(index: Expr, axes: Sequence[Axis]) -> Iterator[tuple[dict[Var, int], int]]:
-    """Yield the points where an index that is no sum is least and greatest."""
-    used = tuple(axis for axis in axes if axis.var in free_vars(index))
-    is_known = {axis.var for axis in used if isinstance(axis.extent, int)} == free_vars(index)
-    if not is_known or numeric.linear_form(index) is not None:
-        return
-    has_loads = any(isinstance(node, TensorLoad) for node in walk(index))
-    if has_loads or math.prod(axis.static_extent for axis in used) > MAX_POINTS:
-        return
-    block = Block.whole(used)
-    elements = Elements(ComputeOp("index", used, (index,)), {}, block, NO_PLAN, is_wide=False)
-    with numeric.quiet():
-        values = np.broadcast_to(elements.of(index), block.extents)
-    for place in (values.argmin(), values.argmax()):
-        point = np.unravel_index(place, values.shape)
-        names = {axis.var: int(n) for axis, n in zip(used, point, strict=True)}
-        yield names, int(values[point])

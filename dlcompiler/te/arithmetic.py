@@ -13,8 +13,8 @@ from dlcompiler import dtypes
 from dlcompiler.ir import Call, Const, Expr, IfThenElse, Select, as_expr, binary, cast, compare
 from dlcompiler.ir import const as make_const
 from dlcompiler.ir import logical as join
+from dlcompiler.ir.expr import as_index, negate, promoted
 from dlcompiler.ir.expr import condition as as_condition
-from dlcompiler.ir.expr import negate, promoted
 from dlcompiler.ir.operators import apply, operate
 
 # -- choices and conditions -----------------------------------------------------------------------
@@ -53,6 +53,28 @@ def likely(condition: Any) -> Expr:
     """Return a condition unchanged, with the hint that it is nearly always true."""
     expr = as_condition(condition, "te.likely")
     return Call("likely", (expr,), expr.dtype)
+
+
+def assume_bounds(index: Any) -> Expr:
+    """Return an index unchanged, with the promise that it is inside the tensor that it indexes.
+
+    An index that is read from a tensor is checked when the program runs: a call raises where one is
+    outside. This leaves the check out. The promise stands in the text of the loop nest; where it is
+    broken, the program reads memory of others. `te.evaluate` and the simulator still check.
+
+    Parameters
+    ----------
+    index
+        An integer expression, used as an index.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> T, I = te.placeholder((10, 4), name="T"), te.placeholder((3,), "int32", name="I")
+    >>> te.compute((3, 4), lambda i, j: T[te.assume_bounds(I[i]), j], name="rows").op.body
+    TensorLoad(T[assume_bounds(index(I[i])), j])
+    """
+    return Call("assume_bounds", (as_index(index, "te.assume_bounds"),), "index")
 
 
 def _same_dtype(a: Any, b: Any) -> tuple[Expr, Expr]:

@@ -64,6 +64,7 @@ FUNCTIONS: dict[str, tuple[Function, int | None]] = {
     "floormod": (arithmetic.floormod, 2),
     "if_then_else": (arithmetic.if_then_else, 3),
     "likely": (arithmetic.likely, 1),
+    "assume_bounds": (arithmetic.assume_bounds, 1),
     "max": (arithmetic.maximum, 2),
     "maximum": (arithmetic.maximum, 2),
     "min": (arithmetic.minimum, 2),

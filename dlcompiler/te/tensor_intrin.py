@@ -30,6 +30,8 @@ from dlcompiler.ir import (
     verify_func,
 )
 from dlcompiler.te.definition import checked_name
+from dlcompiler.te.extern_access import outside
+from dlcompiler.te.extern_checks import with_checks
 from dlcompiler.te.intrin_rules import check_declaration
 from dlcompiler.te.notation import notation_arguments, notation_text
 from dlcompiler.te.tensor import ComputeOp, Tensor
@@ -230,7 +232,11 @@ def _part(part: Any, buffers: list[Buffer], where: str) -> Part:
             where, f"the statement is not well formed: {error.problem}",
             hint="it may use the buffers that the function gets, and what it allocates",
         ) from None  # fmt: skip
-    return Routine(tuple(buffers), part)
+    for problem in outside(part):
+        raise ExpressionError(
+            where, "the statement uses an element outside its buffer", got=problem
+        )
+    return Routine(tuple(buffers), with_checks(part, buffers))
 
 
 def _as_func(body: Stmt, buffers: Sequence[Buffer]) -> PrimFunc:

@@ -18,7 +18,7 @@ import numpy as np
 
 from dlcompiler.ir import BufferView, Call, Expr, Not, as_expr, cast, logical
 from dlcompiler.te import math
-from dlcompiler.te.arithmetic import ceildiv, if_then_else, maximum, minimum, power
+from dlcompiler.te.arithmetic import assume_bounds, ceildiv, if_then_else, maximum, minimum, power
 from dlcompiler.te.hybrid.python import CASTS, FUNCTION_NAMES
 from dlcompiler.te.hybrid.source import Source
 
@@ -240,6 +240,7 @@ class Expressions:
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     **{name: getattr(math, name) for name in FUNCTION_NAMES},
     "abs": lambda x: abs(x),
+    "assume_bounds": lambda x: x if is_known(x) else assume_bounds(x),
     "ceil_div": lambda a, b: -(-a // b) if is_known(a) and is_known(b) else ceildiv(a, b),
     "power": power,
     "round": math.round,

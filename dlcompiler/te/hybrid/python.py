@@ -38,6 +38,11 @@ def likely(condition: Any) -> Any:
     return condition
 
 
+def assume_bounds(index: Any) -> Any:
+    """Return an index as it is."""
+    return index
+
+
 def _function(name: str) -> Any:
     def apply(*args: Any) -> Any:
         first = np.asarray(args[0])
@@ -49,7 +54,8 @@ def _function(name: str) -> Any:
     return apply
 
 
-FUNCTION_NAMES = tuple(name for name in FUNCTIONS if name not in ("likely", "round", "abs", "pow"))
+_OTHER_NAMES = ("likely", "assume_bounds", "round", "abs", "pow")
+FUNCTION_NAMES = tuple(name for name in FUNCTIONS if name not in _OTHER_NAMES)
 """Functions of numbers that a script may call, besides Python's own."""
 CASTS = tuple(name for name in dtypes.SCALARS if name not in ("index", "bool"))
 LOOPS = ("range", "serial", "parallel", "vectorize", "unroll", "const_range")
@@ -59,6 +65,7 @@ NAMES: dict[str, Any] = {
     **{name: dtypes.to_numpy(name).type for name in CASTS},
     **dict.fromkeys(LOOPS, range),
     "allocate": allocate,
+    "assume_bounds": assume_bounds,
     "bind": bind,
     "ceil_div": ceil_div,
     "likely": likely,

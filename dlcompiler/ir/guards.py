@@ -1,0 +1,67 @@
+"""Which parts of an expression are evaluated under which conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias, TypeVar
+
+from dlcompiler.ir.expr import Expr, IfThenElse, Logical, Not, Reduce
+from dlcompiler.ir.rewrite import children
+
+MAX_WAYS = 8
+"""How many combinations of conditions that lead to one node are told apart; [1]."""
+Guards: TypeAlias = tuple[Expr, ...]
+"""Conditions that all hold, each evaluated only where those before it do."""
+Node = TypeVar("Node", bound=Expr)
+
+
+def guarded(expr: Expr, *kinds: type[Node]) -> Iterator[tuple[Node, Guards | None]]:
+    """Yield each node of some kinds in an expression, with the conditions it is evaluated under.
+
+    Parameters
+    ----------
+    expr
+        An expression. Shared parts are visited once for each combination of conditions.
+    kinds
+        Node classes.
+
+    Yields
+    ------
+    node, conditions
+        Operands before the nodes that use them. An expression with shared parts may lead to a node
+        in exponentially many ways: from `MAX_WAYS` on they are one, whose conditions are None.
+    """
+    found: list[tuple[Node, Guards | None]] = []
+    seen: dict[int, set[tuple[int, ...] | None]] = {}
+    stack: list[tuple[Expr, Guards | None]] = [(expr, ())]
+    while stack:
+        node, guards = stack.pop()
+        ways = seen.setdefault(id(node), set())
+        if None in ways:
+            continue
+        if len(ways) == MAX_WAYS:
+            guards = None
+        way = None if guards is None else tuple(map(id, guards))
+        if way in ways:
+            continue
+        ways.add(way)
+        if isinstance(node, kinds):
+            found.append((node, guards))
+        if guards is None:
+            stack.extend((child, None) for child in children(node) if isinstance(child, Expr))
+        else:
+            stack.extend(operands(node, guards))
+    yield from reversed(found)  # parents were found before their operands
+
+
+def operands(expr: Expr, guards: Guards) -> list[tuple[Expr, Guards]]:
+    """Return the operands of an expression, each with what holds where it is evaluated."""
+    match expr:
+        case IfThenElse(condition, a, b):
+            return [(condition, guards), (a, (*guards, condition)), (b, (*guards, Not(condition)))]
+        case Logical(op, a, b):
+            return [(a, guards), (b, (*guards, a if op == "and" else Not(a)))]
+        case Reduce() if expr.condition is not None:
+            always, inner = (expr.condition, *expr.init), (*guards, expr.condition)
+            return [*((e, guards) for e in always), *((value, inner) for value in expr.values)]
+    return [(child, guards) for child in children(expr) if isinstance(child, Expr)]

@@ -1,0 +1,177 @@
+"""Check the indices that cannot be proved to be inside: before a stage where possible, else in it.
+
+``T[I[i], j]`` is inside for all values of the axes only if the elements of ``I`` are. Before the
+loops of the stage stands a nest of its own, over the axes that the index depends on::
+
+    for i in range(3):
+        assert I[i] >= 0 and I[i] < 10, 'T[I[i], j] is outside T: …'
+
+so that the schedule's loops stay as they are. Where the index is computed inside these loops, the
+assertion stands in front of the statement that uses it. A program for a device has no checks: the
+simulator looks at each access.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dlcompiler.arith import Analyzer
+from dlcompiler.arith.overflow import limits_of_data
+from dlcompiler.errors import MAX_VALUES
+from dlcompiler.ir import (
+    Assert,
+    Axis,
+    Const,
+    Expr,
+    For,
+    Logical,
+    Not,
+    StepRef,
+    Stmt,
+    TensorHandle,
+    TensorLoad,
+    Var,
+    binary,
+    compare,
+    extent_expr,
+    free_vars,
+    logical,
+    seq,
+    walk,
+)
+from dlcompiler.lowering.pieces import under
+from dlcompiler.schedule import AttachedAt, StageBounds, StageState, State
+from dlcompiler.schedule.threads import uses_threads
+from dlcompiler.te.access import OpenRead, open_reads
+
+CHECK = "(check)"
+"""Marks the part of a stage that checks its indices."""
+Substituted = Callable[[Expr, dict[Var, Expr]], Expr]
+"""Gives an expression of tensors and axes over buffers and loop variables."""
+
+
+@dataclass(frozen=True)
+class IndexChecks:
+    """The checks of one stage, at its place.
+
+    Parameters
+    ----------
+    state
+        The schedule.
+    stage
+        The stage that reads.
+    bounds
+        What it computes there.
+    first
+        The first value of its first axis.
+    expr
+        Gives an expression of tensors and axes over buffers and loop variables.
+    """
+
+    state: State
+    stage: StageState
+    bounds: StageBounds
+    first: int
+    expr: Substituted
+
+    @property
+    def origin(self) -> StepRef:
+        """Where the loops before a stage come from."""
+        return StepRef("", self.stage.name, CHECK)
+
+    def before(self, bodies: Sequence[Expr]) -> Stmt | None:
+        """Return the checks that stand before the loops of the stage; None if there are none."""
+        reads = (read for read in self.open(bodies) if not self.is_late(read))
+        nests = [self.nest(self.axes_of(read), read) for read in reads]
+        return seq(nests) if nests else None
+
+    def inside(self, bodies: Sequence[Expr], values: dict[Var, Expr]) -> Stmt:
+        """Return the checks that stand in front of the statement that computes `bodies`."""
+        late = filter(self.is_late, self.open(bodies))
+        return seq(self.check(read, self.axes_of(read), values) for read in late)
+
+    def open(self, bodies: Sequence[Expr]) -> Iterator[OpenRead]:
+        """Yield the reads of the bodies that may leave their tensors."""
+        if uses_threads(self.state):
+            return
+        op = self.stage.op
+        for body in bodies:
+            yield from open_reads(body, (*op.axis, *op.reduce_axis), self.first)
+
+    def axes_of(self, read: OpenRead) -> tuple[Axis, ...]:
+        """Return the axes that an index and its guards depend on."""
+        used = set[Var]().union(*map(free_vars, (read.index, *read.guards)))
+        return tuple(a for a in (*self.stage.op.axis, *self.stage.op.reduce_axis) if a.var in used)
+
+    def is_late(self, read: OpenRead) -> bool:
+        """Tell whether what an index depends on is computed inside the loops of the stage."""
+        parts = (read.index, *read.guards)
+        loads = (node for part in parts for node in walk(part) if isinstance(node, TensorLoad))
+        return any(self.is_inside(load.tensor) for load in loads)
+
+    def is_inside(self, tensor: TensorHandle) -> bool:
+        """Tell whether a tensor is computed inside the loops of the stage."""
+        place = self.state.producer_of(tensor)
+        while isinstance(place.attachment, AttachedAt):
+            place = self.state.stage(place.attachment.stage)
+            if place is self.stage:
+                return True
+        return False
+
+    def nest(self, axes: Sequence[Axis], read: OpenRead) -> Stmt:
+        """Return the loops over some of the axes, as far as the stage computes them here.
+
+        Each read has a nest of its own: one whose index is read through another open read must not
+        be evaluated before all of that one's assertions have held.
+        """
+        places = {axis: n for n, axis in enumerate(self.stage.op.axis)}
+        values: dict[Var, Expr] = {}
+        loops: list[tuple[Var, Expr]] = []
+        guards: list[Expr] = []
+        for axis in sorted(axes, key=_length):  # the longest is innermost: it has most lanes
+            var = Var(f"{axis.name}.check")
+            values[axis.var] = var
+            extent = self.bounds.extents[axis]
+            if axis in places:
+                span = self.bounds.region[places[axis]]
+                values[axis.var] = value = binary("add", span.first.to_expr(), var)
+                guards += (compare("ge", value, 0), compare("lt", value, extent_expr(axis.extent)))
+            loops.append((var, extent_expr(extent)))
+        body = under(guards, self.check(read, axes, values))
+        for var, count in reversed(loops):
+            body = For(var, count, "serial", body, (self.origin,))
+        return body
+
+    def check(self, read: OpenRead, axes: Sequence[Axis], values: Mapping[Var, Expr]) -> Stmt:
+        """Return the assertion that one index is inside, where its guards hold."""
+        known = dict(values)
+        index, extent = self.expr(read.index, known), extent_expr(read.extent)
+        bounds = (compare("ge", index, 0), compare("lt", index, extent))
+        is_inside = logical("and", *limits_of_data(index, Analyzer({}).interval), *bounds)
+        for guard in reversed(read.guards):
+            is_inside = Logical("or", Not(self.expr(guard, known)), is_inside)
+        return Assert(is_inside, *report(read, axes, index, extent, known))
+
+
+def _length(axis: Axis) -> float:
+    return axis.extent if isinstance(axis.extent, int) else math.inf
+
+
+def report(
+    read: OpenRead,
+    axes: Sequence[Axis],
+    index: Expr,
+    extent: Expr,
+    values: Mapping[Var, Expr],
+) -> tuple[str, tuple[Expr, ...]]:
+    """Return what to say of an index that is outside: a template, and its values."""
+    name, place = read.load.tensor.name, read.dimension
+    reported = [index] if isinstance(extent, Const) else [index, extent]
+    size = extent if isinstance(extent, Const) else "{1}"
+    first, shown = len(reported), axes[: MAX_VALUES - len(reported)]
+    at = ", ".join(f"{axis.name}={{{n}}}" for n, axis in enumerate(shown, first))
+    reported += [values[axis.var] for axis in shown]
+    message = f"{read.load} is outside {name}: index {{0}} in dimension {place} of extent {size}"
+    return f"{message}, at {at}" if at else message, tuple(reported)
