@@ -323,14 +323,14 @@ def test_an_unguarded_gather_is_refused(block_points):
 
 
 def test_a_guard_that_guards_too_little(block_points):
-    x = _random(5)
-    X = _placeholder(x, "X")
+    x, limit = _random(5), np.array(6, "int32")
+    X, L = _placeholder(x, "X"), _placeholder(limit, "L")
     k = te.reduce_axis((1, 4), name="k")
     Y = te.compute(
-        (5,), lambda i: te.sum(te.if_then_else(i + k < 6, X[i + k], 0.0), axis=k), name="Y"
+        (5,), lambda i: te.sum(te.if_then_else(i + k < L(), X[i + k], 0.0), axis=k), name="Y"
     )
     with pytest.raises(ProgramError) as error:
-        te.evaluate(Y, [x])
+        te.evaluate(Y, {X: x, L: limit})
     assert error.value.problem == "X[5] is out of bounds"
     assert dict(error.value.loops)["i"] + dict(error.value.loops)["k"] == 5
 

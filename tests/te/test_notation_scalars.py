@@ -68,6 +68,8 @@ def test_functions(name):
     function = te.power if name == "pow" else getattr(te, name)
     if name == "likely":
         argument_sets = [[lambda i: B[i]]]
+    elif signature.domain == "index":
+        argument_sets = [[lambda i: i], [lambda i: N[i]]]
     elif signature.domain == "integer":
         argument_sets = [[lambda i, x=x: x[i]] for x in (N, U)]
     else:

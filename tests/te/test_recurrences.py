@@ -273,7 +273,7 @@ def test_steps_that_are_not_known(index):
         step = te.compute((5,), lambda t: state[t - 2], name="step")
     else:
         step = te.compute((5,), lambda t: te.if_then_else(
-            t < 3, state[eval(index, {"t": t})], 0.0), name="step")  # fmt: skip
+            te.all(t >= 1, t < 3), state[eval(index, {"t": t})], 0.0), name="step")  # fmt: skip
     with pytest.raises(ExpressionError, match="no earlier step that there always is"):
         te.scan(first, step, state)
 

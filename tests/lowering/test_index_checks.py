@@ -1,0 +1,241 @@
+"""Indices that cannot be proved to be inside are checked, where they must be and nowhere else."""
+
+import numpy as np
+import pytest
+
+from dlcompiler import te
+from dlcompiler.errors import ExpressionError, ProgramError
+from dlcompiler.pipeline import build, lower
+from dlcompiler.schedule import create_schedule
+from dlcompiler.simulate import interpret
+
+T = te.placeholder((10, 4), name="T")
+I = te.placeholder((40,), "int32", name="I")  # noqa: E741  the array of indices
+table = np.arange(40, dtype="float32").reshape(10, 4)
+
+
+def rows(index=lambda i: I[i], name="C"):
+    return te.compute((40, 4), lambda i, j: T[index(i), j], name=name)
+
+
+def runs(schedule, args, target="cpu"):
+    """Return a function of arrays: in machine code, as C, or interpreted."""
+    if target == "interpreter":
+        func = lower(schedule, args)
+        return lambda *arrays: interpret(func, arrays)
+    return build(schedule, args, target=target)
+
+
+WAYS = ("cpu", "c", "interpreter")
+
+
+@pytest.mark.parametrize("wrong", [-1, 10, 2**31 - 1, -(2**31)])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_gather_with_an_index_outside(way, wrong):
+    C = rows()
+    lookup = runs(create_schedule(C.op), [T, I, C], way)
+    index, out = np.arange(40, dtype="int32") % 10, np.empty((40, 4), "float32")
+    lookup(table, index, out)
+    assert np.array_equal(out, table[index])
+    index[37] = wrong
+    with pytest.raises(ProgramError, match=r"T\[index\(I\[i\]\), j\] is outside T"):
+        lookup(table, index, out)
+
+
+def test_the_text_of_the_error():
+    C = rows()
+    lookup = build(create_schedule(C.op), [T, I, C], name="lookup")
+    index = np.zeros(40, "int32")
+    index[[37, 39]] = 77, -5
+    with pytest.raises(ProgramError) as caught:
+        lookup(table, index, np.empty((40, 4), "float32"))
+    assert str(caught.value) == (
+        "call lookup: T[index(I[i]), j] is outside T: index 77 in dimension 0 of extent 10, at i=37"
+    )
+
+
+def test_the_checks_stand_before_the_loops(golden):
+    C = rows()
+    s = create_schedule(C.op)
+    i, j = C.op.axis
+    s[C].vectorize(j)
+    s[C].parallel(i)
+    golden("gather_rows", str(lower(s, [T, I, C], simple_mode=True)))
+
+
+PROVED = {
+    "a guard": lambda i: te.if_then_else(te.all(I[i] >= 0, I[i] < 10), T[I[i], 0], 0.0),
+    "a clamp": lambda i: T[te.maximum(te.minimum(I[i], 9), 0), 0],
+    "a remainder": lambda i: T[I[i] % 10, 0],
+    "an assumption": lambda i: T[te.assume_bounds(I[i]), 0],
+    "a padded window": lambda i: te.if_then_else(te.all(i >= 3, i < 13), T[i - 3, 1], 0.0),
+    "a strided window": lambda i: te.if_then_else(
+        te.all(i % 3 == 1, (i - 1) // 3 < 10), T[(i - 1) // 3, 1], 0.0
+    ),
+    "not the first": lambda i: te.if_then_else(i == 0, 0.0, T[(i - 1) // 4, 1]),
+    "too many points to count": lambda i: te.if_then_else(
+        i * 7919 % 1000003 < 10, T[i * 7919 % 1000003, 1], 0.0
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROVED)
+def test_what_is_proved_has_no_check(name):
+    C = te.compute((40,), PROVED[name], name="C")
+    args = [*C.op.input_tensors, C]
+    assert "assert" not in str(lower(create_schedule(C.op), args, simple_mode=True))
+
+
+def test_an_assumption_is_visible():
+    C = te.compute((40,), PROVED["an assumption"], name="C")
+    text = str(lower(create_schedule(C.op), [I, T, C], simple_mode=True))
+    assert "T[assume_bounds(index(I[i])), 0]" in text
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        lambda A: lambda i: te.if_then_else(i < 12, A[i], 0.0),
+        lambda A: lambda i: te.if_then_else(i < 12, A[i + 2**30], 0.0),
+        lambda A: lambda i: te.if_then_else(te.any(i < 3, i > 8), A[i], 0.0),
+        lambda A: lambda i: te.if_then_else(i > 5, 0.0, A[i + 5]),
+    ],
+)
+def test_a_guard_that_does_not_imply_the_bounds_is_refused(element):
+    A = te.placeholder((10,), name="A")
+    with pytest.raises(ExpressionError, match="lies outside A"):
+        te.compute((12,), element(A), name="C")
+
+
+def test_the_text_of_such_a_refusal():
+    A = te.placeholder((10,), name="A")
+    with pytest.raises(ExpressionError) as caught:
+        te.compute((12,), lambda i: te.if_then_else(i < 12, A[i], 0.0), name="C")
+    assert str(caught.value) == "\n".join(
+        [
+            "te.compute C: A[i] lies outside A at i=11",
+            "  got       index 11 in dimension 0",
+            "  expected  0 to 9, as A has the shape (10,)",
+            "  because   there i < 12 holds",
+            "  hint      guard it more narrowly: te.if_then_else(condition, element, other)",
+        ]
+    )
+
+
+def test_a_condition_on_data_is_not_trusted():
+    M, A = te.placeholder((12,), "int32", name="M"), te.placeholder((10,), name="A")
+    C = te.compute((12,), lambda i: te.if_then_else(M[i] > 0, A[i], 0.0), name="C")
+    kernel = build(create_schedule(C.op), [M, A, C])
+    mask, out = np.ones(12, "int32"), np.zeros(12, "float32")
+    mask[10:] = 0
+    kernel(mask, np.ones(10, "float32"), out)
+    assert out.sum() == 10
+    mask[11] = 1
+    with pytest.raises(ProgramError, match="index 11 in dimension 0 of extent 10, at i=11"):
+        kernel(mask, np.ones(10, "float32"), out)
+
+
+def test_a_gather_of_a_gather():
+    J = te.placeholder((50,), "int64", name="J")
+    C = te.compute((50,), lambda i: T[I[J[i]], 0], name="C")
+    kernel = build(create_schedule(C.op), [T, I, J, C])
+    inner, outer, out = np.zeros(40, "int32"), np.zeros(50, "int64"), np.zeros(50, "float32")
+    for wrong in (40, -1, 2**62, -(2**62)):
+        outer[49] = wrong
+        with pytest.raises(ProgramError, match=r"I\[index\(J\[i\]\)\] is outside I"):
+            kernel(table, inner, outer, out)
+    outer[49], inner[3] = 3, 10
+    with pytest.raises(ProgramError, match=r"is outside T: index 10 .* at i=49"):
+        kernel(table, inner, outer, out)
+
+
+@pytest.mark.parametrize("place", ["root", "inlined", "attached"])
+@pytest.mark.parametrize("way", WAYS)
+def test_an_index_that_is_computed(place, way):
+    D = te.compute((40,), lambda i: I[i] * 2, name="D")
+    C = rows(lambda i: D[i])
+    s = create_schedule(C.op)
+    outer, inner = s[C].split(C.op.axis[0], 8)
+    s[C].parallel(outer)
+    if place == "inlined":
+        s[D].compute_inline()
+    elif place == "attached":
+        s[D].compute_at(s[C], inner)
+    kernel = runs(s, [T, I, C], way)
+    index, out = np.arange(40, dtype="int32") % 5, np.empty((40, 4), "float32")
+    kernel(table, index, out)
+    assert np.array_equal(out, table[index * 2])
+    index[20] = 5
+    said = "is outside T" if way == "c" else "index 10 in dimension 0 of extent 10, at i=20"
+    with pytest.raises(ProgramError, match=said):
+        kernel(table, index, out)
+
+
+def test_a_reduction_over_gathered_elements_with_a_gathered_start():
+    k = te.reduce_axis((0, 4), name="k")
+    total = te.comm_reducer(lambda x, y: x + y, lambda t: te.const(0, t), name="total")
+    C = te.compute((40,), lambda i: total(T[I[i], k], axis=k, init=T[I[39 - i], 0]), name="C")
+    kernel = build(create_schedule(C.op), [T, I, C])
+    index, out = np.zeros(40, "int32"), np.empty(40, "float32")
+    kernel(table, index, out)
+    index[0] = 10
+    with pytest.raises(ProgramError, match="index 10 in dimension 0 of extent 10"):
+        kernel(table, index, out)
+
+
+def test_a_part_of_a_stage_is_checked_where_it_is_computed():
+    G = rows(name="G")
+    C = te.compute((20, 4), lambda i, j: G[i, j] + 1.0, name="C")
+    s = create_schedule(C.op)
+    s[G].compute_at(s[C], C.op.axis[0])
+    kernel = build(s, [T, I, C])
+    index = np.zeros(40, "int32")
+    index[20:] = 99  # rows that nothing reads
+    kernel(table, index, np.empty((20, 4), "float32"))
+    index[19] = 99
+    with pytest.raises(ProgramError, match="index 99 in dimension 0 of extent 10, at i=19"):
+        kernel(table, index, np.empty((20, 4), "float32"))
+
+
+def test_symbolic_sizes():
+    n, w = te.var("n"), te.var("w")
+    A = te.placeholder((n,), name="A")
+    C = te.compute((n,), lambda i: te.if_then_else(i + w < n, A[i + w], 0.0), name="C")
+    kernel = build(create_schedule(C.op), [A, w, C])
+    a, out = np.arange(6, dtype="float32"), np.empty(6, "float32")
+    kernel(a, 2, out)
+    assert out.tolist() == [2, 3, 4, 5, 0, 0]
+    with pytest.raises(ProgramError, match="index -1 in dimension 0 of extent 6, at i=0"):
+        kernel(a, -1, out)
+
+
+def test_a_recurrence_that_gathers():
+    state, start = te.placeholder((6, 3), name="state"), te.compute((1, 3), lambda _, j: 1.0)
+    P = te.placeholder((3,), "int32", name="P")
+    step = te.compute((6, 3), lambda t, j: state[t - 1, P[j]] * 2.0, name="step")
+    S = te.scan(start, step, state, name="S")
+    kernel = build(create_schedule(S.op), [P, S])
+    out = np.empty((6, 3), "float32")
+    kernel(np.array([2, 0, 1], "int32"), out)
+    assert out[5].tolist() == [32, 32, 32]
+    with pytest.raises(ProgramError, match="index 3 in dimension 1 of extent 3"):
+        kernel(np.array([2, 0, 3], "int32"), out)
+
+
+def test_many_calls_at_once_report_their_own_errors():
+    from concurrent.futures import ThreadPoolExecutor
+
+    C = rows()
+    s = create_schedule(C.op)
+    s[C].parallel(C.op.axis[0])
+    kernel = build(s, [T, I, C])
+
+    def call(wrong):
+        index = np.zeros(40, "int32")
+        index[5] = wrong
+        with pytest.raises(ProgramError) as caught:
+            kernel(table, index, np.empty((40, 4), "float32"))
+        return f"index {wrong} in" in str(caught.value)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(call, range(10, 210)))
