@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
 
-from dlcompiler import dtypes
 from dlcompiler.arith.affine import Affine, is_same_sum
 from dlcompiler.arith.bounds import bounds_of_operation
 from dlcompiler.arith.data import FALSE, TRUE, rewritten
-from dlcompiler.arith.data_ranges import data_range
 from dlcompiler.arith.division import divide, joined, truncated
 from dlcompiler.arith.elimination import Effort, bound, index_vars, is_negative
 from dlcompiler.arith.interval import EVERYTHING, NATURAL, Interval
@@ -16,7 +14,6 @@ from dlcompiler.arith.laws import law, x, y
 from dlcompiler.arith.sampling import Samples
 from dlcompiler.ir import (
     Binary,
-    Cast,
     Compare,
     Const,
     Expr,
@@ -253,9 +250,6 @@ class Analyzer:
                 return bounds_of_operation(op, self.interval(a), self.interval(b))
             case Select(_, a, b) | IfThenElse(_, a, b):
                 return self.interval(a).hull(self.interval(b))
-            case Cast(value, "index"):
-                found = data_range(value, self.interval)
-                return found if found.high <= dtypes.max_value("int64") else EVERYTHING
         return EVERYTHING
 
     # -- variables -----------------------------------------------------------------------------

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from dlcompiler import dtypes
 from dlcompiler.arith.affine import Affine, AtomKey, Term
 from dlcompiler.arith.analyzer import Analyzer
+from dlcompiler.arith.data_ranges import data_range
 from dlcompiler.arith.inequalities import Row, is_infeasible
+from dlcompiler.arith.interval import EVERYTHING, Interval
 from dlcompiler.ir import (
     Binary,
     Call,
@@ -185,13 +187,21 @@ class _Case:
 
     def definition(self, atom: Affine, parts: tuple[Expr, ...]) -> Iterator[Affine]:
         """Yield sums, at least 0, that say what is known of an atom."""
-        bounds = self.analyzer.bounds(atom)
+        bounds = self.range_of(atom, parts)
         if bounds.low > -math.inf:
             yield atom.plus(Affine.of_constant(int(bounds.low)), -1)
         if bounds.high < math.inf:
             yield Affine.of_constant(int(bounds.high)).plus(atom, -1)
         if len(parts) == 1:
             yield from self.meaning(atom, parts[0])
+
+    def range_of(self, atom: Affine, parts: tuple[Expr, ...]) -> Interval:
+        """Return bounds of an atom; those of data follow from its dtype and how it is computed."""
+        match parts:
+            case (Cast(value),):
+                found = data_range(value, self.analyzer.interval)
+                return found if found.high <= dtypes.max_value("int64") else EVERYTHING
+        return self.analyzer.bounds(atom)
 
     def meaning(self, atom: Affine, part: Expr) -> Iterator[Affine]:
         """Yield sums, at least 0, that follow from what an atom is computed by."""

@@ -26,8 +26,6 @@ from dlcompiler.ir import (
     Const,
     Expr,
     For,
-    Logical,
-    Not,
     StepRef,
     Stmt,
     TensorHandle,
@@ -150,9 +148,8 @@ class IndexChecks:
         index, extent = self.expr(read.index, known), extent_expr(read.extent)
         bounds = (compare("ge", index, 0), compare("lt", index, extent))
         is_inside = logical("and", *limits_of_data(index, Analyzer({}).interval), *bounds)
-        for guard in reversed(read.guards):
-            is_inside = Logical("or", Not(self.expr(guard, known)), is_inside)
-        return Assert(is_inside, *report(read, axes, index, extent, known))
+        guards = [self.expr(guard, known) for guard in read.guards]
+        return under(guards, Assert(is_inside, *report(read, axes, index, extent, known)))
 
 
 def _length(axis: Axis) -> float:

@@ -38,7 +38,6 @@ from dlcompiler.ir import (
     IntrinsicCall,
     Let,
     Load,
-    Logical,
     Not,
     Prefetch,
     Region,
@@ -133,7 +132,7 @@ class _Place:
 
     # -- one statement -------------------------------------------------------------------------
 
-    def checks(self, stmt: Stmt) -> Iterator[Assert]:
+    def checks(self, stmt: Stmt) -> Iterator[Stmt]:
         """Yield the assertions for what a statement itself loads, stores and hands to calls."""
         if isinstance(stmt, Prefetch | IntrinsicCall):  # it reads nothing; it was checked as a te
             return
@@ -148,7 +147,7 @@ class _Place:
         if isinstance(stmt, Store):
             yield from self.of_access(stmt.buffer, stmt.indices, ())
 
-    def of_region(self, region: Region, guards: Guards) -> Iterator[Assert]:
+    def of_region(self, region: Region, guards: Guards) -> Iterator[Stmt]:
         """Yield the checks of the first and the last element of a region that has any."""
         pairs = list(zip(region.indices, region.extents, strict=True))
         sizes = (e for _, e in pairs if not (isinstance(e, Const) and e.value > 0))
@@ -159,7 +158,7 @@ class _Place:
 
     def of_access(
         self, buffer: Buffer, indices: Sequence[Expr], guards: Guards
-    ) -> Iterator[Assert]:
+    ) -> Iterator[Stmt]:
         facts = (*self.facts, *guards)
         analyzer = Analyzer(self.ranges, self.extents)
         for dimension, (index, extent) in enumerate(zip(indices, buffer.shape, strict=True)):
@@ -174,19 +173,18 @@ class _Place:
 
     def assertion(
         self, buffer: Buffer, indices: Sequence[Expr], dimension: int, guards: Guards
-    ) -> Assert:
+    ) -> Stmt:
         index, extent = indices[dimension], extent_expr(buffer.shape[dimension])
         bounds = (compare("ge", index, 0), compare("lt", index, extent))
         holds = logical("and", *limits_of_data(index, Analyzer({}).interval), *bounds)
-        for guard in reversed(guards):
-            holds = Logical("or", Not(guard), holds)
         loops = self.loops[: MAX_VALUES - 2]
         at = ", ".join(f"{var.name}={{{n}}}" for n, var in enumerate(loops, 2))
         text = f"{buffer.name}[{', '.join(map(format_expr, indices))}]"
         message = (
             f"{text} is outside {buffer.name}: index {{0}} in dimension {dimension} of extent {{1}}"
         )
-        return Assert(holds, f"{message}, at {at}" if at else message, (index, extent, *loops))
+        check = Assert(holds, f"{message}, at {at}" if at else message, (index, extent, *loops))
+        return If(logical("and", *guards), check) if guards else check
 
 
 def _read(expr: Expr) -> set[Buffer]:
