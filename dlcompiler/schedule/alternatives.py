@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dlcompiler.ir import THREADS, Axis, Extent
 from dlcompiler.schedule.inlining import consumers
-from dlcompiler.schedule.moves import extents_of, factors_of, intrinsics_of, layouts
+from dlcompiler.schedule.moves import factors_of, intrinsics_of, layouts
+from dlcompiler.schedule.obligations import extents_of
 from dlcompiler.schedule.primitives.base import SCOPES
 from dlcompiler.schedule.state import AtRoot, AttachedAt, StageState, State, same_axes
 

@@ -8,7 +8,7 @@ inside run.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dlcompiler.arith import Affine, Analyzer, Interval, Span, relax, union
@@ -44,7 +44,13 @@ from dlcompiler.schedule.state import (
     is_scan,
     unique_name,
 )
-from dlcompiler.schedule.threads import axis_of, is_launched, scope_of, threads_around
+from dlcompiler.schedule.threads import (
+    axes_of_threads,
+    axis_of,
+    is_launched,
+    scope_of,
+    threads_around,
+)
 
 SIZE = Interval(0, math.inf)
 """The range of an extent that is not known."""
@@ -213,19 +219,8 @@ class _Inference:
         return self.analyzer.can_prove(less)
 
     def extents(self, stage: StageState, region: tuple[Span, ...]) -> dict[Axis, Extent]:
-        extents = {axis: span.extent for axis, span in zip(stage.op.axis, region, strict=True)}
-        extents.update((axis, axis.extent) for axis in stage.op.reduce_axis)
-        for relation in stage.relations:
-            match relation:
-                case Split(parent, outer, inner, factor, nparts):
-                    pair = split_extents(extents[parent], factor, nparts)
-                    extents[outer], extents[inner] = map(self.simple, pair)
-                case Fuse(outer, inner, fused):
-                    product = extent_binary("mul", extents[outer], extents[inner])
-                    extents[fused] = self.simple(product)
-                case Singleton(axis) | Launched(axis):
-                    extents[axis] = axis.extent
-        return extents
+        parts = tuple(span.extent for span in region)
+        return derived_extents(stage, parts, self.simple)
 
     def simple(self, extent: Extent) -> Extent:
         if isinstance(extent, int):
@@ -312,9 +307,57 @@ class _Inference:
 
 def _rounded(span: Span, factor: Extent | None) -> Span:
     """Return a span whose extent, if it is known, is a multiple of a factor."""
-    if not (isinstance(factor, int) and isinstance(span.extent, int)):
-        return span
-    return Span(span.first, -(-span.extent // factor) * factor)
+    extent = _multiple(span.extent, factor)
+    return span if extent == span.extent else Span(span.first, extent)
+
+
+def _multiple(extent: Extent, factor: Extent | None) -> Extent:
+    """Return the next multiple of a factor, where the extent and the factor are numbers."""
+    if not (isinstance(factor, int) and isinstance(extent, int)):
+        return extent
+    return -(-extent // factor) * factor
+
+
+def derived_extents(
+    stage: StageState,
+    parts: Sequence[Extent],
+    simple: Callable[[Extent], Extent] = lambda extent: extent,
+) -> dict[Axis, Extent]:
+    """Return the extents of all axes of a stage that computes a part of its tensor.
+
+    Parameters
+    ----------
+    stage
+        The stage.
+    parts
+        Extents of the part, one for each dimension. [1]
+    simple
+        Simplifies the extents that splits and fuses make.
+    """
+    extents: dict[Axis, Extent] = dict(zip(stage.op.axis, parts, strict=True))
+    extents.update((axis, axis.extent) for axis in stage.op.reduce_axis)
+    on_threads = axes_of_threads(stage)
+    for relation in stage.relations:
+        match relation:
+            case Split(parent, outer, inner, factor, nparts):
+                chosen = inner if factor is not None else outer
+                is_clipped = chosen not in on_threads
+                pair = split_extents(extents[parent], factor, nparts, is_clipped=is_clipped)
+                extents[outer], extents[inner] = map(simple, pair)
+            case Fuse(outer, inner, fused):
+                extents[fused] = simple(extent_binary("mul", extents[outer], extents[inner]))
+            case Singleton(axis) | Launched(axis):
+                extents[axis] = axis.extent
+    return extents
+
+
+def largest_extents(stage: StageState) -> dict[Axis, Extent]:
+    """Return the extents of all axes of a stage that computes its whole tensor, rounded up.
+
+    Wherever the stage is attached, none of its loops has more iterations.
+    """
+    axes = stage.op.axis
+    return derived_extents(stage, [_multiple(a.extent, stage.rounded.get(a)) for a in axes])
 
 
 def is_same(a: Extent, b: Extent) -> bool:
@@ -342,13 +385,16 @@ def size_symbols(state: State) -> Iterator[Var]:
 
 
 def split_extents(
-    extent: Extent, factor: Extent | None, nparts: Extent | None
+    extent: Extent, factor: Extent | None, nparts: Extent | None, *, is_clipped: bool = True
 ) -> tuple[Extent, Extent]:
-    """Return (outer, inner) extents of a split; a factor beyond a known extent is clipped to it."""
+    """Return (outer, inner) extents of a split.
+
+    Where `is_clipped`, a factor beyond a known extent becomes that extent.
+    """
     parts = factor if factor is not None else nparts
     assert parts is not None
     if isinstance(extent, int) and isinstance(parts, int):
-        count = max(min(parts, extent), 1)
+        count = max(min(parts, extent), 1) if is_clipped else parts
         other: Extent = -(-extent // count)
         return (other, count) if factor is not None else (count, other)
     above = binary("add", extent_expr(extent), binary("sub", extent_expr(parts), 1))

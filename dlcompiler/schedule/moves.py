@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dlcompiler.display import render
 from dlcompiler.ir import Axis, Extent, ThreadTag
-from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.device_moves import scopes_of, threads_of, verdict_on
 from dlcompiler.schedule.groups import is_member
 from dlcompiler.schedule.index_maps import variable_names
 from dlcompiler.schedule.inlining import bodies, consumers, loads_of
-from dlcompiler.schedule.obligations import has_bounds
+from dlcompiler.schedule.obligations import extents_of, has_bounds
 from dlcompiler.schedule.recurrences import hosts
 from dlcompiler.schedule.state import StageState, State, is_scan
 from dlcompiler.schedule.tensorized import box_extents
@@ -217,13 +216,6 @@ def _cache_read_candidates(
         for scope, chosen in itertools.product(scopes, choices):
             args = {"scope": scope, "readers": chosen, **which}
             yield "cache_read", args, (tensor.name, scope, *chosen), ()
-
-
-def extents_of(state: State, stage: StageState) -> Mapping[Axis, Extent]:
-    """Return the iterations of a stage's loops; of a whole axis where bounds are not defined."""
-    if not has_bounds(state):
-        return {leaf: leaf.extent for leaf in stage.leaves}
-    return infer_bounds(state).stages[stage.name].extents
 
 
 def _loop_candidates(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from dlcompiler.ir import SHARED, SHARED_SCOPES, WARP, Axis, is_in_block, is_thread
-from dlcompiler.schedule.bounds import infer_bounds, is_same
+from dlcompiler.ir import SHARED, SHARED_SCOPES, WARP, Axis, Extent, is_in_block, is_thread
+from dlcompiler.schedule.bounds import infer_bounds, is_same, largest_extents
 from dlcompiler.schedule.inlining import consumers
 from dlcompiler.schedule.placement import placed, standing_for
 from dlcompiler.schedule.recurrences import is_fixed
@@ -61,6 +61,13 @@ def open_obligations(state: State) -> tuple[Obligation, ...]:
 def has_bounds(state: State) -> bool:
     """Tell whether bounds are defined: every stage is computed where its readers find it."""
     return not any(item.kind in ("place", "reader") for item in obligations(state))
+
+
+def extents_of(state: State, stage: StageState) -> Mapping[Axis, Extent]:
+    """Return the extents of a stage's axes; of its whole tensor where bounds are not defined."""
+    if not has_bounds(state):
+        return largest_extents(stage)
+    return infer_bounds(state).stages[stage.name].extents
 
 
 def _all_obligations(state: State) -> Iterator[Obligation]:

@@ -9,7 +9,7 @@ from dlcompiler.display import render
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis, Expr
 from dlcompiler.schedule.absent import Handle
-from dlcompiler.schedule.moves import extents_of
+from dlcompiler.schedule.obligations import extents_of
 from dlcompiler.schedule.primitives.env_threads import text_of as threads_text
 from dlcompiler.schedule.primitives.set_store_predicate import text_of
 from dlcompiler.schedule.state import Inlined, StageState
@@ -142,9 +142,12 @@ class Stage(Handle):
         self._apply("bind", axis=ivar, thread=thread_ivar.tag)
 
     def _check_threads(self, ivar: Axis, wanted: ThreadAxis) -> None:
-        """Refuse a number of threads that is not the loop's."""
-        bounds = extents_of(self.schedule.state, self.state)
-        if self.state.has_leaf(ivar) and bounds[ivar] != wanted.extent:
+        """Refuse a number of threads that is not the loop's, once it is bound."""
+        attempt = self.schedule.attempt("bind", self.name, {"axis": ivar, "thread": wanted.tag})
+        if attempt.state is None:
+            return  # `bind` itself says why
+        bounds = extents_of(attempt.state, attempt.state.stage(self.name))
+        if bounds[ivar] != wanted.extent:
             raise ScheduleError(
                 f"bind {self.state.label(ivar)}", "the loop has another number of iterations",
                 got=str(bounds[ivar]), expected=f"{wanted.extent}, as {wanted!r} has",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias
 
 from dlcompiler.ir import (
@@ -225,6 +225,16 @@ class StageState:
         return f"{self.name}//body"
 
 
+NOTES = frozenset({"pragmas"})
+"""Fields of a stage on which no check of a state depends."""
+_CHECKED = tuple(item.name for item in fields(StageState) if item.name not in NOTES)
+
+
+def differs_in_notes_only(stage: StageState, other: StageState) -> bool:
+    """Tell whether two states of a stage hold the same objects in all fields but `NOTES`."""
+    return all(getattr(stage, name) is getattr(other, name) for name in _CHECKED)
+
+
 def new_stage(
     op: Operation, name: str, *, is_output: bool = False, scope: str = "global"
 ) -> StageState:
@@ -329,7 +339,7 @@ class State:
 
 
 KEPT = ("bodies", "bounds", "obligations")
-"""Results of analyses that notes at loops and properties of buffers have no part in."""
+"""Cache entries that stay valid when only pragmas, strides, unrolled or parallel loops change."""
 
 
 def with_notes(state: State, stage: StageState, id: str) -> State:

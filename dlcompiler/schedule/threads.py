@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dlcompiler.ir import SHARED, SHARED_SCOPES, Axis, is_in_block, is_thread
-from dlcompiler.schedule.state import AttachedAt, StageState, State, is_scan
+from dlcompiler.schedule.state import AttachedAt, Fuse, Split, StageState, State, is_scan
 
 
 def uses_threads(state: State) -> bool:
@@ -60,6 +60,24 @@ def reduced_by_threads(stage: StageState) -> tuple[Axis, ...]:
     return tuple(
         leaf for leaf in stage.leaves if leaf.kind == "reduce" and is_thread(stage.kind(leaf))
     )
+
+
+def axes_of_threads(stage: StageState) -> frozenset[Axis]:
+    """Return the axes that loops bound to threads derive from, and those loops.
+
+    A split of such an axis keeps its factor where the extent is smaller: schedules split to make
+    the thread counts of several stages agree.
+
+    **Source:** TVM, ``PassUpThreadBinding`` in ``src/te/schedule/message_passing.cc``.
+    """
+    found = {leaf for leaf in stage.leaves if is_thread(stage.kind(leaf))}
+    for relation in reversed(stage.relations) if found else ():
+        match relation:
+            case Split(parent, outer, inner, _, _) if outer in found or inner in found:
+                found.add(parent)
+            case Fuse(outer, inner, fused) if fused in found:
+                found.update((outer, inner))
+    return frozenset(found)
 
 
 def is_launched(stage: StageState) -> bool:

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 
 from dlcompiler.ir import Axis, Reduce
 from dlcompiler.ir.stmt import extent_product
-from dlcompiler.schedule.bounds import infer_bounds
+from dlcompiler.schedule.bounds import infer_bounds, largest_extents
 from dlcompiler.schedule.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.intrinsic_problems import intrinsic_problems
 from dlcompiler.schedule.obligations import has_bounds, is_inside, may_move_inside
 from dlcompiler.schedule.placement import placed
 from dlcompiler.schedule.recurrences import early_reads, hosts, time_of
 from dlcompiler.schedule.rolling import moving_window
-from dlcompiler.schedule.state import AttachedAt, StageState, State
+from dlcompiler.schedule.state import AttachedAt, StageState, State, differs_in_notes_only
 from dlcompiler.schedule.thread_problems import thread_problems
 from dlcompiler.schedule.verdict import Illegal
 from dlcompiler.te.definition import MAX_ELEMENTS
@@ -58,21 +58,8 @@ def problems(state: State, before: State | None = None) -> Iterator[Illegal]:
 
 
 def _has_same_nest(stage: StageState, before: State) -> bool:
-    """Tell whether a step left all of a stage but its memory and its notes as it was."""
-    if not before.has_stage(stage.name):
-        return False
-    old = before.stage(stage.name)
-    return (
-        stage.op is old.op
-        and stage.leaves is old.leaves
-        and stage.relations is old.relations
-        and stage.kinds is old.kinds
-        and stage.attachment is old.attachment
-        and stage.scope == old.scope
-        and not stage.rolled_by
-        and stage.alignments is old.alignments
-        and stage.tensorized is old.tensorized
-    )
+    """Tell whether a step left all of a stage but its notes as it was."""
+    return before.has_stage(stage.name) and differs_in_notes_only(stage, before.stage(stage.name))
 
 
 def _loop_problems(stage: StageState) -> Iterator[Illegal]:
@@ -113,12 +100,14 @@ def _recurrence_problems(state: State) -> Iterator[Illegal]:
 
 def _extent_problems(stage: StageState) -> Iterator[Illegal]:
     """Yield the loops that splits which do not divide made too long for an index."""
+    extents = largest_extents(stage)
     for leaf in stage.leaves:
-        if isinstance(leaf.extent, int) and leaf.extent > MAX_EXTENT:
+        extent = extents[leaf]
+        if isinstance(extent, int) and extent > MAX_EXTENT:
             yield Illegal(
                 "limit",
                 "the loop would be too long",
-                got=f"{stage.label(leaf)}, extent {leaf.extent}",
+                got=f"{stage.label(leaf)}, extent {extent}",
                 hint=f"split by factors that divide the extent; at most {MAX_EXTENT} iterations",
                 conflicts=(stage.key(leaf),),
             )
@@ -169,7 +158,8 @@ def _unrolling_problems(state: State) -> Iterator[Illegal]:
         if "unrolled" not in stage.kinds.values():
             continue
         leaves = [leaf for leaf in stage.leaves if stage.kind(leaf) == "unrolled"]
-        known = [leaf.extent for leaf in leaves if isinstance(leaf.extent, int)]
+        largest = largest_extents(stage)
+        known = [n for leaf in leaves if isinstance(n := largest[leaf], int)]
         is_small = len(known) == len(leaves) and math.prod(known) <= MAX_COPIES
         if is_small or stage.is_inlined or not has_bounds(state):
             continue

@@ -27,6 +27,7 @@ from dlcompiler.schedule import (
     infer_bounds,
     obligations,
 )
+from dlcompiler.schedule.bounds import largest_extents
 from dlcompiler.schedule.inlining import bodies
 from dlcompiler.schedule.placement import placed
 from dlcompiler.schedule.recurrences import homes
@@ -366,7 +367,7 @@ def _times(runs: int | None, extent: Extent) -> int | None:
 
 def _extents(state: State) -> dict[str, Mapping[Axis, Extent]]:
     if not has_bounds(state):  # show the extents of the whole axes
-        return {s.name: {leaf: leaf.extent for leaf in s.leaves} for s in state.stages}
+        return {s.name: largest_extents(s) for s in state.stages}
     return {name: bounds.extents for name, bounds in infer_bounds(state).stages.items()}
 
 

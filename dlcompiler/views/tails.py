@@ -8,7 +8,8 @@ from typing import Any
 from dlcompiler.ir import Axis, Extent
 from dlcompiler.schedule import State
 from dlcompiler.schedule.bounds import split_extents
-from dlcompiler.schedule.moves import divisors, extents_of
+from dlcompiler.schedule.moves import divisors
+from dlcompiler.schedule.obligations import extents_of
 
 SPLIT_AXIS = {"factor": "axis", "nparts": "axis", "x_factor": "x", "y_factor": "y"}
 """Which loop a number of split or tile is about."""

@@ -196,7 +196,7 @@ def test_a_trace_is_replayed_on_another_shape():
 def test_a_block_of_one_thread_runs_on_a_cpu():
     args = product(1, 1, 3)
     arrays = [np.full(t.shape, 2, t.dtype) for t in args]
-    build(tiled(args, bind_loads=False), args)(*arrays)
+    build(tiled(args, threads=1, bind_loads=False), args)(*arrays)
     assert arrays[2].item() == 12
 
 

@@ -49,6 +49,7 @@ from dlcompiler.schedule.state import (
     State,
     is_scan,
 )
+from dlcompiler.schedule.threads import axes_of_threads
 from dlcompiler.te import Tensor
 
 
@@ -273,12 +274,15 @@ class Geometry:
         extents: dict[Axis, Num] = dict(zip(stage.op.axis, region, strict=True))
         for axis in stage.op.reduce_axis:
             extents[axis] = self.number(axis.extent)
+        on_threads = axes_of_threads(stage)
         for relation in stage.relations:
             match relation:
                 case Split(parent, outer, inner, factor, nparts):
                     parts = factor if factor is not None else nparts
                     assert parts is not None
-                    count = most(least(self.number(parts), extents[parent]), 1)
+                    count = self.number(parts)
+                    if (inner if factor is not None else outer) not in on_threads:
+                        count = most(least(count, extents[parent]), 1)
                     other = ceildiv(extents[parent], count)
                     pair = (other, count) if factor is not None else (count, other)
                     extents[outer], extents[inner] = pair

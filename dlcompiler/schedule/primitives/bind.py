@@ -11,7 +11,8 @@ Legal on a data loop, once for each axis in a nest: its iterations write differe
 reduction loop may be bound to ``threadIdx``: each thread reduces a part, and then all combine their
 parts (`lowering.cross_thread`). A stage that is computed inside the threads of such a nest runs in
 one of them; one that is computed inside a block alone may have thread loops of its own, and what it
-computes is shared by the block. In TVM ``bind``, in Halide ``gpu_blocks`` and ``gpu_threads``.
+computes is shared by the block. Splits that the loop comes from keep their factor then, also where
+the extent is smaller. In TVM ``bind``, in Halide ``gpu_blocks`` and ``gpu_threads``.
 """
 
 from __future__ import annotations

@@ -87,6 +87,7 @@ def apply(
         relations=(),
         kinds={},
         pragmas={},
+        storing={},  # of the threads that share the reduction, which is the cache's now
         paths={axis: stage.paths[axis] for axis in op.axis},
     )
     stages: list[StageState] = []
@@ -146,6 +147,7 @@ def _cache_stage(stage: StageState, cached: ComputeOp, layout: _Layout, scope: s
         relations=tuple(r for r in stage.relations if axes_of(r)[0].kind == "reduce"),
         kinds=stage.kinds,
         pragmas=stage.pragmas,
+        storing=stage.storing,
         paths={**names, **reduced},
     )
 

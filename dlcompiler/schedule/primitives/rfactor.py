@@ -41,6 +41,7 @@ from dlcompiler.ir import (
     logical,
     substitute,
 )
+from dlcompiler.schedule.bounds import is_same, largest_extents
 from dlcompiler.schedule.groups import joined
 from dlcompiler.schedule.inlining import Bodies, results_of
 from dlcompiler.schedule.primitives.base import (
@@ -79,7 +80,26 @@ def check(state: State, stage: StageState, *, axis: Any, factor_axis: Any = 0) -
     require_plain(stage, axis)
     require_place(stage, factor_axis)
     require_any_grouping(stage, is_moved=axis is not reduced[0])
+    _require_same_threads(stage, axis)
     return LEGAL
+
+
+def _require_same_threads(stage: StageState, axis: Axis) -> None:
+    """Refuse loops beside `axis` whose threads are more than the iterations that they become."""
+    extents, beside = largest_extents(stage), related(stage.relations, [axis])
+    for leaf in stage.leaves:
+        if leaf in beside and not is_same(extents[leaf], leaf.extent):
+            raise Refused(
+                Illegal(
+                    "limit",
+                    "the number of threads beside the factored loop would change",
+                    got=f"{stage.label(leaf)}: {extents[leaf]} iterations, of which "
+                    f"{leaf.extent} are needed",
+                    because=f"it becomes an axis of {stage.name}.rf by itself",
+                    hint="call rfactor first, then split and bind the loops of the new stage",
+                    conflicts=(stage.key(leaf), stage.key(axis)),
+                )
+            )
 
 
 def require_place(stage: StageState, factor_axis: object) -> None:

@@ -18,8 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from dlcompiler.ir import Compare, Const, Expr, Logical, Var
-from dlcompiler.schedule.bounds import infer_bounds
-from dlcompiler.schedule.obligations import has_bounds
+from dlcompiler.schedule.obligations import extents_of
 from dlcompiler.schedule.primitives.base import (
     Making,
     Primitive,
@@ -65,8 +64,7 @@ def check(state: State, stage: StageState, *, predicate: Any) -> Verdict:
                     conflicts=(stage.body_key,),
                 )
             )
-        extent = infer_bounds(state).stages[stage.name].extents if has_bounds(state) else {}
-        count = extent.get(shared[thread], shared[thread].extent)
+        count = extents_of(state, stage)[shared[thread]]
         if not isinstance(count, int) or number >= count:
             raise Refused(
                 Illegal(

@@ -7,7 +7,9 @@
                                                 if i.outer*32 + i.inner < 100:
                                                     C[i.outer*32 + i.inner] = …
 
-Always legal on a loop without annotation. A factor beyond the extent is clipped to it. A symbol
+Always legal on a loop without annotation. A factor beyond the extent is clipped to it, unless a
+loop that derives from that half is bound to threads: several stages can have equal numbers of
+threads then, and a guard skips the iterations beyond the end. A symbol
 (`te.var`) as factor of a loop of known extent is a knob: one kernel for all factors, which each
 call gives, at least 1.
 In TVM ``split``, in Halide ``split`` with the tail strategy ``GuardWithIf``.

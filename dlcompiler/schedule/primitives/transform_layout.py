@@ -23,7 +23,7 @@ In TVM ``transform_layout``; Halide has ``reorder_storage`` for permutations.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from dlcompiler.ir import Axis, TensorLoad, Var, logical, substitute, walk
@@ -45,6 +45,15 @@ from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 from dlcompiler.te import ComputeOp, Tensor
 from dlcompiler.te.tensor import rewrite_bodies
 
+MOVED = frozenset(
+    {
+        "name", "tensors", "op", "leaves", "paths", "attachment", "scope", "is_output", "aliases",
+        "separators", "double_buffered_by", "rolled_by", "group",
+    }
+)  # fmt: skip
+"""Fields of a stage that have a meaning in another layout, or get one: all others must be empty."""
+_OF_LOOPS = tuple(item.name for item in fields(StageState) if item.name not in MOVED)
+
 
 @answering
 def check(state: State, stage: StageState, *, index_map: Any) -> Verdict:
@@ -53,8 +62,7 @@ def check(state: State, stage: StageState, *, index_map: Any) -> Verdict:
     require_expression(stage)
     require_compact(state, stage)
     loops = (*stage.op.axis, *stage.op.reduce_axis)
-    is_plain = not (stage.relations or stage.kinds or stage.pragmas or stage.alignments)
-    is_plain = is_plain and not stage.rounded
+    is_plain = not any(getattr(stage, name) for name in _OF_LOOPS)
     if not is_plain or not same_axes(stage.leaves, loops):
         return Illegal(
             "structural",

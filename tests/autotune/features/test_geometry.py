@@ -2,8 +2,11 @@
 
 import dataclasses
 
-from dlcompiler import ops
+import pytest
+
+from dlcompiler import ops, te
 from dlcompiler.autotune.features.geometry import Geometry
+from dlcompiler.schedule import create_schedule
 from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.target import resolve
 
@@ -24,3 +27,22 @@ def test_extents_are_those_of_bound_inference(named):
             found = {paths[axis]: extent for axis, extent in own.extents.items()}
             expected = {paths[axis]: extent for axis, extent in bounds.extents.items()}
             assert found == expected, (space.at(point), stage)
+
+
+@pytest.mark.parametrize("size", [3, 16, 40])
+def test_extents_of_threads_are_those_of_bound_inference(size):
+    A = te.placeholder((size, size), name="A")
+    P = te.compute((size, size), lambda i, j: A[i, j] * 2.0, name="P")
+    C = te.compute((size, size), lambda i, j: P[i, j] + 1.0, name="C")
+    s = create_schedule(C.op)
+    io, jo, ii, ji = s[C].tile(*C.op.axis, 32, 8)
+    fused = s[C].fuse(ii, ji)
+    for loop, tag in ((io, "blockIdx.y"), (jo, "blockIdx.x"), (fused, "threadIdx.x")):
+        s[C].bind(loop, te.thread_axis(tag))
+    s[P].compute_at(s[C], jo)
+    s[P].set_scope("shared")
+    loop, _ = s[P].split(s[P].fuse(*P.op.axis), nparts=256)
+    s[P].bind(loop, te.thread_axis("threadIdx.x"))
+    geometry = Geometry(s.state)
+    for stage, bounds in infer_bounds(s.state).stages.items():
+        assert dict(geometry.stages[stage].extents) == dict(bounds.extents)
