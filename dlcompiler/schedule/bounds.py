@@ -307,8 +307,7 @@ class _Inference:
 
 def _rounded(span: Span, factor: Extent | None) -> Span:
     """Return a span whose extent, if it is known, is a multiple of a factor."""
-    extent = _multiple(span.extent, factor)
-    return span if extent == span.extent else Span(span.first, extent)
+    return Span(span.first, _multiple(span.extent, factor))
 
 
 def _multiple(extent: Extent, factor: Extent | None) -> Extent:

@@ -9,6 +9,7 @@ from dlcompiler.display import render
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis, Expr
 from dlcompiler.schedule.absent import Handle
+from dlcompiler.schedule.bounds import is_same
 from dlcompiler.schedule.obligations import extents_of
 from dlcompiler.schedule.primitives.env_threads import text_of as threads_text
 from dlcompiler.schedule.primitives.set_store_predicate import text_of
@@ -147,7 +148,7 @@ class Stage(Handle):
         if attempt.state is None:
             return  # `bind` itself says why
         bounds = extents_of(attempt.state, attempt.state.stage(self.name))
-        if bounds[ivar] != wanted.extent:
+        if not is_same(bounds[ivar], wanted.extent):
             raise ScheduleError(
                 f"bind {self.state.label(ivar)}", "the loop has another number of iterations",
                 got=str(bounds[ivar]), expected=f"{wanted.extent}, as {wanted!r} has",

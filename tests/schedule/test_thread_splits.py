@@ -182,6 +182,15 @@ def test_a_thread_axis_with_another_number_is_refused(refusal):
     )
 
 
+def test_a_number_of_threads_for_a_loop_of_unknown_extent(refusal):
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    C = te.compute((n,), lambda i: A[i] * 2.0, name="C")
+    s = create_schedule(C.op)
+    text = refusal(s[C].bind, C.op.axis[0], te.thread_axis((0, 16), TX))
+    assert "the loop has another number of iterations\n  got       n\n" in text
+
+
 def test_moves_see_the_threads():
     s, _, C = doubled()
     _, inner = s[C].split(C.op.axis[0], factor=32)
