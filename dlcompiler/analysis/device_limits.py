@@ -204,6 +204,6 @@ def _most_memory(stmt: Stmt, scope: str) -> tuple[int, tuple[Buffer, ...]]:
     parts = [_most_memory(part, scope) for part in children(stmt) if isinstance(part, Stmt)]
     size, buffers = max(parts, default=(0, ()), key=lambda found: found[0])
     if isinstance(stmt, Allocate) and stmt.buffer.scope == scope:
-        size += _bytes(stmt.buffer) * (2 if stmt.is_double else 1)
+        size += _bytes(stmt.buffer) * (1 if stmt.double is None else 2)
         buffers = (stmt.buffer, *buffers)
     return size, buffers

@@ -9,7 +9,7 @@ The whole grammar::
               | Store(buffer, indices, value, origin, predicate?)
               | If(condition, then, otherwise?)
               | Seq(statements)
-              | Allocate(buffer, body, origin, is_double, window?)
+              | Allocate(buffer, body, origin, double?, window?)
               | Let(var, value, body)
               | Prefetch(buffer, indices)             a hint, reads nothing
               | Assert(condition, message)

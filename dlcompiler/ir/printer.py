@@ -303,8 +303,8 @@ def _print_stmt(  # noqa: C901 - one case per node
                 emit(depth, "pass", stmt)
             for statement in statements:
                 _print_stmt(statement, depth, emit)
-        case Allocate(buffer, body, _, is_double, window):
-            notes = ", twice" if is_double else ""
+        case Allocate(buffer, body, _, double, window):
+            notes = "" if double is None else f", twice per {double.name}"
             if window is not None:
                 notes += f", rolling by {list(window.steps)} per {window.var.name}"
             emit(depth, f"allocate {format_buffer(buffer)}{notes}", stmt)

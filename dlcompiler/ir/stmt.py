@@ -361,14 +361,15 @@ class Window(NamedTuple):
 class Allocate(Stmt):
     """A buffer that lives while `body` runs; its contents start undefined.
 
-    `is_double` asks for two copies, so that one is filled while the other is read; `window` asks
-    to keep what the next iteration of a loop needs again.
+    `double` asks for two copies, so that one is filled for the next iteration of the loop of that
+    variable while the other is read; `window` asks to keep what the next iteration of a loop needs
+    again.
     """
 
     buffer: Buffer
     body: Stmt
     origin: Origin = ()
-    is_double: bool = False
+    double: Var | None = None
     window: Window | None = None
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dlcompiler.ir import TensorHandle
-from dlcompiler.schedule import AttachedAt, StageState, State
+from dlcompiler.schedule import StageState, State
 from dlcompiler.schedule.inlining import bodies, loads_of
+from dlcompiler.schedule.obligations import stages_inside
 from dlcompiler.schedule.recurrences import is_update
 from dlcompiler.schedule.threads import is_shared, reduced_by_threads, threads_of_block
 
@@ -21,20 +20,12 @@ def has_barriers(state: State, stage: StageState) -> bool:
     """Tell whether threads meet inside the loops of a stage."""
     return any(
         reduced_by_threads(part) or (part is not stage and is_of_block(state, part))
-        for part in inside(state, stage)
+        for part in stages_inside(state, stage)
     )
 
 
 def read_by(state: State, stage: StageState) -> set[TensorHandle]:
     """Return what the nest of a stage reads: what it inlines, and what is attached in it, reads."""
     known = bodies(state)
-    parts = (known.get(part.name, ()) for part in inside(state, stage))
+    parts = (known.get(part.name, ()) for part in stages_inside(state, stage))
     return {load.tensor for part in parts for load in loads_of(part)}
-
-
-def inside(state: State, stage: StageState) -> Iterator[StageState]:
-    """Yield a stage, and those that are computed inside its loops."""
-    yield stage
-    for other in state.stages:
-        if isinstance(other.attachment, AttachedAt) and other.attachment.stage == stage.name:
-            yield from inside(state, other)

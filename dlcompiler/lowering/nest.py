@@ -174,8 +174,15 @@ class _Builder:
         for stage in stages:
             for tensor in stage.tensors:
                 if self.buffers[tensor] not in self.params and tensor not in self.homes:
-                    buffer, is_double = self.buffers[tensor], bool(stage.double_buffered_by)
-                    yield Room(buffer, stage.name, is_double, self.window(stage))
+                    buffer, double = self.buffers[tensor], self.filled_ahead(stage)
+                    yield Room(buffer, stage.name, double, self.window(stage))
+
+    def filled_ahead(self, stage: StageState) -> Var | None:
+        """Return the variable of the loop that fills a buffer for its next iteration, if one does."""
+        at = stage.attachment
+        if not (stage.double_buffered_by and isinstance(at, AttachedAt)):
+            return None
+        return self.bounds.stages[at.stage].loop_vars[at.axis]
 
     def window(self, stage: StageState) -> Window | None:
         """Return how the part of a stage moves that is to keep what is needed again."""

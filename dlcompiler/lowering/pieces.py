@@ -40,7 +40,7 @@ class Room:
 
     buffer: Buffer
     stage: str
-    is_double: bool = False
+    double: Var | None = None
     window: Window | None = None
 
 
@@ -48,7 +48,7 @@ def with_allocations(rooms: Iterable[Room], body: Stmt) -> Stmt:
     """Return a statement with buffers that live while it runs, the first one outermost."""
     for room in reversed(list(rooms)):
         origin = (StepRef("", room.stage),)
-        body = Allocate(room.buffer, body, origin, room.is_double, room.window)
+        body = Allocate(room.buffer, body, origin, room.double, room.window)
     return body
 
 

@@ -4,7 +4,7 @@
 
     def main(A: float32[64], C: float32[64]):
         for i in range(8):
-            allocate B: float32[8], twice
+            allocate B: float32[8], twice per i
             for j in range(8):
                 B[j] = A[i*8 + j]
             for j in range(8):
@@ -23,26 +23,42 @@
             for j in range(8):
                 C[i*8 + j] = B[i % 2, 7 - j]*2.0
 
-What fills the buffer must be a part of its own at the top of the allocation, and must read nothing
-that the loop computes. `partition_loops` then takes the condition out: what is left is a prologue,
-a steady loop, and a last iteration. With `split_loop` the loop is cut in groups of that many
-iterations, to be unrolled: in groups of two the halves have fixed places.
+What fills the buffer must be apart from what reads it, and must read nothing that the loop computes.
+`partition_loops` then takes the condition out: what is left is a prologue, a steady loop, and a
+last iteration. With `split_loop` the loop is cut in groups of that many iterations, to be unrolled:
+in groups of two the halves have fixed places. A loop that runs once leaves a buffer single.
+
+Threads that share the buffer need one barrier in each iteration, before they fill the other half.
+It stands between filling a half and reading it, an iteration later, and between reading a half and
+filling it again::
+
+    allocate T: float32[32] in shared, twice per k      allocate T: float32[2, 32] in shared
+    for t in threadIdx.x(32):                           for t in threadIdx.x(32):
+        for k in range(4):                                  T[0, t] = A[0*32 + t]
+            barrier                                         for k in range(4):
+            T[t] = A[k*32 + t]                                  barrier
+            barrier                                             if k + 1 < 4:
+            C[t] += T[31 - t]                                       T[(k + 1) % 2, t] = …
+                                                                C[t] += T[k % 2, 31 - t]
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from dlcompiler import dtypes
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import (
+    SHARED_SCOPES,
     Allocate,
+    Barrier,
     Buffer,
     Expr,
     For,
     If,
-    Let,
     Load,
     PrimFunc,
     Seq,
@@ -53,7 +69,9 @@ from dlcompiler.ir import (
     compare,
     index_const,
     is_concurrent,
+    is_in_block,
     logical,
+    rewrite,
     seq,
     substitute,
     walk,
@@ -69,147 +87,280 @@ def inject_double_buffer(func: PrimFunc, *, split_loop: int = 1) -> PrimFunc:
     Parameters
     ----------
     func
-        Any function without vector operations.
+        Any function without vector operations. A buffer whose loop has gone, since it runs once,
+        stays single.
     split_loop
-        Iterations of each group of the loop around; [1].
+        Iterations of each group of the loop; [1].
 
     Raises
     ------
     ScheduleError
-        If a buffer cannot be filled ahead: it is in no loop, in one that runs once or whose
-        iterations run at once, or what fills it needs what the loop computes.
+        If a buffer cannot be filled ahead: the iterations of its loop run at once, or what fills it
+        needs what the loop computes.
     """
-    if not any(isinstance(node, Allocate) and node.is_double for node in statements(func.body)):
+    injection = _Injection(func.body, split_loop)
+    if not injection.wanted:
         return func
-    body = _visit(func.body, split_loop)
-    for wanted in _wanted(body):
-        raise _refusal(wanted.allocate.buffer, "it is in no loop")
-    return func.with_body(body)
+    return func.with_body(injection.run(func.body, _Around()))
 
 
-def _refusal(buffer: Buffer, because: str, hint: str | None = None) -> ScheduleError:
+def _refusal(buffers: Iterable[Buffer], because: str, hint: str | None = None) -> ScheduleError:
     return ScheduleError(
-        f"double buffer {buffer.name}", "it cannot be filled one iteration ahead",
+        f"double buffer {_names(buffers)}", "it cannot be filled one iteration ahead",
         because=because, hint=hint or "attach the stage at a serial loop of several iterations",
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class _Wanted:
-    """A buffer to double, and the conditions between it and the loop around."""
+class _Around:
+    """What is around a statement."""
 
-    allocate: Allocate
-    conditions: tuple[Expr, ...]
+    loops: frozenset[Var] = frozenset()
+    in_block: bool = False
+    """Whether threads of a block run it."""
+    is_repeated: bool = False
+    """Whether each of these threads may run it several times."""
 
-
-def _wanted(stmt: Stmt, conditions: tuple[Expr, ...] = ()) -> Iterator[_Wanted]:
-    """Yield the buffers to double in a statement, but not those in its loops."""
-    match stmt:
-        case Allocate():
-            if stmt.is_double:
-                yield _Wanted(stmt, conditions)
-            yield from _wanted(stmt.body, conditions)
-        case Seq(statements):
-            for statement in statements:
-                yield from _wanted(statement, conditions)
-        case If(condition, then, otherwise):
-            yield from _wanted(then, (*conditions, condition))
-            if otherwise is not None:
-                for wanted in _wanted(otherwise):
-                    raise _refusal(wanted.allocate.buffer, "it is filled in an else")
-        case Let():
-            for wanted in _wanted(stmt.body):
-                raise _refusal(wanted.allocate.buffer, f"it depends on {stmt.var.name}")
+    def inside(self, loop: For) -> _Around:
+        """Return what is around the body of a loop."""
+        is_repeated = self.is_repeated or (self.in_block and not is_in_block(loop.kind))
+        in_block = self.in_block or is_in_block(loop.kind)
+        return _Around(self.loops | {loop.var}, in_block, is_repeated)
 
 
-def _visit(stmt: Stmt, split_loop: int) -> Stmt:
-    """Double the buffers of the inner loops, then those of the statement itself."""
+@dataclass(frozen=True)
+class _Body:
+    """The body of a loop: what stands around its statements, outermost first, and these."""
 
-    def inside(node: Node) -> Node:
-        return _visit(node, split_loop) if isinstance(node, Stmt) else node
+    around: tuple[Allocate | If, ...]
+    statements: tuple[Stmt, ...]
 
-    stmt = map_children(stmt, inside)
-    if not isinstance(stmt, For):
+    @staticmethod
+    def of(loop: For, own: AbstractSet[Buffer]) -> _Body:
+        around: list[Allocate | If] = []
+        stmt = loop.body
+        while isinstance(stmt, Allocate) or (isinstance(stmt, If) and stmt.otherwise is None):
+            around.append(stmt)
+            stmt = stmt.then if isinstance(stmt, If) else stmt.body
+        stmts = stmt.statements if isinstance(stmt, Seq) else (stmt,)
+        near = {outer.buffer for outer in around if isinstance(outer, Allocate)}
+        return _Body(tuple(around), _gathered(stmts, own, near))
+
+    @property
+    def conditions(self) -> tuple[Expr, ...]:
+        """What must hold for the statements to run."""
+        return tuple(stmt.condition for stmt in self.around if isinstance(stmt, If))
+
+    def allocations(self, buffers: AbstractSet[Buffer]) -> list[Allocate]:
+        """Return the allocations of some buffers around the statements."""
+        return [s for s in self.around if isinstance(s, Allocate) and s.buffer in buffers]
+
+    def around_of(self, body: Stmt, without: AbstractSet[Buffer]) -> Stmt:
+        """Return another body inside what is around, but allocations of some buffers."""
+        for stmt in reversed(self.around):
+            if isinstance(stmt, If):
+                body = replace(stmt, then=body)
+            elif stmt.buffer not in without:
+                body = replace(stmt, body=body)
+        return body
+
+
+class _Injection:
+    """The buffers to be doubled, and those that were."""
+
+    def __init__(self, body: Stmt, split_loop: int) -> None:
+        self.split_loop = split_loop
+        self.wanted: dict[Var, set[Buffer]] = {}
+        """By the variable of the loop that fills them ahead."""
+        self.doubled: dict[Buffer, Buffer] = {}
+        for stmt in statements(body):
+            if isinstance(stmt, Allocate) and stmt.double is not None:
+                self.wanted.setdefault(stmt.double, set()).add(stmt.buffer)
+
+    def run(self, stmt: Stmt, around: _Around) -> Stmt:
+        """Double the buffers of the inner loops, then those of the statement itself."""
+        inner = around.inside(stmt) if isinstance(stmt, For) else around
+
+        def inside(node: Node) -> Node:
+            return self.run(node, inner) if isinstance(node, Stmt) else node
+
+        stmt = map_children(stmt, inside)
+        match stmt:
+            case For() if stmt.var in self.wanted:
+                return self.ahead(stmt, self.wanted[stmt.var], around)
+            case Allocate(double=Var() as var) if var not in around.loops:
+                buffer = self.doubled.get(stmt.buffer, stmt.buffer)
+                return replace(stmt, buffer=buffer, double=None)
         return stmt
-    loop, around = stmt, []
-    while wanted := next(_wanted(loop.body), None):
-        doubled, prologue, loop = _ahead(loop, wanted)
-        around.append((doubled, wanted.allocate.origin, prologue))
-    if not around:
-        return stmt
-    result: Stmt = _split(loop, split_loop)
-    for doubled, origin, prologue in reversed(around):
-        result = Allocate(doubled, seq((prologue, result)), origin)
-    return result
+
+    def ahead(self, loop: For, own: set[Buffer], around: _Around) -> Stmt:
+        """Return what fills buffers for the first iteration, and the loop that goes on from there.
+
+        Memory of the loop's body is allocated around both.
+        """
+        if constant_extent(loop) in (0, 1):
+            return _single(loop)
+        body = _Body.of(loop, own)
+        fills = _fills(loop, body, own)
+        copies = {buffer: self.doubled.setdefault(buffer, _doubled(buffer)) for buffer in own}
+        is_shared = around.in_block and any(buffer.scope in SHARED_SCOPES for buffer in own)
+        conditions = body.conditions
+
+        def filled(group: Iterable[Stmt], value: Expr, half: Expr, *guards: Expr) -> Stmt:
+            put, guards = in_copies(seq(group), copies, half), (*guards, *conditions)
+            return substitute(
+                If(logical("and", *guards), put) if guards else put, {loop.var: value}
+            )
+
+        more, half = compare("lt", loop.var, loop.extent), binary("floormod", loop.var, 2)
+        zero, following = index_const(0), binary("add", loop.var, 1)
+        first = filled(fills, zero, zero, *(() if constant_extent(loop) else (more,)))
+        barrier = (Barrier(),) if is_shared and around.is_repeated else ()  # its readers are done
+        parts: list[Stmt] = []
+        # The conditions around are those of this iteration: the next one is filled outside of them.
+        front: list[Stmt] = [Barrier()] if conditions and is_shared else []
+        if conditions:
+            front.append(filled(fills, following, half, more))
+        kept = body.statements
+        if is_shared and not conditions:
+            kept = _with_needed_barriers(kept, fills, own)
+        for is_fill, group in groupby(kept, lambda stmt: any(stmt is fill for fill in fills)):
+            if not is_fill:
+                parts += (in_copies(stmt, copies, half) for stmt in group)
+            elif not conditions:
+                parts.append(filled(group, following, half, more))
+        whole = seq((*front, body.around_of(seq(parts), own)))
+        going_on = _split(replace(loop, body=whole), self.split_loop)
+        result = seq((*barrier, push_origin(first, loop.origin), going_on))
+        for allocate in reversed(body.allocations(own)):
+            result = Allocate(copies[allocate.buffer], result, allocate.origin)
+        return result
 
 
-def _ahead(loop: For, wanted: _Wanted) -> tuple[Buffer, Stmt, For]:
-    """Return the doubled buffer, what fills it for the first iteration, and the new loop."""
-    allocate, conditions = wanted.allocate, wanted.conditions
-    buffer = allocate.buffer
-    _check_loop(loop, buffer)
-    fill, rest = _parted(allocate.body, buffer)
-    rest = _replaced(loop.body, allocate, rest)
-    _check_independent(loop, (fill, *conditions), rest, buffer)
-    doubled = _doubled(buffer)
+def _single(loop: For) -> Stmt:
+    """Return a loop that runs once, in which no buffer is filled ahead."""
 
-    def filled(value: Expr, half: Expr, *guards: Expr) -> Stmt:
-        put, guards = in_copies(fill, {buffer: doubled}, half), (*guards, *conditions)
-        body = If(logical("and", *guards), put) if guards else put
-        return substitute(body, {loop.var: value})
+    def rule(node: Node) -> Node:
+        if isinstance(node, Allocate) and node.double is loop.var:
+            return replace(node, double=None)
+        return node
 
-    more = compare("lt", loop.var, loop.extent)
-    runs = () if constant_extent(loop) else (more,)
-    zero, following = index_const(0), binary("add", loop.var, 1)
-    prologue = push_origin(filled(zero, zero, *runs), loop.origin)
-    # At the top of the body: the conditions around the allocation are those of this iteration.
-    half = binary("floormod", loop.var, 2)
-    body = seq((filled(following, half, more), in_copies(rest, {buffer: doubled}, half)))
-    return doubled, prologue, replace(loop, body=body)
+    return rewrite(loop, rule)
 
 
-def _check_loop(loop: For, buffer: Buffer) -> None:
+def _gathered(
+    stmts: Sequence[Stmt], own: AbstractSet[Buffer], near: AbstractSet[Buffer]
+) -> tuple[Stmt, ...]:
+    """Return statements in which what fills buffers is one, with what is computed for that alone.
+
+    The loop around both may have run once, and be gone. What is allocated `near`, in the body of
+    the loop to be filled ahead, cannot be computed outside of it.
+    """
+    fills = [not own.isdisjoint(_written(stmt)) for stmt in stmts]
+    for n in reversed(range(len(stmts))):
+        made, used = _written(stmts[n]), _touched(stmts[n])
+        readers = [m for m, stmt in enumerate(stmts) if m != n and not made.isdisjoint(_touched(stmt))]
+        fills[n] = fills[n] or (
+            bool(readers) and all(fills[m] and m > n for m in readers) and not used & own
+            and not made & near
+        )  # fmt: skip
+    for n in range(1, len(stmts) - 1):  # a barrier between two of them orders what they share
+        if isinstance(stmts[n], Barrier) and fills[n - 1] and fills[n + 1]:
+            fills[n] = _meet(stmts[n - 1 : n], stmts[n + 1 : n + 2], frozenset())
+    result: list[Stmt] = []
+    for is_fill, group in groupby(zip(fills, stmts, strict=True), lambda pair: pair[0]):
+        parts = [stmt for _, stmt in group]
+        result += [seq(parts)] if is_fill else parts
+    return tuple(result)
+
+
+def _fills(loop: For, body: _Body, own: set[Buffer]) -> list[Stmt]:
+    """Return the statements that fill buffers; refuse what cannot run an iteration ahead."""
     if is_concurrent(loop.kind):
-        raise _refusal(buffer, f"the iterations of {loop.var.name} run at once")
-    if constant_extent(loop) in (0, 1):
-        raise _refusal(buffer, f"the loop {loop.var.name} runs once")
+        raise _refusal(own, f"the iterations of {loop.var.name} run at once")
+    fills = [stmt for stmt in body.statements if not own.isdisjoint(_written(stmt))]
+    rest = [stmt for stmt in body.statements if not any(stmt is fill for fill in fills)]
+    if not fills or not any(own & _touched(stmt) for stmt in rest):
+        raise _refusal(own, "what fills it is not apart from what reads it")
+    for buffer in sorted(own, key=lambda buffer: buffer.name):
+        places = [n for n, stmt in enumerate(body.statements) if buffer in _written(stmt)]
+        is_apart = places[-1] - places[0] + 1 == len(places)
+        if not is_apart or any(buffer in _touched(stmt) for stmt in body.statements[: places[0]]):
+            raise _refusal([buffer], "something else happens while it is filled")
+    _check_independent(loop, body, fills, rest, own)
+    return fills
 
 
-def _parted(body: Stmt, buffer: Buffer) -> tuple[Stmt, Stmt]:
-    """Return what fills a buffer, and an allocation's body without it."""
-    if isinstance(body, Allocate):
-        fill, rest = _parted(body.body, buffer)
-        return fill, replace(body, body=rest)
-    statements = body.statements if isinstance(body, Seq) else (body,)
-    writers = [n for n, statement in enumerate(statements) if buffer in _written(statement)]
-    if not writers or len(writers) == len(statements):
-        raise _refusal(buffer, "what fills it is not apart from what reads it")
-    first, end = writers[0], writers[-1] + 1
-    if end - first != len(writers):
-        raise _refusal(buffer, "something else happens while it is filled")
-    return seq(statements[first:end]), seq((*statements[:first], *statements[end:]))
-
-
-def _check_independent(loop: For, ahead: Sequence[Stmt | Expr], rest: Stmt, buffer: Buffer) -> None:
+def _check_independent(
+    loop: For, body: _Body, fills: Sequence[Stmt], rest: Sequence[Stmt], own: set[Buffer]
+) -> None:
     """Refuse what cannot run before the rest of the iteration before."""
-    nodes = [node for part in ahead for node in walk(part)]
-    own = {node.buffer for node in nodes if isinstance(node, Allocate)} | {buffer}
-    if others := {node.buffer for node in nodes if isinstance(node, Store)} - own:
-        raise _refusal(buffer, f"{_names(others)} would be written ahead, too")
-    read = {node.buffer for node in nodes if isinstance(node, Load)}
-    if needed := (read - own) & _written(rest):
+    inside = {n.buffer for fill in fills for n in walk(fill) if isinstance(n, Allocate)}
+    around = {stmt.buffer for stmt in body.around if isinstance(stmt, Allocate)}
+    touched = {buffer for stmt in rest for buffer in _touched(stmt)}
+    written = {buffer for fill in fills for buffer in _written(fill)} - own - inside
+    if others := written & (touched | around):
+        raise _refusal(own, f"{_names(others)} would be written ahead, too")
+    changed = {buffer for stmt in rest for buffer in _written(stmt)}
+    read = {buffer for fill in fills for buffer in _touched(fill) - _written(fill)}
+    read |= {n.buffer for c in body.conditions for n in walk(c) if isinstance(n, Load)}
+    if needed := read & (changed | own):
         raise _refusal(
-            buffer, f"it needs {_names(needed)}, which the loop {loop.var.name} computes",
+            own, f"it needs {_names(needed)}, which the loop {loop.var.name} computes",
             hint="attach what it needs outside the loop",
         )  # fmt: skip
 
 
-def _names(buffers: set[Buffer]) -> str:
+def _with_needed_barriers(
+    stmts: Sequence[Stmt], fills: Sequence[Stmt], own: set[Buffer]
+) -> tuple[Stmt, ...]:
+    """Return the statements of an iteration with the barriers that threads need now.
+
+    One stands before what fills the other half. Those go that only stood between filling and
+    reading: the two are an iteration apart.
+    """
+    phases: list[list[Stmt]] = [[]]
+    for stmt in stmts:
+        if isinstance(stmt, Barrier):
+            phases.append([])
+        else:
+            phases[-1].append(stmt)
+    if any(stmt is fill for stmt in phases[0] for fill in fills):
+        phases.insert(0, [])
+    first, *rest = phases
+    kept: list[list[Stmt]] = []
+    for n, phase in enumerate(rest):
+        is_last = n + 1 == len(rest)  # what follows without a barrier is the next iteration
+        if kept and not _meet(kept[-1], phase, own) and not (
+            is_last and _meet(kept[-1], first, own)
+        ):
+            kept[-1] += phase
+        else:
+            kept.append(phase)
+    return (*first, *(stmt for phase in kept for stmt in (Barrier(), *phase)))
+
+
+def _meet(a: Sequence[Stmt], b: Sequence[Stmt], own: AbstractSet[Buffer]) -> bool:
+    """Tell whether statements use common memory, other than `own`, that one of them writes."""
+
+    def common(buffers: Iterable[Buffer]) -> set[Buffer]:
+        return {buffer for buffer in buffers if buffer.scope != "local"} - own
+
+    written = [common(b for stmt in part for b in _written(stmt)) for part in (a, b)]
+    touched = [common(b for stmt in part for b in _touched(stmt)) for part in (a, b)]
+    return not (written[0].isdisjoint(touched[1]) and written[1].isdisjoint(touched[0]))
+
+
+def _names(buffers: Iterable[Buffer]) -> str:
     return ", ".join(sorted(buffer.name for buffer in buffers))
 
 
 def _written(stmt: Stmt) -> set[Buffer]:
     return {node.buffer for node in walk(stmt) if isinstance(node, Store)}
+
+
+def _touched(stmt: Stmt) -> set[Buffer]:
+    return {node.buffer for node in walk(stmt) if isinstance(node, Load | Store)}
 
 
 def _doubled(buffer: Buffer) -> Buffer:
@@ -222,17 +373,6 @@ def _doubled(buffer: Buffer) -> Buffer:
     separators = tuple(place + 1 for place in buffer.separators)
     shape, strides = (2, *buffer.shape), (size, *buffer.strides)
     return replace(buffer, shape=shape, strides=strides, separators=separators)
-
-
-def _replaced(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
-    """Return a statement with one statement in it replaced."""
-    if stmt is old:
-        return new
-
-    def inside(node: Node) -> Node:
-        return _replaced(node, old, new) if isinstance(node, Stmt) else node
-
-    return map_children(stmt, inside)
 
 
 def _split(loop: For, group: int) -> For:

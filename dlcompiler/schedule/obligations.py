@@ -259,6 +259,14 @@ def leads_to(state: State, stage: StageState, host: StageState) -> bool:
     return False
 
 
+def stages_inside(state: State, stage: StageState) -> Iterator[StageState]:
+    """Yield a stage, and those that are computed inside its loops."""
+    yield stage
+    for other in state.stages:
+        if isinstance(other.attachment, AttachedAt) and other.attachment.stage == stage.name:
+            yield from stages_inside(state, other)
+
+
 def is_inside(state: State, stage: StageState, parent: StageState, axis: Axis) -> bool:
     """Tell whether all of `stage` runs inside the loop `axis` of `parent`."""
     while stage is not parent:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dlcompiler.ir import Axis, Reduce
 from dlcompiler.ir.stmt import extent_product
 from dlcompiler.schedule.bounds import infer_bounds, largest_extents
+from dlcompiler.schedule.double_buffers import double_buffer_problems
 from dlcompiler.schedule.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.intrinsic_problems import intrinsic_problems
 from dlcompiler.schedule.obligations import has_bounds, is_inside, may_move_inside
@@ -54,6 +55,9 @@ def problems(state: State, before: State | None = None) -> Iterator[Illegal]:
             yield from intrinsic_problems(state, stage, stage.tensorized)
     yield from _size_problems(state, changed)
     yield from _unrolling_problems(state)
+    for stage in state.stages:
+        if stage.double_buffered_by:
+            yield from double_buffer_problems(state, stage)
     yield from _rolling_problems(state)
 
 

@@ -44,7 +44,7 @@ OPERATORS = {"Add": "add", "Sub": "sub", "Mult": "mul", "Div": "div", "FloorDiv"
              "Mod": "floormod"}  # fmt: skip
 COMPARISONS = {"Lt": "lt", "LtE": "le", "Gt": "gt", "GtE": "ge", "Eq": "eq", "NotEq": "ne"}
 RAMP = re.compile(r"(\w*)\(((?:[^():]|\([^():]*\))*) : \+(\d+)(?::(-?\d+))?\)")
-DECLARATION = r"([\w.]+): (\w+)(?:\[([^\]]*)\])?( in \w+)?(, twice)?(, rolling by .*)?"
+DECLARATION = r"([\w.]+): (\w+)(?:\[([^\]]*)\])?( in \w+)?(, twice per [\w.]+)?(, rolling by .*)?"
 
 
 def read(text: str, outputs=("C",)) -> PrimFunc:
@@ -57,6 +57,7 @@ class _Reader:
         self.lines = [line for line in text.splitlines() if line.strip()]
         self.at = 1
         self.names, self.origins = {}, {}
+        self.ahead = {}  # variables of loops that an allocation around them names
         head = self.lines[0].strip()
         self.name, params = re.fullmatch(r"def (\w+)\((.*)\):", head).groups()
         self.symbols = []
@@ -113,13 +114,20 @@ class _Reader:
         if text.startswith("allocate "):
             found = re.fullmatch(DECLARATION, text.removeprefix("allocate "))
             buffer = self.declare(found)
-            window = self.window(found[6])
-            return Allocate(buffer, self.block(depth), (), bool(found[5]), window)
+            double, window = self.double(found[5]), self.window(found[6])
+            return Allocate(buffer, self.block(depth), (), double, window)
         if (found := re.fullmatch(r"([\w.]+) = (.*)", text)) and found[1] not in self.names:
             value = self.expr(found[2])
             var = self.names[found[1]] = Var(found[1], value.dtype)
             return Let(var, value, self.block(depth))
         return None
+
+    def double(self, text):
+        """Return the loop that fills a buffer ahead: ``, twice per y``; it may be further in."""
+        if text is None:
+            return None
+        name = text.removeprefix(", twice per ")
+        return self.names.get(name) or self.ahead.setdefault(name, Var(name))
 
     def window(self, text):
         """Return how a buffer rolls: ``, rolling by [1, 0] per y``."""
@@ -155,7 +163,7 @@ class _Reader:
     def loop(self, name, kind, extent, annotations, depth):
         count = self.expr(extent)
         outer = self.names.get(name)
-        var = self.names[name] = Var(name)
+        var = self.names[name] = self.ahead.pop(name, None) or Var(name)
         body = self.block(depth + 4)
         if outer is not None:
             self.names[name] = outer

@@ -47,7 +47,7 @@ def test_partitioning_leaves_a_steady_loop():
             "        for j in range(8):\n            C",
             "        for j in range(8):\n            B[j] = D[j]\n"
             "        for j in range(8):\n            C",
-        ).replace("float32[8], twice", "float32[8], twice\n        allocate D: float32[8]"),
+        ).replace("float32[8], twice per i", "float32[8], twice per i\n        allocate D: float32[8]"),
     ],
 )  # fmt: skip
 def test_results_stay(group, edit):
@@ -69,7 +69,7 @@ def main(A: float32[64], C: float32[64]):
         C[i] = 0.0
     for i in range(8):
         if i >= 2 and i < 7:
-            allocate B: float32[8], twice
+            allocate B: float32[8], twice per i
             for j in range(8):
                 B[j] = A[i*8 + j]
             for j in range(8):
@@ -84,8 +84,8 @@ def test_two_buffers_of_one_loop():
     func = read("""\
 def main(A: float32[64], C: float32[64]):
     for i in range(8):
-        allocate B: float32[8], twice
-        allocate D: float32[8], twice
+        allocate B: float32[8], twice per i
+        allocate D: float32[8], twice per i
         for j in range(8):
             B[j] = A[i*8 + j]
         for j in range(8):
@@ -111,7 +111,6 @@ def test_symbolic_loops_may_run_never():
     ("old", "new", "because"),
     [
         ("for i in range(8)", "for i in parallel(8)", "the iterations of i run at once"),
-        ("for i in range(8)", "for i in range(1)", "the loop i runs once"),
         ("B[j] = A[i*8 + j]", "B[j] = C[i]", "it needs C, which the loop i computes"),
         ("B[7 - j]*2.0", "B[7 - j]*2.0\n            B[j] = 1.0",
          "what fills it is not apart from what reads it"),
@@ -125,22 +124,23 @@ def test_refusals(old, new, because):
     )
 
 
-def test_a_buffer_in_no_loop_is_refused():
-    text = textwrap.dedent("""\
-        def main(A: float32[8], C: float32[8]):
-            allocate B: float32[8], twice
-            for j in range(8):
-                B[j] = A[j]
-            for j in range(8):
-                C[j] = B[7 - j]*2.0
-        """)
-    with pytest.raises(ScheduleError) as caught:
-        inject_double_buffer(read(text))
-    assert str(caught.value) == (
-        "double buffer B: it cannot be filled one iteration ahead\n"
-        "  because   it is in no loop\n"
-        "  hint      attach the stage at a serial loop of several iterations"
-    )
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT.replace("for i in range(8)", "for i in range(1)"),
+        TEXT.replace("for i in range(8)", "for i in range(0)"),
+        textwrap.dedent("""\
+            def main(A: float32[8], C: float32[8]):
+                allocate B: float32[8], twice per i
+                for j in range(8):
+                    B[j] = A[j]
+                for j in range(8):
+                    C[j] = B[7 - j]*2.0
+            """),
+    ],
+)
+def test_without_a_next_iteration_a_buffer_stays_single(text):
+    assert after(inject_double_buffer, text) == text.replace(", twice per i", "")
 
 
 def test_groups_of_two_have_fixed_places():
