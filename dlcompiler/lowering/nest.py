@@ -178,7 +178,7 @@ class _Builder:
                     yield Room(buffer, stage.name, double, self.window(stage))
 
     def filled_ahead(self, stage: StageState) -> Var | None:
-        """Return the variable of the loop that fills a buffer for its next iteration, if one does."""
+        """Return the variable of the loop that fills a double buffer for its next iteration."""
         at = stage.attachment
         if not (stage.double_buffered_by and isinstance(at, AttachedAt)):
             return None
@@ -187,7 +187,11 @@ class _Builder:
     def window(self, stage: StageState) -> Window | None:
         """Return how the part of a stage moves that is to keep what is needed again."""
         window = moving_window(self.state, stage) if stage.rolled_by else None
-        assert not isinstance(window, Illegal)
+        if isinstance(window, Illegal):
+            raise ScheduleError(
+                f"lower {self.name}", window.reason,
+                got=window.got, because=window.because, hint=window.hint,
+            )  # fmt: skip
         return window
 
     # -- one stage -----------------------------------------------------------------------------

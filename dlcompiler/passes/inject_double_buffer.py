@@ -23,10 +23,11 @@
             for j in range(8):
                 C[i*8 + j] = B[i % 2, 7 - j]*2.0
 
-What fills the buffer must be apart from what reads it, and must read nothing that the loop computes.
-`partition_loops` then takes the condition out: what is left is a prologue, a steady loop, and a
-last iteration. With `split_loop` the loop is cut in groups of that many iterations, to be unrolled:
-in groups of two the halves have fixed places. A loop that runs once leaves a buffer single.
+What fills the buffer must be apart from what reads it, and must read nothing that the loop
+computes. `partition_loops` then takes the condition out: what is left is a prologue, a steady loop,
+and a last iteration. With `split_loop` the loop is cut in groups of that many iterations, to be
+unrolled: in groups of two the halves have fixed places. A loop that runs once leaves a buffer
+single.
 
 Threads that share the buffer need one barrier in each iteration, before they fill the other half.
 It stands between filling a half and reading it, an iteration later, and between reading a half and
@@ -258,12 +259,10 @@ def _gathered(
     """
     fills = [not own.isdisjoint(_written(stmt)) for stmt in stmts]
     for n in reversed(range(len(stmts))):
-        made, used = _written(stmts[n]), _touched(stmts[n])
-        readers = [m for m, stmt in enumerate(stmts) if m != n and not made.isdisjoint(_touched(stmt))]
-        fills[n] = fills[n] or (
-            bool(readers) and all(fills[m] and m > n for m in readers) and not used & own
-            and not made & near
-        )  # fmt: skip
+        made = _written(stmts[n])
+        users = [m for m, stmt in enumerate(stmts) if m != n and made & _touched(stmt)]
+        is_for_fills = bool(users) and all(fills[m] and m > n for m in users)
+        fills[n] |= is_for_fills and not (own & _touched(stmts[n]) or near & made)
     for n in range(1, len(stmts) - 1):  # a barrier between two of them orders what they share
         if isinstance(stmts[n], Barrier) and fills[n - 1] and fills[n + 1]:
             fills[n] = _meet(stmts[n - 1 : n], stmts[n + 1 : n + 2], frozenset())
@@ -331,8 +330,10 @@ def _with_needed_barriers(
     kept: list[list[Stmt]] = []
     for n, phase in enumerate(rest):
         is_last = n + 1 == len(rest)  # what follows without a barrier is the next iteration
-        if kept and not _meet(kept[-1], phase, own) and not (
-            is_last and _meet(kept[-1], first, own)
+        if (
+            kept
+            and not _meet(kept[-1], phase, own)
+            and not (is_last and _meet(kept[-1], first, own))
         ):
             kept[-1] += phase
         else:

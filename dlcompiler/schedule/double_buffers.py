@@ -48,9 +48,7 @@ def double_buffer_problems(state: State, stage: StageState) -> Iterator[Illegal]
     loads = [load for part in parts for load in loads_of(bodies(state).get(part.name, ()))]
     for tensor in dict.fromkeys(load.tensor for load in loads):
         source = state.producer_of(tensor)
-        if source.name in names or not (
-            source is host or is_inside(state, source, host, at.axis)
-        ):
+        if source.name in names or not (source is host or is_inside(state, source, host, at.axis)):
             continue
         yield Illegal(
             "limit",

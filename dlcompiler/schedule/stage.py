@@ -138,12 +138,13 @@ class Stage(Handle):
                 f"bind {self.name}", "not a thread axis", got=repr(thread_ivar),
                 expected='te.thread_axis("threadIdx.x")',
             )  # fmt: skip
-        if thread_ivar.extent is not None:
-            self._check_threads(ivar, thread_ivar)
+        self._check_threads(ivar, thread_ivar)
         self._apply("bind", axis=ivar, thread=thread_ivar.tag)
 
     def _check_threads(self, ivar: Axis, wanted: ThreadAxis) -> None:
         """Refuse a number of threads that is not the loop's, once it is bound."""
+        if wanted.extent is None:
+            return
         attempt = self.schedule.attempt("bind", self.name, {"axis": ivar, "thread": wanted.tag})
         if attempt.state is None:
             return  # `bind` itself says why

@@ -47,7 +47,7 @@ EAGER = (
     *EXTRA_PASSES.values(),
 )
 """The passes of users' kernels and those on request; small buffers share memory, too."""
-LIMITS = ("the copies of its body are too many", "it cannot be filled one iteration ahead")
+LIMITS = ("the copies of its body are too many",)
 """Refusals of `lower` that a legal schedule may meet: they depend on sizes and on later steps."""
 THREAD_LIMITS = ("only some of them would come to a barrier", "their number is not known")
 """Refusals of the pass *virtual threads*."""

@@ -12,7 +12,7 @@ from dlcompiler import dtypes
 from dlcompiler.ir import Var
 from dlcompiler.ir.specialize import extent_value
 from dlcompiler.te import PlaceholderOp, ScanOp, Tensor, post_order, symbols_of
-from tests.fuzz import chains, recurrences, scalars, several, symbolic, templates
+from tests.fuzz import chains, recurrences, scalars, several, symbolic, templates, windows
 from tests.fuzz.choices import Choices
 from tests.fuzz.templates import Sizes
 
@@ -23,11 +23,13 @@ TEMPLATES: dict[str, Callable[[Sizes], Tensor | tuple[Tensor, ...]]] = {
     **scalars.TEMPLATES,
     **chains.TEMPLATES,
     **recurrences.TEMPLATES,
+    **windows.TEMPLATES,
 }
 WEIGHTS = {
     "chain": 12,
     "groups": 2,
     "masked_reduction": 2,
+    "bent_window": 2,
     **dict.fromkeys(symbolic.TEMPLATES, 0.6),
 }
 SYMBOL_SIZES = (0, 1, 2, 3, 5, 7, 8, 13)

@@ -19,7 +19,10 @@ class ThreadWalk(Walk):
     def run(self, steps: int) -> None:
         """Begin with a grid of threads; then share, reduce and go on as on any walk."""
         self.grid()
-        habits = [self.grid, self.share, self.accumulate, self.reduce, self.attach, self.bind]
+        habits = [
+            self.grid, self.share, self.accumulate, self.reduce, self.attach, self.bind,
+            self.widen, self.fill_ahead,
+        ]  # fmt: skip
         if any(map(is_scan, self.schedule.state.stages)):
             habits.append(self.launch)
             self.launch()
@@ -55,6 +58,23 @@ class ThreadWalk(Walk):
             axis, factor = self.rng.choice(choice), self.rng.choice(SIZES[1:-1])
             self.apply("split", stage, {"axis": axis, "factor": factor})
 
+    def widen(self) -> None:
+        """Split a loop by more than its extent, and bind what comes of it to threads."""
+        stage = self.rng.choice(self.computed() or [None])
+        if stage is None or not stage.leaves:
+            return
+        leaf = self.rng.choice(stage.leaves)
+        extent = leaf.extent if isinstance(leaf.extent, int) else 4
+        number = min(extent, 8) + self.rng.choice((1, 2, 5))
+        part, tag = self.rng.choice(("factor", "nparts")), self.rng.choice((*THREADS, "vthread"))
+        self.apply("split", stage.name, {"axis": leaf, part: number})
+        made = [new for new in self.state(stage.name).leaves if not stage.has_leaf(new)]
+        if made and self.rng.random() < 0.3:
+            self.split(stage.name, made)
+            made = [new for new in self.state(stage.name).leaves if not stage.has_leaf(new)]
+        for axis in self.rng.sample(made, len(made)):
+            self.apply("bind", stage.name, {"axis": axis, "thread": tag})
+
     def bind(self) -> None:
         """Bind any loop to any axis."""
         stage = self.rng.choice(self.computed() or [None])
@@ -76,6 +96,8 @@ class ThreadWalk(Walk):
             self.apply("compute_at", made, place)
             if scope != "local" and self.rng.random() < 0.7:
                 self.load_together(made)
+            if self.rng.random() < 0.4:
+                self.apply("double_buffer", made, {})
 
     def load_together(self, stage: str) -> None:
         """Share the elements of a cache out among threads."""

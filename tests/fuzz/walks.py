@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,6 +42,8 @@ class Walk:
                 self.permute()
             elif choice < 0.22:
                 self.nest()
+            elif choice < 0.30:
+                self.rng.choice((self.round_up, self.roll, self.fill_ahead))()
             else:
                 self.move()
         self.settle()
@@ -78,6 +80,52 @@ class Walk:
         places = [args for args in self.attachments(producer.name) if args["parent"] == reader]
         if places:
             self.apply("compute_at", producer.name, dict(self.rng.choice(places[:-1] or places)))
+
+    def inner(self) -> tuple[str, Mapping[str, Any]] | None:
+        """Return a stage that is no output, and a place where it could be computed."""
+        inner = [
+            s for s in self.schedule.stages if not (s.state.is_placeholder or s.state.is_output)
+        ]
+        stage = self.rng.choice(inner or [None])
+        places = [] if stage is None else self.attachments(stage.name)
+        return (stage.name, self.rng.choice(places)) if stage and places else None
+
+    def in_any_order(self, stage: str, steps: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+        for name, args in self.rng.sample(steps, len(steps)):
+            self.apply(name, stage, dict(args))
+
+    def round_up(self) -> None:
+        """Unroll loops of an attached stage, and let it compute more than is needed."""
+        if (found := self.inner()) is None:
+            return
+        name, place = found
+        stage = self.schedule.state.stage(name)
+        unrolled = [("unroll", {"axis": leaf}) for leaf in stage.leaves if leaf.kind == "data"]
+        factors = [(axis, self.rng.choice((2, 4, 8, 64))) for axis in stage.op.axis]
+        rounded = [("align_extent", {"axis": axis, "factor": n}) for axis, n in factors]
+        self.in_any_order(name, [("compute_at", place), *unrolled, *rounded])
+
+    def roll(self) -> None:
+        """Keep what the next iteration needs again, of a stage whose part may be rounded up."""
+        if (found := self.inner()) is None:
+            return
+        name, place = found
+        steps: list[tuple[str, Mapping[str, Any]]] = [("compute_at", place), ("rolling_buffer", {})]
+        axes = self.schedule.state.stage(name).op.axis
+        if axes and self.rng.random() < 0.5:
+            factor = self.rng.choice((2, 4, 64))
+            steps.append(("align_extent", {"axis": self.rng.choice(axes), "factor": factor}))
+        self.in_any_order(name, steps)
+        readers = [s for s in self.schedule.stages if s.name == place["parent"]]
+        for reader in readers if self.rng.random() < 0.5 else ():
+            for axis in reader.state.op.axis[:1]:
+                self.apply("align_extent", reader.name, {"axis": axis, "factor": 8})
+
+    def fill_ahead(self) -> None:
+        """Compute a stage for the next iteration of a loop that it is attached at."""
+        if (found := self.inner()) is not None:
+            name, place = found
+            self.in_any_order(name, [("compute_at", place), ("double_buffer", {})])
 
     def attachments(self, stage: str) -> list[Mapping[str, Any]]:
         """Return the places where a stage could be computed, legal or not."""

@@ -138,3 +138,54 @@ def padding_computed(patch: Patch) -> None:
         "schedule.relayout:relaid_bodies",
         lambda original, op, values, condition: original(op, values, None),
     )
+
+
+@LEGALITY(VALIDITY)
+def rounding_changes_no_nest(patch: Patch) -> None:
+    """A step that only rounds up what a stage computes is not checked."""
+
+    def wrong(original, stage, before):
+        if not before.has_stage(stage.name):
+            return False
+        old = before.stage(stage.name)
+        return original(replace(stage, rounded=old.rounded), before)
+
+    patch.function("schedule.validity:_has_same_nest", wrong)
+
+
+@LEGALITY(VALIDITY)
+def whole_axes_are_the_longest(patch: Patch) -> None:
+    """Unrolled loops are judged by the extents that their axes were made with."""
+    patch.function(
+        "schedule.bounds:largest_extents",
+        lambda original, stage: {axis: axis.extent for axis in stage.paths},
+    )
+
+
+@LEGALITY("schedule/double_buffers.py")
+def anything_computed_ahead(patch: Patch) -> None:
+    """`double_buffer` does not ask what its stage reads, nor how its loop runs."""
+    patch.function(
+        "schedule.double_buffers:double_buffer_problems", lambda original, *args: iter(())
+    )
+
+
+@LEGALITY("schedule/primitives/rfactor.py")
+def threads_beside_change(patch: Patch) -> None:
+    """`rfactor` changes the number of threads of loops beside the factored one."""
+    patch.function(
+        "schedule.primitives.rfactor:_require_same_threads", lambda original, *args: None
+    )
+
+
+@LEGALITY("schedule/state.py")
+def bounds_kept_over_any_step(patch: Patch) -> None:
+    """A step keeps what is known of the state before, though it changes loops."""
+
+    def wrong(original, self, stage, id):
+        result = original(self, stage, id)
+        if "bounds" in self.cache and self.cache.get("placed") is self:
+            result.cache.update(bounds=self.cache["bounds"], placed=result)
+        return result
+
+    patch.method("schedule.state:State", "with_stage", wrong)

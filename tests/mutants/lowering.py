@@ -48,8 +48,8 @@ def last_guard_dropped(patch: Patch) -> None:
 def outer_extent_rounded_down(patch: Patch) -> None:
     """A split that does not divide loses its last, partial iteration."""
 
-    def wrong(original, extent, factor, nparts):
-        outer, inner = original(extent, factor, nparts)
+    def wrong(original, extent, factor, nparts, **options):
+        outer, inner = original(extent, factor, nparts, **options)
         return (max(extent // inner, 1) if factor else outer), inner
 
     patch.function("schedule.bounds:split_extents", wrong)
@@ -59,8 +59,8 @@ def outer_extent_rounded_down(patch: Patch) -> None:
 def nparts_rounded_down(patch: Patch) -> None:
     """A split in parts makes the parts too short."""
 
-    def wrong(original, extent, factor, nparts):
-        outer, inner = original(extent, factor, nparts)
+    def wrong(original, extent, factor, nparts, **options):
+        outer, inner = original(extent, factor, nparts, **options)
         return outer, (max(extent // outer, 1) if nparts else inner)
 
     patch.function("schedule.bounds:split_extents", wrong)
@@ -293,3 +293,28 @@ def start_forgotten(patch: Patch) -> None:
         return ComputeOp(op.name, op.axis, bodies, op.tag)
 
     patch.function("schedule.primitives.rfactor:_combined", wrong)
+
+
+@LOWERING(BOUNDS, tests="schedule")
+def threads_clipped(patch: Patch) -> None:
+    """Splits that threads derive from are clipped to the extent, too."""
+    patch.function("schedule.threads:axes_of_threads", lambda original, stage: frozenset())
+
+
+@LOWERING(BOUNDS, tests="schedule")
+def only_the_loops_of_threads_keep_their_factor(patch: Patch) -> None:
+    """Of several splits around a loop of threads, only the last one keeps its factor."""
+    patch.function(
+        "schedule.threads:axes_of_threads",
+        lambda original, stage: original(replace(stage, relations=())),
+    )
+
+
+@LOWERING(BOUNDS, tests="schedule")
+def nothing_is_clipped(patch: Patch) -> None:
+    """Splits keep their factor without threads, too."""
+
+    def wrong(original, extent, factor, nparts, *, is_clipped=True):
+        return original(extent, factor, nparts, is_clipped=False)
+
+    patch.function("schedule.bounds:split_extents", wrong)

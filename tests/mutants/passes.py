@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dlcompiler.arith import Interval
-from dlcompiler.ir import For, If, Ramp, binary, index_const, substitute
+from dlcompiler.ir import Barrier, For, If, Ramp, binary, index_const, substitute
+from dlcompiler.passes.base import in_copies
 from dlcompiler.passes.simplify import NOTHING
 from tests.mutants.mutant import Family
 from tests.mutants.patching import Patch
 
 PASSES = Family()
+DOUBLE = "passes/inject_double_buffer.py"
 SIMPLIFY, VECTORIZE, UNROLL = (
     f"passes/{name}.py" for name in ("simplify", "vectorize_loops", "unroll_loops")
 )
@@ -191,3 +193,48 @@ def main_part_too_long(patch: Patch) -> None:
         return start, self.analyzer(self.loops).simplify(later)
 
     patch.method("passes.partition_loops:_Partitioner", "ends", wrong)
+
+
+@PASSES(DOUBLE)
+def halves_not_exchanged(patch: Patch) -> None:
+    """What is filled ahead is written over what this iteration reads."""
+
+    def wrong(stmt, copies, index):
+        return in_copies(stmt, copies, index_const(0))
+
+    patch.value("passes.inject_double_buffer", "in_copies", wrong)
+
+
+@PASSES(DOUBLE, tests="schedule")
+def all_barriers_dropped(patch: Patch) -> None:
+    """Threads do not wait before they fill the other half."""
+    patch.function(
+        "passes.inject_double_buffer:_with_needed_barriers",
+        lambda original, stmts, fills, own: tuple(s for s in stmts if not isinstance(s, Barrier)),
+    )
+
+
+@PASSES(DOUBLE, tests="schedule")
+def halves_filled_again_at_once(patch: Patch) -> None:
+    """Threads fill the first half while others may read it, in the last run of the loop."""
+    patch.method(
+        "passes.inject_double_buffer:_Around",
+        "inside",
+        lambda original, self, loop: replace(original(self, loop), is_repeated=False),
+    )
+
+
+@PASSES(DOUBLE, tests="schedule")
+def other_memory_does_not_matter(patch: Patch) -> None:
+    """Barriers go that order the use of memory which is not doubled."""
+    patch.function("passes.inject_double_buffer:_meet", lambda original, *args: False)
+
+
+@PASSES(DOUBLE)
+def loaded_an_iteration_late(patch: Patch) -> None:
+    """What is filled ahead is the part of this iteration."""
+
+    def wrong(op, a, b):
+        return a if op == "add" and b == 1 else binary(op, a, b)
+
+    patch.value("passes.inject_double_buffer", "binary", wrong)

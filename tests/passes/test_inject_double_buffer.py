@@ -47,7 +47,7 @@ def test_partitioning_leaves_a_steady_loop():
             "        for j in range(8):\n            C",
             "        for j in range(8):\n            B[j] = D[j]\n"
             "        for j in range(8):\n            C",
-        ).replace("float32[8], twice per i", "float32[8], twice per i\n        allocate D: float32[8]"),
+        ).replace("twice per i", "twice per i\n        allocate D: float32[8]"),
     ],
 )  # fmt: skip
 def test_results_stay(group, edit):

@@ -70,7 +70,9 @@ def test_the_classic_form(golden):
     assert case.agrees()
 
 
-@pytest.mark.parametrize("shape", [(8, 8, 4), (8, 8, 8), (4, 4, 12), (5, 7, 13), (1, 1, 1), (3, 9, 20)])
+@pytest.mark.parametrize(
+    "shape", [(8, 8, 4), (8, 8, 8), (4, 4, 12), (5, 7, 13), (1, 1, 1), (3, 9, 20)]
+)
 @pytest.mark.parametrize("step", [1, 3, 4])
 def test_results(shape, step):
     assert Classic(product(*shape), step=step).double().agrees()
@@ -228,11 +230,11 @@ def test_a_loop_that_runs_once():
 
 
 def test_the_steps_in_another_order():
-    A, B, C = args = product(8, 8, 12)
+    A, _, C = args = product(8, 8, 12)
     s = create_schedule(C.op)
     AA = s.cache_read(A, "shared", [C])
     s[AA].double_buffer()
-    ko, ki = s[C].split(s[C].op.reduce_axis[0], 4)
+    ko, _ = s[C].split(s[C].op.reduce_axis[0], 4)
     s[AA].compute_at(s[C], ko)
     bound(s, C, C.op.axis, ("blockIdx.x", "threadIdx.x"))
     load_together(s, AA, [("threadIdx.x", 8)])
@@ -245,8 +247,8 @@ def test_both_halves_count_as_memory():
     build(big.s, big.args, target="gpu")
     big.double()
     assert "[2, " not in str(big.lowered())  # one iteration
+    large = Classic(product(128, 128, 256), tile=32, step=128).double()
     with pytest.raises(TargetError, match="shared"):
-        large = Classic(product(128, 128, 256), tile=32, step=128).double()
         build(large.s, large.args, target="gpu")
 
 

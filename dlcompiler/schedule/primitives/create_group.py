@@ -18,6 +18,7 @@ In TVM ``create_group``; Halide moves stages one by one.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from dlcompiler.schedule.groups import between
 from dlcompiler.schedule.primitives.base import Making, Primitive, answering
@@ -32,9 +33,11 @@ def check(
     *,
     outputs: tuple[str, ...],
     inputs: tuple[str, ...],
-    include_inputs: int = 0,
+    include_inputs: Any = 0,
 ) -> Verdict:
     """Refuse inputs that are not on the way, and stages that cannot be moved together."""
+    if not isinstance(include_inputs, int) or include_inputs not in (0, 1):
+        return Illegal("structural", "include_inputs must be 0 or 1", got=repr(include_inputs))
     reached = {item.name for item in between(state, outputs, ())}
     for name in inputs:
         if name not in reached:

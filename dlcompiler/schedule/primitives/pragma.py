@@ -55,13 +55,12 @@ def check(
     """Refuse unknown names, those that change values, and values that are no numbers."""
     require_loops(stage)
     require_leaf(state, stage, axis)
-    if pragma_type in PRIMITIVES:
-        return PRIMITIVES[pragma_type].check(state, stage, axis=axis)
-    if pragma_type in REFUSED:
-        return Illegal(
-            "limit", f"the pragma {pragma_type} is not available", because=REFUSED[pragma_type]
-        )
-    if pragma_type not in HINTS:
+    name = pragma_type if isinstance(pragma_type, str) else ""
+    if name in PRIMITIVES:
+        return PRIMITIVES[name].check(state, stage, axis=axis)
+    if name in REFUSED:
+        return Illegal("limit", f"the pragma {name} is not available", because=REFUSED[name])
+    if name not in HINTS:
         known = ", ".join([*PRIMITIVES, *HINTS])
         return Illegal(
             "structural", "no such pragma", got=repr(pragma_type), hint=f"known pragmas: {known}"

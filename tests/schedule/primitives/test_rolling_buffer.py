@@ -1,5 +1,6 @@
 """rolling_buffer: what the next iteration needs is kept; refused where that is not certain."""
 
+import contextlib
 import math
 
 import numpy as np
@@ -410,3 +411,58 @@ def test_threads_around_the_loop_have_a_buffer_each(rows, tag):
     s[P].rolling_buffer()
     assert verify(s, [A, C])
     assert math.prod(window_of(s, [A, C])[0]) == 3
+
+
+# -- readers that are rounded up ------------------------------------------------------------------
+
+
+def read_through(index):
+    """Q reads P, and C a window of Q: both are computed at C's loop, and P is to roll."""
+    A = te.placeholder((40,), name="A")
+    P = te.compute((40,), lambda i: A[i] * 2.0, name="P")
+    Q = te.compute((38,), lambda i: P[i] + P[i + 2], name="Q")
+    k = te.reduce_axis((0, 3), name="k")
+    C = te.compute((17,), lambda x: te.sum(Q[index(x, k)], axis=k), name="C")
+    s = create_schedule(C.op)
+    for stage in (Q, P):
+        s[stage].compute_at(s[C], C.op.axis[0])
+    return s, P, Q
+
+
+@pytest.mark.parametrize("rolls_first", [True, False])
+def test_a_reader_that_is_rounded_up_to_the_whole_keeps_its_input_from_rolling(
+    rolls_first, refusal
+):
+    s, P, Q = read_through(lambda x, k: x * 2 + k)
+    calls = [(s[P].rolling_buffer, ()), (s[Q].align_extent, (Q.op.axis[0], 64))]
+    (first, args), (last, given) = calls if rolls_first else reversed(calls)
+    first(*args)
+    assert refusal(last, *given).endswith(
+        "P cannot keep what the next iteration of C.x needs\n"
+        "  because   each iteration needs the same part\n"
+        "  hint      attach it further out"
+    )
+
+
+@pytest.mark.parametrize("factor", [2, 4, 16])
+def test_a_window_with_a_step(factor, computes):
+    s, P, Q = read_through(lambda x, k: x * 2 + k - te.if_then_else(k > 1, 1, 0))
+    for step in (
+        lambda: s[P].rolling_buffer(), lambda: s[Q].align_extent(Q.op.axis[0], factor),
+        lambda: s[P].align_extent(P.op.axis[0], factor),
+    ):  # fmt: skip
+        with contextlib.suppress(ScheduleError):
+            step()
+    computes(s)
+
+
+def test_what_cannot_roll_is_refused_where_it_is_lowered(monkeypatch):
+    s, P, _ = read_through(lambda x, k: x * 2 + k)
+    s[P].rolling_buffer()
+    reason = Illegal("limit", "P cannot keep what it needs", because="of this test", hint="none")
+    monkeypatch.setattr("dlcompiler.lowering.nest.moving_window", lambda *_: reason)
+    with pytest.raises(ScheduleError) as error:
+        lower(s, [s.stages[0].state.tensor, s.outputs[0]])
+    assert str(error.value) == (
+        "lower main: P cannot keep what it needs\n  because   of this test\n  hint      none"
+    )
