@@ -133,19 +133,24 @@ class _Around:
 class _Body:
     """The body of a loop: what stands around its statements, outermost first, and these."""
 
-    around: tuple[Allocate | If, ...]
+    around: tuple[Allocate | If | Seq, ...]
     statements: tuple[Stmt, ...]
+    beside: tuple[Stmt, ...]
+    """What runs before or behind them."""
 
     @staticmethod
     def of(loop: For, own: AbstractSet[Buffer]) -> _Body:
-        around: list[Allocate | If] = []
-        stmt = loop.body
-        while isinstance(stmt, Allocate) or (isinstance(stmt, If) and stmt.otherwise is None):
+        around: list[Allocate | If | Seq] = []
+        stmt, beside = loop.body, []
+        while (inner := _inside(stmt, own)) is not None:
+            assert isinstance(stmt, Allocate | If | Seq)
             around.append(stmt)
-            stmt = stmt.then if isinstance(stmt, If) else stmt.body
+            if isinstance(stmt, Seq):
+                beside += [item for item in stmt.statements if item is not inner]
+            stmt = inner
         stmts = stmt.statements if isinstance(stmt, Seq) else (stmt,)
         near = {outer.buffer for outer in around if isinstance(outer, Allocate)}
-        return _Body(tuple(around), _gathered(stmts, own, near))
+        return _Body(tuple(around), _gathered(stmts, own, near), tuple(beside))
 
     @property
     def conditions(self) -> tuple[Expr, ...]:
@@ -161,9 +166,25 @@ class _Body:
         for stmt in reversed(self.around):
             if isinstance(stmt, If):
                 body = replace(stmt, then=body)
+            elif isinstance(stmt, Seq):
+                body = seq(body if _touches(item, without) else item for item in stmt.statements)
             elif stmt.buffer not in without:
                 body = replace(stmt, body=body)
         return body
+
+
+def _inside(stmt: Stmt, own: AbstractSet[Buffer]) -> Stmt | None:
+    """Return the part of a statement that buffers are filled and read in; None if it is all."""
+    match stmt:
+        case Allocate():
+            return stmt.body
+        case If(_, then, None):
+            return then
+        case Seq(items):
+            users = [item for item in items if _touches(item, own)]
+            is_alone = len(users) == 1 and not isinstance(users[0], For | Store)
+            return users[0] if is_alone else None
+    return None
 
 
 class _Injection:
@@ -203,6 +224,8 @@ class _Injection:
             return _single(loop)
         body = _Body.of(loop, own)
         fills = _fills(loop, body, own)
+        if not fills:
+            return _single(loop)
         copies = {buffer: self.doubled.setdefault(buffer, _doubled(buffer)) for buffer in own}
         is_shared = around.in_block and any(buffer.scope in SHARED_SCOPES for buffer in own)
         conditions = body.conditions
@@ -274,13 +297,25 @@ def _gathered(
 
 
 def _fills(loop: For, body: _Body, own: set[Buffer]) -> list[Stmt]:
-    """Return the statements that fill buffers; refuse what cannot run an iteration ahead."""
+    """Return the statements that fill buffers; refuse what cannot run an iteration ahead.
+
+    There are none where nothing reads the buffers: what did may have been simplified away.
+    """
     if is_concurrent(loop.kind):
         raise _refusal(own, f"the iterations of {loop.var.name} run at once")
     fills = [stmt for stmt in body.statements if not own.isdisjoint(_written(stmt))]
     rest = [stmt for stmt in body.statements if not any(stmt is fill for fill in fills)]
-    if not fills or not any(own & _touched(stmt) for stmt in rest):
-        raise _refusal(own, "what fills it is not apart from what reads it")
+    rest += body.beside
+    within = {n.buffer for fill in fills for n in walk(fill) if isinstance(n, Allocate)}
+    if own & within:
+        raise _refusal(
+            own, f"each part of the loop {loop.var.name} has one of its own, under a condition",
+            hint="leave the loop of the virtual threads serial, or double_buffer out",
+        )  # fmt: skip
+    if not any(own & _touched(stmt) for stmt in rest):
+        if any(_written(fill) - own - within for fill in fills):
+            raise _refusal(own, "what fills it is not apart from what reads it")
+        return []
     for buffer in sorted(own, key=lambda buffer: buffer.name):
         places = [n for n, stmt in enumerate(body.statements) if buffer in _written(stmt)]
         is_apart = places[-1] - places[0] + 1 == len(places)
@@ -353,7 +388,7 @@ def _meet(a: Sequence[Stmt], b: Sequence[Stmt], own: AbstractSet[Buffer]) -> boo
 
 
 def _names(buffers: Iterable[Buffer]) -> str:
-    return ", ".join(sorted(buffer.name for buffer in buffers))
+    return ", ".join(sorted({buffer.name for buffer in buffers}))
 
 
 def _written(stmt: Stmt) -> set[Buffer]:
@@ -362,6 +397,10 @@ def _written(stmt: Stmt) -> set[Buffer]:
 
 def _touched(stmt: Stmt) -> set[Buffer]:
     return {node.buffer for node in walk(stmt) if isinstance(node, Load | Store)}
+
+
+def _touches(stmt: Stmt, buffers: AbstractSet[Buffer]) -> bool:
+    return not buffers.isdisjoint(_touched(stmt))
 
 
 def _doubled(buffer: Buffer) -> Buffer:

@@ -49,8 +49,12 @@ EAGER = (
 """The passes of users' kernels and those on request; small buffers share memory, too."""
 LIMITS = ("the copies of its body are too many",)
 """Refusals of `lower` that a legal schedule may meet: they depend on sizes and on later steps."""
-THREAD_LIMITS = ("only some of them would come to a barrier", "their number is not known")
-"""Refusals of the pass *virtual threads*."""
+THREAD_LIMITS = (
+    "only some of them would come to a barrier",
+    "their number is not known",
+    "has one of its own, under a condition",
+)
+"""Refusals of the pass *virtual threads*, and of *double buffer* for what that leaves."""
 UNKNOWN = "could not be shown to be independent"
 """Where extents are symbols, the race analysis may not decide."""
 

@@ -112,6 +112,12 @@ def test_symbolic_loops_may_run_never():
     [
         ("for i in range(8)", "for i in parallel(8)", "the iterations of i run at once"),
         ("B[j] = A[i*8 + j]", "B[j] = C[i]", "it needs C, which the loop i computes"),
+        ("        allocate B: float32[8], twice per i\n",
+         "        if i < 4:\n            allocate B: float32[8], twice per i\n"
+         "            for j in range(8):\n                B[j] = A[j]\n"
+         "            for j in range(8):\n                C[j] = B[7 - j]\n"
+         "        allocate B: float32[8], twice per i\n",
+         "each part of the loop i has one of its own, under a condition"),
         ("B[7 - j]*2.0", "B[7 - j]*2.0\n            B[j] = 1.0",
          "what fills it is not apart from what reads it"),
     ],
@@ -137,6 +143,7 @@ def test_refusals(old, new, because):
                 for j in range(8):
                     C[j] = B[7 - j]*2.0
             """),
+        TEXT.replace("B[7 - j]*2.0", "1.0"),
     ],
 )
 def test_without_a_next_iteration_a_buffer_stays_single(text):
