@@ -10,8 +10,9 @@ attached at ``i``::
                                                 P[(i + 1) % 2, …] = … of iteration i + 1
                                             C[i] = … P[i % 2, …] …
 
-Legal for a stage between inputs and outputs. It owes that the stage is computed inside a loop in
-the end: outside there is no next iteration.
+Legal for a stage between inputs and outputs, at a serial loop that computes nothing of what the
+stage reads; for what the threads of a block share, too, with one barrier in each iteration. It owes
+that the stage is computed inside a loop in the end: outside there is no next iteration.
 In TVM ``double_buffer``; Halide has ``double_buffer`` beside ``async``.
 """
 
