@@ -156,9 +156,7 @@ class _Place:
         last = tuple(binary("sub", binary("add", index, extent), 1) for index, extent in pairs)
         yield from self.of_access(region.buffer, last, guards)
 
-    def of_access(
-        self, buffer: Buffer, indices: Sequence[Expr], guards: Guards
-    ) -> Iterator[Stmt]:
+    def of_access(self, buffer: Buffer, indices: Sequence[Expr], guards: Guards) -> Iterator[Stmt]:
         facts = (*self.facts, *guards)
         analyzer = Analyzer(self.ranges, self.extents)
         for dimension, (index, extent) in enumerate(zip(indices, buffer.shape, strict=True)):
