@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from dlcompiler.errors import DeviceUnavailable, InternalError, UserError
 from dlcompiler.runtime.options import Options
 from dlcompiler.runtime.private_folders import private_folder
-from dlcompiler.runtime.trust import refuse_untrusted
+from dlcompiler.runtime.trust import load_shared, read_trusted
 
 COMPILERS = ("cc", "gcc", "clang")
 """What is looked for, in this order."""
@@ -126,8 +126,7 @@ def _load(text: str, name: str) -> ctypes.CDLL:
         source.write_text(text, encoding="utf-8")
         errors = [f"-Werror={mistake}" for mistake in MISTAKES]
         _compile([compiler, *FLAGS, *errors, "-o", str(library), str(source), "-lm"], name)
-        refuse_untrusted(library)
-        return ctypes.CDLL(str(library))
+        return load_shared(read_trusted(library))
 
 
 def _compile(command: Sequence[str], name: str) -> None:

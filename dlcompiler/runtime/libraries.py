@@ -3,7 +3,9 @@
 Two kinds of file. A *container* is this project's own: the function's description and its LLVM
 text, compiled when it is loaded. A *shared object* is machine code that any program can load; it
 takes a C compiler to link, and carries the same description. Both are code that runs with the
-rights of who loads it: a file that others may write is refused.
+rights of who loads it: a file that others may write is refused. Each carries a SHA-256 digest of
+all its bytes: a container in its first line, an object and a shared object in a *seal* behind their
+end, which linkers and loaders do not look at. It is checked before anything is compiled or mapped.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dlcompiler.errors import DLCompilerError, UserError
+from dlcompiler.errors import DLCompilerError, InternalError, UserError
+from dlcompiler.files import read_regular
+from dlcompiler.json_text import JsonError, parse
 from dlcompiler.output_files import replacing
 from dlcompiler.runtime import native
 from dlcompiler.runtime.arguments import Param
@@ -31,7 +35,7 @@ from dlcompiler.runtime.function import Code, Function
 from dlcompiler.runtime.llvm import Options, assembly, compile_ir, emit_object, optimize
 from dlcompiler.runtime.private_folders import private_folder
 from dlcompiler.runtime.symbols import Check, Variable
-from dlcompiler.runtime.trust import refuse_untrusted
+from dlcompiler.runtime.trust import load_shared, read_trusted
 from dlcompiler.target.detect import host
 
 SCHEMA = 1
@@ -46,6 +50,9 @@ HOOKS = {
 }
 """Where the loader of an object puts functions of the runtime; without, it has simple ones."""
 _MARK = b'{"dlcompiler_library":'
+_SEAL = re.compile(rb"\n#dlcompiler sha256 ([0-9a-f]{64})\n\Z")
+_SEAL_BYTES = 85
+_DEEPEST_FORMULA = 400
 
 _SERIAL = """
   %empty = icmp sge i64 %c, %d
@@ -161,7 +168,7 @@ def save_object(function: Function, path: Path) -> None:
 
 
 def object_image(function: Function) -> bytes:
-    """Return a function as an object: its code, and its description for `load_library`."""
+    """Return a function as a sealed object: its code, and its description for `load_library`."""
     description = _description(function)
     if calls_outside(description["text"]):
         raise UserError(
@@ -177,7 +184,7 @@ def object_image(function: Function) -> bytes:
     data = json.dumps(description).encode() + b"\0"
     escaped = "".join(chr(b) if 32 <= b < 127 and b not in (34, 92) else f"\\{b:02X}" for b in data)
     text += f'\n@{SYMBOL} = constant [{len(data)} x i8] c"{escaped}"\n'
-    return emit_object(text, _options(description))
+    return _sealed(emit_object(text, _options(description)))
 
 
 def link_shared(path: Path, objects: Sequence[Path]) -> Written:
@@ -186,20 +193,35 @@ def link_shared(path: Path, objects: Sequence[Path]) -> Written:
     Raises
     ------
     UserError
-        The linker refuses them, or there is none and the objects are not of `save_object`.
+        An object of `save_object` is damaged; the linker refuses them; or there is none, and the
+        objects are not of `save_object`.
     """
     compiler = c_compiler()
+    images = [_image(item) for item in objects]
     if compiler is None:
-        if len(objects) != 1:
+        if len(images) != 1:
             raise UserError(f"link {path}", "there is no C compiler (cc, gcc or clang)")
-        _write(path, _container(_embedded(objects[0].read_bytes(), objects[0])))
+        _write(path, _container(_embedded(images[0], objects[0])))
         return Written(path, "container", _surprise(path.suffix))
-    with _replacing(path) as new:
-        command = [compiler, "-shared", "-fPIC", "-o", str(new), *map(str, objects), "-lm"]
+    with _replacing(path) as new, private_folder() as folder:
+        copies = [folder / f"{number}{item.suffix}" for number, item in enumerate(objects)]
+        for copy, image in zip(copies, images, strict=True):
+            copy.write_bytes(image)  # what was checked is what is linked
+        command = [compiler, "-shared", "-fPIC", "-o", str(new), *map(str, copies), "-lm"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise UserError(f"link {path}", f"{compiler} failed", got=done.stderr.strip())
+        new.write_bytes(_sealed(new.read_bytes()))
     return Written(path, "shared object")
+
+
+def _image(path: Path) -> bytes:
+    """Return the bytes of an object; one of `save_object` must be as it was written."""
+    try:
+        data = read_regular(path)
+    except OSError as error:
+        raise UserError(f"link {path}", "cannot be read", got=error.strerror) from error
+    return _unsealed(data, path) if _MARK in data else data
 
 
 def load_library(path: Path) -> Function:
@@ -212,15 +234,16 @@ def load_library(path: Path) -> Function:
     TargetError
         This machine cannot run its code.
     """
-    refuse_untrusted(path)
-    data = path.read_bytes()
+    data = read_trusted(path)
     if data.startswith(MAGIC):
         return _compiled(_checked(data, path), path)
     if _MARK not in data:
         raise _not_ours(path)
+    code = _unsealed(data, path)
+    description = _embedded(code, path)
     if path.suffix in (".o", ".obj"):
-        return _compiled(_embedded(data, path), path)
-    return _linked(path)
+        return _compiled(description, path)
+    return _linked(code, description, path)
 
 
 class SharedObject:
@@ -259,15 +282,13 @@ class SharedObject:
         return assembly(self.text, self.options)
 
 
-def _linked(path: Path) -> Function:
-    try:
-        library = ctypes.CDLL(str(path.resolve()))
-        data = ctypes.cast(getattr(library, SYMBOL), ctypes.c_char_p).value or b""
-    except (OSError, AttributeError) as error:
-        raise UserError(f"load {path}", "not a shared object", got=str(error)) from error
-    description = _parsed(data, path)
+def _linked(code: bytes, description: Mapping[str, Any], path: Path) -> Function:
     _options(description).check()
-    return _function(SharedObject(library, description), description)
+    try:
+        library = load_shared(code)
+    except OSError as error:
+        raise UserError(f"load {path}", "not a shared object", got=str(error)) from error
+    return _function(SharedObject(library, description), description, path)
 
 
 def _compiled(description: Mapping[str, Any], path: Path) -> Function:
@@ -275,7 +296,7 @@ def _compiled(description: Mapping[str, Any], path: Path) -> Function:
         module = compile_ir(description["text"], _here(description))
     except DLCompilerError as error:
         raise UserError(f"load {path}", "its code does not compile here", got=str(error)) from error
-    return _function(module, description)
+    return _function(module, description, path)
 
 
 def _description(function: Function) -> dict[str, Any]:
@@ -295,20 +316,20 @@ def _description(function: Function) -> dict[str, Any]:
     }
 
 
-def _function(module: Code, description: Mapping[str, Any]) -> Function:
+def _function(module: Code, description: Mapping[str, Any], path: Path) -> Function:
     """Return the function that a description tells of."""
-    params = [
-        Param(**{**fields, "shape": tuple(fields["shape"])}) for fields in description["params"]
-    ]
-    return Function(
-        module,
-        description["symbol"],
-        params,
-        description["name"],
-        variables=[Variable(**fields) for fields in description["variables"]],
-        checks=[Check(**fields) for fields in description["checks"]],
-        messages=description["messages"],
-    )
+    try:
+        return Function(
+            module,
+            description["symbol"],
+            [Param(**{**it, "shape": tuple(it["shape"])}) for it in description["params"]],
+            description["name"],
+            variables=[Variable(**fields) for fields in description["variables"]],
+            checks=[Check(**fields) for fields in description["checks"]],
+            messages=description["messages"],
+        )
+    except (AttributeError, InternalError, KeyError, TypeError, ValueError) as error:
+        raise _damaged(path, f"its description: {type(error).__name__}: {error}") from error
 
 
 def _options(description: Mapping[str, Any]) -> Options:
@@ -334,29 +355,58 @@ def _checked(data: bytes, path: Path) -> dict[str, Any]:
     head, _, body = data.partition(b"\n")
     words = head[len(MAGIC) :].decode("ascii", "replace").split()
     if len(words) != 2 or hashlib.sha256(body).hexdigest() != words[1]:
-        raise UserError(f"load {path}", "the file is damaged", because="its checksum differs")
+        raise _damaged(path, "its checksum differs")
     return _parsed(body, path)
+
+
+def _sealed(data: bytes) -> bytes:
+    """Return an object with its digest behind its end."""
+    return data + b"\n#dlcompiler sha256 %s\n" % hashlib.sha256(data).hexdigest().encode()
+
+
+def _unsealed(data: bytes, path: Path) -> bytes:
+    """Return an object without its seal, which must hold."""
+    seal = _SEAL.match(data, max(len(data) - _SEAL_BYTES, 0))
+    if seal is None:
+        raise _damaged(path, "the digest at its end is missing: it was cut, stripped, linked by "
+                       "another program, or written by an earlier version")  # fmt: skip
+    code = data[: seal.start()]
+    if hashlib.sha256(code).hexdigest().encode() != seal[1]:
+        raise _damaged(path, "its checksum differs")
+    return code
 
 
 def _embedded(data: bytes, path: Path) -> dict[str, Any]:
     """Return the description in an object."""
     start = data.find(_MARK)
-    if start < 0:
+    end = data.find(b"\0", start)
+    if start < 0 or end < 0:
         raise _not_ours(path)
-    return _parsed(data[start : data.index(b"\0", start)], path)
+    return _parsed(data[start:end], path)
 
 
 def _parsed(data: bytes, path: Path) -> dict[str, Any]:
     try:
-        description: dict[str, Any] = json.loads(data)
-        schema = description["dlcompiler_library"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"load {path}", "the file is damaged", got=str(error)) from error
-    if schema != SCHEMA:
-        raise UserError(
-            f"load {path}", "written by another version", got=f"schema {schema}", expected=SCHEMA
-        )
-    return description
+        description = parse(data, deepest=_DEEPEST_FORMULA)
+    except JsonError as error:
+        raise _damaged(path, str(error)) from error
+    match description:
+        case {"dlcompiler_library": int(schema)} if schema != SCHEMA:
+            raise UserError(
+                f"load {path}", "written by another version",
+                got=f"schema {schema}", expected=SCHEMA,
+            )  # fmt: skip
+        case {"dlcompiler_library": int(), "name": str(), "symbol": str(), "text": str(),
+              "triple": str(), "cpu": str(), "features": list(), "params": list(),
+              "variables": list(), "checks": list(), "messages": list()}:  # fmt: skip
+            return dict(description)
+    raise _damaged(path, "its description lacks a field, or one has the wrong type")
+
+
+def _damaged(path: Path, because: str) -> UserError:
+    return UserError(
+        f"load {path}", "the file is damaged", because=because, hint="write it again, or copy it"
+    )
 
 
 def _not_ours(path: Path) -> UserError:

@@ -1,7 +1,8 @@
 """Machine code kept from one process to the next: what was compiled once is only linked.
 
-An entry is named by a hash of everything that decides its bytes, so nothing is ever out of date; it
-is checked against its own hash before it is linked, since a damaged object would end the process.
+An entry is named by a hash of everything that decides its bytes, so nothing is ever out of date.
+It holds its name and a hash of all of it, which are checked before it is linked: a damaged object
+would end the process, and one in the place of another would compute something else.
 The folder is this user's alone. A cache that cannot be used is as if it were not there: one warning
 says so, and code is compiled.
 
@@ -15,6 +16,7 @@ import hashlib
 import importlib
 import json
 import os
+import stat
 import threading
 import time
 import warnings
@@ -23,6 +25,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dlcompiler.files import read_regular
+from dlcompiler.json_text import JsonError, parse
 from dlcompiler.runtime.trust import is_foreign, is_open
 
 VARIABLE = "DLCOMPILER_OBJECT_CACHE"
@@ -31,7 +35,7 @@ OFF = "off"
 LIMIT_BYTES = 256 << 20
 """What the default cache takes of the disk."""
 
-_MAGIC = b"dlcompiler object 1\n"
+_MAGIC = b"dlcompiler object 2\n"
 _SUFFIX = ".object"
 _ABANDONED_S = 3600.0
 
@@ -99,7 +103,7 @@ class ObjectCache:
         found = None
         try:
             if not self._problem():
-                found = self._read(self._path(key))
+                found = self._read(key)
         except FileNotFoundError:
             pass
         except OSError as error:
@@ -107,8 +111,9 @@ class ObjectCache:
         _totals.add("misses" if found is None else "hits")
         return found
 
-    def _read(self, path: Path) -> CompiledObject | None:
-        found = _decoded(_read_own(path))
+    def _read(self, key: str) -> CompiledObject | None:
+        path = self._path(key)
+        found = _decoded(key, _read_own(path, self.limit_bytes))
         if found is None:
             _totals.add("damaged")
             return None
@@ -123,7 +128,7 @@ class ObjectCache:
             if problem := self._problem():
                 self._warn(problem)
                 return
-            data = _encoded(made)
+            data = _encoded(key, made)
             if len(data) > self.limit_bytes:
                 return
             with self._lock:
@@ -181,7 +186,9 @@ class ObjectCache:
             for item in items:
                 if item.name.endswith(_SUFFIX):
                     with contextlib.suppress(FileNotFoundError):  # another process removed it
-                        found.append((Path(item.path), item.stat(follow_symlinks=False)))
+                        facts = item.stat(follow_symlinks=False)
+                        if stat.S_ISREG(facts.st_mode):
+                            found.append((Path(item.path), facts))
         return found
 
     def _make_room(self, size: int) -> None:
@@ -228,14 +235,14 @@ def key(parts: Sequence[Any], text: str) -> str:
 # -- files ----------------------------------------------------------------------------------------
 
 
-def _encoded(made: CompiledObject) -> bytes:
-    head = json.dumps({"symbols": made.symbols, "imports": made.imports}).encode()
-    body = head + b"\n" + made.image
+def _encoded(key: str, made: CompiledObject) -> bytes:
+    head = {"key": key, "symbols": made.symbols, "imports": made.imports}
+    body = json.dumps(head).encode() + b"\n" + made.image
     return _MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
 
 
-def _decoded(data: bytes) -> CompiledObject | None:
-    """Return what an entry holds, or None where it is not as it was written."""
+def _decoded(key: str, data: bytes) -> CompiledObject | None:
+    """Return what the entry of a key holds, or None where it is not as it was written."""
     if not data.startswith(_MAGIC):
         return None
     digest, _, body = data[len(_MAGIC) :].partition(b"\n")
@@ -243,28 +250,41 @@ def _decoded(data: bytes) -> CompiledObject | None:
         return None
     head, _, image = body.partition(b"\n")
     try:
-        fields = json.loads(head)
+        fields = parse(head)
+        if fields["key"] != key:
+            return None
         return CompiledObject(image, tuple(fields["symbols"]), tuple(fields["imports"]))
-    except (ValueError, KeyError, TypeError):
+    except (JsonError, KeyError, TypeError):
         return None
 
 
-def _read_own(path: Path) -> bytes:
-    """Return the bytes of a file that only this user may write; of another one, nothing."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
-    with os.fdopen(descriptor, "rb") as file:
-        if os.name == "posix":
-            facts = os.fstat(descriptor)
-            if is_foreign(facts) or is_open(facts):
-                return b""
-        return file.read()
+def _read_own(path: Path, largest: int) -> bytes:
+    """Return the bytes of a regular file that only this user may write; of all else, nothing.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is nothing of this name.
+    """
+    try:
+        return read_regular(path, largest, follow_links=False, check=_refuse_foreign)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        return b""
+
+
+def _refuse_foreign(facts: os.stat_result) -> None:
+    if os.name == "posix" and (is_foreign(facts) or is_open(facts)):
+        raise PermissionError("others may write it")
 
 
 def _write_whole(path: Path, data: bytes) -> None:
     """Write a file that is there as a whole or not at all."""
     new = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
     try:
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        new.unlink(missing_ok=True)  # of a process that had this number, or somebody's link
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
         new.replace(path)

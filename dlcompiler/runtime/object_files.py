@@ -47,7 +47,7 @@ def read_facts(image: bytes) -> ObjectFacts | None:
             return _elf(image)
         if image.startswith(b"\0asm"):
             return ObjectFacts("wasm", "wasm", 32, tuple(sorted(set(_wasm_imports(image)))))
-    except (struct.error, IndexError, ValueError) as error:
+    except (struct.error, IndexError, OverflowError, ValueError) as error:
         raise InternalError("read an object file", "it is damaged", got=error) from error
     return None
 

@@ -2,27 +2,57 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import stat
 from pathlib import Path
 
 from dlcompiler.errors import UserError
+from dlcompiler.files import read_regular
+from dlcompiler.runtime.private_folders import private_folder
 
 
-def refuse_untrusted(path: Path) -> None:
-    """Refuse a file that others may write, before anything of it runs.
+def read_trusted(path: Path) -> bytes:
+    """Return the bytes of a file, unless others may write it.
+
+    The file is opened once: what is checked is what is read, even if the path names another file a
+    moment later. Code must be loaded from these bytes.
 
     Raises
     ------
     UserError
-        It belongs to another user, or its permissions, or its folder's, let others write it.
+        It belongs to another user, its permissions, or its folder's, let others write it, or it is
+        no regular file.
     """
     try:
-        facts = path.stat()
+        data = read_regular(path, check=lambda facts: _refuse_untrusted(path, facts))
     except OSError as error:
         raise UserError(f"load {path}", "cannot be read", got=error.strerror) from error
-    if not stat.S_ISREG(facts.st_mode):
-        raise UserError(f"load {path}", "not a file")
+    if os.name == "posix":
+        _refuse_open_folder(path)
+    return data
+
+
+def load_shared(code: bytes) -> ctypes.CDLL:
+    """Load a shared object from bytes that were checked.
+
+    The system's loader takes a path: it gets a private copy, which is gone afterwards. So nobody
+    can change, between the check and the loading or later, what this process runs; and a file that
+    is cut while it is in use does not end the process.
+
+    Raises
+    ------
+    OSError
+        It is no shared object for this system.
+    """
+    with private_folder() as folder:
+        copy = folder / "library.so"
+        copy.write_bytes(code)
+        return ctypes.CDLL(str(copy))
+
+
+def _refuse_untrusted(path: Path, facts: os.stat_result) -> None:
+    """Refuse a file that others may write, before anything of it runs."""
     if os.name != "posix":
         return
     if is_foreign(facts):
@@ -35,7 +65,6 @@ def refuse_untrusted(path: Path) -> None:
             f"load {path}", "others may write it", because="loading it runs its code",
             got=stat.filemode(facts.st_mode), hint=f"chmod go-w {path}",
         )  # fmt: skip
-    _refuse_open_folder(path)
 
 
 def is_foreign(facts: os.stat_result) -> bool:

@@ -1,9 +1,11 @@
 """Functions in files: written, linked, loaded, and refused where others may write."""
 
 import inspect
+import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -165,7 +167,7 @@ def test_files_that_are_no_libraries_are_refused(kernel, tmp_path):
             load_library(path)
     with pytest.raises(UserError, match="cannot be read"):
         load_library(tmp_path / "nothing.so")
-    with pytest.raises(UserError, match="not a file"):
+    with pytest.raises(UserError, match="not a regular file"):
         load_library(tmp_path)
     with pytest.raises(UserError, match="no such folder"):
         save_library(kernel, tmp_path / "nowhere" / "lib.bin")
@@ -186,3 +188,134 @@ def test_code_of_another_machine_is_refused(kernel, tmp_path, monkeypatch):
 
 def _lacking(self):
     raise TargetError("compile", "this machine lacks avx2")
+
+
+def _written(kernel, folder):
+    """Write a function in each kind of file."""
+    save_library(kernel, folder / "lib.bin")
+    save_object(kernel, folder / "code.o")
+    paths = [folder / "lib.bin", folder / "code.o"]
+    if libraries.c_compiler() is not None:
+        save_library(kernel, folder / "lib.so")
+        paths.append(folder / "lib.so")
+    return paths
+
+
+def test_a_changed_bit_of_what_is_executed_is_found(kernel, tmp_path):
+    for path in _written(kernel, tmp_path):
+        data = path.read_bytes()
+        for at in (data.index(b"define "), data.index(b"float"), len(data) // 2, len(data) - 30):
+            changed = bytearray(data)
+            changed[at] ^= 1
+            path.write_bytes(changed)
+            with pytest.raises(UserError, match=r"the file is damaged|not a library"):
+                load_library(path)
+
+
+def test_a_cut_file_is_refused(kernel, tmp_path):
+    for path in _written(kernel, tmp_path):
+        data = path.read_bytes()
+        for size in (0, 1, 100, len(data) // 2, len(data) - 4096, len(data) - 1):
+            path.write_bytes(data[:size])
+            with pytest.raises(UserError, match=r"the file is damaged|not a library"):
+                load_library(path)
+
+
+@needs_compiler
+def test_a_file_that_another_program_changed_is_refused(kernel, tmp_path):
+    path = tmp_path / "lib.so"
+    save_library(kernel, path)
+    path.write_bytes(path.read_bytes() + b"\n")
+    with pytest.raises(UserError) as error:
+        load_library(path)
+    assert str(error.value) == (
+        f"load {path}: the file is damaged\n"
+        "  because   the digest at its end is missing: it was cut, stripped, linked by another "
+        "program, or written by an earlier version\n"
+        "  hint      write it again, or copy it"
+    )
+
+
+@needs_compiler
+def test_a_damaged_object_is_not_linked(kernel, tmp_path):
+    path = tmp_path / "code.o"
+    save_object(kernel, path)
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"powers", b"flower"))
+    with pytest.raises(UserError, match="the file is damaged"):
+        link_shared(tmp_path / "lib.so", [path])
+    with pytest.raises(UserError, match="cannot be read"):
+        link_shared(tmp_path / "lib.so", [tmp_path / "nothing.o"])
+
+
+@needs_compiler
+def test_what_was_checked_is_what_is_loaded(kernel, tmp_path, monkeypatch):
+    path = tmp_path / "lib.so"
+    save_library(kernel, path)
+    load = libraries.load_shared
+
+    def replaced_meanwhile(code):
+        path.write_bytes(b"\x7fELF of somebody else")
+        return load(code)
+
+    monkeypatch.setattr(libraries, "load_shared", replaced_meanwhile)
+    _check(load_library(path))
+
+
+@needs_compiler
+def test_a_library_that_is_cut_while_it_is_in_use(kernel, tmp_path):
+    path = tmp_path / "lib.so"
+    save_library(kernel, path)
+    script = (
+        "import os, sys, numpy as np\n"
+        "from pathlib import Path\n"
+        "from dlcompiler.runtime.libraries import load_library\n"
+        "f = load_library(Path(sys.argv[1]))\n"
+        "os.truncate(sys.argv[1], 0)\n"
+        "a, b = np.zeros(64, 'float32'), np.empty(64, 'float32')\n"
+        "f(a, b)\n"
+        "assert (b == 1).all()\n"
+    )
+    subprocess.run([sys.executable, "-c", script, str(path)], check=True)
+
+
+@needs_compiler
+def test_libraries_of_equal_names_are_told_apart(kernel, tmp_path):
+    A = te.placeholder((64,), name="A")
+    B = te.compute((64,), lambda i: A[i] + 1, name="B")
+    other = build(create_schedule(B.op), [A, B], name="powers")
+    for number, function in enumerate((kernel, other)):
+        (tmp_path / str(number)).mkdir()
+        save_library(function, tmp_path / str(number) / "lib.so")
+    first, second = (load_library(tmp_path / f"{n}" / "lib.so") for n in (0, 1))
+    _check(first)
+    b = np.empty(64, "float32")
+    second(np.zeros(64, "float32"), b)
+    assert (b == 1).all()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
+def test_a_pipe_is_never_opened(kernel, tmp_path):
+    os.mkfifo(tmp_path / "lib.so")
+    for path in (tmp_path / "lib.so", Path(os.devnull)):
+        with pytest.raises(UserError, match="not a regular file"):
+            load_library(path)
+
+
+def test_a_description_that_makes_no_sense_is_refused(kernel, tmp_path):
+    path = tmp_path / "lib.bin"
+    good = libraries._description(kernel)
+    for change in (
+        {"params": [{"name": "A"}]},
+        {"params": 3},
+        {"params": [{"name": "A", "shape": [["pow", 1, 2]], "dtype": "float32"}]},
+        {"variables": [{"name": "n", "dtype": "word"}]},
+        {"text": None},
+        {"symbol": "nothing"},
+    ):
+        path.write_bytes(libraries._container({**good, **change}))
+        with pytest.raises(UserError, match="the file is damaged"):
+            load_library(path)
+    path.write_bytes(libraries._container({**good, "dlcompiler_library": 9}))
+    with pytest.raises(UserError, match="written by another version"):
+        load_library(path)

@@ -4,8 +4,11 @@ import ctypes
 import dataclasses
 import json
 import os
+import socket
+import stat
 import subprocess
 import sys
+import threading
 import warnings
 
 import pytest
@@ -160,10 +163,89 @@ def test_a_link_in_the_folder_is_not_followed(cache, options, happened, tmp_path
     (path,) = entries(cache)
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
-    with pytest.warns(ObjectCacheWarning):
-        assert answer(compile_ir(ANSWER, options)) == 42
-    assert happened()["compiles"] == 2
+    assert answer(compile_ir(ANSWER, options)) == 42
+    assert happened() == {"misses": 2, "compiles": 2, "stores": 2, "damaged": 1}
     assert not path.is_symlink()
+
+
+def test_an_entry_in_the_place_of_another_is_compiled_anew(cache, options, happened):
+    for text in (ANSWER, ANSWER.replace("40", "60")):
+        compile_ir(text, options)
+    first, second = entries(cache)
+    first.write_bytes(second.read_bytes())
+    second.unlink()
+    answers = [answer(compile_ir(t, options)) for t in (ANSWER, ANSWER.replace("40", "60"))]
+    assert answers == [42, 62]
+    assert happened() == {"misses": 4, "compiles": 4, "stores": 4, "damaged": 1}
+
+
+def _pipe(path):
+    os.mkfifo(path)
+
+
+def _socket(path):
+    server = socket.socket(socket.AF_UNIX)
+    before = os.getcwd()
+    os.chdir(path.parent)  # the system takes short names only
+    try:
+        server.bind(path.name)
+    finally:
+        os.chdir(before)
+        server.close()
+
+
+def _device(path):
+    try:
+        os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, 5))  # /dev/zero never ends
+    except PermissionError:
+        pytest.skip("this user may not make devices")
+
+
+def _link_to(make):
+    def link(path):
+        make(path.with_name("elsewhere"))
+        path.symlink_to(path.with_name("elsewhere"))
+
+    return link
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="files of POSIX")
+@pytest.mark.parametrize("make", [_pipe, _socket, _device, _link_to(_pipe), _link_to(_device)])
+def test_what_is_no_regular_file_is_never_opened(cache, options, happened, make):
+    compile_ir(ANSWER, options)
+    (path,) = entries(cache)
+    path.unlink()
+    make(path)
+    assert answer(compile_ir(ANSWER, options)) == 42
+    assert happened() == {"misses": 2, "compiles": 2, "stores": 2, "damaged": 1}
+    assert path.is_file()
+    assert not path.is_symlink()
+
+
+def test_a_folder_in_the_place_of_an_entry_stays(cache, options, happened):
+    compile_ir(ANSWER, options)
+    (path,) = entries(cache)
+    path.unlink()
+    path.mkdir()
+    with pytest.warns(ObjectCacheWarning, match="cannot be written"):
+        assert answer(compile_ir(ANSWER, options)) == 42
+    assert happened()["damaged"] == 1
+    assert path.is_dir()
+    assert cache.size() == (0, 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
+def test_a_pipe_in_the_place_of_a_new_entry_is_removed(cache, happened, tmp_path):
+    cache.store("key", MADE)
+    new = cache.folder / f".more.object.{os.getpid()}.{threading.get_ident()}"
+    os.mkfifo(new)
+    cache.store("more", MADE)
+    assert cache.load("more") == MADE
+    (tmp_path / "precious").write_text("mine")
+    new.symlink_to(tmp_path / "precious")
+    cache.store("more", MADE)
+    assert cache.load("more") == MADE
+    assert (tmp_path / "precious").read_text() == "mine"
 
 
 def test_a_cache_that_cannot_be_used_warns_once(options, happened, tmp_path):
@@ -183,7 +265,7 @@ def test_a_cache_that_cannot_be_used_warns_once(options, happened, tmp_path):
 
 
 def test_the_entries_used_least_recently_go(tmp_path, happened):
-    size = len(object_cache._encoded(MADE))
+    size = len(object_cache._encoded("key0", MADE))
     cache = ObjectCache(tmp_path / "objects", limit_bytes=10 * size)
     for number in range(10):
         cache.store(f"key{number}", MADE)
