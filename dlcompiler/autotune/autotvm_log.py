@@ -22,12 +22,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dlcompiler.autotune.jsonl import BadLine
+from dlcompiler.autotune.jsonl import LONGEST_LINE, BadLine
 from dlcompiler.autotune.trial import OutcomeName, Result
 from dlcompiler.errors import TuningError
+from dlcompiler.files import lines, open_regular
+from dlcompiler.json_text import JsonError, parse
 from dlcompiler.output_files import Rules, append_lines
 from dlcompiler.space import Config, Space
-from dlcompiler.space.knob import Kind, as_value
+from dlcompiler.space.knob import Kind, is_value
 
 VERSION = 0.2
 """What is written."""
@@ -55,8 +57,9 @@ OUTCOMES: dict[int, OutcomeName] = {
 """AutoTVM's number of an error -> outcome."""
 _WHERE = "read a line of an AutoTVM log"
 _PICKLED = re.compile(r"[^\t{]+\t[A-Za-z0-9+/=]+\t[A-Za-z0-9+/=]+\t[A-Za-z0-9+/=]+")
-_LONGEST_LINE = 1 << 20
 _TORN = "torn"
+_LAST_MOMENT_S = 253402300800
+"""The end of the year 9999, the last that a date can have [s since 1970]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +127,8 @@ def read_log_line(text: str) -> LogLine:
             hint="TVM 0.6 can read it, and write it as JSON",
         )  # fmt: skip
     try:
-        data = json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
+        data = parse(text)
+    except JsonError as error:
         raise TuningError(_WHERE, "not JSON", got=str(error)) from error
     version = data.get("version", data.get("v")) if isinstance(data, dict) else None
     if version != VERSION:
@@ -138,9 +141,9 @@ def read_log_line(text: str) -> LogLine:
             (str(target), str(task), tuple(args), dict(kwargs)),
             {"entity": list(entities), "index": int(index)},
             (tuple(costs), int(number), int() | float() as all_cost, int() | float() as timestamp),
-        ) if number in OUTCOMES:
+        ) if number in OUTCOMES and 0 <= timestamp < _LAST_MOMENT_S and 0 <= all_cost <= NO_TIME_S:
             return LogLine(
-                target, task, args, tuple(_entity(item) for item in entities),
+                target, task, args, tuple(_entity(_tuples(item)) for item in entities),
                 _costs(costs) if number == 0 else (), number, float(all_cost), float(timestamp),
                 kwargs, index, str(data.get("tvm_version", "")),
             )  # fmt: skip
@@ -167,8 +170,8 @@ def read_log(path: str | Path) -> tuple[list[LogLine], list[BadLine]]:
 def log_lines(path: str | Path) -> Iterator[tuple[int, LogLine | BadLine]]:
     """Yield what a file has, with the numbers of the lines; see `read_log`."""
     try:
-        with Path(path).open("rb") as stream:
-            for number, raw in enumerate(stream, start=1):
+        with open_regular(path) as stream:
+            for number, raw in lines(stream, LONGEST_LINE):
                 line = _numbered(number, raw)
                 if line is not None:
                     yield number, line
@@ -176,9 +179,9 @@ def log_lines(path: str | Path) -> Iterator[tuple[int, LogLine | BadLine]]:
         raise TuningError(f"read the log {path}", "cannot read", got=str(error)) from error
 
 
-def _numbered(number: int, raw: bytes) -> LogLine | BadLine | None:
+def _numbered(number: int, raw: bytes | None) -> LogLine | BadLine | None:
     """Return what a line is; None: nothing, or a comment."""
-    if len(raw) > _LONGEST_LINE:
+    if raw is None:
         return BadLine(number, "longer than 1 MiB")
     try:
         text = raw.decode("utf-8").strip()
@@ -225,8 +228,10 @@ def config_of(line: LogLine, space: Space) -> Config:
 
 def _entity(data: Any) -> tuple[str, str, Any]:
     match data:
-        case [str(name), str(tag), value] if tag in TAGS.values():
-            return name, tag, as_value(value)
+        case (str(name), str(tag), value) if tag == TAGS["option"] or (
+            tag in KINDS and isinstance(value, tuple) and is_value(value)
+        ):
+            return name, tag, value
     raise TuningError(
         _WHERE, "not a value of a knob", got=repr(data),
         expected=f"[name, {' or '.join(TAGS.values())}, value]",
@@ -241,10 +246,6 @@ def _costs(costs: tuple[Any, ...]) -> tuple[float, ...]:
 
 def _tuples(data: Any) -> Any:
     return tuple(map(_tuples, data)) if isinstance(data, list) else data
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number of JSON")
 
 
 def _reason(error: TuningError, raw: bytes) -> str:

@@ -19,7 +19,7 @@ from dlcompiler.autotune.records import Record
 from dlcompiler.autotune.store import RecordStore
 from dlcompiler.errors import TuningError
 from dlcompiler.space import Config, Value, Workload
-from dlcompiler.space.knob import Kind
+from dlcompiler.space.knob import Kind, is_value
 
 FOREIGN = "autotvm"
 """In place of a space's fingerprint: values are taken by name."""
@@ -100,11 +100,20 @@ def record_of(line: LogLine, run: str, number: int) -> Record:
         An argument is neither a number nor a name, or the kinds of values differ from the tags.
     """
     named = {f"arg{n}": value for n, value in enumerate(line.args)}
+    if twice := sorted(named.keys() & line.kwargs.keys()):
+        raise TuningError("read a line of an AutoTVM log", f"the argument {twice[0]} stands twice")
+    for name, _, value in line.entities:
+        if not is_value(value):
+            raise TuningError(
+                "read a line of an AutoTVM log", f"the value of the knob {name} is not kept",
+                got=repr(value), expected="bool, int, str, or a tuple of int or of str",
+            )  # fmt: skip
     moment = datetime.fromtimestamp(line.timestamp, UTC).isoformat(timespec="seconds")
     values: dict[str, Value] = {name: value for name, _, value in line.entities}
+    workload = Workload(line.task, (*named.items(), *line.kwargs.items()))
     return Record(
-        Workload.of(line.task, **named, **line.kwargs), line.target, Config(values, FOREIGN),
-        line.result, run, number, moment, origin="history",
+        workload, line.target, Config(values, FOREIGN), line.result, run, number, moment,
+        origin="history",
     )  # fmt: skip
 
 

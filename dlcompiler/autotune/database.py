@@ -5,17 +5,20 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sqlite3
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from dlcompiler.autotune.records import SCHEMA, Record
+from dlcompiler.autotune.records import SCHEMA, Record, read_row
 from dlcompiler.errors import TuningError
 from dlcompiler.space import Workload
 
 APPLICATION = 0x444C4354  # "DLCT": tells a database of this project from another one
 MEMORY = ":memory:"
+ENDS = ("-wal", "-shm", "-journal")
+"""What SQLite adds to the name of a database for its files beside it."""
 
 _BUSY_LIMIT_S = 30.0
 _RECORDS = """
@@ -42,6 +45,10 @@ INSERT = (
     "INSERT INTO records (key, workload, target, seconds, record)"
     " VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING"
 )
+
+
+ROWS = "SELECT id, CAST(key AS BLOB), CAST(record AS BLOB) FROM records"
+"""Bytes, for `read_row`: a text that is not UTF-8 is an error of its row, not of the query."""
 
 
 def row_of(record: Record) -> tuple[str, str, str, float | None, str]:
@@ -108,7 +115,7 @@ def _connect(path: str) -> sqlite3.Connection:
     )
     try:
         connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA trusted_schema = OFF")
+        _distrust(connection)
     except sqlite3.Error:
         connection.close()
         raise
@@ -123,6 +130,7 @@ def _connect_to_read(path: str) -> sqlite3.Connection:
             f"{place}?{mode}", uri=True, timeout=_BUSY_LIMIT_S, check_same_thread=False
         )
         try:
+            _distrust(connection)
             connection.execute("SELECT count(*) FROM sqlite_master")
         except sqlite3.OperationalError:
             connection.close()
@@ -135,6 +143,12 @@ def _connect_to_read(path: str) -> sqlite3.Connection:
         else:
             return connection
     raise AssertionError("one of the two returns or raises")
+
+
+def _distrust(connection: sqlite3.Connection) -> None:
+    """Take the file for one that anybody may have written."""
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
 
 
 def _check_place(path: str, is_read_only: bool) -> None:
@@ -151,11 +165,17 @@ def _check_place(path: str, is_read_only: bool) -> None:
         _make(place)
     elif not place.is_file():
         raise TuningError(where, "not a file", hint="name a file; it is made if there is none")
+    elif strange := [end for end in ENDS if _is_irregular(Path(f"{place}{end}"))]:
+        raise TuningError(where, "a file beside it is no regular one", got=f"{place}{strange[0]}")
     elif place.stat().st_size == 0:
         raise TuningError(
             where, "the file is empty", because="no database of records is, not even a new one",
             hint="restore a copy; or delete the file, and a new one is made in its place",
         )  # fmt: skip
+
+
+def _is_irregular(path: Path) -> bool:
+    return path.is_symlink() or (path.exists() and not path.is_file())
 
 
 def _make(place: Path) -> None:
@@ -177,7 +197,7 @@ def _make(place: Path) -> None:
                 temporary.rename(place)
         _sync_folder(place.parent)
     finally:
-        for suffix in ("", "-wal", "-shm", "-journal"):
+        for suffix in ("", *ENDS):
             Path(f"{temporary}{suffix}").unlink(missing_ok=True)
 
 
@@ -215,7 +235,9 @@ def _check(connection: sqlite3.Connection, path: str, is_read_only: bool) -> Non
             expected=f"schema {SCHEMA} or older",
             hint="install that version, or choose another file; this one was left as it is",
         )  # fmt: skip
-    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    _check_schema(connection, where, version)
+    # Unlike `quick_check`, it also holds the index against the rows, and so finds a damaged column.
+    (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if found != "ok":
         raise sqlite3.DatabaseError(found)
     if is_read_only:
@@ -225,11 +247,32 @@ def _check(connection: sqlite3.Connection, path: str, is_read_only: bool) -> Non
             _upgrade_from_1(connection)
 
 
+def _check_schema(connection: sqlite3.Connection, where: str, version: int) -> None:
+    """Refuse a database that runs statements of its own, or whose tables are not ours."""
+    found = {
+        name: (kind, re.sub(r"\s", "", sql or ""))
+        for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master")
+    }
+    ours = _RECORDS + (_RUNS if version > 1 else "")
+    for statement in filter(str.strip, ours.split(";")):
+        _, kind, name, *_ = statement.split()
+        if found.get(name) != (kind.lower(), re.sub(r"\s", "", statement)):
+            raise TuningError(
+                where, f"the {kind.lower()} {name} is not as it was made", hint=_LEFT_ALONE
+            )
+    for name, (kind, _) in found.items():
+        if kind not in ("table", "index"):
+            raise TuningError(
+                where, f"it has a {kind}, {name}", hint=_LEFT_ALONE,
+                because="its statements would run whenever records are read or written",
+            )  # fmt: skip
+
+
 def _upgrade_from_1(connection: sqlite3.Connection) -> None:
     """Write the records of version 1 as those of this one; what is no record stays as it is."""
-    for number, text in connection.execute("SELECT id, record FROM records").fetchall():
-        with contextlib.suppress(TuningError, ValueError, TypeError, RecursionError):
-            key, *_, record = row_of(Record.from_json(json.loads(text)))
+    for number, stored, text in connection.execute(ROWS).fetchall():
+        with contextlib.suppress(TuningError):
+            key, *_, record = row_of(read_row(stored, text))
             connection.execute(
                 "UPDATE OR REPLACE records SET key = ?, record = ? WHERE id = ?",
                 (key, record, number),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from dlcompiler.autotune.records import Record, read_line, write_line
 from dlcompiler.autotune.store import RecordStore
 from dlcompiler.errors import TuningError
+from dlcompiler.files import lines, open_regular
 from dlcompiler.output_files import Rules, replacing
 
-_LONGEST_LINE = 1 << 20
+LONGEST_LINE = 1 << 20
+"""Of a file of records [byte]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +92,15 @@ def read_records(path: str | Path) -> tuple[list[Record], list[BadLine]]:
     records: list[Record] = []
     bad: list[BadLine] = []
     try:
-        with Path(path).open("rb") as stream:
-            for number, line in _lines(stream):
-                if not line.strip():
-                    continue
-                try:
-                    records.append(read_line(line.decode("utf-8")))
-                except (TuningError, UnicodeDecodeError) as error:
-                    bad.append(BadLine(number, _reason(error, line)))
+        with open_regular(path) as stream:
+            for number, line in lines(stream, LONGEST_LINE):
+                if line is None:
+                    bad.append(BadLine(number, "longer than 1 MiB"))
+                elif line.strip():
+                    try:
+                        records.append(read_line(line.decode("utf-8")))
+                    except (TuningError, UnicodeDecodeError) as error:
+                        bad.append(BadLine(number, _reason(error, line)))
     except OSError as error:
         raise TuningError(f"read records from {path}", "cannot read", got=str(error)) from error
     return records, bad
@@ -120,11 +123,6 @@ def import_records(store: RecordStore, path: str | Path) -> Imported:
 def export_records(store: RecordStore, path: str | Path, *, overwrite: bool = True) -> int:
     """Write all records of a store to a file of JSON lines; as `write_records` does."""
     return write_records(store.records(), path, overwrite=overwrite, source=store.path)
-
-
-def _lines(stream: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    for number, line in enumerate(stream, start=1):
-        yield number, line if len(line) <= _LONGEST_LINE else b"a line longer than 1 MiB"
 
 
 def _reason(error: TuningError | UnicodeDecodeError, line: bytes) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from pathlib import Path
 
@@ -19,7 +20,7 @@ def is_gone(owner: str) -> bool:
     """
     host, _, rest = owner.rpartition(":")
     host, _, number = host.rpartition(":")
-    if host != socket.gethostname() or not number.isdecimal():
+    if host != socket.gethostname() or not re.fullmatch("[0-9]{1,9}", number):
         return False
     if rest != _started(int(number)):
         return True

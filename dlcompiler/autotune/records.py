@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, get_args
 
 from dlcompiler.autotune.proposal import Origin
 from dlcompiler.autotune.trial import OUTCOMES, OutcomeName, Result
 from dlcompiler.errors import TuningError
+from dlcompiler.json_text import JsonError, is_encodable, parse
 from dlcompiler.space import Config, Workload
 from dlcompiler.target import Target
 
@@ -20,6 +23,7 @@ why a config was tried, what was predicted, and what it took to measure it."""
 
 _LONGEST_TEXT = 100_000
 _LONGEST_S = 1e9
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3,6})?(\+00:00|Z)", re.ASCII)
 _RENAMED = {"timeout": "run timeout"}
 _KEY, _KEY_LENGTH = "key", 16
 _ADDED: dict[str, Any] = {
@@ -46,7 +50,7 @@ class Record:
     trial: int
     """Number of the trial in its run."""
     measured_at: str
-    """Date and time, ISO 8601, UTC."""
+    """Date and time, ISO 8601, UTC; empty where they are not known."""
     round: int = 0
     """Number of the round that it was proposed in."""
     origin: Origin = "random"
@@ -67,7 +71,7 @@ class Record:
             "config": self.config.to_json(),
             "outcome": self.result.outcome,
             "samples_s": list(self.result.samples_s),
-            "message": self.result.message,
+            "message": _storable(self.result.message),
             "build_s": self.result.build_s,
             "run_s": self.result.run_s,
             "is_noisy": self.result.is_noisy,
@@ -114,7 +118,7 @@ class Record:
             _result(data),
             _text(data, "run"),
             _number(data, "trial"),
-            _text(data, "measured_at"),
+            _moment(data),
             _number(data, "round"),
             _origin(data),
             _seconds(data, "predicted_s") if data.get("predicted_s", 0) is not None else None,
@@ -147,8 +151,8 @@ def read_line(line: str) -> Record:
         If it is not one, or is not as it was written.
     """
     try:
-        data = json.loads(line, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
+        data = parse(line)
+    except JsonError as error:
         raise TuningError("read a record", "not JSON", got=str(error)) from error
     record = Record.from_json(data)
     if data.get(_KEY, record.key()[:_KEY_LENGTH]) != record.key()[:_KEY_LENGTH]:
@@ -165,8 +169,26 @@ def write_line(record: Record) -> str:
     return json.dumps({**record.to_json(), _KEY: record.key()[:_KEY_LENGTH]})
 
 
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number of JSON")
+def read_row(key: object, data: object) -> Record:
+    """Read a record from a row of a database, both columns as bytes.
+
+    Raises
+    ------
+    TuningError
+        If it is not one, or is not as it was stored.
+    """
+    if not isinstance(data, bytes):
+        raise _bad("not a text", data)
+    try:
+        fields = parse(data)
+    except JsonError as error:
+        raise TuningError("read a record", "not JSON", got=str(error)) from error
+    record = Record.from_json(fields)
+    # As `Record.key` of the version that wrote it, which may have known other fields.
+    stored = hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+    if stored.encode() != key:
+        raise TuningError("read a record", "changed since it was stored")
+    return record
 
 
 def _result(data: Mapping[str, Any]) -> Result:
@@ -222,9 +244,29 @@ def _seconds(data: Mapping[str, Any], name: str) -> float:
 
 def _text(data: Mapping[str, Any], name: str) -> str:
     value = data.get(name)
-    if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
+    if not isinstance(value, str) or len(value) > _LONGEST_TEXT or not is_encodable(value):
         raise _bad(f"{name} is missing or not a text", value)
     return value
+
+
+def _moment(data: Mapping[str, Any]) -> str:
+    value = _text(data, "measured_at")
+    if value and not (_MOMENT.fullmatch(value) and _is_moment(value)):
+        raise _bad("measured_at is not a date and time of UTC, as ISO 8601 writes it", value)
+    return value
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _storable(message: str) -> str:
+    """Return a message that can be read back: what a kernel or a compiler said may be anything."""
+    return message[:_LONGEST_TEXT].encode("utf-8", "replace").decode()
 
 
 def _number(data: Mapping[str, Any], name: str) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,8 +19,11 @@ from typing import Any
 from dlcompiler.autotune.pool import Device, Report
 from dlcompiler.autotune.trial import OUTCOMES, OutcomeName, Result
 from dlcompiler.errors import TuningError
+from dlcompiler.files import open_regular
+from dlcompiler.json_text import JsonError, parse
 from dlcompiler.output_files import make_folder, write_file
 from dlcompiler.space import Config, Filter, Knob, Space, Workload
+from dlcompiler.space.knob import as_value
 
 SCHEMA = 1
 """Version of the files."""
@@ -153,10 +157,12 @@ class ReplayTable:
             If the file is something else, damaged, or written by a newer version.
         """
         try:
-            with gzip.open(path) as file:
-                text = file.read(_LARGEST_FILE)
-            data = json.loads(text)
-        except (OSError, EOFError, ValueError, RecursionError) as error:
+            with open_regular(path) as stream, gzip.open(stream) as file:
+                text = file.read(_LARGEST_FILE + 1)
+            if len(text) > _LARGEST_FILE:
+                raise _bad(f"longer than {_LARGEST_FILE} bytes", path)
+            data = parse(text)
+        except (OSError, EOFError, JsonError, zlib.error) as error:
             raise _bad(f"not a compressed JSON file: {error}", path) from error
         return cls.from_json(data, str(path))
 
@@ -174,11 +180,11 @@ class ReplayTable:
                 str(data["target"]),
                 {str(key): str(value) for key, value in data["machine"].items()},
                 str(data["date"]),
-                tuple(Knob(name, tuple(values)) for name, values in data["knobs"]),
+                tuple(Knob(name, tuple(map(as_value, values))) for name, values in data["knobs"]),
                 tuple(str(rule) for rule in data["rules"]),
                 tuple(_rows(data["rows"], data["outcomes"])),
             )
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise _bad(f"damaged: {type(error).__name__}: {error}", source) from error
         _check(table, data.get("fingerprint"), source)
         return table
@@ -239,14 +245,24 @@ def _anything(values: Mapping[str, Any]) -> bool:
 def _rows(columns: Mapping[str, Sequence[Any]], outcomes: Sequence[str]) -> Iterator[TableRow]:
     lists = [columns[name] for name in _COLUMNS]
     for point, outcome, *times in zip(*lists, strict=True):
+        if type(point) is not int or type(outcome) is not int or outcome < 0:
+            raise ValueError(f"the point {point!r} or its outcome {outcome!r} is no number")
         name = outcomes[outcome]
         known = OUTCOMES[OUTCOMES.index(name)]
-        median, low, high = (None if value is None else float(value) for value in times)
+        median, low, high = map(_seconds, times)
         if (known == "ok") != (median is not None):
             raise ValueError(f"point {point} is {known} with the time {median}")
         if median is not None and not 0 < (low or 0) <= median <= (high or 0) < math.inf:
             raise ValueError(f"point {point} has the times {low}, {median}, {high}")
-        yield TableRow(int(point), known, median, low, high)
+        yield TableRow(point, known, median, low, high)
+
+
+def _seconds(value: object) -> float | None:
+    if value is None:
+        return None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise TypeError(f"{value!r} is not a time")
+    return float(value)
 
 
 def _check(table: ReplayTable, fingerprint: object, source: str) -> None:

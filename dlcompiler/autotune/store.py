@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import json
 import os
 import sqlite3
 import threading
@@ -20,6 +19,7 @@ from types import TracebackType
 from dlcompiler.autotune.database import (
     INSERT,
     MEMORY,
+    ROWS,
     failure,
     open_database,
     prefix_of,
@@ -29,11 +29,13 @@ from dlcompiler.autotune.database import (
     workload_key,
 )
 from dlcompiler.autotune.owners import is_gone, this_process
-from dlcompiler.autotune.records import Record
+from dlcompiler.autotune.records import Record, read_row
 from dlcompiler.errors import TuningError
 from dlcompiler.space import Workload
 
 __all__ = ["MEMORY", "Claim", "RecordStore"]
+
+_MOST_KEPT = 2**63 - 1  # SQLite's largest integer
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ class RecordStore:
         with self._using() as connection:
             with transaction(connection):
                 deleted = connection.execute(
-                    f"DELETE FROM records WHERE id NOT IN ({ranked})", (keep,)
+                    f"DELETE FROM records WHERE id NOT IN ({ranked})", (min(keep, _MOST_KEPT),)
                 ).rowcount
             connection.execute("VACUUM")
         return int(deleted)
@@ -180,31 +182,32 @@ class RecordStore:
         if target is not None:
             where.append("target = ?")
             values.append(target)
-        query = "SELECT id, record FROM records"
+        query = ROWS
         if where:
             query += f" WHERE {' AND '.join(where)}"
         with self._using() as connection:
             found = connection.execute(f"{query} ORDER BY {order}, id", values).fetchall()
-        for number, text in found:
+        for number, key, data in found:
             try:
-                yield Record.from_json(json.loads(text))
-            except (TuningError, ValueError, TypeError, RecursionError) as error:
+                yield read_row(key, data)
+            except TuningError as error:
                 self._unreadable[number] = str(error).splitlines()[0]
 
     def check(self) -> list[str]:
         """Return what is wrong with the database, row by row; nothing where all is well."""
         with self._using() as connection:
             found = [text for (text,) in connection.execute("PRAGMA integrity_check")]
-            rows = connection.execute("SELECT id, key, record FROM records ORDER BY id").fetchall()
-        problems = [text for text in found if text != "ok"]
-        for number, key, text in rows:
-            try:
-                is_right = Record.from_json(json.loads(text)).key() == key
-            except (TuningError, ValueError, TypeError, RecursionError) as error:
-                problems.append(f"row {number}: {str(error).splitlines()[0]}")
-            else:
-                if not is_right:
-                    problems.append(f"row {number}: changed since it was stored")
+            rows = connection.execute(f"{ROWS} ORDER BY id").fetchall()
+            told = "SELECT workload = ? AND target = ? AND seconds IS ? FROM records WHERE id = ?"
+            problems = [text for text in found if text != "ok"]
+            for number, key, data in rows:
+                try:
+                    _, *columns, _ = row_of(read_row(key, data))
+                except TuningError as error:
+                    problems.append(f"row {number}: {str(error).splitlines()[0]}")
+                    continue
+                if not connection.execute(told, (*columns, number)).fetchone()[0]:
+                    problems.append(f"row {number}: its columns are not those of its record")
         return problems
 
     # -- runs --------------------------------------------------------------------------------
@@ -227,11 +230,13 @@ class RecordStore:
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
         ours = this_process()
         query = (
-            "SELECT name, state, owner, began_at FROM runs WHERE identity = ?"
-            " AND state IN ('running', 'failed') ORDER BY began_at DESC"
+            "SELECT CAST(name AS BLOB), state, CAST(owner AS BLOB), CAST(began_at AS BLOB)"
+            " FROM runs WHERE identity = ? AND state IN ('running', 'failed')"
+            " ORDER BY began_at DESC"
         )
         with self._using() as connection, transaction(connection):
-            for name, state, owner, began_at in connection.execute(query, (identity,)).fetchall():
+            for row in connection.execute(query, (identity,)).fetchall():
+                name, state, owner, began_at = map(_as_text, row)
                 if state == "failed" or is_gone(owner):
                     connection.execute(
                         "UPDATE runs SET state = 'running', owner = ? WHERE name = ?", (ours, name)
@@ -287,6 +292,11 @@ class RecordStore:
                 yield self._connection()
         except sqlite3.Error as error:
             raise failure(self.path, error) from error
+        except UnicodeEncodeError as error:
+            raise TuningError(
+                f"use the records in {self.path}", "half of a surrogate pair in a text",
+                got=ascii(error.object)[:200],
+            ) from error  # fmt: skip
 
     def _connection(self) -> sqlite3.Connection:
         if self._is_closed:
@@ -301,3 +311,7 @@ class RecordStore:
             self._local.connection, self._local.process = made, os.getpid()
         connection: sqlite3.Connection = self._local.connection
         return connection
+
+
+def _as_text(value: str | bytes) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

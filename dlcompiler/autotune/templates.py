@@ -26,6 +26,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from dlcompiler.errors import TuningError
+from dlcompiler.json_text import JsonError, parse
 from dlcompiler.measurement.oracle import oracle_of
 from dlcompiler.ops import Operator, Reference
 from dlcompiler.ops import names as library
@@ -203,7 +204,7 @@ def _stored(name: str, key: str, value: Any) -> int | str:
     if type(value) is int or (isinstance(value, str) and not value.startswith(_JSON)):
         return value
     try:
-        return _JSON + json.dumps(value, sort_keys=True)
+        return _JSON + json.dumps(value, sort_keys=True, allow_nan=False)
     except (TypeError, ValueError):
         raise TuningError(
             f"workload {name}", f"the parameter {key} is no data", got=repr(value),
@@ -213,7 +214,12 @@ def _stored(name: str, key: str, value: Any) -> int | str:
 
 def _given(value: int | str) -> Any:
     if isinstance(value, str) and value.startswith(_JSON):
-        return _as_tuples(json.loads(value.removeprefix(_JSON)))
+        try:
+            return _as_tuples(parse(value.removeprefix(_JSON)))
+        except JsonError as error:
+            raise TuningError(
+                "read the parameters of a workload", "not data", got=str(error)
+            ) from None
     return value
 
 

@@ -6,17 +6,20 @@ import datetime
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from dlcompiler.bench.contest import Bench, Settings
 from dlcompiler.bench.goals import judge
 from dlcompiler.bench.machine import memory_bandwidth
-from dlcompiler.bench.page import heading, line, threads_text, verdict_text
+from dlcompiler.bench.page import heading, line, page, threads_text, verdict_text
 from dlcompiler.bench.peers import versions
 from dlcompiler.bench.results import SCHEMA_VERSION, Result
 from dlcompiler.bench.suites import Table, tables_of
 from dlcompiler.bench.works import Work
 from dlcompiler.errors import UserError
+from dlcompiler.files import read_regular
+from dlcompiler.json_text import JsonError, parse
 from dlcompiler.target.detect import available_cores
 
 Say = Callable[[str], None]
@@ -106,6 +109,34 @@ def check_mergeable(
                 got=then.get(fact), expected=value,
                 hint="measure all tables, or save these to another file",
             )  # fmt: skip
+
+
+def read_document(path: Path, operation: str = "bench --page") -> dict[str, Any]:
+    """Read a document of tables that `serialised` wrote.
+
+    Raises
+    ------
+    UserError
+        It cannot be read, or is something else.
+    """
+    try:
+        document = parse(read_regular(path))
+    except (OSError, JsonError) as error:
+        raise UserError(operation, "cannot be read", got=str(error)) from None
+    if not isinstance(document, dict) or not {"tables", "results", "machine"} <= document.keys():
+        raise UserError(
+            operation, "not a document of tables", got=str(path),
+            hint="dlcompiler bench --suite paper --save FILE writes one",
+        )  # fmt: skip
+    try:  # what can be merged and shown is whole
+        str(document["machine"]["cpu"]).partition(";")
+        page(merged(document, document))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise UserError(
+            operation, "the document is damaged, or of another version",
+            got=f"{type(error).__name__}: {error}",
+        ) from error  # fmt: skip
+    return document
 
 
 def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:

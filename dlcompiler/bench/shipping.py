@@ -12,6 +12,8 @@ from dlcompiler.autotune import TuningRun, tune
 from dlcompiler.bench.problems import Problem, problem_of, remote_kernel, target_of
 from dlcompiler.bench.works import Work
 from dlcompiler.errors import TuningError, UserError
+from dlcompiler.files import read_regular
+from dlcompiler.json_text import JsonError, parse
 from dlcompiler.ops import tuned
 from dlcompiler.output_files import make_folder, write_file
 from dlcompiler.space import Config, Workload
@@ -127,9 +129,9 @@ def known_configs(path: Path) -> tuned.Tuned:
         If the file is something else.
     """
     try:
-        document = json.loads(path.read_text("utf-8")) if path.exists() else tuned.write({})
+        document = parse(read_regular(path)) if path.exists() else tuned.write({})
         return tuned.read(document)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError, TuningError) as error:
+    except (OSError, JsonError, TuningError) as error:
         raise UserError("tune --into", "not a file of tuned configs", got=str(error)) from None
 
 

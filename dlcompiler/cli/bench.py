@@ -27,6 +27,7 @@ from dlcompiler.bench.document import (
     measure_tables,
     measure_works,
     merged,
+    read_document,
     serialised,
 )
 from dlcompiler.bench.live import judge_live, live_run
@@ -46,7 +47,7 @@ SCHEMA_VERSION = 1
 def run(args: argparse.Namespace) -> int:
     """Measure what the arguments name; 1 if a result was wrong."""
     if args.page is not None:
-        print(_page(args.page), end="")
+        print(page(read_document(Path(args.page), "bench --page")), end="")
         return 0
     if args.save is not None:
         _check_save(args)
@@ -59,18 +60,6 @@ def run(args: argparse.Namespace) -> int:
     if args.works or args.suite:
         return _contest(args)
     return _figures(args)
-
-
-def _page(path: str) -> str:
-    """Return the page of a saved document."""
-    document = _read(path, "--page")
-    try:
-        return page(document)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise UserError(
-            "bench --page", "the document is damaged, or of another version",
-            got=f"{type(error).__name__}: {error}",
-        ) from error  # fmt: skip
 
 
 def _contest(args: argparse.Namespace) -> int:
@@ -95,14 +84,15 @@ def _contest(args: argparse.Namespace) -> int:
     if args.suite:
         tables = tables_of(args.suite, seed=args.seed, count=args.count)
         if _is_merged(args):
-            check_mergeable(_read(args.save), tables, settings.peers, machine["cpu"])
+            saved = read_document(Path(args.save), "bench --save")
+            check_mergeable(saved, tables, settings.peers, machine["cpu"])
         document = measure_tables(tables, settings, say)
     else:
         document = measure_works(works, settings, say)
     document = {**document, "machine": machine}
     if args.save is not None:
         if _is_merged(args):
-            document = merged(_read(args.save), document)
+            document = merged(read_document(Path(args.save), "bench --save"), document)
         _save(document, args)
     if args.json:
         print(json.dumps(document))
@@ -261,19 +251,6 @@ def _threads(text: str) -> int:
             because="threads that share a core measure the system's scheduler",
         )  # fmt: skip
     return int(text)
-
-
-def _read(path: str, option: str = "--save") -> dict[str, Any]:
-    try:
-        document = json.loads(Path(path).read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise UserError(f"bench {option}", "cannot be read", got=str(error)) from None
-    if not isinstance(document, dict) or not {"tables", "results", "machine"} <= document.keys():
-        raise UserError(
-            f"bench {option}", "not a document of tables", got=path,
-            hint="dlcompiler bench --suite paper --save FILE writes one",
-        )  # fmt: skip
-    return document
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

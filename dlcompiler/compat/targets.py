@@ -158,7 +158,10 @@ def _parse(target: Any) -> tuple[str, dict[str, Any]]:
         raise TargetError(
             "read a target", "not a target", got=repr(target), expected="'llvm -mcpu=…'"
         )
-    kind, *words = shlex.split(target)
+    try:
+        kind, *words = shlex.split(target)
+    except ValueError as error:  # a quotation without an end
+        raise TargetError("read a target", str(error), got=repr(target)) from None
     flags: dict[str, Any] = {}
     for word in words:
         name, _, value = word.lstrip("-").partition("=")

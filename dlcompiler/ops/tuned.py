@@ -9,14 +9,15 @@ space still has these knobs and values; else it is passed over, never reinterpre
 from __future__ import annotations
 
 import importlib.resources
-import json
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeAlias
 
 from dlcompiler.errors import TuningError
+from dlcompiler.json_text import parse
 from dlcompiler.ops.base import Operator
 from dlcompiler.space import Config, Workload
+from dlcompiler.space.knob import as_value, is_value
 from dlcompiler.target import Target
 
 SCHEMA_VERSION = 1
@@ -84,7 +85,7 @@ def shipped(name: str) -> Tuned:
     path = importlib.resources.files("dlcompiler.ops") / "tuned" / f"{name}.json"
     if not path.is_file():
         return {}
-    return read(json.loads(path.read_text(encoding="utf-8")))
+    return read(parse(path.read_bytes()))
 
 
 def read(document: Any) -> Tuned:
@@ -97,10 +98,22 @@ def read(document: Any) -> Tuned:
     """
     match document:
         case {"version": 1, "configs": list(entries)}:
-            return {Workload.from_json(e["workload"]): dict(e["values"]) for e in entries}
+            return dict(map(_entry, entries))
     raise TuningError(
         "read tuned configs", "not a document of this version",
         expected=f'{{"version": {SCHEMA_VERSION}, "configs": […]}}',
+    )  # fmt: skip
+
+
+def _entry(data: Any) -> tuple[Workload, Mapping[str, Any]]:
+    match data:
+        case {"workload": workload, "values": dict(values)} if all(
+            is_value(as_value(value)) for value in values.values()
+        ):
+            return Workload.from_json(workload), values
+    raise TuningError(
+        "read tuned configs", "not an entry of such a document", got=repr(data)[:200],
+        expected='{"workload": {…}, "values": {knob: value}}',
     )  # fmt: skip
 
 

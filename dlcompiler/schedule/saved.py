@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 from dlcompiler import te
 from dlcompiler.errors import ScheduleError
+from dlcompiler.json_text import JsonError, parse
 from dlcompiler.schedule.history import Node
 from dlcompiler.schedule.renamed import renamed, tensors_by_name
 from dlcompiler.schedule.schedule import Schedule, create_schedule
@@ -152,7 +153,10 @@ def from_link(text: object) -> Saved:
         _refuse("read a link", "it is too long", expected=f"at most {MAX_BYTES} bytes of JSON")
     if not unpacker.eof:
         _refuse("read a link", "its schedule is damaged", hint="the link may have been cut")
-    return from_json(data.decode(errors="replace"))
+    try:
+        return from_json(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        _refuse("read a link", "its schedule is damaged", hint="the link may have been cut")
 
 
 def from_json(text: object) -> Saved:
@@ -168,8 +172,8 @@ def from_json(text: object) -> Saved:
     if not isinstance(text, str) or len(text) > MAX_BYTES:
         _refuse("read a schedule", "not a text of at most 1 MB", got=type(text).__name__)
     try:
-        data = json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
+        data = parse(text)
+    except JsonError as error:
         _refuse("read a schedule", "not JSON", got=str(error)[:200])
     return from_data(data)
 
@@ -251,10 +255,6 @@ def _describe(schedule: Schedule, state: Json) -> None:
     if not all(isinstance(text, str) for text in texts):
         _refuse("read a schedule", "a name or a note is no text", got=repr(texts)[:80])
     schedule.describe(*texts)
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
 
 
 def _refuse(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dlcompiler.display import render
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis, Var
+from dlcompiler.json_text import JsonError, parse
 from dlcompiler.schedule.history import Node
 from dlcompiler.schedule.index_maps import index_map_of
 from dlcompiler.schedule.primitives import REGISTRY, Primitive, primitive
@@ -150,8 +151,8 @@ class Trace:
             If the text is not a trace of this schema.
         """
         try:
-            data = json.loads(text)
-        except (TypeError, ValueError, RecursionError) as error:
+            data = parse(text)
+        except JsonError as error:
             raise ScheduleError("read a trace", "not JSON", got=str(error)) from None
         if not isinstance(data, dict) or data.get("version") != SCHEMA_VERSION:
             got = data.get("version") if isinstance(data, dict) else type(data).__name__

@@ -1,5 +1,6 @@
 """The database: nothing acknowledged is lost, and what is not ours is left alone."""
 
+import hashlib
 import json
 import random
 import signal
@@ -294,9 +295,10 @@ def as_version_1(item):
 def write_version_1(path, records):
     with sqlite3.connect(path) as connection:
         connection.executescript(VERSION_1 + f"PRAGMA application_id = {APPLICATION};")
-        for number, data in enumerate(records):
+        for data in records:
             workload = json.dumps(data["workload"], sort_keys=True)
-            row = (f"key{number}", workload, data["target"], 0.5, json.dumps(data))
+            key = hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+            row = (key, workload, data["target"], 0.5, json.dumps(data))
             connection.execute(
                 "INSERT INTO records (key, workload, target, seconds, record)"
                 " VALUES (?, ?, ?, ?, ?)", row,

@@ -175,11 +175,12 @@ def test_check_finds_what_was_changed(db, capsys):
         connection.execute("UPDATE records SET record = '{' WHERE id = 3")
     status, text, _ = db_command(capsys, "check", db)
     assert status == 1
-    assert text.splitlines()[0] == f"{db}: row 2: changed since it was stored"
+    assert text.splitlines()[0] == f"{db}: row 2: read a record: changed since it was stored"
     assert text.splitlines()[1].startswith(f"{db}: row 3: ")
     status, _, error = db_command(capsys, "list", db)
     assert status == 0
-    assert error.startswith(f"{db}: row 3: ")
+    told = [line.removeprefix(f"{db}: ")[:6] for line in error.splitlines()]
+    assert told == ["row 2:", "row 3:"]
 
 
 @pytest.mark.parametrize("action", ["list", "best", "prune", "check", "export"])

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from dlcompiler import te
+from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import structural_equal
 from dlcompiler.pipeline import lower
 from dlcompiler.schedule import Trace, create_schedule
@@ -188,7 +189,9 @@ def test_refuses_to_replay_a_malformed_step(matmul, refusal, text, expected):
 
 
 def test_extra_digits_are_only_a_large_factor(matmul):
-    text = trace("split", "C", axis="i", factor=10**400)
+    with pytest.raises(ScheduleError, match="an integer of 401 digits"):
+        Trace.from_json(trace("split", "C", axis="i", factor=10**400))
+    text = trace("split", "C", axis="i", factor=10**90)
     Trace.from_json(text).replay(matmul.s)
     assert [axis.extent for axis in matmul.s[matmul.C].leaf_iter_vars] == [1, 4, 6, 8]
 

@@ -11,16 +11,17 @@ from typing import Any
 from dlcompiler.autotune.autotvm_log import (
     LogLine,
     append_to_log,
-    read_log,
+    log_lines,
     read_log_line,
     write_log_line,
 )
+from dlcompiler.autotune.jsonl import BadLine
 from dlcompiler.compat.autotvm.configs import ConfigEntity
 from dlcompiler.compat.autotvm.measuring import MeasureInput, MeasureResult
 from dlcompiler.compat.autotvm.tasks import Task
 from dlcompiler.compat.notes import note
 from dlcompiler.compat.targets import Target
-from dlcompiler.errors import TuningError
+from dlcompiler.errors import TuningError, UserError
 from dlcompiler.output_files import Rules, write_file
 
 AUTOTVM_LOG_VERSION = 0.2
@@ -61,11 +62,20 @@ def load_from_file(filepath: str | Path) -> Iterator[tuple[MeasureInput, Measure
     CompatNote
         For lines that are left out.
     """
-    lines, bad = read_log(filepath)
+    found: list[tuple[MeasureInput, MeasureResult]] = []
+    bad: list[BadLine] = []
+    for number, line in log_lines(filepath):
+        try:
+            if isinstance(line, LogLine):
+                found.append(_pair(line))
+            else:
+                bad.append(line)
+        except UserError as error:  # such as a target that there is not
+            bad.append(BadLine(number, str(error).partition("\n")[0]))
     if bad:
         more = f", and {len(bad) - 3} more" if len(bad) > 3 else ""
         note(f"{filepath}: left out: {'; '.join(map(str, bad[:3]))}{more}", 4)
-    yield from map(_pair, lines)
+    yield from found
 
 
 def append(path: str | Path, pairs: Iterator[tuple[MeasureInput, MeasureResult]]) -> None:
