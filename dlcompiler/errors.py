@@ -14,6 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from dlcompiler.terminal import escaped
+
 _LABEL_COLUMNS = 10
 MAX_VALUES = 8
 """How many numbers a message of running code can have: the memory for them is fixed; [1]."""
@@ -32,7 +34,7 @@ def filled(template: str, values: Sequence[object]) -> str:
     return re.sub(r"\{\{|\}\}|\{([0-9])\}", text, template)
 
 
-def escaped(text: str) -> str:
+def as_template(text: str) -> str:
     """Return the template that `filled` makes this text of."""
     return text.replace("{", "{{").replace("}", "}}")
 
@@ -92,7 +94,8 @@ class DLCompilerError(RuntimeError):
     def __str__(self) -> str:
         lines = [f"{self.operation}: {self.problem}" if self.problem else self.operation]
         lines += [_line(label, value) for label, value in self.parts() if value is not None]
-        return "\n".join(lines)
+        # They quote files, models and devices, and are printed to terminals.
+        return escaped("\n".join(lines), keep="\n\t")
 
 
 def _line(label: str, value: object) -> str:

@@ -25,7 +25,7 @@ from typing import Any
 from dlcompiler.autotune.jsonl import LONGEST_LINE, BadLine
 from dlcompiler.autotune.trial import OutcomeName, Result
 from dlcompiler.errors import TuningError
-from dlcompiler.files import lines, open_regular
+from dlcompiler.input_files import lines, open_regular
 from dlcompiler.json_text import JsonError, parse
 from dlcompiler.output_files import Rules, append_lines
 from dlcompiler.space import Config, Space

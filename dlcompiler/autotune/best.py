@@ -20,6 +20,7 @@ from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import Tensor
+from dlcompiler.terminal import escaped
 
 _MOST_NEIGHBOURS = 8
 
@@ -136,7 +137,7 @@ def apply_best(
     """
     choice = best_choice(workload, target, db, threads=threads, template=template)
     if choice.source != "record":
-        warnings.warn(f"{workload}: {choice.note}", UserWarning, stacklevel=2)
+        warnings.warn(escaped(f"{workload}: {choice.note}"), UserWarning, stacklevel=2)
     item = operator_of(workload, template)
     return item.template(choice.workload, resolve(target), choice.config)
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from dlcompiler.autotune.records import Record, read_line, write_line
 from dlcompiler.autotune.store import RecordStore
 from dlcompiler.errors import TuningError
-from dlcompiler.files import lines, open_regular
+from dlcompiler.input_files import lines, open_regular
 from dlcompiler.output_files import Rules, replacing
+from dlcompiler.terminal import escaped
 
 LONGEST_LINE = 1 << 20
 """Of a file of records [byte]."""
@@ -26,7 +27,7 @@ class BadLine:
     """What is wrong with it."""
 
     def __str__(self) -> str:
-        return f"line {self.number}: {self.reason}"
+        return f"line {self.number}: {escaped(self.reason)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from typing import Any
 from dlcompiler.autotune.pool import Device, Report
 from dlcompiler.autotune.trial import OUTCOMES, OutcomeName, Result
 from dlcompiler.errors import TuningError
-from dlcompiler.files import open_regular
+from dlcompiler.input_files import open_regular
 from dlcompiler.json_text import JsonError, parse
 from dlcompiler.output_files import make_folder, write_file
 from dlcompiler.space import Config, Filter, Knob, Space, Workload
@@ -180,7 +180,7 @@ class ReplayTable:
                 str(data["target"]),
                 {str(key): str(value) for key, value in data["machine"].items()},
                 str(data["date"]),
-                tuple(Knob(name, tuple(map(as_value, values))) for name, values in data["knobs"]),
+                tuple(_knob(name, values) for name, values in data["knobs"]),
                 tuple(str(rule) for rule in data["rules"]),
                 tuple(_rows(data["rows"], data["outcomes"])),
             )
@@ -240,6 +240,12 @@ class ReplayPool:
 def _anything(values: Mapping[str, Any]) -> bool:
     del values
     return True
+
+
+def _knob(name: object, values: object) -> Knob:
+    if not isinstance(name, str) or not isinstance(values, list):
+        raise TypeError(f"the knob {name!r:.80} has no list of values")
+    return Knob(name, tuple(map(as_value, values)))
 
 
 def _rows(columns: Mapping[str, Sequence[Any]], outcomes: Sequence[str]) -> Iterator[TableRow]:

@@ -18,7 +18,7 @@ from dlcompiler.bench.results import SCHEMA_VERSION, Result
 from dlcompiler.bench.suites import Table, tables_of
 from dlcompiler.bench.works import Work
 from dlcompiler.errors import UserError
-from dlcompiler.files import read_regular
+from dlcompiler.input_files import read_regular
 from dlcompiler.json_text import JsonError, parse
 from dlcompiler.target.detect import available_cores
 

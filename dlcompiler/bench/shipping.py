@@ -12,7 +12,7 @@ from dlcompiler.autotune import TuningRun, tune
 from dlcompiler.bench.problems import Problem, problem_of, remote_kernel, target_of
 from dlcompiler.bench.works import Work
 from dlcompiler.errors import TuningError, UserError
-from dlcompiler.files import read_regular
+from dlcompiler.input_files import read_regular
 from dlcompiler.json_text import JsonError, parse
 from dlcompiler.ops import tuned
 from dlcompiler.output_files import make_folder, write_file

@@ -40,6 +40,7 @@ from dlcompiler.cli.doctor import describe_cpu
 from dlcompiler.errors import UserError
 from dlcompiler.output_files import REPLACES, Rules, check_output, make_folder, write_file
 from dlcompiler.target.detect import available_cores, host
+from dlcompiler.terminal import show
 
 SCHEMA_VERSION = 1
 
@@ -47,7 +48,7 @@ SCHEMA_VERSION = 1
 def run(args: argparse.Namespace) -> int:
     """Measure what the arguments name; 1 if a result was wrong."""
     if args.page is not None:
-        print(page(read_document(Path(args.page), "bench --page")), end="")
+        show(*page(read_document(Path(args.page), "bench --page")).removesuffix("\n").split("\n"))
         return 0
     if args.save is not None:
         _check_save(args)
@@ -180,7 +181,7 @@ def _intrinsics(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(document))
     for name, reason in document["failed"].items():
-        print(f"{name}: {reason}", file=sys.stderr)
+        show(*f"{name}: {reason}".split("\n"), file=sys.stderr)
     return int(bool(document["failed"]))
 
 
@@ -202,7 +203,7 @@ def _live(
 
 
 def _say(text: str) -> None:
-    print(text, flush=True)
+    show(*text.split("\n"))
 
 
 def _say_nothing(text: str) -> None:
@@ -213,7 +214,8 @@ def _report(document: dict[str, Any]) -> int:
     """Say what is wrong, in full; return the exit status."""
     for row in document["results"]:
         if row["verified"] is False:
-            print(f"{row['work']} ({row['row']}): {row['reason']}", file=sys.stderr)
+            text = f"{row['work']} ({row['row']}): {row['reason']}"
+            show(*text.split("\n"), file=sys.stderr)
     return int(has_wrong_results(document))
 
 
@@ -223,13 +225,13 @@ def _figures(args: argparse.Namespace) -> int:
     chosen = args.only or list(FIGURES)
     if not args.json:
         for key, value in machine.items():
-            print(f"{key:<26} {value}")
+            show(f"{key:<26} {value}")
         print()
     results = []
     for figure in measure_figures(chosen):
         results.append(figure)
         if not args.json:
-            print(f"{figure.name:<26} {figure.text}")
+            show(*f"{figure.name:<26} {figure.text}".split("\n"))
     if args.json:
         figures = [{"name": f.name, "values": f.values, "text": f.text} for f in results]
         print(json.dumps({"version": SCHEMA_VERSION, "machine": machine, "figures": figures}))

@@ -24,6 +24,7 @@ from dlcompiler.cli.command import Command, add_overwrite
 from dlcompiler.errors import UserError
 from dlcompiler.output_files import Rules, check_output, is_sqlite
 from dlcompiler.runtime.timing import format_seconds
+from dlcompiler.terminal import show
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -37,8 +38,9 @@ def _list(args: argparse.Namespace) -> int:
     for group in found:
         counts = ", ".join(f"{count} {name}" for name, count in group.counts.items())
         best = format_seconds(group.best.result.seconds or 0.0) if group.best else "none"
-        print(f"{group.workload}\n  {group.target}\n  best {best}; {counts}; {group.runs} runs")
-    print(f"{sum(sum(group.counts.values()) for group in found)} records")
+        facts = f"  best {best}; {counts}; {group.runs} runs"
+        show(str(group.workload), f"  {group.target}", facts)
+    show(f"{sum(sum(group.counts.values()) for group in found)} records")
     return 0
 
 
@@ -57,7 +59,7 @@ def _best(args: argparse.Namespace) -> int:
     for record in best:
         values = ", ".join(f"{name}={value}" for name, value in record.config.values.items())
         seconds = format_seconds(record.result.seconds or 0.0)
-        print(f"{record.workload}\n  {record.target}\n  {seconds}: {values}")
+        show(str(record.workload), f"  {record.target}", f"  {seconds}: {values}")
     return 0
 
 
@@ -86,13 +88,13 @@ def _take_in(
                 with RecordStore(name, is_read_only=True) as other:
                     records = other.records()
                     added = store.add(records)
-                    print(f"{name}: {added} records added, {len(records) - added} known already")
+                    show(f"{name}: {added} records added, {len(records) - added} known already")
                     status |= _warn(other)
             else:
                 report = read(store, name)
-                print(f"{name}: {str(report).splitlines()[0]}")
+                show(f"{name}: {str(report).splitlines()[0]}")
                 for line in report.bad:
-                    print(f"{name}: {line}", file=sys.stderr)
+                    show(f"{name}: {line}", file=sys.stderr)
                 status |= bool(report.bad)
     return status
 
@@ -104,7 +106,7 @@ def _prune(args: argparse.Namespace) -> int:
     _check_exists(args.db)
     with RecordStore(args.db) as store:
         deleted = store.prune(args.keep)
-        print(f"{deleted} records deleted, {len(store)} kept")
+        show(f"{deleted} records deleted, {len(store)} kept")
     return 0
 
 
@@ -119,13 +121,13 @@ def _export(args: argparse.Namespace) -> int:
             return _warn(store)
         else:
             count = export_records(store, args.file, overwrite=args.overwrite)
-        print(f"{count} records written to {args.file}")
+        show(f"{count} records written to {args.file}")
         return _warn(store)
 
 
 def _print_lines(records: Iterable[Record]) -> None:
     for record in records:
-        print(write_line(record))
+        show(write_line(record))
 
 
 def _check(args: argparse.Namespace) -> int:
@@ -133,9 +135,9 @@ def _check(args: argparse.Namespace) -> int:
     with RecordStore(args.db, is_read_only=True) as store:
         problems = store.check()
         for problem in problems:
-            print(f"{args.db}: {problem}")
+            show(f"{args.db}: {problem}")
         if not problems:
-            print(f"{args.db}: {len(store)} records, all is well")
+            show(f"{args.db}: {len(store)} records, all is well")
     return int(bool(problems))
 
 
@@ -147,7 +149,7 @@ def _check_exists(db: str) -> None:
 def _warn(store: RecordStore) -> int:
     """Say what could not be read."""
     for text in store.unreadable:
-        print(f"{store.path}: {text}", file=sys.stderr)
+        show(f"{store.path}: {text}", file=sys.stderr)
     return int(bool(store.unreadable))
 
 

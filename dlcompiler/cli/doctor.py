@@ -14,6 +14,7 @@ from dlcompiler.runtime.c_source import c_compiler
 from dlcompiler.runtime.workers import Worker
 from dlcompiler.target import resolve
 from dlcompiler.target.detect import HostCPU, available_cores, host
+from dlcompiler.terminal import show
 
 SHOWN_FEATURES = ("sse4.2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512vl", "neon", "sve")
 NOTEBOOK = ("jupyterlab", "ipywidgets", "anywidget", "ipykernel", "matplotlib")
@@ -25,10 +26,8 @@ def run(args: argparse.Namespace) -> int:
     del args
     works = True
     for title, text in report():
-        first, *rest = text.splitlines()
-        print(f"{title:<10} {first}")
-        for line in rest:
-            print(f"{'':<10} {line}")
+        first, *rest = text.split("\n")
+        show(f"{title:<10} {first}", *(f"{'':<10} {line}" for line in rest))
         works = works and not text.startswith("FAILS")
     return 0 if works else 1
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from dlcompiler.autotune import Event, TuningRun
 from dlcompiler.runtime.timing import format_seconds
+from dlcompiler.terminal import escaped, show
 
 _LINE_EVERY_S = 10.0
 _DRAW_EVERY_S = 0.1
@@ -117,6 +118,6 @@ class Progress:
     def _say(self, text: str) -> None:
         self._said_at = time.perf_counter()
         if self._bar is None:
-            print(text, file=sys.stderr, flush=True)
+            show(*text.split("\n"), file=sys.stderr)
         else:
-            self._bar.write(text, file=sys.stderr)
+            self._bar.write(escaped(text, keep="\n"), file=sys.stderr)

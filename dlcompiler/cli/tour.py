@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -17,11 +18,13 @@ from dlcompiler.measurement.steps import STEPS_MIME
 from dlcompiler.output_files import Rules, check_output, make_folder, write_file
 from dlcompiler.runtime.private_folders import private_folder
 from dlcompiler.runtime.timing import format_seconds
+from dlcompiler.terminal import show
 from dlcompiler.views.steps import StepsModel, steps_page
 from dlcompiler.views.text import text_table
 
 NOTEBOOK = Path("notebooks/01_quickstart.ipynb")
 CELL_LIMIT_S = 300
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # IPython paints what Python reports
 COLUMNS = ("step", "threads", "time", "±", "GFLOP/s", "NumPy", "ratio", "")
 
 
@@ -43,15 +46,15 @@ def run(args: argparse.Namespace) -> int:
     start = time.perf_counter()
     notebook, failure = _execute(source, executed, rules)
     if failure is not None:
-        print(f"a cell failed; what ran is in {executed}\n{failure}", file=sys.stderr)
+        text = _COLOURS.sub("", str(failure))
+        show(f"a cell failed; what ran is in {executed}", *text.split("\n"), file=sys.stderr)
         return 1
     tables = list(_tables(notebook))
     write_file(page, steps_page(tables, "From a tensor expression to a tuned kernel"), rules)
     for table in tables:
-        print(f"{_text(table)}\n")
-    print(f"measured and verified in {format_seconds(time.perf_counter() - start)}")
-    print(f"executed notebook  {executed}")
-    print(f"static page        {page}")
+        show(*_text(table).split("\n"), "")
+    show(f"measured and verified in {format_seconds(time.perf_counter() - start)}")
+    show(f"executed notebook  {executed}", f"static page        {page}")
     return 0
 
 

@@ -20,6 +20,7 @@ from dlcompiler.cli.progress import Progress
 from dlcompiler.errors import TuningError, UserError
 from dlcompiler.output_files import Rules, check_output, make_folder
 from dlcompiler.runtime.timing import format_seconds
+from dlcompiler.terminal import show
 
 SCHEMA_VERSION = 1
 _TRIALS = 128
@@ -101,12 +102,12 @@ def _conclude(work: Work, found: TuningRun, args: argparse.Namespace) -> int:
     """Say what was found, and keep it where that was asked for; returns the exit status."""
     best, default = found.best, _default(found)
     if best is None or best.seconds is None:
-        print(f"tune {work.text}: no config could be measured", file=sys.stderr)
+        show(f"tune {work.text}: no config could be measured", file=sys.stderr)
         return _INTERRUPTED if found.state == "stopped" else 1
     values = ", ".join(f"{name}={value}" for name, value in best.config.values.items())
     if not args.json:
         beside = "" if default is None else f", the default {format_seconds(default)}"
-        print(f"{work.text:<36} best {format_seconds(best.seconds)}{beside}: {values}", flush=True)
+        show(f"{work.text:<36} best {format_seconds(best.seconds)}{beside}: {values}")
     if found.state == "stopped":
         return _INTERRUPTED
     if found.state == "failed":
@@ -121,7 +122,7 @@ def _compare(work: Work, run: TuningRun, args: argparse.Namespace) -> None:
     found = judge(work, run)
     if not args.json:
         values = ", ".join(f"{name}={value}" for name, value in found.values.items())
-        print(f"{work.text:<36} {found.ratio:.2f} × the config used so far: {values}", flush=True)
+        show(f"{work.text:<36} {found.ratio:.2f} × the config used so far: {values}")
     if args.into is not None and found.is_worth_keeping:
         keep(Path(args.into), found)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from dlcompiler import dtypes
-from dlcompiler.errors import ExpressionError, InternalError, escaped, filled
+from dlcompiler.errors import ExpressionError, InternalError, as_template, filled
 from dlcompiler.ir.expr import (
     BinaryOp,
     Expr,
@@ -409,7 +409,7 @@ class Assert(Stmt):
     @property
     def template(self) -> str:
         """The message as a template for the numbers of its values."""
-        return self.message if self.values else escaped(self.message)
+        return self.message if self.values else as_template(self.message)
 
 
 @node

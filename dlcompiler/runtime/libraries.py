@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from dlcompiler.errors import DLCompilerError, InternalError, UserError
-from dlcompiler.files import read_regular
+from dlcompiler.input_files import read_regular
 from dlcompiler.json_text import JsonError, parse
 from dlcompiler.output_files import replacing
 from dlcompiler.runtime import native
@@ -347,16 +347,22 @@ def _here(description: Mapping[str, Any]) -> Options:
 
 def _container(description: Mapping[str, Any]) -> bytes:
     body = json.dumps(description).encode()
-    return MAGIC + f"{SCHEMA} {hashlib.sha256(body).hexdigest()}\n".encode() + body
+    return _head(body) + body
+
+
+def _head(body: bytes) -> bytes:
+    return MAGIC + f"{SCHEMA} {hashlib.sha256(body).hexdigest()}\n".encode()
 
 
 def _checked(data: bytes, path: Path) -> dict[str, Any]:
-    """Return the description in a container whose checksum holds."""
-    head, _, body = data.partition(b"\n")
-    words = head[len(MAGIC) :].decode("ascii", "replace").split()
-    if len(words) != 2 or hashlib.sha256(body).hexdigest() != words[1]:
+    """Return the description in a container whose first line, with the checksum, holds."""
+    head, end, body = data.partition(b"\n")
+    if not head.endswith(hashlib.sha256(body).hexdigest().encode()):
         raise _damaged(path, "its checksum differs")
-    return _parsed(body, path)
+    description = _parsed(body, path)
+    if head + end != _head(body):
+        raise _damaged(path, "its first line differs")
+    return description
 
 
 def _sealed(data: bytes) -> bytes:

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dlcompiler.files import read_regular
+from dlcompiler.input_files import read_regular
 from dlcompiler.json_text import JsonError, parse
 from dlcompiler.runtime.trust import is_foreign, is_open
 

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 from dlcompiler.errors import UserError
-from dlcompiler.files import read_regular
+from dlcompiler.input_files import read_regular
 from dlcompiler.runtime.private_folders import private_folder
 
 

@@ -118,11 +118,12 @@ def to_json(saved: Saved) -> str:
 def to_link(saved: Saved) -> str:
     """Return a schedule at its state as the fragment of a link: ``#s=…``.
 
-    The fragment is the JSON of `to_data`, deflated (RFC 1951), in base64url without padding.
+    The fragment is the JSON of `to_data`, deflated (RFC 1951), and its CRC-32 in four bytes, the
+    most significant first, together in base64url without padding.
     """
-    text = json.dumps(to_data(saved, is_whole=False), separators=(",", ":"))
+    text = json.dumps(to_data(saved, is_whole=False), separators=(",", ":")).encode()
     packer = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
-    packed = packer.compress(text.encode()) + packer.flush()
+    packed = packer.compress(text) + packer.flush() + zlib.crc32(text).to_bytes(4, "big")
     return FRAGMENT + base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
@@ -151,7 +152,9 @@ def from_link(text: object) -> Saved:
         _refuse("read a link", "its schedule is damaged", hint="the link may have been cut")
     if unpacker.unconsumed_tail:
         _refuse("read a link", "it is too long", expected=f"at most {MAX_BYTES} bytes of JSON")
-    if not unpacker.eof:
+    # Links of earlier versions end without a checksum.
+    is_whole = unpacker.unused_data in (b"", zlib.crc32(data).to_bytes(4, "big"))
+    if not unpacker.eof or not is_whole:
         _refuse("read a link", "its schedule is damaged", hint="the link may have been cut")
     try:
         return from_json(data.decode("utf-8"))

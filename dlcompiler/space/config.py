@@ -9,6 +9,7 @@ from typing import Any
 from dlcompiler.display import render
 from dlcompiler.errors import TuningError
 from dlcompiler.space.knob import Value, as_value, is_value, value_key
+from dlcompiler.terminal import escaped
 
 
 class Config:
@@ -74,7 +75,8 @@ class Config:
         return [*super().__dir__(), *self._values]
 
     def __repr__(self) -> str:
-        return f"Config({', '.join(f'{name}={value!r}' for name, value in self._values.items())})"
+        values = ", ".join(f"{name}={value!r}" for name, value in self._values.items())
+        return escaped(f"Config({values})")
 
     def _repr_html_(self) -> str:
         return render("config", self)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from dlcompiler.errors import TuningError
+from dlcompiler.terminal import escaped
 
 Parameter: TypeAlias = int | str
 
@@ -76,4 +77,4 @@ class Workload:
         )
 
     def __str__(self) -> str:
-        return f"{self.op}({', '.join(f'{name}={value}' for name, value in self.params)})"
+        return escaped(f"{self.op}({', '.join(f'{name}={value}' for name, value in self.params)})")

@@ -169,6 +169,6 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8").strip()
+        return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return ""

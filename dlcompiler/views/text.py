@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dlcompiler.schedule import Schedule
+from dlcompiler.terminal import escaped
 from dlcompiler.views.loop_tree import AXIS_WORDS, LINES, LoopTree, Row, loop_tree
 
 LOOP_COLUMNS = ("loop", "extent", "kind", "axis", "iterations", "made by")
@@ -38,7 +39,7 @@ def text_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 def _cell(value: object) -> str:
     if value is None:
         return ""
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else escaped(str(value))
 
 
 def loop_table(schedule: Schedule) -> str:

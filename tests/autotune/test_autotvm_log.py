@@ -197,3 +197,36 @@ def test_the_shell_reads_and_writes_them(tmp_path, capsys):
     again, before = (read_log(tmp_path / name)[0] for name in ("again.log", "records.log"))
     assert [line.entities for line in again] == [line.entities for line in before]
     assert [line.costs_s for line in again] == [line.costs_s for line in before]
+
+
+def test_numbers_and_texts_of_a_line_are_problems_of_that_line(tmp_path):
+    path = tmp_path / "log.json"
+    changes = [
+        ("0.81", "9" * 400),
+        ("0.81", "1e400"),
+        ("0.81", "-1"),
+        ("1600000000.5", "1e18"),
+        ("1600000000.5", "9" * 99),
+        ("tutorial/matmul", "\\ud800"),
+        ("[-1, 8]", "8"),
+        ("512]]}", "1.5]]}"),
+        ("{}]", '{"arg0": 3}]'),
+    ]
+    lines = [CLASSIC, *(CLASSIC.replace(old, new, 1) for old, new in changes), CLASSIC]
+    path.write_text("\n".join(lines) + "\n")
+    with RecordStore(tmp_path / "records.db") as store:
+        found = import_autotvm(store, path)
+        assert len(store.records()) == 2
+    malformed = "input, config or result are not as they should be"
+    told = [(bad.number, bad.reason.partition(": ")[::2]) for bad in found.bad]
+    assert [(number, problem) for number, (problem, _) in told] == [
+        (2, "not JSON"),
+        (3, "not JSON"),
+        (4, malformed),
+        (5, malformed),
+        (6, malformed),
+        (7, "not JSON"),
+        (8, "not a value of a knob"),
+        (9, "the value of the knob unroll is not kept"),
+        (10, "the argument arg0 stands twice"),
+    ]

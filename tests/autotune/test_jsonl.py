@@ -1,6 +1,7 @@
 """Records as JSON lines: written whole, read line by line."""
 
 import json
+import os
 
 import pytest
 
@@ -72,3 +73,34 @@ def test_files_that_cannot_be_used(tmp_path, record):
         read_records(tmp_path / "none.jsonl")
     with pytest.raises(TuningError, match="no such folder"):
         write_records([record()], tmp_path / "no" / "such" / "folder.jsonl")
+
+
+def test_texts_that_cannot_be_encoded_are_problems_of_their_lines(tmp_path, record):
+    path = tmp_path / "records.jsonl"
+    good, half = (json.dumps(record(trial=n).to_json()).encode() for n in range(2))
+    lines = [
+        good,
+        half.replace(b"x86:zen", b"x86:\\ud800"),
+        half.replace(b"x86:zen", b"x86:\xff"),
+        half.replace(b'"trial": 1', b'"trial": ' + b"1" * 400),
+        b"x" * (3 << 20),
+        good,
+    ]
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    with RecordStore(tmp_path / "records.db") as store:
+        found = import_records(store, path)
+        assert list(store.records()) == [record()]
+    assert str(found).splitlines() == [
+        "1 records added, 1 known already, 4 bad lines",
+        "line 2: not JSON: half of a surrogate pair in the text 'x86:\\ud800'",
+        "line 3: not UTF-8",
+        "line 4: not JSON: an integer of 400 digits",
+        "line 5: longer than 1 MiB",
+    ]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
+def test_a_pipe_is_not_opened(tmp_path):
+    os.mkfifo(tmp_path / "records.jsonl")
+    with pytest.raises(TuningError, match="not a regular file"):
+        read_records(tmp_path / "records.jsonl")

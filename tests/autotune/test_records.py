@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dlcompiler.autotune import OUTCOMES
+from dlcompiler.autotune import OUTCOMES, Result
 from dlcompiler.autotune.records import Record, read_line, target_key, write_line
 from dlcompiler.errors import TuningError
 from dlcompiler.target import resolve
@@ -18,6 +18,18 @@ from tests.autotune.conftest import make_record
 def test_a_record_survives_json(record, outcome):
     written = record(outcome=outcome)
     assert read_line(json.dumps(written.to_json())) == written
+
+
+@pytest.mark.parametrize("moment", ["", "2026-01-02T03:04:05+00:00", "2026-01-02T03:04:05.678Z"])
+def test_when_a_record_was_measured(record, moment):
+    assert read_line(write_line(record(measured_at=moment))).measured_at == moment
+
+
+def test_a_message_of_anything_can_be_stored_and_read(record):
+    said = record(outcome="crashed", result=Result("crashed", (), "\udcff said" + "x" * 200_000))
+    message = read_line(write_line(said)).result.message
+    assert message.startswith("? said")
+    assert len(message) == 100_000
 
 
 def test_equal_records_have_equal_keys(record):
@@ -37,6 +49,20 @@ BAD = [
     ("schema", 3, "newer version"),
     ("workload", {"op": 3}, "not a workload"),
     ("target", 3, "target is missing or not a text"),
+    ("target", "\ud800", "target is missing or not a text"),
+    *(
+        ("measured_at", wrong, "measured_at is not a date and time of UTC")
+        for wrong in (
+            "yesterday",
+            "2026-01-02",
+            "2026-13-02T03:04:05+00:00",
+            "2026-01-02T03:04:05",
+            "2026-01-02T03:04:05+01:00",
+            "2026-01-02T03:04:05+00:00\n",
+            "\x1b[2J",
+        )
+    ),
+    ("measured_at", 3, "measured_at is missing or not a text"),
     ("config", {"values": {"tile": 1.5}, "fingerprint": ""}, "not a config"),
     ("outcome", "fine", "not an outcome"),
     ("outcome", "crashed", "samples stand with the outcome 'ok'"),

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from dataclasses import replace
 
 import pytest
@@ -80,6 +81,45 @@ def test_what_is_no_table_is_refused(tmp_path):
     path.write_bytes(gzip.compress(json.dumps(TABLE.to_json()).encode())[:-20])
     with pytest.raises(TuningError, match="not a compressed JSON file"):
         ReplayTable.load(path)
+
+
+def test_damaged_files_are_refused(tmp_path):
+    path = tmp_path / "small.json.gz"
+    TABLE.save(path)
+    data = path.read_bytes()
+    for at in range(len(data)):
+        for changed in (data[:at], data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :]):
+            path.write_bytes(changed)
+            try:
+                assert ReplayTable.load(path) == TABLE, "a header of gzip holds more than data"
+            except TuningError:
+                continue
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(TuningError, match="not a regular file"):
+        ReplayTable.load(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "problem"),
+    [
+        ("median_s", 10**400, "damaged: OverflowError"),
+        ("median_s", float("inf"), "damaged: ValueError"),
+        ("median_s", True, "damaged: TypeError"),
+        ("median_s", "1e-3", "damaged: TypeError"),
+        ("point", 10**400, "a point is outside the space"),
+        ("point", 1.0, "damaged: ValueError"),
+        ("point", None, "damaged: ValueError"),
+        ("outcome", -1, "damaged: ValueError"),
+        ("outcome", 10**400, "damaged: IndexError"),
+        ("outcome", 99, "damaged: IndexError"),
+    ],
+)
+def test_values_that_make_no_sense_are_refused(column, value, problem):
+    data = TABLE.to_json()
+    data["rows"][column][1] = value
+    with pytest.raises(TuningError) as error:
+        ReplayTable.from_json(data)
+    assert error.value.problem.startswith(problem)
 
 
 @pytest.mark.parametrize(

@@ -197,3 +197,22 @@ def test_merge_of_a_file_that_is_not_there_changes_nothing(tmp_path, capsys):
     status, _, error = db_command(capsys, "merge", str(tmp_path / "new.db"), "nowhere.db")
     assert (status, error) == (2, "UserError: db: there is no such file\n  got       nowhere.db\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_control_characters_are_shown_and_not_obeyed(tmp_path, capsys):
+    hostile = "\x1b[2J\x1b]0;title\x07\n\u202e"
+    path = tmp_path / "hostile.db"
+    with RecordStore(path) as store:
+        workload = Workload.of(f"op{hostile}", n=hostile)
+        knobs = Config({f"k{hostile}": hostile}, "abc")
+        store.add([record(target=f"cpu{hostile}", workload=workload), record(config=knobs)])
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text(json.dumps({**record().to_json(), "origin": hostile}) + "\n")
+    texts = []
+    for action, *rest in (["list"], ["best"], ["check"], ["export", "-"], ["import", str(lines)]):
+        _, out, error = db_command(capsys, action, str(path), *rest)
+        texts += [out, error]
+    together = "".join(texts)
+    assert r"\x1b[2J" in together
+    assert not {c for c in together if c != "\n" and (ord(c) < 32 or c in "\u202e\x7f\x9b")}
+    assert len(db_command(capsys, "list", str(path))[1].splitlines()) == 7

@@ -15,7 +15,7 @@ from dlcompiler.codegen.c.writer import Writer
 from dlcompiler.codegen.lines import statement_lines
 from dlcompiler.codegen.source import Source
 from dlcompiler.codegen.threads import refuse_threads
-from dlcompiler.errors import TargetError, escaped
+from dlcompiler.errors import TargetError, as_template
 from dlcompiler.ir import Allocate, Buffer, Compare, Expr, Logical, PrimFunc, Var, walk
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.target import Target
@@ -99,7 +99,7 @@ def emit(func: PrimFunc, target: Target) -> Source:
         symbol,
         statements.uses_threads,
         tuple(number for _, number in lines),
-        tuple(map(escaped, codes.messages)),
+        tuple(map(as_template, codes.messages)),
         "\n".join(header) + "\n",
     )
 

@@ -1,0 +1,488 @@
+"""All readers of files: a good file for each, and what must hold of a damaged one.
+
+A reader refuses what is damaged with a `UserError`, or returns what the file truly holds: where the
+format has a digest, exactly what was written; where people may edit it, something that can be used
+and written again. Where the rest of a file is promised, the undamaged lines or rows come back.
+
+`tests/architecture/test_file_readers.py` holds `READERS` and `NO_CAMPAIGN` against the code.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import gzip
+import json
+import sqlite3
+import warnings
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dlcompiler import te
+from dlcompiler.autotune import RecordStore, read_records, write_line
+from dlcompiler.autotune.autotvm_log import LogLine, read_log, read_log_line, write_log_line
+from dlcompiler.autotune.autotvm_records import import_autotvm
+from dlcompiler.autotune.replay import ReplayTable, TableRow
+from dlcompiler.autotune.templates import parameters_of
+from dlcompiler.bench.document import merged, read_document
+from dlcompiler.bench.page import page
+from dlcompiler.bench.shipping import known_configs
+from dlcompiler.compat.autotvm.recording import encode, load_from_file
+from dlcompiler.errors import DLCompilerError, UserError
+from dlcompiler.json_text import parse
+from dlcompiler.ops import tuned
+from dlcompiler.pipeline import build
+from dlcompiler.runtime import libraries
+from dlcompiler.runtime.c_source import c_compiler
+from dlcompiler.runtime.libraries import load_library, save_library, save_object
+from dlcompiler.runtime.object_cache import CompiledObject, ObjectCache
+from dlcompiler.runtime.object_files import read_facts
+from dlcompiler.schedule import Trace, create_schedule
+from dlcompiler.schedule.saved import FRAGMENT, Saved, from_json, from_link, to_json, to_link
+from dlcompiler.space import Knob, Workload
+from tests.autotune.conftest import make_record
+
+ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Inside:
+    """The JSON that a file holds, for damage behind a compression or a digest."""
+
+    text: bytes
+    pack: Callable[[bytes], bytes]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A good file."""
+
+    data: bytes
+    check: Callable[[bytes, Path], None]
+    """Reads the damaged bytes, which are in the file, too; raises what the reader raises, or an
+    AssertionError where the reader returned something wrong."""
+    inside: Inside | None = None
+    suffix: str = ""
+    refuses_with: type[DLCompilerError] = UserError
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A reader of files."""
+
+    name: str
+    modules: tuple[str, ...]
+    """Where its code opens and parses files."""
+    make: Callable[[Path], Sample | None]
+    """Makes the sample in a folder; None: not on this machine."""
+
+
+# -- code ------------------------------------------------------------------------------------------
+
+
+def _kernel() -> Any:
+    n = te.var("n")
+    A = te.placeholder((n, 4), name="A")
+    B = te.compute((n, 4), lambda i, j: A[i, j] * 2 + 1, name="B")
+    return build(create_schedule(B.op), [A, B], name="lines")
+
+
+def _library(suffix: str) -> Callable[[Path], Sample | None]:
+    def make(folder: Path) -> Sample | None:
+        if suffix == ".so" and c_compiler() is None:
+            return None
+        path = folder / f"good{suffix}"
+        (save_object if suffix == ".o" else save_library)(_kernel(), path)
+        data = path.read_bytes()
+        a = np.arange(12, dtype="float32").reshape(3, 4)
+
+        def check(changed: bytes, place: Path) -> None:
+            function = load_library(place)
+            assert changed == data, "a changed file was loaded"
+            b = np.empty((3, 4), "float32")
+            function(a, b)
+            assert (b == a * 2 + 1).all()
+
+        return Sample(data, check, suffix=suffix)
+
+    return make
+
+
+def _container(folder: Path) -> Sample:
+    """Return a container whose digest holds, with damage in its description (not in its code)."""
+    del folder
+    good = libraries._description(_kernel())
+    code = {name: good.pop(name) for name in ("text", "triple", "cpu", "features")}
+
+    def pack(text: bytes) -> bytes:
+        fields = json.loads(text)
+        whole = {**fields, **code} if isinstance(fields, dict) else fields
+        return libraries._container(whole)
+
+    def check(changed: bytes, place: Path) -> None:
+        del changed
+        repr(load_library(place))
+
+    text = json.dumps(good).encode()
+    return Sample(pack(text), check, Inside(text, pack))
+
+
+def _cache_entry(folder: Path) -> Sample:
+    made = CompiledObject(bytes(range(256)) * 40, ("f", "g"), ("expf",))
+    cache_folder = folder / "objects"
+    store = ObjectCache(cache_folder)
+    store.store("key", made)
+    place = cache_folder / "key.object"
+
+    def check(changed: bytes, path: Path) -> None:
+        del path
+        place.write_bytes(changed)
+        assert store.load("key") in (made, None)
+
+    return Sample(place.read_bytes(), check)
+
+
+def _object_facts(folder: Path) -> Sample:
+    save_object(_kernel(), folder / "facts.o")
+
+    def check(changed: bytes, path: Path) -> None:
+        del path
+        facts = read_facts(changed)
+        assert facts is None or all(isinstance(name, str) for name in facts.needs)
+
+    return Sample((folder / "facts.o").read_bytes(), check, refuses_with=DLCompilerError)
+
+
+# -- records ---------------------------------------------------------------------------------------
+
+RECORDS = [
+    make_record(
+        trial=n, target=("x86:zen", "arm:one")[n % 2], outcome=("ok", "crashed")[n % 3 == 2]
+    )
+    for n in range(8)
+]
+
+
+def _kept(changed: bytes, good: dict[bytes, Any], found: Sequence[Any]) -> None:
+    """Hold that what an undamaged line says was found, in its order."""
+    rest = iter(found)
+    for line in changed.split(b"\n"):
+        if line in good:
+            assert good[line] in rest, f"the undamaged line {line!r} was not read"
+
+
+def _record_lines(folder: Path) -> Sample:
+    del folder
+    good = {write_line(record).encode(): record for record in RECORDS}
+
+    def check(changed: bytes, path: Path) -> None:
+        found, _ = read_records(path)
+        _kept(changed, good, found)
+        unkeyed = sum(b'"key"' not in line for line in changed.split(b"\n"))
+        assert sum(record not in RECORDS for record in found) <= unkeyed
+        with RecordStore() as store:
+            assert store.add(found) <= len(found)
+            store.records()
+            assert not store.unreadable
+
+    return Sample(b"".join(line + b"\n" for line in good), check)
+
+
+def _record_line(folder: Path) -> Sample:
+    del folder
+
+    def check(changed: bytes, path: Path) -> None:
+        del changed
+        for record in read_records(path)[0]:
+            with RecordStore() as store:
+                store.add([record])
+                assert list(store.records()) == [record]
+
+    text = json.dumps(RECORDS[0].to_json()).encode()
+    return Sample(text, check, Inside(text, bytes))
+
+
+def _database(*, is_log: bool) -> Callable[[Path], Sample]:
+    """Make a database; the file that is damaged is it, or its write-ahead log."""
+
+    def make(folder: Path) -> Sample:
+        path = folder / "records.db"
+        with RecordStore(path) as store:
+            store.add(RECORDS)
+            store.claim("run", "plan")
+            if is_log:
+                main, log = path.read_bytes(), Path(f"{path}-wal").read_bytes()
+        if not is_log:
+            with contextlib.closing(sqlite3.connect(path)) as connection:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            main, log = path.read_bytes(), b""
+
+        def check(changed: bytes, place: Path) -> None:
+            del place
+            for end in ("-wal", "-shm", "-journal"):
+                Path(f"{path}{end}").unlink(missing_ok=True)
+            path.write_bytes(main if is_log else changed)
+            if is_log:
+                Path(f"{path}-wal").write_bytes(changed)
+            for is_read_only in (True, False):
+                _check_database(path, is_read_only, is_whole=not is_log)
+
+        return Sample(log if is_log else main, check)
+
+    return make
+
+
+def _check_database(path: Path, is_read_only: bool, *, is_whole: bool) -> None:
+    with RecordStore(path, is_read_only=is_read_only) as store:
+        found = store.records()
+        assert all(record in RECORDS for record in found), "a record that nobody stored"
+        if is_whole and not store.unreadable:
+            assert list(found) == RECORDS
+        best = store.best(RECORDS[0].workload, "x86:zen")
+        assert best is None or best in RECORDS
+        store.check()
+        if not is_read_only:
+            store.claim("next", "plan")
+            store.add(RECORDS)
+
+
+# -- logs of AutoTVM -------------------------------------------------------------------------------
+
+LINE = LogLine(
+    "llvm -keys=cpu -mcpu=core-avx2", "tutorial/matmul", (512, ("TENSOR", (4, 8), "float32")),
+    (("tile_y", "sp", (-1, 8)), ("order", "re", (1, 0)), ("ann", "an", ("unroll", "vec")),
+     ("unroll", "ot", 512)), (0.0013, 0.0012), 0, 0.81, 1600000000.5, {}, 17, "0.8.0",
+)  # fmt: skip
+LOG = [replace(LINE, index=n, args=(512, n)) for n in range(6)]
+
+
+def _log_check(changed: bytes, path: Path) -> None:
+    good = {write_log_line(line).encode(): line for line in LOG}
+    found, _ = read_log(path)
+    _kept(changed, good, found)
+    for line in found:
+        assert read_log_line(write_log_line(line)) == line
+    with RecordStore() as store:
+        import_autotvm(store, path)
+        store.records()
+        assert not store.unreadable
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pairs = list(load_from_file(path))
+    _kept(changed, good, [read_log_line(encode(*pair)) for pair in pairs])
+
+
+def _log(folder: Path) -> Sample:
+    del folder
+    return Sample(b"".join(write_log_line(line).encode() + b"\n" for line in LOG), _log_check)
+
+
+def _log_line(folder: Path) -> Sample:
+    del folder
+    text = write_log_line(LINE).encode()
+    return Sample(text, _log_check, Inside(text, bytes))
+
+
+# -- replay tables, configs, documents -------------------------------------------------------------
+
+TABLE = ReplayTable(
+    "small", Workload.of("x", n=8), "cpu:x", {"cpu": "one"}, "2026-01-02",
+    (Knob("tile", (1, 2, 4)), Knob("pack", (False, True)), Knob("order", ((0, 1), (1, 0)))),
+    ("a rule",),
+    (TableRow(0, "ok", 2e-3, 1.5e-3, 2.5e-3), TableRow(1, "ok", 1e-3, 0.9e-3, 1.1e-3),
+     TableRow(4, "wrong answer"), TableRow(10, "crashed")),
+)  # fmt: skip
+
+
+def _replay_table(folder: Path) -> Sample:
+    TABLE.save(folder / "good.json.gz")
+
+    def check(changed: bytes, path: Path) -> None:
+        table = ReplayTable.load(path)
+        assert table == TABLE or _is_valid_gzip_of_other(changed)
+        rounded = table.to_json()  # times to six digits
+        assert ReplayTable.from_json(rounded).to_json() == rounded
+        assert table.best.point in table.points
+        for row in table.rows:
+            repr((table.space.at(row.point), row.result, row.rate))
+
+    text = json.dumps(TABLE.to_json()).encode()
+    return Sample((folder / "good.json.gz").read_bytes(), check, Inside(text, gzip.compress))
+
+
+def _is_valid_gzip_of_other(data: bytes) -> bool:
+    """Tell whether a file is a whole gzip: then somebody wrote it so."""
+    try:
+        return bool(gzip.decompress(data))
+    except (OSError, EOFError, zlib.error):
+        return False
+
+
+def _configs(folder: Path) -> Sample:
+    del folder
+
+    def check(changed: bytes, path: Path) -> None:
+        del changed
+        found = known_configs(path)
+        assert tuned.read(parse(json.dumps(tuned.write(found)))) == found
+
+    works = [Workload.of("matmul", m=m, n=64, k=64, dtype="float32") for m in (16, 32)]
+    values = {"tile_m": 8, "pack": True, "order": "ij", "sizes": [2, 4]}
+    text = json.dumps(tuned.write(dict.fromkeys(works, values))).encode()
+    return Sample(text, check, Inside(text, bytes))
+
+
+def _document(folder: Path) -> Sample:
+    del folder
+    whole = json.loads((ROOT / "docs/benchmarks/paper.json").read_text("utf-8"))
+    names = [table["name"] for table in whole["tables"]][:2]
+    whole["tables"] = [t for t in whole["tables"] if t["name"] in names]
+    whole["results"] = [r for r in whole["results"] if r["table"] in names][:12]
+
+    def check(changed: bytes, path: Path) -> None:
+        del changed
+        found = read_document(path)
+        page(merged(found, found))
+
+    text = json.dumps(whole).encode()
+    return Sample(text, check, Inside(text, bytes))
+
+
+# -- schedules -------------------------------------------------------------------------------------
+
+
+def _saved() -> Saved:
+    A = te.placeholder((6, 8), name="A")
+    B = te.placeholder((8, 20), name="B")
+    k = te.reduce_axis((0, 8), name="k")
+    C = te.compute((6, 20), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+    s = create_schedule(C.op)
+    i, j = s[C].op.axis
+    outer, inner = s[C].split(j, factor=8)
+    s[C].reorder(outer, i, k, inner)
+    s[C].vectorize(inner)
+    s[C].parallel(outer)
+    return Saved(s, (A, B, C), name="matmul")
+
+
+def _schedule(folder: Path) -> Sample:
+    del folder
+
+    def check(changed: bytes, path: Path) -> None:
+        del path
+        saved = from_json(changed.decode("utf-8", "surrogateescape"))
+        repr(from_json(to_json(saved)).schedule)
+
+    text = to_json(_saved()).encode()
+    return Sample(text, check, Inside(text, bytes))
+
+
+def _link(folder: Path) -> Sample:
+    del folder
+
+    def pack(text: bytes) -> bytes:
+        packer = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
+        packed = packer.compress(text) + packer.flush() + zlib.crc32(text).to_bytes(4, "big")
+        return FRAGMENT.encode() + base64.urlsafe_b64encode(packed).rstrip(b"=")
+
+    def check(changed: bytes, path: Path) -> None:
+        del path
+        saved = from_link(changed.decode("utf-8", "surrogateescape"))
+        from_link(to_link(saved))
+
+    link = to_link(_saved())
+    code = link.partition(FRAGMENT)[2]
+    packed = base64.urlsafe_b64decode(code + "=" * (-len(code) % 4))
+    json_text = zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed)
+    return Sample(link.encode(), check, Inside(json_text, pack))
+
+
+def _trace(folder: Path) -> Sample:
+    del folder
+
+    def check(changed: bytes, path: Path) -> None:
+        del path
+        trace = Trace.from_json(changed.decode("utf-8", "surrogateescape"))
+        assert Trace.from_json(trace.to_json()) == trace
+        A = te.placeholder((6, 20), name="A")
+        C = te.compute((6, 20), lambda i, j: A[i, j] + 1, name="C")
+        trace.replay(create_schedule(C.op))
+
+    A = te.placeholder((6, 20), name="A")
+    C = te.compute((6, 20), lambda i, j: A[i, j] + 1, name="C")
+    s = create_schedule(C.op)
+    fused = s[C].fuse(*s[C].op.axis)
+    outer, inner = s[C].split(fused, factor=8)
+    s[C].vectorize(inner)
+    s[C].pragma(outer, "auto_unroll_max_step", 16)
+    text = s.trace.to_json().encode()
+    return Sample(text, check, Inside(text, bytes))
+
+
+def _parameters(folder: Path) -> Sample:
+    """Return parameters of a workload, which records keep as text."""
+    del folder
+
+    def check(changed: bytes, path: Path) -> None:
+        del path
+        repr(parameters_of(Workload.of("x", shape="json:" + changed.decode("utf-8", "replace"))))
+
+    text = b'[[4, 8], "float32", [[1]], null]'
+    return Sample(text, check, Inside(text, bytes))
+
+
+READERS = (
+    Reader("library", ("runtime.libraries", "runtime.trust"), _library(".bin")),
+    Reader("object", ("runtime.libraries", "runtime.trust"), _library(".o")),
+    Reader("shared object", ("runtime.libraries", "runtime.trust"), _library(".so")),
+    Reader("description", ("runtime.libraries", "runtime.formulas"), _container),
+    Reader("object cache", ("runtime.object_cache",), _cache_entry),
+    Reader("object facts", ("runtime.object_files",), _object_facts),
+    Reader("records", ("autotune.jsonl", "autotune.records"), _record_lines),
+    Reader("record", ("autotune.jsonl", "autotune.records"), _record_line),
+    Reader("database", ("autotune.database", "autotune.store"), _database(is_log=False)),
+    Reader("database log", ("autotune.database", "autotune.store"), _database(is_log=True)),
+    Reader("AutoTVM log", ("autotune.autotvm_log", "compat.autotvm.recording"), _log),
+    Reader("AutoTVM line", ("autotune.autotvm_log", "autotune.autotvm_records"), _log_line),
+    Reader("replay table", ("autotune.replay",), _replay_table),
+    Reader("tuned configs", ("ops.tuned", "bench.shipping"), _configs),
+    Reader("bench document", ("bench.document",), _document),
+    Reader("schedule", ("schedule.saved",), _schedule),
+    Reader("link", ("schedule.saved",), _link),
+    Reader("trace", ("schedule.trace",), _trace),
+    Reader("parameters", ("autotune.templates",), _parameters),
+)
+
+NO_CAMPAIGN = {
+    "input_files": "opens and reads for the readers above",
+    "json_text": "parses for the readers above",
+    "runtime.native": "LLVM text that is part of the package",
+    "dlcompiler_widgets.assets": "scripts and styles that are part of the package",
+    "runtime.llvm": "its own source, to name the compiler",
+    "runtime.c_source": "what it just compiled, in a private folder; read by runtime.trust",
+    "runtime.shared": "arrays in a private folder, of a size that is checked",
+    "runtime.frames": "messages of a worker; tests/faults/test_replies.py damages them",
+    "runtime.externs": "the process itself and the system's libm",
+    "runtime.nursery": "the process itself",
+    "runtime.pool": "the process itself",
+    "measurement.guarded": "the process itself; memory without a file",
+    "autotune.owners": "the kernel's list of processes",
+    "target.detect": "the kernel's facts of the processor",
+    "bench.threads": "what a child process of its own printed",
+    "runtime.serve": "the null device, in place of standard input",
+    "cli.db": "the first bytes, to tell a database from lines",
+    "cli.tour": "a notebook that runs as a program; nbformat reads it",
+}
+"""Modules that open or parse something else, and why that needs no campaign."""
+
+
+@cache
+def reader(name: str) -> Reader:
+    """Return a reader by its name."""
+    return next(item for item in READERS if item.name == name)
