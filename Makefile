@@ -20,7 +20,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help docs screenshots figures peers tour test test-full fuzz fuzz-arith fuzz-math mutants lab latency monkey bench tuning check check-style check-types check-layers format golden clean
+.PHONY: help docs screenshots figures peers tour test test-full fuzz fuzz-arith fuzz-files fuzz-math mutants lab latency monkey bench tuning check check-style check-types check-layers format golden clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | column -t -s @ 2>/dev/null \
@@ -40,6 +40,9 @@ fuzz: $(INSTALLED) ## try random schedules, going on where the last run stopped 
 
 fuzz-arith: $(INSTALLED) ## simplify 100,000 random expressions of each integer family (COUNT=…, ARGS="--seed 2")
 	@$(RUN)/python -m tests.fuzz_arith --count $(or $(COUNT),100000) $(ARGS)
+
+fuzz-files: $(INSTALLED) ## damage 10,000 files of each kind and read them (COUNT=…, ARGS="--seed 2 --reader link")
+	@$(RUN)/python -m tests.fuzz_files --count $(or $(COUNT),10000) $(ARGS)
 
 fuzz-math: $(INSTALLED) ## measure the errors of exp, log, sin … on all float32, going on where the last run stopped (SECONDS=600)
 	@$(RUN)/python -m tests.fuzz_math --seconds $(or $(SECONDS),600) $(ARGS)

@@ -94,7 +94,7 @@ def open_database(path: str, *, is_read_only: bool = False) -> sqlite3.Connectio
             connection.close()
             raise
         return connection
-    except sqlite3.Error as error:
+    except FAILURES as error:
         raise failure(path, error) from error
     except OSError as error:
         raise TuningError(
@@ -116,7 +116,7 @@ def _connect(path: str) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA synchronous = FULL")
         _distrust(connection)
-    except sqlite3.Error:
+    except BaseException:
         connection.close()
         raise
     return connection
@@ -137,7 +137,7 @@ def _connect_to_read(path: str) -> sqlite3.Connection:
             wal = Path(f"{path}-wal")
             if "immutable" in mode or (wal.exists() and wal.stat().st_size):
                 raise
-        except sqlite3.Error:
+        except BaseException:
             connection.close()
             raise
         else:
@@ -250,7 +250,7 @@ def _check(connection: sqlite3.Connection, path: str, is_read_only: bool) -> Non
 def _check_schema(connection: sqlite3.Connection, where: str, version: int) -> None:
     """Refuse a database that runs statements of its own, or whose tables are not ours."""
     found = {
-        name: (kind, re.sub(r"\s", "", sql or ""))
+        str(name): (str(kind), re.sub(r"\s", "", str(sql)))  # a damaged one may be of any type
         for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master")
     }
     ours = _RECORDS + (_RUNS if version > 1 else "")
@@ -326,13 +326,17 @@ _KNOWN = {
 }
 
 
-def failure(path: str, error: sqlite3.Error) -> TuningError:
+FAILURES = (sqlite3.Error, UnicodeDecodeError)
+"""What SQLite raises; the latter where its message quotes a damaged name."""
+
+
+def failure(path: str, error: sqlite3.Error | UnicodeDecodeError) -> TuningError:
     """Return what a failure of SQLite means to a user."""
     name = getattr(error, "sqlite_errorname", "")
     for prefix, (problem, hint) in _KNOWN.items():
         if name.startswith(prefix):
             return TuningError(f"use the records in {path}", problem, got=str(error), hint=hint)
-    is_damaged = type(error) is sqlite3.DatabaseError
+    is_damaged = type(error) in (sqlite3.DatabaseError, UnicodeDecodeError)
     return TuningError(
         f"use the records in {path}",
         "the file is damaged or not a database" if is_damaged else "the database cannot be used",

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 from dlcompiler.autotune.database import (
+    FAILURES,
     INSERT,
     MEMORY,
     ROWS,
@@ -290,7 +291,7 @@ class RecordStore:
         try:
             with lock:
                 yield self._connection()
-        except sqlite3.Error as error:
+        except FAILURES as error:
             raise failure(self.path, error) from error
         except UnicodeEncodeError as error:
             raise TuningError(
@@ -313,5 +314,5 @@ class RecordStore:
         return connection
 
 
-def _as_text(value: str | bytes) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+def _as_text(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

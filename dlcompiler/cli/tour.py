@@ -61,7 +61,12 @@ def run(args: argparse.Namespace) -> int:
 def _execute(source: Path, executed: Path, rules: Rules) -> tuple[Any, Exception | None]:
     """Run a notebook's cells and write it; return it, and the error that ended it, if any."""
     nbformat, nbclient, config = _notebook_libraries()
-    notebook = nbformat.read(source, as_version=4)
+    try:
+        notebook = nbformat.read(source, as_version=4)
+        nbformat.validate(notebook)
+    except (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError,
+            ValueError, nbformat.ValidationError) as error:  # fmt: skip
+        raise UserError("tour", "not a notebook", got=f"{source}: {error}"[:1000]) from None
     errors = nbclient.exceptions
     failure = None
     with private_folder() as sockets:

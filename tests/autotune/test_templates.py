@@ -10,7 +10,7 @@ from dlcompiler.autotune.models import KnobFeatures
 from dlcompiler.autotune.templates import parameters_of
 from dlcompiler.errors import TuningError
 from dlcompiler.pipeline import build
-from dlcompiler.space import registers_hold
+from dlcompiler.space import Workload, registers_hold
 from dlcompiler.target import resolve
 
 CPU = resolve("cpu")
@@ -195,3 +195,9 @@ def test_tuples_are_encoded_item_by_item():
         np.float32(np.log2(5)),
         np.float32(np.log2(9)),
     ]
+
+
+@pytest.mark.parametrize("text", ["{", "[1e400]", "[" * 1000, '"\\ud800"'])
+def test_parameters_that_are_no_data_are_refused(text):
+    with pytest.raises(TuningError, match="read the parameters of a workload: not data"):
+        parameters_of(Workload.of("x", shape=f"json:{text}"))

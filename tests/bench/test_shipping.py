@@ -44,3 +44,21 @@ def test_another_file_is_left_alone(tmp_path):
 def test_the_command_says_what_it_found(capsys):
     assert main(["tune", "gemm:8x16x8", "--trials", "2"]) == 0
     assert "× the config used so far: tile_m=" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{", '{"version": 1, "configs": 3}', '{"version": 1, "configs": [3]}',
+        '{"version": 1, "configs": [{"workload": {"op": "x", "params": {}}}]}',
+        '{"version": 1, "configs": [{"workload": 1, "values": {}}]}',
+        '{"version": 1, "configs": [{"workload": {"op": "x", "params": {}}, "values": {"": 0.5}}]}',
+        "[" * 100_000, '{"version": 1, "configs": [], "x": "\\ud800"}',
+    ],
+)  # fmt: skip
+def test_a_damaged_file_is_left_alone(tmp_path, text):
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    with pytest.raises(UserError, match="not a file of tuned configs"):
+        keep(path, Found(WORK, Workload.of("matmul", m=1), {}, 2.0))
+    assert path.read_text() == text

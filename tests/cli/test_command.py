@@ -218,3 +218,14 @@ def test_a_damaged_document_has_no_page(tmp_path, capsys):
         path.write_text(text + ("" if text.endswith("}") else 'ine": 3}'))
         assert main(["bench", "--page", str(path)]) == 2
         assert "bench --page: the document is damaged, or of" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"nbformat": 4, "cells": 3}', '{"nbformat": "x"}']
+)
+def test_tour_refuses_what_is_no_notebook(tmp_path, capsys, text):
+    path = tmp_path / "bad.ipynb"
+    path.write_text(text)
+    status = main(["tour", "--notebook", str(path), "--output", str(tmp_path / "out")])
+    assert status == 2
+    assert capsys.readouterr().err.startswith("UserError: tour: not a notebook\n  got       ")

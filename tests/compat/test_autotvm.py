@@ -372,3 +372,26 @@ def test_an_error_of_a_callback_ends_the_search():
 def test_names_that_come_later():
     with pytest.raises(MissingName, match=r"tvm\.autotvm\.RPCRunner is not part of dlcompiler yet"):
         autotvm.RPCRunner  # noqa: B018
+
+
+def test_a_line_that_cannot_be_used_stops_no_other(tmp_path):
+    good = (
+        '{"input": ["llvm", "f", [8], {}], "config": {"index": 0, "code_hash": null, "entity": '
+        '[["tile", "sp", [-1, 4]]]}, "result": [[0.5], 0, 1.0, 1.0], "version": 0.2}'
+    )
+    path = tmp_path / "log.json"
+    lines = [
+        good,
+        good.replace('"llvm"', '"llvm \'x"'),
+        good.replace('"llvm"', '"llvm x"'),
+        good.replace("1.0, 1.0", "1.0, " + "9" * 400),
+        good,
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.warns(CompatNote) as notes:
+        pairs = list(autotvm.record.load_from_file(path))
+    assert len(pairs) == 2
+    text = str(notes[0].message)
+    assert "line 2: read a target: No closing quotation" in text
+    assert "line 3: read a target: not a flag" in text
+    assert "line 4: not JSON: an integer of 400 digits" in text

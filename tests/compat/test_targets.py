@@ -147,3 +147,9 @@ def _lower():
     A = tvm.te.placeholder((4,), name="A")
     B = tvm.te.compute((4,), lambda i: A[i] + 1, name="B")
     return tvm.lower(tvm.te.create_schedule(B.op), [A, B])
+
+
+def test_a_quotation_without_an_end_is_refused():
+    with pytest.raises(TargetError) as error:
+        tvm.target.Target("llvm -mcpu='x")
+    assert str(error.value) == ('read a target: No closing quotation\n  got       "llvm -mcpu=\'x"')

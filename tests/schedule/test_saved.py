@@ -231,3 +231,16 @@ def _damage(rng, data, junk):
             continue
         inner[key] = rng.choice(junk)
         return
+
+
+def test_a_changed_link_is_refused_and_an_earlier_one_is_read(saved):
+    link = to_link(saved)
+    code = link.removeprefix("#s=")
+    packed = base64.urlsafe_b64decode(code + "=" * (-len(code) % 4))
+    text = zlib.decompressobj(-15).decompress(packed)
+    assert from_link(link_of(text)).name == "matmul"  # without a checksum
+    other = text.replace(b'"matmul"', b'"matmux"')
+    packer = zlib.compressobj(9, wbits=-15)
+    changed = packer.compress(other) + packer.flush() + packed[-4:]
+    with pytest.raises(ScheduleError, match="its schedule is damaged"):
+        from_link("#s=" + base64.urlsafe_b64encode(changed).decode().rstrip("="))
