@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 
+from dlcompiler.terminal import escaped
+
 
 class CompatNote(UserWarning):
     """Something was done in another way than asked for; the result is the same."""
@@ -19,4 +21,4 @@ def note(text: str, stacklevel: int = 3) -> None:
     stacklevel : int
         As in `warnings.warn`.
     """
-    warnings.warn(text, CompatNote, stacklevel=stacklevel)
+    warnings.warn(escaped(text, keep="\n"), CompatNote, stacklevel=stacklevel)

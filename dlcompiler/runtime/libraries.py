@@ -287,7 +287,11 @@ def _linked(code: bytes, description: Mapping[str, Any], path: Path) -> Function
     try:
         library = load_shared(code)
     except OSError as error:
-        raise UserError(f"load {path}", "not a shared object", got=str(error)) from error
+        raise UserError(
+            f"load {path}", "not a shared object of this system", got=str(error),
+            hint="if it is one: programs must be allowed in the folder for temporary files, from "
+            "which it is loaded; TMPDIR names another",
+        ) from error  # fmt: skip
     return _function(SharedObject(library, description), description, path)
 
 

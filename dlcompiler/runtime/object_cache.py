@@ -28,6 +28,7 @@ from typing import Any
 from dlcompiler.input_files import read_regular
 from dlcompiler.json_text import JsonError, parse
 from dlcompiler.runtime.trust import is_foreign, is_open
+from dlcompiler.terminal import escaped
 
 VARIABLE = "DLCOMPILER_OBJECT_CACHE"
 """Name of the environment variable: a folder, or ``off``."""
@@ -153,9 +154,8 @@ class ObjectCache:
             return
         self._has_warned = True
         with contextlib.suppress(ObjectCacheWarning):  # where warnings are errors
-            warnings.warn(
-                f"the object cache is not used: {problem}", ObjectCacheWarning, stacklevel=5
-            )
+            text = escaped(f"the object cache is not used: {problem}")
+            warnings.warn(text, ObjectCacheWarning, stacklevel=5)
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}{_SUFFIX}"

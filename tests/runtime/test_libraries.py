@@ -319,3 +319,11 @@ def test_a_description_that_makes_no_sense_is_refused(kernel, tmp_path):
     path.write_bytes(libraries._container({**good, "dlcompiler_library": 9}))
     with pytest.raises(UserError, match="written by another version"):
         load_library(path)
+
+
+def test_an_object_under_the_name_of_a_shared_object_is_refused(kernel, tmp_path):
+    save_object(kernel, tmp_path / "code.o")
+    (tmp_path / "code.o").rename(tmp_path / "lib.so")
+    with pytest.raises(UserError, match="not a shared object of this system") as error:
+        load_library(tmp_path / "lib.so")
+    assert "TMPDIR names another" in str(error.value)
