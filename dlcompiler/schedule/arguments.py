@@ -68,6 +68,9 @@ def wrong_arguments(item: Primitive, state: State, args: Mapping[str, Any]) -> I
             continue
         if kind == "axes" and not isinstance(value, tuple):
             return Illegal("structural", f"{name} must be a tuple of axes", got=repr(value))
+        if kind == "int" and isinstance(value, list | tuple | dict):  # from a trace, say
+            got = f"{value!r} ({type(value).__name__})"
+            return Illegal("structural", f"{name} must be an integer", got=got)
         if kind == "stage" and not (isinstance(value, str) and state.has_stage(value)):
             known = ", ".join(stage.name for stage in state.stages)
             return Illegal(

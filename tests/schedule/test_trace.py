@@ -352,3 +352,11 @@ def test_python_of_a_trace_that_was_read(matmul, refusal):
         "print a trace: a trace that was read knows no tensors\n"
         "  hint      replay it on a schedule, and print that one's trace"
     )
+
+
+@pytest.mark.parametrize("value", [[], [[1]], {}])
+@pytest.mark.parametrize("pragma", ["vectorize", "auto_unroll_max_step"])
+def test_a_list_is_no_number(matmul, pragma, value):
+    text = trace("pragma", "C", axis="j", pragma_type=pragma, pragma_value=value)
+    with pytest.raises(ScheduleError, match="pragma_value must be an integer"):
+        Trace.from_json(text).replay(matmul.s)
