@@ -462,6 +462,9 @@ READERS = (
 NO_CAMPAIGN = {
     "input_files": "opens and reads for the readers above",
     "json_text": "parses for the readers above",
+    "output_files": "the first bytes, to tell a database; and new files of its own",
+    "runtime.private_folders": "folders, to lock them",
+    "shell": "the null device, in place of a closed stream",
     "runtime.native": "LLVM text that is part of the package",
     "dlcompiler_widgets.assets": "scripts and styles that are part of the package",
     "runtime.llvm": "its own source, to name the compiler",
@@ -476,7 +479,6 @@ NO_CAMPAIGN = {
     "target.detect": "the kernel's facts of the processor",
     "bench.threads": "what a child process of its own printed",
     "runtime.serve": "the null device, in place of standard input",
-    "cli.db": "the first bytes, to tell a database from lines",
     "cli.tour": "a notebook that runs as a program; nbformat reads it",
 }
 """Modules that open or parse something else, and why that needs no campaign."""

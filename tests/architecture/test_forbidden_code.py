@@ -11,6 +11,7 @@ WRITING_MODES = {"w", "wb", "a", "ab", "x", "xb", "r+b", "a+b"}
 WRITES_ITS_OWN = {
     "dlcompiler.output_files",
     "dlcompiler.runtime.c_source",  # in a temporary folder of its own
+    "dlcompiler.runtime.trust",  # there, what was checked
     "dlcompiler.runtime.libraries",  # there, and what `replacing` gives
     "dlcompiler.autotune.jsonl",  # what `replacing` gives
     "dlcompiler.autotune.database",  # a new database, linked to its place
