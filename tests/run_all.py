@@ -19,7 +19,7 @@ REPORTS = ROOT / "build" / "test"
 NO_TEST_SELECTED = 5  # pytest's exit status
 MOST_WORKERS = 8
 ALONE = ["--timeout=300", "--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=280"]
-GROUP_LIMIT_S = 1800  # above pytest's own limit per test, for a hang in native code
+GROUP_LIMIT_S = 3000  # above pytest's own limit per test, for a hang in native code
 ONE_BLAS_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 

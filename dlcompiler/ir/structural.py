@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from dlcompiler.ir.expr import Axis, Const, Expr, Reduce, Reducer, TensorLoad, Var
 from dlcompiler.ir.intrinsic import Intrinsic, Routine
-from dlcompiler.ir.stmt import Buffer, Stmt
+from dlcompiler.ir.stmt import Assert, Buffer, Stmt
 
 Key: TypeAlias = tuple[Any, ...]
 
@@ -66,6 +66,8 @@ class _Table:
                 return ("Var", self.identity(node), dtype)
             case Const(value, dtype):  # 1 == 1.0 == True, but they are different literals
                 return ("Const", type(value).__name__, repr(value), dtype)
+            case Assert(condition, _, values) if values and self.rename:
+                return ("Assert", self.number(condition), self.field(values))  # names are in it
             case TensorLoad(tensor, indices):
                 return ("TensorLoad", id(tensor), self.field(indices))
             case Reduce(reducer, values, axes, condition, init, index):
