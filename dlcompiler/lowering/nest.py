@@ -1,7 +1,7 @@
 """Build the loop nests of a schedule state.
 
-Long because all kinds of stages are built by one class, which holds what they share: the bounds, the
-buffers made so far, and the memory of a block until the loops of its threads are complete.
+Long because all kinds of stages are built by one class, which holds what they share: the bounds,
+the buffers made so far, and the memory of a block until the loops of its threads are complete.
 """
 
 from __future__ import annotations
