@@ -197,7 +197,7 @@ class _Survey:
         touched = self.visit(stmt.body, region, path)
         span = self.open.pop(buffer)
         if buffer not in self.lives:
-            is_bound = stmt.double or buffer.separators or buffer in self.fixed
+            is_bound = stmt.double is not None or buffer.separators or buffer in self.fixed
             can_share = not is_bound and self.is_free(buffer)
             self.lives[buffer] = _Life(buffer, region, can_share)
         life = self.lives[buffer]

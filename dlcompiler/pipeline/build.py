@@ -259,7 +259,8 @@ def formula(expr: Extent, names: Mapping[Var, str]) -> Formula:
 
 def checked_name(name: str) -> str:
     """Return a kernel's name, or say why it cannot be one."""
-    checked_label(name, "build")
+    if type(name) is str:
+        checked_label(name, "build")
     if type(name) is not str or not NAME.fullmatch(name):
         raise ScheduleError(
             "build", "not usable as the name of a kernel", got=repr(name),

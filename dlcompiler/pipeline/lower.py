@@ -69,10 +69,11 @@ CPU_PASSES = (
     Pass("simplify unrolled", simplify, requires=frozenset({"no unrolled loops"})),
 )
 # Of a GPU, early what one thread does for its virtual threads, which add dimensions to buffers.
+_ROLLED = 1 + [item.name for item in CPU_PASSES].index("rolling buffer")
 GPU_PASSES = (
-    *CPU_PASSES[:2],
+    *CPU_PASSES[:_ROLLED],
     Pass("virtual threads", inject_virtual_threads, requires=frozenset({"affine indices"})),
-    *CPU_PASSES[2:],
+    *CPU_PASSES[_ROLLED:],
 )
 # C has no vectors and no word for prefetching. The rest is as for a CPU, for the same reasons.
 C_PASSES = tuple(

@@ -143,7 +143,7 @@ def test_stores_at_indices_that_are_data():
     assert dlc.verify(te.create_schedule(H.op), [Y, H]).indices == ("Y from 1 to 8",)
 
 
-def test_a_script_that_cannot_write_every_element_is_refused():
+def test_what_a_script_does_not_write_is_0():
     A, X = te.placeholder((12,), name="A"), te.placeholder((12,), "int32", name="X")
 
     @te.hybrid.script
@@ -154,9 +154,7 @@ def test_a_script_that_cannot_write_every_element_is_refused():
         return b
 
     B = doubled(A, X)
-    with pytest.raises(ProgramError, match=r"12 elements .* are never written") as caught:
-        dlc.verify(te.create_schedule(B.op), [A, X, B])
-    assert caught.value.index is not None
+    assert dlc.verify(te.create_schedule(B.op), [A, X, B]).indices
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 9, 50])

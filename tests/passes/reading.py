@@ -127,7 +127,8 @@ class _Reader:
         if text is None:
             return None
         name = text.removeprefix(", twice per ")
-        return self.names.get(name) or self.ahead.setdefault(name, Var(name))
+        known = self.names.get(name)
+        return self.ahead.setdefault(name, Var(name)) if known is None else known
 
     def window(self, text):
         """Return how a buffer rolls: ``, rolling by [1, 0] per y``."""
@@ -163,7 +164,7 @@ class _Reader:
     def loop(self, name, kind, extent, annotations, depth):
         count = self.expr(extent)
         outer = self.names.get(name)
-        var = self.names[name] = self.ahead.pop(name, None) or Var(name)
+        var = self.names[name] = self.ahead.pop(name) if name in self.ahead else Var(name)
         body = self.block(depth + 4)
         if outer is not None:
             self.names[name] = outer

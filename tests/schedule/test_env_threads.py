@@ -340,6 +340,7 @@ def test_blocks_whose_stages_would_be_larger_than_their_part():
     assert "half is computed for more than a block's part of state" in str(caught.value)
     s[half].compute_inline()
     s[step].bind(outer, BX)
+    s[first].bind(first.op.axis[1], BX)
     assert races(s).status == "safe"
     checked(s, Recurrence({}, [X], [S]))
 
