@@ -30,6 +30,7 @@ from tests.fuzz.expressions import (
     numpy_dtype,
     random_expression,
 )
+from tests.fuzz.targets import kernel_elsewhere, kernel_on_gpu
 from tests.fuzz.walks import Walk
 
 MAX_STEPS = 300_000
@@ -128,11 +129,14 @@ def check(case: Case) -> str:
         if UNKNOWN in str(error) and symbols_of(case.expression.outputs):
             return "unknown"
         raise
-    kernel = build(schedule, inputs + results) if is_thorough else quickly_built(func)
+    kernels = {"built": build(schedule, inputs + results) if is_thorough else quickly_built(func)}
+    if elsewhere := kernel_elsewhere(case.seed, schedule, inputs + results):
+        kernels[f"built for {elsewhere[0]}"] = elsewhere[1]
     for values in case.expression.sizes(case.seed):
         oracle = Oracle(case, results, values)
         check_interpreted(oracle, {"nests": programs[0], "lowered": func})
-        check_kernel(oracle, kernel, func)
+        for name, kernel in kernels.items():
+            check_kernel(oracle, kernel, func, name)
     return "built"
 
 
@@ -156,6 +160,11 @@ def check_on_threads(
     for values in case.expression.sizes(case.seed):
         for order in (None, case.seed):
             check_interpreted(Oracle(case, results, values), programs, order)
+        if device := kernel_on_gpu(case.seed, schedule, args):
+            oracle = Oracle(case, results, values)
+            arrays = oracle.poisoned()
+            device[1](*oracle.arrays.values(), *arrays)
+            oracle.compare(f"simulated for {device[0]}", arrays, device[1].func)
     return "simulated"
 
 
@@ -175,14 +184,14 @@ def check_interpreted(
         oracle.compare(f"{name} interpreted", arrays, program)
 
 
-def check_kernel(oracle: Oracle, kernel: Kernel, func: PrimFunc) -> None:
+def check_kernel(oracle: Oracle, kernel: Kernel, func: PrimFunc, name: str = "built") -> None:
     """Check that machine code computes the expected values, twice the same bits."""
     first, again = oracle.poisoned(), oracle.poisoned()
     kernel(*oracle.arrays.values(), *first)
-    oracle.compare("built", first, func)
+    oracle.compare(name, first, func)
     kernel(*oracle.arrays.values(), *again)
     if any(a.tobytes() != b.tobytes() for a, b in zip(first, again, strict=True)):
-        raise Wrong(f"built: two calls give different bits\n{func}")
+        raise Wrong(f"{name}: two calls give different bits\n{func}")
 
 
 def quickly_built(func: PrimFunc) -> Kernel:

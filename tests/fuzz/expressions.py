@@ -12,8 +12,20 @@ from dlcompiler import dtypes
 from dlcompiler.ir import Var
 from dlcompiler.ir.specialize import extent_value
 from dlcompiler.te import PlaceholderOp, ScanOp, Tensor, post_order, symbols_of
-from tests.fuzz import chains, recurrences, scalars, several, symbolic, templates, windows
+from tests.fuzz import (
+    chains,
+    guards,
+    mixed,
+    recurrences,
+    reducers,
+    scalars,
+    several,
+    symbolic,
+    templates,
+    windows,
+)
 from tests.fuzz.choices import Choices
+from tests.fuzz.inputs import array_of, index_spans
 from tests.fuzz.templates import Sizes
 
 TEMPLATES: dict[str, Callable[[Sizes], Tensor | tuple[Tensor, ...]]] = {
@@ -24,17 +36,20 @@ TEMPLATES: dict[str, Callable[[Sizes], Tensor | tuple[Tensor, ...]]] = {
     **chains.TEMPLATES,
     **recurrences.TEMPLATES,
     **windows.TEMPLATES,
+    **guards.TEMPLATES,
+    **reducers.TEMPLATES,
+    **mixed.TEMPLATES,
 }
 WEIGHTS = {
     "chain": 12,
     "groups": 2,
     "masked_reduction": 2,
     "bent_window": 2,
+    **dict.fromkeys((*guards.TEMPLATES, *reducers.TEMPLATES, *mixed.TEMPLATES), 1.5),
     **dict.fromkeys(symbolic.TEMPLATES, 0.6),
 }
 SYMBOL_SIZES = (0, 1, 2, 3, 5, 7, 8, 13)
 SIZES_TRIED = 2
-SPECIALS = (float("inf"), float("-inf"), float("nan"), -0.0)
 
 Values = Mapping[Var, int]
 
@@ -68,18 +83,20 @@ class Expression:
         return [{symbol: rng.choice(SYMBOL_SIZES) for symbol in symbols} for _ in range(count)]
 
     def arrays(self, seed: int, values: Values | None = None) -> dict[Tensor, np.ndarray]:
-        """Return small whole numbers for the inputs; now and then a few special floats."""
+        """Return arrays for the inputs: see `tests.fuzz.inputs`."""
         rng = np.random.default_rng(seed)
-        with_specials = self.is_exact and rng.random() < 0.3
+        special = self.is_exact and bool(rng.random() < 0.3)
+        spans = index_spans(self.template, self.outputs, rng)
         arrays = {}
         for tensor in self.inputs:
-            low, high = (0, 9) if tensor.dtype.startswith("u") else (-4, 5)
             shape = shape_of(tensor, values or {})
-            array = rng.integers(low, high, shape).astype(numpy_dtype(tensor.dtype))
-            if with_specials and dtypes.is_float(tensor.dtype):
-                chosen = rng.random(shape) < 0.2
-                array[chosen] = rng.choice(SPECIALS, int(chosen.sum())).astype(array.dtype)
-            arrays[tensor] = array
+            span = spans.get(tensor)
+            if span is None:
+                arrays[tensor] = array_of(self.template, tensor, shape, rng, special)
+            else:
+                ends = int(span.low), int(span.high)
+                kind = numpy_dtype(tensor.dtype)
+                arrays[tensor] = rng.integers(*ends, shape, dtype=kind, endpoint=True)
         return arrays
 
     def __str__(self) -> str:

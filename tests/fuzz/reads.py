@@ -1,4 +1,4 @@
-"""Random expressions that read at any index, under any condition, and the check that none escapes.
+"""Random expressions that read, and statements that store, at any index: none may escape.
 
 Arrays lie between pages that nothing may touch, with their last or their first byte at the edge:
 a read outside ends the process. `te.evaluate` says what must happen: where it finds an index out of
@@ -21,11 +21,14 @@ from dlcompiler.pipeline import build, lower
 from dlcompiler.schedule import create_schedule
 from dlcompiler.simulate import interpret
 from dlcompiler.te import Tensor
+from tests.fuzz.scatters import DATA, Outside, Scatter, random_scatter
 from tests.fuzz.threads import ThreadWalk
 from tests.fuzz.walks import Walk
 from tests.guard_pages import guarded_array
 
 INDEX_DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+STATEMENTS = 0.15
+"""Share of the cases that store at random indices."""
 WAYS = ("llvm", "c", "interpreter", "threads")
 
 
@@ -109,6 +112,26 @@ class Reading:
     out: Tensor
     symbol: Any = None
     number: int = 0
+    scatter: Scatter | None = None
+    """The statements, where it is no expression."""
+
+
+def scattering(rng: random.Random) -> Reading:
+    """Return a random case of statements, whose result an expression may read."""
+    sizes = [rng.randint(1, 9) for _ in range(3)]
+    kinds = (rng.choice(DATA), rng.choice(INDEX_DTYPES), rng.choice(INDEX_DTYPES))
+    names = ("A", "I0", "I1")
+    args = [
+        te.placeholder((size,), kind, name=name)
+        for size, kind, name in zip(sizes, kinds, names, strict=True)
+    ]
+    scatter = random_scatter(rng, sizes)
+    out = scatter.tensor(args, rng.choice(("extern", "hybrid")))
+    if rng.random() < 0.3:
+        source = out
+        out = te.compute(source.shape, lambda i: source[i] + source[i], name="D")
+    arrays = [_array(rng, tensor, 0, [scatter.size]) for tensor in args]
+    return Reading(args, arrays, out, scatter=scatter)
 
 
 def reading(rng: random.Random) -> Reading:
@@ -209,11 +232,13 @@ def attempt(seed: int, way: str | None = None) -> str:
     """
     rng = random.Random(seed)
     try:
-        case = reading(rng)
+        case = (scattering if rng.random() < STATEMENTS else reading)(rng)
         schedule = create_schedule(case.out.op)
     except ExpressionError:
         return "refused"
     way = way or rng.choices(WAYS, (6, 1, 2, 2))[0]
+    if case.scatter and way == "threads":  # statements run on the host
+        way = "interpreter"
     (ThreadWalk if way == "threads" else Walk)(rng, schedule).run(rng.randint(0, 5))
     args = [*case.args, case.out]
     try:
@@ -242,6 +267,8 @@ def attempt(seed: int, way: str | None = None) -> str:
 
 def _expected(case: Reading) -> np.ndarray | None:
     """Return the result; None where an index is out of bounds."""
+    if case.scatter:
+        return _expected_of_statements(case, case.scatter)
     try:
         return te.evaluate(case.out, dict(zip(case.args, case.arrays, strict=True)))
     except ExpressionError:  # of known sizes, it is refused as an expression
@@ -250,6 +277,22 @@ def _expected(case: Reading) -> np.ndarray | None:
         if error.kind == "out_of_bounds":
             return None
         raise
+
+
+def _expected_of_statements(case: Reading, scatter: Scatter) -> np.ndarray | None:
+    """Return what Python finds, which `te.evaluate` must agree with."""
+    given = dict(zip(case.args, case.arrays, strict=True))
+    try:
+        stored = scatter.run(*case.arrays)
+    except Outside:
+        try:
+            te.evaluate(case.out, given)
+        except ProgramError:
+            return None
+        raise AssertionError("te.evaluate does not report an index out of bounds") from None
+    expected = stored + stored if case.out.name == "D" else stored
+    assert np.array_equal(te.evaluate(case.out, given), expected), "te.evaluate differs"
+    return expected
 
 
 def _is_refused_size(error: UserError, case: Reading) -> bool:
