@@ -29,7 +29,7 @@ from dlcompiler.analysis.pairs import may_write
 from dlcompiler.analysis.races import ORDER, Status, format_element, format_values
 from dlcompiler.analysis.values import DataDependent, evaluate
 from dlcompiler.arith import Affine
-from dlcompiler.ir import Buffer, PrimFunc, is_in_block
+from dlcompiler.ir import Assert, Buffer, PrimFunc, is_in_block, walk
 
 MAX_POINTS = 128
 
@@ -126,6 +126,8 @@ class _Checker:
         self.items = list(enumerate(accesses.items))
         self.analyzer = accesses.analyzer
         self.max_points = max_points
+        self.is_checked = any(isinstance(node, Assert) for node in walk(self.func.body))
+        """Whether indices that may be outside are checked before they are used."""
         self.stores: dict[Buffer, list[tuple[int, Access]]] = {}
         for position, access in self.items:
             if access.is_write:
@@ -176,6 +178,8 @@ class _Checker:
                 date = None if read.date is None else evaluate(read.date, at)
             except DataDependent:
                 continue
+            if self.is_checked and _is_outside(element, read.buffer):
+                continue  # an assertion before it ends the program
             if not any(
                 may_write(store, element, values, n < position, self.analyzer, date)
                 for n, store in stores
@@ -214,6 +218,12 @@ class _Checker:
         known = [size for size in sizes if size is not None]
         for point in itertools.islice(_corners(known), self.max_points):
             yield dict(zip(read.loops, point, strict=True))
+
+
+def _is_outside(element: Sequence[int], buffer: Buffer) -> bool:
+    """Tell whether an element is certainly none of a buffer's."""
+    pairs = zip(element, buffer.shape, strict=True)
+    return any(n < 0 or (isinstance(extent, int) and n >= extent) for n, extent in pairs)
 
 
 def _corners(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:

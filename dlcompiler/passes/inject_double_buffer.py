@@ -55,6 +55,7 @@ from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import (
     SHARED_SCOPES,
     Allocate,
+    Assert,
     Barrier,
     Buffer,
     Expr,
@@ -277,6 +278,7 @@ def _gathered(
 ) -> tuple[Stmt, ...]:
     """Return statements in which what fills buffers is one, with what is computed for that alone.
 
+    The checks of the indices that a fill reads belong to it.
     The loop around both may have run once, and be gone. What is allocated `near`, in the body of
     the loop to be filled ahead, cannot be computed outside of it.
     """
@@ -285,6 +287,8 @@ def _gathered(
         made = _written(stmts[n])
         users = [m for m, stmt in enumerate(stmts) if m != n and made & _touched(stmt)]
         is_for_fills = bool(users) and all(fills[m] and m > n for m in users)
+        # Checks stand directly before what they protect, which must not run before them.
+        is_for_fills |= _is_check(stmts[n]) and n + 1 < len(stmts) and fills[n + 1]
         fills[n] |= is_for_fills and not (own & _touched(stmts[n]) or near & made)
     for n in range(1, len(stmts) - 1):  # a barrier between two of them orders what they share
         if isinstance(stmts[n], Barrier) and fills[n - 1] and fills[n + 1]:
@@ -294,6 +298,13 @@ def _gathered(
         parts = [stmt for _, stmt in group]
         result += [seq(parts)] if is_fill else parts
     return tuple(result)
+
+
+def _is_check(stmt: Stmt) -> bool:
+    """Tell whether a statement has assertions, and writes nothing that is used elsewhere."""
+    nodes = list(walk(stmt))
+    own = {node.buffer for node in nodes if isinstance(node, Allocate)}
+    return any(isinstance(node, Assert) for node in nodes) and _written(stmt) <= own
 
 
 def _fills(loop: For, body: _Body, own: set[Buffer]) -> list[Stmt]:

@@ -6,6 +6,7 @@ import random
 from dlcompiler.analysis import analyze_initialisation
 from dlcompiler.ir import (
     Allocate,
+    Assert,
     Buffer,
     For,
     If,
@@ -138,3 +139,14 @@ def test_lowered_schedules_and_their_mutants():
     assert plain["violated", True] == 0
     assert plain["safe", False] > 0.9 * plain.total()
     assert broken["violated", True] > 0.8 * (broken["unknown", True] + broken["violated", True])
+
+
+def test_what_an_assertion_ends_before_is_no_gap():
+    first = For(i, index_const(8), "serial", Store(T, (i,), Load(A, (i,))))
+    outside = For(j, index_const(7), "serial", Store(C, (j,), Load(T, (j + 2,))))
+    assert copies(first, outside).status == "violated"  # T[8] is none of its elements
+    check = For(o, index_const(7), "serial", Assert(o + 2 < 8, "no"))
+    assert copies(first, Seq((check, outside))).violations == ()
+    part = For(i, index_const(7), "serial", Store(T, (i,), Load(A, (i,))))
+    report = copies(part, Seq((check, outside)))
+    assert "T[7] is read at j=5, but not written before" in str(report)

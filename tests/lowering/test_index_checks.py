@@ -239,3 +239,29 @@ def test_many_calls_at_once_report_their_own_errors():
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(call, range(10, 210)))
+
+
+@pytest.mark.parametrize("size", [8, 64])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_part_that_is_computed_ahead_is_checked_ahead(way, size):
+    """The values of the table decide which row is read one iteration before its part is needed."""
+    at = te.placeholder((9,), "int32", name="at")
+    P = te.compute((9, size), lambda i, j: T[at[i] + j % 2, j % 4], name="P")
+    C = te.compute((9, size), lambda i, j: P[i, j] + 1.0, name="C")
+    s = create_schedule(C.op)
+    s[P].compute_at(s[C], C.op.axis[0])
+    s[P].double_buffer()
+    shown = str(lower(s, [T, at, C], simple_mode=True))
+    first = [line for line in shown.splitlines() if " assert " in line or "P[0, 0, " in line]
+    assert "assert" in first[0], shown
+    run = runs(s, [T, at, C], way)
+    place, out = np.arange(9, dtype="int32"), np.empty((9, size), "float32")
+    run(table, place, out)
+    j = np.arange(size)
+    assert np.array_equal(out, table[place[:, None] + j % 2, j % 4] + 1)
+    for n in (0, 1, 8):
+        wrong = place.copy()
+        wrong[n] = 2**31 - 1
+        out[...] = 0
+        with pytest.raises(ProgramError, match="is outside T"):
+            run(table, wrong, out)
