@@ -21,7 +21,7 @@ class Mutant:
     quick: bool = False
     """Whether the test suite tries it each time."""
     tests: str = ""
-    """The folder of unit tests to ask."""
+    """The folder, or the file, of unit tests to ask."""
 
     @property
     def meaning(self) -> str:

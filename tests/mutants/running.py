@@ -17,6 +17,7 @@ import pytest
 from dlcompiler.errors import DLCompilerError, InternalError
 from tests.fuzz.campaign import failure
 from tests.fuzz.checks import Wrong, case_of
+from tests.fuzz.reads import attempt
 from tests.mutants.arithmetic import ARITHMETIC
 from tests.mutants.codegen import CODEGEN
 from tests.mutants.legality import LEGALITY
@@ -24,8 +25,9 @@ from tests.mutants.lowering import LOWERING
 from tests.mutants.mutant import Mutant
 from tests.mutants.passes import PASSES
 from tests.mutants.patching import Patch
+from tests.mutants.safety import SAFETY
 
-MUTANTS: tuple[Mutant, ...] = (*LOWERING, *LEGALITY, *PASSES, *ARITHMETIC, *CODEGEN)
+MUTANTS: tuple[Mutant, ...] = (*LOWERING, *LEGALITY, *PASSES, *ARITHMETIC, *CODEGEN, *SAFETY)
 TESTS = Path(__file__).resolve().parent.parent
 ROOT = TESTS.parent
 DEADLINE_S = 300
@@ -67,6 +69,7 @@ def live(name: str, cases: int, with_tests: bool) -> tuple[str, str, str]:
     with Patch() as patch:
         mutant.make(patch)
         found = caught_by_cases(cases)
+        found = found if found[0] else caught_by_reads(cases // 2)
         return caught_by_tests(mutant) if not found[0] and with_tests else found
 
 
@@ -79,6 +82,16 @@ def caught_by_cases(cases: int) -> tuple[str, str, str]:
             error = problem
         if error is not None:
             return check_of(error), f"seed {seed}", f"{type(error).__name__}: {error}"
+    return "", "", ""
+
+
+def caught_by_reads(cases: int) -> tuple[str, str, str]:
+    """Return which of the reads between guarded pages fails; one outside ends the process."""
+    for seed in range(cases):
+        try:
+            attempt(seed)
+        except Exception as error:
+            return "reads between guarded pages", f"seed {seed}", f"{type(error).__name__}: {error}"
     return "", "", ""
 
 
