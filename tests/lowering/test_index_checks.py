@@ -265,3 +265,41 @@ def test_a_part_that_is_computed_ahead_is_checked_ahead(way, size):
         out[...] = 0
         with pytest.raises(ProgramError, match="is outside T"):
             run(table, wrong, out)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_guard_from_above_leaves_negative_indices(way):
+    C = te.compute((40,), lambda i: te.if_then_else(I[i] < 10, T[I[i], 0], 0.0), name="C")
+    run = runs(create_schedule(C.op), [T, I, C], way)
+    index, out = np.full(40, 2**31 - 1, "int32"), np.empty(40, "float32")
+    run(table, index, out)
+    assert not out.any()
+    index[17] = -1
+    with pytest.raises(ProgramError, match="is outside T"):
+        run(table, index, out)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_index_that_wraps_as_data(way):
+    """Of int8, 50 + 100 is -106."""
+    rows, at = te.placeholder((200,), name="rows"), te.placeholder((3,), "int8", name="at")
+    C = te.compute((3,), lambda i: rows[at[i] % 100 + 100], name="C")
+    run = runs(create_schedule(C.op), [rows, at, C], way)
+    numbers, out = np.arange(200, dtype="float32"), np.empty(3, "float32")
+    run(numbers, np.array([0, 27, 100], "int8"), out)
+    assert out.tolist() == [100, 127, 100]
+    with pytest.raises(ProgramError, match="is outside rows"):
+        run(numbers, np.array([0, 50, 0], "int8"), out)
+
+
+@pytest.mark.parametrize("place", [(0, 0), (1, 49), (2, 7)])
+@pytest.mark.parametrize("way", WAYS)
+def test_each_element_of_a_table_is_checked(way, place):
+    at = te.placeholder((3, 50), "int16", name="at")
+    C = te.compute((3, 50), lambda i, j: T[at[i, j], j % 4], name="C")
+    run = runs(create_schedule(C.op), [T, at, C], way)
+    index, out = np.full((3, 50), 9, "int16"), np.empty((3, 50), "float32")
+    run(table, index, out)
+    index[place] = 10
+    with pytest.raises(ProgramError, match="is outside T"):
+        run(table, index, out)
