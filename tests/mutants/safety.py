@@ -225,6 +225,12 @@ def earlier_tests_forgotten(patch: Patch) -> None:
     patch.function("passes.batch_assertions:_and", wrong)
 
 
+@SAFETY("passes/inject_double_buffer.py", tests="lowering/test_index_checks.py")
+def checks_stay_behind(patch: Patch) -> None:
+    """What is computed ahead is checked an iteration late."""
+    patch.function("passes.inject_double_buffer:_is_check", lambda original, stmt: False)
+
+
 @SAFETY("te/extern_checks.py", tests="te/test_extern_checks.py")
 def facts_outlive_stores(patch: Patch) -> None:
     """A condition on an element holds on, though its buffer is written."""
@@ -340,14 +346,14 @@ def last_element_not_compared(patch: Patch) -> None:
     patch.function("measurement.equality:differences", wrong)
 
 
-@SAFETY("schedule/state.py")
+@SAFETY("schedule/state.py", tests="schedule/test_state_fields.py")
 def loops_are_notes(patch: Patch) -> None:
     """A step that changes only how loops run is not checked."""
     checked = [name for name in _fields() if name not in {*NOTES, "kinds"}]
     patch.value("schedule.state", "_CHECKED", tuple(checked))
 
 
-@SAFETY("schedule/state.py")
+@SAFETY("schedule/state.py", tests="schedule/test_state_fields.py")
 def attachments_are_notes(patch: Patch) -> None:
     """A step that changes only where a stage is computed is not checked."""
     checked = [name for name in _fields() if name not in {*NOTES, "attachment"}]
