@@ -9,6 +9,7 @@ import numpy as np
 
 from dlcompiler import dtypes
 from dlcompiler.ir import (
+    Const,
     Expr,
     Reduce,
     Reducer,
@@ -18,6 +19,7 @@ from dlcompiler.ir import (
     rewrite,
     structural_key,
     substitute,
+    walk,
 )
 from dlcompiler.ir.expr import LARGEST
 from dlcompiler.ir.numeric import quiet, storage
@@ -30,8 +32,8 @@ from dlcompiler.te.tensor import ComputeOp, Tensor
 Partial: TypeAlias = list[Array]
 
 PART = 1024
-"""Samples of small numbers, of special ones, and of random ones."""
-ROWS = 3 * PART
+"""Samples of small, special and random numbers, those beside a constant, those as large as one."""
+ROWS = 5 * PART
 SMALL = (1, 2, 3, 4, -1, -2, 0)
 """Few values, so that equal ones meet; exact in any order."""
 SPECIAL = (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 5.0, -5.0)
@@ -71,7 +73,9 @@ class Samples:
 
     def __init__(self, head: Reduce, *, is_ordered: bool = False) -> None:
         self.reducer: Reducer = head.reducer
-        self.is_rounded = any(rounds(result) for result in head.reducer.results)
+        results = head.reducer.results
+        self.is_rounded = any(rounds(x) for x in results if dtypes.is_float(x.dtype))
+        self.constants = _constants(results)
         self.is_ordered = is_ordered
         self.rng = np.random.default_rng(0)
         self.valid = np.ones(ROWS, bool)
@@ -249,28 +253,48 @@ class _Points:
             return draw(var.dtype)
 
     def _floats(self, dtype: str) -> Array:
+        rng = self.samples.rng
         special: tuple[float, ...] = SPECIAL
-        random = self.samples.rng.standard_normal(PART) * 4
+        random = rng.standard_normal(PART) * 4
         if not self.samples.is_rounded:
             high = LARGEST[dtype]
             special = (*SPECIAL, high, -high, 1e-7, np.inf, -np.inf)
-            random *= 10.0 ** self.samples.rng.uniform(-4, 4, PART)
+            random *= 10.0 ** rng.uniform(-4, 4, PART)
             if not self.samples.is_ordered:
                 special = (*special, np.nan, np.nan)
-        parts = self.samples.rng.choice(SMALL, PART), self.samples.rng.choice(special, PART), random
-        return np.concatenate(parts).astype(storage(dtype))
+        constants = self.samples.constants
+        near = np.where(rng.random(PART) < 0.5, rng.choice(constants, PART), 0.0)
+        large = rng.choice(constants, PART) * rng.uniform(-2, 2, PART) ** 3
+        parts = rng.choice(SMALL, PART), rng.choice(special, PART), random
+        return np.concatenate((*parts, near + rng.choice(SMALL, PART), large)).astype(
+            storage(dtype)
+        )
 
     def _integers(self, dtype: str) -> Array:
+        rng = self.samples.rng
         low, high = int(dtypes.min_value(dtype)), int(dtypes.max_value(dtype))
-        small = [max(n, low) for n in SMALL]
         special = [n for n in (low, low + 1, high - 1, high, 0, 1, -1, 5, -5) if n >= low]
+        constants = [int(c) for c in self.samples.constants if low <= c <= high] or [0]
+        near = [min(max(c + n, low), high) for c in constants for n in SMALL]
+        reach = 2 * max(abs(c) for c in constants)
+        is_near = rng.random(PART) < 0.5
         kind = storage(dtype)
+        small = np.array([max(n, low) for n in SMALL], kind)
         parts = (
-            self.samples.rng.choice(np.array(small, kind), PART),
-            self.samples.rng.choice(np.array(special, kind), PART),
-            self.samples.rng.integers(low, high, PART, dtype=kind, endpoint=True),
+            rng.choice(small, PART),
+            rng.choice(np.array(special, kind), PART),
+            rng.integers(low, high, PART, dtype=kind, endpoint=True),
+            np.where(is_near, rng.choice(np.array(near, kind), PART), rng.choice(small, PART)),
+            rng.integers(max(-reach, low), min(reach, high), PART, dtype=kind, endpoint=True),
         )
         return np.concatenate(parts)
+
+
+def _constants(results: Sequence[Expr]) -> tuple[float, ...]:
+    """Return the numbers in a combination: what it does may change beside them."""
+    nodes = (node for result in results for node in walk(result) if isinstance(node, Const))
+    values = {node.value for node in nodes if np.isfinite(node.value)}
+    return tuple(sorted(values)) or (0,)
 
 
 def _where(condition: Array, a: Partial, b: Partial) -> Partial:

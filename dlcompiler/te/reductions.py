@@ -14,11 +14,13 @@ from dlcompiler.ir import (
     Reduce,
     Reducer,
     Select,
+    TensorLoad,
     Var,
     as_expr,
     cast,
     compare,
     free_vars,
+    walk,
 )
 from dlcompiler.ir import const as make_const
 from dlcompiler.ir.expr import condition as as_condition
@@ -224,21 +226,30 @@ def _reducer(
     where = f"te.comm_reducer {name}"
     lhs = tuple(Var(f"x{n}", dtype) for n, dtype in enumerate(dtypes_))
     rhs = tuple(Var(f"y{n}", dtype) for n, dtype in enumerate(dtypes_))
+    for function in (fcombine, fidentity):
+        if not callable(function):
+            raise ExpressionError(where, "not a function", got=repr(function))
     combined = fcombine(lhs[0], rhs[0]) if is_single else fcombine(lhs, rhs)
     identity = fidentity(*dtypes_)
     results = _tuple(combined, dtypes_, f"{where}: the function that combines")
     identities = _tuple(identity, dtypes_, f"{where}: the function of the identity")
     for result in results:
-        if strange := free_vars(result) - {*lhs, *rhs}:
-            names = ", ".join(sorted(var.name for var in strange))
+        names = ", ".join(_strangers(result, {*lhs, *rhs}))
+        if names:
             raise ExpressionError(
                 where, "the combination depends on more than the two partial results",
                 got=f"{result}, with {names}",
             )  # fmt: skip
     for expr in identities:
-        if free_vars(expr):
+        if _strangers(expr, set()):
             raise ExpressionError(where, "the identity is not a constant", got=str(expr))
     return Reducer(name, lhs=lhs, rhs=rhs, results=results, identities=identities)
+
+
+def _strangers(expr: Expr, known: set[Var]) -> list[str]:
+    """Return the names of variables that are not known, and of tensors, in the order of names."""
+    tensors = {node.tensor.name for node in walk(expr) if isinstance(node, TensorLoad)}
+    return sorted(tensors | {var.name for var in free_vars(expr) - known})
 
 
 def _tuple(value: Any, dtypes_: tuple[str, ...], where: str) -> tuple[Expr, ...]:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dlcompiler import te
+from dlcompiler.errors import ExpressionError
 from dlcompiler.te.reducer_laws import (
     grouping_violation,
     identity_violation,
@@ -313,3 +314,55 @@ def test_a_wrong_identity_is_not_combined_where_a_condition_fails():
     C = te.compute((), lambda: own(A[k], axis=k, where=k < 3), name="C")
     assert te.evaluate(C, [np.full(8, 7, "int32")]) == 22
     assert not is_regroupable(C.op.body)
+
+
+def capped(limit):
+    return lambda x, y: te.minimum(x + y, te.const(limit, x.dtype))
+
+
+def clipped(limit):
+    return lambda x, y: te.maximum(te.minimum(x + y, limit), -limit)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int16", "int64"])
+@pytest.mark.parametrize("combine", [capped(100), clipped(100), capped(-3000)])
+def test_a_limit_of_partial_results_is_reached(combine, dtype):
+    assert grouping_violation(head(combine, dtype=dtype)).law == "associative"
+
+
+@pytest.mark.parametrize("limit", [1e10, 1e30])
+def test_a_limit_of_large_floats_is_reached(limit):
+    assert grouping_violation(head(capped(limit), dtype="float32"))
+
+
+@pytest.mark.parametrize("dtype", ["int16", "int32", "uint32", "int64", "float32", "float64"])
+def test_a_value_that_the_combination_names_is_tried(dtype):
+    def ignored(x, y):
+        return te.select(y == te.const(12345, dtype), x, x + y)
+
+    assert grouping_violation(head(ignored, dtype=dtype)).law == "associative"
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64"])
+def test_integers_that_are_rounded_on_the_way_are_compared_as_integers(dtype):
+    def as_floats(x, y):
+        return (x.astype("float32") + y.astype("float32")).astype(dtype)
+
+    assert grouping_violation(head(as_floats, dtype=dtype)).law == "associative"
+
+
+@pytest.mark.parametrize(
+    ("combine", "identity", "expected"),
+    [
+        (lambda x, y: x + te.placeholder((2,), "int32", name="P")[0], _zero, "more than the two"),
+        (lambda x, y: x + y, "0", "not a function"),
+        (
+            lambda x, y: x + y,
+            lambda dtype: te.placeholder((2,), dtype, name="P")[0],
+            "the identity is not a constant",
+        ),
+    ],
+)
+def test_what_a_reducer_cannot_be(combine, identity, expected):
+    with pytest.raises(ExpressionError, match=expected):
+        head(combine, identity)
