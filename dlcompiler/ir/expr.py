@@ -90,7 +90,7 @@ class Const(Expr):
         return float(self.value)
 
     def __index__(self) -> int:
-        return self.value if isinstance(self.value, int) else Expr.__index__(self)
+        return int(self.value) if isinstance(self.value, int) else Expr.__index__(self)
 
 
 @node

@@ -18,6 +18,29 @@ OPERATIONS: dict[str, Callable[..., Any]] = {}
 """What each operator builds: filled by `dlcompiler.ir.expr`, whose nodes have these operators."""
 
 
+_NUMPY_NAMES = {
+    "add": "add",
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "div",
+    "floor_divide": "floordiv",
+    "remainder": "floormod",
+    "power": "pow",
+    "bitwise_and": "bitand",
+    "bitwise_or": "bitor",
+    "bitwise_xor": "bitxor",
+    "left_shift": "shl",
+    "right_shift": "shr",
+    "equal": "eq",
+    "not_equal": "ne",
+    "less": "lt",
+    "less_equal": "le",
+    "greater": "gt",
+    "greater_equal": "ge",
+}
+"""The operations that NumPy's numbers and arrays ask for, by the names of its functions."""
+
+
 def operate(operation: str, *operands: Any) -> Any:
     """Apply an operator of Python: to numbers and expressions, or to whole tensors."""
     return apply(operation, OPERATIONS[operation], *operands)
@@ -43,7 +66,6 @@ class Operators:
 
     __slots__ = ()
     __hash__ = object.__hash__
-    __array_ufunc__ = None  # so that NumPy's numbers leave ``np.float32(2) * x`` to `x`
 
     def same_as(self, other: object) -> bool:
         """Tell whether it is the same object; ``==`` of expressions makes a condition."""
@@ -152,12 +174,12 @@ class Operators:
         return operate("ge", self, other)
 
     def __eq__(self, other: Any) -> Any:
-        if not is_operand(other):
+        if not is_operand(other) and not isinstance(other, np.ndarray):
             return NotImplemented
         return operate("eq", self, other)
 
     def __ne__(self, other: Any) -> Any:
-        if not is_operand(other):
+        if not is_operand(other) and not isinstance(other, np.ndarray):
             return NotImplemented
         return operate("ne", self, other)
 
@@ -195,6 +217,21 @@ class Operators:
             "of Python, and te.if_then_else to choose",
         )  # fmt: skip
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """Compute ``np.float32(2) * x`` as `x` does; refuse the other functions of NumPy."""
+        name = ufunc.__name__
+        if method == "__call__" and name in _NUMPY_NAMES and not options:
+            operands = tuple(map(_as_number, inputs))
+            is_comparison = name in ("equal", "not_equal") and isinstance(self, Elementwise)
+            if is_comparison and not any(isinstance(x, np.ndarray) for x in operands):
+                return name == "not_equal"  # as a tensor beside a number of Python
+            return operate(_NUMPY_NAMES[name], *operands)
+        raise _unknown(
+            f"np.{name} of an expression", self,
+            f"functions of te take expressions, as te.{name} where there is one; those of topi "
+            "take tensors",
+        )  # fmt: skip
+
     def __round__(self, ndigits: object = None) -> Any:
         raise _unknown("round() of an expression", self, "te.round rounds in the program")
 
@@ -214,6 +251,11 @@ class Operators:
     def astype(self, dtype: Any) -> Any:
         """Convert to `dtype`, given by name or as a NumPy dtype."""
         return operate("cast", self, dtype)
+
+
+def _as_number(operand: Any) -> Any:
+    """Return the number in an array of no dimensions, which NumPy makes of its numbers."""
+    return operand[()] if isinstance(operand, np.ndarray) and not operand.ndim else operand
 
 
 def _unknown(what: str, expr: Operators, hint: str) -> ExpressionError:
