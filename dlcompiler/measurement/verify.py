@@ -96,8 +96,8 @@ def verify(
     The oracle is `te.evaluate` (NumPy, accumulating in float64); programs of few steps also run in
     the interpreter, which finds reads out of bounds, uninitialised elements and races. For longer
     ones the steps of the schedule are replayed on a smaller shape, where the expression has one. A
-    program for a GPU runs in the interpreter alone, and one that calls code from outside in this
-    process.
+    program for a GPU runs in the interpreter alone. One that calls code from outside, or that is C,
+    runs in this process.
 
     Parameters
     ----------
@@ -106,8 +106,8 @@ def verify(
     args : sequence of Tensor
         Parameters of the kernel: inputs first, outputs last.
     target : str or Target
-        What to build for, as of `build`: for a GPU, the simulator runs it; any other must be what
-        this machine can run.
+        What to build for, as of `build`: for a GPU, the simulator runs it; for ``c``, the C
+        compiler of this machine makes the code; any other must be what this machine can run.
     seed : int
         Seed of the inputs.
     timeout_s : float
@@ -136,8 +136,10 @@ def verify(
     if machine.kind == "gpu":
         return _verify_simulated(schedule, args, machine, seed, conditions)
     source, func = emit_source(schedule, args, machine, conditions=conditions)
-    Options.for_target(machine).check()
-    if calls_outside(source.text):  # what it calls is in this process alone
+    if source.language != "c":
+        Options.for_target(machine).check()
+    # What code calls outside is in this process alone; what a C compiler made is loaded here, too.
+    if source.language == "c" or calls_outside(source.text):
         here = build_kernel(schedule, args, machine, func.name, conditions=conditions)
         check: Check = partial(_verify_here, here, args)
     else:

@@ -61,7 +61,6 @@ def test_calls_are_checked():
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda s, args: dlc.verify(s, args, target="c"),
         lambda s, args: dlc.measure(dlc.build(s, args, "c")),
         lambda s, args: dlc.cross_compile(s, args, "c"),
     ],
@@ -74,6 +73,17 @@ def test_what_needs_llvm_is_refused(ask):
         "  got       target='c'\n"
         "  hint      target='cpu' is machine code, to be verified, measured and tuned"
     )
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["int8", "uint64", "float16", "bfloat16", "float32", "float64"])
+def test_c_is_verified(dtype):
+    A = te.placeholder((7, 5), dtype, name="A")
+    B = te.compute((7, 5), lambda i, j: A[i, j] * A[i, j] + A[i, j], name="B")
+    s = te.create_schedule(B.op)
+    s[B].vectorize(B.op.axis[1])
+    found = dlc.verify(s, [A, B], target="c")
+    assert found.oracles == ("numpy", "interpreter")
 
 
 @needs_compiler
