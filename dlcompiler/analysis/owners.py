@@ -240,12 +240,57 @@ class _Reader:
             self.found.add(recipe)
             return
         for value, low, high in self.digit_of(atom):
-            whole = atom_key(value)
-            _, digits = self.digits.setdefault(whole, (value, []))
+            _, digits = self.digits.setdefault(atom_key(value), (value, []))
             digits.append(_Digit(_key(low), high, recipe))
-            if whole not in self.joined and (join := self.join(value, digits)):
-                self.joined.add(whole)
-                self.number(self.analyzer.affine(value), join)
+            for key, (whole, own) in list(self.digits.items()):
+                if key in self.joined:
+                    continue
+                if join := self.join(whole, [*own, *self.scaled_digits(whole)]):
+                    self.joined.add(key)
+                    self.number(self.analyzer.affine(whole), join)
+
+    def scaled_digits(self, value: Expr) -> Iterator[_Digit]:
+        """Yield the digits of a value x that are those of a quotient of it.
+
+        With x = 16*o + i and i in [0, 16), the simplifier writes ``x // 90000`` as ``o // 5625``.
+        """
+        form = self.analyzer.affine(value)
+        for part, digits in self.digits.values():
+            quotient = self.analyzer.affine(part)
+            factor = self.ratio(form, quotient)
+            for digit in digits if factor > 1 else ():
+                if isinstance(digit.low, int) and (digit.high is None or digit.high.is_constant):
+                    high = digit.high and digit.high.times(factor)
+                    yield _Digit(digit.low * factor, high, digit.recipe)
+
+    def ratio(self, form: Affine, quotient: Affine) -> int:
+        """Return the n for which ``form // n`` is `quotient`; 0 if there is none."""
+        for key, term in quotient.terms.items():
+            if key not in form.terms:
+                return 0
+            factor, rest = divmod(form.terms[key].factor, term.factor)
+            if rest or factor < 1:
+                return 0
+            return factor if self.is_rest(form.plus(quotient, -factor), factor) else 0
+        return 0
+
+    def fixed_part(self, value: Expr) -> tuple[int, Hashable] | None:
+        """Return an n for which ``value // n`` stands still, and that quotient; None if none is."""
+        form = self.analyzer.affine(value)
+        terms = {k: t for k, t in form.terms.items() if all(map(self.owners.is_fixed, t.parts))}
+        if not terms:
+            return None
+        size = math.gcd(*(term.factor for term in terms.values()))
+        if not self.is_rest(form.plus(Affine(terms, 0), -1), size):
+            return None
+        return size, frozenset((key, term.factor) for key, term in terms.items())
+
+    def is_rest(self, part: Affine, divisor: int) -> bool:
+        """Tell whether a sum lies in [0, divisor), by the conditions of the access if need be."""
+        bounds = self.analyzer.bounds(part)
+        if not 0 <= bounds.low <= bounds.high < divisor:
+            bounds = self.guards.narrow(part, bounds)
+        return 0 <= bounds.low <= bounds.high < divisor
 
     def join(self, value: Expr, digits: list[_Digit]) -> Recipe | None:
         """Return the recipe of a value all of whose digits are known."""
@@ -258,6 +303,9 @@ class _Reader:
             if digit.high is None or self.is_whole(value, digit.high):
                 return ("join", tuple((digit.low, digit.recipe) for digit in chain))
             low = _key(digit.high)
+        fixed = self.fixed_part(value) if chain and isinstance(low, int) else None
+        if fixed and isinstance(low, int) and low % fixed[0] == 0:
+            return ("join", tuple((digit.low, digit.recipe) for digit in chain), fixed, low)
         return None
 
     def is_whole(self, value: Expr, high: Affine) -> bool:

@@ -247,3 +247,49 @@ def test_what_cannot_be_shown_is_refused():
     text = str(caught.value)
     assert "the iterations of parallel i could not be shown to be independent" in text
     assert "leave i serial" in text
+
+
+@pytest.mark.parametrize("shape", [(97, 300, 300), (5, 64, 8, 255), (1021, 36, 1000)])
+@pytest.mark.parametrize("factor", [16, 12, 60])
+def test_digits_of_a_fused_loop_that_was_split(shape, factor):
+    # A divisor that the factor divides is of the outer loop: f // 90000 is outer // 5625.
+    A = te.placeholder(shape, name="A")
+    B = te.compute(shape, lambda *index: A[index], name="B")
+    s = te.create_schedule(B.op)
+    outer, _ = s[B].split(s[B].fuse(*B.op.axis), factor=factor)
+    s[B].parallel(outer)
+    assert analyze_races(lower(s, [A, B])).status == "safe"
+
+
+@pytest.mark.parametrize(
+    ("shape", "count", "factor", "nparts"),
+    [
+        ((97, 36, 7, 36), 3, 12, None),  # the quotient stands still
+        ((255, 64, 16, 36), 4, 128, 4),  # the quotient is a sum
+    ],
+)
+def test_loops_inside_a_fused_loop_are_independent(shape, count, factor, nparts):
+    A = te.placeholder(shape, name="A")
+    B = te.compute(shape, lambda *index: A[index], name="B")
+    s = te.create_schedule(B.op)
+    loop_ = s[B].fuse(*B.op.axis[:count])
+    outer, inner = s[B].split(loop_, factor=factor)
+    if nparts:
+        inner, _ = s[B].split(inner, nparts=nparts)
+    s[B].parallel(inner)
+    assert analyze_races(lower(s, [A, B])).status == "safe"
+    s.undo()
+    s[B].parallel(outer)
+    assert analyze_races(lower(s, [A, B])).status == "safe"
+
+
+def test_a_quotient_that_is_not_of_the_same_number_joins_nothing():
+    x = i * 16 + j  # i // 5625 is x // 90000 while j is below 16, and no more
+    indices = i // 5625, x // 300 % 300, x % 300
+    assert status(loop(i, 16875, loop(j, 16, Store(WIDE, indices, ONE), "serial"))) == "safe"
+    assert status(loop(i, 16875, loop(j, 17, Store(WIDE, indices, ONE), "serial"))) == "violated"
+    indices = i // 5626, x // 300 % 300, x % 300
+    assert status(loop(i, 16875, loop(j, 16, Store(WIDE, indices, ONE), "serial"))) == "violated"
+
+
+WIDE = Buffer("W", (4, 300, 300), "float32")
