@@ -190,6 +190,9 @@ def test_same_of_a_dilated_kernel():
     assert topi.nn.utils.get_pad_tuple("SAME", (5, 2)) == (2, 1, 2, 0)
     with pytest.raises(ExpressionError, match="not a way to pad"):
         topi.nn.utils.get_pad_tuple("FULL", (3, 3))
+    for padding in (None, (), (1,), (1, 2, 3)):
+        with pytest.raises(ExpressionError, match="padding: not a way to pad"):
+            topi.nn.utils.get_pad_tuple(padding, (3, 3))
 
 
 WHOLE = np.array([[-7, 7, -6, 6], [-1, 1, 5, -5]], "int32")

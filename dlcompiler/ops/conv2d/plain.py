@@ -206,6 +206,11 @@ def padding_of(padding: Any, kernel: Any) -> tuple[Pair, Pair]:
             raise ExpressionError(
                 "padding", "not a way to pad", got=repr(padding), expected="'SAME' or 'VALID'"
             )
+        case None | (_,) | (_, _, _) | ():
+            raise ExpressionError(
+                "padding", "not a way to pad", got=repr(padding),
+                expected="a number, (height, width), or (top, left, bottom, right)",
+            )  # fmt: skip
     return pair(padding), pair(padding)
 
 
