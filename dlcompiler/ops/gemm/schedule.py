@@ -37,11 +37,22 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     lanes = target.lanes(stages.sums.dtype)
     match cfg["form"]:
         case "tiles":
-            _schedule_tiles(s, C, stages, cfg, tile_lanes(cfg["tile_n"], lanes))
+            columns = _packed_columns(stages.right)
+            _schedule_tiles(s, C, stages, cfg, tile_lanes(columns, lanes))
         case "rows":
             _schedule_rows(s, C, stages, cfg, lanes)
         case "dots":
             _schedule_dots(s, C, stages, cfg, lanes)
+
+
+def _packed_columns(right: Tensor) -> int:
+    """Return the columns in a panel of a B that was packed ahead; 0: it was not.
+
+    Asked of the tensor, not of the knob, which may not decide anything here: each answer would be a
+    skeleton of its own for the features of the space.
+    """
+    (given,) = right.op.input_tensors
+    return given.static_shape[-1] if given.ndim > right.ndim else 0
 
 
 # -- register tiles -------------------------------------------------------------------------------
