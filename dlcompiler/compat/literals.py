@@ -15,7 +15,7 @@ def converted(value: Any, dtype: Any) -> Expr:
     Examples
     --------
     >>> converted(2.7, "int32"), converted(-2.7, "int8"), converted(2, "float32")
-    (Const(2, int32), Const(-2, int8), Const(2.0, float32))
+    (Const(2), Const(-2), Const(2.0))
     """
     kind = dtypes.as_dtype(dtype)
     if isinstance(value, Expr):
