@@ -30,10 +30,10 @@ def data_range(
     if expr.dtype == "index":
         return of_index(expr)
     whole = dtype_range(expr.dtype)
-    if depth == 0:
+    if depth == 0 or whole is EVERYTHING:  # an integer may be rounded up as a float: no bounds
         return whole
     match expr:
-        case Const(value) if whole is not EVERYTHING:
+        case Const(value):
             return Interval(int(value), int(value))
         case Cast(value, _):
             found = data_range(value, of_index, depth - 1)

@@ -11,12 +11,15 @@ from collections.abc import Callable
 
 from dlcompiler.arith.bounds import bounds_of_operation
 from dlcompiler.arith.data_ranges import data_range
-from dlcompiler.arith.interval import Interval
-from dlcompiler.ir import Binary, Cast, Const, Expr, IfThenElse, Select, compare, walk
+from dlcompiler.arith.interval import EVERYTHING, Interval
+from dlcompiler.ir import Binary, Cast, Const, Expr, IfThenElse, Select, Var, compare, walk
+from dlcompiler.ir.rewrite import walk_up
 
-LIMITS = (2**48, 2**31, 2**15)
+LIMITS = (2**48, 2**31, *(2**bits for bits in range(15, -1, -1)))
 """Largest sizes of elements that are tried: the first is beyond the extents of all tensors; [1]."""
 SAFE = Interval(-(2**62), 2**62)
+INDEX = Interval(-(2**63), 2**63 - 1)
+"""The values of an index in a compiled program."""
 
 
 def limits_of_data(index: Expr, of_index: Callable[[Expr], Interval]) -> list[Expr]:
@@ -48,6 +51,58 @@ def limits_of_data(index: Expr, of_index: Callable[[Expr], Interval]) -> list[Ex
         if not _is_within(_range(element, of_index), Interval(-limit, limit))
         for condition in (compare("ge", element, -limit), compare("le", element, limit))
     ]
+
+
+def is_limited(condition: Expr, of_index: Callable[[Expr], Interval]) -> bool:
+    """Tell whether no arithmetic of an index in a condition can overflow, whatever it reads."""
+    indices = (node for node in walk(condition) if isinstance(node, Binary))
+    return not any(limits_of_data(n, of_index) for n in indices if n.dtype == "index")
+
+
+def overflow(expr: Expr, of_var: Callable[[Var], Interval]) -> Expr | None:
+    """Return an index in an expression whose value, between known ends, does not fit 64 bits.
+
+    Parameters
+    ----------
+    expr
+        An expression.
+    of_var
+        Bounds of a variable. What depends on one without bounds, or on data, is not looked at.
+
+    Examples
+    --------
+    >>> from dlcompiler.ir import Var
+    >>> print(overflow(Var("i") * 2**62 % 10, lambda var: Interval(0, 3)))
+    i*4611686018427387904
+    """
+    known: dict[int, Interval] = {}
+    for node in walk_up(expr):
+        if not isinstance(node, Expr) or node.dtype != "index":
+            continue
+        known[id(node)] = found = _bounds_of(node, known, of_var)
+        if found.is_bounded and not _is_within(found, INDEX):
+            return node
+    return None
+
+
+def _bounds_of(
+    expr: Expr, known: dict[int, Interval], of_var: Callable[[Var], Interval]
+) -> Interval:
+    match expr:
+        case Const(value):
+            return Interval(int(value), int(value))
+        case Var():
+            return of_var(expr)
+        case Binary(op, a, b):
+            left, right = known[id(a)], known[id(b)]
+            if op == "add":
+                return Interval(left.low + right.low, left.high + right.high)
+            if op == "sub":
+                return Interval(left.low - right.high, left.high - right.low)
+            return bounds_of_operation(op, left, right)
+        case Select(_, a, b) | IfThenElse(_, a, b):
+            return known[id(a)].hull(known[id(b)])
+    return EVERYTHING
 
 
 def _is_read(node: object) -> bool:

@@ -65,6 +65,22 @@ def walk(node: Node) -> Iterator[Node]:
         stack += reversed(children(current))
 
 
+def walk_up(node: Node) -> Iterator[Node]:
+    """Yield `node` and everything below it once, children before their parents."""
+    seen: set[int] = set()
+    stack = [(node, False)]
+    while stack:
+        current, is_done = stack.pop()
+        if id(current) in seen:
+            continue
+        if is_done:
+            seen.add(id(current))
+            yield current
+            continue
+        stack.append((current, True))
+        stack.extend((child, False) for child in children(current))
+
+
 def depth(node: Node) -> int:
     """Return the number of nodes on the longest way down; [1]."""
     return _measure(node, lambda below: 1 + max(below, default=0))
@@ -76,19 +92,10 @@ def tree_size(node: Node) -> int:
 
 
 def _measure(node: Node, combine: Callable[[Iterable[int]], int]) -> int:
-    """Combine the children's measures upward, without recursion and once for each node."""
+    """Combine the children's measures upward, once for each node."""
     measures: dict[int, int] = {}
-    stack = [(node, False)]
-    while stack:
-        current, is_done = stack.pop()
-        if id(current) in measures:
-            continue
-        below = children(current)
-        if is_done:
-            measures[id(current)] = combine(measures[id(child)] for child in below)
-            continue
-        stack.append((current, True))
-        stack.extend((child, False) for child in below)
+    for current in walk_up(node):
+        measures[id(current)] = combine(measures[id(child)] for child in children(current))
     return measures[id(node)]
 
 

@@ -76,6 +76,7 @@ from dlcompiler.te import ExternOp, ScanOp, Tensor, symbols_of
 from dlcompiler.te.extern import with_buffers
 from dlcompiler.te.extern_checks import with_checks
 from dlcompiler.te.recurrences import requirements_of
+from dlcompiler.te.zeros import with_zeros
 
 
 def build_nests(state: State, args: Sequence[Tensor | Var], name: str) -> PrimFunc:
@@ -270,6 +271,7 @@ class _Builder:
 
         body = with_buffers(op.body, known)
         if not uses_threads(self.state):  # the simulator of a device checks each access
+            body = with_zeros(body, [known[buffer] for buffer in op.out_buffers])
             body = with_checks(body, tuple(known.values()))
         return rewrite(body, rule)
 

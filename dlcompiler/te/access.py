@@ -13,17 +13,20 @@ import numpy as np
 
 from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.arith.implication import implies
+from dlcompiler.arith.overflow import is_limited, limits_of_data, overflow
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import (
     Axis,
     Binary,
     Call,
+    Cast,
     Compare,
     Const,
     Expr,
     Extent,
     IfThenElse,
     Logical,
+    Reduce,
     Select,
     TensorHandle,
     TensorLoad,
@@ -39,7 +42,7 @@ from dlcompiler.ir import (
     walk,
 )
 from dlcompiler.ir.expr import BinaryOp
-from dlcompiler.ir.guards import MAX_WAYS, guarded
+from dlcompiler.ir.guards import MAX_WAYS, Guards, guarded
 from dlcompiler.te.elements import Block, Elements
 from dlcompiler.te.plan import NO_PLAN
 from dlcompiler.te.tensor import ComputeOp, PlaceholderOp, Tensor
@@ -91,10 +94,8 @@ def check_accesses(
     ExpressionError
         With the axes' values that lead outside.
     """
-    domain = _Domain(axes)
-    if domain.is_empty:
-        return
-    for load, guards in guarded(body, TensorLoad):
+    _refuse_overflow(body, axes, where)
+    for load, guards, domain in _reads(body, axes):
         for dimension, (index, extent) in enumerate(
             zip(load.indices, load.tensor.shape, strict=True)
         ):
@@ -112,6 +113,20 @@ def check_accesses(
             for point, value in domain.extremes(index, guards):
                 if not 0 <= value < extent and all(holds_at(guard, point) for guard in guards):
                     raise _outside(load, dimension, guards, point, value, where)
+
+
+def _refuse_overflow(body: Expr, axes: Sequence[Axis], where: str) -> None:
+    domain = _Domain(axes)
+    found = None if domain.is_empty else overflow(body, domain.analyzer.bounds_of)
+    if found is not None:
+        ends = domain.analyzer.interval(found)
+        raise ExpressionError(
+            where,
+            f"the index {found} does not fit 64 bits",
+            got=f"values from {ends.low} to {ends.high}",
+            expected=f"{-(2**63)} to {2**63 - 1}",
+            hint="compute it with smaller numbers: take the remainder before the product",
+        )
 
 
 def _outside(
@@ -160,12 +175,9 @@ def open_reads(body: Expr, axes: tuple[Axis, ...], first: int = 0) -> tuple[Open
         Without those whose index is assumed to be inside (`te.assume_bounds`), and those that a
         call answers for all elements at once (`requirements`).
     """
-    domain = _Domain(axes, first)
-    if domain.is_empty:
-        return ()
     return tuple(
         OpenRead(load, dimension, guards)
-        for load, guards in guarded(body, TensorLoad)
+        for load, guards, domain in _reads(body, axes, first)
         if guards is not None
         for dimension, (index, extent) in enumerate(
             zip(load.indices, load.tensor.shape, strict=True)
@@ -179,9 +191,30 @@ def open_reads(body: Expr, axes: tuple[Axis, ...], first: int = 0) -> tuple[Open
     )
 
 
+def _reads(
+    body: Expr, axes: Sequence[Axis], first: int = 0
+) -> Iterator[tuple[TensorLoad, Guards | None, _Domain]]:
+    """Yield the reads that happen, with their guards and the values that the axes take there.
+
+    What a reduction starts from is read once for each element, also where it combines nothing.
+    """
+    whole = start = _Domain(axes, first)
+    at_start = set[int]()
+    if isinstance(body, Reduce) and body.init:
+        reduced = {axis.var for axis in body.axes}
+        start = _Domain([axis for axis in axes if axis.var not in reduced], first)
+        at_start = {id(node) for value in body.init for node in walk(value)}
+    for load, guards in guarded(body, TensorLoad):
+        domain = start if id(load) in at_start else whole
+        if not domain.is_empty:
+            yield load, guards, domain
+
+
 def is_assumed(index: Expr) -> bool:
-    """Tell whether the author of an index vouches for it: see `te.assume_bounds`."""
-    return any(isinstance(node, Call) and node.name == "assume_bounds" for node in walk(index))
+    """Tell whether the author of an index vouches for all of it: see `te.assume_bounds`."""
+    while isinstance(index, Cast):
+        index = index.value
+    return isinstance(index, Call) and index.name == "assume_bounds"
 
 
 class _Domain:
@@ -209,13 +242,17 @@ class _Domain:
     def proves(self, index: Expr, extent: Extent, guards: Sequence[Expr]) -> bool:
         """Tell whether an index is proved to be in [0, extent) wherever the guards hold."""
         self.add_size(extent)
+        of_index = self.analyzer.interval
+        if limits_of_data(index, of_index):
+            return False
+        guards = [guard for guard in guards if is_limited(guard, of_index)]
         bounds = (Compare("ge", index, index_const(0)), Compare("lt", index, extent_expr(extent)))
         return all(implies(guards, bound, self.analyzer) for bound in bounds)
 
     def is_required(self, index: Expr, extent: Extent) -> bool:
         """Tell whether a call checks a formula of symbols before it runs: see `requirements`."""
         has_symbols = not isinstance(extent, int) or not free_vars(index) <= self.extents.keys()
-        return has_symbols and _ends(self.analyzer.simplify(index), self.all_extents) is not None
+        return has_symbols and _ends(index, self.all_extents) is not None
 
     def was_tried(self, index: Expr, extent: Extent, guards: Sequence[Expr]) -> bool:
         """Tell whether an index is inside at all points that there are."""
@@ -323,9 +360,10 @@ def requirements(op: ComputeOp, sizes: Collection[Var]) -> tuple[Requirement, ..
         several parts that do not cancel.
     """
     axes = (*op.axis, *op.reduce_axis)
-    if all(isinstance(e, int) for t in (*op.input_tensors, *op.outputs) for e in t.shape) and all(
-        isinstance(axis.extent, int) for axis in axes
-    ):
+    shapes = (t.shape for t in (*op.input_tensors, *op.outputs))
+    extents_used = (*itertools.chain(*shapes), *(axis.extent for axis in axes))
+    indexed = set[Var]().union(*map(free_vars, op.bodies)) - {axis.var for axis in axes}
+    if not indexed and all(isinstance(extent, int) for extent in extents_used):
         return ()
     ranges = dict.fromkeys(sizes, Interval(0, math.inf))
     extents = {axis.var: extent_expr(axis.extent) for axis in axes}
@@ -345,7 +383,7 @@ def _conditions(
 ) -> Iterator[Expr]:
     """Yield the conditions under which an index is inside, where a proof fails."""
     simple = analyzer.simplify(index)
-    ends = _ends(simple, extents)
+    ends = _ends(simple, extents) or _ends(index, extents)
     if ends is None:
         return
     low, high = ends

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.arith.implication import implies
-from dlcompiler.arith.overflow import limits_of_data
+from dlcompiler.arith.overflow import is_limited, limits_of_data
 from dlcompiler.errors import MAX_VALUES
 from dlcompiler.ir import (
     Allocate,
@@ -105,6 +105,8 @@ class _Place:
             case For(var, extent, _, body):
                 if isinstance(extent, Const):
                     self.ranges[var] = Interval(0, max(int(extent.value) - 1, 0))
+                elif _read(extent).intersection(_written(body)):  # it is evaluated only once
+                    self.ranges[var] = SIZE
                 else:
                     self.extents[var] = extent
                 inside = replace(self.forgetting(body), loops=(*self.loops, var))
@@ -157,8 +159,9 @@ class _Place:
         yield from self.of_access(region.buffer, last, guards)
 
     def of_access(self, buffer: Buffer, indices: Sequence[Expr], guards: Guards) -> Iterator[Stmt]:
-        facts = (*self.facts, *guards)
         analyzer = Analyzer(self.ranges, self.extents)
+        known = (*self.facts, *guards)
+        facts = [fact for fact in known if is_limited(fact, analyzer.interval)]
         for dimension, (index, extent) in enumerate(zip(indices, buffer.shape, strict=True)):
             if is_assumed(index):
                 continue
@@ -166,7 +169,8 @@ class _Place:
                 Compare("ge", index, index_const(0)),
                 Compare("lt", index, extent_expr(extent)),
             )
-            if not all(implies(facts, bound, analyzer) for bound in bounds):
+            may_overflow = bool(limits_of_data(index, analyzer.interval))
+            if may_overflow or not all(implies(facts, bound, analyzer) for bound in bounds):
                 yield self.assertion(buffer, indices, dimension, guards)
 
     def assertion(

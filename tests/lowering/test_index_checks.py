@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dlcompiler import te
-from dlcompiler.errors import ExpressionError, ProgramError
+from dlcompiler.errors import CallError, ExpressionError, ProgramError
 from dlcompiler.pipeline import build, lower
 from dlcompiler.schedule import create_schedule
 from dlcompiler.simulate import interpret
@@ -303,3 +303,91 @@ def test_each_element_of_a_table_is_checked(way, place):
     index[place] = 10
     with pytest.raises(ProgramError, match="is outside T"):
         run(table, index, out)
+
+
+def test_a_clamp_that_is_rounded_up_is_no_bound():
+    """The nearest number of float16 to 2051 is 2052."""
+    X = te.placeholder((2052,), name="X")
+    rounded = te.maximum(te.minimum(I[0], 2051), 0).astype("float16").astype("int32")
+    C = te.compute((1,), lambda i: X[rounded], name="C")
+    kernel = build(create_schedule(C.op), [X, I, C])
+    with pytest.raises(ProgramError, match="index 2052 in dimension 0 of extent 2052"):
+        kernel(np.zeros(2052, "float32"), np.full(40, 2051, "int32"), np.empty(1, "float32"))
+    with pytest.raises(ExpressionError, match="at i=2051"):
+        te.compute((2052,), lambda i: X[i.astype("float16").astype("int32")])
+
+
+@pytest.mark.parametrize("index", [
+    lambda i: I[te.assume_bounds(i)],  # that i is inside I says nothing about its element
+    lambda i: te.assume_bounds(i % 10) + I[i],
+])  # fmt: skip
+def test_a_promise_holds_only_for_the_index_that_it_is_made_for(index):
+    C = rows(index)
+    kernel = build(create_schedule(C.op), [T, I, C])
+    with pytest.raises(ProgramError, match="is outside T"):
+        kernel(table, np.full(40, 10**6, "int32"), np.empty((40, 4), "float32"))
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_what_a_reduction_over_nothing_starts_from(count):
+    k = te.reduce_axis((0, count), name="k")
+    X, Y = te.placeholder((count,), name="X"), te.placeholder((3,), name="Y")
+    with pytest.raises(ExpressionError, match="lies outside Y"):
+        te.compute((4,), lambda i: te.sum(X[k], axis=k, init=Y[i]))
+    C = te.compute((4,), lambda i: te.sum(X[k], axis=k, init=T[I[i], 0]), name="C")
+    kernel = build(create_schedule(C.op), [X, T, I, C])
+    with pytest.raises(ProgramError, match="is outside T"):
+        kernel(np.ones(count, "float32"), table, np.full(40, 99, "int32"), np.empty(4, "float32"))
+
+
+def test_a_symbol_in_an_index_where_all_extents_are_numbers():
+    n = te.var("n")
+    X, Y = te.placeholder((10,), name="X"), te.placeholder((n,), name="Y")
+    D = te.compute((4,), lambda i: X[i + n], name="D")
+    E = te.compute((n,), lambda i: Y[i] * 2.0, name="E")
+    kernel = build(create_schedule([D.op, E.op]), [X, Y, E, D])
+    x, d = np.arange(10, dtype="float32"), np.empty(4, "float32")
+    kernel(x, np.ones(6, "float32"), np.empty(6, "float32"), d)
+    assert d.tolist() == [6, 7, 8, 9]
+    with pytest.raises(CallError, match=r"D would read X\[i \+ n\] outside dimension 0"):
+        kernel(x, np.ones(7, "float32"), np.empty(7, "float32"), d)
+
+
+@pytest.mark.parametrize("index", [
+    lambda i: (i * 2**63) % 10,
+    lambda i: te.truncmod(i * 2**70, 10),
+    lambda i: te.floordiv((i * 2**40) * (i * 2**40), 2**80),
+])  # fmt: skip
+def test_an_index_that_does_not_fit_64_bits_is_refused(index):
+    X = te.placeholder((10,), name="X")
+    with pytest.raises(ExpressionError, match="does not fit 64 bits"):
+        te.compute((3,), lambda i: X[index(i)])
+
+
+def test_the_text_of_an_index_that_does_not_fit():
+    X = te.placeholder((10,), name="X")
+    with pytest.raises(ExpressionError) as caught:
+        te.compute((10,), lambda i: X[i * 2**62 % 10], name="C")
+    assert str(caught.value) == (
+        "te.compute C: the index i*4611686018427387904 does not fit 64 bits\n"
+        "  got       values from 0 to 41505174165846491136\n"
+        "  expected  -9223372036854775808 to 9223372036854775807\n"
+        "  hint      compute it with smaller numbers: take the remainder before the product"
+    )
+
+
+def test_arithmetic_of_read_indices_that_overflows_proves_nothing():
+    J = te.placeholder((3,), "int64", name="J")
+    X = te.placeholder((10,), name="X")
+    wide = lambda i: J[i].astype("index")  # noqa: E731
+    in_guard = te.compute((3,), lambda i: te.if_then_else(
+        te.all(wide(i) * 4 >= 0, wide(i) * 4 < 40), X[J[i]], 0.0), name="C")  # fmt: skip
+    assert "assert" in str(lower(create_schedule(in_guard.op), [X, J, in_guard]))
+    C = te.compute((3,), lambda i: X[wide(i) * 3 % 10], name="C")
+    kernel = build(create_schedule(C.op), [X, J, C])
+    with pytest.raises(ProgramError, match="is outside X"):
+        kernel(np.ones(10, "float32"), np.full(3, 2**62), np.empty(3, "float32"))
+    small = te.compute((3,), lambda i: X[wide(i) * 2**60 % 10], name="C")
+    kernel = build(create_schedule(small.op), [X, J, small])
+    with pytest.raises(ProgramError, match="is outside X"):
+        kernel(np.ones(10, "float32"), np.full(3, 16), np.empty(3, "float32"))

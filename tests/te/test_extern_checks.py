@@ -154,3 +154,48 @@ def test_an_intrinsic_that_may_store_outside_is_checked():
     kernel = build(s, [X, Y])
     with pytest.raises(ProgramError, match=r"b\[i\*i\] is outside b: index 4"):
         kernel(np.ones(8, "float32"), np.empty(8, "float32"))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_loop_whose_extent_changes_while_it_runs(way):
+    """The extent is read once, so that what it has become says nothing of the variable."""
+
+    def code(ins, outs):
+        ib = ir.Builder()
+        out, count = ib.buffer_ptr(outs[0]), ib.allocate("int32", (1,), name="count")
+        count[0] = 1000
+        with ib.for_range(0, count[0], name="j") as j:
+            count[0] = 4
+            with ib.if_scope(count[0] <= 4):
+                out[j] = 1.0
+        return ib.get()
+
+    C = te.extern((4,), [], code, dtype="float32", name="C")
+    kernel = build(create_schedule(C.op), [C], target=way)
+    with pytest.raises(ProgramError, match=r"C\[j\] is outside C"):
+        kernel(np.empty(4, "float32"))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_elements_that_statements_by_hand_leave_unwritten_are_0(way):
+    def code(ins, outs):
+        ib = ir.Builder()
+        with ib.for_range(0, 5) as i, ib.if_scope(ib.buffer_ptr(ins[0])[i] > 0):
+            ib.buffer_ptr(outs[0])[i] = ib.buffer_ptr(ins[0])[i]
+        return ib.get()
+
+    C = te.extern((5,), [A], code, name="C")
+    kernel = build(create_schedule(C.op), [A, C], target=way)
+    out = np.full(5, 77, "float32")
+    kernel(np.array([1, -1, 2, -2, 3], "float32"), out)
+    assert out.tolist() == [1, 0, 2, 0, 3]
+
+
+def test_what_statements_certainly_write_is_not_filled():
+    def code(ins, outs):
+        ib = ir.Builder()
+        with ib.for_range(0, 5) as i:
+            ib.buffer_ptr(outs[0])[i] = ib.buffer_ptr(ins[0])[i]
+        return ib.get()
+
+    assert text(te.extern((5,), [A], code, name="C"), A).count("for ") == 1

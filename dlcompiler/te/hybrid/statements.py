@@ -42,8 +42,8 @@ from dlcompiler.te.extern import extern_op
 from dlcompiler.te.hybrid.expressions import BINARY, Expressions, Variable, is_known
 from dlcompiler.te.hybrid.python import LOOPS, NAMES
 from dlcompiler.te.hybrid.source import HybridError, Source
-from dlcompiler.te.hybrid.zeros import with_zeros
 from dlcompiler.te.tensor import Tensor
+from dlcompiler.te.zeros import with_zeros
 
 MAX_COPIES = 1024
 

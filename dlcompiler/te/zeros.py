@@ -1,6 +1,6 @@
-"""Zero fill of a hybrid script's memory, where an element may be read or returned unwritten.
+"""Zero fill of memory that a hybrid script, or loop IR by hand, may read or return unwritten.
 
-A fill is left out where the script certainly writes each element before it reads it::
+A fill is left out where the statements certainly writes each element before it reads it::
 
     for i in range(n):
         for j in range(m):
@@ -8,7 +8,8 @@ A fill is left out where the script certainly writes each element before it read
             for k in range(l):
                 c[i, j] += a[i, k]*b[k, j]  # until the loops end, only the element just written
 
-Indices other than a loop's variable are not looked into: then the fill stays.
+Indices other than a loop's variable are not looked into: then the fill stays. What only calls
+write, of code in other languages, is left to them.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ Indices: TypeAlias = tuple[Expr, ...]
 
 
 def with_zeros(body: Stmt, outputs: Sequence[Buffer]) -> Stmt:
-    """Return a script's statements with the fills that its outputs and temporaries need.
+    """Return statements with the fills that their outputs and temporaries need.
 
     *Before*::
 
@@ -67,14 +68,20 @@ def with_zeros(body: Stmt, outputs: Sequence[Buffer]) -> Stmt:
     filled = rewrite(body, _fill_temporary)
     has_threads = any(isinstance(node, For) and is_thread(node.kind) for node in walk(body))
     kind: LoopKind = "blockIdx.x" if has_threads else "serial"  # a launch has no loop without
-    needed = [buffer for buffer in outputs if _first_written(buffer, filled) is None]
+    needed = [buffer for buffer in outputs if _needs_fill(buffer, filled)]
     return seq([*(_fill(buffer, kind) for buffer in needed), filled])
 
 
 def _fill_temporary(node: Node) -> Node:
-    if isinstance(node, Allocate) and _first_written(node.buffer, node.body) is None:
+    if isinstance(node, Allocate) and _needs_fill(node.buffer, node.body):
         return replace(node, body=seq([_fill(node.buffer), node.body]))
     return node
+
+
+def _needs_fill(buffer: Buffer, body: Stmt) -> bool:
+    is_called = any(isinstance(node, Region) and node.buffer is buffer for node in walk(body))
+    is_stored = any(isinstance(node, Store) and node.buffer is buffer for node in walk(body))
+    return (is_stored or not is_called) and _first_written(buffer, body) is None
 
 
 def _fill(buffer: Buffer, kind: LoopKind = "serial") -> Stmt:
