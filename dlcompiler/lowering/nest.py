@@ -271,7 +271,9 @@ class _Builder:
 
         body = with_buffers(op.body, known)
         if not uses_threads(self.state):  # the simulator of a device checks each access
-            body = with_zeros(body, [known[buffer] for buffer in op.out_buffers])
+            body = with_zeros(
+                body, [known[buffer] for buffer in op.out_buffers], fills_unstored=False
+            )
             body = with_checks(body, tuple(known.values()))
         return rewrite(body, rule)
 

@@ -32,6 +32,7 @@ from dlcompiler.simulate import interpret
 from dlcompiler.te.definition import checked_data_dtype, checked_name, checked_shape
 from dlcompiler.te.extern_access import outside
 from dlcompiler.te.tensor import ExternOp, Tensor
+from dlcompiler.te.zeros import with_zeros
 
 Buffers = tuple[Buffer, ...]
 Array = np.ndarray[Any, Any]
@@ -223,7 +224,8 @@ def compute_extern(
     kinds = [numeric.storage(tensor.dtype) for tensor in op.inputs]
     given = [values[t].astype(kind, copy=False) for t, kind in zip(op.inputs, kinds, strict=True)]
     results = [np.zeros(t.static_shape, numeric.storage(t.dtype)) for t in op.outputs]
-    func = PrimFunc(op.name, (*op.in_buffers, *op.out_buffers), op.out_buffers, op.body)
+    body = with_zeros(op.body, op.out_buffers, fills_unstored=False)
+    func = PrimFunc(op.name, (*op.in_buffers, *op.out_buffers), op.out_buffers, body)
     report = interpret(func, [*given, *results])
     if report.first_unwritten is not None:
         name, index = report.first_unwritten

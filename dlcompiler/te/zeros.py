@@ -1,6 +1,6 @@
 """Zero fill of memory that a hybrid script, or loop IR by hand, may read or return unwritten.
 
-A fill is left out where the statements certainly writes each element before it reads it::
+A fill is left out where the statements certainly write each element before they read it::
 
     for i in range(n):
         for j in range(m):
@@ -48,8 +48,18 @@ from dlcompiler.ir.rewrite import Node
 Indices: TypeAlias = tuple[Expr, ...]
 
 
-def with_zeros(body: Stmt, outputs: Sequence[Buffer]) -> Stmt:
+def with_zeros(body: Stmt, outputs: Sequence[Buffer], *, fills_unstored: bool = True) -> Stmt:
     """Return statements with the fills that their outputs and temporaries need.
+
+    Parameters
+    ----------
+    body
+        The statements.
+    outputs
+        The buffers that they return.
+    fills_unstored
+        Whether a temporary that nothing stores to is filled, too. In loop IR by hand it is a
+        mistake, which a build refuses.
 
     *Before*::
 
@@ -65,23 +75,33 @@ def with_zeros(body: Stmt, outputs: Sequence[Buffer]) -> Stmt:
             if a[i] > 2.0:
                 c[i] = a[i]
     """
-    filled = rewrite(body, _fill_temporary)
+
+    def rule(node: Node) -> Node:
+        if isinstance(node, Allocate) and (fills_unstored or _is_stored(node.buffer, body)):
+            return _fill_temporary(node)
+        return node
+
+    filled = rewrite(body, rule)
     has_threads = any(isinstance(node, For) and is_thread(node.kind) for node in walk(body))
     kind: LoopKind = "blockIdx.x" if has_threads else "serial"  # a launch has no loop without
     needed = [buffer for buffer in outputs if _needs_fill(buffer, filled)]
     return seq([*(_fill(buffer, kind) for buffer in needed), filled])
 
 
-def _fill_temporary(node: Node) -> Node:
-    if isinstance(node, Allocate) and _needs_fill(node.buffer, node.body):
+def _fill_temporary(node: Allocate) -> Allocate:
+    if _needs_fill(node.buffer, node.body):
         return replace(node, body=seq([_fill(node.buffer), node.body]))
     return node
 
 
 def _needs_fill(buffer: Buffer, body: Stmt) -> bool:
     is_called = any(isinstance(node, Region) and node.buffer is buffer for node in walk(body))
-    is_stored = any(isinstance(node, Store) and node.buffer is buffer for node in walk(body))
-    return (is_stored or not is_called) and _first_written(buffer, body) is None
+    is_left = _is_stored(buffer, body) or not is_called
+    return is_left and _first_written(buffer, body) is None
+
+
+def _is_stored(buffer: Buffer, body: Stmt) -> bool:
+    return any(isinstance(node, Store) and node.buffer is buffer for node in walk(body))
 
 
 def _fill(buffer: Buffer, kind: LoopKind = "serial") -> Stmt:
