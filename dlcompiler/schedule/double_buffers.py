@@ -4,7 +4,8 @@
 is attached at, while this iteration reads its own. That is right because
 
 - the iterations run one after the other,
-- what the stage reads is not computed by these iterations.
+- what the stage reads is not computed by these iterations,
+- virtual threads around it do not wait for each other inside it: one thread runs them in turns.
 
 A loop that runs once has no next iteration: the buffer stays single there.
 """
@@ -13,10 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dlcompiler.ir import is_concurrent
+from dlcompiler.ir import SHARED_SCOPES, is_concurrent
 from dlcompiler.schedule.inlining import bodies, loads_of
 from dlcompiler.schedule.obligations import is_inside, stages_inside
 from dlcompiler.schedule.state import AttachedAt, StageState, State
+from dlcompiler.schedule.threads import axis_of, scope_of, threads_around
 from dlcompiler.schedule.verdict import Illegal
 
 
@@ -44,6 +46,16 @@ def double_buffer_problems(state: State, stage: StageState) -> Iterator[Illegal]
             conflicts=(host.key(at.axis), stage.name),
         )
     parts = list(stages_inside(state, stage))
+    is_virtual = any(axis_of(tag) == "vthread" for tag in threads_around(state, stage))
+    for part in parts if is_virtual else ():
+        if part is not stage and scope_of(state, part) in SHARED_SCOPES:
+            yield Illegal(
+                "limit",
+                f"{stage.name} cannot be computed ahead for the next iteration of {loop}",
+                because=f"virtual threads share {part.name}, which is computed inside it",
+                hint=f"attach {part.name} outside {loop}, or leave double_buffer out",
+                conflicts=(host.key(at.axis), stage.name, part.name),
+            )
     names = {part.name for part in parts}
     loads = [load for part in parts for load in loads_of(bodies(state).get(part.name, ()))]
     for tensor in dict.fromkeys(load.tensor for load in loads):
