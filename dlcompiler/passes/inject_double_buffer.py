@@ -39,7 +39,7 @@ filling it again::
             barrier                                         for k in range(4):
             T[t] = A[k*32 + t]                                  barrier
             barrier                                             if k + 1 < 4:
-            C[t] += T[31 - t]                                       T[(k + 1) % 2, t] = …
+            C[t] += T[31 - t]                                       T[(k + 1) % 2, t] = ...
                                                                 C[t] += T[k % 2, 31 - t]
 """
 

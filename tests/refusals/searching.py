@@ -20,8 +20,8 @@ from tests.refusals.evidence import evidence
 from tests.refusals.forcing import NotForced, force
 
 EXTENTS = (3, 4, 5, 7)
-"""Of a loop that runs once or never, nothing can go wrong; splits make them all the same. A mask of a
-reduction (`where=`) may take one iteration away, and leave one of two."""
+"""Of a loop that runs once or never, nothing can go wrong; splits make them all the same. A mask
+of a reduction (`where=`) may take one iteration away, and leave one of two."""
 OF_LOOPS = ("parallel", "vectorize", "reorder", "rfactor")
 STEPS = 8
 AT_EACH_STATE = 2
