@@ -38,6 +38,7 @@ from dlcompiler.analysis.owners import has_load
 from dlcompiler.analysis.values import DataDependent, evaluate
 from dlcompiler.arith import Affine, Analyzer
 from dlcompiler.arith.affine import AtomKey, atom_key
+from dlcompiler.arith.implication import NEGATION
 from dlcompiler.ir import (
     Binary,
     Call,
@@ -56,9 +57,6 @@ from dlcompiler.ir.expr import CompareOp, fold_index
 
 ONE = Linear({}, 1)
 FIRST, SECOND = 0, 1
-NEGATION: dict[CompareOp, CompareOp] = {
-    "eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

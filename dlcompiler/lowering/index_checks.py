@@ -17,13 +17,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dlcompiler.arith import Analyzer
-from dlcompiler.arith.overflow import limits_of_data
-from dlcompiler.errors import MAX_VALUES
 from dlcompiler.ir import (
-    Assert,
     Axis,
-    Const,
     Expr,
     For,
     StepRef,
@@ -35,7 +30,6 @@ from dlcompiler.ir import (
     compare,
     extent_expr,
     free_vars,
-    logical,
     seq,
     walk,
 )
@@ -43,6 +37,7 @@ from dlcompiler.lowering.pieces import under
 from dlcompiler.schedule import AttachedAt, StageBounds, StageState, State
 from dlcompiler.schedule.threads import uses_threads
 from dlcompiler.te.access import OpenRead, open_reads
+from dlcompiler.te.index_assertion import index_assertion
 
 CHECK = "(check)"
 """Marks the part of a stage that checks its indices."""
@@ -145,30 +140,12 @@ class IndexChecks:
     def check(self, read: OpenRead, axes: Sequence[Axis], values: Mapping[Var, Expr]) -> Stmt:
         """Return the assertion that one index is inside, where its guards hold."""
         known = dict(values)
-        index, extent = self.expr(read.index, known), extent_expr(read.extent)
-        bounds = (compare("ge", index, 0), compare("lt", index, extent))
-        is_inside = logical("and", *limits_of_data(index, Analyzer({}).interval), *bounds)
-        guards = [self.expr(guard, known) for guard in read.guards]
-        return under(guards, Assert(is_inside, *report(read, axes, index, extent, known)))
+        bounds = self.expr(read.index, known), read.extent
+        place = [(axis.name, known[axis.var]) for axis in axes]
+        name = read.load.tensor.name
+        check = index_assertion(str(read.load), name, read.dimension, bounds, place)
+        return under([self.expr(guard, known) for guard in read.guards], check)
 
 
 def _length(axis: Axis) -> float:
     return axis.extent if isinstance(axis.extent, int) else math.inf
-
-
-def report(
-    read: OpenRead,
-    axes: Sequence[Axis],
-    index: Expr,
-    extent: Expr,
-    values: Mapping[Var, Expr],
-) -> tuple[str, tuple[Expr, ...]]:
-    """Return what to say of an index that is outside: a template, and its values."""
-    name, place = read.load.tensor.name, read.dimension
-    reported = [index] if isinstance(extent, Const) else [index, extent]
-    size = extent if isinstance(extent, Const) else "{1}"
-    first, shown = len(reported), axes[: MAX_VALUES - len(reported)]
-    at = ", ".join(f"{axis.name}={{{n}}}" for n, axis in enumerate(shown, first))
-    reported += [values[axis.var] for axis in shown]
-    message = f"{read.load} is outside {name}: index {{0}} in dimension {place} of extent {size}"
-    return f"{message}, at {at}" if at else message, tuple(reported)

@@ -24,7 +24,6 @@ from dataclasses import dataclass, replace
 from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.arith.implication import implies
 from dlcompiler.arith.overflow import is_limited, limits_of_data
-from dlcompiler.errors import MAX_VALUES
 from dlcompiler.ir import (
     Allocate,
     Assert,
@@ -57,6 +56,7 @@ from dlcompiler.ir import (
 from dlcompiler.ir.guards import Guards, guarded
 from dlcompiler.ir.rewrite import children
 from dlcompiler.te.access import is_assumed
+from dlcompiler.te.index_assertion import index_assertion
 
 SIZE = Interval(0, math.inf)
 """The range of a symbol that is an extent."""
@@ -176,16 +176,10 @@ class _Place:
     def assertion(
         self, buffer: Buffer, indices: Sequence[Expr], dimension: int, guards: Guards
     ) -> Stmt:
-        index, extent = indices[dimension], extent_expr(buffer.shape[dimension])
-        bounds = (compare("ge", index, 0), compare("lt", index, extent))
-        holds = logical("and", *limits_of_data(index, Analyzer({}).interval), *bounds)
-        loops = self.loops[: MAX_VALUES - 2]
-        at = ", ".join(f"{var.name}={{{n}}}" for n, var in enumerate(loops, 2))
         text = f"{buffer.name}[{', '.join(map(format_expr, indices))}]"
-        message = (
-            f"{text} is outside {buffer.name}: index {{0}} in dimension {dimension} of extent {{1}}"
-        )
-        check = Assert(holds, f"{message}, at {at}" if at else message, (index, extent, *loops))
+        bounds = indices[dimension], buffer.shape[dimension]
+        place = [(var.name, var) for var in self.loops]
+        check = index_assertion(text, buffer.name, dimension, bounds, place)
         return If(logical("and", *guards), check) if guards else check
 
 
