@@ -3,6 +3,7 @@
 Costs about 12 s: limits that are waited for.
 """
 
+import contextlib
 import os
 import sys
 import threading
@@ -56,9 +57,10 @@ def is_alive(pid):
 def descendants(pid):
     """Return the processes that a process has started, and theirs."""
     found = []
-    for thread in os.listdir(f"/proc/{pid}/task"):
-        children = Path(f"/proc/{pid}/task/{thread}/children").read_text().split()
-        found += [n for child in children for n in (int(child), *descendants(child))]
+    for thread in Path(f"/proc/{pid}/task").glob("*"):
+        with contextlib.suppress(FileNotFoundError):  # the thread, or the process, has ended
+            children = (thread / "children").read_text().split()
+            found += [n for child in children for n in (int(child), *descendants(child))]
     return found
 
 

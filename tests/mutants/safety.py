@@ -259,10 +259,10 @@ def values_reported_in_reverse(patch: Patch) -> None:
     patch.function("codegen.llvm.assertions:write", wrong)
 
 
-@SAFETY("te/hybrid/zeros.py", tests="te/test_hybrid_zeros.py")
+@SAFETY("te/zeros.py", tests="te/test_hybrid_zeros.py")
 def scripts_begin_with_anything(patch: Patch) -> None:
     """What a hybrid script reads or returns unwritten is what was in memory."""
-    patch.function("te.hybrid.zeros:_first_written", lambda original, *args: ())
+    patch.function("te.zeros:_first_written", lambda original, *args: ())
 
 
 # -- reducers ----------------------------------------------------------------------------------
