@@ -22,9 +22,9 @@
                     assert I[i] < 10, 'too large'
 
 An assertion may end its loop, so that each element costs a branch. What is tested first has none:
-checking the indices of an embedding costs 1 to 4 % of the look-up instead of 4 to 30 % (rows of 16
-to 768 numbers). Only perfect nests of loops with nothing but assertions inside are changed, and
-only where the innermost has 32 iterations or more.
+checking the indices of an embedding costs 0.4 to 2 % of the look-up with rows of 64 to 768 numbers
+(6 to 9 % with rows of 16), instead of 1 to 27 %. Only perfect nests of loops with nothing but
+assertions inside are changed, and only where the innermost has 32 iterations or more.
 """
 
 from __future__ import annotations
