@@ -86,7 +86,8 @@ def check_accesses(
 
     Looks at the corners of the iteration space, where affine indices are extreme, and at all points
     (up to 65536) of an index that is no sum or stands under a guard; it refuses only with a point
-    in hand. What is neither proved nor refused is checked when the program runs (`open_reads`).
+    in hand. Of a symbolic extent, only what is below 0 is certain. What is neither proved nor
+    refused is checked when the program is called (`requirements`) or runs (`open_reads`).
     Of tensors that are `left` for later, the first index is not looked at.
 
     Raises
@@ -99,9 +100,10 @@ def check_accesses(
         for dimension, (index, extent) in enumerate(
             zip(load.indices, load.tensor.shape, strict=True)
         ):
-            if not isinstance(extent, int) or (dimension == 0 and load.tensor in left):
+            is_symbolic = not isinstance(extent, int)
+            if dimension == 0 and load.tensor in left:
                 continue
-            if domain.proves(index, extent, guards or ()):
+            if (is_symbolic and guards is None) or domain.proves(index, extent, guards or ()):
                 continue
             if guards is None:
                 raise ExpressionError(
@@ -111,7 +113,8 @@ def check_accesses(
                     hint="give what it is part of its own te.compute",
                 )
             for point, value in domain.extremes(index, guards):
-                if not 0 <= value < extent and all(holds_at(guard, point) for guard in guards):
+                is_outside = value < 0 or (isinstance(extent, int) and value >= extent)
+                if is_outside and all(holds_at(guard, point) for guard in guards):
                     raise _outside(load, dimension, guards, point, value, where)
 
 
@@ -139,12 +142,13 @@ def _outside(
 ) -> ExpressionError:
     tensor = load.tensor
     at = ", ".join(f"{var.name}={n}" for var, n in point.items()) or "every point"
+    shape = ", ".join(map(str, tensor.shape))
     return ExpressionError(
         where,
         f"{load} lies outside {tensor.name} at {at}",
         got=f"index {value} in dimension {dimension}",
         expected=f"0 to {extent_text(tensor.shape[dimension])}, as {tensor.name} has the shape "
-        f"{tensor.shape}",
+        f"({shape}{',' * (len(tensor.shape) == 1)})",
         because=f"there {' and '.join(map(str, guards))} holds" if guards else None,
         hint=f"guard it{' more narrowly' if guards else ''}: "
         "te.if_then_else(condition, element, other)",
