@@ -5,7 +5,7 @@ is attached at, while this iteration reads its own. That is right because
 
 - the iterations run one after the other,
 - what the stage reads is not computed by these iterations,
-- virtual threads around it do not wait for each other inside it: one thread runs them in turns.
+- where each thread has a buffer of its own, nothing computed inside it is shared by these threads.
 
 A loop that runs once has no next iteration: the buffer stays single there.
 """
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dlcompiler.ir import SHARED_SCOPES, is_concurrent
+from dlcompiler.ir import SHARED_SCOPES, is_concurrent, is_in_block
 from dlcompiler.schedule.inlining import bodies, loads_of
 from dlcompiler.schedule.obligations import is_inside, stages_inside
 from dlcompiler.schedule.state import AttachedAt, StageState, State
@@ -46,13 +46,14 @@ def double_buffer_problems(state: State, stage: StageState) -> Iterator[Illegal]
             conflicts=(host.key(at.axis), stage.name),
         )
     parts = list(stages_inside(state, stage))
-    is_virtual = any(axis_of(tag) == "vthread" for tag in threads_around(state, stage))
-    for part in parts if is_virtual else ():
+    has_threads = any(is_in_block(axis_of(tag)) for tag in threads_around(state, stage))
+    is_private = has_threads and scope_of(state, stage) not in SHARED_SCOPES
+    for part in parts if is_private else ():
         if part is not stage and scope_of(state, part) in SHARED_SCOPES:
             yield Illegal(
                 "limit",
                 f"{stage.name} cannot be computed ahead for the next iteration of {loop}",
-                because=f"virtual threads share {part.name}, which is computed inside it",
+                because=f"threads around it share {part.name}, which is computed inside it",
                 hint=f"attach {part.name} outside {loop}, or leave double_buffer out",
                 conflicts=(host.key(at.axis), stage.name, part.name),
             )

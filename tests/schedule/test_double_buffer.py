@@ -297,12 +297,13 @@ def test_conditions_stand_inside_the_barriers():
     assert case.agrees()
 
 
-def test_what_virtual_threads_share_is_not_computed_ahead():
+@pytest.mark.parametrize("thread", ["vthread", "threadIdx.x"])
+def test_what_threads_share_is_not_computed_ahead(thread):
     A = te.placeholder((2, 4), name="A")
     P = te.compute((2, 4), lambda i, j: A[i, j] * 2.0, name="P")
     C = te.compute((2, 4), lambda i, j: P[i, j] + 1.0, name="C")
     s = create_schedule(C.op)
-    s[C].bind(C.op.axis[0], te.thread_axis("vthread"))
+    s[C].bind(C.op.axis[0], te.thread_axis(thread))
     outer, _ = s[C].split(C.op.axis[1], factor=3)
     s[P].double_buffer()
     s[P].compute_at(s[C], outer)
@@ -310,4 +311,4 @@ def test_what_virtual_threads_share_is_not_computed_ahead():
     with pytest.raises(ScheduleError) as caught:
         s[shared].compute_at(s[P], P.op.axis[0])
     assert "P cannot be computed ahead for the next iteration of C.j.outer" in str(caught.value)
-    assert "virtual threads share A.shared, which is computed inside it" in str(caught.value)
+    assert "threads around it share A.shared, which is computed inside it" in str(caught.value)
