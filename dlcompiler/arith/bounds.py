@@ -19,6 +19,18 @@ def bounds_of_operation(op: BinaryOp, a: Interval, b: Interval) -> Interval:
     return EVERYTHING if rule is None else rule(a, b)
 
 
+@law(x + y <= z + c, when=(x <= z, y <= c))
+def total(a: Interval, b: Interval) -> Interval:
+    """Add the ends."""
+    return Interval(a.low + b.low, a.high + b.high)
+
+
+@law(x - y <= z - c, when=(x <= z, y >= c))
+def difference(a: Interval, b: Interval) -> Interval:
+    """Subtract the greatest from the least, and the least from the greatest."""
+    return Interval(a.low - b.high, a.high - b.low)
+
+
 @law(
     Logical("and", binary("min", x * c, y * c) <= z * c, z * c <= binary("max", x * c, y * c)),
     when=(x <= z, z <= y),
@@ -100,6 +112,8 @@ def all_bits(a: Interval, b: Interval) -> Interval:
 
 
 BOUNDS: dict[BinaryOp, Rule] = {
+    "add": total,
+    "sub": difference,
     "mul": product,
     "floordiv": quotient,
     "floormod": remainder,

@@ -40,8 +40,9 @@ def data_range(
         case Select(_, a, b) | IfThenElse(_, a, b):
             found = data_range(a, of_index, depth - 1).hull(data_range(b, of_index, depth - 1))
         case Binary(op, a, b):
+            # Of the mathematical result, which is the wrapped one where it fits the dtype.
             left, right = data_range(a, of_index, depth - 1), data_range(b, of_index, depth - 1)
-            found = _of_operation(op, left, right)
+            found = bounds_of_operation(op, left, right)
         case Call("likely", (value,)):
             found = data_range(value, of_index, depth - 1)
         case Call("popcount" | "clz", (value,)):
@@ -50,16 +51,6 @@ def data_range(
             return whole
     is_inside = whole.low <= found.low and found.high <= whole.high
     return found if is_inside else whole
-
-
-def _of_operation(op: str, a: Interval, b: Interval) -> Interval:
-    """Return bounds of the mathematical result; it is the wrapped one where it fits the dtype."""
-    match op:
-        case "add":
-            return Interval(a.low + b.low, a.high + b.high)
-        case "sub":
-            return Interval(a.low - b.high, a.high - b.low)
-    return bounds_of_operation(op, a, b)  # type: ignore[arg-type]  # the operators of `Binary`
 
 
 def dtype_range(dtype: str) -> Interval:

@@ -94,12 +94,7 @@ def _bounds_of(
         case Var():
             return of_var(expr)
         case Binary(op, a, b):
-            left, right = known[id(a)], known[id(b)]
-            if op == "add":
-                return Interval(left.low + right.low, left.high + right.high)
-            if op == "sub":
-                return Interval(left.low - right.high, left.high - right.low)
-            return bounds_of_operation(op, left, right)
+            return bounds_of_operation(op, known[id(a)], known[id(b)])
         case Select(_, a, b) | IfThenElse(_, a, b):
             return known[id(a)].hull(known[id(b)])
     return EVERYTHING
@@ -113,7 +108,7 @@ def _is_read(node: object) -> bool:
 def _range(element: Expr, of_index: Callable[[Expr], Interval]) -> Interval:
     assert isinstance(element, Cast)
     found = data_range(element.value, of_index)
-    return found if _is_within(found, Interval(-(2**63), 2**63 - 1)) else Interval(-(2**63), 2**63)
+    return found if _is_within(found, INDEX) else INDEX
 
 
 def _is_within(inner: Interval, outer: Interval) -> bool:
@@ -131,12 +126,6 @@ def _is_safe(index: Expr, limit: int, of_index: Callable[[Expr], Interval]) -> b
                 found = Interval(int(value), int(value))
             case Select(_, a, b) | IfThenElse(_, a, b):
                 found = bounds(a).hull(bounds(b))
-            case Binary("add", a, b):
-                left, right = bounds(a), bounds(b)
-                found = Interval(left.low + right.low, left.high + right.high)
-            case Binary("sub", a, b):
-                left, right = bounds(a), bounds(b)
-                found = Interval(left.low - right.high, left.high - right.low)
             case Binary(op, a, b):
                 found = bounds_of_operation(op, bounds(a), bounds(b))
             case _ if _is_read(expr):
