@@ -35,7 +35,7 @@ from dlcompiler.ir import (
 from dlcompiler.ir.expr import CompareOp
 
 MAX_SPLITS = 4
-"""How deep one proof may be split into cases: at most 2**4 systems; [1]."""
+"""Depth of nested case splits in one proof: at most 2**4 systems; [1]."""
 MAX_ATOMS = 24
 """An expression with more is not reasoned on; [1]."""
 NEGATION: dict[CompareOp, CompareOp] = {
@@ -81,13 +81,13 @@ def implies(conditions: Sequence[Expr], bound: Compare, analyzer: Analyzer) -> b
 
 @dataclass
 class _Case:
-    """What is known in one case: sums that are not negative, and alternatives not yet chosen."""
+    """The facts of one case: sums that are at least 0, and disjunctions not yet split."""
 
     analyzer: Analyzer
     known: list[Affine] = field(default_factory=list)
     """Each is at least 0."""
     alternatives: list[tuple[Expr, ...]] = field(default_factory=list)
-    """Of each, one condition holds."""
+    """Disjunctions: in each tuple, at least one condition holds."""
 
     def with_(self, *conditions: Expr) -> _Case:
         """Return this case with more conditions."""

@@ -230,7 +230,7 @@ class _Domain:
         self.first = dict.fromkeys((axis.var for axis in axes), 0)
         self.first.update({axis.var: first for axis in axes[:1]})
         self.extents = {axis.var: axis.static_extent for axis in numbers}
-        """Of the axes whose extent is a number."""
+        """The extents of the axes whose extent is a number; [1]."""
         self.is_empty = any(n <= self.first[var] for var, n in self.extents.items())
         self.ranges = {var: Interval(self.first[var], n - 1) for var, n in self.extents.items()}
         symbolic = {a.var: extent_expr(a.extent) for a in axes if not isinstance(a.extent, int)}
