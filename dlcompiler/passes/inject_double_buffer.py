@@ -329,6 +329,8 @@ def _fills(loop: For, body: _Body, own: set[Buffer]) -> list[Stmt]:
         return []
     for buffer in sorted(own, key=lambda buffer: buffer.name):
         places = [n for n, stmt in enumerate(body.statements) if buffer in _written(stmt)]
+        if not places:  # its fill never happens, and was simplified away
+            continue
         is_apart = places[-1] - places[0] + 1 == len(places)
         if not is_apart or any(buffer in _touched(stmt) for stmt in body.statements[: places[0]]):
             raise _refusal([buffer], "something else happens while it is filled")

@@ -144,6 +144,13 @@ def test_refusals(old, new, because):
                     C[j] = B[7 - j]*2.0
             """),
         TEXT.replace("B[7 - j]*2.0", "1.0"),
+        # a fill that never happens, and was simplified away
+        textwrap.dedent("""\
+            def main(A: float32[8], C: float32[8]):
+                for i in range(8):
+                    allocate B: float32[1], twice per i
+                    C[i] = if_then_else(i % 2 == 0 and i % 2 == 1, B[0], 0.0)
+            """),
     ],
 )
 def test_without_a_next_iteration_a_buffer_stays_single(text):
