@@ -203,6 +203,8 @@ def _check_step(where: str, scan: ScanOp, op: Any) -> None:
 
 def _offset(load: TensorLoad, time: Var) -> int | None:
     """Return n when the first index of an element is the time and n; else None."""
+    if not load.indices:
+        return None
     terms, constant = numeric.linear_form(load.indices[0]) or ({}, 0)
     return constant if terms == {time: 1} else None
 

@@ -107,6 +107,14 @@ def test_a_scan_of_a_scan_and_what_reads_them():
     np.testing.assert_array_equal(te.evaluate(C, [x]), np.cumsum(S, axis=0) - S)
 
 
+def test_a_step_reads_a_tensor_without_dimensions():
+    gain = te.placeholder((), name="gain")
+    state = te.placeholder((5,), name="state")
+    step = te.compute((5,), lambda t: state[t - 1] * gain[()], name="step")
+    S = te.scan(te.compute((1,), lambda t: 1.0, name="first"), step, state)
+    np.testing.assert_array_equal(te.evaluate(S, [np.array(2, "float32")]), [1, 2, 4, 8, 16])
+
+
 def test_an_input_is_read_a_step_earlier():
     X = te.placeholder((5,), name="X")
     state = te.placeholder((5,), name="state")
