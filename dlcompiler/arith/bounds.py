@@ -42,21 +42,26 @@ def product(a: Interval, b: Interval) -> Interval:
 
 @law(x // d <= y // d, when=(x <= y, d > 0))
 @law(x // d >= 0, x // d <= x, when=(x >= 0, d >= 0))
+@law(x // d <= binary("max", x, 0 - x), x // d >= binary("min", x, 0 - x))
 def quotient(a: Interval, b: Interval) -> Interval:
-    """Divide the ends; by any divisor that is not negative, nothing grows."""
+    """Divide the ends by a known divisor; by any other, the quotient is not larger in size."""
     if b.low == b.high > 0:
         return a.floordiv(int(b.low))
-    return Interval(0, a.high) if a.low >= 0 and b.low >= 0 else EVERYTHING
+    if a.low >= 0 and b.low >= 0:
+        return Interval(0, a.high)
+    size = max(abs(a.low), abs(a.high))
+    return Interval(-size, size)
 
 
 @law(x % d >= 0, x % d <= binary("max", d - 1, 0), when=(d >= 0,))
 @law(x % d <= x, when=(d >= 0, x >= 0))
+@law(x % d >= binary("min", d + 1, 0), x % d <= binary("max", d - 1, 0))
 def remainder(a: Interval, b: Interval) -> Interval:
-    """Stay below the divisor and, where nothing is negative, not above the dividend."""
-    if b.low < 0:
-        return EVERYTHING
-    most = max(b.high - 1, 0)
-    return Interval(0, min(most, a.high) if a.low >= 0 else most)
+    """Stay between 0 and the divisor and, where nothing is negative, not above the dividend."""
+    least, most = min(b.low + 1, 0), max(b.high - 1, 0)
+    if a.low >= 0 and b.low >= 0:
+        return Interval(0, min(most, a.high))
+    return Interval(least, most)
 
 
 @law(binary("min", x, y) <= binary("min", z, c), when=(x <= z, y <= c))
