@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
 from dlcompiler.ir.expr import Expr, IfThenElse, Logical, Not, Reduce
@@ -28,15 +28,19 @@ def guarded(expr: Expr, *kinds: type[Node]) -> Iterator[tuple[Node, Guards | Non
     Yields
     ------
     node, conditions
-        Operands before the nodes that use them. An expression with shared parts may lead to a node
-        in exponentially many ways: from `MAX_WAYS` on they are one, whose conditions are None.
+        Operands before the nodes that use them, conditions before what they guard. An expression
+        with shared parts may lead to a node in exponentially many ways: from `MAX_WAYS` on they are
+        one, whose conditions are None.
     """
-    found: list[tuple[Node, Guards | None]] = []
-    seen: dict[int, set[tuple[int, ...] | None]] = {}
-    stack: list[tuple[Expr, Guards | None]] = [(expr, ())]
+    seen: dict[int, dict[tuple[int, ...] | None, Guards | None]] = {}
+    stack: list[tuple[Expr, Guards | None, bool]] = [(expr, (), False)]
     while stack:
-        node, guards = stack.pop()
-        ways = seen.setdefault(id(node), set())
+        node, guards, is_after_operands = stack.pop()
+        if is_after_operands:
+            assert isinstance(node, kinds)
+            yield node, guards
+            continue
+        ways = seen.setdefault(id(node), {})
         if None in ways:
             continue
         if len(ways) == MAX_WAYS:
@@ -44,14 +48,16 @@ def guarded(expr: Expr, *kinds: type[Node]) -> Iterator[tuple[Node, Guards | Non
         way = None if guards is None else tuple(map(id, guards))
         if way in ways:
             continue
-        ways.add(way)
+        ways[way] = guards  # kept, so that no other condition gets the id of one of them
         if isinstance(node, kinds):
-            found.append((node, guards))
-        if guards is None:
-            stack.extend((child, None) for child in children(node) if isinstance(child, Expr))
-        else:
-            stack.extend(operands(node, guards))
-    yield from reversed(found)  # parents were found before their operands
+            stack.append((node, guards, True))
+        stack.extend((child, inner, False) for child, inner in reversed(_below(node, guards)))
+
+
+def _below(node: Expr, guards: Guards | None) -> Sequence[tuple[Expr, Guards | None]]:
+    if guards is not None:
+        return operands(node, guards)
+    return [(child, None) for child in children(node) if isinstance(child, Expr)]
 
 
 def operands(expr: Expr, guards: Guards) -> list[tuple[Expr, Guards]]:

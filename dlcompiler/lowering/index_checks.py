@@ -30,6 +30,7 @@ from dlcompiler.ir import (
     compare,
     extent_expr,
     free_vars,
+    index_const,
     seq,
     walk,
 )
@@ -135,7 +136,17 @@ class IndexChecks:
         body = under(guards, self.check(read, axes, values))
         for var, count in reversed(loops):
             body = For(var, count, "serial", body, (self.origin,))
-        return body
+        return under(self.points_exist(axes, read), body)
+
+    def points_exist(self, axes: Sequence[Axis], read: OpenRead) -> list[Expr]:
+        """Return when the axes without a loop in the nest have a value: else nothing is read."""
+        first = {axis.var: self.first for axis in self.stage.op.axis[:1]}
+        looped = {axis.var for axis in axes}
+        return [
+            compare("lt", index_const(first.get(axis.var, 0)), extent_expr(axis.extent))
+            for axis in read.axes
+            if axis.var not in looped and not isinstance(axis.extent, int)
+        ]
 
     def check(self, read: OpenRead, axes: Sequence[Axis], values: Mapping[Var, Expr]) -> Stmt:
         """Return the assertion that one index is inside, where its guards hold."""

@@ -67,6 +67,8 @@ class OpenRead:
     load: TensorLoad
     dimension: int
     guards: tuple[Expr, ...]
+    axes: tuple[Axis, ...]
+    """It happens once for each of their points: not at all where one is empty."""
 
     @property
     def index(self) -> Expr:
@@ -100,18 +102,14 @@ def check_accesses(
         for dimension, (index, extent) in enumerate(
             zip(load.indices, load.tensor.shape, strict=True)
         ):
-            is_symbolic = not isinstance(extent, int)
             if dimension == 0 and load.tensor in left:
                 continue
-            if (is_symbolic and guards is None) or domain.proves(index, extent, guards or ()):
+            if domain.proves(index, extent, guards or ()):
                 continue
             if guards is None:
-                raise ExpressionError(
-                    where,
-                    f"it is not proved that {load} lies inside {load.tensor.name}",
-                    because=f"more than {MAX_WAYS} combinations of conditions lead to it",
-                    hint="give what it is part of its own te.compute",
-                )
+                if domain.is_inside(index, extent, ()):
+                    continue
+                raise _too_many_ways(where, load, "give what it is part of its own te.compute")
             for point, value in domain.extremes(index, guards):
                 is_outside = value < 0 or (isinstance(extent, int) and value >= extent)
                 if is_outside and all(holds_at(guard, point) for guard in guards):
@@ -130,6 +128,15 @@ def _refuse_overflow(body: Expr, axes: Sequence[Axis], where: str) -> None:
             expected=f"{-(2**63)} to {2**63 - 1}",
             hint="compute it with smaller numbers: take the remainder before the product",
         )
+
+
+def _too_many_ways(where: str, load: TensorLoad, hint: str) -> ExpressionError:
+    return ExpressionError(
+        where,
+        f"it is not proved that {load} lies inside {load.tensor.name}",
+        because=f"more than {MAX_WAYS} combinations of conditions lead to it",
+        hint=hint,
+    )
 
 
 def _outside(
@@ -178,21 +185,23 @@ def open_reads(body: Expr, axes: tuple[Axis, ...], first: int = 0) -> tuple[Open
     tuple of OpenRead
         Without those whose index is assumed to be inside (`te.assume_bounds`), and those that a
         call answers for all elements at once (`requirements`).
+
+    Raises
+    ------
+    ExpressionError
+        If too many combinations of conditions lead to such a read to check it under each.
     """
-    return tuple(
-        OpenRead(load, dimension, guards)
-        for load, guards, domain in _reads(body, axes, first)
-        if guards is not None
-        for dimension, (index, extent) in enumerate(
-            zip(load.indices, load.tensor.shape, strict=True)
-        )
-        if not (
-            is_assumed(index)
-            or (not guards and domain.is_required(index, extent))
-            or domain.proves(index, extent, guards)
-            or domain.was_tried(index, extent, guards)
-        )
-    )
+    found = []
+    for load, guards, domain in _reads(body, axes, first):
+        pairs = zip(load.indices, load.tensor.shape, strict=True)
+        for dimension, (index, extent) in enumerate(pairs):
+            if domain.is_inside(index, extent, guards or ()):
+                continue
+            if guards is None:
+                hint = "compute what it is part of as a stage of its own, not inline"
+                raise _too_many_ways("lower", load, hint)
+            found.append(OpenRead(load, dimension, guards, tuple(domain.axes)))
+    return tuple(found)
 
 
 def _reads(
@@ -252,6 +261,15 @@ class _Domain:
         guards = [guard for guard in guards if is_limited(guard, of_index)]
         bounds = (Compare("ge", index, index_const(0)), Compare("lt", index, extent_expr(extent)))
         return all(implies(guards, bound, self.analyzer) for bound in bounds)
+
+    def is_inside(self, index: Expr, extent: Extent, guards: Sequence[Expr]) -> bool:
+        """Tell whether an index needs no check where the guards hold."""
+        return (
+            is_assumed(index)
+            or (not guards and self.is_required(index, extent))
+            or self.proves(index, extent, guards)
+            or self.was_tried(index, extent, guards)
+        )
 
     def is_required(self, index: Expr, extent: Extent) -> bool:
         """Tell whether a call checks a formula of symbols before it runs: see `requirements`."""
