@@ -39,6 +39,7 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir.expr import lanes_of
 from dlcompiler.ir.numeric import check_array, quiet, storage, with_normal_bools
+from dlcompiler.ir.specialize import condition_value
 from dlcompiler.simulate.access import Access, scalar_offset, vector_offsets
 from dlcompiler.simulate.blocks import block, has_barrier
 from dlcompiler.simulate.calls import extern_call
@@ -107,7 +108,7 @@ def interpret(
     Raises
     ------
     CallError
-        If the arrays do not fit the parameters.
+        If the arrays do not fit the parameters, or sizes do not meet the conditions of the program.
     ProgramError
         At the first access out of bounds in any dimension, read of an element that nothing has
         written, race between iterations of a parallel or vectorized loop, threads between two
@@ -180,6 +181,10 @@ def _without_numbers(
                 values.setdefault(extent, size)
     if missing := [var.name for var in func.variables if var not in values]:
         raise CallError(where, f"no array tells what {missing[0]} is")
+    for condition, problem in func.checks:
+        if not condition_value(condition, values):
+            used = ", ".join(f"{var.name} = {value}" for var, value in values.items())
+            raise CallError(where, problem, got=used, expected=str(condition))
     return specialize(func, values), arrays
 
 

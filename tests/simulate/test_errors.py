@@ -293,3 +293,17 @@ def test_an_input_may_be_given_twice(loop):
     out = np.zeros(4, "float32")
     interpret(PrimFunc("f", (A, X, B), (B,), body), [ONES, ONES, out])
     assert out.tolist() == [2.0] * 4
+
+
+def test_sizes_that_the_program_is_not_for():
+    n = Var("n", is_symbol=True)
+    X = Buffer("X", (n,), "float32")
+    program = PrimFunc(
+        "f", (X,), (X,), Store(X, (ZERO,), zero), symbols=(n,), checks=((n >= 1, "X is empty"),)
+    )
+    assert interpret(program, [np.ones(1, "float32")]).stores == 1
+    with pytest.raises(CallError) as error:
+        interpret(program, [np.ones(0, "float32")])
+    assert str(error.value) == (
+        "interpret f: X is empty\n  got       n = 0\n  expected  n >= 1"
+    )
