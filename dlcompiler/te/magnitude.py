@@ -324,10 +324,9 @@ def _add_stage(op: Operation, depths: dict[TensorHandle, int]) -> None:
 def _add_scan(scan: ScanOp, depths: dict[TensorHandle, int]) -> None:
     """Go the longest way through all steps: each goes on from the roundings of the last."""
     now = [depths[init] for init in scan.inits]
+    _add_step(scan, now, depths)  # a step has depths even where none is run
     for _ in range(scan.scan_axis.static_extent):
-        depths.update(zip(scan.states, now, strict=True))
-        for op in scan.cell:
-            _add_stage(op, depths)
+        _add_step(scan, now, depths)
         last, now = now, [
             min(max(old, depths[update]), MAX_DEPTH)
             for old, update in zip(now, scan.updates, strict=True)
@@ -335,6 +334,12 @@ def _add_scan(scan: ScanOp, depths: dict[TensorHandle, int]) -> None:
         if now == last:
             break
     depths.update(zip(scan.outputs, now, strict=True))
+
+
+def _add_step(scan: ScanOp, states: Sequence[int], depths: dict[TensorHandle, int]) -> None:
+    depths.update(zip(scan.states, states, strict=True))
+    for op in scan.cell:
+        _add_stage(op, depths)
 
 
 def _extern_depth(op: ExternOp, depths: Mapping[TensorHandle, int]) -> int:

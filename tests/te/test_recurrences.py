@@ -6,6 +6,7 @@ import pytest
 from dlcompiler import te
 from dlcompiler.errors import ExpressionError
 from dlcompiler.schedule import create_schedule
+from dlcompiler.te.magnitude import rounding_decides
 from tests.recurrences import (
     fibonacci,
     lstm,
@@ -143,6 +144,13 @@ def test_the_error_grows_with_the_steps():
     squares = running(9, 3, combine=lambda old, new: old * old + new)
     assert te.rounding_depth(squares.S) == 2 * (2**8 - 1)
     assert te.rounding_depth(running(200, 1, combine=lambda old, new: old * old).S) == 2**53
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_a_choice_in_a_step_that_may_never_run(rows):
+    r = running(rows, 2, combine=lambda old, new: te.select(old > 2.0, new, old + new))
+    assert te.rounding_depth(r.S) == rows - 1
+    assert rounding_decides([r.S]) == (rows > 2)
 
 
 def test_the_magnitude_of_what_cancels():
