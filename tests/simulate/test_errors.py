@@ -304,6 +304,4 @@ def test_sizes_that_the_program_is_not_for():
     assert interpret(program, [np.ones(1, "float32")]).stores == 1
     with pytest.raises(CallError) as error:
         interpret(program, [np.ones(0, "float32")])
-    assert str(error.value) == (
-        "interpret f: X is empty\n  got       n = 0\n  expected  n >= 1"
-    )
+    assert str(error.value) == ("interpret f: X is empty\n  got       n = 0\n  expected  n >= 1")
