@@ -92,6 +92,11 @@ class Const(Expr):
     def __index__(self) -> int:
         return int(self.value) if isinstance(self.value, int) else Expr.__index__(self)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        if dtype is not None and np.dtype(dtype) == object:
+            return Expr.__array__(self, dtype, copy)
+        return np.array(self.value, dtype)
+
 
 @node
 class Var(Expr):

@@ -143,8 +143,9 @@ class Operators:
     def __rdivmod__(self, other: Any) -> Any:
         return other // self, other % self
 
-    def __pow__(self, other: Any) -> Any:
-        return operate("pow", self, other)
+    def __pow__(self, other: Any, modulo: Any = None) -> Any:
+        power = operate("pow", self, other)
+        return power if modulo is None else power % modulo
 
     def __rpow__(self, other: Any) -> Any:
         return operate("pow", other, self)
@@ -226,11 +227,28 @@ class Operators:
             if is_comparison and not any(isinstance(x, np.ndarray) for x in operands):
                 return name == "not_equal"  # as a tensor beside a number of Python
             return operate(_NUMPY_NAMES[name], *operands)
-        raise _unknown(
-            f"np.{name} of an expression", self,
-            f"functions of te take expressions, as te.{name} where there is one; those of topi "
-            "take tensors",
-        )  # fmt: skip
+        raise _no_function(name, self)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        """Answer ``np.shape(A)`` and ``np.ndim(A)``; refuse the other functions of NumPy."""
+        name = function.__name__
+        if name in ("shape", "ndim") and hasattr(self, name):
+            return getattr(self, name)
+        raise _no_function(name, self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Return an array of objects, which is what ``np.sum([x, y])`` adds up; no numbers."""
+        if dtype is not None and np.dtype(dtype) != object:
+            raise _no_array(self)
+        made = np.empty(1, object)
+        made[0] = self  # of an array of no dimensions, NumPy would ask for __array__ again
+        return made.reshape(())
+
+    def __matmul__(self, other: Any) -> Any:
+        raise _no_product(self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        raise _no_product(other, self)
 
     def __round__(self, ndigits: object = None) -> Any:
         raise _unknown("round() of an expression", self, "te.round rounds in the program")
@@ -267,6 +285,26 @@ def _unknown(what: str, expr: Operators, hint: str) -> ExpressionError:
     )
 
 
+def _no_function(name: str, expr: Operators) -> ExpressionError:
+    hint = f"functions of te take expressions, as te.{name} where there is one; those of topi "
+    return _unknown(f"np.{name} of an expression", expr, f"{hint}take tensors")
+
+
+def _no_array(expr: Operators) -> ExpressionError:
+    return _unknown(
+        "an array of NumPy from an expression", expr,
+        "te.evaluate, or a kernel that is built, gives the values of a tensor; an array of objects "
+        "holds expressions: np.array([x, y], dtype=object)",
+    )  # fmt: skip
+
+
+def _no_product(a: Any, b: Any) -> ExpressionError:
+    return ExpressionError(
+        "@ of expressions", "a product of matrices is not one operation on elements",
+        got=f"{a} @ {b}", hint="te.sum(A[i, k] * B[k, j], axis=k) in a te.compute, or topi.matmul",
+    )  # fmt: skip
+
+
 class Elementwise(Operators):
     """What operators apply to element by element, so that the result is of its kind: a tensor.
 
@@ -283,6 +321,12 @@ class Elementwise(Operators):
     ) -> Any:
         """Apply `element` to the elements of `operands`, of which some are of this kind."""
         raise NotImplementedError
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Refuse to be an array of one element, which is what NumPy would make of it."""
+        if dtype is None:
+            raise _no_array(self)
+        return super().__array__(dtype, copy)
 
     def astype(self, dtype: Any) -> Any:
         """Convert each element to `dtype`."""

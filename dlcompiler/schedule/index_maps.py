@@ -33,6 +33,7 @@ from dlcompiler.schedule.relations import ranged
 from dlcompiler.schedule.state import unique_name
 from dlcompiler.schedule.verdict import Illegal
 from dlcompiler.te import AXIS_SEPARATOR
+from dlcompiler.te.given_functions import call_given, signature_of
 from dlcompiler.te.notation_scan import INDEX_OPERATORS
 
 MAX_TEXT = 2000
@@ -88,9 +89,9 @@ def index_map_of(value: Any, names: Sequence[str]) -> IndexMap:
         return _read(value, len(names))
     if not callable(value):
         raise _malformed("not a function of the axes", repr(value))
-    inputs = _inputs_of(value, names)
     try:
-        result = value(*inputs)
+        inputs = _inputs_of(value, names)
+        result = call_given(value, inputs, "index map", f"a function of {', '.join(names)}")
         outputs = tuple(result) if isinstance(result, list | tuple) else (result,)
         exprs = [None if output is AXIS_SEPARATOR else _index(output) for output in outputs]
     except DLCompilerError as error:
@@ -115,7 +116,7 @@ def _separated(inputs: tuple[Var, ...], items: Sequence[Expr | None]) -> IndexMa
 
 def _inputs_of(function: Callable[..., Any], names: Sequence[str]) -> tuple[Var, ...]:
     """Return a variable for each axis, under the names that the function gives them."""
-    parameters = inspect.signature(function).parameters.values()
+    parameters = signature_of(function, "index map").parameters.values()
     own = [p.name for p in parameters if p.kind is not inspect.Parameter.VAR_POSITIONAL]
     is_open = len(own) < len(parameters) and len(own) <= len(names)
     if len(own) != len(names) and not is_open:

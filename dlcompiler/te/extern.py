@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from dlcompiler.ir.rewrite import Node
 from dlcompiler.simulate import interpret
 from dlcompiler.te.definition import checked_data_dtype, checked_name, checked_shape
 from dlcompiler.te.extern_access import outside
+from dlcompiler.te.given_functions import call_given
 from dlcompiler.te.tensor import ExternOp, Tensor
 from dlcompiler.te.zeros import with_zeros
 
@@ -89,10 +90,7 @@ def extern(
     """
     del attrs  # accepted for classic code; nothing reads it
     where = f"te.extern {checked_name(name, 'te.extern')}"
-    given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-    for tensor in given:
-        if not isinstance(tensor, Tensor):
-            raise ExpressionError(where, "an input is not a tensor", got=repr(tensor))
+    given = _checked_inputs(inputs, where)
     is_one = not isinstance(shape, Sequence) or not shape or not isinstance(shape[0], Sequence)
     shapes = [checked_shape(each, where) for each in ([shape] if is_one else shape)]
     kinds = _dtypes(dtype, given, len(shapes), where)
@@ -101,7 +99,7 @@ def extern(
     reads = _buffers(in_buffers, read, "in_buffers", where)
     made_here = list(zip(names, shapes, kinds, strict=True))
     makes = _buffers(out_buffers, made_here, "out_buffers", where)
-    made = fcompute(list(reads), list(makes))
+    made = call_given(fcompute, (list(reads), list(makes)), where, "f(ins, outs), lists of buffers")
     if not isinstance(made, Stmt):
         raise ExpressionError(
             where, "the function does not return statements", got=repr(made),
@@ -109,6 +107,15 @@ def extern(
         )  # fmt: skip
     op = extern_op(name, given, reads, makes, made, where, tag)
     return op.outputs[0] if len(shapes) == 1 else op.outputs
+
+
+def _checked_inputs(inputs: Any, where: str) -> tuple[Tensor, ...]:
+    is_one = isinstance(inputs, Tensor) or not isinstance(inputs, Iterable)
+    given = (inputs,) if is_one else tuple(inputs)
+    for tensor in given:
+        if not isinstance(tensor, Tensor):
+            raise ExpressionError(where, "an input is not a tensor", got=repr(tensor))
+    return given
 
 
 def extern_op(

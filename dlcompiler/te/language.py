@@ -29,6 +29,7 @@ from dlcompiler.te.definition import (
     checked_shape,
     define_tensors,
 )
+from dlcompiler.te.given_functions import signature_of
 from dlcompiler.te.tensor import PlaceholderOp, Tensor
 
 _placeholder_names = (f"placeholder{n or ''}" for n in itertools.count())
@@ -112,7 +113,7 @@ def _parameter_names(fcompute: Callable[..., Any], ndim: int, where: str) -> lis
     """Return a name for each axis, from the parameters of the user's function."""
     if not callable(fcompute):
         raise ExpressionError(where, "not a function of the axes", got=repr(fcompute))
-    parameters = inspect.signature(fcompute).parameters.values()
+    parameters = signature_of(fcompute, where).parameters.values()
     positional = [
         p.name
         for p in parameters
@@ -121,6 +122,12 @@ def _parameter_names(fcompute: Callable[..., Any], ndim: int, where: str) -> lis
     variadic = [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
     for name in (*positional, *variadic):
         checked_name(name, where)
+    needed = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    if needed:
+        raise ExpressionError(
+            where, "the function needs arguments by name", got=", ".join(needed),
+            expected="one argument for each axis, in their order",
+        )  # fmt: skip
     if variadic and len(positional) <= ndim:
         return positional + [f"{variadic[0]}{n}" for n in range(ndim - len(positional))]
     if len(positional) != ndim:

@@ -25,6 +25,7 @@ from dlcompiler.ir import (
 from dlcompiler.ir import const as make_const
 from dlcompiler.ir.expr import condition as as_condition
 from dlcompiler.ir.names import checked_label
+from dlcompiler.te.given_functions import call_given
 
 SUM = Reducer("sum", "add")
 MIN = Reducer("min", "min")
@@ -224,15 +225,18 @@ def _reducer(
 ) -> Reducer:
     """Call the user's functions on variables of the values' dtypes."""
     where = f"te.comm_reducer {name}"
+    if not dtypes_:
+        raise ExpressionError(where, "no value is reduced", got="()")
     lhs = tuple(Var(f"x{n}", dtype) for n, dtype in enumerate(dtypes_))
     rhs = tuple(Var(f"y{n}", dtype) for n, dtype in enumerate(dtypes_))
-    for function in (fcombine, fidentity):
-        if not callable(function):
-            raise ExpressionError(where, "not a function", got=repr(function))
-    combined = fcombine(lhs[0], rhs[0]) if is_single else fcombine(lhs, rhs)
-    identity = fidentity(*dtypes_)
-    results = _tuple(combined, dtypes_, f"{where}: the function that combines")
-    identities = _tuple(identity, dtypes_, f"{where}: the function of the identity")
+    each = "one value" if is_single else f"a tuple of {len(lhs)} values"
+    merges = f"{where}: the function that combines"
+    begins = f"{where}: the function of the identity"
+    operands = (lhs[0], rhs[0]) if is_single else (lhs, rhs)
+    combined = call_given(fcombine, operands, merges, f"f(x, y), each {each}")
+    identity = call_given(fidentity, dtypes_, begins, f"f({', '.join(map(repr, dtypes_))})")
+    results = _tuple(combined, dtypes_, merges)
+    identities = _tuple(identity, dtypes_, begins)
     for result in results:
         names = ", ".join(_strangers(result, {*lhs, *rhs}))
         if names:
@@ -259,7 +263,13 @@ def _tuple(value: Any, dtypes_: tuple[str, ...], where: str) -> tuple[Expr, ...]
         raise ExpressionError(
             where, "another number of values", got=len(items), expected=len(dtypes_)
         )
-    return tuple(cast(as_expr(x, dtype), dtype) for x, dtype in zip(items, dtypes_, strict=True))
+    try:
+        exprs = [as_expr(item, dtype) for item, dtype in zip(items, dtypes_, strict=True)]
+    except ExpressionError as error:
+        raise ExpressionError(
+            where, "not a value", got=repr(value), because=f"{error.operation}: {error.problem}"
+        ) from error
+    return tuple(cast(expr, dtype) for expr, dtype in zip(exprs, dtypes_, strict=True))
 
 
 def _single(reducer: Reducer, expr: Any, axis: Any, where: Any, init: Any) -> Reduce:

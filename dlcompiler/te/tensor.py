@@ -137,6 +137,9 @@ class TensorSlice(Operators):
     def __as_expr__(self) -> Expr:
         raise self.tensor._wrong_count(self.indices)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        raise self.tensor._wrong_count(self.indices)
+
     def __repr__(self) -> str:
         return f"{self.tensor.name}[{', '.join(map(_shown, self.indices))}]"
 

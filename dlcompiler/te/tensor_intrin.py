@@ -32,6 +32,7 @@ from dlcompiler.ir import (
 from dlcompiler.te.definition import checked_name
 from dlcompiler.te.extern_access import outside
 from dlcompiler.te.extern_checks import with_checks
+from dlcompiler.te.given_functions import call_given
 from dlcompiler.te.intrin_rules import check_declaration
 from dlcompiler.te.notation import notation_arguments, notation_text
 from dlcompiler.te.tensor import ComputeOp, Tensor
@@ -136,7 +137,8 @@ def decl_tensor_intrin(
         tensor: tuple(s if isinstance(s, int) else None for s in buffer.strides)
         for tensor, buffer in zip((output, *inputs), buffers, strict=True)
     }
-    parts = _parts(op, fcompute(buffers[1:], buffers[:1]), buffers, where)
+    made = call_given(fcompute, (buffers[1:], buffers[:1]), where, "f(ins, outs), lists of buffers")
+    parts = _parts(op, made, buffers, where)
     factors = {
         tensor: buffer.offset_factor
         for tensor, buffer in zip((output, *inputs), buffers, strict=True)

@@ -295,8 +295,14 @@ def test_a_refusal_names_its_line(function, text):
     ("function", "args", "text"),
     [
         (_twice, (A,), "an array is made once"),
-        (_while, (A, A), "wrong number of arguments"),
-        (_while, (A, ["x"]), "wrong number of arguments"),
+        (_while, (A, A), "(?s)te.hybrid _while: wrong arguments.*too many positional"),
+        (_while, (A, ["x"]), "wrong arguments"),
+        (_while, (), "(?s)te.hybrid _while: wrong arguments.*missing a required argument: 'a'"),
+        (_while, ((),), r"(?s)te.hybrid _while: the arguments hold neither a.*got       \(\)"),
+        (_while, ([(), ((),)],), "the arguments hold neither a tensor nor an array"),
+        (_while, (None,), "_while: the argument a is neither a tensor, nor an array, nor a number"),
+        (_while, ({"a": A},), "the argument a is neither a tensor, nor an array, nor a number"),
+        (_while, ((np.zeros(3), "x"),), "(?s)the argument a is neither.*got       'x'"),
         (lambda a: a, (A,), "not a function that is defined by def"),
         (np.sin, (A,), "not a function of Python"),
     ],
@@ -370,3 +376,18 @@ def test_statements_are_checked_as_any():
 
     with pytest.raises(ExpressionError, match="it uses an element outside its buffer"):
         beyond(A)
+
+
+def _plus(a, n):
+    b = output_tensor((4,), "float32")
+    for i in range(4):
+        b[i] = a[i, 0] + n
+    return b
+
+
+def test_arguments_may_be_given_by_name():
+    plus = te.hybrid.script(_plus)
+    assert plus(n=2, a=A).shape == (4,)
+    np.testing.assert_array_equal(plus(np.ones((4, 3), "float32"), n=2), np.full(4, 3.0))
+    with pytest.raises(ExpressionError, match=r"te\.hybrid _plus: wrong arguments"):
+        plus(A, m=2)

@@ -40,7 +40,6 @@ def _refused(ask):
         lambda: all(x for x in (n, m)),
         lambda: list(filter(None, [n])),
         lambda: np.any([n, m]),
-        lambda: np.bool_(n),
         lambda: np.count_nonzero([n]),
         lambda: np.logical_and([n], [m]),
     ],
@@ -66,9 +65,6 @@ def test_nothing_else_has_one(value):
         lambda: n in [1, 2],
         lambda: n in range(4),
         lambda: np.max([n, m]),
-        lambda: np.max([A, B]),
-        lambda: np.clip(a, 0, 1),
-        lambda: np.where(n < 3, 1, 2),
     ],
 )
 def test_comparisons_that_python_decides(ask):
@@ -123,6 +119,13 @@ def test_the_hint_names_what_is_for_expressions():
         lambda: np.zeros(n),
         lambda: np.float32(a),
         lambda: np.array(a, dtype=float),
+        lambda: np.array([a], "float32"),
+        lambda: np.full(2, A, "float32"),
+        lambda: np.bool_(n),
+        lambda: np.asarray(A),
+        lambda: np.array([A, B]),
+        lambda: np.max([A, B]),
+        lambda: np.ones(3)[A],
         lambda: chr(n),
     ],
 )
@@ -130,14 +133,71 @@ def test_other_ways_to_ask_for_a_number(ask):
     assert "it is known only when the program runs" in _refused(ask)
 
 
-@pytest.mark.parametrize("ask", [lambda: len(A), lambda: A @ B])
-def test_what_python_refuses_itself(ask):
+def test_an_array_of_a_tensor_is_refused_with_the_way_to_its_values():
+    assert _refused(lambda: np.asarray(A)) == (
+        "an array of NumPy from an expression: it is known only when the program runs\n"
+        "  got       Tensor(A: float32[8, 8])\n"
+        "  hint      te.evaluate, or a kernel that is built, gives the values of a tensor; an "
+        "array of objects holds expressions: np.array([x, y], dtype=object)"
+    )
+    assert "wrong number of indices" in _refused(lambda: np.asarray(A[n]))
+
+
+def test_an_array_of_objects_holds_expressions():
+    assert np.array([a, n])[0] is a
+    assert np.array([A, B], dtype=object)[1] is B
+    assert str((np.array([[a, a]]) @ np.array([2, 3]))[0]) == "A[n, m]*2.0 + A[n, m]*3.0"
+
+
+def test_a_literal_is_a_number_of_numpy():
+    np.testing.assert_array_equal(np.array([te.const(1), te.const(2)], "int8"), [1, 2])
+    assert np.asarray(te.const(2.5)) == 2.5
+    assert np.float32(te.const(2.5)) == 2.5
+
+
+@pytest.mark.parametrize(
+    ("name", "ask"),
+    [
+        ("round", lambda x: np.round(x)),
+        ("round", lambda x: np.round(x, 2)),
+        ("clip", lambda x: np.clip(x, 0, 1)),
+        ("where", lambda x: np.where(x, 1, 2)),
+        ("mean", lambda x: np.mean(x)),
+        ("sum", lambda x: np.sum(x)),
+        ("size", lambda x: np.size(x)),
+        ("argmax", lambda x: np.argmax(x)),
+        ("sort", lambda x: np.sort(x)),
+        ("reshape", lambda x: np.reshape(x, (2,))),
+        ("concatenate", lambda x: np.concatenate([x, x])),
+        ("zeros_like", lambda x: np.zeros_like(x)),
+        ("dot", lambda x: np.dot(x, x)),
+        ("matmul", lambda x: np.ones((2, 2)) @ x),
+    ],
+)
+@pytest.mark.parametrize("value", [a, n, k, A, A[n], a < 1, te.const(2.5)])
+def test_a_function_of_numpy_says_where_the_one_for_expressions_is(name, ask, value):
+    text = _refused(lambda: ask(value))
+    assert text.startswith(f"np.{name} of an expression: it is known only when the program runs")
+    assert f"as te.{name} where there is one; those of topi take tensors" in text
+
+
+def test_the_shape_of_a_tensor_is_known():
+    assert (np.shape(A), np.ndim(A)) == ((8, 8), 2)
+
+
+@pytest.mark.parametrize("ask", [lambda: A @ B, lambda: a @ n, lambda: 2 @ a])
+def test_there_is_no_operator_for_products_of_matrices(ask):
+    assert _refused(ask).startswith("@ of expressions: a product of matrices is not one operation")
+
+
+def test_what_python_refuses_itself():
     with pytest.raises(TypeError):
-        ask()
+        len(A)
 
 
 def test_what_python_may_write():
     assert [str(x) for x in divmod(n, 4)] == ["n // 4", "n % 4"]
+    assert str(pow(n, 2, 3)) == "n*n % 3"
     assert [str(x) for x in divmod(9, n)] == ["9 // n", "9 % n"]
     assert (str(abs(a)), str(np.float32(2) * a)) == ("abs(A[n, m])", "2.0*A[n, m]")
     assert (str(sum([a, a])), str(np.sum([a, a]))) == (

@@ -23,10 +23,13 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Expr
+from dlcompiler.ir.operators import Operators
+from dlcompiler.te.hybrid.expressions import is_known
 from dlcompiler.te.hybrid.python import NAMES
 from dlcompiler.te.hybrid.source import read_source
 from dlcompiler.te.hybrid.statements import script_tensors
@@ -51,26 +54,57 @@ def script(function: Callable[..., Any]) -> Callable[..., Any]:
     Raises
     ------
     ExpressionError
-        If the source is not there, or at a call, if something in it is not part of the subset; the
-        text names the line.
+        If the source is not there, or at a call, if an argument is something else, or if something
+        in the source is not part of the subset; the text names the line.
     """
     source = read_source(function)
+    where = f"te.hybrid {source.name}"
 
     @functools.wraps(function)
-    def call(*args: Any) -> Any:
+    def call(*positional: Any, **named: Any) -> Any:
+        try:
+            given = inspect.signature(function).bind(*positional, **named)
+        except TypeError as error:
+            raise ExpressionError(where, "wrong arguments", got=str(error)) from error
+        args = (*given.args, *given.kwargs.values())
         if any(_is_symbolic(arg) for arg in args):
             outputs = script_tensors(source, _known_around(function), args)
             return outputs[0] if len(outputs) == 1 else outputs
-        return _as_python(function)(*args)
+        _check_runs_on(given.arguments, where)
+        return _as_python(function)(*given.args, **given.kwargs)
 
     return call
 
 
+def _check_runs_on(given: Mapping[str, Any], where: str) -> None:
+    """Refuse to run a script as Python on what is neither an array nor a number."""
+    leaves = [(name, leaf) for name, arg in given.items() for leaf in _leaves(arg)]
+    for name, leaf in leaves:
+        is_array = hasattr(leaf, "__array__") and not isinstance(leaf, Operators)
+        if not is_known(leaf) and not is_array:
+            raise ExpressionError(
+                where, f"the argument {name} is neither a tensor, nor an array, nor a number",
+                got=repr(leaf), expected="one of these, or a tuple of them",
+            )  # fmt: skip
+    if given and not leaves:
+        raise ExpressionError(
+            where, "the arguments hold neither a tensor nor an array",
+            got=", ".join(map(repr, given.values())),
+        )  # fmt: skip
+
+
+def _leaves(arg: object) -> Iterator[object]:
+    """Yield what an argument holds, inside tuples in tuples."""
+    if not isinstance(arg, list | tuple):
+        yield arg
+        return
+    for item in arg:
+        yield from _leaves(item)
+
+
 def _is_symbolic(arg: object) -> bool:
     """Tell whether an argument is, or holds, a tensor: then the source is parsed, not run."""
-    if isinstance(arg, list | tuple):
-        return any(map(_is_symbolic, arg))
-    return isinstance(arg, Tensor | Expr)
+    return any(isinstance(leaf, Tensor | Expr) for leaf in _leaves(arg))
 
 
 def _as_python(function: Any) -> Callable[..., Any]:

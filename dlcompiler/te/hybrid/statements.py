@@ -89,10 +89,6 @@ class _Script:
         plain = not (given.vararg or given.kwarg or given.kwonlyargs or given.defaults)
         if not plain or given.posonlyargs:
             raise self.source.wrong(tree, "arguments are plain names", got=ast.unparse(given))
-        if len(args) != len(given.args):
-            raise ExpressionError(
-                where, "wrong number of arguments", got=len(args), expected=len(given.args)
-            )
         for parameter, arg in zip(given.args, args, strict=True):
             self.scopes[1][parameter.arg] = self.argument(parameter, arg)
         self.block(tree.body)

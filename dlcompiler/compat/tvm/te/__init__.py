@@ -15,6 +15,7 @@ from dlcompiler.compat.tvm.te import hybrid, schedule, tensor
 from dlcompiler.compat.tvm.te.schedule import Schedule, Stage, create_schedule
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Axis, Buffer, decl_buffer
+from dlcompiler.te.given_functions import call_given
 
 IterVar = Axis
 """The classic name of an axis."""
@@ -111,7 +112,11 @@ def comm_reducer(
 
     Without an axis, it combines its operands.
     """
-    return _reducer(te.comm_reducer(fcombine, fidentity, name), fcombine)
+
+    def combine(a: Any, b: Any) -> Any:
+        return call_given(fcombine, (a, b), f"te.comm_reducer {name}", "f(x, y), of two values")
+
+    return _reducer(te.comm_reducer(fcombine, fidentity, name), combine)
 
 
 sum = _reducer(te.sum, lambda a, b: a + b)
