@@ -5,8 +5,29 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dlcompiler import dtypes
-from dlcompiler.ir import Expr, cast, const
+from dlcompiler import dtypes, te
+from dlcompiler.ir import Const, Expr, as_expr, cast, const
+from dlcompiler.ir.expr import LARGEST
+
+
+def literal(value: Any, dtype: Any = None) -> Const:
+    """Make a literal; without a dtype, classic TVM takes a wider one where the usual is too small.
+
+    Examples
+    --------
+    >>> literal(4).dtype, literal(2**40).dtype, literal(0.5).dtype, literal(1e300).dtype
+    ('int32', 'int64', 'float32', 'float64')
+    """
+    if dtype is None and type(value) is int and not -(2**31) <= value < 2**31:
+        dtype = "int64"
+    if dtype is None and type(value) is float and LARGEST["float32"] < abs(value) < math.inf:
+        dtype = "float64"
+    return te.const(value, dtype)
+
+
+def as_operand(value: Any) -> Expr:
+    """Return a number as a `literal`, anything else as it is in expressions."""
+    return literal(value) if isinstance(value, int | float) else as_expr(value)
 
 
 def converted(value: Any, dtype: Any) -> Expr:

@@ -11,6 +11,7 @@ from dlcompiler.errors import ExpressionError
 from dlcompiler.ir.expr import Call, Const, Expr, Extent, as_expr, as_index, cast
 from dlcompiler.ir.functions import FUNCTIONS
 from dlcompiler.ir.names import checked_label
+from dlcompiler.ir.shapes import check_shape
 from dlcompiler.ir.stmt import Buffer, CallConvention, ExternCall, Region
 
 LIBM = {
@@ -81,6 +82,7 @@ def decl_buffer(
     """
     where = f"decl_buffer {checked_label(name, 'decl_buffer')}"
     extents = tuple(_extent(n, where) for n in (shape if isinstance(shape, Sequence) else (shape,)))
+    check_shape(extents, where, "buffer")
     steps = () if strides is None else tuple(_extent(n, where) for n in strides)
     if data is not None:
         raise _unsupported(where, "data", data, "bind the buffer where it is used")
@@ -106,7 +108,8 @@ def decl_buffer(
     element = dtypes.as_dtype(dtype)
     if dtypes.is_index(element) or dtypes.lanes(element) != 1:
         raise ExpressionError(where, "not the dtype of a buffer", got=element, expected="float32 …")
-    return Buffer(name, extents, element, scope or "global", steps, alignment, offset_factor)
+    memory = checked_label(scope, where, "scope") or "global"
+    return Buffer(name, extents, element, memory, steps, alignment, offset_factor)
 
 
 def _is_count(value: object) -> bool:

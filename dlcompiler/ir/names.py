@@ -1,4 +1,4 @@
-"""What a name can be: of a tensor, a variable, an axis, a function, a stage."""
+"""What a name can be: of a tensor, a variable, an axis, a function, a stage; and a tag."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MAX_NAME = 200
 """Files, symbols of machine code and lines of a page are made of names; [1]."""
 
 
-def checked_label(name: object, where: str) -> str:
+def checked_label(name: object, where: str, what: str = "name") -> str:
     """Return a name, or say why it cannot be shown or written down.
 
     Parameters
@@ -17,6 +17,8 @@ def checked_label(name: object, where: str) -> str:
         What a user gives.
     where : str
         What begins the error.
+    what : str
+        What it is, if not a name: a tag, a scope.
 
     Raises
     ------
@@ -25,14 +27,14 @@ def checked_label(name: object, where: str) -> str:
         line breaks and lone surrogates.
     """
     if not isinstance(name, str):
-        raise ExpressionError(where, "a name is a text", got=repr(name))
+        raise ExpressionError(where, f"a {what} is a text", got=repr(name))
     if len(name) > MAX_NAME:
         raise ExpressionError(
-            where, "the name is too long", got=f"{len(name)} characters",
+            where, f"the {what} is too long", got=f"{len(name)} characters",
             expected=f"at most {MAX_NAME}",
         )  # fmt: skip
     if not name.isprintable():  # false for surrogates, which UTF-8 cannot encode
         raise ExpressionError(
-            where, "the name has characters that cannot be printed", got=ascii(name)
+            where, f"the {what} has characters that cannot be printed", got=ascii(name)
         )
     return name

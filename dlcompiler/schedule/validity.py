@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 
 from dlcompiler.ir import Axis, Reduce
+from dlcompiler.ir.shapes import MAX_ELEMENTS
 from dlcompiler.ir.stmt import extent_product
 from dlcompiler.schedule.bounds import infer_bounds, largest_extents
 from dlcompiler.schedule.double_buffers import double_buffer_problems
@@ -18,7 +19,6 @@ from dlcompiler.schedule.rolling import moving_window
 from dlcompiler.schedule.state import AttachedAt, StageState, State, differs_in_notes_only
 from dlcompiler.schedule.thread_problems import thread_problems
 from dlcompiler.schedule.verdict import Illegal
-from dlcompiler.te.definition import MAX_ELEMENTS
 
 MAX_LOOPS = 100
 """Passes recurse into loops, and Python stops them at about 1,000 frames."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -30,11 +29,10 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir.names import MAX_NAME, checked_label
 from dlcompiler.ir.operators import Operators
+from dlcompiler.ir.shapes import check_rank, check_shape
 from dlcompiler.te.access import check_accesses, earlier_reads
 from dlcompiler.te.tensor import ComputeOp, Tensor
 
-MAX_ELEMENTS = 2**40
-MAX_RANK = 64  # of NumPy's arrays: those of a kernel's arguments, and those of the oracle
 MAX_DEPTH = 128  # passes and printers recurse: Python stops them at about 1000 frames
 
 
@@ -139,24 +137,8 @@ def checked_shape(shape: Any, where: str) -> tuple[Extent, ...]:
     extents = tuple(shape) if isinstance(shape, Sequence) else (shape,)
     check_rank(len(extents), where)
     result = tuple(checked_extent(extent, where) for extent in extents)
-    numbers_ = [extent for extent in result if isinstance(extent, int)]
-    if any(extent < 0 for extent in numbers_):
-        raise ExpressionError(where, "an extent must not be negative", got=repr(shape))
-    size = math.prod(numbers_)
-    if size > MAX_ELEMENTS:
-        raise ExpressionError(
-            where, "the tensor is too large", got=f"{size} elements", expected=f"≤ {MAX_ELEMENTS}"
-        )
+    check_shape(result, where)
     return result
-
-
-def check_rank(rank: int, where: str) -> None:
-    """Refuse more dimensions, or more axes in a loop nest, than an array of NumPy can have."""
-    if rank > MAX_RANK:
-        raise ExpressionError(
-            where, "too many dimensions", got=rank, expected=f"at most {MAX_RANK}",
-            because="arrays of NumPy have no more, and a reduction counts each of its axes",
-        )  # fmt: skip
 
 
 def check_body(body: Expr, axes: Sequence[Axis], where: str) -> None:

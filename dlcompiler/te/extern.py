@@ -27,6 +27,7 @@ from dlcompiler.ir import (
     verify_func,
     walk,
 )
+from dlcompiler.ir.names import checked_label
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.simulate import interpret
 from dlcompiler.te.definition import checked_data_dtype, checked_name, checked_shape
@@ -90,6 +91,7 @@ def extern(
     """
     del attrs  # accepted for classic code; nothing reads it
     where = f"te.extern {checked_name(name, 'te.extern')}"
+    checked_label(tag, where, "tag")
     given = _checked_inputs(inputs, where)
     is_one = not isinstance(shape, Sequence) or not shape or not isinstance(shape[0], Sequence)
     shapes = [checked_shape(each, where) for each in ([shape] if is_one else shape)]

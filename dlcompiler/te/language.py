@@ -22,6 +22,7 @@ from dlcompiler.ir import (
     extent_binary,
 )
 from dlcompiler.ir import const as make_const
+from dlcompiler.ir.names import checked_label
 from dlcompiler.te.definition import (
     checked_data_dtype,
     checked_extent,
@@ -100,6 +101,7 @@ def compute(
     """
     del attrs  # accepted for classic code; nothing reads it
     where = f"te.compute {checked_name(name, 'te.compute')}"
+    checked_label(tag, where, "tag")
     extents = checked_shape(shape, where)
     names = _parameter_names(fcompute, len(extents), where)
     axes = tuple(Axis(n, extent, "data") for n, extent in zip(names, extents, strict=True))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dlcompiler import te as own
 from dlcompiler.compat import tvm
 from dlcompiler.compat.tvm import te, tir
 from dlcompiler.errors import CallError, ExpressionError
@@ -115,3 +116,28 @@ def test_questions_to_operations_and_expressions():
     n = te.var("n")
     assert n.same_as(n)
     assert not n.same_as(te.var("n"))
+
+
+@pytest.mark.parametrize("make", [tvm.tir.const, tvm.te.const, tvm.const, tvm.convert])
+def test_a_literal_without_a_dtype_takes_a_wider_one_where_it_must(make):
+    values = [1, 2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**40, True, 0.5, 1e300, -1e300]
+    assert [make(value).dtype for value in values] == [
+        *("int32", "int32", "int64", "int32", "int64", "int64", "bool"),
+        *("float32", "float64", "float64"),
+    ]
+    assert make(float("inf")).dtype == "float32"
+    assert make(2**40).value == 2**40
+    with pytest.raises(ExpressionError, match="does not fit int64"):
+        make(2**63)
+
+
+def test_a_wide_number_is_cast():
+    wide = tvm.topi.cast(2**40, "int64")
+    assert (wide.dtype, wide.value) == ("int64", 2**40)
+    assert str(tvm.tir.Cast("int32", 2**40)) == "int32(1099511627776)"
+    assert tvm.topi.cast(1e300, "float64").value == 1e300
+
+
+def test_a_literal_of_our_own_says_how_it_is_wide():
+    with pytest.raises(ExpressionError, match=r"give another one: te.const\(value, 'int64'\)"):
+        own.const(2**40)

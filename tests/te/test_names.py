@@ -4,6 +4,7 @@ import pytest
 
 import dlcompiler as dlc
 from dlcompiler import te
+from dlcompiler.compat import tvm
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import call_packed, decl_buffer
 from dlcompiler.ir.builder import Builder
@@ -90,6 +91,57 @@ def test_a_rank_above_that_of_arrays():
     assert te.placeholder((1,) * 64).ndim == 64
     wide = _refused(lambda: te.compute((1,) * 65, lambda *i: 1.0, name="C"))
     assert wide.startswith("te.compute C: too many dimensions")
+
+
+SHAPES = {
+    "decl_buffer P": lambda shape: decl_buffer(shape, name="P"),
+    "decl_buffer buf": lambda shape: Builder().allocate("float32", shape),
+    "te.placeholder P": lambda shape: tvm.te.placeholder(shape, name="P"),
+    "te.compute C": lambda shape: te.compute(shape, lambda *i: 1.0, name="C"),
+    "te.extern E": lambda shape: te.extern(shape, [A], lambda ins, outs: None, name="E"),
+    "te.notation, P": lambda shape: te.notation("C[i] = P[i]", P=(shape, "float32")),
+    "te.compute T_full": lambda shape: tvm.topi.full(shape, "float32", 1.0),
+}
+
+
+@pytest.mark.parametrize("where", SHAPES)
+def test_a_shape_is_checked_by_every_door(where):
+    make = SHAPES[where]
+    assert _refused(lambda: make((1,) * 65)).startswith(f"{where}: too many dimensions\n  got")
+    assert _refused(lambda: make((2**20, 2**21))).startswith(f"{where}: the ")
+    assert f"is too large\n  got       {2**41} elements" in _refused(lambda: make((2**20, 2**21)))
+    negative = _refused(lambda: make((4, -1)))
+    assert negative.startswith(f"{where}: an extent must not be negative\n  got       (4, -1)")
+
+
+def test_a_buffer_of_64_dimensions():
+    assert len(decl_buffer((1,) * 64).shape) == 64
+
+
+TAGS = {
+    "te.compute C": lambda tag: te.compute((8,), lambda i: A[i], name="C", tag=tag),
+    "te.extern E": lambda tag: te.extern((8,), [A], lambda i, o: None, name="E", tag=tag),
+    "te.tag_scope": lambda tag: tvm.te.tag_scope(tag).__enter__(),
+}
+
+
+@pytest.mark.parametrize("where", TAGS)
+def test_a_tag_is_checked_as_a_name_is(where):
+    assert _refused(lambda: TAGS[where](3)) == f"{where}: a tag is a text\n  got       3"
+    assert _refused(lambda: TAGS[where](None)) == f"{where}: a tag is a text\n  got       None"
+    assert _refused(lambda: TAGS[where](LONG)).startswith(f"{where}: the tag is too long")
+    for tag in ("a\nb", "\ud800"):
+        text = f"{where}: the tag has characters that cannot be printed\n  got       {tag!a}"
+        assert _refused(lambda tag=tag: TAGS[where](tag)) == text
+
+
+def test_a_tag_may_be_any_short_text():
+    for tag in ("", "injective,pad", "Größe des Bilds"):
+        assert te.compute((8,), lambda i: A[i], tag=tag).op.tag == tag
+
+
+def test_a_scope_is_checked_as_a_name_is():
+    assert _refused(lambda: decl_buffer((8,), scope=3)).endswith("a scope is a text\n  got       3")
 
 
 def test_a_reduction_over_more_axes_than_arrays_have():

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from dlcompiler import te
 from dlcompiler.compat.arrays import NDArray
 from dlcompiler.compat.devices import GPUS, Device, cpu, cuda, device, gpu, opencl
+from dlcompiler.compat.literals import literal
 from dlcompiler.compat.missing import reporter
 from dlcompiler.compat.modules import Module, load_module
 from dlcompiler.compat.tvm import nd
-from dlcompiler.ir import as_expr
 
 context = device
 ndarray = nd
@@ -22,10 +21,10 @@ def convert(value: Any) -> Any:
         return tuple(convert(item) for item in value)
     if isinstance(value, dict):
         return {key: convert(item) for key, item in value.items()}
-    return as_expr(value) if isinstance(value, bool | int | float) else value
+    return literal(value) if isinstance(value, int | float) else value
 
 
-const = te.const
+const = literal
 
 
 def enabled(target: str) -> bool:

@@ -10,11 +10,13 @@ from typing import Any
 from dlcompiler import te
 from dlcompiler.compat.conditions import SpecializedCondition
 from dlcompiler.compat.division import floordiv, floormod
+from dlcompiler.compat.literals import literal
 from dlcompiler.compat.missing import reporter
 from dlcompiler.compat.tvm.te import hybrid, schedule, tensor
 from dlcompiler.compat.tvm.te.schedule import Schedule, Stage, create_schedule
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Axis, Buffer, decl_buffer
+from dlcompiler.ir.names import checked_label
 from dlcompiler.te.given_functions import call_given
 
 IterVar = Axis
@@ -30,7 +32,7 @@ def tag_scope(tag: str) -> Iterator[None]:
 
     Of nested scopes, which classic TVM refuses, the innermost counts.
     """
-    token = _tag.set(tag)
+    token = _tag.set(checked_label(tag, "te.tag_scope", "tag"))
     try:
         yield
     finally:
@@ -53,6 +55,9 @@ def compute(
     """Define a tensor, or several, element by element; see `dlcompiler.te.compute`."""
     del varargs_names
     return te.compute(shape, fcompute, name, tag or _tag.get(), attrs)
+
+
+const = literal
 
 
 def reduce_axis(dom: Any, name: str | None = None, thread_tag: str = "") -> Axis:
@@ -137,6 +142,7 @@ __all__ = [
     "Stage",
     "comm_reducer",
     "compute",
+    "const",
     "create_schedule",
     "decl_tensor_intrin",
     "floordiv",

@@ -8,6 +8,7 @@ from typing import Any as Anything
 
 from dlcompiler import ir, te
 from dlcompiler.compat.intrinsics import CallEffectKind, IntrinsicCall, call_intrin
+from dlcompiler.compat.literals import as_operand
 from dlcompiler.compat.missing import reporter
 from dlcompiler.compat.tvm.runtime import const
 from dlcompiler.compat.tvm.te import IterVar, floordiv, floormod, max, min, sum
@@ -74,7 +75,7 @@ class Var(metaclass=_Form):
 class Cast(metaclass=_Form):
     """A conversion: ``Cast(dtype, value)``."""
 
-    make = staticmethod(lambda dtype, value: cast(value, dtype))
+    make = staticmethod(lambda dtype, value: cast(as_operand(value), dtype))
     recognise = staticmethod(lambda x: isinstance(x, ir.Cast))
 
 

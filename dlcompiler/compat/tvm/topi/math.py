@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dlcompiler import te
-from dlcompiler.compat.literals import converted
+from dlcompiler.compat.literals import as_operand, converted
 from dlcompiler.compat.missing import reporter
 from dlcompiler.ir import as_expr
 from dlcompiler.ir import cast as cast_number
@@ -37,7 +37,7 @@ from dlcompiler.ops.elementwise import (
 
 def cast(x: Any, dtype: Any) -> Any:
     """Convert each element of a tensor, or a number."""
-    return elementwise("cast", lambda value: cast_number(as_expr(value), dtype), x)
+    return elementwise("cast", lambda value: cast_number(as_operand(value), dtype), x)
 
 
 def clip(x: Any, a_min: Any, a_max: Any) -> Any:
