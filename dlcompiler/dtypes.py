@@ -40,6 +40,14 @@ _SCALARS: dict[str, tuple[str, int]] = {
 #: Every scalar dtype, in the order of the documentation.
 SCALARS: tuple[str, ...] = tuple(_SCALARS)
 
+#: The largest finite number of each float.
+LARGEST: dict[str, float] = {
+    "float16": 65504.0,
+    "bfloat16": 3.3895313892515355e38,
+    "float32": 3.4028234663852886e38,
+    "float64": 1.7976931348623157e308,
+}
+
 _PATTERN = re.compile(rf"({'|'.join(_SCALARS)})(?:x([1-9][0-9]{{0,5}}))?")
 
 

@@ -39,6 +39,20 @@ def as_template(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
+def shown_number(value: object) -> str:
+    """Return a number as text; Python refuses to print an integer of thousands of digits.
+
+    >>> shown_number(2.5), shown_number(10**5000)
+    ('2.5', 'an integer of 16610 bits')
+    """
+    if isinstance(value, int) and value.bit_length() > _PRINTED_BITS:
+        return f"an integer of {value.bit_length()} bits"
+    return str(value)
+
+
+_PRINTED_BITS = 512
+
+
 class DLCompilerError(RuntimeError):
     """Base of every error that this package raises on purpose.
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from dlcompiler import dtypes, te
 from dlcompiler.ir import Const, Expr, as_expr, cast, const
-from dlcompiler.ir.expr import LARGEST
 
 
 def literal(value: Any, dtype: Any = None) -> Const:
@@ -20,7 +19,7 @@ def literal(value: Any, dtype: Any = None) -> Const:
     """
     if dtype is None and type(value) is int and not -(2**31) <= value < 2**31:
         dtype = "int64"
-    if dtype is None and type(value) is float and LARGEST["float32"] < abs(value) < math.inf:
+    if dtype is None and type(value) is float and dtypes.LARGEST["float32"] < abs(value) < math.inf:
         dtype = "float64"
     return te.const(value, dtype)
 

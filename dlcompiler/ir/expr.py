@@ -27,7 +27,7 @@ import numpy as np
 
 from dlcompiler import dtypes
 from dlcompiler.display import render
-from dlcompiler.errors import ExpressionError
+from dlcompiler.errors import ExpressionError, shown_number
 from dlcompiler.ir.operators import OPERATIONS, Operators
 
 if TYPE_CHECKING:
@@ -440,12 +440,13 @@ def const(value: Any, dtype: Any) -> Const:
     if dtypes.is_bool(dtype):
         if value not in (0, 1):
             raise ExpressionError(
-                f"literal {value!r}", "does not fit bool", got=repr(value), expected="0 or 1",
+                f"literal {shown_number(value)}", "does not fit bool", got=shown_number(value),
+                expected="0 or 1",
                 hint="compare it: x != 0",
             )  # fmt: skip
         return Const(bool(value), dtype)
     if dtypes.is_float(dtype):
-        high = LARGEST[dtypes.element(dtype)]
+        high = dtypes.LARGEST[dtypes.element(dtype)]
         if -high <= value <= high or value != value or value in (math.inf, -math.inf):
             return Const(float(value), dtype)
         raise _does_not_fit(value, dtype, -high, high)
@@ -459,20 +460,11 @@ def const(value: Any, dtype: Any) -> Const:
     return Const(int(value), dtype)
 
 
-# The largest finite number of each float.
-LARGEST = {
-    "float16": 65504.0,
-    "bfloat16": 3.3895313892515355e38,
-    "float32": 3.4028234663852886e38,
-    "float64": 1.7976931348623157e308,
-}
-
-
 def _does_not_fit(value: Any, dtype: str, low: float, high: float) -> ExpressionError:
     return ExpressionError(
-        f"literal {value!r}",
+        f"literal {shown_number(value)}",
         f"does not fit {dtype}",
-        got=repr(value),
+        got=shown_number(value),
         expected=f"{low} to {high}",
         hint="cast the other operand to a wider type with .astype(…)",
     )

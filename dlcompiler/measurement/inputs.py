@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from dlcompiler import dtypes
 from dlcompiler.arith import Interval
-from dlcompiler.ir.expr import LARGEST
 from dlcompiler.te import Tensor
 
 Array = npt.NDArray[Any]
@@ -67,7 +66,7 @@ def drawn(kind: Kind, tensor: Tensor, seed: int, reach: float = 1.0) -> Array:
         values = _truth_values(kind, shape, generator)
     elif dtypes.is_float(dtype):
         values = _floats(kind, shape, generator, [end * reach for end in _EXPONENTS[dtype]])
-        largest = LARGEST.get(dtype, np.inf)
+        largest = dtypes.LARGEST.get(dtype, np.inf)
         values = np.clip(values, -largest, largest)
     else:
         values = _integers(kind, shape, generator, dtype)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dlcompiler import dtypes
-from dlcompiler.errors import CallError
+from dlcompiler.errors import CallError, shown_number
 from dlcompiler.runtime.formulas import Formula, compiled, text
 
 Array = npt.NDArray[np.generic]
@@ -134,36 +134,60 @@ def refuse_overlap(name: str, params: Sequence[Param], output: int, other: int) 
     )
 
 
-def as_checked_number(operation: str, param: Param, argument: object) -> Any:
+def as_checked_number(operation: str, dtype: str, argument: object) -> Any:
     """Return the argument as a Python number, or refuse it; an array of one element is one."""
     if isinstance(argument, np.ndarray) and argument.ndim == 0:
         argument = argument.item()
-    if param.dtype == "index" and isinstance(argument, numbers.Integral):
+    if dtype == "index" and isinstance(argument, numbers.Integral):
         if -(2**48) <= int(argument) <= 2**48:
             return int(argument)
         raise CallError(
-            operation, "the number is too large", got=argument, expected="at most 2**48"
-        )
-    if dtypes.is_int(param.dtype) and isinstance(argument, numbers.Integral):
-        low, high = dtypes.min_value(param.dtype), dtypes.max_value(param.dtype)
+            operation, "the number is too large", got=shown_number(argument),
+            expected="at most 2**48",
+        )  # fmt: skip
+    if dtypes.is_int(dtype) and isinstance(argument, numbers.Integral):
+        low, high = dtypes.min_value(dtype), dtypes.max_value(dtype)
         if low <= int(argument) <= high:
             return int(argument)
         raise CallError(
-            operation, f"the number does not fit {param.dtype}", got=argument,
+            operation, f"the number does not fit {dtype}", got=shown_number(argument),
             expected=f"{low} to {high}",
         )  # fmt: skip
-    if param.dtype == "bool" and isinstance(argument, bool | np.bool_):
+    if dtype == "bool" and isinstance(argument, bool | np.bool_):
         return bool(argument)
-    if dtypes.is_float(param.dtype) and isinstance(argument, numbers.Real):
-        return float(argument)
+    if dtypes.is_float(dtype) and isinstance(argument, numbers.Real):
+        return _as_checked_float(operation, dtype, argument)
     raise CallError(
         operation,
         "not a number of its kind",
         got=f"{argument!r} ({type(argument).__name__})",
         expected={"b": "True or False", "i": "an integer", "u": "an integer"}.get(
-            param.dtype[0], "a number"
+            dtype[0], "a number"
         ),
     )
+
+
+def _as_checked_float(operation: str, dtype: str, argument: numbers.Real) -> float:
+    """Return a number as a float of Python that a dtype holds, rounded to its largest if need be.
+
+    A finite number that the dtype rounds to infinity is refused: no result with it would be right.
+    """
+    largest, kind = dtypes.LARGEST[dtype], dtypes.to_numpy(dtype).type
+    try:
+        value = float(argument)
+    except OverflowError:  # of an int or a fraction
+        value = math.inf if argument > 0 else -math.inf
+    with np.errstate(over="ignore"):
+        rounded = float(kind(value))
+    if not math.isinf(rounded):
+        return value if math.isnan(value) else max(-largest, min(value, largest))
+    if argument in (math.inf, -math.inf):
+        return value
+    raise CallError(
+        operation, f"the number does not fit {dtype}", got=shown_number(argument),
+        expected=f"{-largest} to {largest}, or an infinity",
+        because=f"it would become {rounded}",
+    )  # fmt: skip
 
 
 def check_rank(operation: str, param: Param, array: Array) -> None:

@@ -116,7 +116,7 @@ class Symbols:
         ]
         triples = list(zip(operations, self.params, arguments, strict=True))
         values: dict[str, Any] = {
-            param.name: as_checked_number(operation, param, argument)
+            param.name: as_checked_number(operation, param.dtype, argument)
             for operation, param, argument in triples
             if param.is_number
         }

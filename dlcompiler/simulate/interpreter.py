@@ -40,6 +40,7 @@ from dlcompiler.ir import (
 from dlcompiler.ir.expr import lanes_of
 from dlcompiler.ir.numeric import check_array, quiet, storage, with_normal_bools
 from dlcompiler.ir.specialize import condition_value
+from dlcompiler.runtime.arguments import as_checked_number
 from dlcompiler.simulate.access import Access, scalar_offset, vector_offsets
 from dlcompiler.simulate.blocks import block, has_barrier
 from dlcompiler.simulate.calls import extern_call
@@ -171,7 +172,7 @@ def _without_numbers(
     pairs = list(zip(func.params, arguments, strict=True))
     arrays = [value for param, value in pairs if isinstance(param, Buffer)]
     values: dict[Var, Any] = {
-        param: value.item() if isinstance(value, np.ndarray) else value
+        param: as_checked_number(f"{where}: {param.name}", param.dtype, value)
         for param, value in pairs
         if isinstance(param, Var)
     }

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dlcompiler import dtypes
-from dlcompiler.errors import ExpressionError
+from dlcompiler.errors import ExpressionError, shown_number
 from dlcompiler.ir import (
     Axis,
     Const,
@@ -199,7 +199,7 @@ def const(value: Any, dtype: Any = None) -> Const:
         raise ExpressionError("te.const", "a literal is one number", got=kind)
     made = make_const(value, kind)
     if dtypes.is_index(kind) and not -(2**63) <= made.value < 2**63:
-        raise ExpressionError("te.const", "an index has 64 bits", got=value)
+        raise ExpressionError("te.const", "an index has 64 bits", got=shown_number(value))
     return made
 
 
@@ -213,7 +213,7 @@ def _dtype_of_number(value: Any) -> str:
         return "float32"
     if not -(2**31) <= int(value) < 2**31:
         raise ExpressionError(
-            "te.const", "does not fit int32, the dtype of an int", got=value,
+            "te.const", "does not fit int32, the dtype of an int", got=shown_number(value),
             hint="give another one: te.const(value, 'int64')",
         )  # fmt: skip
     return "int32"

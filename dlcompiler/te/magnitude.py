@@ -25,7 +25,6 @@ from dlcompiler.ir import (
     Var,
     walk,
 )
-from dlcompiler.ir.expr import LARGEST
 from dlcompiler.ir.function_values import call_function
 from dlcompiler.ir.functions import FUNCTION_ULPS, FUNCTIONS
 from dlcompiler.ir.rewrite import Node, children
@@ -227,7 +226,7 @@ def within_range(magnitudes: Any, dtype: str, error: float = 0.0) -> Any:
 
     `error` is how much of them rounding may add.
     """
-    largest = LARGEST.get(dtypes.element(dtype), math.inf)
+    largest = dtypes.LARGEST.get(dtypes.element(dtype), math.inf)
     return np.where(magnitudes * (1 + error) > largest, math.inf, magnitudes)
 
 

@@ -21,7 +21,6 @@ from dlcompiler.ir import (
     substitute,
     walk,
 )
-from dlcompiler.ir.expr import LARGEST
 from dlcompiler.ir.numeric import quiet, storage
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.te.elements import NOWHERE, Array, Elements
@@ -257,7 +256,7 @@ class _Points:
         special: tuple[float, ...] = SPECIAL
         random = rng.standard_normal(PART) * 4
         if not self.samples.is_rounded:
-            high = LARGEST[dtype]
+            high = dtypes.LARGEST[dtype]
             special = (*SPECIAL, high, -high, 1e-7, np.inf, -np.inf)
             random *= 10.0 ** rng.uniform(-4, 4, PART)
             if not self.samples.is_ordered:

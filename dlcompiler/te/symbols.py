@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
-
-import numpy as np
 
 from dlcompiler import dtypes
 from dlcompiler.errors import CallError, ExpressionError
@@ -31,6 +28,7 @@ from dlcompiler.ir import (
     walk,
 )
 from dlcompiler.ir.rewrite import Node
+from dlcompiler.runtime.arguments import as_checked_number
 from dlcompiler.te.definition import checked_name
 from dlcompiler.te.extern import with_buffers
 from dlcompiler.te.tensor import (
@@ -127,7 +125,10 @@ def bind_symbols(
     CallError
         If two dimensions disagree about a symbol, or a shape is not what its symbols say.
     """
-    values = {symbol: _number(symbol, value, where) for symbol, value in numbers_given.items()}
+    values = {
+        symbol: as_checked_number(f"{where}: {symbol.name}", symbol.dtype, number)
+        for symbol, number in numbers_given.items()
+    }
     told = dict.fromkeys(values, "the number given")
     for tensor, shape in shapes.items():
         for n, (extent, size) in enumerate(zip(tensor.shape, shape, strict=False)):
@@ -141,33 +142,6 @@ def bind_symbols(
                 )  # fmt: skip
             told.setdefault(extent, f"dimension {n} of {tensor.name}")
     return values
-
-
-def _number(symbol: Var, value: Any, where: str) -> Any:
-    if symbol.dtype == "index" or dtypes.is_int(symbol.dtype):
-        return _integer(symbol, value, where)
-    if not isinstance(value, numbers.Real | np.bool_):
-        raise CallError(
-            where, f"{symbol.name} is not a number of its kind", got=repr(value),
-            expected=symbol.dtype,
-        )  # fmt: skip
-    return bool(value) if symbol.dtype == "bool" else float(value)
-
-
-def _integer(symbol: Var, value: Any, where: str) -> int:
-    if not isinstance(value, numbers.Integral):
-        raise CallError(
-            where, f"{symbol.name} is not a number of its kind", got=repr(value),
-            expected="an integer",
-        )  # fmt: skip
-    if symbol.dtype != "index":
-        low, high = dtypes.min_value(symbol.dtype), dtypes.max_value(symbol.dtype)
-        if not low <= int(value) <= high:
-            raise CallError(
-                where, f"{symbol.name} does not fit {symbol.dtype}", got=repr(value),
-                expected=f"{low} to {high}",
-            )  # fmt: skip
-    return int(value)
 
 
 def specialize(outputs: Sequence[Tensor], values: Mapping[Var, Any]) -> dict[Tensor, Tensor]:

@@ -7,7 +7,7 @@ import dlcompiler as dlc
 from dlcompiler import dtypes, te
 from dlcompiler.errors import VerificationError
 from dlcompiler.ir import For, Load, Store, Var, const, index_const
-from dlcompiler.ir.expr import LARGEST, binary, cast
+from dlcompiler.ir.expr import binary, cast
 from dlcompiler.measurement.inputs import KINDS, drawn
 from dlcompiler.measurement.oracle import oracles_of
 from dlcompiler.measurement.verify import sizes_to_try
@@ -38,7 +38,7 @@ def test_the_extremes_of_a_dtype_are_among_them(dtype):
     tensor = te.placeholder((40, 50), dtype, name="A")
     values = drawn("extremes", tensor, 0).astype(np.float64)
     if dtypes.is_float(dtype):
-        largest = LARGEST[dtype]
+        largest = dtypes.LARGEST[dtype]
         assert (values.min(), values.max()) == (-largest, largest)
         assert (values == 0).any()
         assert 0 < np.abs(values[values != 0]).min() < 2.0 ** -(10 if dtype == "float16" else 100)

@@ -1,5 +1,7 @@
 """Symbolic shapes, from te.var to a kernel that binds them when it is called."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -289,10 +291,82 @@ def test_integers_that_are_data_wrap(dtype):
         with pytest.raises(CallError, match=f"does not fit {dtype}") as caught:
             kernel(a, b, number)
         assert str(caught.value).endswith(f"  got       {number}\n  expected  {low} to {high}")
-        with pytest.raises(CallError, match=f"factor does not fit {dtype}"):
+        with pytest.raises(CallError, match=f"factor: the number does not fit {dtype}"):
             te.evaluate(B, {A: a, factor: number})
     with pytest.raises(CallError, match=r"(?s)not a number of its kind.*expected  an integer"):
         kernel(a, b, 1.0)
+
+
+def _runs_of_a_number(dtype):
+    """Return what adds a number to [0, 0]: by NumPy, interpreted, in LLVM and in C."""
+    A, x = te.placeholder((2,), "float64", name="A"), te.var("x", dtype)
+    B = te.compute((2,), lambda i: A[i] + x.astype("float64"), name="B")
+    s = te.create_schedule(B.op)
+    func, a = dlc.lower(s, [x, A, B]), np.zeros(2)
+
+    def filled(run):
+        def call(number):
+            b = np.empty(2)
+            run(number, a, b)
+            return b[0]
+
+        return call
+
+    return {
+        "evaluate B: x": lambda number: te.evaluate(B, {A: a, x: number})[0],
+        "interpret main: x": filled(lambda *args: interpret(func, args)),
+        "call main: argument 1 (x)": filled(dlc.build(s, [x, A, B])),
+        "call main: argument 1 (x): ": filled(dlc.build(s, [x, A, B], target="c")),
+    }
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number", "shown", "infinity"),
+    [
+        ("float32", 1e300, "1e+300", "inf"),
+        ("float32", -1e39, "-1e+39", "-inf"),
+        ("float32", np.float64(3.4028236e38), "3.4028236e+38", "inf"),
+        ("float32", np.array(1e39), "1e+39", "inf"),
+        ("float32", 10**39, str(10**39), "inf"),
+        ("float32", -(10**400), "an integer of 1329 bits", "-inf"),
+        ("float64", 10**400, "an integer of 1329 bits", "inf"),
+        ("float64", Fraction(-(10**310)), str(-(10**310)), "-inf"),
+    ],
+)
+def test_a_finite_number_never_becomes_infinite(dtype, number, shown, infinity):
+    largest = dtypes.LARGEST[dtype]
+    for where, run in _runs_of_a_number(dtype).items():
+        with pytest.raises(CallError) as caught:
+            run(number)
+        assert str(caught.value) == (
+            f"{where.removesuffix(': ')}: the number does not fit {dtype}\n"
+            f"  got       {shown}\n"
+            f"  expected  {-largest} to {largest}, or an infinity\n"
+            f"  because   it would become {infinity}"
+        )
+
+
+def test_infinities_and_what_rounds_to_the_largest_number_stay():
+    largest = dtypes.LARGEST["float32"]
+    for run in _runs_of_a_number("float32").values():
+        assert [run(x) for x in (np.inf, -np.inf, largest, 3.4028235e38, -3.4028235e38)] == [
+            *(np.inf, -np.inf, largest, largest, -largest)
+        ]
+        assert np.isnan(run(np.nan))
+
+
+@pytest.mark.parametrize("number", [1e300, 2, "x", None])
+def test_a_condition_is_true_or_false(number):
+    for run in _runs_of_a_number("bool").values():
+        with pytest.raises(CallError, match=r"(?s)not a number of its.*expected  True or False"):
+            run(number)
+
+
+@pytest.mark.parametrize("number", [2.0, 1e300, np.inf, 2**50, 2**70])
+def test_an_index_is_an_integer_of_48_bits(number):
+    for run in _runs_of_a_number("int32").values():
+        with pytest.raises(CallError, match=r"not a number of its kind|the number is too large"):
+            run(number)
 
 
 def test_what_is_data_is_no_extent():

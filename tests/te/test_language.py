@@ -439,3 +439,9 @@ def test_what_computes_must_be_a_function():
     assert _refused(lambda: te.compute((4,), 5, name="C")) == (
         "te.compute C: not a function of the axes\n  got       5"
     )
+
+
+def test_a_literal_of_too_many_digits_is_refused():
+    for dtype in ("int8", "int64", "float32", "float64", "bool", "index", None):
+        with pytest.raises(ExpressionError, match="an integer of 16610 bits"):
+            te.const(10**5000, dtype)
