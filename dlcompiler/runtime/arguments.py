@@ -167,7 +167,7 @@ def as_checked_number(operation: str, dtype: str, argument: object) -> Any:
     )
 
 
-def _as_checked_float(operation: str, dtype: str, argument: numbers.Real) -> float:
+def _as_checked_float(operation: str, dtype: str, argument: Any) -> float:
     """Return a number as a float of Python that a dtype holds, rounded to its largest if need be.
 
     A finite number that the dtype rounds to infinity is refused: no result with it would be right.
