@@ -21,6 +21,9 @@ class Source:
     messages: tuple[str, ...] = ()
     """What to say when an assertion fails or memory is short, by its number from 1. If there are
     any, an LLVM function takes one more pointer: to 8 bytes, 0 before the call, that receive the
-    number of the first. One of C returns it."""
+    number of the first, and to 64 bytes behind them for the numbers in its message. One of C
+    returns the number."""
     header: str = ""
     """Of C: what a caller includes; `text` begins with it."""
+    reports_values: bool = False
+    """Of C: whether it takes one more pointer, to the numbers in the message."""

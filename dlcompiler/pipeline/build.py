@@ -62,7 +62,10 @@ class CKernel(Kernel):
     """A kernel as C source; where there is a C compiler it can be called like any other."""
 
     def __init__(self, source: Source, func: PrimFunc, target: Target, work: Work | None) -> None:
-        code = CCode(source.text, func.name, returns_number=bool(source.messages))
+        code = CCode(
+            source.text, func.name,
+            returns_number=bool(source.messages), reports_values=source.reports_values,
+        )  # fmt: skip
         super().__init__(code, source, func, target, work)
         self.header = source.header
         """The header; the source begins with it."""

@@ -48,13 +48,18 @@ class CCode:
         Of the function, in messages.
     returns_number : bool
         Whether what the function returns is to be stored where the last operand of a call points.
+    reports_values : bool
+        Whether the function itself takes a last pointer, to what stands behind that number.
     """
 
-    def __init__(self, text: str, name: str, *, returns_number: bool) -> None:
+    def __init__(
+        self, text: str, name: str, *, returns_number: bool, reports_values: bool = False
+    ) -> None:
         self.text = text
         """The source."""
         self.name = name
         self.returns_number = returns_number
+        self.reports_values = reports_values
         self.imports: frozenset[str] = frozenset()
         """Functions of this runtime that it calls: none."""
         self._library: ctypes.CDLL | None = None
@@ -88,11 +93,16 @@ class CCode:
         def call(*operands: Any) -> object:
             function = getattr(self._loaded(), symbol)
             function.restype = ctypes.c_int
-            function.argtypes = types[:-1] if self.returns_number else types
             if not self.returns_number:
+                function.argtypes = types
                 return function(*operands)
-            number = function(*operands[:-1])
-            ctypes.c_int64.from_address(operands[-1]).value = number
+            *given, status = operands
+            function.argtypes = types[:-1]
+            if self.reports_values:
+                given.append(status + ctypes.sizeof(ctypes.c_int64))
+                function.argtypes = types
+            number = function(*given)
+            ctypes.c_int64.from_address(status).value = number
             return number
 
         return call

@@ -1,5 +1,7 @@
 """Indices that cannot be proved to be inside are checked, where they must be and nowhere else."""
 
+import ctypes
+
 import numpy as np
 import pytest
 
@@ -42,9 +44,10 @@ def test_a_gather_with_an_index_outside(way, wrong):
         lookup(table, index, out)
 
 
-def test_the_text_of_the_error():
+@pytest.mark.parametrize("target", ["cpu", "c"])
+def test_the_text_of_the_error(target):
     C = rows()
-    lookup = build(create_schedule(C.op), [T, I, C], name="lookup")
+    lookup = build(create_schedule(C.op), [T, I, C], name="lookup", target=target)
     index = np.zeros(40, "int32")
     index[[37, 39]] = 77, -5
     with pytest.raises(ProgramError) as caught:
@@ -52,6 +55,38 @@ def test_the_text_of_the_error():
     assert str(caught.value) == (
         "call lookup: T[index(I[i]), j] is outside T: index 77 in dimension 0 of extent 10, at i=37"
     )
+
+
+@pytest.mark.parametrize("target", ["cpu", "c"])
+def test_the_numbers_of_an_error_from_a_parallel_loop(target):
+    n = te.var("n")
+    P, Q = te.placeholder((n, 7), name="P"), te.placeholder((6,), "uint8", name="Q")
+    D = te.compute((6, 7), lambda i, j: P[Q[i] * 2, (j + Q[j % 6]) % 7], name="D")
+    s = create_schedule(D.op)
+    s[D].parallel(D.op.axis[0])
+    kernel = build(s, [P, Q, D], target=target, name="twice")
+    p, d = np.ones((9, 7), "float32"), np.empty((6, 7), "float32")
+    index = np.array([0, 1, 2, 5, 4, 3], "uint8")
+    with pytest.raises(ProgramError) as caught:
+        kernel(p, index, d)
+    assert "is outside P: index 10 in dimension 0 of extent 9, at i=3" in str(caught.value)
+
+
+def test_a_caller_of_c_need_not_ask_for_the_numbers():
+    C = rows()
+    kernel = build(create_schedule(C.op), [T, I, C], target="c")
+    function = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4)(
+        kernel.module.address(kernel.symbol)
+    )
+    index, out = np.full(40, 77, "int32"), np.empty((40, 4), "float32")
+    arrays = [array.ctypes.data for array in (table, index, out)]
+    assert function(*arrays, None) == 1
+    report = np.zeros(8, "int64")
+    assert function(*arrays, report.ctypes.data) == 1
+    assert report.tolist() == [77, 0, 0, 0, 0, 0, 0, 0]
+    assert "report  int64[8], gets {0}, {1}, ... of a code; or NULL" in kernel.header
+    plain = te.compute((10, 4), lambda i, j: T[i, j], name="plain")
+    assert "report" not in build(create_schedule(plain.op), [T, plain], target="c").source
 
 
 def test_the_checks_stand_before_the_loops(golden):

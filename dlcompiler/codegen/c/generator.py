@@ -10,7 +10,7 @@ from dlcompiler.codegen.c.expressions import Expressions
 from dlcompiler.codegen.c.helpers import Helpers
 from dlcompiler.codegen.c.interface import Codes, Interface
 from dlcompiler.codegen.c.names import Names
-from dlcompiler.codegen.c.statements import Statements, has_assertions
+from dlcompiler.codegen.c.statements import Statements, has_assertions, reports_values
 from dlcompiler.codegen.c.writer import Writer
 from dlcompiler.codegen.lines import statement_lines
 from dlcompiler.codegen.source import Source
@@ -50,7 +50,8 @@ def emit(func: PrimFunc, target: Target) -> Source:
     Source
         C99 that can be compiled alone: it begins with its header. The function takes pointers to
         the arrays, in order, then the numbers in ``func.variables``, and returns 0 or the number
-        of a message. A parallel loop is one of OpenMP, where the compiler is told to see it.
+        of a message. Where messages have numbers in them, it stores these where one more pointer
+        says. A parallel loop is one of OpenMP, where the compiler is told to see it.
 
     Raises
     ------
@@ -74,11 +75,12 @@ def emit(func: PrimFunc, target: Target) -> Source:
             expressions.bind(param, name)
     codes = Codes(symbol)
     if temporaries := buffers.all_from_malloc(func.body):
-        codes.add_no_memory(buffers.no_memory(temporaries))
+        codes.add_no_memory(as_template(buffers.no_memory(temporaries)))
     may_fail = bool(temporaries or func.checks) or has_assertions(func.body)
-    statements = Statements(expressions, statement_lines(func), codes)
+    report = names.new("report") if reports_values(func.body) else ""
+    statements = Statements(expressions, statement_lines(func), codes, report)
     statements.function(func.body, func.checks, may_fail=may_fail)
-    interface = Interface(func, symbol, params, C99)
+    interface = Interface(func, symbol, params, C99, report)
     header = interface.header(codes)
     unread = [
         (f"    (void){name};", 0)
@@ -99,8 +101,9 @@ def emit(func: PrimFunc, target: Target) -> Source:
         symbol,
         statements.uses_threads,
         tuple(number for _, number in lines),
-        tuple(map(as_template, codes.messages)),
+        codes.messages,
         "\n".join(header) + "\n",
+        reports_values=bool(report),
     )
 
 

@@ -63,13 +63,18 @@ class Statements:
         The line of each statement in the printed function, by ``id``.
     codes
         What the function returns where something fails.
+    report
+        Identifier of the parameter that receives the values of assertions, where some have them.
     """
 
-    def __init__(self, expressions: Expressions, lines: Mapping[int, int], codes: Codes) -> None:
+    def __init__(
+        self, expressions: Expressions, lines: Mapping[int, int], codes: Codes, report: str = ""
+    ) -> None:
         self.expressions = expressions
         self.writer = expressions.writer
         self.lines = lines
         self.codes = codes
+        self.report = report
         self.uses_threads = False
         self._frame = _Frame("done", is_parallel=False)
         self._parallel_loops = 0
@@ -84,7 +89,7 @@ class Statements:
         self.writer.line("int status = 0;")
         self._get_memory(buffers.from_malloc(body, is_parallel=False))
         for condition, message in checks:
-            self._assert(condition, message)
+            self._assert(Assert(condition, message))
         self.write(body)
         self.writer.source_line = 0
         self._end_frame()
@@ -110,9 +115,9 @@ class Statements:
             case Let():
                 self._start(stmt)
                 self._let(stmt)
-            case Assert(condition):
+            case Assert():
                 self._start(stmt)
-                self._assert(condition, stmt.text)
+                self._assert(stmt)
             case ExternCall(name):
                 raise TargetError(
                     "generate C code",
@@ -229,23 +234,33 @@ class Statements:
         """Tell whether an iteration of a parallel loop may fail."""
         return bool(buffers.from_malloc(body, is_parallel=True)) or has_assertions(body)
 
-    def _assert(self, condition: Expr, message: str) -> None:
-        self.expressions.start(condition)
-        holds = self.expressions.value(condition)
-        self.writer.line(f"if (!{holds.at(UNARY)}) {{  /* {comment(message)} */")
+    def _assert(self, stmt: Assert) -> None:
+        self.expressions.start(stmt.condition)
+        holds = self.expressions.value(stmt.condition)
+        self.writer.line(f"if (!{holds.at(UNARY)}) {{  /* {comment(stmt.text)} */")
         with self.writer.inside():
-            self._fail(self.codes.add(message))
+            self._fail(self.codes.add(stmt.template), stmt.values)
         self.writer.line("}")
 
-    def _fail(self, code: str) -> None:
+    def _fail(self, code: str, values: Sequence[Expr] = ()) -> None:
         """Append that the function is to return a code; the first of several threads wins."""
         if self._frame.is_parallel:
             self._directive("critical")
             with self.writer.block(""), self.writer.block("if (status == 0)"):
-                self.writer.line(f"status = {code};")
+                self._report(code, values)
         else:
-            self.writer.line(f"status = {code};")
+            self._report(code, values)
         self.writer.line(f"goto {self._frame.label};")
+
+    def _report(self, code: str, values: Sequence[Expr]) -> None:
+        """Append what makes a code the status, and stores values for the caller who wants them."""
+        self.writer.line(f"status = {code};")
+        if not values:
+            return
+        with self.writer.block(f"if ({self.report} != NULL)"):
+            self.expressions.start(*values)
+            for place, value in enumerate(values):
+                self.writer.line(f"{self.report}[{place}] = {self.expressions.value(value).text};")
 
     def _end_frame(self) -> None:
         """Append the place where a frame is left: its memory is freed there."""
@@ -330,6 +345,11 @@ class Statements:
 def has_assertions(body: Stmt) -> bool:
     """Tell whether a statement contains assertions."""
     return any(isinstance(node, Assert) for node in walk(body))
+
+
+def reports_values(body: Stmt) -> bool:
+    """Tell whether a statement contains assertions that report numbers."""
+    return any(isinstance(node, Assert) and node.values for node in walk(body))
 
 
 def _update(stmt: Store) -> Binary | None:
