@@ -270,10 +270,9 @@ class _Builder:
             return node
 
         body = with_buffers(op.body, known)
+        outputs = [known[buffer] for buffer in op.out_buffers]
+        body = with_zeros(body, outputs, fills_unstored=False)
         if not uses_threads(self.state):  # the simulator of a device checks each access
-            body = with_zeros(
-                body, [known[buffer] for buffer in op.out_buffers], fills_unstored=False
-            )
             body = with_checks(body, tuple(known.values()))
         return rewrite(body, rule)
 

@@ -82,6 +82,12 @@ def extern(
         If the code is not well formed, writes an input, leaves out an output, or certainly uses an
         element outside its buffer.
 
+    Notes
+    -----
+    Elements that the statements leave unwritten are 0: of an output, and of a temporary that they
+    store to. The loops that fill them are left out where the statements certainly write each
+    element before they read it. What only calls write is left to these calls.
+
     Examples
     --------
     >>> from dlcompiler import ir, te

@@ -75,23 +75,29 @@ def with_zeros(body: Stmt, outputs: Sequence[Buffer], *, fills_unstored: bool = 
             if a[i] > 2.0:
                 c[i] = a[i]
     """
+    launches = [node for node in walk(body) if isinstance(node, For) and is_thread(node.kind)]
+    in_threads = {id(node) for launch in launches for node in walk(launch.body)}
 
     def rule(node: Node) -> Node:
         if isinstance(node, Allocate) and (fills_unstored or _is_stored(node.buffer, body)):
-            return _fill_temporary(node)
+            is_shared = _has_threads(node.body) and id(node) not in in_threads
+            return _fill_temporary(node, "blockIdx.x" if is_shared else "serial")
         return node
 
     filled = rewrite(body, rule)
-    has_threads = any(isinstance(node, For) and is_thread(node.kind) for node in walk(body))
-    kind: LoopKind = "blockIdx.x" if has_threads else "serial"  # a launch has no loop without
+    kind: LoopKind = "blockIdx.x" if launches else "serial"  # a launch has no loop without
     needed = [buffer for buffer in outputs if _needs_fill(buffer, filled)]
     return seq([*(_fill(buffer, kind) for buffer in needed), filled])
 
 
-def _fill_temporary(node: Allocate) -> Allocate:
+def _fill_temporary(node: Allocate, kind: LoopKind) -> Allocate:
     if _needs_fill(node.buffer, node.body):
-        return replace(node, body=seq([_fill(node.buffer), node.body]))
+        return replace(node, body=seq([_fill(node.buffer, kind), node.body]))
     return node
+
+
+def _has_threads(body: Stmt) -> bool:
+    return any(isinstance(node, For) and is_thread(node.kind) for node in walk(body))
 
 
 def _needs_fill(buffer: Buffer, body: Stmt) -> bool:

@@ -1,4 +1,4 @@
-"""Memory of a hybrid script begins as zeros in all evaluations, as in Python."""
+"""Memory of a hybrid script, and of loop IR by hand, begins as zeros in all evaluations."""
 
 # ruff: noqa: F821 - the words of the script are no names of Python
 
@@ -7,6 +7,7 @@ import pytest
 
 import dlcompiler as dlc
 from dlcompiler import te
+from dlcompiler.ir.builder import Builder
 from dlcompiler.simulate import interpret
 
 A = np.arange(-3, 5, dtype="float32")
@@ -186,6 +187,75 @@ def test_threads_of_a_device():
     got = np.full((2, 4), 77, "float32")
     dlc.build(s, [X, C], "gpu")(A, got)
     np.testing.assert_array_equal(got, positive(A))
+
+
+# -- loop IR by hand, and schedules of threads --------------------------------------------------
+
+
+def _positive(kind, temporary=""):
+    """Return what writes each positive element of its input, of 8, into an output."""
+
+    def statements(ins, outs):
+        ib = Builder()
+        x, c = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
+        t = ib.allocate("float32", (8,), "t") if temporary == "around" else None
+        with ib.for_range(0, 8, "i", kind=kind) as i:
+            if temporary == "inside":
+                t = ib.allocate("float32", (8,), "t", "local")
+            with ib.if_scope(x[i] > 0):
+                (t or c)[i] = x[i]
+            if t:
+                c[i] = t[i]
+        return ib.get()
+
+    return statements
+
+
+BY_HAND = [
+    *(("serial", ""), ("parallel", ""), ("serial", "around"), ("serial", "inside")),
+    *(("blockIdx.x", ""), ("threadIdx.x", ""), ("blockIdx.x", "around"), ("threadIdx.x", "around")),
+    *(("blockIdx.x", "inside"), ("threadIdx.x", "inside")),
+]
+
+
+@pytest.mark.parametrize(("kind", "temporary"), BY_HAND)
+@pytest.mark.parametrize("has_reader", [False, True])
+def test_loop_ir_by_hand_begins_as_zeros(kind, temporary, has_reader):
+    X = te.placeholder((8,), name="X")
+    E = C = te.extern((8,), [X], _positive(kind, temporary), name="E")
+    if has_reader:
+        C = te.compute((8,), lambda i: E[i] + 0.0, name="C")
+    s = te.create_schedule(C.op)
+    is_device = kind.endswith(".x")
+    if is_device and has_reader:
+        s[C].bind(C.op.axis[0], te.thread_axis("blockIdx.x"))
+    expected, got = np.maximum(A, 0), np.full(8, 77, "float32")
+    np.testing.assert_array_equal(te.evaluate(C, {X: A}), expected)
+    for target in ("gpu",) if is_device else ("cpu", "c"):
+        got[:] = 77
+        dlc.build(s, [X, C], target)(A, got)
+        np.testing.assert_array_equal(got, expected)
+    got[:] = 77
+    assert not interpret(dlc.lower(s, [X, C]), [A, got]).unwritten
+    np.testing.assert_array_equal(got, expected)
+    assert dlc.verify(s, [X, C], target="gpu" if is_device else "cpu")
+
+
+def test_a_temporary_around_the_threads_of_a_script():
+    @te.hybrid.script
+    def positive(a):
+        c = output_tensor((8,), "float32")
+        t = allocate((8,), "float32")
+        for i in bind("blockIdx.x", 8):
+            if a[i] > 0:
+                t[i] = a[i]
+            c[i] = t[i]
+        return c
+
+    X, C, s = _stage(positive)
+    got = np.full(8, 77, "float32")
+    dlc.build(s, [X, C], "gpu")(A, got)
+    np.testing.assert_array_equal(got, np.maximum(A, 0))
 
 
 # -- scripts that write all: nothing is filled --------------------------------------------------
