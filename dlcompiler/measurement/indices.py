@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dlcompiler import dtypes
@@ -45,6 +45,7 @@ from dlcompiler.te.tensor import post_order
 Spans = dict[Tensor, Interval]
 _NEAR_ZERO = range(-8, 65)
 _MOST_STARTS = 20_000
+_MOST_CONSTANTS = 32
 
 
 @dataclass(frozen=True)
@@ -131,10 +132,7 @@ def _solve(indices: Sequence[_Index], tensors: Sequence[Tensor]) -> Spans | None
 
 
 def _start(indices: Sequence[_Index], limits: Spans) -> Spans | None:
-    nodes = [node for index in indices for node in walk(index.expr)]
-    constants = {n.value for n in nodes if isinstance(n, Const) and isinstance(n.value, int)}
-    signed = [*_NEAR_ZERO, *(sign * c for c in sorted(constants) for sign in (1, -1))]
-    tried = sorted(dict.fromkeys(signed), key=abs)
+    tried = sorted(dict.fromkeys(_candidates(indices, limits)), key=abs)
     for point in itertools.islice(itertools.product(tried, repeat=len(limits)), _MOST_STARTS):
         pairs = list(zip(limits, point, strict=True))
         if all(limits[t].low <= value <= limits[t].high for t, value in pairs):
@@ -142,6 +140,19 @@ def _start(indices: Sequence[_Index], limits: Spans) -> Spans | None:
             if all(index.holds(spans) for index in indices):
                 return spans
     return None
+
+
+def _candidates(indices: Sequence[_Index], tensors: Iterable[Tensor]) -> list[int]:
+    """Return values of elements that are likely to make indices small: near 0, or near a wrap."""
+    nodes = [node for index in indices for node in walk(index.expr)]
+    constants = {n.value for n in nodes if isinstance(n, Const) and isinstance(n.value, int)}
+    signed = [sign * c for c in sorted(constants)[:_MOST_CONSTANTS] for sign in (1, -1)]
+    result = [*_NEAR_ZERO, *signed, *map(sum, itertools.combinations_with_replacement(signed, 2))]
+    for dtype in sorted({tensor.dtype for tensor in tensors if dtypes.is_int(tensor.dtype)}):
+        if dtypes.bits(dtype) == 8:
+            result += range(int(dtypes.min_value(dtype)), int(dtypes.max_value(dtype)) + 1)
+        result += [int(_wrapped(Interval(value, value), dtype).low) for value in result]
+    return result
 
 
 def _grown(
@@ -195,9 +206,7 @@ class _Values:
 
     def range(self, expr: Expr, spans: Spans, seen: frozenset[object] = frozenset()) -> Interval:
         """Return an interval that holds all values of an expression of whole numbers."""
-        found = self._range(expr, spans, seen)
-        limit = _of_dtype(expr.dtype)
-        return found if limit.low <= found.low and found.high <= limit.high else limit
+        return _wrapped(self._range(expr, spans, seen), expr.dtype)
 
     def _range(  # noqa: C901 - one case per node
         self, expr: Expr, spans: Spans, seen: frozenset[object]
@@ -242,7 +251,22 @@ class _Values:
                     yield from self.sources(known, seen)
 
 
+def _wrapped(found: Interval, dtype: str) -> Interval:
+    """Return where a dtype's values are, of numbers in an interval; integers of data wrap."""
+    limit = _of_dtype(dtype)
+    if limit.low <= found.low and found.high <= limit.high:
+        return found
+    if dtypes.is_bool(dtype) or math.isinf(found.low) or math.isinf(found.high):
+        return limit
+    size = limit.high - limit.low + 1
+    turns = (found.low - limit.low) // size
+    moved = Interval(found.low - turns * size, found.high - turns * size)
+    return moved if moved.high <= limit.high else limit
+
+
 def _combined(op: BinaryOp, x: Interval, y: Interval) -> Interval:
+    if op in ("shl", "shr") and y.low == y.high and 0 <= y.low < 64:
+        op, y = "mul" if op == "shl" else "floordiv", Interval(2**y.low, 2**y.low)
     if op == "add":
         return Interval(x.low + y.low, x.high + y.high)
     if op == "sub":

@@ -49,6 +49,36 @@ def test_the_range_of_an_index(index, low, high, dtype):
 
 
 @pytest.mark.parametrize(
+    ("dtype", "index", "low", "high"),
+    [
+        ("uint8", lambda x: x + 100, 156, 165),
+        ("uint8", lambda x: x + 200, 56, 65),
+        ("uint8", lambda x: x * 3 + 250, 2, 5),
+        ("uint8", lambda x: x << 1, 0, 4),
+        ("uint8", lambda x: (x + 100) >> 1, 156, 175),
+        ("uint8", lambda x: (x + 100).astype("int8"), 156, 165),
+        ("int8", lambda x: x - 100 - 100, -56, -47),
+        ("int16", lambda x: x + 32767, -32767, -32758),
+        ("int16", lambda x: x + 30000 + 30000, 5536, 5545),
+        ("int32", lambda x: (x + 300).astype("uint8") + 100, -400, -391),
+        ("uint32", lambda x: x + 2**31, 2**31, 2**31 + 9),
+        ("int64", lambda x: x + (2**63 - 1), 1 - 2**63, 10 - 2**63),
+        ("uint64", lambda x: x + (2**64 - 5), 5, 14),
+    ],
+)
+def test_an_index_that_wraps_is_drawn_where_it_is_inside(dtype, index, low, high):
+    A, ids, C = gather(lambda ids, i, j: (index(ids[i]), j), dtype=dtype)
+    (found,), unknown = [*ranges(C)[0].values()], ranges(C)[1]
+    assert (found, unknown) == ((low, high), ())
+    assert dlc.verify(te.create_schedule(C.op), [A, ids, C])
+
+
+def test_a_condition_does_not_wrap():
+    _A, _ids, C = gather(lambda ids, i, j: ((ids[i] + 254).astype("bool").astype("int32") * 9, j))
+    assert ranges(C) == ({}, ())
+
+
+@pytest.mark.parametrize(
     "index",
     [
         lambda ids, i, j: (te.minimum(te.maximum(ids[i], 0), 9), j),
