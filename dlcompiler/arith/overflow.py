@@ -76,28 +76,40 @@ def overflow(expr: Expr, of_var: Callable[[Var], Interval]) -> Expr | None:
     i*4611686018427387904
     """
     known: dict[int, Interval] = {}
-    for node in walk_up(expr):
-        if not isinstance(node, Expr) or node.dtype != "index":
-            continue
-        known[id(node)] = found = _bounds_of(node, known, of_var)
-        if found.is_bounded and not _is_within(found, INDEX):
-            return node
+
+    def of_leaf(leaf: Expr) -> Interval:
+        return of_var(leaf) if isinstance(leaf, Var) else EVERYTHING
+
+    for node in walk_up(expr):  # operands first: the recursion is never deep
+        if isinstance(node, Expr) and node.dtype == "index":
+            found = _bounds_of(node, of_leaf, known)
+            if found.is_bounded and not _is_within(found, INDEX):
+                return node
     return None
 
 
 def _bounds_of(
-    expr: Expr, known: dict[int, Interval], of_var: Callable[[Var], Interval]
+    index: Expr, of_leaf: Callable[[Expr], Interval], known: dict[int, Interval]
 ) -> Interval:
-    match expr:
+    """Return the bounds of an index, and note in `known` those of all parts of its arithmetic.
+
+    `of_leaf` gives those of a variable, and of what is no arithmetic of indices.
+    """
+    if id(index) in known:
+        return known[id(index)]
+    match index:
         case Const(value):
-            return Interval(int(value), int(value))
-        case Var():
-            return of_var(expr)
+            found = Interval(int(value), int(value))
         case Binary(op, a, b):
-            return bounds_of_operation(op, known[id(a)], known[id(b)])
+            x, y = (_bounds_of(operand, of_leaf, known) for operand in (a, b))
+            found = bounds_of_operation(op, x, y)
         case Select(_, a, b) | IfThenElse(_, a, b):
-            return known[id(a)].hull(known[id(b)])
-    return EVERYTHING
+            x, y = (_bounds_of(side, of_leaf, known) for side in (a, b))
+            found = x.hull(y)
+        case _:
+            found = of_leaf(index)
+    known[id(index)] = found
+    return found
 
 
 def _is_read(node: object) -> bool:
@@ -117,25 +129,13 @@ def _is_within(inner: Interval, outer: Interval) -> bool:
 
 def _is_safe(index: Expr, limit: int, of_index: Callable[[Expr], Interval]) -> bool:
     """Tell whether no part of an index leaves `SAFE` where what it reads is limited."""
-    is_safe = True
 
-    def bounds(expr: Expr) -> Interval:
-        nonlocal is_safe
-        match expr:
-            case Const(value):
-                found = Interval(int(value), int(value))
-            case Select(_, a, b) | IfThenElse(_, a, b):
-                found = bounds(a).hull(bounds(b))
-            case Binary(op, a, b):
-                found = bounds_of_operation(op, bounds(a), bounds(b))
-            case _ if _is_read(expr):
-                read = _range(expr, of_index)
-                found = Interval(max(read.low, -limit), min(read.high, limit))
-            case _:  # a variable, which stays below the largest extent
-                found = of_index(expr)
-                found = Interval(max(found.low, -LIMITS[0]), min(found.high, LIMITS[0]))
-        is_safe = is_safe and _is_within(found, SAFE)
-        return found
+    def of_leaf(leaf: Expr) -> Interval:
+        is_read = _is_read(leaf)
+        found = _range(leaf, of_index) if is_read else of_index(leaf)
+        most = limit if is_read else LIMITS[0]  # a variable stays below the largest extent
+        return Interval(max(found.low, -most), min(found.high, most))
 
-    bounds(index)
-    return is_safe
+    known: dict[int, Interval] = {}
+    _bounds_of(index, of_leaf, known)
+    return all(_is_within(found, SAFE) for found in known.values())

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
-from dlcompiler.ir.expr import Expr, IfThenElse, Logical, Not, Reduce
+from dlcompiler.ir.expr import Const, Expr, IfThenElse, Logical, Not, Reduce, binary, compare
 from dlcompiler.ir.rewrite import children
+from dlcompiler.ir.stmt import Region
 
 MAX_WAYS = 8
 """How many combinations of conditions that lead to one node are told apart; [1]."""
@@ -71,3 +72,11 @@ def operands(expr: Expr, guards: Guards) -> list[tuple[Expr, Guards]]:
             always, inner = (expr.condition, *expr.init), (*guards, expr.condition)
             return [*((e, guards) for e in always), *((value, inner) for value in expr.values)]
     return [(child, guards) for child in children(expr) if isinstance(child, Expr)]
+
+
+def corners(region: Region) -> tuple[Guards, tuple[tuple[Expr, ...], tuple[Expr, ...]]]:
+    """Return when a region has elements, and the indices of its first and its last one then."""
+    pairs = list(zip(region.indices, region.extents, strict=True))
+    sizes = (extent for _, extent in pairs if not (isinstance(extent, Const) and extent.value > 0))
+    last = tuple(binary("sub", binary("add", index, extent), 1) for index, extent in pairs)
+    return tuple(compare("gt", size, 0) for size in sizes), (region.indices, last)

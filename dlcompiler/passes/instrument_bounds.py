@@ -57,7 +57,6 @@ from dlcompiler.ir import (
     Stmt,
     Store,
     Var,
-    binary,
     compare,
     const,
     extent_expr,
@@ -68,7 +67,7 @@ from dlcompiler.ir import (
     structural_key,
 )
 from dlcompiler.ir.expr import fold_index, lanes_of
-from dlcompiler.ir.guards import operands
+from dlcompiler.ir.guards import corners, operands
 from dlcompiler.ir.rewrite import Node, children, map_children
 
 LANES_AT_ONCE = 8
@@ -225,12 +224,9 @@ class _Search:
 
 def _corners(region: Region) -> Iterator[_Access]:
     """Yield the first and the last element of a region that has any."""
-    pairs = list(zip(region.indices, region.extents, strict=True))
-    sizes = (extent for _, extent in pairs if not (isinstance(extent, Const) and extent.value > 0))
-    is_there = tuple(compare("gt", extent, 0) for extent in sizes)
-    yield _Access(region.buffer, region.indices, None, is_there)
-    last = tuple(binary("sub", binary("add", index, extent), 1) for index, extent in pairs)
-    yield _Access(region.buffer, last, None, is_there)
+    is_there, ends = corners(region)
+    for indices in ends:
+        yield _Access(region.buffer, indices, None, is_there)
 
 
 class _Lane:

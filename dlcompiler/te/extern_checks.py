@@ -44,8 +44,6 @@ from dlcompiler.ir import (
     Stmt,
     Store,
     Var,
-    binary,
-    compare,
     extent_expr,
     format_expr,
     index_const,
@@ -53,7 +51,7 @@ from dlcompiler.ir import (
     seq,
     walk,
 )
-from dlcompiler.ir.guards import Guards, guarded
+from dlcompiler.ir.guards import Guards, corners, guarded
 from dlcompiler.ir.rewrite import children
 from dlcompiler.te.access import is_assumed
 from dlcompiler.te.index_assertion import index_assertion
@@ -151,12 +149,9 @@ class _Place:
 
     def of_region(self, region: Region, guards: Guards) -> Iterator[Stmt]:
         """Yield the checks of the first and the last element of a region that has any."""
-        pairs = list(zip(region.indices, region.extents, strict=True))
-        sizes = (e for _, e in pairs if not (isinstance(e, Const) and e.value > 0))
-        guards = (*guards, *(compare("gt", size, 0) for size in sizes))
-        yield from self.of_access(region.buffer, region.indices, guards)
-        last = tuple(binary("sub", binary("add", index, extent), 1) for index, extent in pairs)
-        yield from self.of_access(region.buffer, last, guards)
+        is_there, ends = corners(region)
+        for indices in ends:
+            yield from self.of_access(region.buffer, indices, (*guards, *is_there))
 
     def of_access(self, buffer: Buffer, indices: Sequence[Expr], guards: Guards) -> Iterator[Stmt]:
         analyzer = Analyzer(self.ranges, self.extents)

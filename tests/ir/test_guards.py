@@ -1,8 +1,8 @@
-"""Nodes of an expression, with the conditions under which they are evaluated."""
+"""Nodes of an expression with their conditions; the first and the last element of a region."""
 
 from dlcompiler import te
-from dlcompiler.ir import TensorLoad
-from dlcompiler.ir.guards import MAX_WAYS, guarded
+from dlcompiler.ir import TensorLoad, Var, decl_buffer, index_const
+from dlcompiler.ir.guards import MAX_WAYS, corners, guarded
 
 A = te.placeholder((9,), "int32", name="A")
 B = te.placeholder((9,), "int32", name="B")
@@ -34,3 +34,19 @@ def test_many_conditions_that_lead_to_one_node():
     found = [guards for load, guards in guarded(total, TensorLoad) if load is shared]
     assert len(found) == MAX_WAYS + 1
     assert found.count(None) == 1
+
+
+def test_a_region_of_known_extents():
+    n = Var("n", is_symbol=True)
+    region = decl_buffer((4, 8), name="A").region((1, n), (2, 3), "r")
+    is_there, (first, last) = corners(region)
+    assert is_there == ()
+    assert [str(x) for x in first] == ["1", "n"]
+    assert [str(x) for x in last] == ["2", "n + 3 - 1"]
+
+
+def test_a_region_that_may_be_empty():
+    n = Var("n", is_symbol=True)
+    region = decl_buffer((4, 8), name="A").region((0, 0), (n, index_const(0)), "w")
+    is_there, _ = corners(region)
+    assert [str(condition) for condition in is_there] == ["n > 0", "0 > 0"]

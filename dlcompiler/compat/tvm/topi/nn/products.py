@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from dlcompiler import te
@@ -11,60 +12,36 @@ from dlcompiler.ops.conv2d import plain
 from dlcompiler.ops.defining import over, tensor
 
 
-def conv2d_nchw(
-    Input: te.Tensor,
-    Filter: te.Tensor,
-    stride: Any,
-    padding: Any,
-    dilation: Any = 1,
-    out_dtype: str | None = None,
-    groups: int = 1,
-) -> te.Tensor:
-    """Convolve images (n, c, h, w) with weights (o, c / groups, kh, kw).
+def _classic(
+    convolve: Callable[..., te.Tensor], out_dtype: str | None = None
+) -> Callable[..., Any]:
+    """Return a convolution whose arguments have their classic names.
 
-    As `dlcompiler.ops.conv2d_nchw`, but without `out_dtype` all is converted to the images' dtype.
+    Without `out_dtype`, all is converted to the images' dtype.
     """
-    kind = out_dtype or Input.dtype
-    return plain.conv2d_nchw(Input, Filter, stride, padding, dilation, kind, groups)
+    default = out_dtype
+
+    def classic(
+        Input: te.Tensor,
+        Filter: te.Tensor,
+        stride: Any,
+        padding: Any,
+        dilation: Any = 1,
+        out_dtype: str | None = default,
+        *more: Any,
+        **named: Any,
+    ) -> te.Tensor:
+        kind = out_dtype or Input.dtype
+        return convolve(Input, Filter, stride, padding, dilation, kind, *more, **named)
+
+    classic.__name__, classic.__doc__ = convolve.__name__, convolve.__doc__
+    return classic
 
 
-def conv2d_hwcn(
-    Input: te.Tensor,
-    Filter: te.Tensor,
-    stride: Any,
-    padding: Any,
-    dilation: Any = 1,
-    out_dtype: str | None = None,
-) -> te.Tensor:
-    """Convolve images (h, w, c, n) with weights (kh, kw, c, o); see `conv2d_nchw`."""
-    kind = out_dtype or Input.dtype
-    return plain.conv2d_hwcn(Input, Filter, stride, padding, dilation, kind)
-
-
-def conv2d_nhwc(
-    Input: te.Tensor,
-    Filter: te.Tensor,
-    stride: Any,
-    padding: Any,
-    dilation: Any = 1,
-    out_dtype: str | None = "float32",
-) -> te.Tensor:
-    """Convolve images (n, h, w, c) with weights (kh, kw, c, o), in float32 by default."""
-    kind = out_dtype or Input.dtype
-    return plain.conv2d_nhwc(Input, Filter, stride, padding, dilation, kind)
-
-
-def depthwise_conv2d_nchw(
-    Input: te.Tensor,
-    Filter: te.Tensor,
-    stride: Any,
-    padding: Any,
-    dilation: Any = 1,
-    out_dtype: str | None = None,
-) -> te.Tensor:
-    """Convolve each channel (n, c, h, w) with its own weights (c, m, kh, kw)."""
-    kind = out_dtype or Input.dtype
-    return plain.depthwise_conv2d_nchw(Input, Filter, stride, padding, dilation, kind)
+conv2d_nchw = _classic(plain.conv2d_nchw)
+conv2d_hwcn = _classic(plain.conv2d_hwcn)
+conv2d_nhwc = _classic(plain.conv2d_nhwc, "float32")
+depthwise_conv2d_nchw = _classic(plain.depthwise_conv2d_nchw)
 
 
 def dense(
