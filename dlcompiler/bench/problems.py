@@ -101,7 +101,9 @@ def remote_kernel(
     """Return the kernel of a schedule and its parameters, for a worker that uses some threads."""
     target = target_of(threads)
     source, func = emit_source(*template, target, name)
-    return RemoteKernel.of_source(source, func, target, threads=threads, worker=worker)
+    return RemoteKernel.of_source(
+        source, func, target, threads=threads, worker=worker, args=template[1]
+    )
 
 
 _Problem = tuple[str, dict[str, Any], dict[str, str]]

@@ -225,6 +225,8 @@ class _Values:
                 return self.range(a, spans, seen).hull(self.range(b, spans, seen))
             case Binary(op, a, b) if _is_whole(expr):
                 return _combined(op, self.range(a, spans, seen), self.range(b, spans, seen))
+            case Call("assume_bounds", (index,), _):
+                return self.range(index, spans, seen)
             case Call("abs", (value,), _) if _is_whole(expr):
                 return _absolute(self.range(value, spans, seen))
             case TensorLoad():

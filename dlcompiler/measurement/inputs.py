@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -9,7 +10,11 @@ import numpy.typing as npt
 
 from dlcompiler import dtypes
 from dlcompiler.arith import Interval
-from dlcompiler.te import Tensor
+from dlcompiler.errors import MeasurementError
+from dlcompiler.ir import Call, walk
+from dlcompiler.measurement.indices import index_ranges
+from dlcompiler.te import ComputeOp, ExternOp, PlaceholderOp, Tensor
+from dlcompiler.te.tensor import post_order
 
 Array = npt.NDArray[Any]
 Kind: TypeAlias = Literal[
@@ -89,6 +94,48 @@ def drawn_indices(tensor: Tensor, span: Interval, seed: int) -> Array:
         values = np.concatenate([[low, high], values[~ends], values[ends]])[:size]
     values = generator.permutation(values)
     return values.astype(dtype).reshape(tensor.static_shape)
+
+
+def valid_indices(name: str, args: Sequence[object], seed: int) -> dict[int, Array]:
+    """Return values for those inputs of a kernel that are used as indices, by their positions.
+
+    Parameters
+    ----------
+    name : str
+        Of the kernel, in messages.
+    args : sequence of Tensor
+        What its parameters stand for; of known shapes.
+    seed : int
+        Of the generator.
+
+    Raises
+    ------
+    MeasurementError
+        If no valid values are known of an index that the kernel does not check.
+    """
+    tensors = [arg for arg in args if isinstance(arg, Tensor)]
+    outputs = [tensor for tensor in tensors if not isinstance(tensor.op, PlaceholderOp)]
+    loose, strict = (index_ranges(outputs, guarded=guarded) for guarded in (False, True))
+    if strict.unknown and _is_vouched_for(outputs):
+        raise MeasurementError(
+            f"measure {name}", "no arrays can be drawn", got=strict.unknown[0].name,
+            because="its valid values are not known, and te.assume_bounds leaves checks out",
+            hint="dlcompiler.measure(kernel, arrays)",
+        )  # fmt: skip
+    spans = {**loose.spans, **strict.spans}
+    return {
+        position: drawn_indices(arg, spans[arg], seed + position)
+        for position, arg in enumerate(args)
+        if isinstance(arg, Tensor) and arg in spans
+    }
+
+
+def _is_vouched_for(outputs: Sequence[Tensor]) -> bool:
+    """Tell whether checks of indices are left out: see `te.assume_bounds`."""
+    ops = [op for op in post_order(outputs) if isinstance(op, ComputeOp | ExternOp)]
+    roots = [root for op in ops for root in (op.bodies if isinstance(op, ComputeOp) else [op.body])]
+    nodes = (node for root in roots for node in walk(root))
+    return any(isinstance(node, Call) and node.name == "assume_bounds" for node in nodes)
 
 
 def _parity(shape: tuple[int, ...]) -> Array:

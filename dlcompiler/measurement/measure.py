@@ -11,7 +11,8 @@ import numpy.typing as npt
 from dlcompiler.errors import MeasurementError
 from dlcompiler.measurement.remote import RemoteKernel
 from dlcompiler.pipeline import Kernel, SimulatedKernel
-from dlcompiler.runtime.arguments import as_checked_array, check_count
+from dlcompiler.runtime.arguments import Param, as_checked_array, check_count
+from dlcompiler.runtime.symbols import Symbols
 from dlcompiler.runtime.timing import Timing
 from dlcompiler.runtime.workers import Worker
 
@@ -32,7 +33,8 @@ def measure(
     kernel : Kernel
         What `build` returned.
     arrays : sequence of array, optional
-        Its arguments; the outputs are not changed. By default random ones.
+        Its arguments; the outputs are not changed. By default random ones, of which those that are
+        used as indices name elements.
     threads : int, optional
         Threads of its parallel loops; by default, the cores allowed.
     seconds : float
@@ -52,7 +54,7 @@ def measure(
     ------
     MeasurementError
         If the kernel crashes or does not end in time; this process lives on. If it is for a GPU
-        that is simulated.
+        that is simulated. Without `arrays`, if none can be drawn.
     CallError
         If an array does not fit.
 
@@ -66,18 +68,24 @@ def measure(
             "measure", "not a kernel", got=repr(kernel), expected="what dlc.build returns"
         )
     remote = RemoteKernel.of(kernel, threads=threads, worker=worker)
-    named = None
-    if arrays is not None:
-        check_count(remote.name, remote.params, arrays)
-        named = {}
-        pairs = zip(remote.params, arrays, strict=True)
-        for number, (param, array) in enumerate(pairs, 1):
-            operation = f"measure {kernel.name}: argument {number} ({param.name})"
-            checked = as_checked_array(operation, param, array)
-            named[param.name] = np.asarray(checked)
     return remote.time(
-        named,
+        None if arrays is None else _named(remote, arrays),
         limits={"min_seconds": seconds},
         timeout_s=timeout_s,
         flops=kernel.work.flops or None if kernel.work else None,
     )
+
+
+def _named(kernel: RemoteKernel, given: Sequence[Any]) -> dict[str, npt.NDArray[Any]]:
+    """Return the arguments of a kernel by name, checked as a call does; numbers as arrays."""
+    params: Sequence[Param] = kernel.params
+    check_count(kernel.name, params, given)
+    if any(param.is_number or not param.is_static for param in params):
+        arrays = iter(Symbols(params, kernel.variables, kernel.checks).bind(kernel.name, given)[0])
+        pairs = zip(params, given, strict=True)
+        return {p.name: np.asarray(it if p.is_number else next(arrays)) for p, it in pairs}
+    named = {}
+    for number, (param, array) in enumerate(zip(params, given, strict=True), 1):
+        operation = f"measure {kernel.name}: argument {number} ({param.name})"
+        named[param.name] = np.asarray(as_checked_array(operation, param, array))
+    return named

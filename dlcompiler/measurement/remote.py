@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -12,8 +12,10 @@ import numpy.typing as npt
 from dlcompiler.codegen import Source
 from dlcompiler.errors import MeasurementError
 from dlcompiler.ir import PrimFunc
+from dlcompiler.measurement.inputs import valid_indices
 from dlcompiler.pipeline import Kernel, SimulatedKernel
 from dlcompiler.pipeline.build import checks, parameters, variables
+from dlcompiler.pipeline.lower import Argument
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.externs import calls_outside
 from dlcompiler.runtime.llvm import Options
@@ -51,6 +53,9 @@ class RemoteKernel:
         Number of threads of its parallel loops; by default, the cores allowed.
     worker : Worker, optional
         By default, the worker of this process.
+    args : sequence of Tensor and Var
+        What the parameters stand for: of those that are used as indices, `time` and `pair` draw
+        valid ones. Without it, all arrays are random.
     """
 
     def __init__(
@@ -63,7 +68,9 @@ class RemoteKernel:
         checks: tuple[Check, ...] = (),
         threads: int | None = None,
         worker: Worker | None = None,
+        args: Sequence[Argument] = (),
     ) -> None:
+        self.args = tuple(args)
         self.variables = variables
         self.checks = checks
         self.source = source
@@ -103,6 +110,7 @@ class RemoteKernel:
             checks=kernel.checks,
             threads=threads,
             worker=worker,
+            args=kernel.args,
         )
 
     @staticmethod
@@ -113,6 +121,7 @@ class RemoteKernel:
         *,
         threads: int | None = None,
         worker: Worker | None = None,
+        args: Sequence[Argument] = (),
     ) -> RemoteKernel:
         """Return the kernel of generated code and the function it was generated from."""
         return RemoteKernel(
@@ -123,6 +132,7 @@ class RemoteKernel:
             checks=checks(func),
             threads=threads,
             worker=worker,
+            args=args,
         )
 
     @property
@@ -204,8 +214,9 @@ class RemoteKernel:
         Raises
         ------
         MeasurementError
-            If the kernel crashes, hangs or cannot be loaded.
+            If the kernel crashes, hangs or cannot be loaded, or if no arrays can be drawn.
         """
+        arrays = self._drawn(seed) if arrays is None else arrays
         params = {
             "random": {"seed": seed, "kind": "uniform"},
             "limits": dict(limits or {}),
@@ -235,8 +246,9 @@ class RemoteKernel:
         Raises
         ------
         MeasurementError
-            If one of them crashes, hangs or cannot be loaded.
+            If one of them crashes, hangs or cannot be loaded, or if no arrays can be drawn.
         """
+        arrays = self._drawn(seed)
         if isinstance(other, RemoteKernel) and (failure := other.load()):
             failure.unwrap(f"load {other.name}")
         params = {
@@ -244,8 +256,20 @@ class RemoteKernel:
             "random": {"seed": seed, "kind": "uniform"},
             "limits": dict(limits),
         }
-        outcome = self._call("pair", params, timeout_s=timeout_s)
+        outcome = self._call("pair", params, arrays=arrays, timeout_s=timeout_s)
         value = outcome.unwrap(f"measure {self.name}")
         a = Timing(tuple(value["other"]["samples_s"]), flops, value["other"]["batch"])
         b = Timing(tuple(value["own"]["samples_s"]), flops, value["own"]["batch"])
         return Paired(a, b, tuple(value["ratios"]))
+
+    def _drawn(self, seed: int) -> dict[str, Array]:
+        """Return the arrays that are used as indices; the worker draws the others."""
+        for param in self.params:
+            if param.is_number or not param.is_static:
+                raise MeasurementError(
+                    f"measure {self.name}", "no arrays can be drawn", got=str(param),
+                    because="the value of a symbol is not known",
+                    hint="dlcompiler.measure(kernel, arrays)",
+                )  # fmt: skip
+        drawn = valid_indices(self.name, self.args, seed)
+        return {self.params[position].name: array for position, array in drawn.items()}

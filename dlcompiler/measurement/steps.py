@@ -124,7 +124,8 @@ class StepTable:
         """
         count = self.threads if threads is None else threads
         source, func = emit_source(schedule, args, self.target)
-        kernel = RemoteKernel.of_source(source, func, resolve(self.target), threads=count)
+        target = resolve(self.target)
+        kernel = RemoteKernel.of_source(source, func, target, threads=count, args=args)
         worst, seconds = verify_kernel(kernel, args, oracle_of(schedule, 0), timeout_s=timeout_s)
         work = work_of(schedule.outputs)
         flops = work.flops or None if work else None

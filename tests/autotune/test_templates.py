@@ -75,6 +75,22 @@ def test_each_config_is_applied_and_right():
         assert (np.abs(out - reference.expected["C"]) <= reference.bound["C"]).all(), point
 
 
+@pytest.mark.parametrize("index", [lambda i: i, te.assume_bounds])
+def test_a_template_of_a_look_up_is_tuned(index):
+    def look_up(n: int):
+        T, ids = te.placeholder((20, 8), name="T"), te.placeholder((n,), "int32", name="I")
+        return T, ids, te.compute((n, 8), lambda i, j: T[index(ids[i]), j], name="C")
+
+    @template(look_up)
+    def LOOK_UP(s, outs, cfg, target):
+        cfg.define_knob("parallel", [False, True])
+        if cfg["parallel"].val:
+            s[outs[0]].parallel(outs[0].op.axis[0])
+
+    run = tune(LOOK_UP.workload(n=50), "cpu", template=LOOK_UP, trials=2, block=True)
+    assert [trial.outcome for trial in run.trials] == ["ok"] * 2
+
+
 def test_a_template_is_tuned():
     run = tune(WORKLOAD, "cpu", template=PRODUCT, trials=6, tuner="random", block=True)
     assert [trial.outcome for trial in run.trials] == ["ok"] * 6

@@ -34,6 +34,8 @@ def ranges(*outputs):
         (lambda ids, i, j: (ids[i] - 1000, j), 1000, 1009),
         (lambda ids, i, j: ((ids[i] - 1000) // 4, j), 1000, 1039),
         (lambda ids, i, j: (te.abs(ids[i]), j), 0, 9),
+        (lambda ids, i, j: (te.assume_bounds(ids[i]), j), 0, 9),
+        (lambda ids, i, j: (te.assume_bounds(ids[i] - 1), te.assume_bounds(j)), 1, 10),
         (lambda ids, i, j: (ids[i], ids[i]), 0, 6),
         (lambda ids, i, j: (ids[i] + 3 * j, 0), 0, 6),
         (lambda ids, i, j: (ids[i], ids[29 - i] + j), 0, 5),

@@ -47,6 +47,79 @@ def test_measure_refuses_arrays_that_do_not_fit():
         measure(kernel, [np.ones((16, 16), np.float32), np.ones((16, 16)), np.ones((16, 16))])
 
 
+def gather(index, size=50):
+    rows = te.placeholder((20, 4), name="T")
+    ids = te.placeholder((size,), "int32", name="I")
+    looked_up = te.compute((size, 4), lambda i, j: rows[index(ids[i]), j], name="C")
+    return create_schedule(looked_up.op), [rows, ids, looked_up]
+
+
+@pytest.mark.parametrize("index", [lambda i: i, te.assume_bounds, lambda i: i - 1000])
+def test_inputs_that_are_used_as_indices_are_drawn_so_that_they_name_elements(index):
+    schedule, args = gather(index)
+    assert measure(build(schedule, args), seconds=0.01).median_s > 0
+    other = schedule.fork("parallel")
+    other[args[2]].parallel(args[2].op.axis[0])
+    assert compare(schedule, other, rounds=3).timing.ratio > 0
+    assert StepTable().add("plain", schedule, args, rounds=3).timing.median_s > 0
+
+
+def test_a_guarded_index_is_measured_where_it_names_an_element():
+    schedule, args = gather(lambda i: te.if_then_else(i > 5, i, 0))
+    assert measure(build(schedule, args), seconds=0.01).median_s > 0
+
+
+def test_an_index_that_nothing_checks_is_not_drawn_at_random():
+    floats = te.placeholder((5,), name="F")
+    rows = te.placeholder((10,), name="T")
+    looked_up = te.compute(
+        (5,), lambda i: rows[te.assume_bounds(floats[i].astype("int32"))], name="C"
+    )
+    kernel = build(create_schedule(looked_up.op), [rows, floats, looked_up], name="loose")
+    with pytest.raises(MeasurementError) as error:
+        measure(kernel)
+    assert str(error.value) == (
+        "measure loose: no arrays can be drawn\n"
+        "  got       F\n"
+        "  because   its valid values are not known, and te.assume_bounds leaves checks out\n"
+        "  hint      dlcompiler.measure(kernel, arrays)"
+    )
+    arrays = [np.ones(10, "float32"), np.ones(5, "float32"), np.ones(5, "float32")]
+    assert measure(kernel, arrays, seconds=0.01).median_s > 0
+
+
+def test_an_index_given_is_checked_when_it_is_measured():
+    schedule, args = gather(lambda i: i)
+    arrays = [np.ones((20, 4), "float32"), np.full(50, 20, "int32"), np.ones((50, 4), "float32")]
+    with pytest.raises(MeasurementError, match=r"T\[.*\] is outside T: index 20 in dimension 0"):
+        measure(build(schedule, args), arrays)
+
+
+def test_no_arrays_are_drawn_of_a_size_that_is_not_known():
+    n = te.var("n")
+    given = te.placeholder((n,), name="A")
+    twice = te.compute((n,), lambda i: given[i] * 2.0, name="B")
+    with pytest.raises(MeasurementError) as error:
+        measure(build(create_schedule(twice.op), [given, twice], name="twice"))
+    assert str(error.value) == (
+        "measure twice: no arrays can be drawn\n"
+        "  got       A: float32[n]\n"
+        "  because   the value of a symbol is not known\n"
+        "  hint      dlcompiler.measure(kernel, arrays)"
+    )
+
+
+def test_a_kernel_of_any_size_is_measured_on_arrays():
+    n, factor = te.var("n"), te.var("factor", "float32")
+    given = te.placeholder((n,), name="A")
+    scaled = te.compute((n,), lambda i: given[i] * factor, name="B")
+    kernel = build(create_schedule(scaled.op), [given, factor, scaled], name="scale")
+    arrays = [np.ones(40, "float32"), 2.0, np.ones(40, "float32")]
+    assert measure(kernel, arrays, seconds=0.01).median_s > 0
+    with pytest.raises(CallError, match="n is both 40 and 41"):
+        measure(kernel, [*arrays[:2], np.ones(41, "float32")])
+
+
 def test_a_kernel_is_loaded_again_after_its_worker_ended():
     remote = RemoteKernel.of(build(*product(), name="matmul"))
     remote.time(limits={"min_seconds": 0.01}, timeout_s=30)

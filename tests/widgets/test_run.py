@@ -204,6 +204,14 @@ def test_an_expression_that_numpy_has_no_function_for():
 
 
 @pytest.mark.alone
+def test_a_look_up_is_measured_at_indices_that_name_elements():
+    T, ids = te.placeholder((10, 4), name="T"), te.placeholder((50,), "int32", name="I")
+    C = te.compute((50, 4), lambda i, j: T[ids[i], j], name="C")
+    view = finished(Explorer(create_schedule(C.op), [T, ids, C]))
+    assert view["status"]["text"].startswith("Measured: ")
+
+
+@pytest.mark.alone
 def test_what_would_fill_the_memory_is_refused():
     view = finished(Explorer.write("B[i, j] = A[i, j] + 1.0\nA: [100000, 100000]"))
     assert "too large to be run beside a notebook" in view["status"]["text"]
