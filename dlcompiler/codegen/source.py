@@ -20,9 +20,9 @@ class Source:
     """For each line of `text`, the line of the printed loop IR that it carries out; 0 for none."""
     messages: tuple[str, ...] = ()
     """What to say when an assertion fails or memory is short, by its number from 1. If there are
-    any, an LLVM function takes one more pointer: to 8 bytes, 0 before the call, that receive the
-    number of the first, and to 64 bytes behind them for the numbers in its message. One of C
-    returns the number."""
+    any, an LLVM function takes one more pointer: to 9 numbers of 8 bytes, of which the first is 0
+    before the call and receives that of the message; the others receive the numbers that go into
+    the message (`errors.filled`). A function of C returns the number of the message."""
     header: str = ""
     """Of C: what a caller includes; `text` begins with it."""
     reports_values: bool = False

@@ -39,7 +39,8 @@ class CrossModule:
     """Its format, its machine, and what it needs; None for a format that is not read here."""
     messages: tuple[str, ...] = ()
     """What went wrong, by the number from 1 that the status receives; without any, the kernel takes
-    no pointer to a status."""
+    no pointer to a status. The status is 9 numbers of 64 bits: that of the message, which is 0
+    before the call, and up to 8 that go into the message (`errors.filled`)."""
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
@@ -146,8 +147,9 @@ class Function:
     checks : sequence of Check
         What must hold of them.
     messages : sequence of str
-        What to say when the code fails, by its number from 1. If there are any, the code takes
-        the address of that number behind all else.
+        What to say when the code fails, by its number from 1: templates for `errors.filled`. If
+        there are any, the code takes the address of that number, and of up to `MAX_VALUES` numbers
+        behind it that go into the message, behind all else.
 
     Notes
     -----
@@ -264,12 +266,9 @@ class Function:
         See `dlcompiler.runtime.native.poisoning`: a kernel that reads one before it has written it
         is found out.
         """
-        plain = self._kernel
-        self._kernel = native.poisoning(self.module.address(self.symbol), byte)
-        try:
-            self(*arguments)
-        finally:
-            self._kernel = plain
+        poisoned = copy.copy(self)  # other threads may call this one
+        poisoned._kernel = native.poisoning(self.module.address(self.symbol), byte)
+        poisoned(*arguments)
 
     def _run(self, operands: list[Any]) -> None:
         if self.messages:

@@ -151,3 +151,19 @@ def test_kept_code_is_bound_by_name(tmp_path, monkeypatch):
         a, b = np.zeros(4, "float32"), np.zeros(4, "float32")
         function(a, b)
         assert np.all(b == offset)
+
+
+def test_a_poisoned_call_leaves_the_function_as_it_is_for_other_threads():
+    seen = []
+
+    def look(a, b):
+        seen.append(function._kernel)
+        b[:] = a
+
+    register_func("test.look", look, override=True)
+    A = te.placeholder((4,), name="A")
+    B = te.extern((4,), [A], lambda i, o: call_packed("test.look", *i, *o), name="B")
+    function = build(create_schedule(B.op), [A, B])
+    plain = function._kernel
+    function.call_poisoned(0xFF, np.ones(4, "float32"), np.zeros(4, "float32"))
+    assert seen == [plain]
