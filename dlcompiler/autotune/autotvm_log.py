@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dlcompiler.autotune.jsonl import LONGEST_LINE, BadLine
+from dlcompiler.autotune.jsonl import LONGEST_LINE, BadLine, refuse_if_all_bad
 from dlcompiler.autotune.trial import OutcomeName, Result
 from dlcompiler.errors import TuningError
 from dlcompiler.input_files import lines, open_regular
@@ -169,10 +169,17 @@ def read_log(path: str | Path) -> tuple[list[LogLine], list[BadLine]]:
 
 def log_lines(path: str | Path) -> Iterator[tuple[int, LogLine | BadLine]]:
     """Yield what a file has, with the numbers of the lines; see `read_log`."""
+    bad: list[BadLine] = []
+    has_good = False
     try:
         with open_regular(path) as stream:
             for number, raw in lines(stream, LONGEST_LINE):
                 line = _numbered(number, raw)
+                if isinstance(line, LogLine):
+                    has_good = True
+                elif line is not None and not has_good:
+                    bad.append(line)
+                    refuse_if_all_bad(f"read the log {path}", bad)
                 if line is not None:
                     yield number, line
     except OSError as error:

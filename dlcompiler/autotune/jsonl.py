@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from dlcompiler.terminal import escaped
 
 LONGEST_LINE = 1 << 20
 """Of a file of records [byte]."""
+MOST_BAD_LINES = 1000
+"""Lines that are no records after which a file without any record is read no further."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,8 @@ def read_records(path: str | Path) -> tuple[list[Record], list[BadLine]]:
     try:
         with open_regular(path) as stream:
             for number, line in lines(stream, LONGEST_LINE):
+                if not records:
+                    refuse_if_all_bad(f"read records from {path}", bad)
                 if line is None:
                     bad.append(BadLine(number, "longer than 1 MiB"))
                 elif line.strip():
@@ -105,6 +109,21 @@ def read_records(path: str | Path) -> tuple[list[Record], list[BadLine]]:
     except OSError as error:
         raise TuningError(f"read records from {path}", "cannot read", got=str(error)) from error
     return records, bad
+
+
+def refuse_if_all_bad(operation: str, bad: Sequence[BadLine]) -> None:
+    """Refuse a file of which this is all that was read, where that is enough to tell its kind.
+
+    Raises
+    ------
+    TuningError
+        There are `MOST_BAD_LINES`.
+    """
+    if len(bad) >= MOST_BAD_LINES:
+        raise TuningError(
+            operation, "not a file of records", got=str(bad[0]),
+            because=f"none of its first {len(bad)} lines is a record",
+        )  # fmt: skip
 
 
 def import_records(store: RecordStore, path: str | Path) -> Imported:

@@ -230,3 +230,17 @@ def test_numbers_and_texts_of_a_line_are_problems_of_that_line(tmp_path):
         (9, "the value of the knob unroll is not kept"),
         (10, "the argument arg0 stands twice"),
     ]
+
+
+def test_a_long_file_without_measurements_is_refused_once(tmp_path):
+    path = tmp_path / "log.json"
+    path.write_text("# a comment\n" + "x\n" * 5000)
+    with pytest.raises(TuningError) as error:
+        read_log(path)
+    assert str(error.value) == (
+        f"read the log {path}: not a file of records\n"
+        "  got       line 2: not JSON: Expecting value: line 1 column 1 (char 0)\n"
+        "  because   none of its first 1000 lines is a record"
+    )
+    path.write_text(CLASSIC + "\n" + "x\n" * 2000)
+    assert len(read_log(path)[1]) == 2000

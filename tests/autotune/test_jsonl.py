@@ -104,3 +104,20 @@ def test_a_pipe_is_not_opened(tmp_path):
     os.mkfifo(tmp_path / "records.jsonl")
     with pytest.raises(TuningError, match="not a regular file"):
         read_records(tmp_path / "records.jsonl")
+
+
+def test_a_long_file_without_records_is_refused_once(tmp_path, record):
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(b"\xff\n" * 5000)
+    with pytest.raises(TuningError) as error:
+        read_records(path)
+    assert str(error.value) == (
+        f"read records from {path}: not a file of records\n"
+        "  got       line 1: not UTF-8\n"
+        "  because   none of its first 1000 lines is a record"
+    )
+    with path.open("rb+") as file:
+        file.write(json.dumps(record().to_json()).encode() + b"\n")
+    found, bad = read_records(path)
+    assert len(found) == 1
+    assert len(bad) > 4000
