@@ -29,7 +29,7 @@ from dlcompiler.json_text import JsonError, parse
 from dlcompiler.output_files import replacing
 from dlcompiler.runtime import native
 from dlcompiler.runtime.arguments import Param
-from dlcompiler.runtime.c_source import c_compiler
+from dlcompiler.runtime.c_source import LIMIT_S, c_compiler
 from dlcompiler.runtime.externs import calls_outside
 from dlcompiler.runtime.function import Code, Function
 from dlcompiler.runtime.llvm import Options, assembly, compile_ir, emit_object, optimize
@@ -208,11 +208,27 @@ def link_shared(path: Path, objects: Sequence[Path]) -> Written:
         for copy, image in zip(copies, images, strict=True):
             copy.write_bytes(image)  # what was checked is what is linked
         command = [compiler, "-shared", "-fPIC", "-o", str(new), *map(str, copies), "-lm"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise UserError(f"link {path}", f"{compiler} failed", got=done.stderr.strip())
+        _link(command, path)
         new.write_bytes(_sealed(new.read_bytes()))
     return Written(path, "shared object")
+
+
+def _link(command: Sequence[str], path: Path) -> None:
+    operation = f"link {path}"
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=LIMIT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise UserError(operation, f"{command[0]} did not end within {LIMIT_S:g} s") from error
+    if done.returncode:
+        raise UserError(operation, f"{command[0]} failed", got=done.stderr.strip())
 
 
 def _image(path: Path) -> bytes:

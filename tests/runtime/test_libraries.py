@@ -249,6 +249,31 @@ def test_a_damaged_object_is_not_linked(kernel, tmp_path):
 
 
 @needs_compiler
+def test_a_linker_that_does_not_end_is_ended(tmp_path, monkeypatch):
+    slow = tmp_path / "cc"
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+    monkeypatch.setattr(libraries, "c_compiler", lambda: str(slow))
+    monkeypatch.setattr(libraries, "LIMIT_S", 0.2)
+    (tmp_path / "other.o").write_text("x")
+    with pytest.raises(UserError) as error:
+        link_shared(tmp_path / "lib.so", [tmp_path / "other.o"])
+    assert str(error.value) == f"link {tmp_path / 'lib.so'}: {slow} did not end within 0.2 s"
+    assert not (tmp_path / "lib.so").exists()
+
+
+@needs_compiler
+def test_a_linker_whose_words_are_no_text_is_quoted(tmp_path, monkeypatch):
+    failing = tmp_path / "cc"
+    failing.write_text("#!/bin/sh\nprintf 'no \\377 object' >&2\nexit 1\n")
+    failing.chmod(0o755)
+    monkeypatch.setattr(libraries, "c_compiler", lambda: str(failing))
+    (tmp_path / "other.o").write_text("x")
+    with pytest.raises(UserError, match="no \ufffd object"):
+        link_shared(tmp_path / "lib.so", [tmp_path / "other.o"])
+
+
+@needs_compiler
 def test_what_was_checked_is_what_is_loaded(kernel, tmp_path, monkeypatch):
     path = tmp_path / "lib.so"
     save_library(kernel, path)
