@@ -40,6 +40,7 @@ class Kernel(Function):
         func: PrimFunc,
         target: Target,
         work: Work | None,
+        args: Sequence[Argument] = (),
     ) -> None:
         super().__init__(
             module,
@@ -56,17 +57,26 @@ class Kernel(Function):
         """What it was built for."""
         self.work = work
         """The work that its expression asks for; None where symbols decide."""
+        self.args = tuple(args)
+        """The tensors and symbols that its parameters stand for; () where they are not known."""
 
 
 class CKernel(Kernel):
     """A kernel as C source; where there is a C compiler it can be called like any other."""
 
-    def __init__(self, source: Source, func: PrimFunc, target: Target, work: Work | None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        func: PrimFunc,
+        target: Target,
+        work: Work | None,
+        args: Sequence[Argument] = (),
+    ) -> None:
         code = CCode(
             source.text, func.name,
             returns_number=bool(source.messages), reports_values=source.reports_values,
         )  # fmt: skip
-        super().__init__(code, source, func, target, work)
+        super().__init__(code, source, func, target, work, args)
         self.header = source.header
         """The header; the source begins with it."""
 
@@ -178,9 +188,9 @@ def build_kernel(
     source = emit(func, machine)
     work = None if symbols_of(schedule.outputs) else work_of(schedule.outputs)
     if source.language == "c":
-        return CKernel(source, func, machine, work)
+        return CKernel(source, func, machine, work, args)
     module = compile_ir(source.text, Options.for_target(machine))
-    return Kernel(module, source, func, machine, work)
+    return Kernel(module, source, func, machine, work, args)
 
 
 def emit_source(

@@ -149,3 +149,43 @@ def test_an_index_outside_is_told(compiler):
     with pytest.raises(dlc.errors.ProgramError) as caught:
         kernel(a, np.array([3, 4, 2, 1], "int32"), b)
     assert "is outside A[4]" in str(caught.value)
+
+
+def _gather(*, is_parallel):
+    n = te.var("n")
+    A, at = te.placeholder((4, 3), name="A"), te.placeholder((n,), "int32", name="at")
+    B = te.compute((n, 2), lambda i, j: A[at[i], at[i] - j], name="B")
+    s = te.create_schedule(B.op)
+    if is_parallel:
+        s[B].parallel(B.op.axis[0])
+    return s, [A, at, B]
+
+
+@pytest.mark.parametrize("is_parallel", [False, True])
+@pytest.mark.parametrize(("wrong", "text"), [
+    (4, "index 4 in dimension 0 of extent 4, at i=33"),
+    (-7, "index -7 in dimension 0 of extent 4, at i=33"),
+    (3, "index 3 in dimension 1 of extent 3, at i=33, j=0"),
+    (0, "index -1 in dimension 1 of extent 3, at i=33, j=1"),
+])  # fmt: skip
+def test_an_index_outside_is_told_as_machine_code_tells_it(compiler, is_parallel, wrong, text):
+    a, b = np.arange(12, dtype="float32").reshape(4, 3), np.empty((40, 2), "float32")
+    at = np.full(40, 1, "int32")
+    at[33] = wrong
+    told = []
+    for target in ("cpu", "c"):
+        kernel = dlc.build(*_gather(is_parallel=is_parallel), target)
+        with pytest.raises(dlc.errors.ProgramError) as caught:
+            kernel(a, at, b)
+        told.append(str(caught.value))
+    assert told[0] == told[1]
+    assert told[0].endswith(text)
+
+
+def test_an_array_named_as_what_a_function_declares(compiler):
+    A, at = te.placeholder((4,), name="report"), te.placeholder((4,), "int32", name="status")
+    B = te.compute((4,), lambda i: A[at[i]], name="done")
+    kernel = dlc.build(te.create_schedule(B.op), [A, at, B], "c")
+    a, b = np.arange(4, dtype="float32"), np.empty(4, "float32")
+    kernel(a, np.array([3, 0, 2, 1], "int32"), b)
+    assert b.tolist() == [3, 0, 2, 1]
