@@ -370,12 +370,13 @@ def _fields() -> tuple[str, ...]:
 def damaged_objects_linked(patch: Patch) -> None:
     """An object of the cache is linked whatever its digest is."""
 
-    def wrong(original, data):
+    def wrong(original, key, data):
         import hashlib
 
-        head, _, rest = data.partition(b"\n")
-        _, _, body = rest.partition(b"\n")
+        from dlcompiler.runtime.object_cache import _MAGIC
+
+        _, _, body = data[len(_MAGIC) :].partition(b"\n")
         digest = hashlib.sha256(body).hexdigest().encode()
-        return original(head + b"\n" + digest + b"\n" + body)
+        return original(key, _MAGIC + digest + b"\n" + body)
 
     patch.function("runtime.object_cache:_decoded", wrong)
