@@ -17,7 +17,7 @@ import threadpoolctl
 from dlcompiler.bench.baselines import baseline_offers
 from dlcompiler.bench.machine import FMALoop
 from dlcompiler.bench.memory import ALONE, BOUND, EXPECTED, INPUT, PLAIN, aligned, aligned_copy
-from dlcompiler.bench.peers import Absent, Array, Job, Offer, load
+from dlcompiler.bench.peers import REGISTRY, Absent, Array, Job, Offer
 from dlcompiler.bench.placing import caller_apart, wait_until_quiet
 from dlcompiler.errors import MeasurementError
 from dlcompiler.measurement.equality import differences
@@ -163,7 +163,7 @@ def _peers(
     names: Sequence[str], job: Job, arrays: Mapping[str, Array]
 ) -> tuple[dict[str, _Entrant], dict[str, str]]:
     """Return an entrant for each peer that computes the job, and why others do not."""
-    makers: dict[str, Callable[[Job], Sequence[Offer]]] = {name: load(name) for name in names}
+    makers = {name: REGISTRY[name] for name in names}
     found, absent = {}, {}
     for name, make in {**makers, **baseline_offers(job)}.items():
         try:

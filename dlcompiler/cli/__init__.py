@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import importlib.metadata
 import sys
 from collections.abc import Sequence
@@ -11,16 +10,20 @@ from collections.abc import Sequence
 from dlcompiler import shell
 from dlcompiler.cli.command import Command
 from dlcompiler.errors import UserError
+from dlcompiler.registry import Registry
 
-REGISTRY: dict[str, str] = {
-    "doctor": "dlcompiler.cli.doctor:COMMAND",
-    "tour": "dlcompiler.cli.tour:COMMAND",
-    "bench": "dlcompiler.cli.bench:COMMAND",
-    "tune": "dlcompiler.cli.tune:COMMAND",
-    "db": "dlcompiler.cli.db:COMMAND",
-    "passes": "dlcompiler.cli.passes:COMMAND",
-    "operators": "dlcompiler.cli.operators:COMMAND",
-}
+REGISTRY: Registry[Command] = Registry(
+    "command",
+    {
+        "doctor": "dlcompiler.cli.doctor:COMMAND",
+        "tour": "dlcompiler.cli.tour:COMMAND",
+        "bench": "dlcompiler.cli.bench:COMMAND",
+        "tune": "dlcompiler.cli.tune:COMMAND",
+        "db": "dlcompiler.cli.db:COMMAND",
+        "passes": "dlcompiler.cli.passes:COMMAND",
+        "operators": "dlcompiler.cli.operators:COMMAND",
+    },
+)
 """Sub-command -> where it is."""
 
 
@@ -51,8 +54,7 @@ def _parsed(argv: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--version", action="version", version=f"dlcompiler {version()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    for name in REGISTRY:
-        command = load(name)
+    for name, command in REGISTRY.items():
         sub = commands.add_parser(name, help=command.help, description=command.help)
         command.add_arguments(sub)
         sub.set_defaults(run=command.run)
@@ -67,13 +69,6 @@ def _act(args: argparse.Namespace) -> int:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return shell.USER_CAN_MEND_IT
     return status
-
-
-def load(name: str) -> Command:
-    """Return a sub-command."""
-    module, _, attribute = REGISTRY[name].partition(":")
-    command: Command = getattr(importlib.import_module(module), attribute)
-    return command
 
 
 def version() -> str:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 
 from dlcompiler.codegen.source import Source
 from dlcompiler.errors import TargetError
 from dlcompiler.ir import PrimFunc
+from dlcompiler.registry import Registry
 from dlcompiler.target import Target
 
 __all__ = ["REGISTRY", "Source", "emit"]
 
-REGISTRY: dict[str, str] = {
-    "cpu": "dlcompiler.codegen.llvm:emit",
-    "c": "dlcompiler.codegen.c:emit",
-}
+REGISTRY: Registry[Callable[[PrimFunc, Target], Source]] = Registry(
+    "code generator",
+    {
+        "cpu": "dlcompiler.codegen.llvm:emit",
+        "c": "dlcompiler.codegen.c:emit",
+    },
+)
 """Kind of target -> its generator, loaded when first used."""
 
 
@@ -45,8 +48,4 @@ def emit(func: PrimFunc, target: Target) -> Source:
             got=target.kind,
             expected=", ".join(REGISTRY),
         )
-    module, _, attribute = REGISTRY[target.kind].partition(":")
-    generator: Callable[[PrimFunc, Target], Source] = getattr(
-        importlib.import_module(module), attribute
-    )
-    return generator(func, target)
+    return REGISTRY[target.kind](func, target)

@@ -14,6 +14,8 @@ from dlcompiler.compat.devices import GPUS, OTHERS
 from dlcompiler.compat.missing import REMOTE, Named
 from dlcompiler.compat.notes import note
 from dlcompiler.errors import TargetError
+from dlcompiler.target import Target as Machine
+from dlcompiler.target import gpus
 from dlcompiler.target.detect import host
 from dlcompiler.target.presets import X86_64_LEVELS
 
@@ -36,7 +38,7 @@ LEVELS: Mapping[str, str] = MappingProxyType(
 
 MODELS: Mapping[str, str] = MappingProxyType(
     {
-        **{name: name for name, place in targets.REGISTRY.items() if ".gpus:" in place},
+        **{found.name: found.name for found in vars(gpus).values() if isinstance(found, Machine)},
         "titanx": "gtx-titan-x",
         "titanxp": "titan-x-pascal",
         "1080": "gtx-1080",

@@ -23,7 +23,6 @@ read only (workload, target, config). Weights are packed once, ahead: `Operator.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Mapping
 from typing import Any
@@ -38,6 +37,7 @@ from dlcompiler.ops.conv2d.plain import (
 )
 from dlcompiler.ops.gemm import batch_matmul, dense, matmul
 from dlcompiler.ops.tuned import Tuned, config_for
+from dlcompiler.registry import Registry
 from dlcompiler.target import Target
 
 __all__ = [
@@ -59,26 +59,29 @@ __all__ = [
 ]
 
 #: Name of an operator -> where its `Operator` is found.
-REGISTRY: dict[str, str] = {
-    "matmul": "dlcompiler.ops.gemm:MATMUL",
-    "dense": "dlcompiler.ops.gemm:DENSE",
-    "batch_matmul": "dlcompiler.ops.gemm:BATCH_MATMUL",
-    "depthwise_conv2d": "dlcompiler.ops.depthwise:DEPTHWISE",
-    "conv2d_direct": "dlcompiler.ops.conv2d.direct:CONV2D_DIRECT",
-    "conv2d_winograd": "dlcompiler.ops.conv2d.winograd:WINOGRAD",
-    "conv2d_gemm": "dlcompiler.ops.conv2d.gemm:CONV2D_GEMM",
-    "pool2d": "dlcompiler.ops.pool:POOL2D",
-    "softmax": "dlcompiler.ops.softmax:SOFTMAX",
-    "log_softmax": "dlcompiler.ops.softmax:LOG_SOFTMAX",
-    "layer_norm": "dlcompiler.ops.norms:LAYER_NORM",
-    "rms_norm": "dlcompiler.ops.norms:RMS_NORM",
-    "batch_norm": "dlcompiler.ops.batch_norm:BATCH_NORM",
-    "elementwise": "dlcompiler.ops.arithmetic:ELEMENTWISE",
-    "reduction": "dlcompiler.ops.reduction:REDUCTION",
-    "transpose": "dlcompiler.ops.moving:TRANSPOSE",
-    "pad": "dlcompiler.ops.moving:PAD",
-    "concatenate": "dlcompiler.ops.moving:CONCATENATE",
-}
+REGISTRY: Registry[Operator] = Registry(
+    "operator",
+    {
+        "matmul": "dlcompiler.ops.gemm:MATMUL",
+        "dense": "dlcompiler.ops.gemm:DENSE",
+        "batch_matmul": "dlcompiler.ops.gemm:BATCH_MATMUL",
+        "depthwise_conv2d": "dlcompiler.ops.depthwise:DEPTHWISE",
+        "conv2d_direct": "dlcompiler.ops.conv2d.direct:CONV2D_DIRECT",
+        "conv2d_winograd": "dlcompiler.ops.conv2d.winograd:WINOGRAD",
+        "conv2d_gemm": "dlcompiler.ops.conv2d.gemm:CONV2D_GEMM",
+        "pool2d": "dlcompiler.ops.pool:POOL2D",
+        "softmax": "dlcompiler.ops.softmax:SOFTMAX",
+        "log_softmax": "dlcompiler.ops.softmax:LOG_SOFTMAX",
+        "layer_norm": "dlcompiler.ops.norms:LAYER_NORM",
+        "rms_norm": "dlcompiler.ops.norms:RMS_NORM",
+        "batch_norm": "dlcompiler.ops.batch_norm:BATCH_NORM",
+        "elementwise": "dlcompiler.ops.arithmetic:ELEMENTWISE",
+        "reduction": "dlcompiler.ops.reduction:REDUCTION",
+        "transpose": "dlcompiler.ops.moving:TRANSPOSE",
+        "pad": "dlcompiler.ops.moving:PAD",
+        "concatenate": "dlcompiler.ops.moving:CONCATENATE",
+    },
+)
 
 
 def names() -> tuple[str, ...]:
@@ -99,19 +102,7 @@ def operator(name: str) -> Operator:
     >>> operator("matmul").workload(m=64, n=64, k=64)
     Workload(op='matmul', params=(('m', 64), ('n', 64), ('k', 64), ('dtype', 'float32')))
     """
-    if name not in REGISTRY:
-        close = difflib.get_close_matches(str(name), REGISTRY, n=1)
-        raise TuningError(
-            "find an operator",
-            "no operator has this name",
-            got=repr(name),
-            expected=", ".join(map(repr, REGISTRY)),
-            hint=f"did you mean {close[0]!r}?" if close else None,
-        )
-    module, _, attribute = REGISTRY[name].partition(":")
-    found = getattr(importlib.import_module(module), attribute)
-    assert isinstance(found, Operator)
-    return found
+    return REGISTRY.find(name, "find an operator", error=TuningError)
 
 
 def select(

@@ -9,7 +9,7 @@ from typing import Any
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis, Const
 from dlcompiler.ir.operators import Operators
-from dlcompiler.schedule.primitives import REGISTRY, Primitive, primitive
+from dlcompiler.schedule.primitives import REGISTRY, Primitive
 from dlcompiler.schedule.state import State
 from dlcompiler.schedule.verdict import Illegal
 
@@ -33,7 +33,7 @@ def operation_title(state: State, name: str, stage: str, args: Mapping[str, Any]
 def known_primitive(operation: str, name: str) -> Primitive:
     """Return a primitive by its name, or say which ones there are."""
     if name in REGISTRY:
-        return primitive(name)
+        return REGISTRY[name]
     raise ScheduleError(operation, "no such primitive", expected=", ".join(sorted(REGISTRY)))
 
 

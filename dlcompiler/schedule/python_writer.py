@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dlcompiler.ir import Axis, Var
 from dlcompiler.schedule.history import Node
-from dlcompiler.schedule.primitives import primitive
+from dlcompiler.schedule.primitives import REGISTRY
 from dlcompiler.schedule.primitives.base import ParameterKind
 from dlcompiler.schedule.primitives.env_threads import axes_of
 from dlcompiler.schedule.state import StageState, State, Step
@@ -144,7 +144,7 @@ class _Writer:
         if group is not None and method in ("compute_group_at", "compute_group_root"):
             subject, method = self.groups[group.name], method.replace("_group", "")
         parts: list[str] = []
-        for name, kind in primitive(step.primitive).parameters.items():
+        for name, kind in REGISTRY[step.primitive].parameters.items():
             if step.args.get(name) is not None and name != "tensor_output":
                 parts.extend(self.argument(state, step, kind, name))
         return f"{subject}.{method}({', '.join(parts)})"

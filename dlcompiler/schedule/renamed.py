@@ -13,7 +13,7 @@ from typing import Any
 from dlcompiler import te
 from dlcompiler.errors import InternalError, ScheduleError
 from dlcompiler.schedule.history import Node
-from dlcompiler.schedule.primitives import primitive
+from dlcompiler.schedule.primitives import REGISTRY
 from dlcompiler.schedule.schedule import Schedule, create_schedule
 from dlcompiler.schedule.state import State, Step
 from dlcompiler.schedule.trace import decode
@@ -108,7 +108,7 @@ def _translated(step: Step, old: State, new: State, stages: Mapping[str, str]) -
 
     args: dict[str, Any] = {}
     for name, value in step.args.items():
-        match primitive(step.primitive).parameters[name]:
+        match REGISTRY[step.primitive].parameters[name]:
             case "axis":
                 args[name] = path(step.stage, value)
             case "axes":

@@ -13,7 +13,7 @@ from dlcompiler.ir import Axis, Var
 from dlcompiler.json_text import JsonError, parse
 from dlcompiler.schedule.history import Node
 from dlcompiler.schedule.index_maps import index_map_of
-from dlcompiler.schedule.primitives import REGISTRY, Primitive, primitive
+from dlcompiler.schedule.primitives import REGISTRY, Primitive
 from dlcompiler.schedule.primitives.base import ParameterKind
 from dlcompiler.schedule.python_writer import write_python
 from dlcompiler.schedule.state import StageState, State, Step
@@ -66,7 +66,7 @@ def decode(state: State, step: Step) -> dict[str, Any]:
     """
     if step.primitive not in REGISTRY:
         raise _malformed(step, "no such primitive", ", ".join(sorted(REGISTRY)))
-    parameters = primitive(step.primitive).parameters
+    parameters = REGISTRY[step.primitive].parameters
     unknown = set(step.args) - set(parameters)
     if unknown:
         raise _malformed(step, f"unknown argument {min(unknown)!r}", ", ".join(parameters))

@@ -5,39 +5,41 @@
 
 from __future__ import annotations
 
-import difflib
-import importlib
+from collections.abc import Callable
 from functools import cache
 
 from dlcompiler.errors import TargetError
+from dlcompiler.registry import Registry
 from dlcompiler.target.model import CacheLevel, MemoryScope, Target
 
 __all__ = ["REGISTRY", "CacheLevel", "MemoryScope", "Target", "names", "resolve"]
 
-#: Name of a target -> where its `Target`, or a function that makes it, is found.
-REGISTRY: dict[str, str] = {
-    "cpu": "dlcompiler.target.detect:host_target",
-    "x86-64-avx512": "dlcompiler.target.presets:X86_64_AVX512",
-    "x86-64-avx2": "dlcompiler.target.presets:X86_64_AVX2",
-    "x86-64-sse4": "dlcompiler.target.presets:X86_64_SSE4",
-    "x86-64-sse2": "dlcompiler.target.presets:X86_64_SSE2",
-    "aarch64": "dlcompiler.target.presets:AARCH64",
-    "cortex-a53": "dlcompiler.target.presets:CORTEX_A53",
-    "armv7": "dlcompiler.target.presets:ARMV7",
-    "riscv64": "dlcompiler.target.presets:RISCV64",
-    "wasm32": "dlcompiler.target.presets:WASM32",
-    "c": "dlcompiler.target.presets:C99",
-    "gpu": "dlcompiler.target.gpus:GPU",
-    "gtx-titan-x": "dlcompiler.target.gpus:GTX_TITAN_X",
-    "titan-x-pascal": "dlcompiler.target.gpus:TITAN_X_PASCAL",
-    "gtx-1080": "dlcompiler.target.gpus:GTX_1080",
-    "v100": "dlcompiler.target.gpus:V100",
-    "a100": "dlcompiler.target.gpus:A100",
-    "rtx-a6000": "dlcompiler.target.gpus:RTX_A6000",
-    "rtx-4060-laptop": "dlcompiler.target.gpus:RTX_4060_LAPTOP",
-    "h100": "dlcompiler.target.gpus:H100",
-    "h200": "dlcompiler.target.gpus:H200",
-}
+REGISTRY: Registry[Target | Callable[[], Target]] = Registry(
+    "target",
+    {
+        "cpu": "dlcompiler.target.detect:host_target",
+        "x86-64-avx512": "dlcompiler.target.presets:X86_64_AVX512",
+        "x86-64-avx2": "dlcompiler.target.presets:X86_64_AVX2",
+        "x86-64-sse4": "dlcompiler.target.presets:X86_64_SSE4",
+        "x86-64-sse2": "dlcompiler.target.presets:X86_64_SSE2",
+        "aarch64": "dlcompiler.target.presets:AARCH64",
+        "cortex-a53": "dlcompiler.target.presets:CORTEX_A53",
+        "armv7": "dlcompiler.target.presets:ARMV7",
+        "riscv64": "dlcompiler.target.presets:RISCV64",
+        "wasm32": "dlcompiler.target.presets:WASM32",
+        "c": "dlcompiler.target.presets:C99",
+        "gpu": "dlcompiler.target.gpus:GPU",
+        "gtx-titan-x": "dlcompiler.target.gpus:GTX_TITAN_X",
+        "titan-x-pascal": "dlcompiler.target.gpus:TITAN_X_PASCAL",
+        "gtx-1080": "dlcompiler.target.gpus:GTX_1080",
+        "v100": "dlcompiler.target.gpus:V100",
+        "a100": "dlcompiler.target.gpus:A100",
+        "rtx-a6000": "dlcompiler.target.gpus:RTX_A6000",
+        "rtx-4060-laptop": "dlcompiler.target.gpus:RTX_4060_LAPTOP",
+        "h100": "dlcompiler.target.gpus:H100",
+        "h200": "dlcompiler.target.gpus:H200",
+    },
+)
 
 
 def names() -> tuple[str, ...]:
@@ -66,22 +68,10 @@ def resolve(target: str | Target) -> Target:
     """
     if isinstance(target, Target):
         return target
-    if target not in names():
-        close = difflib.get_close_matches(str(target), REGISTRY, n=1)
-        raise TargetError(
-            "resolve a target",
-            "no target has this name",
-            got=repr(target),
-            expected=", ".join(repr(name) for name in REGISTRY),
-            hint=f"did you mean {close[0]!r}?" if close else None,
-        )
-    return _load(target)
+    found = REGISTRY.find(target, "resolve a target", error=TargetError)
+    return found if isinstance(found, Target) else _made_by(found)
 
 
 @cache
-def _load(name: str) -> Target:
-    module, _, attribute = REGISTRY[name].partition(":")
-    found = getattr(importlib.import_module(module), attribute)
-    made = found if isinstance(found, Target) else found()
-    assert isinstance(made, Target)
-    return made
+def _made_by(make: Callable[[], Target]) -> Target:
+    return make()

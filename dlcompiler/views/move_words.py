@@ -9,7 +9,7 @@ from typing import Any
 
 from dlcompiler.ir import Axis
 from dlcompiler.schedule import Move, StageState
-from dlcompiler.schedule.primitives import primitive
+from dlcompiler.schedule.primitives import REGISTRY
 
 PLAIN = {
     "compute_inline": "inline",
@@ -82,4 +82,4 @@ def _storage_text(move: Move) -> str:
 @cache
 def about(name: str) -> str:
     """Return what a primitive does: the first line of its module."""
-    return (inspect.getdoc(inspect.getmodule(primitive(name).apply)) or "").partition("\n")[0]
+    return (inspect.getdoc(inspect.getmodule(REGISTRY[name].apply)) or "").partition("\n")[0]

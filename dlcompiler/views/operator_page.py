@@ -21,7 +21,7 @@ def operator_page() -> str:
     """Return the page as Markdown."""
     lines = [HEAD, markdown(inspect.getdoc(ops) or "")]
     by_module: dict[str, list[str]] = {}
-    for name, place in ops.REGISTRY.items():
+    for name, place in ops.REGISTRY.places().items():
         by_module.setdefault(place.partition(":")[0], []).append(name)
     for module, names in by_module.items():
         lines += _section(module, names)

@@ -10,7 +10,7 @@ from dlcompiler.ir import Axis
 from dlcompiler.schedule import AttachedAt, Domain, Illegal, Move, Pending, Schedule, StageState
 from dlcompiler.schedule.inlining import consumers
 from dlcompiler.schedule.moves import moves_of
-from dlcompiler.schedule.primitives import primitive
+from dlcompiler.schedule.primitives import REGISTRY
 from dlcompiler.schedule.state import AtRoot
 from dlcompiler.schedule.trace import encode
 from dlcompiler.target import Target
@@ -237,7 +237,7 @@ def _place(group: str) -> int:
 
 def _item(schedule: Schedule, move: Move, axis: Axis | None) -> PaletteItem:
     stage = schedule.state.stage(move.stage)
-    step = encode(primitive(move.primitive), schedule.state, stage, move.args)
+    step = encode(REGISTRY[move.primitive], schedule.state, stage, move.args)
     item: PaletteItem = {
         "key": " ".join([move.primitive, move.stage, *move.targets, *_parts(move)]),
         "primitive": move.primitive,

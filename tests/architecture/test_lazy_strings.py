@@ -1,7 +1,8 @@
 """Strings that name code, ``"package.module:attribute"``: import-linter cannot see these.
 
-A family (targets, code generators, operators, …) has one dict ``REGISTRY`` of name -> such a string
-in its ``__init__``. Each must resolve, and must respect the layers as an import would.
+A family (targets, code generators, operators, …) has one ``REGISTRY`` of names and such strings, a
+`dlcompiler.registry.Registry`. Each string must resolve, and must respect the layers as an import
+would.
 """
 
 import ast
@@ -40,8 +41,10 @@ def _resolves(module, attribute):
 def test_registries_hold_lazy_strings_only(sources):
     for source in sources:
         for registry in _registries(source):
-            assert isinstance(registry.value, ast.Dict), f"{source.at(registry)}: not a plain dict"
-            for value in registry.value.values:
+            call = registry.value
+            is_lazy = isinstance(call, ast.Call) and ast.unparse(call.func) == "Registry"
+            assert is_lazy, f"{source.at(registry)}: expected Registry(noun, {{name: place, …}})"
+            for value in call.args[1].values:
                 lazy = isinstance(value, ast.Constant) and LAZY.fullmatch(str(value.value))
                 assert lazy, f"{source.at(value)}: expected 'dlcompiler.module:attribute'"
 

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-from dlcompiler.bench.peers import Absent, Job, load
+from dlcompiler.bench.peers import REGISTRY, Absent, Job
 from dlcompiler.bench.works import GRAMMAR, parse_work
 
 WORKS = (
@@ -127,7 +127,7 @@ def check(name, text):
     count = 0
     for row in work.rows:
         try:
-            offers = load(name)(job_of(work, row, arrays))
+            offers = REGISTRY[name](job_of(work, row, arrays))
         except Absent:
             continue
         for offer in offers:

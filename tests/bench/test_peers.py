@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dlcompiler.bench import peers
-from dlcompiler.bench.peers import Absent, load
+from dlcompiler.bench.peers import REGISTRY, Absent
 from dlcompiler.bench.works import GRAMMAR, parse_work
 from dlcompiler.errors import UserError
 from tests.bench.reference_works import WORKS, arrays_of, check, job_of
@@ -47,7 +47,7 @@ def test_each_family_has_a_work_here():
 def test_numpy_says_what_it_has_not():
     work = parse_work("conv2d:1x3x9x8,4,3,2,1")
     with pytest.raises(Absent, match="NumPy has no conv2d"):
-        load("numpy")(job_of(work, "plain", arrays_of(work)))
+        REGISTRY["numpy"](job_of(work, "plain", arrays_of(work)))
 
 
 def test_an_unknown_peer_is_refused():

@@ -12,7 +12,7 @@ from typing import Any
 
 from dlcompiler.passes import Pass
 from dlcompiler.pipeline import PASSES
-from dlcompiler.schedule.primitives import REGISTRY, primitive
+from dlcompiler.schedule.primitives import REGISTRY
 from tests.fuzz.checks import EAGER
 
 Wrapper = Callable[..., Any]
@@ -79,4 +79,4 @@ def _around(original: Callable[..., Any], wrapper: Wrapper) -> Callable[..., Any
 def _holders() -> list[Any]:
     """Return the frozen values that hold functions: primitives and passes."""
     passes: list[Pass] = [item for chosen in (*PASSES.values(), EAGER) for item in chosen]
-    return [*(primitive(name) for name in REGISTRY), *passes]
+    return [*REGISTRY.values(), *passes]

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dlcompiler.schedule import Schedule
-from dlcompiler.schedule.primitives import Making, primitive
+from dlcompiler.schedule.primitives import REGISTRY, Making
 from dlcompiler.schedule.state import State, child_id
 from dlcompiler.schedule.trace import encode
 from dlcompiler.schedule.validity import problems
@@ -21,7 +21,7 @@ class NotForced(Exception):
 
 def force(schedule: Schedule, name: str, stage: str, args: Mapping[str, Any]) -> State:
     """Return the state that a refused step would lead to; the schedule stays where it is."""
-    item, current = primitive(name), schedule.state.stage(stage)
+    item, current = REGISTRY[name], schedule.state.stage(stage)
     verdict = item.check(schedule.state, current, **args)
     if not verdict and verdict.kind != "semantic":
         raise NotForced(verdict.reason)

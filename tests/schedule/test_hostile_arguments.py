@@ -10,7 +10,7 @@ from dlcompiler import te
 from dlcompiler.errors import UserError
 from dlcompiler.pipeline import PASSES, lower
 from dlcompiler.schedule import create_schedule
-from dlcompiler.schedule.primitives import REGISTRY, primitive
+from dlcompiler.schedule.primitives import REGISTRY
 from dlcompiler.schedule.trace import decode
 from dlcompiler.schedule.verdict import Illegal
 from tests.fuzz.expressions import random_expression
@@ -45,7 +45,7 @@ def arguments(rng, state, name):
         "index_map": ("lambda i: [i // 4, i % 4]", "lambda i, j: [j, i]"),
         "intrin": ("gemv_f32_8x16",),
     }
-    kinds = primitive(name).parameters.items()
+    kinds = REGISTRY[name].parameters.items()
     return {
         parameter: rng.choice(some[kind] if some[kind] and rng.random() < 0.8 else STRANGE)
         for parameter, kind in kinds

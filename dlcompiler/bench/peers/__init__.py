@@ -6,13 +6,13 @@ measured.
 
 from __future__ import annotations
 
-import importlib
 import importlib.metadata
 import importlib.util
 from collections.abc import Callable, Sequence
 
 from dlcompiler.bench.peers.job import Absent, Array, Job, Offer
 from dlcompiler.errors import UserError
+from dlcompiler.registry import Registry
 
 __all__ = [
     "PACKAGES",
@@ -22,15 +22,17 @@ __all__ = [
     "Job",
     "Offer",
     "check_names",
-    "load",
     "versions",
 ]
 
-REGISTRY: dict[str, str] = {
-    "numpy": "dlcompiler.bench.peers.numpy_peer:offers",
-    "torch": "dlcompiler.bench.peers.torch_peer:offers",
-    "onnxruntime": "dlcompiler.bench.peers.onnxruntime_peer:offers",
-}
+REGISTRY: Registry[Callable[[Job], Sequence[Offer]]] = Registry(
+    "peer",
+    {
+        "numpy": "dlcompiler.bench.peers.numpy_peer:offers",
+        "torch": "dlcompiler.bench.peers.torch_peer:offers",
+        "onnxruntime": "dlcompiler.bench.peers.onnxruntime_peer:offers",
+    },
+)
 """Name of a peer -> what makes its offers for a job."""
 
 PACKAGES = {"numpy": ("numpy",), "torch": ("torch",), "onnxruntime": ("onnxruntime", "onnx")}
@@ -63,10 +65,3 @@ def versions(names: Sequence[str]) -> dict[str, str]:
     """Return the versions of the packages of the peers that are installed."""
     packages = [p for name in names if not missing(name) for p in PACKAGES[name]]
     return {package: importlib.metadata.version(package) for package in packages}
-
-
-def load(name: str) -> Callable[[Job], Sequence[Offer]]:
-    """Import a peer; the library is imported when it makes an offer."""
-    module, _, attribute = REGISTRY[name].partition(":")
-    offers: Callable[[Job], Sequence[Offer]] = getattr(importlib.import_module(module), attribute)
-    return offers

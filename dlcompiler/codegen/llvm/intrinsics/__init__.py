@@ -7,20 +7,22 @@ compares the two.
 
 from __future__ import annotations
 
-import importlib
-
 from dlcompiler.codegen.llvm.addresses import Addresses
 from dlcompiler.codegen.llvm.intrinsics.box import Box, Emitter
 from dlcompiler.errors import TargetError
 from dlcompiler.ir import IntrinsicCall, Region, along
 from dlcompiler.ir.printer import format_intrinsic
+from dlcompiler.registry import Registry
 
 __all__ = ["REGISTRY", "Box", "Emitter", "write"]
 
-REGISTRY: dict[str, str] = {
-    "fma_tile": "dlcompiler.codegen.llvm.intrinsics.fma_tile:emit",
-    "dot4": "dlcompiler.codegen.llvm.intrinsics.dot4:emit",
-}
+REGISTRY: Registry[Emitter] = Registry(
+    "emitter",
+    {
+        "fma_tile": "dlcompiler.codegen.llvm.intrinsics.fma_tile:emit",
+        "dot4": "dlcompiler.codegen.llvm.intrinsics.dot4:emit",
+    },
+)
 """Name of an emitter -> where it is, loaded when first used."""
 
 
@@ -40,9 +42,7 @@ def write(addresses: Addresses, call: IntrinsicCall) -> None:
             got=repr(part),
             expected=", ".join(REGISTRY),
         )
-    module, _, attribute = REGISTRY[part].partition(":")
-    emitter: Emitter = getattr(importlib.import_module(module), attribute)
-    emitter(
+    REGISTRY[part](
         addresses.w,
         call.mode,
         *(_box(addresses, region, dims) for region, dims in call.operands),

@@ -1,0 +1,108 @@
+"""Tables of named things, each imported when it is first asked for."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import Generic, TypeVar
+
+from dlcompiler.errors import UserError
+
+T = TypeVar("T")
+
+
+class Registry(MutableMapping[str, T], Generic[T]):
+    """A mapping from names to values that imports a value when it is first read.
+
+    Parameters
+    ----------
+    noun : str
+        What one entry is, for error messages: ``"target"``.
+    entries : mapping
+        Name -> the value, or the place where it is defined: ``"package.module:attribute"``.
+
+    Notes
+    -----
+    Assigning adds an entry, a value or a place, so that a program can add to a family without
+    editing the package. Reading a place imports its module, which is what keeps
+    ``import dlcompiler`` fast.
+
+    Examples
+    --------
+    >>> waves = Registry("wave", {"sine": "math:sin"})
+    >>> waves["sine"](0.0)
+    0.0
+    >>> waves["flat"] = lambda x: 0.0
+    >>> list(waves)
+    ['sine', 'flat']
+    >>> waves.find("sin", "draw a wave")
+    Traceback (most recent call last):
+    ...
+    dlcompiler.errors.UserError: draw a wave: no wave has this name
+      got       'sin'
+      expected  'sine', 'flat'
+      hint      did you mean 'sine'?
+    """
+
+    def __init__(self, noun: str, entries: Mapping[str, T | str]) -> None:
+        self.noun = noun
+        """What one entry is."""
+        self._entries: dict[str, T | str] = dict(entries)
+
+    def __getitem__(self, name: str) -> T:
+        entry = self._entries[name]
+        if isinstance(entry, str):
+            # The place stays in the table, so that a test or a mutant that changes the module is
+            # seen; Python keeps imported modules itself.
+            module, _, attribute = entry.partition(":")
+            value: T = getattr(importlib.import_module(module), attribute)
+            return value
+        return entry
+
+    def __setitem__(self, name: str, entry: T | str) -> None:
+        self._entries[name] = entry
+
+    def __delitem__(self, name: str) -> None:
+        del self._entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries  # without importing it
+
+    def places(self) -> dict[str, str]:
+        """Return where the entries are defined, without those that were added as values."""
+        return {name: entry for name, entry in self._entries.items() if isinstance(entry, str)}
+
+    def find(self, name: object, operation: str, *, error: type[UserError] = UserError) -> T:
+        """Return the value of a name.
+
+        Parameters
+        ----------
+        name : object
+            What the user asked for.
+        operation : str
+            What the user wanted to do: the beginning of the message.
+        error : type
+            The class of the error.
+
+        Raises
+        ------
+        UserError
+            No entry has this name. The message lists the names there are, and the closest one.
+        """
+        if isinstance(name, str) and name in self._entries:
+            return self[name]
+        close = difflib.get_close_matches(str(name), self._entries, n=1)
+        raise error(
+            operation,
+            f"no {self.noun} has this name",
+            got=repr(name),
+            expected=", ".join(map(repr, self._entries)),
+            hint=f"did you mean {close[0]!r}?" if close else None,
+        )
