@@ -15,11 +15,11 @@ __all__ = ["REGISTRY", "Source", "emit"]
 REGISTRY: Registry[Callable[[PrimFunc, Target], Source]] = Registry(
     "code generator",
     {
-        "cpu": "dlcompiler.codegen.llvm:emit",
+        "llvm": "dlcompiler.codegen.llvm:emit",
         "c": "dlcompiler.codegen.c:emit",
     },
 )
-"""Kind of target -> its generator, loaded when first used."""
+"""Language -> its generator."""
 
 
 def emit(func: PrimFunc, target: Target) -> Source:
@@ -30,7 +30,7 @@ def emit(func: PrimFunc, target: Target) -> Source:
     func
         A function that `dlcompiler.ir.verify_func` accepts.
     target
-        What the code is for; its kind chooses the generator.
+        What the code is for; its language chooses the generator.
 
     Returns
     -------
@@ -39,13 +39,7 @@ def emit(func: PrimFunc, target: Target) -> Source:
     Raises
     ------
     TargetError
-        No generator for this kind of target, or the function uses what the target cannot do.
+        No generator for its language, or the function uses what the target cannot do.
     """
-    if target.kind not in REGISTRY:
-        raise TargetError(
-            f"generate code for {func.name}",
-            "no code generator for this kind of target",
-            got=target.kind,
-            expected=", ".join(REGISTRY),
-        )
-    return REGISTRY[target.kind](func, target)
+    operation = f"generate code for {func.name}"
+    return REGISTRY.find(target.language, operation, error=TargetError)(func, target)

@@ -133,7 +133,7 @@ def verify(
         If the program, or the expression itself, does what none may.
     """
     machine = resolve(target)
-    if machine.kind == "gpu":
+    if machine.language == "loops":
         return _verify_simulated(schedule, args, machine, seed, conditions)
     source, func = emit_source(schedule, args, machine, conditions=conditions)
     if source.language != "c":
@@ -249,7 +249,7 @@ def _verify_simulated(
 ) -> Verified:
     """Check in the interpreter a program for a GPU, which no machine here can run."""
     func = build_simulated(schedule, args, machine, "main", conditions=conditions).func
-    programs_of = partial(_nests_and_result, kind="gpu", conditions=conditions)
+    programs_of = partial(_nests_and_result, target=machine, conditions=conditions)
     programs = programs_of(schedule, args)
     found = _Findings(seed)
     too_long = []
@@ -375,11 +375,11 @@ def _nests(schedule: Schedule, args: Sequence[Argument]) -> tuple[PrimFunc, ...]
 def _nests_and_result(
     schedule: Schedule,
     args: Sequence[Argument],
-    kind: str = "cpu",
+    target: str | Target = "cpu",
     conditions: Sequence[Expr] = (),
 ) -> tuple[PrimFunc, ...]:
     """Return the program as scheduled, and as all passes for a kind of target leave it."""
-    return (*_nests(schedule, args), lower(schedule, args, kind=kind, conditions=conditions))
+    return (*_nests(schedule, args), lower(schedule, args, target=target, conditions=conditions))
 
 
 def _interpret(programs: Sequence[PrimFunc], args: Sequence[Argument], oracle: Oracle) -> float:

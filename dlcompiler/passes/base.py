@@ -30,6 +30,7 @@ from dlcompiler.ir import (
     seq,
 )
 from dlcompiler.ir.rewrite import Node
+from dlcompiler.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,18 @@ class Pass:
     """
 
     name: str
-    run: Callable[[PrimFunc], PrimFunc]
+    run: Callable[..., PrimFunc]
+    """Takes the function; the target too, by the name ``target``, if `reads_target`."""
     requires: frozenset[str] = frozenset()
     establishes: frozenset[str] = frozenset()
+    reads_target: bool = False
+    """Whether what it does depends on more of the target than its kind of device."""
+    only_for: Callable[[Target], bool] | None = None
+    """Which targets it is for; None: all."""
+
+    def apply(self, func: PrimFunc, target: Target) -> PrimFunc:
+        """Return the function that this pass makes of another."""
+        return self.run(func, target=target) if self.reads_target else self.run(func)
 
 
 def constant_extent(loop: For) -> int | None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dlcompiler.pipeline.build import CKernel, Kernel, build, emit_source
 from dlcompiler.pipeline.checks import races
 from dlcompiler.pipeline.cross import CrossModule, cross_compile
-from dlcompiler.pipeline.lower import EXTRA_PASSES, INSTRUMENTS, PASSES, check_args, lower
+from dlcompiler.pipeline.lower import check_args, lower
 from dlcompiler.pipeline.observers import Change, Observer, show_changes
+from dlcompiler.pipeline.passes import EXTRA_PASSES, INSTRUMENTS, PASSES, passes_of
 from dlcompiler.pipeline.simulated import SimulatedKernel
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "cross_compile",
     "emit_source",
     "lower",
+    "passes_of",
     "races",
     "show_changes",
 ]

@@ -147,7 +147,7 @@ def build(
     """
     machine = resolve(target)
     check_outputs(schedule, without_unread(args, unread), name)
-    make = build_simulated if machine.kind == "gpu" else build_kernel
+    make = build_simulated if machine.language == "loops" else build_kernel
     return make(
         schedule,
         args,
@@ -178,7 +178,7 @@ def build_kernel(
         schedule,
         args,
         name=name,
-        kind=machine.kind,
+        target=machine,
         observers=observers,
         extra=extra,
         instrument=instrument,
@@ -213,7 +213,7 @@ def emit_source(
         schedule,
         args,
         name=checked_name(name),
-        kind=machine.kind,
+        target=machine,
         conditions=conditions,
         verify_passes=verify_passes,
     )

@@ -12,99 +12,17 @@ from dlcompiler.errors import InternalError, ScheduleError, TargetError
 from dlcompiler.ir import Allocate, Buffer, Expr, PrimFunc, Var, verify_func, walk
 from dlcompiler.ir.names import checked_label
 from dlcompiler.lowering import build_nests
-from dlcompiler.passes import (
-    Pass,
-    batch_assertions,
-    eliminate_common_subexpressions,
-    inject_double_buffer,
-    inject_prefetch,
-    inject_rolling_buffer,
-    inject_virtual_threads,
-    instrument_bounds,
-    lower_intrinsics,
-    narrow_indices,
-    partition_loops,
-    serialize_vectorized_loops,
-    simplify,
-    specialize_conditions,
-    storage_rewrite,
-    unroll_loops,
-    vectorize_loops,
-)
+from dlcompiler.passes import Pass, specialize_conditions
 from dlcompiler.pipeline.checks import NESTS, check_program
 from dlcompiler.pipeline.observers import Change, Observer
+from dlcompiler.pipeline.passes import EXTRA_PASSES, INSTRUMENTS, passes_of
 from dlcompiler.schedule import Schedule, StageState, State, open_obligations
 from dlcompiler.schedule.state import unique_name
+from dlcompiler.target import Target, resolve
 from dlcompiler.te import PlaceholderOp, Tensor, symbols_of
 
-# Why this order: index arithmetic is simplified while loops still stand for ranges; double
-# buffering makes conditions that partitioning takes out; buffers share memory before copies of
-# loops blur when each is needed; statements take the place of intrinsics while their loops can
-# still be vectorized; partitioned loops leave few guards to vectorizing, which wants simple
-# indices; vectors are narrowed while loops still bound them; unrolling comes late, since every
-# later pass pays for the copies, and the last simplification folds the numbers that unrolling put
-# in.
-CPU_PASSES = (
-    Pass("simplify", simplify, establishes=frozenset({"affine indices"})),
-    Pass("batch assertions", batch_assertions, requires=frozenset({"affine indices"})),
-    Pass("rolling buffer", inject_rolling_buffer, requires=frozenset({"affine indices"})),
-    Pass("prefetch", inject_prefetch, requires=frozenset({"affine indices"})),
-    Pass("double buffer", inject_double_buffer),
-    Pass("storage rewrite", storage_rewrite, requires=frozenset({"affine indices"})),
-    Pass("partition", partition_loops, requires=frozenset({"affine indices"})),
-    Pass("intrinsics", lower_intrinsics, requires=frozenset({"affine indices"})),
-    Pass(
-        "vectorize",
-        vectorize_loops,
-        requires=frozenset({"affine indices"}),
-        establishes=frozenset({"no vectorized loops"}),
-    ),
-    Pass("narrow", narrow_indices, requires=frozenset({"no vectorized loops"})),
-    Pass(
-        "unroll",
-        unroll_loops,
-        requires=frozenset({"no vectorized loops"}),
-        establishes=frozenset({"no unrolled loops"}),
-    ),
-    Pass("simplify unrolled", simplify, requires=frozenset({"no unrolled loops"})),
-)
-# Of a GPU, early what one thread does for its virtual threads, which add dimensions to buffers.
-_ROLLED = 1 + [item.name for item in CPU_PASSES].index("rolling buffer")
-GPU_PASSES = (
-    *CPU_PASSES[:_ROLLED],
-    Pass("virtual threads", inject_virtual_threads, requires=frozenset({"affine indices"})),
-    *CPU_PASSES[_ROLLED:],
-)
-# C has no vectors and no word for prefetching. The rest is as for a CPU, for the same reasons.
-C_PASSES = tuple(
-    Pass("serialize", serialize_vectorized_loops, establishes=item.establishes)
-    if item.name == "vectorize"
-    else item
-    for item in CPU_PASSES
-    if item.name not in ("prefetch", "narrow")
-)
-# Measured on one x86-64 machine: LLVM finds common subexpressions by itself, so that naming them
-# makes no kernel faster, and one slower (a convolution's tile, 4.4 ms -> 7.1 ms: the names keep
-# vectors in registers that LLVM would rather load again).
-EXTRA_PASSES = {
-    "common subexpressions": Pass(
-        "common subexpressions",
-        eliminate_common_subexpressions,
-        requires=frozenset({"no vectorized loops", "no unrolled loops"}),
-    )
-}
-"""Passes that are run on request only, behind the others."""
-INSTRUMENTS = {
-    "bounds": Pass(
-        "instrument bounds",
-        instrument_bounds,
-        requires=frozenset({"no vectorized loops", "no unrolled loops"}),
-    )
-}
-"""What a program can be made to check while it runs: passes behind all others."""
 Argument: TypeAlias = Tensor | Var
 """A parameter of a function: a tensor, or a symbol that is passed as a number."""
-PASSES: dict[str, tuple[Pass, ...]] = {"cpu": CPU_PASSES, "gpu": GPU_PASSES, "c": C_PASSES}
 
 
 def lower(
@@ -112,7 +30,7 @@ def lower(
     args: Sequence[Argument],
     *,
     name: str = "main",
-    kind: str = "cpu",
+    target: str | Target = "cpu",
     observers: Sequence[Observer] = (),
     passes: Sequence[Pass] | None = None,
     simple_mode: bool = False,
@@ -133,12 +51,12 @@ def lower(
         An output that is left out is computed, and kept by the function: to look at, not to build.
     name
         Name of the function.
-    kind
-        Kind of target, which decides the passes.
+    target
+        A target or its name; it decides the passes.
     observers
         Called after each pass with a `Change`.
     passes
-        Other passes than the kind's.
+        Other passes than the target's.
     simple_mode
         Stop before vector operations and unrolling: the loops as the schedule names them.
     extra
@@ -168,17 +86,19 @@ def lower(
         If they are not independent, or something is read before it is written, although each step
         was allowed.
     TargetError
-        If there are no passes for the kind, or conditions are given for a GPU.
+        If the target is unknown, there are no passes for its device, or conditions are given for
+        a GPU.
     """
     state = _state_of(schedule)
     checked_label(name, "lower")
     check_obligations(state, name)
     read = without_unread(args, unread)
     check_args(state, read, name)
-    chosen = _passes_of(kind) if passes is None else tuple(passes)
+    machine = resolve(target)
+    chosen = passes_of(machine) if passes is None else tuple(passes)
     if simple_mode:
         chosen = chosen[:1]
-    chosen = _specialized(chosen, conditions, kind)
+    chosen = _specialized(chosen, conditions, machine)
     chosen = (*chosen, *(_named(item, EXTRA_PASSES, "extra pass", name) for item in extra))
     if instrument is not None:
         chosen = (*chosen, _named(instrument, INSTRUMENTS, "instrument", name))
@@ -196,7 +116,7 @@ def lower(
         if missing := item.requires - done:
             raise InternalError(f"pass {item.name}", f"runs before {', '.join(missing)}")
         start = time.perf_counter()
-        after = item.run(func)
+        after = item.apply(func, machine)
         seconds = time.perf_counter() - start
         done |= item.establishes
         if after is not func:
@@ -216,12 +136,12 @@ def lower(
 
 
 def _specialized(
-    chosen: tuple[Pass, ...], conditions: Sequence[Expr], kind: str
+    chosen: tuple[Pass, ...], conditions: Sequence[Expr], target: Target
 ) -> tuple[Pass, ...]:
     """Return passes with the one that makes a body of its own for sizes that fulfil conditions."""
     if not conditions:
         return chosen
-    if kind == "gpu":
+    if target.thread_axes:
         raise TargetError(
             "lower", "conditions choose between bodies on a CPU only",
             because="of a program for a GPU each nest is launched", got=_texts(conditions),
@@ -241,14 +161,6 @@ def _state_of(schedule: object) -> State:
         return schedule.state
     raise ScheduleError(
         "lower", "not a schedule", got=repr(schedule), expected="s = te.create_schedule(C.op)"
-    )
-
-
-def _passes_of(kind: str) -> tuple[Pass, ...]:
-    if kind in PASSES:
-        return PASSES[kind]
-    raise TargetError(
-        "lower", "no passes for this kind of target", got=repr(kind), expected=", ".join(PASSES)
     )
 
 

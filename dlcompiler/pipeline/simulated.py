@@ -112,7 +112,7 @@ def build_simulated(
         schedule,
         args,
         name=name,
-        kind=target.kind,
+        target=target,
         observers=(check, *observers),
         extra=extra,
         instrument=instrument,

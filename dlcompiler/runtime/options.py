@@ -43,11 +43,11 @@ class Options:
         TargetError
             Code for it is no LLVM IR.
         """
-        if target.kind == "c":
+        if target.language != "llvm":
             raise TargetError(
                 f"compile for {target.name}",
-                "its code is C, which LLVM does not read",
-                got="target='c'",
+                "its code is not LLVM IR",
+                got=f"language {target.language!r}",
                 hint="target='cpu' is machine code, to be verified, measured and tuned",
             )
         fields = {"triple": target.triple, "cpu": target.cpu, "features": target.features}

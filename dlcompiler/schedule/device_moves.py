@@ -34,13 +34,13 @@ def scopes_of(target: Target | None) -> tuple[str, ...]:
 
 
 def threads_of(target: Target | None) -> tuple[ThreadTag, ...]:
-    """Return the thread axes to offer: a GPU has them all, everything else none."""
-    return THREADS if target is not None and target.kind == "gpu" else ()
+    """Return the thread axes to offer."""
+    return tuple(tag for tag in THREADS if target is not None and tag in target.thread_axes)
 
 
 def verdict_on(target: Target | None, attempt: Attempt, args: Mapping[str, Any]) -> Verdict:
     """Return the verdict on a step for a target: the schedule's, or that of a limit it breaks."""
-    if target is None or target.kind != "gpu" or attempt.state is None or attempt.step is None:
+    if target is None or not target.thread_axes or attempt.state is None or attempt.step is None:
         return attempt.verdict
     limit = None
     if attempt.step.primitive == "parallel":

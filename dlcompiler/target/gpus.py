@@ -34,6 +34,12 @@ CUDA_LIMITS = MappingProxyType(
     }
 )
 
+GPU_THREAD_AXES = (
+    *("blockIdx.x", "blockIdx.y", "blockIdx.z"),
+    *("threadIdx.x", "threadIdx.y", "threadIdx.z"),
+    "vthread",
+)
+
 GPU_SCOPES = (
     MemoryScope("global", rank=0, capacity=None, alignment=256, accessible_by=("cpu", "gpu")),
     MemoryScope(
@@ -65,7 +71,8 @@ def gpu_target(
     """
     return Target(
         name=name,
-        kind="gpu",
+        device="gpu",
+        language="loops",
         triple="nvptx64-nvidia-cuda",
         cpu=f"sm_{compute[0]}{compute[1]}",
         features=(),
@@ -78,6 +85,8 @@ def gpu_target(
             CacheLevel("L2", l2_mib << 20, line=128, shared_by=processors),
         ),
         scopes=GPU_SCOPES,
+        thread_axes=GPU_THREAD_AXES,
+        emits=frozenset({"vectors", "prefetch"}),
         limits=CUDA_LIMITS,
     )
 

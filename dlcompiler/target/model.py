@@ -67,12 +67,14 @@ class Target:
 
     name: str
     """Name in the registry, or the user's own."""
-    kind: str
-    """Family of pipelines that compiles for it: ``"cpu"``, ``"gpu"``, or ``"c"``: source."""
+    device: str
+    """Kind of machine, which decides the passes: ``"cpu"``, ``"gpu"``, …"""
+    language: str
+    """What is generated for it: ``"llvm"``, ``"c"``; ``"loops"``: the loop IR, to simulate."""
     triple: str
-    """LLVM's target triple; empty of source."""
+    """LLVM's target triple; empty where the language is C."""
     cpu: str
-    """LLVM's name of the processor; empty of source."""
+    """LLVM's name of the processor; empty where the language is C."""
     features: tuple[str, ...]
     """LLVM's features beyond what ``cpu`` implies, each ``"+name"`` or ``"-name"``."""
     vector_extension: str
@@ -82,11 +84,16 @@ class Target:
     vector_registers: int
     """Vector registers of one thread."""
     cores: int
-    """Threads that a parallel loop uses by default; of a GPU, its multiprocessors."""
+    """Threads that a parallel loop uses by default; on a GPU, the multiprocessors."""
     caches: tuple[CacheLevel, ...]
     """Data caches, nearest first."""
     scopes: tuple[MemoryScope, ...]
     """Where buffers may live, in rank order."""
+    thread_axes: tuple[str, ...] = ()
+    """Axes of a launch that loops can be bound to: ``"blockIdx.x"``, …; none on a CPU."""
+    emits: frozenset[str] = frozenset()
+    """What generated code may contain beyond loops and scalar operations: ``"vectors"``,
+    ``"prefetch"``, and the names of emitters of tensor intrinsics."""
     limits: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     """``max_lanes``: lanes of one vector value; ``max_stack_bytes``: stack buffers of a kernel. A
     GPU's: see `dlcompiler.target.gpus`."""

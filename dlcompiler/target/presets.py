@@ -12,6 +12,9 @@ from dlcompiler.target.model import CacheLevel, MemoryScope, Target
 #: down.
 CPU_LIMITS = MappingProxyType({"max_lanes": 64, "max_stack_bytes": 64 * 1024})
 
+#: The generator of LLVM IR has all of these, for every processor.
+LLVM_EMITS = frozenset({"vectors", "prefetch", "fma_tile", "dot4"})
+
 CPU_SCOPES = (
     MemoryScope("global", rank=0, capacity=None, alignment=64),
     MemoryScope("local", rank=3, capacity=CPU_LIMITS["max_stack_bytes"], alignment=64),
@@ -126,7 +129,8 @@ def cpu_target(
     vectors = vector_extension(triple, frozenset(f[1:] for f in features if f.startswith("+")))
     return Target(
         name=name,
-        kind="cpu",
+        device="cpu",
+        language="llvm",
         triple=triple,
         cpu=cpu,
         features=features,
@@ -136,6 +140,7 @@ def cpu_target(
         cores=cores,
         caches=caches,
         scopes=CPU_SCOPES,
+        emits=LLVM_EMITS,
         limits=CPU_LIMITS,
     )
 
@@ -193,4 +198,4 @@ RISCV64 = cpu_target(
 WASM32 = cpu_target("wasm32", "wasm32-unknown-unknown", "generic", _on("simd128"))
 
 #: C source, for any processor: what it is compiled on is not known.
-C99 = replace(cpu_target("c", "", "", ()), kind="c")
+C99 = replace(cpu_target("c", "", "", ()), language="c", emits=frozenset())

@@ -98,7 +98,7 @@ def device_memories(footprint: ProgramFootprint, target: Target) -> tuple[Device
 
 
 def _capacity(target: Target, name: str) -> int | None:
-    scope = target.scope(name) if target.kind == "gpu" else None
+    scope = target.scope(name) if target.thread_axes else None
     return scope.capacity if scope else None
 
 
@@ -214,7 +214,7 @@ def _summary(memories: tuple[DeviceMemory, ...], target: Target) -> str:
         f"({_use(memory)})"
         for memory in memories if memory.held
     ]  # fmt: skip
-    where = f" on {target.name}" if target.kind == "gpu" else ""
+    where = f" on {target.name}" if target.thread_axes else ""
     return f"Where the buffers live{where}: {'; '.join(parts)}."
 
 

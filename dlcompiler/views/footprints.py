@@ -63,8 +63,8 @@ def is_for_device(footprint: ProgramFootprint, target: Target) -> bool:
 
     What a model of a CPU's caches says does not hold for it.
     """
-    loops = (nest.loop for nest in footprint.root.walk())
-    return target.kind == "gpu" or any(loop is not None and is_thread(loop.kind) for loop in loops)
+    loops = (nest.loop for nest in footprint.root.walk() if nest.loop is not None)
+    return bool(target.thread_axes) or any(is_thread(loop.kind) for loop in loops)
 
 
 def loop_of(nest: Nest) -> str | None:

@@ -79,8 +79,9 @@ def target_card(target: Target) -> Card:
     }  # fmt: skip
     return card(
         target.name,
-        f"a target of kind {target.kind} with {_count(target.cores, _core_of(target))}",
+        f"a {target.device} with {_count(target.cores, _core_of(target))}",
         facts=[
+            ("language", target.language),
             ("processor", f"{target.cpu}, {target.triple}" if target.cpu else "any"),
             ("vectors", vectors),
             ("features", ", ".join(target.features)),
@@ -97,7 +98,7 @@ def target_card(target: Target) -> Card:
 
 
 def _core_of(target: Target) -> str:
-    return "multiprocessor" if target.kind == "gpu" else "core"
+    return "multiprocessor" if target.thread_axes else "core"
 
 
 def caches_scene(target: Target) -> Scene:

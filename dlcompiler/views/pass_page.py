@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 
 from dlcompiler.ir import PrimFunc
 from dlcompiler.passes import Pass, flatten_storage, specialize_conditions
-from dlcompiler.pipeline.lower import EXTRA_PASSES, INSTRUMENTS, PASSES
+from dlcompiler.pipeline.passes import EXTRA_PASSES, INSTRUMENTS, passes_of
+from dlcompiler.target.gpus import GPU
+from dlcompiler.target.presets import C99, X86_64_AVX2
 from dlcompiler.views.docstrings import markdown
 
 HEAD = """\
@@ -24,8 +26,9 @@ def pass_page() -> str:
     """Return the page as Markdown."""
     lines = [HEAD]
     known: set[str] = set()
-    for kind, passes in PASSES.items():
-        lines += [f"## The order for {kind}", ""]
+    for title, target in (("a CPU", X86_64_AVX2), ("a GPU", GPU), ("C", C99)):
+        passes = passes_of(target)
+        lines += [f"## The order for {title}", ""]
         lines += [_row(number, item) for number, item in enumerate(passes, 1)]
         lines += ["", *_sections(passes, known)]
     lines += [

@@ -36,13 +36,13 @@ def test_source_says_what_to_call(target):
     assert "define void @copy.1(ptr " in source.text
 
 
-def test_unknown_kind(target):
+def test_unknown_language(target):
     with pytest.raises(TargetError) as error:
-        emit(_copy(), dataclasses.replace(target, kind="abacus"))
+        emit(_copy(), dataclasses.replace(target, language="abacus"))
     assert str(error.value) == (
-        "generate code for copy: no code generator for this kind of target\n"
-        "  got       abacus\n"
-        "  expected  cpu, c"
+        "generate code for copy: no code generator has this name\n"
+        "  got       'abacus'\n"
+        "  expected  'llvm', 'c'"
     )
 
 

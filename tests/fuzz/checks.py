@@ -15,7 +15,7 @@ from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.ir import PrimFunc, structural_equal
 from dlcompiler.measurement.equality import differences, poison_for
 from dlcompiler.passes import storage_rewrite
-from dlcompiler.pipeline import EXTRA_PASSES, PASSES, Kernel, build, lower
+from dlcompiler.pipeline import EXTRA_PASSES, Kernel, build, lower, passes_of
 from dlcompiler.runtime.llvm import Options, compile_ir
 from dlcompiler.schedule import Schedule, Step, Trace, create_schedule
 from dlcompiler.schedule.recurrences import hosts, is_init
@@ -43,7 +43,7 @@ SHARING = partial(storage_rewrite, min_bytes=0)
 EAGER = (
     *(
         replace(item, run=SHARING) if item.run is storage_rewrite else item
-        for item in PASSES["cpu"]
+        for item in passes_of(resolve("cpu"))
     ),
     *EXTRA_PASSES.values(),
 )
@@ -149,7 +149,7 @@ def check_on_threads(
             check_trace(case, schedule)
         programs = {
             "as scheduled": lower(schedule, args, simple_mode=True),
-            "for a GPU": lower(schedule, args, kind="gpu"),
+            "for a GPU": lower(schedule, args, target="gpu"),
         }
     except ScheduleError as error:
         if any(limit in str(error) for limit in (*LIMITS, *THREAD_LIMITS)):

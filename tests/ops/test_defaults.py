@@ -50,7 +50,7 @@ def test_any_default_lowers(name):
         try:
             chosen = _chosen(name, params, target)
             schedule, args = chosen.operator.template(chosen.workload, target, chosen.config)
-            lower(schedule, args, kind=target.kind)
+            lower(schedule, args, target=target)
         except Exception as error:
             raise AssertionError(f"{name}, seed {seed}: {params} on {target}") from error
 

@@ -36,7 +36,7 @@ def test_a_kernel_shows_and_saves_its_source(tmp_path):
 def test_the_program_has_no_vectors():
     s, args = _doubled()
     s[args[-1]].vectorize(s[args[-1]].op.axis[0])
-    assert str(dlc.lower(s, args, kind="c")) == (
+    assert str(dlc.lower(s, args, target="c")) == (
         "def main(A: float32[8], B: float32[8]):\n"
         "    for i in range(8):  # vectorized = 1\n"
         "        B[i] = A[i]*2.0\n"
@@ -69,8 +69,8 @@ def test_what_needs_llvm_is_refused(ask):
     with pytest.raises(TargetError) as caught:
         ask(*_doubled())
     assert str(caught.value) == (
-        "compile for c: its code is C, which LLVM does not read\n"
-        "  got       target='c'\n"
+        "compile for c: its code is not LLVM IR\n"
+        "  got       language 'c'\n"
         "  hint      target='cpu' is machine code, to be verified, measured and tuned"
     )
 

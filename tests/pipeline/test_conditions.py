@@ -96,7 +96,7 @@ def test_a_gpu_cannot_choose(product):
     C = te.compute((m,), lambda i: A[i] + 1, name="C")
     s = create_schedule(C.op)
     s[C].bind(C.op.axis[0], te.thread_axis("blockIdx.x"))
-    for call in (partial(lower, kind="gpu"), partial(verify, target="gpu")):
+    for call in (partial(lower, target="gpu"), partial(verify, target="gpu")):
         with pytest.raises(TargetError) as caught:
             call(s, [A, C], conditions=[m % 4 == 0])
         assert str(caught.value) == (

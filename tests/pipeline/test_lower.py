@@ -1,6 +1,7 @@
 """`lower` and `build`: the order of passes, observers, arguments."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from dlcompiler.errors import CallError, InternalError, ScheduleError, TargetErr
 from dlcompiler.ir import For, Stmt, Store, rewrite
 from dlcompiler.ir.rewrite import children
 from dlcompiler.passes import Pass, simplify
-from dlcompiler.pipeline import PASSES, build, lower, show_changes
+from dlcompiler.pipeline import build, lower, passes_of, show_changes
 from dlcompiler.schedule import create_schedule
+from dlcompiler.target import resolve
 
 
 @pytest.fixture
@@ -30,9 +32,9 @@ def refusal(call):
 
 
 def test_every_requirement_is_established_before():
-    for passes in PASSES.values():
+    for name in ("cpu", "gpu", "c"):
         done = set()
-        for item in passes:
+        for item in passes_of(resolve(name)):
             assert item.requires <= done
             done |= item.establishes
 
@@ -41,7 +43,7 @@ def test_observers_see_every_pass_in_order(product):
     seen = []
     func = lower(*product, observers=[seen.append])
     assert [change.name for change in seen] == [
-        "loop nests", *(item.name for item in PASSES["cpu"])
+        "loop nests", *(item.name for item in passes_of(resolve("cpu")))
     ]  # fmt: skip
     assert [change.number for change in seen] == list(range(1, len(seen) + 1))
     assert seen[0].before is None
@@ -53,7 +55,7 @@ def test_observers_see_every_pass_in_order(product):
 def test_show_changes_prints_a_line_for_each_pass(product, capsys):
     lower(*product, observers=[show_changes])
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 1 + len(PASSES["cpu"])
+    assert len(lines) == 1 + len(passes_of(resolve("cpu")))
     assert lines[0].startswith(" 1 loop nests             created 3 loops, 0 buffers")
     assert "unchanged" in lines[-1]
 
@@ -213,12 +215,12 @@ def test_what_is_no_schedule_is_refused(product):
     )
 
 
-def test_a_kind_without_passes_is_refused(product):
+def test_a_device_without_passes_is_refused(product):
     with pytest.raises(TargetError) as caught:
-        lower(*product, kind="abacus")
+        lower(*product, target=replace(resolve("cpu"), name="counter", device="abacus"))
     assert str(caught.value) == (
-        "lower: no passes for this kind of target\n"
-        f"  got       'abacus'\n  expected  {', '.join(PASSES)}"
+        "lower for counter: no list of passes has this name\n"
+        "  got       'abacus'\n  expected  'cpu', 'gpu'"
     )
 
 

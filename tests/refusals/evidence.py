@@ -10,9 +10,10 @@ from dlcompiler.errors import DLCompilerError, InternalError
 from dlcompiler.ir import Allocate, PrimFunc, rewrite, verify_func
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.lowering import build_nests
-from dlcompiler.pipeline import PASSES
+from dlcompiler.pipeline import passes_of
 from dlcompiler.schedule.state import State
 from dlcompiler.simulate import interpret
+from dlcompiler.target import resolve
 from dlcompiler.te import Tensor
 from tests.fuzz.checks import MAX_STEPS, Case, Oracle, Wrong
 
@@ -50,7 +51,7 @@ def _of_program(case: Case, func: PrimFunc, results: Sequence[Tensor]) -> str:
     for verdict in analyze_races(func).violations:
         return f"race: {verdict.reason}"
     try:
-        for item in PASSES["cpu"]:
+        for item in passes_of(resolve("cpu")):
             func = item.run(func)
     except DLCompilerError as error:
         return f"no program: {_first_line(error)}"

@@ -18,7 +18,7 @@ def agrees(s, args, seed=0):
     *inputs, output = args
     arrays = [generator.integers(-4, 5, t.shape).astype(t.dtype) for t in inputs]
     (expected,) = te.evaluate([output], dict(zip(inputs, arrays, strict=True)))
-    for func in (lower(s, args, simple_mode=True), lower(s, args, kind="gpu")):
+    for func in (lower(s, args, simple_mode=True), lower(s, args, target="gpu")):
         for order in (None, seed + 1):
             result = np.full(output.shape, 77, output.dtype)
             interpret(func, [*arrays, result], order=order)

@@ -46,7 +46,7 @@ class Classic:
         return self
 
     def lowered(self):
-        return lower(self.s, self.args, kind="gpu")
+        return lower(self.s, self.args, target="gpu")
 
     def agrees(self):
         return all(agrees(self.s, self.args, seed) for seed in range(2))
@@ -107,7 +107,7 @@ def test_a_loop_that_runs_again_waits_for_the_readers_of_the_last_time(length):
     s[AA].compute_at(s[CL], ko)
     load_together(s, AA, [("threadIdx.x", 8)])
     s[AA].double_buffer()
-    assert barriers(lower(s, args, kind="gpu"))[1] == 2
+    assert barriers(lower(s, args, target="gpu"))[1] == 2
     assert agrees(s, args)
 
 
@@ -168,7 +168,7 @@ def test_what_the_threads_load_in_loops_around_them():
     s[AA].compute_at(s[C], i)
     s[AA].bind(s[AA].op.axis[1], te.thread_axis("threadIdx.x"))
     s[AA].double_buffer()
-    func = lower(s, [A, C], kind="gpu")
+    func = lower(s, [A, C], target="gpu")
     assert "float32[2, 1, 8] in shared" in str(func)
     assert barriers(func) == (0, 0)
     assert agrees(s, [A, C])

@@ -114,7 +114,7 @@ def test_virtual_threads_share_a_tile_with_the_others(shape, golden):
         golden("virtual_threads", str(func))
     assert is_right(func, args)
     assert is_right(func, args, order=4)
-    injected = lower(s, list(args), kind="gpu")
+    injected = lower(s, list(args), target="gpu")
     assert not any(isinstance(n, For) and n.kind == "vthread" for n in walk(injected.body))
     assert is_right(injected, args)
     assert is_right(injected, args, order=5)

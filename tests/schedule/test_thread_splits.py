@@ -20,9 +20,9 @@ def doubled(n=16):
     return create_schedule(C.op), A, C
 
 
-def loops(s, args, kind="gpu"):
+def loops(s, args, target="gpu"):
     """Return the kinds of the loops of a program, and their extents."""
-    found = statements(lower(s, args, kind=kind).body)
+    found = statements(lower(s, args, target=target).body)
     return [(loop.kind, str(loop.extent)) for loop in found if isinstance(loop, For)]
 
 
@@ -30,7 +30,7 @@ def test_the_inner_half_keeps_its_factor():
     s, A, C = doubled()
     outer, inner = s[C].split(C.op.axis[0], factor=32)
     bound(s, C, (outer, inner), ("blockIdx.x", TX))
-    assert str(lower(s, [A, C], kind="gpu")) == (
+    assert str(lower(s, [A, C], target="gpu")) == (
         "def main(A: float32[16], C: float32[16]):\n"
         "    for i.inner in threadIdx.x(32):\n"
         "        if i.inner < 16:\n"
@@ -145,7 +145,7 @@ def test_stages_of_different_extents_in_one_block(size):
     assert not s.obligations
     again = create_schedule(C.op)
     Trace.from_json(s.trace.to_json()).replay(again)
-    assert str(lower(again, [A, B, C], kind="gpu")) == str(lower(s, [A, B, C], kind="gpu"))
+    assert str(lower(again, [A, B, C], target="gpu")) == str(lower(s, [A, B, C], target="gpu"))
 
 
 def test_an_attached_stage_that_has_more_threads_than_there_are_owes_them():

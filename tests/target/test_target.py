@@ -16,13 +16,13 @@ from dlcompiler.target.presets import X86_64_AVX2, X86_64_LEVELS, X86_64_SSE2, c
 def test_every_name_resolves_to_a_target_of_that_name(name):
     found = target.resolve(name)
     assert found.name == name
-    assert found.kind in ("cpu", "gpu", "c")
+    assert found.device in ("cpu", "gpu")
     assert target.resolve(name) is found
     assert target.resolve(found) is found
     assert hash(found) == hash(dataclasses.replace(found))
 
 
-@pytest.mark.parametrize("name", [n for n in target.names() if target.resolve(n).kind == "gpu"])
+@pytest.mark.parametrize("name", [n for n in target.names() if target.resolve(n).device == "gpu"])
 def test_a_gpu_tells_its_limits(name):
     found = target.resolve(name)
     assert [scope.name for scope in found.scopes] == ["global", "shared", "warp", "local"]

@@ -5,7 +5,8 @@ import threading
 import pytest
 
 from dlcompiler.bench.programs import six_step_gemm
-from dlcompiler.pipeline.lower import CPU_PASSES
+from dlcompiler.pipeline.passes import passes_of
+from dlcompiler.target import resolve
 from tests.widgets.live_page import LivePage
 
 pytest.importorskip("dlcompiler_widgets")
@@ -19,6 +20,8 @@ IS_ANY_IN_VIEW = """lines => lines.some((line) => {
   const box = line.parentNode.getBoundingClientRect();
   return top >= box.top - 1 && bottom <= box.bottom + 1;
 })"""
+
+CPU_PASSES = passes_of(resolve("cpu"))
 
 
 def numbered(name):

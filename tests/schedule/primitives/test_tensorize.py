@@ -186,7 +186,7 @@ def test_virtual_threads_around():
     s[C].bind(j_outer, te.thread_axis("threadIdx.x"))
     s[rows].compute_at(s[C], j_outer)
     s[C].tensorize(i_inner, "gemm_f32_6x16x16")
-    text = str(lower(s, [A, B, C], kind="gpu"))
+    text = str(lower(s, [A, B, C], target="gpu"))
     assert "gemm_f32_6x16x16(A.local[1, 0 : +6, 0 : +16]" in text
     verify(s, [A, B, C], target="gpu")
 

@@ -219,7 +219,7 @@ class Session:
                 there,
                 self.args,
                 name=self.name,
-                kind=self.target.kind,
+                target=self.target,
                 simple_mode=mode == "loops",
             )
         except DLCompilerError as error:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.ir import PrimFunc
-from dlcompiler.pipeline.lower import PASSES
+from dlcompiler.pipeline.passes import passes_of
 from dlcompiler.views import program
 from dlcompiler.views.html import lines_html, program_html
 from dlcompiler.views.markup import Markup, tag
@@ -40,14 +40,14 @@ class PassDiff(Workbench):
             run = self._session.travel.run(self._session)
         if isinstance(run, DLCompilerError):
             return f"{self!r}\n{run}"
-        return f"{self!r}\n{passes_table(run, PASSES[self._session.target.kind])}"
+        return f"{self!r}\n{passes_table(run, passes_of(self._session.target))}"
 
     def static_parts(self) -> list[Markup]:
         """Return the passes as a table, and what each changed; without times, which vary."""
         run = self._session.travel.run(self._session)
         if isinstance(run, DLCompilerError):
             return [tag("p", None, str(run))]
-        return passes_html(run, PASSES[self._session.target.kind])
+        return passes_html(run, passes_of(self._session.target))
 
 
 class CodePanes(Workbench):

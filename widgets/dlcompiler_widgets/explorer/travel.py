@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.pipeline import Change, lower
-from dlcompiler.pipeline.lower import PASSES
+from dlcompiler.pipeline.passes import passes_of
 from dlcompiler.views.pass_steps import pass_difference, pass_steps
 from dlcompiler_widgets.explorer.remembered import Remembered
 from dlcompiler_widgets.explorer.status import Status, status_of
@@ -50,7 +50,7 @@ class Travel:
         run = self.run(session)
         if isinstance(run, DLCompilerError):
             return {"lines": [], "note": "", "left_out": 0, "error": status_of(run).to_json()}
-        steps = pass_steps(run, PASSES[session.target.kind], self.chosen)
+        steps = pass_steps(run, passes_of(session.target), self.chosen)
         change = run[steps["open"] - 1]
         view = pass_difference(change)
         changed = f"+{view['added']} −{view['removed']} lines"
@@ -74,7 +74,7 @@ def _observed(session: Session) -> list[Change] | DLCompilerError:
             session.schedule,
             session.args,
             name=session.name,
-            kind=session.target.kind,
+            target=session.target,
             observers=[seen.append],
         )
     except DLCompilerError as error:

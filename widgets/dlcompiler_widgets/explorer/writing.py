@@ -87,7 +87,7 @@ def retarget(session: Session, args: Mapping[str, Any]) -> Session:
 
 def targets_of(session: Session) -> list[str]:
     """Return the names of the targets to choose from: those that LLVM compiles for."""
-    shown = [name for name in target_names() if resolve(name).kind == "cpu"]
+    shown = [name for name in target_names() if resolve(name).language == "llvm"]
     return list(dict.fromkeys([session.target.name, *shown]))
 
 

@@ -180,7 +180,7 @@ def _code(session: Session) -> Json:
     assert trial is not None
     try:
         schedule, args = plan.operator.template(plan.workload, plan.target, trial.config)
-        func = lower(schedule, args, kind=plan.target.kind, simple_mode=True)
+        func = lower(schedule, args, target=plan.target, simple_mode=True)
     except DLCompilerError as error:
         return {"lines": [], "left_out": 0, "error": status_of(error).to_json()}
     found: Mapping[str, Any] = program(func)
