@@ -1,4 +1,4 @@
-"""What a program asks of a GPU, against what the GPU allows."""
+"""What a program asks of a target, against what the target allows."""
 
 from __future__ import annotations
 
@@ -48,6 +48,24 @@ def check_threads(func: PrimFunc, target: Target) -> None:
             _check_lanes(func, target, loop)
         if isinstance(loop, For) and loop.kind == "threadIdx.x" and shares_warps:
             _check_warp(func, target, loop)
+
+
+def check_scopes(func: PrimFunc, target: Target) -> None:
+    """Refuse buffers in memory that a target does not have.
+
+    Raises
+    ------
+    TargetError
+        With the buffer and the memory.
+    """
+    for node in walk(func.body):
+        if isinstance(node, Allocate) and target.scope(node.buffer.scope) is None:
+            raise TargetError(
+                f"build {func.name} for {target.name}",
+                f"{node.buffer.name} is in memory that {target.name} does not have",
+                got=repr(node.buffer.scope),
+                expected=", ".join(repr(scope.name) for scope in target.scopes),
+            )
 
 
 def check_memory(func: PrimFunc, target: Target) -> None:

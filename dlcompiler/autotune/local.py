@@ -14,7 +14,6 @@ from dlcompiler.measurement.bench import CandidateBench
 from dlcompiler.measurement.candidates import Candidate, Ceiling, Job, Measured
 from dlcompiler.ops import Operator
 from dlcompiler.pipeline import emit_source
-from dlcompiler.pipeline.build import parameters
 from dlcompiler.runtime.sampling import Effort, median_interval, ratio_interval
 from dlcompiler.space import Config, Workload
 from dlcompiler.target import Target
@@ -175,12 +174,12 @@ def candidate_of(
     try:
         schedule, args = operator.template(workload, target, config)
         name = f"{workload.op}_kernel"
-        source, func = emit_source(schedule, args, target, name, verify_passes=False)
+        source, _ = emit_source(schedule, args, target, name, verify_passes=False)
     except UserError as error:
         return Measured("refused", message=str(error))
     except InternalError as error:
         return Measured("build error", message=str(error))
-    return Candidate(source, parameters(func))
+    return Candidate(source)
 
 
 def _result(found: Measured) -> Result:

@@ -100,10 +100,8 @@ def remote_kernel(
 ) -> RemoteKernel:
     """Return the kernel of a schedule and its parameters, for a worker that uses some threads."""
     target = target_of(threads)
-    source, func = emit_source(*template, target, name)
-    return RemoteKernel.of_source(
-        source, func, target, threads=threads, worker=worker, args=template[1]
-    )
+    source, _ = emit_source(*template, target, name)
+    return RemoteKernel(source, target, threads=threads, worker=worker, args=template[1])
 
 
 _Problem = tuple[str, dict[str, Any], dict[str, str]]

@@ -1,34 +1,37 @@
-"""Code generators: loop IR in, text for one kind of target out. Pure: no device is needed."""
+"""Code generators: a program of loop IR in, text in one language out. No device is needed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from dlcompiler.codegen.source import Source
 from dlcompiler.errors import TargetError
 from dlcompiler.ir import PrimFunc
+from dlcompiler.ir.program import Program
 from dlcompiler.registry import Registry
+from dlcompiler.runtime.source import Source
 from dlcompiler.target import Target
 
 __all__ = ["REGISTRY", "Source", "emit"]
 
-REGISTRY: Registry[Callable[[PrimFunc, Target], Source]] = Registry(
+REGISTRY: Registry[Callable[[Program, Target], Source]] = Registry(
     "code generator",
     {
         "llvm": "dlcompiler.codegen.llvm:emit",
         "c": "dlcompiler.codegen.c:emit",
+        "loops": "dlcompiler.codegen.loops:emit",
     },
 )
 """Language -> its generator."""
 
 
-def emit(func: PrimFunc, target: Target) -> Source:
-    """Generate code for a lowered function.
+def emit(program: Program | PrimFunc, target: Target) -> Source:
+    """Generate code for a lowered program.
 
     Parameters
     ----------
-    func
-        A function that `dlcompiler.ir.verify_func` accepts.
+    program
+        Functions that `dlcompiler.ir.verify_func` accepts. A function by itself stands for the
+        program of one kernel.
     target
         What the code is for; its language chooses the generator.
 
@@ -39,7 +42,8 @@ def emit(func: PrimFunc, target: Target) -> Source:
     Raises
     ------
     TargetError
-        No generator for its language, or the function uses what the target cannot do.
+        No generator for its language, or the program uses what the target cannot do.
     """
-    operation = f"generate code for {func.name}"
-    return REGISTRY.find(target.language, operation, error=TargetError)(func, target)
+    whole = Program.of(program) if isinstance(program, PrimFunc) else program
+    operation = f"generate code for {whole.func.name}"
+    return REGISTRY.find(target.language, operation, error=TargetError)(whole, target)

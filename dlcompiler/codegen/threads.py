@@ -1,18 +1,21 @@
-"""Loops that are bound to the threads of a device, which a CPU does not have."""
+"""Programs for one thread of a CPU at a time: what has device threads or launches is refused."""
 
 from __future__ import annotations
 
 from dlcompiler.errors import TargetError
 from dlcompiler.ir import For, PrimFunc, is_thread, walk
+from dlcompiler.ir.program import Program
 
 
-def refuse_threads(func: PrimFunc, language: str) -> None:
-    """Refuse a function with loops that are bound to the threads of a device.
+def only_kernel(program: Program, language: str) -> PrimFunc:
+    """Return the one kernel of a program for a CPU.
 
     Raises
     ------
     TargetError
+        The program has loops that are bound to the threads of a device, or several kernels.
     """
+    func = program.func
     bound = [loop for loop in walk(func.body) if isinstance(loop, For) and is_thread(loop.kind)]
     if bound:
         raise TargetError(
@@ -21,3 +24,11 @@ def refuse_threads(func: PrimFunc, language: str) -> None:
             got=", ".join(f"{loop.var.name}, bound to {loop.kind}" for loop in bound),
             hint="interpret(lower(s, args), arrays) runs it; on a CPU, use parallel and vectorize",
         )
+    if len(program.launches) != 1:
+        raise TargetError(
+            f"generate {language} code for {func.name}",
+            "a function of a CPU is one kernel",
+            got=f"{len(program.launches)} kernels",
+            hint="build each of them by itself",
+        )
+    return program.kernels[0]

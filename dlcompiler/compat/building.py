@@ -152,6 +152,7 @@ def build(
     if isinstance(built, pipeline.SimulatedKernel):
         note(f"build {name} for {machine.name}: no GPU is used; the simulator runs it")
         return SimulatedModule(built)
+    assert isinstance(built, pipeline.Kernel)  # classic targets name no other device
     return Module(built)
 
 

@@ -101,7 +101,7 @@ class Module(Built):
 
     def _c_source(self, kernel: CKernel, fmt: str) -> str:
         if fmt in ("", "c"):
-            return kernel.source
+            return kernel.source()
         if fmt == "h":
             return kernel.header
         raise UserError(

@@ -25,7 +25,7 @@ class DeviceModule(Named):
     def get_source(self, fmt: str = "") -> str:
         """Return the kernels as loop IR, each with its launch."""
         del fmt
-        return self._kernel.source
+        return self._kernel.source()
 
     def __repr__(self) -> str:
         return f"DeviceModule({self._kernel!r})"

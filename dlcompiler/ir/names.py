@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from dlcompiler.errors import ExpressionError
 
 MAX_NAME = 200
@@ -38,3 +40,13 @@ def checked_label(name: object, where: str, what: str = "name") -> str:
             where, f"the {what} has characters that cannot be printed", got=ascii(name)
         )
     return name
+
+
+def unique_name(name: str, taken: Iterable[str]) -> str:
+    """Return `name`, with a number behind it when it is taken."""
+    used = set(taken)
+    candidate, n = name, 0
+    while candidate in used:
+        n += 1
+        candidate = f"{name}_{n}"
+    return candidate

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dlcompiler.ir.expr import Const, Expr
-from dlcompiler.ir.stmt import Buffer, For, PrimFunc
+from dlcompiler.ir.func import PrimFunc
+from dlcompiler.ir.stmt import Buffer, For
 
 
 @dataclass(frozen=True, eq=False)

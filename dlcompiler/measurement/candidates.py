@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-from dlcompiler.codegen import Source
 from dlcompiler.measurement.problem import Problem
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.object_cache import CompiledObject
 from dlcompiler.runtime.options import Options
 from dlcompiler.runtime.sampling import Effort
+from dlcompiler.runtime.source import Source
 from dlcompiler.runtime.workers import Outcome, Worker
 
 CandidateOutcome: TypeAlias = Literal[
@@ -63,8 +63,11 @@ class Candidate:
 
     source: Source
     """Its generated text."""
-    params: Sequence[Param]
-    """Its parameters."""
+
+    @property
+    def params(self) -> tuple[Param, ...]:
+        """Its parameters."""
+        return self.source.interface.params
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +229,7 @@ class Runner:
         source = built.candidate.source
         return {
             "symbol": source.symbol,
-            "params": self._params_of(built.candidate),
-            "messages": list(source.messages),
+            "interface": source.interface.to_json(),
             "options": self._options,
             "threads": self.threads,
             "cores": list(self.cores),
@@ -238,9 +240,6 @@ class Runner:
     @cached_property
     def _options(self) -> dict[str, Any]:
         return dataclasses.asdict(self.options)
-
-    def _params_of(self, candidate: Candidate) -> list[dict[str, Any]]:
-        return [dataclasses.asdict(param) for param in candidate.params]
 
     def _call(self, entry: str, params: dict[str, Any], data: bytes, limit_s: float) -> Outcome:
         while True:

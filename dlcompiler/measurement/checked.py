@@ -22,7 +22,7 @@ from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.object_cache import CompiledObject
 from dlcompiler.runtime.sampling import Effort, Sampled, sampled, tells_enough
 from dlcompiler.runtime.serve import Answer, Handler, Request
-from dlcompiler.runtime.symbols import Check, Variable
+from dlcompiler.runtime.source import Interface
 from dlcompiler.runtime.timing import alternate, time_call
 
 Array = npt.NDArray[Any]
@@ -30,6 +30,8 @@ Array = npt.NDArray[Any]
 _POISON: Mapping[Place, int] = {"end": 0xFF, "begin": 0x7F, "aligned": 0xFF}
 """In every byte of outputs and temporaries before a call, another one in each case: what is right
 here cannot be so there. Of a float, a NaN or the largest numbers."""
+WORKER_RUNS = {"language": "llvm", "device": "host"}
+"""What a worker can load: see `Source.language` and `Target.runs_on`."""
 _PLACES: tuple[Place, Place] = ("end", "begin")
 """Where the arrays of the cases lie: what is read or written behind them ends the process in the
 first, what is before them in the second; then again."""
@@ -38,9 +40,20 @@ first, what is before them in the second; then again."""
 def load_function(request: Request) -> Function:
     """Compile the kernel of a request.
 
-    ``data`` is LLVM IR text. Parameters: ``options``, the fields of
-    `dlcompiler.runtime.llvm.Options`; those of `_function`.
+    ``data`` is its text. Parameters: ``language`` and ``device``, what the text is for;
+    ``options``, the fields of `dlcompiler.runtime.llvm.Options`; those of `_function`.
+
+    Raises
+    ------
+    MeasurementError
+        The text is not LLVM IR for this CPU.
     """
+    given = {key: request.params[key] for key in ("language", "device")}
+    if given != WORKER_RUNS:
+        raise MeasurementError(
+            "load a kernel in a worker", "workers run machine code of LLVM on this CPU only",
+            got=", ".join(f"{key} {value!r}" for key, value in given.items()),
+        )  # fmt: skip
     return _function(llvm.compile_ir(request.data.decode(), _options(request.params)), request)
 
 
@@ -51,21 +64,11 @@ def _options(given: dict[str, Any]) -> llvm.Options:
 def _function(module: llvm.LoadedModule, request: Request) -> Function:
     """Return the function of loaded code.
 
-    Parameters: ``symbol``; ``params``, a list of the fields of `Param`; optionally ``name``,
-    ``variables`` and ``checks``, lists of the fields of `Variable` and `Check`, ``messages``, and
-    ``threads``, the number for parallel loops.
+    Parameters: ``interface``, as `Interface.to_json` writes it, and optionally ``threads``, the
+    number for parallel loops.
     """
-    given = request.params
-    threads.set_num_threads(given.get("threads"))
-    return Function(
-        module,
-        given["symbol"],
-        [Param(**{**fields, "shape": tuple(fields["shape"])}) for fields in given["params"]],
-        given.get("name"),
-        variables=[Variable(**fields) for fields in given.get("variables", ())],
-        checks=[Check(**fields) for fields in given.get("checks", ())],
-        messages=given.get("messages", ()),
-    )
+    threads.set_num_threads(request.params.get("threads"))
+    return Function.of(module, Interface.from_json(request.params["interface"]))
 
 
 class _WrongAnswerError(Exception):

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dlcompiler.errors import MeasurementError
+from dlcompiler.ir.program import Program
 from dlcompiler.measurement.remote import RemoteKernel
-from dlcompiler.pipeline import Kernel, SimulatedKernel
+from dlcompiler.pipeline import Built
 from dlcompiler.runtime.arguments import Param, as_checked_array, check_count
 from dlcompiler.runtime.symbols import Symbols
 from dlcompiler.runtime.timing import Timing
@@ -18,7 +19,7 @@ from dlcompiler.runtime.workers import Worker
 
 
 def measure(
-    kernel: Kernel | SimulatedKernel,
+    kernel: Built,
     arrays: Sequence[npt.NDArray[Any]] | None = None,
     *,
     threads: int | None = None,
@@ -63,7 +64,7 @@ def measure(
     >>> dlc.measure(matmul, [a, b, c])                                         # doctest: +SKIP
     Timing(median=38.2 ms, spread=1.1 ms, n=27, 56.2 GFLOP/s)
     """
-    if not isinstance(kernel, Kernel | SimulatedKernel):
+    if not isinstance(getattr(kernel, "program", None), Program):
         raise MeasurementError(
             "measure", "not a kernel", got=repr(kernel), expected="what dlc.build returns"
         )
@@ -78,10 +79,11 @@ def measure(
 
 def _named(kernel: RemoteKernel, given: Sequence[Any]) -> dict[str, npt.NDArray[Any]]:
     """Return the arguments of a kernel by name, checked as a call does; numbers as arrays."""
-    params: Sequence[Param] = kernel.params
+    called = kernel.source.interface
+    params: Sequence[Param] = called.params
     check_count(kernel.name, params, given)
     if any(param.is_number or not param.is_static for param in params):
-        arrays = iter(Symbols(params, kernel.variables, kernel.checks).bind(kernel.name, given)[0])
+        arrays = iter(Symbols(params, called.variables, called.checks).bind(kernel.name, given)[0])
         pairs = zip(params, given, strict=True)
         return {p.name: np.asarray(it if p.is_number else next(arrays)) for p, it in pairs}
     named = {}

@@ -11,15 +11,11 @@ import numpy.typing as npt
 
 from dlcompiler.codegen import Source
 from dlcompiler.errors import MeasurementError
-from dlcompiler.ir import PrimFunc
 from dlcompiler.measurement.inputs import valid_indices
-from dlcompiler.pipeline import Kernel, SimulatedKernel
-from dlcompiler.pipeline.build import checks, parameters, variables
+from dlcompiler.pipeline import Built, Kernel
 from dlcompiler.pipeline.lower import Argument
-from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.externs import calls_outside
 from dlcompiler.runtime.llvm import Options
-from dlcompiler.runtime.symbols import Check, Variable
 from dlcompiler.runtime.timing import Paired, Timing
 from dlcompiler.runtime.workers import Outcome, Worker
 from dlcompiler.target import Target
@@ -41,14 +37,8 @@ class RemoteKernel:
     ----------
     source : Source
         The generated code.
-    params : tuple of Param
-        Its parameters.
     target : Target
         What it was generated for.
-    variables : tuple of Variable
-        The numbers that its code takes after the arrays.
-    checks : tuple of Check
-        What must hold of them.
     threads : int, optional
         Number of threads of its parallel loops; by default, the cores allowed.
     worker : Worker, optional
@@ -61,20 +51,15 @@ class RemoteKernel:
     def __init__(
         self,
         source: Source,
-        params: tuple[Param, ...],
         target: Target,
         *,
-        variables: tuple[Variable, ...] = (),
-        checks: tuple[Check, ...] = (),
         threads: int | None = None,
         worker: Worker | None = None,
         args: Sequence[Argument] = (),
     ) -> None:
         self.args = tuple(args)
-        self.variables = variables
-        self.checks = checks
         self.source = source
-        self.params = params
+        self.params = source.interface.params
         self.target = target
         self.threads = threads
         self.worker = worker or shared_worker()
@@ -83,7 +68,7 @@ class RemoteKernel:
 
     @staticmethod
     def of(
-        kernel: Kernel | SimulatedKernel,
+        kernel: Built,
         *,
         threads: int | None = None,
         worker: Worker | None = None,
@@ -93,46 +78,17 @@ class RemoteKernel:
         Raises
         ------
         MeasurementError
-            If it is for a GPU that is simulated: it has no times.
+            If it is simulated, or never run: it has no times.
         """
-        if isinstance(kernel, SimulatedKernel):
+        if not isinstance(kernel, Kernel):
             raise MeasurementError(
-                f"measure {kernel.name}", "a GPU that is simulated has no times", got=repr(kernel),
+                f"measure {kernel.name}",
+                "only machine code has times",
+                got=repr(kernel),
                 hint="call it to see that it is right: kernel(a, b, c)",
-            )  # fmt: skip
-        threaded, messages = kernel.uses_threads, kernel.messages
-        source = Source(kernel.source, "llvm", kernel.symbol, threaded, (), messages)
+            )
         return RemoteKernel(
-            source,
-            kernel.params,
-            kernel.target,
-            variables=kernel.variables,
-            checks=kernel.checks,
-            threads=threads,
-            worker=worker,
-            args=kernel.args,
-        )
-
-    @staticmethod
-    def of_source(
-        source: Source,
-        func: PrimFunc,
-        target: Target,
-        *,
-        threads: int | None = None,
-        worker: Worker | None = None,
-        args: Sequence[Argument] = (),
-    ) -> RemoteKernel:
-        """Return the kernel of generated code and the function it was generated from."""
-        return RemoteKernel(
-            source,
-            parameters(func),
-            target,
-            variables=variables(func),
-            checks=checks(func),
-            threads=threads,
-            worker=worker,
-            args=args,
+            kernel.generated, kernel.target, threads=threads, worker=worker, args=kernel.args
         )
 
     @property
@@ -153,11 +109,9 @@ class RemoteKernel:
         outcome = self.worker.call(
             "load",
             {
-                "symbol": self.source.symbol,
-                "params": [dataclasses.asdict(param) for param in self.params],
-                "variables": [dataclasses.asdict(variable) for variable in self.variables],
-                "checks": [dataclasses.asdict(check) for check in self.checks],
-                "messages": list(self.source.messages),
+                "language": self.source.language,
+                "device": self.target.runs_on,
+                "interface": self.source.interface.to_json(),
                 "options": dataclasses.asdict(Options.for_target(self.target)),
                 "threads": self.threads,
             },

@@ -123,9 +123,9 @@ class StepTable:
             If the kernel crashes or hangs.
         """
         count = self.threads if threads is None else threads
-        source, func = emit_source(schedule, args, self.target)
+        source, _ = emit_source(schedule, args, self.target)
         target = resolve(self.target)
-        kernel = RemoteKernel.of_source(source, func, target, threads=count, args=args)
+        kernel = RemoteKernel(source, target, threads=count, args=args)
         worst, seconds = verify_kernel(kernel, args, oracle_of(schedule, 0), timeout_s=timeout_s)
         work = work_of(schedule.outputs)
         flops = work.flops or None if work else None

@@ -23,10 +23,8 @@ from dlcompiler.measurement.oracle import Oracle, oracle_of, oracles_of
 from dlcompiler.measurement.remote import RemoteKernel
 from dlcompiler.measurement.shrunk import shrunk_schedules
 from dlcompiler.passes.specialize_conditions import facts_of
-from dlcompiler.pipeline import Kernel, emit_source, lower
-from dlcompiler.pipeline.build import build_kernel
-from dlcompiler.pipeline.lower import Argument
-from dlcompiler.pipeline.simulated import build_simulated
+from dlcompiler.pipeline import Built, build, emit_source, lower, lower_program
+from dlcompiler.pipeline.lower import Argument, check_outputs
 from dlcompiler.runtime.externs import calls_outside
 from dlcompiler.runtime.options import Options
 from dlcompiler.runtime.workers import Worker
@@ -133,17 +131,18 @@ def verify(
         If the program, or the expression itself, does what none may.
     """
     machine = resolve(target)
-    if machine.language == "loops":
+    if machine.runs_on == "simulator":
         return _verify_simulated(schedule, args, machine, seed, conditions)
     source, func = emit_source(schedule, args, machine, conditions=conditions)
-    if source.language != "c":
+    runs_in_worker = machine.runs_on == "host" and not calls_outside(source.text)
+    if machine.runs_on == "host":
         Options.for_target(machine).check()
     # What code calls outside is in this process alone; what a C compiler made is loaded here, too.
-    if source.language == "c" or calls_outside(source.text):
-        here = build_kernel(schedule, args, machine, func.name, conditions=conditions)
+    if not runs_in_worker:
+        here = build(schedule, args, machine, func.name, conditions=conditions)
         check: Check = partial(_verify_here, here, args)
     else:
-        kernel = RemoteKernel.of_source(source, func, machine, worker=worker)
+        kernel = RemoteKernel(source, machine, worker=worker)
         check = partial(_verify_there, kernel, args, timeout_s=timeout_s)
     # The interpreter looks at the nests; here passes add decisions of their own.
     is_decided = bool(conditions) or any(stage.rolled_by for stage in schedule.state.stages)
@@ -248,7 +247,8 @@ def _verify_simulated(
     conditions: Sequence[Expr],
 ) -> Verified:
     """Check in the interpreter a program for a GPU, which no machine here can run."""
-    func = build_simulated(schedule, args, machine, "main", conditions=conditions).func
+    check_outputs(schedule, args, "main")
+    func = lower_program(schedule, args, machine, conditions=conditions).func
     programs_of = partial(_nests_and_result, target=machine, conditions=conditions)
     programs = programs_of(schedule, args)
     found = _Findings(seed)
@@ -359,7 +359,7 @@ def _verify_there(
     return verify_kernel(kernel, args, oracle, timeout_s=timeout_s)[0]
 
 
-def _verify_here(kernel: Kernel, args: Sequence[Argument], oracle: Oracle) -> float:
+def _verify_here(kernel: Built, args: Sequence[Argument], oracle: Oracle) -> float:
     arrays = _arguments(args, oracle)
     given = [a if isinstance(t, Tensor) else a.item() for t, a in zip(args, arrays, strict=True)]
     with np.errstate(all="ignore"):  # code from outside may compute with NumPy

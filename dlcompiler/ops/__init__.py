@@ -140,6 +140,7 @@ def select(
     'matmul'
     """
     if kind == "conv2d":
+        operator("conv2d_direct").check_device(target)  # all ways to compute it have the same
         choose = importlib.import_module("dlcompiler.ops.conv2d.choose")
         selection: Selection = choose.select_conv2d(params, target, tuned, is_exact=is_exact)
         return selection

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from dlcompiler import dtypes
 from dlcompiler.display import render
+from dlcompiler.errors import TargetError
 from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target
@@ -67,6 +68,25 @@ class Operator:
     packing: Callable[[Workload, Target], tuple[Schedule, tuple[Tensor, ...]]] | None = None
     """Returns the same as a kernel: a schedule with its parameters, as of `dlcompiler.ops.packing`;
     None: there is none, or nothing is packed ahead."""
+    devices: frozenset[str] = frozenset({"cpu"})
+    """Kinds of devices that it has a schedule for: see `Target.device`."""
+
+    def check_device(self, target: Target) -> None:
+        """Refuse a target that the operator has no schedule for.
+
+        Raises
+        ------
+        TargetError
+            With the kinds of devices that it has one for.
+        """
+        if target.device not in self.devices:
+            raise TargetError(
+                f"schedule {self.name} for {target.name}",
+                "the operator has no schedule for this kind of device",
+                got=repr(target.device),
+                expected=", ".join(map(repr, sorted(self.devices))),
+                hint="define it with te, and write a schedule: s = te.create_schedule(out.op)",
+            )
 
     def template(
         self,
@@ -88,7 +108,10 @@ class Operator:
         ------
         ScheduleError
             If a primitive refuses what the config asks for.
+        TargetError
+            If the operator has no schedule for the kind of device.
         """
+        self.check_device(target)
         args = self.define(workload)
         outs = tuple(tensor for tensor in args if not isinstance(tensor.op, PlaceholderOp))
         s = make(outs)

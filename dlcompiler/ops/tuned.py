@@ -59,6 +59,7 @@ def config_for(
     -------
     Config
     """
+    operator.check_device(target)
     default = operator.default_config(workload, target)
     found = (shipped(target_class(target)) if tuned is None else tuned).get(anchor(workload))
     if found is not None:

@@ -27,8 +27,7 @@ never bound.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
 from dlcompiler.errors import TargetError
 from dlcompiler.ir import (
@@ -52,50 +51,11 @@ from dlcompiler.ir import (
     substitute,
     walk,
 )
+from dlcompiler.ir.program import Launch, Program
 from dlcompiler.passes.base import statements
 
 
-@dataclass(frozen=True, eq=False)
-class Launch:
-    """A kernel, and how many blocks and threads run it."""
-
-    kernel: PrimFunc
-    threads: Mapping[str, Expr]
-    """Of each axis, ``blockIdx.x`` to ``threadIdx.z``, how many; an axis left out has one."""
-    loops: tuple[For, ...] = ()
-    """Loops of the host that launch it again and again, outermost first."""
-
-    def count(self, tag: str) -> int | None:
-        """Return how many blocks or threads there are along an axis; None where a symbol says."""
-        extent = self.threads.get(tag)
-        if extent is None:
-            return 1
-        return int(extent.value) if isinstance(extent, Const) else None
-
-    @property
-    def size(self) -> str:
-        """Blocks and threads, and the host's loops, as text."""
-        parts = [f"{tag} {extent}" for tag, extent in self.threads.items()]
-        again = "".join(f", for {loop.var.name} in range({loop.extent})" for loop in self.loops)
-        return (", ".join(parts) or "one thread") + again
-
-
-@dataclass(frozen=True, eq=False)
-class DeviceProgram:
-    """A program as host and device share it."""
-
-    func: PrimFunc
-    """The whole."""
-    temporaries: tuple[Buffer, ...]
-    """Memory of the device that one kernel writes and another reads."""
-    launches: tuple[Launch, ...] = field(default=())
-    """In the order in which they run."""
-
-    def __str__(self) -> str:
-        return "\n".join(f"# launch: {launch.size}\n{launch.kernel}" for launch in self.launches)
-
-
-def split_host_device(func: PrimFunc) -> DeviceProgram:
+def split_host_device(func: PrimFunc) -> Program:
     """Return the kernels of a program, and the memory between them.
 
     Parameters
@@ -107,7 +67,7 @@ def split_host_device(func: PrimFunc) -> DeviceProgram:
     nests = list(_nests(func.body, temporaries))
     names = [f"{func.name}_kernel{n}" for n in range(len(nests))]
     launches = (_launch(func, name, *nest) for name, nest in zip(names, nests, strict=True))
-    return DeviceProgram(func, tuple(temporaries), tuple(launches))
+    return Program(func, tuple(launches), tuple(temporaries))
 
 
 def _nests(

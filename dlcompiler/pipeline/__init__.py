@@ -6,29 +6,43 @@ adds code generation and loading. Nothing else in the project decides an order.
 
 from __future__ import annotations
 
-from dlcompiler.pipeline.build import CKernel, Kernel, build, emit_source
+from dlcompiler.pipeline.build import build, build_program, emit_source, lower_program
 from dlcompiler.pipeline.checks import races
 from dlcompiler.pipeline.cross import CrossModule, cross_compile
+from dlcompiler.pipeline.devices import DEVICES, device_of
+from dlcompiler.pipeline.executables import Built, CKernel, Kernel, NullKernel, SimulatedKernel
 from dlcompiler.pipeline.lower import check_args, lower
 from dlcompiler.pipeline.observers import Change, Observer, show_changes
-from dlcompiler.pipeline.passes import EXTRA_PASSES, INSTRUMENTS, PASSES, passes_of
-from dlcompiler.pipeline.simulated import SimulatedKernel
+from dlcompiler.pipeline.pipelines import (
+    EXTRA_PASSES,
+    INSTRUMENTS,
+    PIPELINES,
+    Pipeline,
+    passes_of,
+)
 
 __all__ = [
+    "DEVICES",
     "EXTRA_PASSES",
     "INSTRUMENTS",
-    "PASSES",
+    "PIPELINES",
+    "Built",
     "CKernel",
     "Change",
     "CrossModule",
     "Kernel",
+    "NullKernel",
     "Observer",
+    "Pipeline",
     "SimulatedKernel",
     "build",
+    "build_program",
     "check_args",
     "cross_compile",
+    "device_of",
     "emit_source",
     "lower",
+    "lower_program",
     "passes_of",
     "races",
     "show_changes",

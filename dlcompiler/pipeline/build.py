@@ -3,95 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from typing import Any
 
-from dlcompiler.analysis import Work, work_of
-from dlcompiler.codegen import Source, emit
-from dlcompiler.errors import InternalError, ScheduleError
-from dlcompiler.ir import Binary, Compare, Const, Expr, Extent, Logical, PrimFunc, Var
+from dlcompiler.analysis import work_of
+from dlcompiler.analysis.device_limits import check_scopes
+from dlcompiler.codegen import emit
+from dlcompiler.errors import ScheduleError
+from dlcompiler.ir import Expr, PrimFunc
 from dlcompiler.ir.names import checked_label
-from dlcompiler.output_files import write_file
+from dlcompiler.ir.program import Program
+from dlcompiler.pipeline.devices import load
+from dlcompiler.pipeline.executables import Built
 from dlcompiler.pipeline.lower import Argument, check_outputs, lower, without_unread
-from dlcompiler.pipeline.observers import Observer
-from dlcompiler.pipeline.simulated import SimulatedKernel, build_simulated
-from dlcompiler.runtime.arguments import Param
-from dlcompiler.runtime.c_source import CCode
-from dlcompiler.runtime.formulas import Formula
-from dlcompiler.runtime.function import Code, Function
-from dlcompiler.runtime.llvm import Options, compile_ir
-from dlcompiler.runtime.symbols import Check, Variable
+from dlcompiler.pipeline.observers import Change, Observer
+from dlcompiler.pipeline.pipelines import pipeline_of
+from dlcompiler.runtime.source import Source
 from dlcompiler.schedule import Schedule
-from dlcompiler.schedule.state import unique_name
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import Tensor, symbols_of
 
 # Names that machine code may not take: they are, or may become, functions of the C library.
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
-
-
-class Kernel(Function):
-    """A built function: call it with NumPy arrays, outputs last."""
-
-    def __init__(
-        self,
-        module: Code,
-        source: Source,
-        func: PrimFunc,
-        target: Target,
-        work: Work | None,
-        args: Sequence[Argument] = (),
-    ) -> None:
-        super().__init__(
-            module,
-            source.symbol,
-            parameters(func),
-            func.name,
-            variables=variables(func),
-            checks=checks(func),
-            messages=source.messages,
-        )
-        self.func = func
-        """The loop IR that was handed to the code generator."""
-        self.target = target
-        """What it was built for."""
-        self.work = work
-        """The work that its expression asks for; None where symbols decide."""
-        self.args = tuple(args)
-        """The tensors and symbols that its parameters stand for; () where they are not known."""
-
-
-class CKernel(Kernel):
-    """A kernel as C source; where there is a C compiler it can be called like any other."""
-
-    def __init__(
-        self,
-        source: Source,
-        func: PrimFunc,
-        target: Target,
-        work: Work | None,
-        args: Sequence[Argument] = (),
-    ) -> None:
-        code = CCode(
-            source.text, func.name,
-            returns_number=bool(source.messages), reports_values=source.reports_values,
-        )  # fmt: skip
-        super().__init__(code, source, func, target, work, args)
-        self.header = source.header
-        """The header; the source begins with it."""
-
-    def save(self, folder: str | Path) -> tuple[Path, Path]:
-        """Write source and header into a folder, and return their paths.
-
-        Raises
-        ------
-        UserError
-            They cannot be written.
-        """
-        paths = tuple(Path(folder) / f"{self.symbol}.{suffix}" for suffix in ("c", "h"))
-        for path, text in zip(paths, (self.source, self.header), strict=True):
-            write_file(path, text)
-        return paths[0], paths[1]
 
 
 def build(
@@ -105,7 +38,7 @@ def build(
     instrument: str | None = None,
     conditions: Sequence[Expr] = (),
     unread: Sequence[Tensor] = (),
-) -> Kernel | SimulatedKernel:
+) -> Built:
     """Build a kernel.
 
     Parameters
@@ -134,9 +67,8 @@ def build(
 
     Returns
     -------
-    Kernel or SimulatedKernel
-        Takes NumPy arrays. Its LLVM IR and assembly, or its text for the device, are attributes.
-        For ``c`` a `CKernel`, whose ``source`` and ``header`` are C.
+    Kernel, CKernel or SimulatedKernel
+        Takes NumPy arrays, outputs last. ``source(name)`` returns its texts, ``texts`` their names.
 
     Raises
     ------
@@ -147,50 +79,110 @@ def build(
     """
     machine = resolve(target)
     check_outputs(schedule, without_unread(args, unread), name)
-    make = build_simulated if machine.language == "loops" else build_kernel
-    return make(
+    program = lower_program(
         schedule,
         args,
         machine,
-        checked_name(name),
+        name,
         observers=observers,
         extra=extra,
         instrument=instrument,
         conditions=conditions,
         unread=unread,
     )
+    built = build_program(program, machine)
+    built.work = None if symbols_of(schedule.outputs) else work_of(schedule.outputs)
+    built.args = tuple(args)
+    return built
 
 
-def build_kernel(
+def build_program(program: Program | PrimFunc, target: str | Target = "cpu") -> Built:
+    """Build what is lowered already: generate code and load it.
+
+    Parameters
+    ----------
+    program
+        What `lower_program` returns; or a function, the program of one kernel, as `lower`,
+        `ir.Builder` or a graph make it.
+    target
+        A target or its name.
+
+    Returns
+    -------
+    Built
+        Takes NumPy arrays, outputs last.
+
+    Raises
+    ------
+    TargetError
+        If the target is unknown, or cannot do what the program asks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> from dlcompiler.pipeline import lower
+    >>> from dlcompiler.schedule import create_schedule
+    >>> A = te.placeholder((3,), name="A")
+    >>> B = te.compute((3,), lambda i: A[i] + 1.0, name="B")
+    >>> add_one = build_program(lower(create_schedule(B.op), [A, B]))
+    >>> b = np.zeros(3, "float32")
+    >>> add_one(np.arange(3, dtype="float32"), b)
+    >>> b
+    array([1., 2., 3.], dtype=float32)
+    """
+    machine = resolve(target)
+    if isinstance(program, PrimFunc):
+        program = pipeline_of(machine).divide(program)
+    checked_name(program.func.name)
+    check_scopes(program.func, machine)
+    return load(emit(program, machine), machine)
+
+
+def lower_program(
     schedule: Schedule,
     args: Sequence[Argument],
-    machine: Target,
-    name: str,
+    target: str | Target = "cpu",
+    name: str = "main",
     *,
     observers: Sequence[Observer] = (),
-    extra: Sequence[str] = (),
-    instrument: str | None = None,
-    conditions: Sequence[Expr] = (),
-    unread: Sequence[Tensor] = (),
-) -> Kernel:
-    """Build a kernel for a CPU, or as C; see `build`."""
+    **options: Any,
+) -> Program:
+    """Lower a schedule to a program within the limits of a target.
+
+    Parameters
+    ----------
+    schedule, args, target, name, observers
+        As of `build`.
+    options
+        As of `lower`: ``extra``, ``instrument``, ``conditions``, ``unread``, ``verify_passes``.
+
+    Raises
+    ------
+    ScheduleError
+        If the schedule or the arguments do not allow it.
+    TargetError
+        If it asks for more than the target has, as threads of a block, or a stage is computed
+        outside any thread.
+    """
+    machine = resolve(target)
+    pipeline = pipeline_of(machine)
+
+    def check(change: Change) -> None:
+        if change.before is None:  # loops are as the schedule names them
+            pipeline.check_nests(change.after, machine)
+
     func = lower(
         schedule,
         args,
-        name=name,
+        name=checked_name(name),
         target=machine,
-        observers=observers,
-        extra=extra,
-        instrument=instrument,
-        conditions=conditions,
-        unread=unread,
+        observers=(check, *observers),
+        **options,
     )
-    source = emit(func, machine)
-    work = None if symbols_of(schedule.outputs) else work_of(schedule.outputs)
-    if source.language == "c":
-        return CKernel(source, func, machine, work, args)
-    module = compile_ir(source.text, Options.for_target(machine))
-    return Kernel(module, source, func, machine, work, args)
+    check_scopes(func, machine)
+    pipeline.check_result(func, machine)
+    return pipeline.divide(func)
 
 
 def emit_source(
@@ -209,65 +201,10 @@ def emit_source(
     """
     machine = resolve(target)
     check_outputs(schedule, args, name)
-    func = lower(
-        schedule,
-        args,
-        name=checked_name(name),
-        target=machine,
-        conditions=conditions,
-        verify_passes=verify_passes,
+    program = lower_program(
+        schedule, args, machine, name, conditions=conditions, verify_passes=verify_passes
     )
-    return emit(func, machine), func
-
-
-def parameters(func: PrimFunc) -> tuple[Param, ...]:
-    """Return what the runtime needs to know of a function's parameters."""
-    names = _symbol_names(func)
-    return tuple(
-        Param(names[param], (), param.dtype, is_number=True)
-        if isinstance(param, Var)
-        else Param(
-            param.name,
-            tuple(formula(extent, names) for extent in param.shape),
-            param.dtype,
-            param in func.outputs,
-        )
-        for param in func.params
-    )
-
-
-def variables(func: PrimFunc) -> tuple[Variable, ...]:
-    """Return the numbers that the code of a function takes after the arrays."""
-    names = _symbol_names(func)
-    return tuple(Variable(names[variable], variable.dtype) for variable in func.variables)
-
-
-def checks(func: PrimFunc) -> tuple[Check, ...]:
-    """Return what a call must check of the symbols."""
-    names = _symbol_names(func)
-    return tuple(Check(formula(condition, names), problem) for condition, problem in func.checks)
-
-
-def _symbol_names(func: PrimFunc) -> dict[Var, str]:
-    """Return a name for each symbol, unique among them."""
-    names: dict[Var, str] = {}
-    for variable in func.variables:
-        names[variable] = unique_name(variable.name, names.values())
-    return names
-
-
-def formula(expr: Extent, names: Mapping[Var, str]) -> Formula:
-    """Return an expression of symbols as the runtime takes it: as data."""
-    match expr:
-        case int():
-            return expr
-        case Const(value):
-            return int(value)
-        case Var():
-            return names[expr]
-        case Binary(op, a, b) | Compare(op, a, b) | Logical(op, a, b):
-            return (op, formula(a, names), formula(b, names))
-    raise InternalError("formula of symbols", "not a formula", got=str(expr))
+    return emit(program, machine), program.func
 
 
 def checked_name(name: str) -> str:

@@ -10,14 +10,13 @@ from typing import TypeAlias
 
 from dlcompiler.errors import InternalError, ScheduleError, TargetError
 from dlcompiler.ir import Allocate, Buffer, Expr, PrimFunc, Var, verify_func, walk
-from dlcompiler.ir.names import checked_label
+from dlcompiler.ir.names import checked_label, unique_name
 from dlcompiler.lowering import build_nests
 from dlcompiler.passes import Pass, specialize_conditions
 from dlcompiler.pipeline.checks import NESTS, check_program
 from dlcompiler.pipeline.observers import Change, Observer
-from dlcompiler.pipeline.passes import EXTRA_PASSES, INSTRUMENTS, passes_of
+from dlcompiler.pipeline.pipelines import EXTRA_PASSES, INSTRUMENTS, passes_of
 from dlcompiler.schedule import Schedule, StageState, State, open_obligations
-from dlcompiler.schedule.state import unique_name
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import PlaceholderOp, Tensor, symbols_of
 

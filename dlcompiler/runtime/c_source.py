@@ -11,12 +11,13 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from dlcompiler.errors import DeviceUnavailable, InternalError, UserError
 from dlcompiler.runtime.options import Options
 from dlcompiler.runtime.private_folders import private_folder
+from dlcompiler.runtime.source import chosen
 from dlcompiler.runtime.trust import load_shared, read_trusted
 
 COMPILERS = ("cc", "gcc", "clang")
@@ -42,8 +43,8 @@ class CCode:
 
     Parameters
     ----------
-    text : str
-        The source, complete.
+    texts : mapping
+        Its texts by name: the source, complete, and the header.
     name : str
         Of the function, in messages.
     returns_number : bool
@@ -53,10 +54,14 @@ class CCode:
     """
 
     def __init__(
-        self, text: str, name: str, *, returns_number: bool, reports_values: bool = False
+        self,
+        texts: Mapping[str, str],
+        name: str,
+        *,
+        returns_number: bool,
+        reports_values: bool = False,
     ) -> None:
-        self.text = text
-        """The source."""
+        self._texts = dict(texts)
         self.name = name
         self.returns_number = returns_number
         self.reports_values = reports_values
@@ -64,6 +69,20 @@ class CCode:
         """Functions of this runtime that it calls: none."""
         self._library: ctypes.CDLL | None = None
         self._lock = threading.Lock()
+
+    @property
+    def text(self) -> str:
+        """The source."""
+        return self.source()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Names of its texts."""
+        return tuple(self._texts)
+
+    def source(self, name: str | None = None) -> str:
+        """Return the source, or another text by its name."""
+        return chosen(self._texts, name, self.name)
 
     @property
     def options(self) -> Options:
@@ -84,7 +103,7 @@ class CCode:
         raise UserError(
             f"{what} {self.name}",
             "it was built as C, which LLVM does not see",
-            hint="kernel.source is the C; target='cpu' builds machine code by LLVM",
+            hint="kernel.source() is the C; target='cpu' builds machine code by LLVM",
         )
 
     def entry(self, symbol: str, types: Sequence[Any]) -> Callable[..., object]:
@@ -129,7 +148,7 @@ def _load(text: str, name: str) -> ctypes.CDLL:
             "there is no C compiler to compile it",
             got="target='c'",
             expected=f"{', '.join(COMPILERS[:-1])} or {COMPILERS[-1]} on the PATH",
-            hint="kernel.source is the code; target='cpu' needs no compiler",
+            hint="kernel.source() is the code; target='cpu' needs no compiler",
         )
     with private_folder() as folder:
         source, library = folder / "kernel.c", folder / "kernel.so"

@@ -23,6 +23,7 @@ from dlcompiler.runtime.arguments import (
 from dlcompiler.runtime.callbacks import take_raised
 from dlcompiler.runtime.llvm import Options
 from dlcompiler.runtime.native import PARALLEL_FOR
+from dlcompiler.runtime.source import Interface
 from dlcompiler.runtime.symbols import (
     ALIGNED,
     C_CONTIGUOUS,
@@ -114,6 +115,13 @@ class Code(Protocol):
         """Functions outside that it calls."""
 
     @property
+    def texts(self) -> tuple[str, ...]:
+        """Names of its texts, the generated one first."""
+
+    def source(self, name: str | None = None) -> str:
+        """Return one of its texts; without a name, the generated one."""
+
+    @property
     def optimized_ir(self) -> str:
         """LLVM IR after LLVM's passes."""
 
@@ -196,15 +204,51 @@ class Function:
         self._symbols = Symbols(self.params, variables, checks) if has_symbols else None
         self._written = [n for n, param in enumerate(arrays) if param.is_output]
 
+    @classmethod
+    def of(cls, module: Code, called: Interface) -> Function:
+        """Return the function that an interface describes.
+
+        Parameters
+        ----------
+        module : Code
+            Where the code is.
+        called : Interface
+            How it is called.
+        """
+        return Function(
+            module,
+            called.symbol,
+            called.params,
+            variables=called.variables,
+            checks=called.checks,
+            messages=called.messages,
+        )
+
     @property
     def uses_threads(self) -> bool:
         """Whether it has parallel loops."""
         return self._uses_threads
 
     @property
-    def source(self) -> str:
-        """LLVM IR, or C, as the code generator wrote it."""
-        return self.module.text
+    def texts(self) -> tuple[str, ...]:
+        """Names of the texts that `source` returns."""
+        return self.module.texts
+
+    def source(self, name: str | None = None) -> str:
+        """Return a text of the kernel.
+
+        Parameters
+        ----------
+        name : str, optional
+            ``"llvm"``, ``"optimized llvm"`` or ``"assembly"``; ``"c"`` or ``"header"`` of a kernel
+            in C. By default, LLVM IR or C as the code generator wrote it.
+
+        Raises
+        ------
+        UserError
+            It has no such text.
+        """
+        return self.module.source(name)
 
     @property
     def llvm_ir(self) -> str:

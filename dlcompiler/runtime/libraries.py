@@ -19,7 +19,6 @@ import re
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.c_source import LIMIT_S, c_compiler
 from dlcompiler.runtime.externs import calls_outside
 from dlcompiler.runtime.function import Code, Function
-from dlcompiler.runtime.llvm import Options, assembly, compile_ir, emit_object, optimize
+from dlcompiler.runtime.llvm import LLVMTexts, Options, compile_ir, emit_object
 from dlcompiler.runtime.private_folders import private_folder
 from dlcompiler.runtime.symbols import Check, Variable
 from dlcompiler.runtime.trust import load_shared, read_trusted
@@ -262,15 +261,13 @@ def load_library(path: Path) -> Function:
     return _linked(code, description, path)
 
 
-class SharedObject:
+class SharedObject(LLVMTexts):
     """Machine code in a shared object: what a `Function` needs to know of it."""
 
     def __init__(self, library: ctypes.CDLL, description: Mapping[str, Any]) -> None:
         self._library = library
-        self.text: str = description["text"]
-        """LLVM IR before LLVM's passes."""
+        self.text = description["text"]
         self.options = _options(description)
-        """How it was compiled."""
         self.imports = frozenset(symbol for symbol in HOOKS if f"@{symbol}(" in self.text)
         """What it calls outside itself."""
         for symbol in self.imports:
@@ -286,16 +283,6 @@ class SharedObject:
     def entry(self, symbol: str, types: Sequence[Any]) -> Callable[..., object]:
         """Return a function of operands of these types."""
         return ctypes.CFUNCTYPE(None, *types)(self.address(symbol))
-
-    @cached_property
-    def optimized_ir(self) -> str:
-        """LLVM IR text after LLVM's passes."""
-        return optimize(self.text, self.options)
-
-    @cached_property
-    def assembly(self) -> str:
-        """Assembly text."""
-        return assembly(self.text, self.options)
 
 
 def _linked(code: bytes, description: Mapping[str, Any], path: Path) -> Function:

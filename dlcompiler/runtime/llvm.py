@@ -24,6 +24,7 @@ from dlcompiler.errors import InternalError, TargetError
 from dlcompiler.runtime import externs, object_cache
 from dlcompiler.runtime.object_cache import CompiledObject
 from dlcompiler.runtime.options import Options as Options  # whoever compiles needs them, too
+from dlcompiler.runtime.source import chosen
 from dlcompiler.target.detect import host
 
 T = TypeVar("T")
@@ -207,7 +208,37 @@ def emit_all(text: str, options: Options) -> Emitted:
     return Emitted(optimized, shown, image)
 
 
-class LoadedModule:
+class LLVMTexts:
+    """The texts of machine code that LLVM made: of `text`, compiled by `options`."""
+
+    text: str
+    """LLVM IR before LLVM's passes."""
+    options: Options
+    """How it was compiled."""
+    texts = ("llvm", "optimized llvm", "assembly")
+    """Names of its texts."""
+
+    def source(self, name: str | None = None) -> str:
+        """Return one of its texts; without a name, LLVM IR before LLVM's passes."""
+        made = {
+            "llvm": lambda: self.text,
+            "optimized llvm": lambda: self.optimized_ir,
+            "assembly": lambda: self.assembly,
+        }
+        return chosen(made, name, "machine code")()
+
+    @cached_property
+    def optimized_ir(self) -> str:
+        """LLVM IR text after LLVM's passes."""
+        return optimize(self.text, self.options)
+
+    @cached_property
+    def assembly(self) -> str:
+        """Assembly text."""
+        return assembly(self.text, self.options)
+
+
+class LoadedModule(LLVMTexts):
     """Machine code in this process; it is unloaded when nothing refers to this object any more.
 
     Whoever calls an address must hold the module: `dlcompiler.runtime.function.Function` does.
@@ -217,9 +248,7 @@ class LoadedModule:
         self, text: str, options: Options, imports: frozenset[str], linked: _Linked
     ) -> None:
         self.text = text
-        """LLVM IR before LLVM's passes."""
         self.options = options
-        """How it was compiled."""
         self.imports = imports
         """Functions outside that it declares."""
         self._addresses = linked.addresses
@@ -251,16 +280,6 @@ class LoadedModule:
     def entry(self, symbol: str, types: Sequence[Any]) -> Callable[..., object]:
         """Return a function of operands of these types."""
         return ctypes.CFUNCTYPE(None, *types)(self.address(symbol))
-
-    @cached_property
-    def optimized_ir(self) -> str:
-        """LLVM IR text after LLVM's passes."""
-        return optimize(self.text, self.options)
-
-    @cached_property
-    def assembly(self) -> str:
-        """Assembly text of the code that was loaded."""
-        return assembly(self.text, self.options)
 
     def __repr__(self) -> str:
         return f"LoadedModule({', '.join(self._addresses)})"

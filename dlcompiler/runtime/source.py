@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeVar
 
 from dlcompiler.errors import UserError
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.symbols import Check, Variable
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +36,31 @@ class Interface:
     """What must hold of them."""
     messages: tuple[str, ...] = ()
     """What to say when an assertion fails or memory is short, by its number from 1. If there are
-    any, LLVM code takes one more pointer: to 8 bytes, 0 before the call, that receive the number
-    of the first. C code returns it."""
+    any, LLVM code takes one more pointer: to 9 numbers of 8 bytes, of which the first is 0 before
+    the call and receives that of the message; the others receive the numbers that go into the
+    message (`errors.filled`). C code returns the number of the message."""
     uses_threads: bool = False
     """Whether it launches parallel loops."""
+    reports_values: bool = False
+    """Whether C code takes one more pointer, to the numbers in the message."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values, to be sent to another process."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(fields: Mapping[str, Any]) -> Interface:
+        """Return what `to_json` described."""
+        params = (Param(**{**item, "shape": tuple(item["shape"])}) for item in fields["params"])
+        return Interface(
+            fields["symbol"],
+            tuple(params),
+            tuple(Variable(**item) for item in fields["variables"]),
+            tuple(Check(**item) for item in fields["checks"]),
+            tuple(fields["messages"]),
+            fields["uses_threads"],
+            fields["reports_values"],
+        )
 
 
 @dataclass(frozen=True)
@@ -53,6 +77,21 @@ class Source:
     """What the code was generated from, for devices that run the loop IR; not sent to workers."""
 
     @property
+    def symbol(self) -> str:
+        """Name of the function to call."""
+        return self.interface.symbol
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What to say when the code fails: see `Interface.messages`."""
+        return self.interface.messages
+
+    @property
+    def uses_threads(self) -> bool:
+        """Whether it launches parallel loops."""
+        return self.interface.uses_threads
+
+    @property
     def text(self) -> str:
         """The text that a device loads."""
         return next(iter(self.texts.values())).text
@@ -62,17 +101,29 @@ class Source:
         """The lines of the printed loop IR for those of `text`."""
         return next(iter(self.texts.values())).lines
 
-    def named(self, name: str) -> str:
-        """Return a text by its name.
+    def named(self, name: str | None = None) -> str:
+        """Return a text by its name; without one, the text that a device loads.
 
         Raises
         ------
         UserError
             There is no such text.
         """
-        if name not in self.texts:
-            raise UserError(
-                f"source of {self.interface.symbol}", "no text has this name",
-                got=repr(name), expected=", ".join(map(repr, self.texts)),
-            )  # fmt: skip
-        return self.texts[name].text
+        return chosen(self.texts, name, self.interface.symbol).text
+
+
+def chosen(texts: Mapping[str, T], name: str | None, program: str) -> T:
+    """Return one of several texts by its name; the first without one.
+
+    Raises
+    ------
+    UserError
+        There is no such text; `program` is named in the message.
+    """
+    wanted = next(iter(texts)) if name is None else name
+    if wanted not in texts:
+        raise UserError(
+            f"source of {program}", "no text has this name",
+            got=repr(name), expected=", ".join(map(repr, texts)),
+        )  # fmt: skip
+    return texts[wanted]

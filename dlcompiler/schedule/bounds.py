@@ -29,6 +29,7 @@ from dlcompiler.ir import (
     structural_equal,
     substitute,
 )
+from dlcompiler.ir.names import unique_name
 from dlcompiler.schedule.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.placement import placed
 from dlcompiler.schedule.recurrences import hosts, is_update, region_of_time, time_of
@@ -42,7 +43,6 @@ from dlcompiler.schedule.state import (
     StageState,
     State,
     is_scan,
-    unique_name,
 )
 from dlcompiler.schedule.threads import (
     axes_of_threads,

@@ -13,7 +13,7 @@ from dlcompiler import dtypes
 from dlcompiler.ir import THREADS, ThreadTag, is_thread
 from dlcompiler.schedule.bounds import infer_bounds
 from dlcompiler.schedule.obligations import has_bounds
-from dlcompiler.schedule.primitives.base import DEVICE_SCOPES, SCOPES
+from dlcompiler.schedule.primitives.base import SCOPES
 from dlcompiler.schedule.primitives.env_threads import axes_of
 from dlcompiler.schedule.state import StageState, State
 from dlcompiler.schedule.threads import threads_around
@@ -30,7 +30,7 @@ def scopes_of(target: Target | None) -> tuple[str, ...]:
     """Return the memories to offer: those of a CPU without a target."""
     if target is None:
         return SCOPES
-    return tuple(scope.name for scope in target.scopes if scope.name in DEVICE_SCOPES)
+    return tuple(scope.name for scope in target.scopes)
 
 
 def threads_of(target: Target | None) -> tuple[ThreadTag, ...]:

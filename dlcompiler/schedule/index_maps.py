@@ -28,9 +28,9 @@ from dlcompiler.ir import (
     index_const,
     substitute,
 )
+from dlcompiler.ir.names import unique_name
 from dlcompiler.schedule.primitives.base import Refused
 from dlcompiler.schedule.relations import ranged
-from dlcompiler.schedule.state import unique_name
 from dlcompiler.schedule.verdict import Illegal
 from dlcompiler.te import AXIS_SEPARATOR
 from dlcompiler.te.given_functions import call_given, signature_of

@@ -21,6 +21,7 @@ from dlcompiler.ir import (
     rewrite,
     structural_key,
 )
+from dlcompiler.ir.names import unique_name
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.te import (
     ComputeOp,
@@ -249,16 +250,6 @@ def new_stage(
 def same_axes(a: Sequence[Axis], b: Sequence[Axis]) -> bool:
     """Tell whether two lists hold the same axes; ``==`` would build an expression."""
     return len(a) == len(b) and all(x is y for x, y in zip(a, b, strict=True))
-
-
-def unique_name(name: str, taken: Any) -> str:
-    """Return `name`, with a number behind it when it is taken."""
-    used = set(taken)
-    candidate, n = name, 0
-    while candidate in used:
-        n += 1
-        candidate = f"{name}_{n}"
-    return candidate
 
 
 JSON: TypeAlias = Any

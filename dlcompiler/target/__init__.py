@@ -12,7 +12,15 @@ from dlcompiler.errors import TargetError
 from dlcompiler.registry import Registry
 from dlcompiler.target.model import CacheLevel, MemoryScope, Target
 
-__all__ = ["REGISTRY", "CacheLevel", "MemoryScope", "Target", "names", "resolve"]
+__all__ = [
+    "REGISTRY",
+    "CacheLevel",
+    "MemoryScope",
+    "Target",
+    "known_scopes",
+    "names",
+    "resolve",
+]
 
 REGISTRY: Registry[Target | Callable[[], Target]] = Registry(
     "target",
@@ -70,6 +78,15 @@ def resolve(target: str | Target) -> Target:
         return target
     found = REGISTRY.find(target, "resolve a target", error=TargetError)
     return found if isinstance(found, Target) else _made_by(found)
+
+
+def known_scopes() -> frozenset[str]:
+    """Return the names of the memories that some target in the registry has.
+
+    Targets that are detected when first asked for are left out: they are CPUs, as presets are.
+    """
+    targets = (found for found in REGISTRY.values() if isinstance(found, Target))
+    return frozenset(scope.name for target in targets for scope in target.scopes)
 
 
 @cache

@@ -73,6 +73,7 @@ def gpu_target(
         name=name,
         device="gpu",
         language="loops",
+        runs_on="simulator",
         triple="nvptx64-nvidia-cuda",
         cpu=f"sm_{compute[0]}{compute[1]}",
         features=(),

@@ -94,6 +94,8 @@ class Target:
     emits: frozenset[str] = frozenset()
     """What generated code may contain beyond loops and scalar operations: ``"vectors"``,
     ``"prefetch"``, and the names of emitters of tensor intrinsics."""
+    runs_on: str = "host"
+    """Name of the device that runs the code here: see `dlcompiler.pipeline.devices`."""
     limits: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     """``max_lanes``: lanes of one vector value; ``max_stack_bytes``: stack buffers of a kernel. A
     GPU's: see `dlcompiler.target.gpus`."""

@@ -198,4 +198,4 @@ RISCV64 = cpu_target(
 WASM32 = cpu_target("wasm32", "wasm32-unknown-unknown", "generic", _on("simd128"))
 
 #: C source, for any processor: what it is compiled on is not known.
-C99 = replace(cpu_target("c", "", "", ()), language="c", emits=frozenset())
+C99 = replace(cpu_target("c", "", "", ()), language="c", runs_on="c compiler", emits=frozenset())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dlcompiler.measurement.verify import Verified
-from dlcompiler.pipeline.build import CKernel, Kernel
+from dlcompiler.pipeline import CKernel, Kernel
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.timing import Paired, Timing, format_seconds
 from dlcompiler.target import Target
@@ -251,10 +251,10 @@ def function_card(function: Function) -> Card:
         "rows": [_parameter(str(p), p.is_output, p.is_number) for p in function.params],
     }
     code: list[list[Cell]] = [["llvm_ir", "LLVM IR after its optimisation"],
-                              ["source", "LLVM IR as it was generated"],
+                              ["source()", "LLVM IR as it was generated"],
                               ["assembly", "machine code as text"]]  # fmt: skip
     if isinstance(function, CKernel):
-        code = [["source", "C, to be compiled alone"], ["header", "what its callers include"]]
+        code = [["source()", "C, to be compiled alone"], ["header", "what its callers include"]]
     facts: list[tuple[str, str | None]] = []
     if isinstance(function, Kernel):
         code.insert(0, ["func", "loop IR, the last one before the code"])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from dlcompiler.ir import PrimFunc
 from dlcompiler.passes import Pass, flatten_storage, specialize_conditions
-from dlcompiler.pipeline.passes import EXTRA_PASSES, INSTRUMENTS, passes_of
+from dlcompiler.pipeline.pipelines import EXTRA_PASSES, INSTRUMENTS, passes_of
 from dlcompiler.target.gpus import GPU
 from dlcompiler.target.presets import C99, X86_64_AVX2
 from dlcompiler.views.docstrings import markdown

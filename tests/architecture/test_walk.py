@@ -71,7 +71,7 @@ def _walk() -> str:
     parts += [
         "**LLVM text** (`codegen/llvm`). The inner loop of the main part, without addresses; each "
         "instruction carries the line of the program that it belongs to:",
-        _block("llvm", _inner_loop(dlc.build(s, args, "x86-64-avx2", "matmul").source)),
+        _block("llvm", _inner_loop(dlc.build(s, args, "x86-64-avx2", "matmul").source())),
         "**Machine code** (`runtime/llvm.py`). LLVM optimises the text for the target and links "
         "it; `runtime/function.py` checks the arrays of a call and enters it. `verify` compares "
         "the result with `te.evaluate`, and runs the loop IR in the interpreter.",

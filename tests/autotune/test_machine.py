@@ -2,16 +2,17 @@
 
 import dataclasses
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from dlcompiler import ops
 from dlcompiler.autotune import LocalPool, tune
-from dlcompiler.codegen import Source
 from dlcompiler.errors import InternalError
 from dlcompiler.measurement.candidates import Ceiling
 from dlcompiler.pipeline import build
+from dlcompiler.runtime.source import Text
 from dlcompiler.space import Workload
 from dlcompiler.target import resolve
 
@@ -115,8 +116,8 @@ def test_a_kernel_that_misbehaves_is_an_outcome(monkeypatch, body, outcome, mess
     from dlcompiler.pipeline import emit_source
 
     def emit(schedule, args, target, name, **options):
-        _, func = emit_source(schedule, args, target, name, **options)
-        return Source(KERNEL.format(body=body), "llvm", name, False, ()), func
+        source, func = emit_source(schedule, args, target, name, **options)
+        return replace(source, texts={"llvm": Text(KERNEL.format(body=body))}), func
 
     monkeypatch.setattr(local, "emit_source", emit)
     result = measured()

@@ -314,7 +314,7 @@ def _(_):
 def _(_):
     s, x, y = simple()
     built = tvm.build(s, [x, y])
-    assert built.get_source() == built.function.llvm_ir != dlc.build(s, [x, y]).source
+    assert built.get_source() == built.function.llvm_ir != dlc.build(s, [x, y]).source()
 
 
 @claim('`pragma(axis, "debug_skip_region")`')

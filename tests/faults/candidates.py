@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from dlcompiler.codegen import Source
 from dlcompiler.measurement.bench import CandidateBench
 from dlcompiler.measurement.candidates import Candidate, Ceiling
 from dlcompiler.measurement.problem import Case, Problem
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.sampling import Effort
+from dlcompiler.runtime.source import Interface, Source, Text
 from dlcompiler.target import resolve
 
 CPU = resolve("cpu")
@@ -52,8 +52,9 @@ GOOD = kernel(DOUBLE + "  ret void")
 
 
 def job(text=GOOD, messages=()):
-    source = Source(text, "llvm", "kernel", False, (), tuple(messages))
-    return lambda: Candidate(source, PARAMS)
+    called = Interface("kernel", PARAMS, messages=tuple(messages))
+    source = Source("llvm", {"llvm": Text(text)}, called)
+    return lambda: Candidate(source)
 
 
 def open_bench(**options):

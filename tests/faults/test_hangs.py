@@ -34,7 +34,7 @@ def build_with_a_child(self, request):
     return build(self, request)
 
 def run_with_a_child(self, request):
-    if request.params["messages"]:
+    if request.params["interface"]["messages"]:
         print(subprocess.Popen(["sleep", "1000"]).pid, file=open({path!r}, "w"), flush=True)
         time.sleep(1000)
     return run(self, request)

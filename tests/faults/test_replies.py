@@ -46,7 +46,7 @@ FAULTS = {
 }
 
 def candidate(self, request):
-    for message in request.params["messages"]:
+    for message in request.params["interface"]["messages"]:
         FAULTS[message](request)
     return measure(self, request)
 

@@ -3,14 +3,16 @@
 Costs about 15 s, most of it the two limits that are waited for.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from dlcompiler import ops
 from dlcompiler.autotune import LocalPool, local, tune
-from dlcompiler.codegen import Source
 from dlcompiler.measurement.candidates import Ceiling
 from dlcompiler.pipeline import emit_source
 from dlcompiler.runtime.sampling import Effort
+from dlcompiler.runtime.source import Text
 from dlcompiler.target import resolve
 from tests.faults.candidates import DECLARED, FOREVER
 
@@ -135,7 +137,7 @@ def faulty(monkeypatch):
         source, func = emit_source(schedule, args, target, name, **options)
         row = bad.get(current[0])
         if row is not None:
-            source = Source(text_of(ROWS[row][0]), "llvm", name, False, ())
+            source = replace(source, texts={"llvm": Text(text_of(ROWS[row][0]))})
         return source, func
 
     monkeypatch.setattr(LocalPool, "_candidate", candidate)

@@ -17,7 +17,6 @@ from dlcompiler.ir import walk
 from dlcompiler.measurement.candidates import Builder, Built, Candidate, Runner
 from dlcompiler.measurement.problem import Case, Problem
 from dlcompiler.pipeline import lower
-from dlcompiler.pipeline.build import parameters
 from dlcompiler.runtime.options import Options
 from dlcompiler.runtime.sampling import Effort
 from dlcompiler.runtime.workers import Worker
@@ -62,7 +61,7 @@ def mutants(operator, workload, generator):
     while True:
         try:
             func, what = mutant(generator.choice(funcs), generator)
-            yield Candidate(emit(func, CPU), parameters(func)), what, func
+            yield Candidate(emit(func, CPU)), what, func
         except (DLCompilerError, TypeError, OverflowError):
             continue  # not a program any more
 

@@ -199,7 +199,7 @@ def quickly_built(func: PrimFunc) -> Kernel:
     machine = resolve("cpu")
     source = emit(func, machine)
     module = compile_ir(source.text, Options.for_target(machine, opt_level=1))
-    return Kernel(module, source, func, machine, None)
+    return Kernel(module, source, machine)
 
 
 def stored(case: Case, schedule: Schedule) -> list[Tensor]:

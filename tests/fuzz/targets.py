@@ -6,9 +6,7 @@ import random
 from collections.abc import Sequence
 
 from dlcompiler.errors import TargetError
-from dlcompiler.pipeline import Kernel
-from dlcompiler.pipeline.build import build_kernel, emit_source
-from dlcompiler.pipeline.simulated import SimulatedKernel, build_simulated
+from dlcompiler.pipeline import Kernel, SimulatedKernel, build, emit_source
 from dlcompiler.runtime.llvm import Options
 from dlcompiler.schedule import Schedule
 from dlcompiler.target import Target, resolve
@@ -46,7 +44,7 @@ def kernel_elsewhere(
     machine = resolve(name)
     try:
         if _runs_here(machine):
-            return name, build_kernel(schedule, args, machine, "main")
+            return name, build(schedule, args, machine)
         emit_source(schedule, args, machine)
     except TargetError as error:
         if NO_FLOAT16 not in str(error):
@@ -71,7 +69,7 @@ def kernel_on_gpu(
     if seed and rng.random() >= GPU_SHARE:
         return None
     try:
-        return name, build_simulated(schedule, args, resolve(name), "main")
+        return name, build(schedule, args, name)
     except TargetError as error:
         if any(limit in str(error) for limit in GPU_LIMITS):
             return None

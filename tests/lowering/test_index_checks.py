@@ -67,7 +67,7 @@ def test_a_caller_of_c_need_not_ask_for_the_numbers():
     assert report.tolist() == [77, 0, 0, 0, 0, 0, 0, 0]
     assert "report  int64[8], gets {0}, {1}, ... of a code; or NULL" in kernel.header
     plain = te.compute((10, 4), lambda i, j: T[i, j], name="plain")
-    assert "report" not in build(create_schedule(plain.op), [T, plain], target="c").source
+    assert "report" not in build(create_schedule(plain.op), [T, plain], target="c").source()
 
 
 def test_the_checks_stand_before_the_loops(golden):

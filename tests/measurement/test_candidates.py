@@ -6,13 +6,13 @@ import time
 import numpy as np
 import pytest
 
-from dlcompiler.codegen import Source
 from dlcompiler.errors import MeasurementError
 from dlcompiler.measurement.bench import CandidateBench
 from dlcompiler.measurement.candidates import Candidate, Ceiling, Measured
 from dlcompiler.measurement.problem import Case, Problem
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.sampling import Effort
+from dlcompiler.runtime.source import Interface, Source, Text
 from dlcompiler.target import resolve
 
 CPU = resolve("cpu")
@@ -79,8 +79,9 @@ define void @kernel(ptr %A, ptr %C) {{
 
 
 def job(text=None, **changes):
-    source = Source(text or COPY.format(**{**GOOD, **changes}), "llvm", "kernel", False, ())
-    return lambda: Candidate(source, PARAMS)
+    written = Text(text or COPY.format(**{**GOOD, **changes}))
+    source = Source("llvm", {"llvm": written}, Interface("kernel", PARAMS))
+    return lambda: Candidate(source)
 
 
 def measured(bench, jobs, best_s=None):

@@ -56,9 +56,9 @@ def test_numpy_computes_the_same(seed):
 def test_it_is_measured_beside_a_kernel():
     args = args_of("C[i, j] += A[k, i] * B[k, j]\nA: [64, 64]\nB: [64, 64]")
     target = resolve("cpu")
-    source, func = emit_source(create_schedule(args[-1].op), args, target, "main")
+    source, _ = emit_source(create_schedule(args[-1].op), args, target, "main")
     worker = Worker()
-    kernel = RemoteKernel.of_source(source, func, target, worker=worker)
+    kernel = RemoteKernel(source, target, worker=worker)
     paired = kernel.pair(numpy_counterpart(args), limits={"rounds": 3}, timeout_s=60)
     assert paired.a.median_s > 0
     worker.close()

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from dlcompiler import dtypes
-from dlcompiler.codegen import Source
 from dlcompiler.measurement.bench import CandidateBench
 from dlcompiler.measurement.candidates import Candidate
 from dlcompiler.measurement.guarded import guarded, guarded_copy
 from dlcompiler.measurement.problem import Case, Problem
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.sampling import Effort
+from dlcompiler.runtime.source import Interface, Source, Text
 from dlcompiler.target import resolve
 from tests.build_cycles import mappings
 
@@ -118,8 +118,9 @@ def job(dtype, buffer="A", offset=0, store="", skipped=-1):
         type=name, add="fadd" if dtypes.is_float(dtype) else "add", size=SIZE, skipped=skipped,
         buffer=buffer, offset=offset, store=store.format(type=name),
     )  # fmt: skip
-    params = [Param(name, (SIZE,), dtype, name == "C") for name in "ABC"]
-    return lambda: Candidate(Source(text, "llvm", "kernel", False, ()), params)
+    params = tuple(Param(name, (SIZE,), dtype, name == "C") for name in "ABC")
+    source = Source("llvm", {"llvm": Text(text)}, Interface("kernel", params))
+    return lambda: Candidate(source)
 
 
 def problem(dtype):

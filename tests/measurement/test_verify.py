@@ -10,7 +10,7 @@ from dlcompiler.measurement import RemoteKernel, verify
 from dlcompiler.measurement.oracle import oracle_of
 from dlcompiler.measurement.verify import verify_kernel
 from dlcompiler.pipeline import emit_source
-from dlcompiler.pipeline.build import parameters
+from dlcompiler.runtime.source import Text
 from dlcompiler.schedule import create_schedule
 from dlcompiler.target import resolve
 
@@ -24,10 +24,10 @@ def product(m=6, n=5, k=7, dtype="float32", offset=0):
 
 
 def remote(schedule, args, text=None):
-    source, func = emit_source(schedule, args)
+    source, _ = emit_source(schedule, args)
     if text is not None:
-        source = dataclasses.replace(source, text=text)
-    return RemoteKernel(source, parameters(func), resolve("cpu"))
+        source = dataclasses.replace(source, texts={"llvm": Text(text)})
+    return RemoteKernel(source, resolve("cpu"))
 
 
 def test_a_right_schedule_is_verified_by_both_oracles():

@@ -8,6 +8,7 @@ import pytest
 from dlcompiler.measurement.worker import random_array
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.llvm import Options
+from dlcompiler.runtime.source import Interface
 from dlcompiler.runtime.timing import Timing
 from dlcompiler.runtime.workers import Worker
 from dlcompiler.target import resolve
@@ -33,8 +34,9 @@ def load(worker):
 
     def load_(body, **changes):
         params = {
-            "symbol": "k",
-            "params": [dataclasses.asdict(param) for param in PARAMS],
+            "language": "llvm",
+            "device": "host",
+            "interface": Interface("k", PARAMS).to_json(),
             "options": dataclasses.asdict(Options.for_target(resolve("cpu"))),
             **changes,
         }
@@ -162,8 +164,9 @@ def test_a_kernel_with_parallel_loops_runs(worker, arrays):
     }
     """
     params = {
-        "symbol": "k",
-        "params": [dataclasses.asdict(param) for param in PARAMS],
+        "language": "llvm",
+        "device": "host",
+        "interface": Interface("k", PARAMS).to_json(),
         "options": dataclasses.asdict(Options.for_target(resolve("cpu"))),
     }
     handle = worker.call("load", params, data=text.encode(), timeout_s=30).unwrap("load")

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from dlcompiler.passes import Pass
-from dlcompiler.pipeline import PASSES
+from dlcompiler.pipeline import PIPELINES
 from dlcompiler.schedule.primitives import REGISTRY
 from tests.fuzz.checks import EAGER
 
@@ -78,5 +78,5 @@ def _around(original: Callable[..., Any], wrapper: Wrapper) -> Callable[..., Any
 
 def _holders() -> list[Any]:
     """Return the frozen values that hold functions: primitives and passes."""
-    passes: list[Pass] = [item for chosen in (*PASSES.values(), EAGER) for item in chosen]
-    return [*REGISTRY.values(), *passes]
+    passes: list[Pass] = [item for line in PIPELINES.values() for item in line.passes]
+    return [*REGISTRY.values(), *passes, *EAGER]

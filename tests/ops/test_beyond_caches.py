@@ -21,7 +21,7 @@ def test_only_what_no_cache_holds_is_stored_past_them(rows, is_streamed):
     s = create_schedule(B.op)
     schedule_injective(s, B, target)
     kernel = build(s, [A, B])
-    assert ("!nontemporal" in kernel.source) == is_streamed
+    assert ("!nontemporal" in kernel.source()) == is_streamed
     a = np.arange(rows * 128, dtype="float32").reshape(rows, 128)
     b = np.zeros_like(a)
     kernel(a, b)

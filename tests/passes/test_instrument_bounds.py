@@ -7,11 +7,11 @@ import pytest
 
 from dlcompiler import te
 from dlcompiler.codegen import emit
+from dlcompiler.codegen.interface import parameters
 from dlcompiler.errors import ProgramError, ScheduleError
 from dlcompiler.measurement import RemoteKernel
 from dlcompiler.passes import instrument_bounds
 from dlcompiler.pipeline import build, lower
-from dlcompiler.pipeline.build import parameters
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.llvm import Options, compile_ir
 from dlcompiler.schedule import create_schedule

@@ -22,11 +22,11 @@ def _doubled():
 def test_a_kernel_shows_and_saves_its_source(tmp_path):
     kernel = dlc.build(*_doubled(), target="c", name="doubled")
     assert isinstance(kernel, CKernel)
-    assert kernel.source.startswith(kernel.header)
+    assert kernel.source().startswith(kernel.header)
     assert kernel.symbol == "doubled"
     assert not kernel.uses_threads
     source, header = kernel.save(tmp_path)
-    assert source.read_text() == kernel.source
+    assert source.read_text() == kernel.source()
     assert header.name == "doubled.h"
     assert "C, to be compiled alone" in kernel._repr_html_()
     with pytest.raises(UserError, match="no such folder"):

@@ -219,7 +219,7 @@ def test_a_device_without_passes_is_refused(product):
     with pytest.raises(TargetError) as caught:
         lower(*product, target=replace(resolve("cpu"), name="counter", device="abacus"))
     assert str(caught.value) == (
-        "lower for counter: no list of passes has this name\n"
+        "lower for counter: no pipeline has this name\n"
         "  got       'abacus'\n  expected  'cpu', 'gpu'"
     )
 
@@ -254,7 +254,7 @@ def test_a_kernel_knows_its_program_and_its_work(product):
     kernel = build(*product, name="matmul")
     assert kernel.work.flops == 2 * 8**3
     assert "for i in range(8):" in str(kernel.func)
-    assert "define void @matmul" in kernel.source
+    assert "define void @matmul" in kernel.source()
     assert "matmul" in kernel.assembly
     a, b = (np.random.default_rng(n).random((8, 8), np.float32) for n in range(2))
     c = np.empty((8, 8), np.float32)

@@ -34,7 +34,7 @@ def test_it_runs_and_says_how():
     a, b = np.arange(64, dtype="float32"), np.empty(64, "float32")
     kernel(a, b)
     assert np.array_equal(b, a + 1)
-    assert kernel.source == (
+    assert kernel.source() == (
         "# launch: blockIdx.x 2, threadIdx.x 32\n"
         "def add_kernel0(A: float32[64], B: float32[64]):\n"
         "    for i.outer in blockIdx.x(2):\n"
@@ -89,7 +89,7 @@ def test_it_has_no_time():
     with pytest.raises(MeasurementError) as caught:
         dlc.measure(kernel)
     assert str(caught.value) == (
-        "measure main: a GPU that is simulated has no times\n"
+        "measure main: only machine code has times\n"
         "  got       SimulatedKernel(main for v100: 1 kernel; run by simulation)\n"
         "  hint      call it to see that it is right: kernel(a, b, c)"
     )

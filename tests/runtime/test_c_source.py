@@ -22,7 +22,7 @@ PARAMS = (Param("A", (1,), "float32"), Param("B", (1,), "float32", is_output=Tru
 
 
 def _function(text=TWICE, messages=()):
-    code = CCode(text, "twice", returns_number=bool(messages))
+    code = CCode({"c": text}, "twice", returns_number=bool(messages))
     return Function(code, "twice", PARAMS, messages=messages)
 
 
@@ -76,14 +76,14 @@ def test_it_is_compiled_once_in_a_private_folder(monkeypatch):
 def test_without_a_compiler(monkeypatch):
     monkeypatch.setattr(c_source.shutil, "which", lambda name: None)
     function = _function()
-    assert function.source == TWICE
+    assert function.source() == TWICE
     with pytest.raises(DeviceUnavailable) as caught:
         function(_one(), _one())
     assert str(caught.value) == (
         "call twice: there is no C compiler to compile it\n"
         "  got       target='c'\n"
         "  expected  cc, gcc or clang on the PATH\n"
-        "  hint      kernel.source is the code; target='cpu' needs no compiler"
+        "  hint      kernel.source() is the code; target='cpu' needs no compiler"
     )
 
 
@@ -148,5 +148,5 @@ def test_what_only_llvm_gives_is_refused(ask, what, tmp_path):
         ask(_function(), tmp_path)
     assert str(caught.value) == (
         f"{what}: it was built as C, which LLVM does not see\n"
-        "  hint      kernel.source is the C; target='cpu' builds machine code by LLVM"
+        "  hint      kernel.source() is the C; target='cpu' builds machine code by LLVM"
     )

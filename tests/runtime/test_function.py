@@ -39,7 +39,7 @@ def test_a_call_computes(add, arrays):
 
 def test_what_a_function_shows(add):
     assert repr(add) == "Function(add(A: float32[4, 8], B: float32[4, 8], C: float32[4, 8]))"
-    assert "define void @add" in add.source
+    assert "define void @add" in add.source()
     assert "define" in add.llvm_ir
     assert "add:" in add.assembly
     assert not add.uses_threads

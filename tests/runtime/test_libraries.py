@@ -47,7 +47,7 @@ def test_a_shared_object(kernel, tmp_path):
     loaded = load_library(tmp_path / "lib.so")
     _check(loaded)
     assert loaded.uses_threads == kernel.uses_threads
-    assert loaded.source == kernel.source
+    assert loaded.source() == kernel.source()
     assert "powers" in loaded.assembly
     save_library(loaded, tmp_path / "again.so")
     _check(load_library(tmp_path / "again.so"))

@@ -16,6 +16,7 @@ import pytest
 from dlcompiler.runtime import object_cache
 from dlcompiler.runtime.llvm import compile_ir
 from dlcompiler.runtime.object_cache import CompiledObject, Counts, ObjectCache, ObjectCacheWarning
+from dlcompiler.runtime.source import Interface
 from dlcompiler.runtime.workers import Worker
 
 ANSWER = "define i32 @answer() {\n  %x = add i32 40, 2\n  ret i32 %x\n}\n"
@@ -117,7 +118,10 @@ def test_a_second_run_compiles_nothing(tmp_path):
 
 
 def test_a_worker_uses_the_same_cache(cache, options):
-    request = {"symbol": "answer", "params": [], "options": dataclasses.asdict(options)}
+    request = {
+        "language": "llvm", "device": "host", "interface": Interface("answer").to_json(),
+        "options": dataclasses.asdict(options),
+    }  # fmt: skip
     with Worker() as worker:
         for compiles in (1, 1):
             outcome = worker.call("load", request, data=ANSWER.encode(), timeout_s=60)

@@ -137,6 +137,6 @@ def test_the_header_says_what_a_bool_is():
     A = te.placeholder((4,), "bool", name="A")
     B = te.compute((4,), lambda i: te.bitwise_not(A[i]), name="B")
     source, _ = emit_source(te.create_schedule(B.op), [A, B], "c", "opposite")
-    assert " *   A  bool[4], as bytes of which 0 is false, read\n" in source.header
-    assert "int opposite(const uint8_t *A, uint8_t *B);" in source.header
+    assert " *   A  bool[4], as bytes of which 0 is false, read\n" in source.named("header")
+    assert "int opposite(const uint8_t *A, uint8_t *B);" in source.named("header")
     assert "B[i] = !(A[i] != 0);" in source.text

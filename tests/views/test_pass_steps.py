@@ -7,7 +7,7 @@ import pytest
 
 from dlcompiler.bench.programs import chain, packed_conv2d, six_step_gemm
 from dlcompiler.pipeline import lower
-from dlcompiler.pipeline.passes import passes_of
+from dlcompiler.pipeline.pipelines import passes_of
 from dlcompiler.target import resolve
 from dlcompiler.views import loop_tree
 from dlcompiler.views.pass_steps import pass_difference, pass_steps

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from dlcompiler.bench.programs import six_step_gemm
-from dlcompiler.pipeline.passes import passes_of
+from dlcompiler.pipeline.pipelines import passes_of
 from dlcompiler.target import resolve
 from tests.widgets.live_page import LivePage
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dlcompiler import dtypes
 from dlcompiler.codegen.c import buffers
 from dlcompiler.codegen.c.arithmetic import Arithmetic
@@ -12,12 +14,14 @@ from dlcompiler.codegen.c.interface import Codes, Interface
 from dlcompiler.codegen.c.names import Names
 from dlcompiler.codegen.c.statements import Statements, has_assertions, reports_values
 from dlcompiler.codegen.c.writer import Writer
+from dlcompiler.codegen.interface import interface_of
 from dlcompiler.codegen.lines import statement_lines
-from dlcompiler.codegen.source import Source
-from dlcompiler.codegen.threads import refuse_threads
+from dlcompiler.codegen.threads import only_kernel
 from dlcompiler.errors import TargetError, as_template
 from dlcompiler.ir import Allocate, Buffer, Compare, Expr, Logical, PrimFunc, Var, walk
+from dlcompiler.ir.program import Program
 from dlcompiler.ir.rewrite import Node
+from dlcompiler.runtime.source import Source, Text
 from dlcompiler.target import Target
 
 FAST_MATH = (
@@ -35,15 +39,15 @@ _COMPARED = {
 condition: the verifier checks that. A comparison may always hold: it is the user's."""
 
 
-def emit(func: PrimFunc, target: Target) -> Source:
-    """Generate C for a lowered function.
+def emit(program: Program, target: Target) -> Source:
+    """Generate C for a lowered program.
 
     Parameters
     ----------
-    func
-        The function, without vector operations; an unrolled loop that is left in it is a loop.
+    program
+        One kernel, without vector operations; an unrolled loop that is left in it is a loop.
     target
-        Of kind ``"c"``.
+        One whose language is ``"c"``.
 
     Returns
     -------
@@ -59,7 +63,7 @@ def emit(func: PrimFunc, target: Target) -> Source:
         For loops that are bound to thread axes, vectors, and temporaries whose size is known only
         inside a loop.
     """
-    refuse_threads(func, "C")
+    func = only_kernel(program, "C")
     _refuse_vectors(func)
     names = Names()
     symbol = names.new(func.name)
@@ -95,16 +99,14 @@ def emit(func: PrimFunc, target: Target) -> Source:
         *writer.lines,
         ("}", 0),
     ]
-    return Source(
-        "\n".join(text for text, _ in lines) + "\n",
-        "c",
-        symbol,
-        statements.uses_threads,
-        tuple(number for _, number in lines),
-        codes.messages,
-        "\n".join(header) + "\n",
-        reports_values=bool(report),
-    )
+    texts = {
+        "c": Text(
+            "\n".join(text for text, _ in lines) + "\n", tuple(number for _, number in lines)
+        ),
+        "header": Text("\n".join(header) + "\n"),
+    }
+    called = interface_of(func, symbol, codes.messages, uses_threads=statements.uses_threads)
+    return Source("c", texts, replace(called, reports_values=bool(report)), program)
 
 
 def _preamble(func: PrimFunc, dialect: Dialect, helpers: Helpers) -> list[str]:

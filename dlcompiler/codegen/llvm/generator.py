@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dlcompiler import dtypes
+from dlcompiler.codegen.interface import interface_of
 from dlcompiler.codegen.lines import statement_lines
 from dlcompiler.codegen.llvm import allocations
 from dlcompiler.codegen.llvm.calls import LIBM
@@ -11,10 +12,11 @@ from dlcompiler.codegen.llvm.parallel import buffer_parameter
 from dlcompiler.codegen.llvm.statements import Statements, may_fail
 from dlcompiler.codegen.llvm.types import value_type
 from dlcompiler.codegen.llvm.writer import Function, Module
-from dlcompiler.codegen.source import Source
-from dlcompiler.codegen.threads import refuse_threads
+from dlcompiler.codegen.threads import only_kernel
 from dlcompiler.errors import TargetError
 from dlcompiler.ir import Buffer, Expr, PrimFunc, walk
+from dlcompiler.ir.program import Program
+from dlcompiler.runtime.source import Source, Text
 from dlcompiler.target import Target
 
 _MATH = (*LIBM, "sqrt", "floor", "ceil", "trunc", "roundeven", "fabs", "fma")
@@ -25,13 +27,13 @@ RESERVED = frozenset(
 """What the code calls, or LLVM makes it call: a kernel of that name would call itself."""
 
 
-def emit(func: PrimFunc, target: Target) -> Source:
-    """Generate LLVM IR for a lowered function.
+def emit(program: Program, target: Target) -> Source:
+    """Generate LLVM IR for a lowered program.
 
     Parameters
     ----------
-    func
-        The function; a vectorized or unrolled loop that is left in it runs serially.
+    program
+        One kernel; a vectorized or unrolled loop that is left in it runs serially.
     target
         The machine; its triple stands in the text.
 
@@ -50,6 +52,7 @@ def emit(func: PrimFunc, target: Target) -> Source:
         For float16 where the machine does not convert it, vectors of more than 64 lanes, loops
         that are bound to thread axes, intrinsics without an emitter, and reserved names.
     """
+    func = program.func
     if func.name in RESERVED or func.name.startswith(("llvm.", "dlc_")) or not func.name:
         raise TargetError(
             f"generate LLVM code for {func.name or 'a function'}",
@@ -57,7 +60,7 @@ def emit(func: PrimFunc, target: Target) -> Source:
             got=repr(func.name),
             hint="give the function another name",
         )
-    refuse_threads(func, "LLVM")
+    func = only_kernel(program, "LLVM")
     _check_float16(func, target)
     module = Module(
         DebugInfo(func.name),
@@ -83,7 +86,8 @@ def emit(func: PrimFunc, target: Target) -> Source:
     module.functions.insert(0, w.finished())
     text, lines = module.finished()
     uses_threads = "dlc_parallel_for" in module.declarations
-    return Source(text, "llvm", func.name, uses_threads, lines, tuple(module.messages))
+    interface = interface_of(func, func.name, module.messages, uses_threads=uses_threads)
+    return Source("llvm", {"llvm": Text(text, lines)}, interface, program)
 
 
 def _has_fma(target: Target) -> bool:

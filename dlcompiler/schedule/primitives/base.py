@@ -11,19 +11,19 @@ from typing import Any, Literal, ParamSpec, TypeAlias
 
 import numpy as np
 
-from dlcompiler.ir import SHARED, WARP, Axis, Extent, LoopKind, Var
+from dlcompiler.ir import Axis, Extent, LoopKind, Var
 from dlcompiler.ir.expr import AxisKind
 from dlcompiler.schedule.state import AttachedAt, Attachment, Fuse, Group, Split, StageState, State
 from dlcompiler.schedule.verdict import Illegal, Verdict
+from dlcompiler.target import known_scopes
+from dlcompiler.target.presets import CPU_SCOPES
 
 P = ParamSpec("P")
 ParameterKind: TypeAlias = Literal[
     "axis", "axes", "int", "text", "stage", "stages", "parent_axis", "index_map", "intrin"
 ]
-SCOPES = ("global", "local")
+SCOPES = tuple(scope.name for scope in CPU_SCOPES)
 """Memories of a CPU."""
-DEVICE_SCOPES = (*SCOPES, SHARED, WARP)
-"""Memories of a device that runs blocks of threads."""
 
 
 @dataclass(slots=True)
@@ -257,14 +257,14 @@ def require_kind(stage: StageState, axis: Axis, kind: LoopKind) -> None:
 
 
 def require_scope(scope: object) -> None:
-    """Refuse a memory that is not known."""
-    if not isinstance(scope, str) or scope not in DEVICE_SCOPES:
+    """Refuse a memory that no target has."""
+    if not isinstance(scope, str) or scope not in known_scopes():
         raise Refused(
             Illegal(
                 "limit",
                 "no such memory scope",
                 got=repr(scope),
-                hint=f"known scopes: {', '.join(DEVICE_SCOPES)}",
+                hint=f"known scopes: {', '.join(sorted(known_scopes()))}",
             )
         )
 

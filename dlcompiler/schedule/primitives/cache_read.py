@@ -20,6 +20,7 @@ from dataclasses import replace
 from typing import Any
 
 from dlcompiler.ir import TensorLoad
+from dlcompiler.ir.names import unique_name
 from dlcompiler.schedule.groups import joined
 from dlcompiler.schedule.inlining import read_from
 from dlcompiler.schedule.primitives.base import (
@@ -30,7 +31,7 @@ from dlcompiler.schedule.primitives.base import (
     require_output,
     require_scope,
 )
-from dlcompiler.schedule.state import StageState, State, buffer_name, new_stage, unique_name
+from dlcompiler.schedule.state import StageState, State, buffer_name, new_stage
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 from dlcompiler.te import ComputeOp, Tensor
 

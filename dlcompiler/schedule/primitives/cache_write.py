@@ -36,6 +36,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dlcompiler.ir import Axis, Expr, TensorLoad, logical
+from dlcompiler.ir.names import unique_name
 from dlcompiler.schedule.groups import joined
 from dlcompiler.schedule.primitives.base import (
     Making,
@@ -48,7 +49,7 @@ from dlcompiler.schedule.primitives.base import (
 )
 from dlcompiler.schedule.relations import axes_of, guards, inward, outward, ranged
 from dlcompiler.schedule.relayout import relaid_bodies
-from dlcompiler.schedule.state import StageState, State, new_stage, unique_name
+from dlcompiler.schedule.state import StageState, State, new_stage
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 from dlcompiler.te import ComputeOp, Tensor
 

@@ -23,8 +23,9 @@ from dataclasses import replace
 from typing import Any, cast
 
 from dlcompiler.ir import THREADS, Axis, ThreadTag, is_in_block, is_thread
+from dlcompiler.ir.names import unique_name
 from dlcompiler.schedule.primitives.base import Making, Primitive, Refused, answering
-from dlcompiler.schedule.state import Launched, StageState, State, is_scan, unique_name
+from dlcompiler.schedule.state import Launched, StageState, State, is_scan
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 from dlcompiler.te import ThreadAxis
 

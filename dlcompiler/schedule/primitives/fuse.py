@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from dlcompiler.ir import Axis, extent_binary
+from dlcompiler.ir.names import unique_name
 from dlcompiler.schedule.primitives.base import (
     Making,
     Primitive,
@@ -29,7 +30,7 @@ from dlcompiler.schedule.primitives.base import (
     require_loops,
     require_plain,
 )
-from dlcompiler.schedule.state import Fuse, Singleton, StageState, State, same_axes, unique_name
+from dlcompiler.schedule.state import Fuse, Singleton, StageState, State, same_axes
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 
 MAX_NAME = 80

@@ -41,6 +41,7 @@ from dlcompiler.ir import (
     logical,
     substitute,
 )
+from dlcompiler.ir.names import unique_name
 from dlcompiler.schedule.bounds import is_same, largest_extents
 from dlcompiler.schedule.groups import joined
 from dlcompiler.schedule.inlining import Bodies, results_of
@@ -56,7 +57,7 @@ from dlcompiler.schedule.primitives.base import (
 )
 from dlcompiler.schedule.reducers import require_any_grouping
 from dlcompiler.schedule.relations import axes_of, guards, outward, ranged, related
-from dlcompiler.schedule.state import StageState, State, is_reduction, new_stage, unique_name
+from dlcompiler.schedule.state import StageState, State, is_reduction, new_stage
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 from dlcompiler.te import ComputeOp, Tensor
 

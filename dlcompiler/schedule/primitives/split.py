@@ -21,6 +21,7 @@ from dataclasses import replace
 from typing import Any
 
 from dlcompiler.ir import Axis, Extent
+from dlcompiler.ir.names import unique_name
 from dlcompiler.schedule.bounds import split_extents
 from dlcompiler.schedule.primitives.base import (
     Making,
@@ -34,7 +35,7 @@ from dlcompiler.schedule.primitives.base import (
     require_positive,
     size_of,
 )
-from dlcompiler.schedule.state import Split, StageState, State, unique_name
+from dlcompiler.schedule.state import Split, StageState, State
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Pending, Verdict
 
 

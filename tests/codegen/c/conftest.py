@@ -26,7 +26,7 @@ def source():
         verify_func(func)
         made = emit(func, resolve("c"))
         assert len(made.lines) == len(made.text.splitlines())
-        assert made.text.startswith(made.header)
+        assert made.text.startswith(made.named("header"))
         return made
 
     return source_
@@ -35,4 +35,4 @@ def source():
 @pytest.fixture(scope="session")
 def build(source, compiler):
     """Return a kernel for a PrimFunc."""
-    return lambda func: CKernel(source(func), func, resolve("c"), None)
+    return lambda func: CKernel(source(func), resolve("c"))

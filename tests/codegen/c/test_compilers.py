@@ -41,7 +41,7 @@ def _write(folder, name):
     s, args, _ = PROGRAMS[name]()
     source, _ = emit_source(s, args, "c", name)
     (folder / f"{name}.c").write_text(source.text)
-    (folder / f"{name}.h").write_text(source.header)
+    (folder / f"{name}.h").write_text(source.named("header"))
     (folder / "caller.c").write_text(CALLER.format(name=name))
 
 

@@ -260,7 +260,7 @@ def test_the_extents_are_checked_in_c_too(build):
     body = For(I, n, "serial", Store(c, (I,), number(1.0)))
     checks = ((Compare("ge", n, index_const(2)), "C has less than 2 elements"),)
     kernel = build(PrimFunc("ones", (c,), (c,), body, symbols=(n,), checks=checks))
-    assert "if (!(n >= 2)) {  /* C has less than 2 elements */" in kernel.source
+    assert "if (!(n >= 2)) {  /* C has less than 2 elements */" in kernel.source()
     out = np.zeros(3, "float32")
     kernel(out)
     assert out.all()

@@ -92,7 +92,7 @@ def test_golden(name, golden):
 
 def test_header(golden):
     s, args, name = symbolic()
-    golden("header", emit_source(s, args, "c", name)[0].header)
+    golden("header", emit_source(s, args, "c", name)[0].named("header"))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -138,7 +138,7 @@ def test_a_function_is_written_once_and_copied_a_few_times():
     s[Y].unroll(i)
     s[Y].vectorize(j)
     built = dlc.build(s, [X, Y], target="x86-64-avx2")
-    calls = [line for line in built.source.splitlines() if "@dlc_exp_float32x8" in line]
+    calls = [line for line in built.source().splitlines() if "@dlc_exp_float32x8" in line]
     assert [line.startswith("define internal") for line in calls].count(True) == 1
     assert len(calls) == 1 + 16
     assert 4 <= sum(" noinline," in line for line in calls) <= 12

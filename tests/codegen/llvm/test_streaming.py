@@ -60,8 +60,8 @@ def test_results_do_not_depend_on_where_arrays_begin(columns, dtype):
 
 
 def test_rows_that_do_not_begin_aligned_are_stored_as_ever():
-    assert "!nontemporal" not in build(*copy(61)).source
-    assert "!nontemporal" in build(*copy(60)).source
+    assert "!nontemporal" not in build(*copy(61)).source()
+    assert "!nontemporal" in build(*copy(60)).source()
 
 
 def test_what_is_read_again_stays_in_the_caches():
@@ -73,7 +73,7 @@ def test_what_is_read_again_stays_in_the_caches():
     s[B].reorder(outer, k, inner)
     s[B].vectorize(inner)
     s[B].pragma(outer, "nontemporal")
-    assert "!nontemporal" not in build(s, [A, B]).source
+    assert "!nontemporal" not in build(s, [A, B]).source()
     verify(s, [A, B])
 
 

@@ -85,9 +85,7 @@ class WorkerStopwatch:
         _check_size(args)
         source, func = emit_source(schedule, args, target, name)
         threads = num_threads() if _is_parallel(func) else 1
-        kernel = RemoteKernel.of_source(
-            source, func, target, threads=threads, worker=self._worker, args=args
-        )
+        kernel = RemoteKernel(source, target, threads=threads, worker=self._worker, args=args)
         work = work_of(schedule.outputs)
         flops = work.flops or None if work else None
         timing = kernel.time(timeout_s=TIME_LIMIT_S, flops=flops)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.ir import PrimFunc
-from dlcompiler.pipeline.passes import passes_of
+from dlcompiler.pipeline.pipelines import passes_of
 from dlcompiler.views import program
 from dlcompiler.views.html import lines_html, program_html
 from dlcompiler.views.markup import Markup, tag

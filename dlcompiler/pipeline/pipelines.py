@@ -1,10 +1,14 @@
-"""The passes of each kind of device, in order."""
+"""How loop nests become a program, for each kind of device: passes, checks, kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from dlcompiler.analysis.device_limits import check_memory, check_threads
 from dlcompiler.errors import TargetError
+from dlcompiler.ir import PrimFunc
+from dlcompiler.ir.program import Program
 from dlcompiler.passes import (
     Pass,
     batch_assertions,
@@ -23,8 +27,13 @@ from dlcompiler.passes import (
     unroll_loops,
     vectorize_loops,
 )
+from dlcompiler.passes.split_host_device import split_host_device
 from dlcompiler.registry import Registry
 from dlcompiler.target import Target
+
+
+def accept(_func: PrimFunc, _target: Target) -> None:
+    """Accept every function: there are no limits to check."""
 
 
 def emits(what: str) -> Callable[[Target], bool]:
@@ -92,10 +101,30 @@ GPU_PASSES = (
     Pass("virtual threads", inject_virtual_threads, requires=frozenset({"affine indices"})),
     *CPU_PASSES[_ROLLED:],
 )
-PASSES: Registry[tuple[Pass, ...]] = Registry(
-    "list of passes", {"cpu": CPU_PASSES, "gpu": GPU_PASSES}
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """What happens between the loop nests of a schedule and a program for a kind of device."""
+
+    passes: tuple[Pass, ...]
+    """In order; `passes_of` leaves out what is not for a target."""
+    check_nests: Callable[[PrimFunc, Target], None] = accept
+    """Refuses loops, as the schedule names them, that are beyond the limits of a target."""
+    check_result: Callable[[PrimFunc, Target], None] = accept
+    """Refuses what the passes made of them for the same reason."""
+    divide: Callable[[PrimFunc], Program] = Program.of
+    """Returns the kernels of a function, and what the host does."""
+
+
+PIPELINES: Registry[Pipeline] = Registry(
+    "pipeline",
+    {
+        "cpu": Pipeline(CPU_PASSES),
+        "gpu": Pipeline(GPU_PASSES, check_threads, check_memory, split_host_device),
+    },
 )
-"""Kind of device -> its passes in order; `passes_of` leaves out what is not for a target."""
+"""Kind of device -> its pipeline."""
 # Measured on one x86-64 machine: LLVM finds common subexpressions by itself, so that naming them
 # makes no kernel faster, and one slower (a convolution's tile, 4.4 ms -> 7.1 ms: the names keep
 # vectors in registers that LLVM would rather load again).
@@ -117,6 +146,17 @@ INSTRUMENTS = {
 """What a program can be made to check while it runs: passes behind all others."""
 
 
+def pipeline_of(target: Target) -> Pipeline:
+    """Return the pipeline for the device of a target.
+
+    Raises
+    ------
+    TargetError
+        There is none for its kind of device.
+    """
+    return PIPELINES.find(target.device, f"lower for {target.name}", error=TargetError)
+
+
 def passes_of(target: Target) -> tuple[Pass, ...]:
     """Return the passes for a target, in order.
 
@@ -125,5 +165,5 @@ def passes_of(target: Target) -> tuple[Pass, ...]:
     TargetError
         There are none for its kind of device.
     """
-    passes = PASSES.find(target.device, f"lower for {target.name}", error=TargetError)
+    passes = pipeline_of(target).passes
     return tuple(item for item in passes if item.only_for is None or item.only_for(target))

@@ -1,0 +1,90 @@
+"""The devices that run programs: this CPU, a C compiler, the GPU simulator, and none at all.
+
+`device_of` is the one place that finds the device of a target.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from dlcompiler.errors import TargetError
+from dlcompiler.pipeline.executables import Built, CKernel, Kernel, NullKernel, SimulatedKernel
+from dlcompiler.registry import Registry
+from dlcompiler.runtime.c_source import COMPILERS, c_compiler
+from dlcompiler.runtime.device import Device, HostMemory
+from dlcompiler.runtime.llvm import compile_ir
+from dlcompiler.runtime.options import Options
+from dlcompiler.runtime.source import Source
+from dlcompiler.target import Target
+
+
+class HostDevice(HostMemory):
+    """The CPU of this process: LLVM compiles a module into it."""
+
+    def load(self, source: Source, target: Target) -> Kernel:
+        """Return the machine code of LLVM IR.
+
+        Raises
+        ------
+        TargetError
+            This CPU cannot run code for the target.
+        """
+        module = compile_ir(source.text, Options.for_target(target))
+        return Kernel(module, source, target)
+
+
+class CDevice(HostMemory):
+    """The CPU of this process, through the C compiler that is installed."""
+
+    def why_unavailable(self) -> str | None:
+        """Return which compilers were looked for, if none of them is there."""
+        return None if c_compiler() else f"no C compiler: {', '.join(COMPILERS)}"
+
+    def load(self, source: Source, target: Target) -> CKernel:
+        """Return C, which is compiled when it is first called."""
+        return CKernel(source, target)
+
+
+class SimulatedDevice(HostMemory):
+    """The interpreter of loop IR, which runs the threads of a GPU in turn."""
+
+    def load(self, source: Source, target: Target) -> SimulatedKernel:
+        """Return a program that the interpreter runs."""
+        return SimulatedKernel(source, target)
+
+
+class NullDevice(HostMemory):
+    """A device that accepts every program and computes nothing, to test code generators."""
+
+    def load(self, source: Source, target: Target) -> NullKernel:
+        """Return a program that checks its arguments only."""
+        return NullKernel(source, target)
+
+
+HOST, C, SIMULATOR, NULL = HostDevice(), CDevice(), SimulatedDevice(), NullDevice()
+DEVICES: Registry[Device] = Registry(
+    "device",
+    {
+        "host": "dlcompiler.pipeline.devices:HOST",
+        "c compiler": "dlcompiler.pipeline.devices:C",
+        "simulator": "dlcompiler.pipeline.devices:SIMULATOR",
+        "null": "dlcompiler.pipeline.devices:NULL",
+    },
+)
+"""Name of a device, as `Target.runs_on` gives it -> what loads and runs programs."""
+
+
+def device_of(target: Target) -> Device:
+    """Return the device that runs programs for a target.
+
+    Raises
+    ------
+    TargetError
+        No device has the name that the target gives.
+    """
+    return DEVICES.find(target.runs_on, f"find the device of {target.name}", error=TargetError)
+
+
+def load(source: Source, target: Target) -> Built:
+    """Return generated code, ready to run on the device of its target."""
+    return cast(Built, device_of(target).load(source, target))

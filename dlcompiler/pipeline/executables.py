@@ -1,0 +1,225 @@
+"""Programs that are ready to run: on this CPU, through a C compiler, simulated, or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from dlcompiler.analysis import Work
+from dlcompiler.display import render
+from dlcompiler.ir import PrimFunc, Var
+from dlcompiler.ir.program import Program
+from dlcompiler.output_files import write_file
+from dlcompiler.runtime.arguments import as_checked_array, as_checked_number, check_count
+from dlcompiler.runtime.c_source import CCode
+from dlcompiler.runtime.device import Executable
+from dlcompiler.runtime.function import Code, Function
+from dlcompiler.runtime.source import Source
+from dlcompiler.simulate import Report, interpret
+from dlcompiler.target import Target
+from dlcompiler.te import Tensor
+
+MAX_STEPS = 20_000_000
+"""Steps of a simulated call: about a minute; [1]."""
+
+
+def program_of(source: Source) -> Program:
+    """Return what code was generated from."""
+    return cast(Program, source.program)
+
+
+class Built(Executable, Protocol):
+    """What `pipeline.build` returns: an executable that knows what it was built from."""
+
+    program: Program
+    """The loop IR that was handed to the code generator."""
+    target: Target
+    """What it was built for."""
+    work: Work | None
+    """The work that its expression asks for; None where symbols decide, or without one."""
+    args: tuple[Tensor | Var, ...]
+    """The tensors and symbols that its parameters stand for; () where they are not known."""
+
+    @property
+    def func(self) -> PrimFunc:
+        """The loop IR of the whole program."""
+
+
+class Kernel(Function):
+    """A built function: call it with NumPy arrays, outputs last."""
+
+    def __init__(self, module: Code, source: Source, target: Target) -> None:
+        called, program = source.interface, program_of(source)
+        super().__init__(
+            module,
+            called.symbol,
+            called.params,
+            program.func.name,
+            variables=called.variables,
+            checks=called.checks,
+            messages=called.messages,
+        )
+        self.generated = source
+        """What the code generator wrote."""
+        self.program = program
+        """The loop IR that was handed to the code generator."""
+        self.target = target
+        """What it was built for."""
+        self.work: Work | None = None
+        """The work that its expression asks for; None where symbols decide."""
+        self.args: tuple[Tensor | Var, ...] = ()
+        """The tensors and symbols that its parameters stand for; () where they are not known."""
+
+    @property
+    def func(self) -> PrimFunc:
+        """The loop IR that was handed to the code generator."""
+        return self.program.func
+
+
+class CKernel(Kernel):
+    """A kernel as C source; where there is a C compiler it can be called like any other."""
+
+    def __init__(self, source: Source, target: Target) -> None:
+        called = source.interface
+        texts = {name: text.text for name, text in source.texts.items()}
+        code = CCode(
+            texts, program_of(source).func.name,
+            returns_number=bool(called.messages), reports_values=called.reports_values,
+        )  # fmt: skip
+        super().__init__(code, source, target)
+
+    @property
+    def header(self) -> str:
+        """The header; the source begins with it."""
+        return self.source("header")
+
+    def save(self, folder: str | Path) -> tuple[Path, Path]:
+        """Write source and header into a folder, and return their paths.
+
+        Raises
+        ------
+        UserError
+            They cannot be written.
+        """
+        paths = tuple(Path(folder) / f"{self.symbol}.{suffix}" for suffix in ("c", "h"))
+        for path, text in zip(paths, (self.source(), self.header), strict=True):
+            write_file(path, text)
+        return paths[0], paths[1]
+
+
+class SimulatedKernel:
+    """A built program for a GPU: call it with NumPy arrays, outputs last; the simulator runs it.
+
+    It stops at races, divergent barriers, and what is read before it is written. It is right, and
+    slow: for sizes of a class.
+    """
+
+    def __init__(self, source: Source, target: Target) -> None:
+        self.program = program_of(source)
+        """Its kernels, and what the host does."""
+        self.target = target
+        """What it was built for."""
+        self.work: Work | None = None
+        """The work that its expression asks for; None where symbols decide."""
+        self.args: tuple[Tensor | Var, ...] = ()
+        """The tensors and symbols that its parameters stand for; () where they are not known."""
+        self._source = source
+
+    @property
+    def func(self) -> PrimFunc:
+        """The loop IR of the whole."""
+        return self.program.func
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.func.name
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Names of its texts."""
+        return tuple(self._source.texts)
+
+    def source(self, name: str | None = None) -> str:
+        """Return the kernels as text, each with its launch."""
+        return self._source.named(name)
+
+    def __call__(self, *arguments: Any) -> None:
+        """Run it in the simulator.
+
+        Parameters
+        ----------
+        arguments : ndarray and numbers
+            One for each parameter; outputs are written.
+
+        Raises
+        ------
+        CallError
+            If the arguments do not fit.
+        ProgramError
+            At a race, an access out of bounds or an element that nothing has written, with the loop
+            and the statement; or when the program takes too many steps.
+        """
+        self.simulate(*arguments)
+
+    def simulate(
+        self, *arguments: Any, order: int | None = None, max_steps: int = MAX_STEPS
+    ) -> Report:
+        """Run it, and return what was counted; `order` and `max_steps` as of `interpret`."""
+        return interpret(self.func, arguments, order=order, max_steps=max_steps)
+
+    def __repr__(self) -> str:
+        count = len(self.program.launches)
+        kernels = "1 kernel" if count == 1 else f"{count} kernels"
+        return f"SimulatedKernel({self.name} for {self.target.name}: {kernels}; run by simulation)"
+
+    def _repr_html_(self) -> str:
+        return render("func", self.func)
+
+
+class NullKernel:
+    """A program that checks the arguments of a call, and computes nothing."""
+
+    def __init__(self, source: Source, target: Target) -> None:
+        self.program = program_of(source)
+        """The loop IR that was handed to the code generator."""
+        self.target = target
+        """What it was built for."""
+        self.work: Work | None = None
+        """The work that its expression asks for."""
+        self.args: tuple[Tensor | Var, ...] = ()
+        """The tensors and symbols that its parameters stand for."""
+        self._source = source
+
+    @property
+    def func(self) -> PrimFunc:
+        """The loop IR of the whole."""
+        return self.program.func
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.func.name
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Names of its texts."""
+        return tuple(self._source.texts)
+
+    def source(self, name: str | None = None) -> str:
+        """Return one of the generated texts."""
+        return self._source.named(name)
+
+    def __call__(self, *arguments: Any) -> None:
+        """Check arrays and numbers as a device would, and leave them as they are."""
+        params = self._source.interface.params
+        check_count(self.name, params, arguments)
+        for number, (param, argument) in enumerate(zip(params, arguments, strict=True), 1):
+            operation = f"call {self.name}: argument {number} ({param.name})"
+            if param.is_number:
+                as_checked_number(operation, param.dtype, argument)
+            elif param.is_static:
+                as_checked_array(operation, param, argument)
+
+    def __repr__(self) -> str:
+        return f"NullKernel({self.name} for {self.target.name}: never run)"

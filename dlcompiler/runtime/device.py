@@ -1,0 +1,93 @@
+"""What runs programs, and what a program that is ready to run can do: two protocols.
+
+A device kind is added by implementing `Device` and entering it in `pipeline.DEVICES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dlcompiler import dtypes
+from dlcompiler.runtime.source import Source
+from dlcompiler.target import Target
+
+Array = npt.NDArray[Any]
+
+
+class Executable(Protocol):
+    """A program that is ready to run."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Names of its texts, the generated one first."""
+
+    def source(self, name: str | None = None) -> str:
+        """Return one of its texts; without a name, the one that was generated.
+
+        Raises
+        ------
+        UserError
+            There is no such text.
+        """
+
+    def __call__(self, *arguments: Any) -> None:
+        """Run on arrays and numbers; outputs come last and are written."""
+
+
+class Device(Protocol):
+    """A machine, here or simulated, that loads generated code and runs it."""
+
+    def why_unavailable(self) -> str | None:
+        """Return why nothing can run on it here; None if it can."""
+
+    def allocate(self, shape: Sequence[int], dtype: str) -> Array:
+        """Return an array in its memory; its elements are undefined."""
+
+    def copy(self, source: Array, destination: Array) -> None:
+        """Copy an array to another of the same shape and dtype, from or to the host, or within."""
+
+    def load(self, source: Source, target: Target) -> Executable:
+        """Return generated code, ready to run.
+
+        Raises
+        ------
+        TargetError
+            The code is not for this device.
+        """
+
+    def launch(self, executable: Executable, arguments: Sequence[Any]) -> None:
+        """Start a program on arrays and numbers; it may still run when this returns."""
+
+    def synchronise(self) -> None:
+        """Wait until all that was started has ended."""
+
+
+class HostMemory:
+    """The part of a `Device` that is the same wherever arrays are NumPy's and calls wait."""
+
+    def why_unavailable(self) -> str | None:
+        """Return None: this process is always there."""
+        return None
+
+    def allocate(self, shape: Sequence[int], dtype: str) -> Array:
+        """Return an array of this process; its elements are undefined."""
+        return np.empty(tuple(shape), dtypes.to_numpy(dtype))
+
+    def copy(self, source: Array, destination: Array) -> None:
+        """Copy an array to another of the same shape and dtype."""
+        np.copyto(destination, source, casting="no")
+
+    def launch(self, executable: Executable, arguments: Sequence[Any]) -> None:
+        """Run a program to its end."""
+        executable(*arguments)
+
+    def synchronise(self) -> None:
+        """Return at once: a call has ended when it returns."""
