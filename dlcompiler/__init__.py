@@ -18,17 +18,69 @@ from dlcompiler.early_interrupts import catch_early_interrupts
 
 catch_early_interrupts()
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from dlcompiler import te
 from dlcompiler.errors import DLCompilerError, InternalError, UserError
-from dlcompiler.measurement import StepTable, compare, measure, verify
-from dlcompiler.pipeline import build, cross_compile, lower, races, show_changes
-from dlcompiler.runtime.registry import get_global_func, register_extern, register_func
-from dlcompiler.runtime.threads import num_threads, set_num_threads
-from dlcompiler.schedule import create_schedule
+from dlcompiler.registry import Registry
 
-# Classic code finds create_schedule in te. The package te stands below schedule and cannot import
-# it, so the two meet here, where a user's import always passes.
-te.create_schedule = create_schedule  # type: ignore[attr-defined]
+if TYPE_CHECKING:
+    from dlcompiler.measurement import StepTable
+    from dlcompiler.measurement.compare import compare
+    from dlcompiler.measurement.measure import measure
+    from dlcompiler.measurement.verify import verify
+    from dlcompiler.pipeline import cross_compile, races, show_changes
+    from dlcompiler.pipeline.build import build
+    from dlcompiler.pipeline.lower import lower
+    from dlcompiler.runtime.registry import get_global_func, register_extern, register_func
+    from dlcompiler.runtime.threads import num_threads, set_num_threads
+    from dlcompiler.schedule import create_schedule
+
+#: Names of this package that are imported when first used: an import of the whole compiler takes
+#: several times as long as that of the language.
+LAZY: Registry[Any] = Registry(
+    "name",
+    {
+        "StepTable": "dlcompiler.measurement:StepTable",
+        "build": "dlcompiler.pipeline:build",
+        "compare": "dlcompiler.measurement:compare",
+        "create_schedule": "dlcompiler.schedule:create_schedule",
+        "cross_compile": "dlcompiler.pipeline:cross_compile",
+        "get_global_func": "dlcompiler.runtime.registry:get_global_func",
+        "lower": "dlcompiler.pipeline:lower",
+        "measure": "dlcompiler.measurement:measure",
+        "num_threads": "dlcompiler.runtime.threads:num_threads",
+        "races": "dlcompiler.pipeline:races",
+        "register_extern": "dlcompiler.runtime.registry:register_extern",
+        "register_func": "dlcompiler.runtime.registry:register_func",
+        "set_num_threads": "dlcompiler.runtime.threads:set_num_threads",
+        "show_changes": "dlcompiler.pipeline:show_changes",
+        "verify": "dlcompiler.measurement:verify",
+    },
+)
+
+
+PACKAGES = ("autotune", "ir", "measurement", "ops", "pipeline", "runtime", "schedule", "simulate",
+            "space", "target", "views")  # fmt: skip
+"""Packages that are attributes without an import of their own: ``dlc.ops``."""
+
+
+if not TYPE_CHECKING:  # a type checker would take any name
+
+    def __getattr__(name: str) -> Any:
+        """Import a name or a package when it is first used (PEP 562)."""
+        if name in PACKAGES:
+            return importlib.import_module(f"{__name__}.{name}")
+        if name not in LAZY:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = found = LAZY[name]
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *LAZY, *PACKAGES})
+
 
 __all__ = [
     "DLCompilerError",

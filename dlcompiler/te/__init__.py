@@ -8,10 +8,12 @@ A tensor is a placeholder (given by the caller) or is computed element by elemen
     C = te.compute((n, n), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
 
 or the same as text: ``te.notation("C[i, j] += A[i, k] * B[k, j]", A=((n, n), "float32"), …)``.
-How to compute it is a schedule's business: ``te.create_schedule``, which the facade
-(``import dlcompiler``) puts here, where classic code looks for it.
+How to compute it is a schedule's business: ``te.create_schedule``.
 """
 
+from typing import TYPE_CHECKING, Any
+
+from dlcompiler.registry import Registry
 from dlcompiler.te import hybrid
 from dlcompiler.te.arithmetic import (
     abs,
@@ -227,3 +229,15 @@ __all__ = [
     "truncmod",
     "var",
 ]
+
+#: Classic code finds `create_schedule` here. Schedules are made of expressions, so this package
+#: cannot import it: the name is looked up when it is used.
+ABOVE: Registry[Any] = Registry("name", {"create_schedule": "dlcompiler.schedule:create_schedule"})
+
+if not TYPE_CHECKING:  # a type checker would take any name
+
+    def __getattr__(name: str) -> Any:
+        """Return `create_schedule` (PEP 562)."""
+        if name not in ABOVE:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return ABOVE[name]

@@ -12,8 +12,9 @@ import re
 LAZY = re.compile(r"(dlcompiler(?:_widgets)?(?:\.\w+)*):(\w+)")
 MODULE = re.compile(r"dlcompiler(?:_widgets)?(?:\.\w+)+")
 
-# The display table, by which a core object reaches its views, is the one reference upward.
-UPWARD = {"dlcompiler.display"}
+# References upward: the display table, by which a core object reaches its views, and the name
+# create_schedule, which classic code finds in te.
+UPWARD = {"dlcompiler.display", "dlcompiler.te"}
 
 
 def _constants(tree):
