@@ -15,7 +15,7 @@ from dlcompiler_widgets import Explorer, ThreadBlock
 from dlcompiler_widgets.explorer import blocks
 from dlcompiler_widgets.explorer.pictures import PICTURES
 from dlcompiler_widgets.explorer.snapshot import PANES, snapshot
-from dlcompiler_widgets.explorer.texts import TEXTS
+from dlcompiler_widgets.explorer.texts import tabs_of
 
 PROGRAMS = {
     "matmul": tiled_matmul,
@@ -60,6 +60,18 @@ def test_a_phase_and_a_buffer_are_asked_for(explore):
     assert (model(widget)["phase"], model(widget)["buffer"]) == (1, "A.shared w")
     assert widget.status["text"] == "Shown: what the threads of a block touch."
     assert json.loads(json.dumps(widget.picture)) == widget.picture
+
+
+def test_the_kernels_are_a_text_and_machine_code_is_none(explore):
+    widget = explore(*tiled_matmul(), target="v100")
+    names = [tab["name"] for tab in widget.text["tabs"]]
+    assert names == ["notation", "loops", "passes", "final", "kernels", "python"]
+    ask(widget, "text", tab="kernels")
+    first, second = widget.text["lines"][:2]
+    assert first["text"].startswith("# launch: blockIdx.x ")
+    assert second["text"].startswith("def main_kernel0(")
+    ask(widget, "text", tab="llvm")
+    assert widget.status["text"].startswith("show a text: there is no such tab")
 
 
 def test_the_launch_of_the_chosen_loop(explore):
@@ -178,7 +190,7 @@ def test_every_pane_survives_loops_of_threads(explore, program, target):
         for tab in PICTURES:
             session.handle("picture", {"tab": tab})
             assert snapshot(session, ["picture"])["picture"]["error"] is None, tab
-    for tab in TEXTS:
+    for tab in tabs_of(session):
         session.handle("text", {"tab": tab})
         snapshot(session, ["text"])
         session.code.compiling.wait()

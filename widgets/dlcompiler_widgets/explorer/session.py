@@ -25,7 +25,7 @@ from dlcompiler_widgets.explorer.levels import Layout
 from dlcompiler_widgets.explorer.pictures import PICTURES, Picture
 from dlcompiler_widgets.explorer.remembered import Remembered
 from dlcompiler_widgets.explorer.status import Status, status_of
-from dlcompiler_widgets.explorer.texts import FIRST, TEXTS, Text
+from dlcompiler_widgets.explorer.texts import FIRST, Text, tabs_of
 from dlcompiler_widgets.explorer.travel import Travel
 
 Mode = Literal["loops", "final"]
@@ -175,8 +175,8 @@ class Session:
         self._open("picture", PICTURES, args)
 
     def open_text(self, args: Mapping[str, Any]) -> None:
-        """Open a ``tab`` of `TEXTS`."""
-        self._open("text", TEXTS, args)
+        """Open a ``tab`` of `texts.tabs_of`."""
+        self._open("text", tabs_of(self), args)
 
     def _open(self, pane: str, tabs: Mapping[str, Picture | Text], args: Mapping[str, Any]) -> None:
         tab = args.get("tab")

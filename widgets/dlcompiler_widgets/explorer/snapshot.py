@@ -13,7 +13,7 @@ from dlcompiler.views.advice import advice as advice_on
 from dlcompiler_widgets.explorer.branches import comparison
 from dlcompiler_widgets.explorer.pictures import PICTURES
 from dlcompiler_widgets.explorer.status import status_of, status_of_bug
-from dlcompiler_widgets.explorer.texts import TEXTS
+from dlcompiler_widgets.explorer.texts import FIRST, tabs_of
 from dlcompiler_widgets.explorer.writing import targets_of, why_not_measured
 
 if TYPE_CHECKING:
@@ -82,10 +82,12 @@ def picture(session: Session) -> Json:
 
 def text(session: Session) -> Json:
     """Return the text of the open tab."""
+    tabs = tabs_of(session)
+    tab = session.tabs["text"] if session.tabs["text"] in tabs else FIRST
     return {
-        "tab": session.tabs["text"],
-        "tabs": [{"name": name, "text": each.text} for name, each in TEXTS.items()],
-        **TEXTS[session.tabs["text"]].lines(session),
+        "tab": tab,
+        "tabs": [{"name": name, "text": each.text} for name, each in tabs.items()],
+        **tabs[tab].lines(session),
     }
 
 

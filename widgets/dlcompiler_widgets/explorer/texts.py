@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.ir import PrimFunc
+from dlcompiler.pipeline import lower_program
 from dlcompiler.views import program
+from dlcompiler.views.kernels_text import kernel_lines
 from dlcompiler.views.notation_view import notation_lines
 from dlcompiler.views.program import MOST_LINES, Line
 from dlcompiler.views.python_view import python_view
@@ -28,6 +30,8 @@ class Text:
     lines: Callable[[Session], Json]
     """What to show: ``lines`` as in `views.program.Program`; ``note``; how many are not shown,
     ``before`` and ``left_out``; ``error``; ``is_stale``; ``passes`` as in `views.pass_steps`."""
+    language: str = ""
+    """Shown for targets of this language only; empty: for all."""
 
 
 def _program(session: Session, mode: Mode) -> Json:
@@ -52,6 +56,15 @@ def _notation(session: Session) -> Json:
     return _whole(notation_lines(session.schedule), "what each stage computes in this state")
 
 
+def _kernels(session: Session) -> Json:
+    """Return the kernels of a program for a simulated device, with their launches."""
+    try:
+        made = lower_program(session.schedule, session.args, session.target, session.name)
+    except DLCompilerError as error:
+        return {"lines": [], "note": "", "left_out": 0, "error": status_of(error).to_json()}
+    return _whole(kernel_lines(made), f"what {session.target.name} is given")
+
+
 def _python(session: Session) -> Json:
     return _whole(python_view(session.schedule), "the steps that lead to this state")
 
@@ -72,9 +85,16 @@ TEXTS: dict[str, Text] = {
     "final": Text(
         "after all passes", _of_state("final", lambda session: _program(session, "final"))
     ),
-    "llvm": Text("LLVM IR", lambda session: session.code.lines(session, "llvm")),
-    "assembly": Text("assembly", lambda session: session.code.lines(session, "assembly")),
+    "llvm": Text("LLVM IR", lambda session: session.code.lines(session, "llvm"), "llvm"),
+    "assembly": Text("assembly", lambda session: session.code.lines(session, "assembly"), "llvm"),
+    "kernels": Text("kernels", _of_state("kernels", _kernels), "loops"),
     "python": Text("Python", _of_state("python", _python)),
 }
 FIRST = "loops"
 """The tab that is open at first."""
+
+
+def tabs_of(session: Session) -> dict[str, Text]:
+    """Return the tabs that make sense for the target of a session."""
+    language = session.target.language
+    return {name: text for name, text in TEXTS.items() if text.language in ("", language)}
