@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md walks a matrix product through every stage: what it shows is what happens."""
+"""docs/WALKTHROUGH.md walks a matrix product through every stage: what it shows is what happens."""
 
 import re
 import textwrap
@@ -10,7 +10,7 @@ import dlcompiler as dlc
 from dlcompiler import te
 from dlcompiler.schedule import infer_bounds
 
-PAGE = Path(__file__).parents[2] / "ARCHITECTURE.md"
+PAGE = Path(__file__).parents[2] / "docs" / "WALKTHROUGH.md"
 BEGIN, END = "<!-- walk: written by `make golden` -->\n", "<!-- end of the walk -->\n"
 
 EXPRESSION = """\
@@ -113,4 +113,4 @@ def test_the_walk_is_what_happens(request):
     if shown != now and request.config.getoption("--update-golden"):
         PAGE.write_text(head + BEGIN + now + END + tail)
     elif shown != now:
-        pytest.fail("ARCHITECTURE.md shows another walk: if the new one is right, `make golden`")
+        pytest.fail("docs/WALKTHROUGH.md shows another walk: if the new one is right, `make golden`")
