@@ -10,7 +10,14 @@ from dlcompiler.pipeline.build import build, build_program, emit_source, lower_p
 from dlcompiler.pipeline.checks import races
 from dlcompiler.pipeline.cross import CrossModule, cross_compile
 from dlcompiler.pipeline.devices import DEVICES, device_of
-from dlcompiler.pipeline.executables import Built, CKernel, Kernel, NullKernel, SimulatedKernel
+from dlcompiler.pipeline.executables import (
+    Built,
+    CKernel,
+    Kernel,
+    LoadedSource,
+    NullKernel,
+    SimulatedKernel,
+)
 from dlcompiler.pipeline.lower import check_args, lower
 from dlcompiler.pipeline.observers import Change, Observer, show_changes
 from dlcompiler.pipeline.pipelines import (
@@ -31,6 +38,7 @@ __all__ = [
     "Change",
     "CrossModule",
     "Kernel",
+    "LoadedSource",
     "NullKernel",
     "Observer",
     "Pipeline",

@@ -133,9 +133,12 @@ def build_program(program: Program | PrimFunc, target: str | Target = "cpu") -> 
     """
     machine = resolve(target)
     if isinstance(program, PrimFunc):
-        program = pipeline_of(machine).divide(program)
+        pipeline = pipeline_of(machine)
+        check_scopes(program, machine)
+        pipeline.check_nests(program, machine)
+        pipeline.check_result(program, machine)
+        program = pipeline.divide(program)
     checked_name(program.func.name)
-    check_scopes(program.func, machine)
     return load(emit(program, machine), machine)
 
 

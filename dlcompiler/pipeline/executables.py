@@ -107,14 +107,20 @@ class CKernel(Kernel):
         return paths[0], paths[1]
 
 
-class SimulatedKernel:
-    """A built program for a GPU: call it with NumPy arrays, outputs last; the simulator runs it.
+class LoadedSource:
+    """A program that is run from its source: what executables without machine code share.
 
-    It stops at races, divergent barriers, and what is read before it is written. It is right, and
-    slow: for sizes of a class.
+    Parameters
+    ----------
+    source : Source
+        What the code generator wrote, with the program that it was generated from.
+    target : Target
+        What it was built for.
     """
 
     def __init__(self, source: Source, target: Target) -> None:
+        self.generated = source
+        """What the code generator wrote."""
         self.program = program_of(source)
         """Its kernels, and what the host does."""
         self.target = target
@@ -123,7 +129,6 @@ class SimulatedKernel:
         """The work that its expression asks for; None where symbols decide."""
         self.args: tuple[Tensor | Var, ...] = ()
         """The tensors and symbols that its parameters stand for; () where they are not known."""
-        self._source = source
 
     @property
     def func(self) -> PrimFunc:
@@ -138,11 +143,19 @@ class SimulatedKernel:
     @property
     def texts(self) -> tuple[str, ...]:
         """Names of its texts."""
-        return tuple(self._source.texts)
+        return tuple(self.generated.texts)
 
     def source(self, name: str | None = None) -> str:
-        """Return the kernels as text, each with its launch."""
-        return self._source.named(name)
+        """Return one of its texts; without a name, the generated one."""
+        return self.generated.named(name)
+
+
+class SimulatedKernel(LoadedSource):
+    """A built program for a GPU: call it with NumPy arrays, outputs last; the simulator runs it.
+
+    It stops at races, divergent barriers, and what is read before it is written. It is right, and
+    slow: for sizes of a class.
+    """
 
     def __call__(self, *arguments: Any) -> None:
         """Run it in the simulator.
@@ -177,42 +190,12 @@ class SimulatedKernel:
         return render("func", self.func)
 
 
-class NullKernel:
+class NullKernel(LoadedSource):
     """A program that checks the arguments of a call, and computes nothing."""
-
-    def __init__(self, source: Source, target: Target) -> None:
-        self.program = program_of(source)
-        """The loop IR that was handed to the code generator."""
-        self.target = target
-        """What it was built for."""
-        self.work: Work | None = None
-        """The work that its expression asks for."""
-        self.args: tuple[Tensor | Var, ...] = ()
-        """The tensors and symbols that its parameters stand for."""
-        self._source = source
-
-    @property
-    def func(self) -> PrimFunc:
-        """The loop IR of the whole."""
-        return self.program.func
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.func.name
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """Names of its texts."""
-        return tuple(self._source.texts)
-
-    def source(self, name: str | None = None) -> str:
-        """Return one of the generated texts."""
-        return self._source.named(name)
 
     def __call__(self, *arguments: Any) -> None:
         """Check arrays and numbers as a device would, and leave them as they are."""
-        params = self._source.interface.params
+        params = self.generated.interface.params
         check_count(self.name, params, arguments)
         for number, (param, argument) in enumerate(zip(params, arguments, strict=True), 1):
             operation = f"call {self.name}: argument {number} ({param.name})"

@@ -113,4 +113,6 @@ def test_the_walk_is_what_happens(request):
     if shown != now and request.config.getoption("--update-golden"):
         PAGE.write_text(head + BEGIN + now + END + tail)
     elif shown != now:
-        pytest.fail("docs/WALKTHROUGH.md shows another walk: if the new one is right, `make golden`")
+        pytest.fail(
+            "docs/WALKTHROUGH.md shows another walk: if the new one is right, `make golden`"
+        )

@@ -87,6 +87,11 @@ def test_a_function_is_built_without_a_schedule(doubled):
     assert kernel.source("llvm") == kernel.source()
 
 
+def test_a_function_without_threads_is_refused_for_a_gpu(doubled):
+    with pytest.raises(TargetError, match="B is computed outside any thread"):
+        build_program(lower(*doubled), "a100")
+
+
 def test_a_text_that_is_not_there(doubled):
     with pytest.raises(dlc.errors.UserError) as caught:
         dlc.build(*doubled, target="c").source("ptx")

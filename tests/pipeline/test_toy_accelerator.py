@@ -16,7 +16,7 @@ from dlcompiler.errors import MeasurementError, ScheduleError, TargetError
 from dlcompiler.ir import For, IntrinsicCall, Store, walk
 from dlcompiler.ir.rewrite import children
 from dlcompiler.passes import Pass, simplify
-from dlcompiler.pipeline import Pipeline
+from dlcompiler.pipeline import LoadedSource, Pipeline
 from dlcompiler.runtime.device import HostMemory
 from dlcompiler.runtime.source import Source, Text
 from dlcompiler.schedule import create_schedule
@@ -66,20 +66,7 @@ def emit(program, target):
     return Source("toy", {"toy": Text(text)}, interface_of(func, func.name), program)
 
 
-class ToyKernel:
-    def __init__(self, source, target):
-        self.program, self.target = source.program, target
-        self.work, self.args, self.texts = None, (), tuple(source.texts)
-        self.source = source.named
-
-    @property
-    def func(self):
-        return self.program.func
-
-    @property
-    def name(self):
-        return self.func.name
-
+class ToyKernel(LoadedSource):
     def __call__(self, *arguments):
         interpret(self.func, arguments)
 
