@@ -29,7 +29,7 @@ help:
 tour: $(INSTALLED) ## run the quickstart notebook here; its results go to build/tour/
 	@$(RUN)/dlcompiler tour --output build/tour --overwrite
 
-test: $(INSTALLED) ## run all tests; ARGS="tests/ir -k split" selects some
+test: $(INSTALLED) ## run the tests, and one of four cases of campaigns; ARGS="tests/ir -k split" selects some
 	@$(RUN)/python tests/run_all.py $(ARGS)
 
 test-full: $(INSTALLED) ## try every operator on all combinations of layouts, dtypes and shapes, and 5,000 builds (hours)

@@ -1,7 +1,10 @@
-"""Fixtures of every test: golden texts, hypothesis profiles, the browser, the marker ``alone``.
+"""Fixtures of every test: golden texts, hypothesis profiles, the browser, two markers.
 
 ``alone`` marks what needs the machine to itself: browsers, timings, whole notebooks. Cells of
 notebooks (nbval) get it here. ``tests/run_all.py`` runs these after the others, one at a time.
+
+``campaign`` marks tests with many cases of one kind. With ``DLCOMPILER_TEST_SHARE=4``, the default
+of ``make test``, one case of four is run, another one for each commit; CI runs all of them.
 """
 
 from __future__ import annotations
@@ -9,6 +12,8 @@ from __future__ import annotations
 import difflib
 import os
 import shutil
+import subprocess
+from collections import Counter
 from pathlib import Path
 
 import hypothesis
@@ -54,10 +59,31 @@ def pytest_configure(config):
         os.environ["DLCOMPILER_TEST_FULL"] = "1"  # read while tests are collected, in each process
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.path.suffix == ".ipynb":
             item.add_marker("alone")
+    share = int(os.environ.get("DLCOMPILER_TEST_SHARE", "1"))
+    if share > 1:
+        first, seen, kept, left_out = _commit_number(), Counter(), [], []
+        for item in items:
+            test = item.nodeid.partition("[")[0]
+            is_turn = (seen[test] + first) % share == 0
+            is_left_out = item.get_closest_marker("campaign") is not None and not is_turn
+            (left_out if is_left_out else kept).append(item)
+            seen[test] += 1
+        items[:] = kept
+        config.hook.pytest_deselected(items=left_out)
+
+
+def _commit_number():
+    """Return a number that follows from the commit, so that each tries other cases; 0 without."""
+    command = ["git", "rev-parse", "--short=7", "HEAD"]
+    try:
+        done = subprocess.run(command, cwd=TESTS, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return 0
+    return int(done.stdout, 16)
 
 
 @pytest.fixture(scope="session")

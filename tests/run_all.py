@@ -1,8 +1,11 @@
 """Run the whole test suite in two groups, and end with one summary line over both.
 
 The first group runs on all cores; the second (marker ``alone``: browsers, timings, notebooks) runs
-one test at a time on the otherwise idle machine. Arguments go to both: ``run_all.py tests/ir -k
-split``. The exit status is 0 only if both groups passed and at least one test ran.
+one test at a time on the otherwise idle machine. Of campaigns, one case of `SHARE` is run unless
+``CI`` or ``DLCOMPILER_TEST_SHARE`` is set: see ``tests/conftest.py``.
+
+Arguments go to both: ``run_all.py tests/ir -k split``. The exit status is 0 only if both groups
+passed and at least one test ran.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ NO_TEST_SELECTED = 5  # pytest's exit status
 MOST_WORKERS = 8
 ALONE = ["--timeout=300", "--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=280"]
 GROUP_LIMIT_S = 3000  # above pytest's own limit per test, for a hang in native code
+SHARE = 4
 ONE_BLAS_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
@@ -30,6 +34,8 @@ def main(arguments: list[str]) -> int:
     paths = [] if chosen else ["tests", "dlcompiler"]
     notebooks = [] if chosen else [str(path) for path in sorted(ROOT.glob("notebooks/*.ipynb"))]
     workers = min(_core_count(), MOST_WORKERS)
+    if not chosen and not os.environ.get("CI"):
+        os.environ.setdefault("DLCOMPILER_TEST_SHARE", str(SHARE))
     statuses = [
         _run("shared", ["-n", str(workers), "-m", "not alone", *paths], arguments, ONE_BLAS_THREAD),
         _run("alone", ["-m", "alone", *ALONE, *paths, *notebooks], arguments, {}),

@@ -79,6 +79,7 @@ def workers():
         yield first, second, third
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", WORKS)
 def test_none_of_many_wrong_programs_is_accepted(name, workers):
     operator = ops.operator(name.split()[0])

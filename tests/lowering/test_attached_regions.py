@@ -7,6 +7,7 @@ import pytest
 from dlcompiler import te
 from dlcompiler.schedule import create_schedule
 
+pytestmark = pytest.mark.campaign
 SIZES = [1, 2, 3, 7, 12, 13]
 FACTORS = [1, 2, 4, 5]
 

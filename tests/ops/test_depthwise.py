@@ -54,6 +54,7 @@ def workload_of(choice):
     return DEPTHWISE.workload(n=n, c=c, h=h, w=w, **rest)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("choice", choices(PARAMETERS), ids=str)
 def test_values(choice):
     check(DEPTHWISE, workload_of(choice))

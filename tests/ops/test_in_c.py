@@ -7,6 +7,7 @@ from dlcompiler.runtime.c_source import c_compiler
 from tests.ops.products import check
 from tests.ops.test_spaces import WORKLOADS
 
+pytestmark = pytest.mark.campaign
 FLOATS = ("float32", "float64")
 NARROW = ("float16", "bfloat16", "int8")
 DTYPES = {

@@ -8,6 +8,7 @@ import pytest
 
 from tests.fuzz.campaign import attempt
 
+pytestmark = pytest.mark.campaign
 CASES, AT_ONCE = 2000, 40
 
 

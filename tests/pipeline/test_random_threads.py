@@ -8,6 +8,7 @@ import pytest
 from tests.fuzz.campaign import attempt
 from tests.fuzz.threads import ThreadWalk
 
+pytestmark = pytest.mark.campaign
 CASES, AT_ONCE = 2000, 40
 
 
