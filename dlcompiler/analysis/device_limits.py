@@ -7,7 +7,18 @@ from collections.abc import Iterator
 
 from dlcompiler import dtypes
 from dlcompiler.errors import TargetError
-from dlcompiler.ir import WARP, Allocate, Buffer, For, PrimFunc, Stmt, Store, is_thread, walk
+from dlcompiler.ir import (
+    SHARED_SCOPES,
+    WARP,
+    Allocate,
+    Buffer,
+    For,
+    PrimFunc,
+    Stmt,
+    Store,
+    is_thread,
+    walk,
+)
 from dlcompiler.ir.rewrite import children
 from dlcompiler.passes.base import constant_extent
 from dlcompiler.target import Target
@@ -58,8 +69,13 @@ def check_scopes(func: PrimFunc, target: Target) -> None:
     TargetError
         With the buffer and the memory.
     """
+    # What the threads of a block share is ordinary memory where a target has no threads: generators
+    # for it refuse more than one thread.
+    ordinary = () if target.thread_axes else SHARED_SCOPES
     for node in walk(func.body):
-        if isinstance(node, Allocate) and target.scope(node.buffer.scope) is None:
+        if not isinstance(node, Allocate) or node.buffer.scope in ordinary:
+            continue
+        if target.scope(node.buffer.scope) is None:
             raise TargetError(
                 f"build {func.name} for {target.name}",
                 f"{node.buffer.name} is in memory that {target.name} does not have",
