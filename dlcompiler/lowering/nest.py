@@ -48,7 +48,7 @@ from dlcompiler.lowering.meetings import has_barriers, is_of_block, read_by
 from dlcompiler.lowering.pieces import (
     INIT,
     Inside,
-    Room,
+    PendingAllocation,
     loop_vars_of,
     rename,
     under,
@@ -59,7 +59,7 @@ from dlcompiler.schedule import AttachedAt, StageBounds, StageState, State, infe
 from dlcompiler.schedule.bounds import knobs_of, size_symbols
 from dlcompiler.schedule.inlining import bodies
 from dlcompiler.schedule.placement import placed
-from dlcompiler.schedule.recurrences import homes, hosts, is_update
+from dlcompiler.schedule.recurrences import hosts, is_update, storage_aliases
 from dlcompiler.schedule.rolling import moving_window
 from dlcompiler.schedule.state import buffer_name, is_scan, step_ref
 from dlcompiler.schedule.strides import aligned_strides
@@ -105,18 +105,18 @@ class _Builder:
         self.name = name
         self.bounds = infer_bounds(state)
         self.bodies = bodies(state)
-        self.homes = homes(state)
-        """Tensors that are stored in another's buffer."""
+        self.storage_aliases = storage_aliases(state)
+        """Tensors that alias the buffer of another tensor, with that tensor."""
         tensors = [arg for arg in args if isinstance(arg, Tensor)]
         self.buffers = {tensor: self.param(tensor) for tensor in tensors}
         self.params = tuple(arg if isinstance(arg, Var) else self.buffers[arg] for arg in args)
         self.axes: dict[StepRef, frozenset[StepRef]] = {}
-        self.shared: list[Room] = []
-        """Memory that a block shares, until the loops of its threads are complete."""
+        self.shared: list[PendingAllocation] = []
+        """Memory shared by threads; allocated around their loops once these are complete."""
 
     def build(self) -> PrimFunc:
         roots: list[StageState] = []
-        for tensor, result in self.homes.items():
+        for tensor, result in self.storage_aliases.items():
             if result not in self.buffers:
                 self.buffers[result] = self.internal_buffer(self.state.producer_of(result), result)
             self.buffers[tensor] = self.buffers[result]
@@ -128,12 +128,12 @@ class _Builder:
                     self.buffers[tensor] = self.internal_buffer(stage, tensor)
             if not isinstance(stage.attachment, AttachedAt):
                 roots.append(stage)
-        body = with_allocations(self.rooms(roots), seq(self.nest(stage) for stage in roots))
+        body = with_allocations(self.allocations(roots), seq(self.nest(stage) for stage in roots))
         outputs = tuple(
             buffer
             for tensor, buffer in self.buffers.items()
             if buffer in self.params
-            and tensor not in self.homes
+            and tensor not in self.storage_aliases
             and not self.state.producer_of(tensor).is_placeholder
         )
         knobs = knobs_of(self.state)
@@ -151,10 +151,10 @@ class _Builder:
 
     def param(self, tensor: Tensor) -> Buffer:
         stage = self.state.producer_of(tensor)
-        if tensor in self.homes:
+        if tensor in self.storage_aliases:
             raise ScheduleError(
                 f"lower {self.name}",
-                f"the argument {tensor.name} is stored in {self.homes[tensor].name}",
+                f"the argument {tensor.name} is stored in {self.storage_aliases[tensor].name}",
                 hint="leave it out of the arguments: it is a part of a scan",
             )
         if isinstance(stage.attachment, AttachedAt) or stage.is_inlined:
@@ -174,13 +174,13 @@ class _Builder:
         name = buffer_name(stage, tensor)
         return Buffer(name, shape, tensor.dtype, scope, strides, separators=separators)
 
-    def rooms(self, stages: Iterable[StageState]) -> Iterator[Room]:
-        """Yield the memory that the values of stages need."""
+    def allocations(self, stages: Iterable[StageState]) -> Iterator[PendingAllocation]:
+        """Yield the buffers to be allocated for the values of stages."""
         for stage in stages:
             for tensor in stage.tensors:
-                if self.buffers[tensor] not in self.params and tensor not in self.homes:
+                if self.buffers[tensor] not in self.params and tensor not in self.storage_aliases:
                     buffer, double = self.buffers[tensor], self.filled_ahead(stage)
-                    yield Room(buffer, stage.name, double, self.window(stage))
+                    yield PendingAllocation(buffer, stage.name, double, self.window(stage))
 
     def filled_ahead(self, stage: StageState) -> Var | None:
         """Return the variable of the loop that fills a double buffer for its next iteration."""
@@ -283,7 +283,7 @@ class _Builder:
 
     def shift(self, tensor: Tensor, indices: Sequence[Expr]) -> tuple[Expr, ...]:
         stage = self.state.producer_of(tensor)
-        is_whole = tensor in self.homes or stage.is_placeholder or is_scan(stage)
+        is_whole = tensor in self.storage_aliases or stage.is_placeholder or is_scan(stage)
         if is_whole or stage.is_extern or self.buffers[tensor] in self.params:
             return tuple(indices)
         region = self.bounds.stages[stage.name].region
@@ -325,7 +325,7 @@ class _Builder:
         outer, serial = order[:first], order[first + len(threads) :]
         names = [self.buffers[tensor].name for tensor in stage.tensors]
         parts = parts_of(stage, bounds, self.threads_beside(stage), names)
-        self.shared += (Room(buffer, stage.name) for buffer in parts.left)
+        self.shared += (PendingAllocation(buffer, stage.name) for buffer in parts.left)
         assign = Assigner(self.origin(stage, PART, (*outer, *threads)))
         start = [self.expr(expr, values) for expr in head.start]
         identity = head.reducer.identity_of(head.values)
@@ -340,7 +340,8 @@ class _Builder:
         places = zip((self.buffers[tensor] for tensor in stage.tensors), targets, strict=True)
         store = under((*self.storing(stage), *needed), seq(map(assign, places, result)))
         body = seq((fresh, most, parts.combined(head.reducer, assign), store))
-        body = with_allocations((Room(buffer, stage.name) for buffer in parts.own), body)
+        own = (PendingAllocation(buffer, stage.name) for buffer in parts.own)
+        body = with_allocations(own, body)
         body = self.loops(stage, bounds, threads, outer, Inside(None, body))
         return self.loops(stage, bounds, outer, (), Inside(None, body))
 
@@ -485,8 +486,8 @@ class _Builder:
 
     def with_shared(self, scope: str, body: Stmt) -> Stmt:
         """Return loops of threads inside the memory of a scope that they share."""
-        mine = [room for room in self.shared if room.buffer.scope == scope]
-        self.shared = [room for room in self.shared if room.buffer.scope != scope]
+        mine = [pending for pending in self.shared if pending.buffer.scope == scope]
+        self.shared = [pending for pending in self.shared if pending.buffer.scope != scope]
         return with_allocations(mine, body)
 
     def with_attached(self, stage: StageState, leaf: Axis, body: Stmt) -> Stmt:
@@ -513,6 +514,6 @@ class _Builder:
                 fresh.update(other.tensors)
         if fresh:
             nests.append(Barrier())
-        self.shared += self.rooms(together)
+        self.shared += self.allocations(together)
         private = [other for other in attached if other not in together]
-        return with_allocations(self.rooms(private), seq((*nests, body)))
+        return with_allocations(self.allocations(private), seq((*nests, body)))

@@ -35,8 +35,8 @@ class Inside:
 
 
 @dataclass(frozen=True)
-class Room:
-    """A buffer to be allocated, for a stage."""
+class PendingAllocation:
+    """A buffer of a stage that has no `Allocate` yet."""
 
     buffer: Buffer
     stage: str
@@ -44,11 +44,11 @@ class Room:
     window: Window | None = None
 
 
-def with_allocations(rooms: Iterable[Room], body: Stmt) -> Stmt:
+def with_allocations(allocations: Iterable[PendingAllocation], body: Stmt) -> Stmt:
     """Return a statement with buffers that live while it runs, the first one outermost."""
-    for room in reversed(list(rooms)):
-        origin = (StepRef("", room.stage),)
-        body = Allocate(room.buffer, body, origin, room.double, room.window)
+    for pending in reversed(list(allocations)):
+        origin = (StepRef("", pending.stage),)
+        body = Allocate(pending.buffer, body, origin, pending.double, pending.window)
     return body
 
 

@@ -50,8 +50,8 @@ def _hosts(state: State) -> dict[str, StageState]:
     return found
 
 
-def homes(state: State) -> dict[Tensor, Tensor]:
-    """Return, for each init, update and state, the result of the scan whose buffer it is in."""
+def storage_aliases(state: State) -> dict[Tensor, Tensor]:
+    """Return, for each init, update and state of a scan, the result whose buffer it aliases."""
     return {
         tensor: result
         for stage in state.stages

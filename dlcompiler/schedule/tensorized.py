@@ -15,7 +15,7 @@ from dlcompiler.ir import Axis, Expr, Reduce, Var, binary, extent_expr, free_var
 from dlcompiler.schedule.bounds import StageBounds, infer_bounds
 from dlcompiler.schedule.inlining import bodies
 from dlcompiler.schedule.matching import Comparison, Operand, aligned
-from dlcompiler.schedule.recurrences import homes
+from dlcompiler.schedule.recurrences import storage_aliases
 from dlcompiler.schedule.state import StageState, State
 from dlcompiler.schedule.strides import begin_of, strides_of
 from dlcompiler.schedule.verdict import Illegal
@@ -202,7 +202,7 @@ class _Matcher:
     def check_strides(self, match: Match) -> None:
         """Refuse operands whose elements do not lie as the intrinsic asks for."""
         for operand, declared in match.operands:
-            if operand.tensor in homes(self.state):
+            if operand.tensor in storage_aliases(self.state):
                 raise self.refused(f"{operand.tensor.name} is a step of a recurrence, whose memory "
                                    "an intrinsic cannot name")  # fmt: skip
             rolled_by = self.state.producer_of(operand.tensor).rolled_by

@@ -30,7 +30,7 @@ from dlcompiler.schedule import (
 from dlcompiler.schedule.bounds import largest_extents
 from dlcompiler.schedule.inlining import bodies
 from dlcompiler.schedule.placement import placed
-from dlcompiler.schedule.recurrences import homes
+from dlcompiler.schedule.recurrences import storage_aliases
 from dlcompiler.schedule.threads import nest_order, scope_of
 from dlcompiler.te import ExternOp, ScanOp
 from dlcompiler.views.barriers import Meeting, meetings
@@ -163,7 +163,7 @@ class _Tree:
         self.state = placed(schedule.state)
         self.steps = {node.id: node.title() for node in schedule.node.path()}
         self.bodies = bodies(self.state)
-        self.homes = homes(self.state)
+        self.homes = storage_aliases(self.state)
         owed = obligations(schedule.state)
         self.owed = owed
         self.homeless = {item.stage for item in owed if item.kind == "place"}
