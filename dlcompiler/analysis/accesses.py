@@ -248,7 +248,7 @@ class _Collector:
             case IntrinsicCall(body=body):  # it touches what it declares
                 self.stmt(body, place)
             case Barrier():
-                self.clock.meet()
+                self.clock.pass_barrier()
             case Prefetch():
                 pass  # it reads nothing
             case _:

@@ -82,8 +82,8 @@ class Clock:
             return inside
         return None if free_vars(extent) & self._named else binary("mul", extent, inside)
 
-    def meet(self) -> None:
-        """Pass a barrier."""
+    def pass_barrier(self) -> None:
+        """Count a barrier."""
         self.date = _sum((self.date, ONE))
 
     @contextmanager

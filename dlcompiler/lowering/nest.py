@@ -42,9 +42,9 @@ from dlcompiler.ir import (
     seq,
 )
 from dlcompiler.ir.rewrite import Node
+from dlcompiler.lowering.barrier_placement import has_barriers, is_cooperative, tensors_read
 from dlcompiler.lowering.cross_thread import PART, Assigner, Place, accumulate, parts_of
 from dlcompiler.lowering.index_checks import IndexChecks
-from dlcompiler.lowering.meetings import has_barriers, is_of_block, read_by
 from dlcompiler.lowering.pieces import (
     INIT,
     Inside,
@@ -500,13 +500,13 @@ class _Builder:
         ]
         if not attached:
             return body
-        together = [other for other in attached if is_of_block(self.state, other)]
+        together = [other for other in attached if is_cooperative(self.state, other)]
         nests: list[Stmt] = []
         fresh: set[TensorHandle] = set()  # written by other threads since the last barrier
         overwriting = [other for other in together if not is_update(self.state, other)]
         for other in attached:
             is_first = other in overwriting[:1]  # what it overwrites must have been read by all
-            if is_first or fresh & read_by(self.state, other):
+            if is_first or fresh & tensors_read(self.state, other):
                 nests.append(Barrier())
                 fresh.clear()
             nests.append(self.nest(other))

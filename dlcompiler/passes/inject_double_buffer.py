@@ -292,7 +292,7 @@ def _gathered(
         fills[n] |= is_for_fills and not (own & _touched(stmts[n]) or near & made)
     for n in range(1, len(stmts) - 1):  # a barrier between two of them orders what they share
         if isinstance(stmts[n], Barrier) and fills[n - 1] and fills[n + 1]:
-            fills[n] = _meet(stmts[n - 1 : n], stmts[n + 1 : n + 2], frozenset())
+            fills[n] = _conflict(stmts[n - 1 : n], stmts[n + 1 : n + 2], frozenset())
     result: list[Stmt] = []
     for is_fill, group in groupby(zip(fills, stmts, strict=True), lambda pair: pair[0]):
         parts = [stmt for _, stmt in group]
@@ -380,8 +380,8 @@ def _with_needed_barriers(
         is_last = n + 1 == len(rest)  # what follows without a barrier is the next iteration
         if (
             kept
-            and not _meet(kept[-1], phase, own)
-            and not (is_last and _meet(kept[-1], first, own))
+            and not _conflict(kept[-1], phase, own)
+            and not (is_last and _conflict(kept[-1], first, own))
         ):
             kept[-1] += phase
         else:
@@ -389,7 +389,7 @@ def _with_needed_barriers(
     return (*first, *(stmt for phase in kept for stmt in (Barrier(), *phase)))
 
 
-def _meet(a: Sequence[Stmt], b: Sequence[Stmt], own: AbstractSet[Buffer]) -> bool:
+def _conflict(a: Sequence[Stmt], b: Sequence[Stmt], own: AbstractSet[Buffer]) -> bool:
     """Tell whether statements use common memory, other than `own`, that one of them writes."""
 
     def common(buffers: Iterable[Buffer]) -> set[Buffer]:

@@ -1,9 +1,9 @@
 """Blocks that run all steps of a scan: whether each needs only what it has computed itself.
 
-Blocks of one launch never meet, so that what one step wrote in another block may not be read in the
-next. Here: the loop of an update that is bound to the blocks comes from axes along which the
-recurrence is a *batch*. A step computes element ``(…, b, …)`` from elements of the same ``b``,
-directly and through the other stages of the cell::
+Blocks of one launch cannot synchronise, so that what one step wrote in another block may not be
+read in the next. Here: the loop of an update that is bound to the blocks comes from axes along
+which the recurrence is a *batch*. A step computes element ``(…, b, …)`` from elements of the same
+``b``, directly and through the other stages of the cell::
 
     S[t, b, i] = f(S[t-1, b, j], X[t, b, k])        b is a batch axis, i is not
 

@@ -26,7 +26,7 @@ Wait: TypeAlias = Callable[[], Iterator[Site]]
 
 
 def has_barrier(stmt: Stmt) -> bool:
-    """Tell whether threads meet inside a statement."""
+    """Tell whether there is a barrier inside a statement."""
     return any(isinstance(node, Barrier) for node in walk(stmt))
 
 
@@ -38,9 +38,9 @@ def block(program: _Program, loop: For, loops: Loops) -> Run:
     def run() -> None:
         for site in threads():  # all threads of the block are here: on to the next phase
             if observer is not None:
-                observer.meet(site)
+                observer.synchronise(site)
         if observer is not None:
-            observer.meet(None)
+            observer.synchronise(None)
 
     return run
 

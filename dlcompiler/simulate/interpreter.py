@@ -319,7 +319,7 @@ class _Program:
             run.is_open = False
             state.task = parent
             if state.observer and is_in_block(loop.kind) and not parent.is_in_block:
-                state.observer.meet(None)
+                state.observer.synchronise(None)
 
         return run_concurrently if is_concurrent(loop.kind) else run
 

@@ -66,8 +66,8 @@ class Observer(Protocol):
     def access(self, buffer: Buffer, offsets: Sequence[int], task: Task, *, is_write: bool) -> None:
         """Take note of an access by a task: to one element, or to one for each lane."""
 
-    def meet(self, site: Site | None) -> None:
-        """Take note that the threads of a block are all at a barrier, or have ended (None)."""
+    def synchronise(self, site: Site | None) -> None:
+        """Take note that all threads of a block have reached a barrier, or their end (None)."""
 
 
 class State:

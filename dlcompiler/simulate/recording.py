@@ -169,7 +169,7 @@ def record_block(
     x, y, z = (extents.get(f"threadIdx.{axis}", 1) for axis in "xyz")
     return BlockRecording(
         (x, y, z), _virtual_threads(one), blocks, at, watched.finish(), private,
-        watched.met,
+        watched.barriers,
     )  # fmt: skip
 
 
@@ -269,7 +269,7 @@ class _Watch:
     """Sorts the accesses of a launch by phase, buffer and thread."""
 
     def __init__(self, launch: Stmt, private: frozenset[Buffer]) -> None:
-        self.met = 0
+        self.barriers = 0
         self._private = private
         self._loops = {id(node): node for node in walk(launch) if isinstance(node, For)}
         self._kinds: dict[Var, str] = {loop.var: loop.kind for loop in self._loops.values()}
@@ -291,7 +291,7 @@ class _Watch:
         threads = self._phases[-1].touches.setdefault((buffer, is_write), {})
         threads.setdefault(self._thread, []).extend(offsets)
 
-    def meet(self, site: Site | None) -> None:
+    def synchronise(self, site: Site | None) -> None:
         """Begin a phase behind a barrier of the launch, or where its threads start again."""
         if site is None:
             if self._phases[-1].touches:
@@ -300,7 +300,7 @@ class _Watch:
         around = [(var, cell[0]) for var, cell in site.loops if var in self._kinds]
         if not around:
             return
-        self.met += 1
+        self.barriers += 1
         number = self._barriers.setdefault(id(site), len(self._barriers))
         serial = [(var.name, at) for var, at in around if not is_thread(self._kinds[var])]
         self._phases.append(_Open(number, tuple(serial)))

@@ -227,7 +227,7 @@ def halves_filled_again_at_once(patch: Patch) -> None:
 @PASSES(DOUBLE, tests="schedule")
 def other_memory_does_not_matter(patch: Patch) -> None:
     """Barriers go that order the use of memory which is not doubled."""
-    patch.function("passes.inject_double_buffer:_meet", lambda original, *args: False)
+    patch.function("passes.inject_double_buffer:_conflict", lambda original, *args: False)
 
 
 @PASSES(DOUBLE)

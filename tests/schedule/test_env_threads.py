@@ -147,7 +147,7 @@ def test_states_are_read_from_shared_memory():
 
 
 def test_threads_share_a_reduction_of_each_step():
-    """The blocks alone are around the steps: each step has threads of its own, which meet."""
+    """The blocks alone are around the steps: the threads of each step synchronise."""
     r = rnn(4, 2, 3, 8)
     s = launched(r, r.H, ("blockIdx.x", 2))
     for tensor in (r.first, r.xs, r.step):

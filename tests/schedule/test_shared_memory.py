@@ -1,4 +1,4 @@
-"""Memory that the threads of a block share: who computes what, where threads meet, what is owed."""
+"""Memory that the threads of a block share: who computes what, barriers, what is pending."""
 
 import numpy as np
 import pytest

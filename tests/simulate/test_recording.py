@@ -39,13 +39,13 @@ class Counting:
 
     def __init__(self):
         self.elements = {False: 0, True: 0}
-        self.meetings = 0
+        self.barriers = 0
 
     def access(self, buffer, offsets, task, *, is_write):
         self.elements[is_write] += len(offsets)
 
-    def meet(self, site):
-        self.meetings += site is not None
+    def synchronise(self, site):
+        self.barriers += site is not None
 
 
 def test_the_threads_read_and_write_what_the_schedule_says():
@@ -93,7 +93,7 @@ def test_one_block_after_another_is_the_whole_program(make):
             barriers += recording.barriers
             for touch in (touch for phase in recording.phases for touch in phase.touches):
                 seen[touch.is_write] += sum(map(len, touch.by_thread.values()))
-    assert (seen, barriers) == (counting.elements, counting.meetings)
+    assert (seen, barriers) == (counting.elements, counting.barriers)
 
 
 def test_virtual_threads_are_the_thread_that_runs_them():

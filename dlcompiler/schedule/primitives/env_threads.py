@@ -10,9 +10,10 @@ te.thread_axis((0, 32), "threadIdx.x")])``, where loops of the update are bound 
                                                        barrier
 
 A launch for each step waits for all threads of the last one, and has nothing left in their memory.
-In one launch the threads of a block meet after each step, and may keep what all steps need: stages
-attached at the loops of the threads are computed once, before the first. Blocks never meet: legal
-only where the elements that a block computes depend on each other alone (`schedule.scan_blocks`).
+In one launch the threads of a block synchronise after each step, and may keep what all steps need:
+stages attached at the loops of the threads are computed once, before the first. Blocks cannot
+synchronise in a launch: legal only where the elements that a block computes depend on each other
+alone (`schedule.scan_blocks`).
 """
 
 from __future__ import annotations
