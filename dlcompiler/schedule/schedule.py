@@ -27,7 +27,7 @@ from dlcompiler.schedule.history import History, HistoryView, Node
 from dlcompiler.schedule.moves import Moves, moves_of
 from dlcompiler.schedule.obligations import Obligation, obligations
 from dlcompiler.schedule.placement import placed
-from dlcompiler.schedule.primitives import Making
+from dlcompiler.schedule.primitives import StepContext
 from dlcompiler.schedule.stage import Stage
 from dlcompiler.schedule.stage_group import StageGroup, make_group
 from dlcompiler.schedule.state import AtRoot, AttachedAt, State, Step, child_id, initial_state
@@ -344,8 +344,8 @@ class Schedule(Handle):
         known = self._history.nodes.get(state_id)
         if known is not None:
             return Attempt(self._owed(verdict, known.state), step, known.state, known.result)
-        making = Making(state_id, self._history, str(step))
-        state, result = item.apply(self.state, current, making, **args)
+        context = StepContext(state_id, self._history, str(step))
+        state, result = item.apply(self.state, current, context, **args)
         for problem in problems(state, self.state):
             return Attempt(problem, step)
         return Attempt(self._owed(verdict, state), step, state, result)

@@ -13,7 +13,7 @@ from typing import Any
 from dlcompiler.ir import Axis, Const, Var
 from dlcompiler.schedule.arguments import known_primitive
 from dlcompiler.schedule.history import History, Node
-from dlcompiler.schedule.primitives import Making
+from dlcompiler.schedule.primitives import StepContext
 from dlcompiler.schedule.schedule import Schedule
 from dlcompiler.schedule.state import initial_state
 from dlcompiler.te import Tensor
@@ -31,9 +31,9 @@ class Sketch(Schedule):
         """Apply a primitive."""
         item = known_primitive(f"sketch {name!r}", name)
         number = self._node.number + 1
-        making = Making(f"sketch{number}", self._history, f"{name} {stage}")
+        context = StepContext(f"sketch{number}", self._history, f"{name} {stage}")
         values = {key: _symbol(value) for key, value in args.items()}
-        state, result = item.apply(self.state, self.state.stage(stage), making, **values)
+        state, result = item.apply(self.state, self.state.stage(stage), context, **values)
         self._node = Node(state, self._node, None, result, number)
         return result
 

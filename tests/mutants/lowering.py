@@ -262,8 +262,8 @@ def inlined_with_the_wrong_axis(patch: Patch) -> None:
 def copied_before_computed(patch: Patch) -> None:
     """`cache_write` puts the copy in front of the stage that it copies."""
 
-    def wrong(original, state, stage, making, **kwargs):
-        result, tensor = original(state, stage, making, **kwargs)
+    def wrong(original, state, stage, context, **kwargs):
+        result, tensor = original(state, stage, context, **kwargs)
         names = [item.name for item in result.stages]
         at = names.index(stage.name)
         stages = list(result.stages)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dlcompiler.schedule import Schedule
-from dlcompiler.schedule.primitives import REGISTRY, Making
+from dlcompiler.schedule.primitives import REGISTRY, StepContext
 from dlcompiler.schedule.state import State, child_id
 from dlcompiler.schedule.trace import encode
 from dlcompiler.schedule.validity import problems
@@ -27,9 +27,9 @@ def force(schedule: Schedule, name: str, stage: str, args: Mapping[str, Any]) ->
         raise NotForced(verdict.reason)
     step = encode(item, schedule.state, current, args)
     state_id = child_id(schedule.state.id, step)
-    making = Making(state_id, schedule.history.history, str(step))
+    context = StepContext(state_id, schedule.history.history, str(step))
     try:
-        state, _ = item.apply(schedule.state, current, making, **args)
+        state, _ = item.apply(schedule.state, current, context, **args)
     except Exception as error:  # what the check would have refused later
         raise NotForced(str(error)) from error
     for problem in problems(state):

@@ -8,7 +8,7 @@ the state it leads to (`schedule.validity`).
 from __future__ import annotations
 
 from dlcompiler.registry import Registry
-from dlcompiler.schedule.primitives.base import Making, Primitive
+from dlcompiler.schedule.primitives.base import Primitive, StepContext
 
 REGISTRY: Registry[Primitive] = Registry(
     "primitive",
@@ -49,4 +49,4 @@ REGISTRY: Registry[Primitive] = Registry(
 )
 
 
-__all__ = ["REGISTRY", "Making", "Primitive"]
+__all__ = ["REGISTRY", "Primitive", "StepContext"]

@@ -22,8 +22,8 @@ from typing import Any
 
 from dlcompiler.ir import Axis, Extent
 from dlcompiler.schedule.primitives.base import (
-    Making,
     Primitive,
+    StepContext,
     answering,
     require_dimension,
     require_expression,
@@ -56,11 +56,11 @@ def check(state: State, stage: StageState, *, axis: Any, factor: Any) -> Verdict
 
 
 def apply(
-    state: State, stage: StageState, making: Making, *, axis: Axis, factor: Extent
+    state: State, stage: StageState, context: StepContext, *, axis: Axis, factor: Extent
 ) -> tuple[State, None]:
     """Return the next state."""
     rounded = {**stage.rounded, axis: size_of(factor)}
-    return state.with_stage(replace(stage, rounded=rounded), making.state_id), None
+    return state.with_stage(replace(stage, rounded=rounded), context.state_id), None
 
 
 ALIGN_EXTENT = Primitive("align_extent", {"axis": "axis", "factor": "int"}, check, apply)

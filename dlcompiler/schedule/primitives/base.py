@@ -27,8 +27,8 @@ SCOPES = tuple(scope.name for scope in CPU_SCOPES)
 
 
 @dataclass(slots=True)
-class Making:
-    """The step being applied: the id of the state it leads to, and the axes it makes."""
+class StepContext:
+    """The step being applied: the id of the state that it leads to, and the axes created so far."""
 
     state_id: str
     lineage: object
@@ -36,7 +36,7 @@ class Making:
     made: list[Axis] = field(default_factory=list)
 
     def axis(self, name: str, extent: Extent, kind: AxisKind) -> Axis:
-        """Make an axis; its id derives from the state and its position."""
+        """Create an axis; its id derives from the state and the number of axes before it."""
         axis = Axis(
             name, extent, kind, id=f"{self.state_id}/{len(self.made)}", lineage=self.lineage
         )
@@ -59,7 +59,8 @@ class Primitive:
     """A schedule primitive.
 
     `parameters` names its arguments and their kinds, in the order of the call. `check` and
-    `apply` take the state, the stage, and the arguments by name; `apply` also a `Making`.
+    `apply` take the state, the stage, and the arguments by name; `apply` also a
+    `StepContext`.
     """
 
     name: str

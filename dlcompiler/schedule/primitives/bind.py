@@ -21,9 +21,9 @@ from typing import Any, cast
 
 from dlcompiler.ir import THREADS, Axis, ThreadTag
 from dlcompiler.schedule.primitives.base import (
-    Making,
     Primitive,
     Refused,
+    StepContext,
     answering,
     require_leaf,
     require_loops,
@@ -83,11 +83,11 @@ def _on_reduction(stage: StageState, axis: Axis, thread: str) -> Illegal:
 
 
 def apply(
-    state: State, stage: StageState, making: Making, *, axis: Axis, thread: str
+    state: State, stage: StageState, context: StepContext, *, axis: Axis, thread: str
 ) -> tuple[State, None]:
     """Return the next state."""
     bound = set_kind(stage, axis, cast(ThreadTag, thread))
-    return state.with_stage(bound, making.state_id), None
+    return state.with_stage(bound, context.state_id), None
 
 
 BIND = Primitive("bind", {"axis": "axis", "thread": "text"}, check, apply)

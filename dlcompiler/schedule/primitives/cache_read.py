@@ -24,9 +24,9 @@ from dlcompiler.ir.names import unique_name
 from dlcompiler.schedule.groups import joined
 from dlcompiler.schedule.inlining import read_from
 from dlcompiler.schedule.primitives.base import (
-    Making,
     Primitive,
     Refused,
+    StepContext,
     answering,
     require_output,
     require_scope,
@@ -66,7 +66,7 @@ def require_readers(
 def apply(
     state: State,
     stage: StageState,
-    making: Making,
+    context: StepContext,
     *,
     scope: str,
     readers: tuple[str, ...],
@@ -76,7 +76,7 @@ def apply(
     tensor = stage.readable[output or 0]
     base = tensor.name if tensor in stage.states else buffer_name(stage, tensor)
     name = unique_name(f"{base}.{scope}", (s.name for s in state.stages))
-    axes = tuple(making.axis(f"ax{n}", extent, "data") for n, extent in enumerate(tensor.shape))
+    axes = tuple(context.axis(f"ax{n}", extent, "data") for n, extent in enumerate(tensor.shape))
     copy = ComputeOp(name, axes, (TensorLoad(tensor, tuple(axis.var for axis in axes)),))
     cache = copy.output(0)
     stages = list(state.stages)
@@ -86,7 +86,7 @@ def apply(
     is_state = tensor in stage.states  # its readers come before the scan
     place = min(map(state.position, readers)) if is_state else state.position(stage.name) + 1
     stages.insert(place, joined(new_stage(copy, name, scope=scope), stage))
-    return State(making.state_id, tuple(stages)), cache
+    return State(context.state_id, tuple(stages)), cache
 
 
 CACHE_READ = Primitive(

@@ -39,8 +39,8 @@ from dlcompiler.ir import Axis, Expr, TensorLoad, logical
 from dlcompiler.ir.names import unique_name
 from dlcompiler.schedule.groups import joined
 from dlcompiler.schedule.primitives.base import (
-    Making,
     Primitive,
+    StepContext,
     answering,
     moved_attachments,
     require_expression,
@@ -70,12 +70,12 @@ def check(state: State, stage: StageState, *, scope: Any) -> Verdict:
 
 
 def apply(
-    state: State, stage: StageState, making: Making, *, scope: str
+    state: State, stage: StageState, context: StepContext, *, scope: str
 ) -> tuple[State, Tensor | tuple[Tensor, ...]]:
     """Return the next state and the tensors that are computed in `scope`."""
     op = stage.op
     assert isinstance(op, ComputeOp)
-    layout = _Layout.of(stage, making)
+    layout = _Layout.of(stage, context)
     name = unique_name(f"{stage.name}.{scope}", (s.name for s in state.stages))
     values = {axis.var: value for axis, value in layout.values.items()}
     bodies = relaid_bodies(op, values, layout.condition)
@@ -99,7 +99,7 @@ def apply(
     moved = layout.fresh | {axis: axis for axis in stage.paths if axis.kind == "reduce"}
     stages = moved_attachments(stages, stage.name, name, moved)
     outputs = cached.outputs
-    return State(making.state_id, tuple(stages)), outputs if len(outputs) > 1 else outputs[0]
+    return State(context.state_id, tuple(stages)), outputs if len(outputs) > 1 else outputs[0]
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,9 @@ class _Layout:
     """Where the cache holds a point of the stage's own axes."""
 
     @staticmethod
-    def of(stage: StageState, making: Making) -> _Layout:
+    def of(stage: StageState, context: StepContext) -> _Layout:
         loops = [leaf for leaf in stage.leaves if leaf.kind == "data"]
-        fresh = {a: making.axis(f"{stage.paths[a]}.c", a.extent, "data") for a in loops}
+        fresh = {a: context.axis(f"{stage.paths[a]}.c", a.extent, "data") for a in loops}
         known: dict[Axis, Expr] = {old: new.var for old, new in fresh.items()}
         analyzer = ranged({axis.var: axis.extent for axis in (*fresh.values(), *stage.op.axis)})
         values = outward(stage.relations, known)

@@ -28,9 +28,9 @@ from dlcompiler.schedule.inlining import consumers
 from dlcompiler.schedule.obligations import leads_to
 from dlcompiler.schedule.placement import placement
 from dlcompiler.schedule.primitives.base import (
-    Making,
     Primitive,
     Refused,
+    StepContext,
     answering,
     require_expression,
     require_leaf,
@@ -109,11 +109,11 @@ def check_place(state: State, stage: StageState, parent: str, axis: Any) -> Verd
 
 
 def apply(
-    state: State, stage: StageState, making: Making, *, parent: str, axis: Axis
+    state: State, stage: StageState, context: StepContext, *, parent: str, axis: Axis
 ) -> tuple[State, None]:
     """Return the next state."""
-    attachment = AttachedAt(parent, axis, making.step)
-    return state.with_stage(replace(stage, attachment=attachment), making.state_id), None
+    attachment = AttachedAt(parent, axis, context.step)
+    return state.with_stage(replace(stage, attachment=attachment), context.state_id), None
 
 
 COMPUTE_AT = Primitive("compute_at", {"parent": "stage", "axis": "parent_axis"}, check, apply)

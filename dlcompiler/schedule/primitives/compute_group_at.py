@@ -12,7 +12,7 @@ from typing import Any
 
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.groups import at_place, is_member, moved
-from dlcompiler.schedule.primitives.base import Making, Primitive, answering, require_group
+from dlcompiler.schedule.primitives.base import Primitive, StepContext, answering, require_group
 from dlcompiler.schedule.primitives.compute_at import check_place
 from dlcompiler.schedule.state import AttachedAt, StageState, State
 from dlcompiler.schedule.verdict import Illegal, Pending, Verdict
@@ -33,11 +33,11 @@ def check(state: State, stage: StageState, *, parent: str, axis: Any) -> Verdict
 
 
 def apply(
-    state: State, stage: StageState, making: Making, *, parent: str, axis: Axis
+    state: State, stage: StageState, context: StepContext, *, parent: str, axis: Axis
 ) -> tuple[State, None]:
     """Return the next state."""
-    place = AttachedAt(parent, axis, making.step)
-    return moved(state, require_group(stage), place, making.state_id), None
+    place = AttachedAt(parent, axis, context.step)
+    return moved(state, require_group(stage), place, context.state_id), None
 
 
 COMPUTE_GROUP_AT = Primitive(

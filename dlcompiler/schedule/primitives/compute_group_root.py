@@ -8,7 +8,7 @@ In TVM ``compute_root`` of the stage that ``create_group`` returns.
 from __future__ import annotations
 
 from dlcompiler.schedule.groups import moved
-from dlcompiler.schedule.primitives.base import Making, Primitive, answering, require_group
+from dlcompiler.schedule.primitives.base import Primitive, StepContext, answering, require_group
 from dlcompiler.schedule.state import ROOT, StageState, State
 from dlcompiler.schedule.verdict import LEGAL, Verdict
 
@@ -20,9 +20,9 @@ def check(state: State, stage: StageState) -> Verdict:
     return LEGAL
 
 
-def apply(state: State, stage: StageState, making: Making) -> tuple[State, None]:
+def apply(state: State, stage: StageState, context: StepContext) -> tuple[State, None]:
     """Return the next state."""
-    return moved(state, require_group(stage), ROOT, making.state_id), None
+    return moved(state, require_group(stage), ROOT, context.state_id), None
 
 
 COMPUTE_GROUP_ROOT = Primitive("compute_group_root", {}, check, apply)

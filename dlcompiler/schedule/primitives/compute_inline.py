@@ -18,9 +18,9 @@ from dataclasses import replace
 from dlcompiler.ir import depth, walk
 from dlcompiler.schedule.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.primitives.base import (
-    Making,
     Primitive,
     Refused,
+    StepContext,
     answering,
     require_expression,
 )
@@ -94,9 +94,9 @@ def require_small(state: State, stage: StageState) -> None:
         )
 
 
-def apply(state: State, stage: StageState, making: Making) -> tuple[State, None]:
+def apply(state: State, stage: StageState, context: StepContext) -> tuple[State, None]:
     """Return the next state."""
-    return state.with_stage(replace(stage, attachment=INLINED), making.state_id), None
+    return state.with_stage(replace(stage, attachment=INLINED), context.state_id), None
 
 
 COMPUTE_INLINE = Primitive("compute_inline", {}, check, apply)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dlcompiler.schedule.primitives.base import Making, Primitive, answering
+from dlcompiler.schedule.primitives.base import Primitive, StepContext, answering
 from dlcompiler.schedule.state import ROOT, StageState, State
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 
@@ -28,10 +28,10 @@ def check(state: State, stage: StageState) -> Verdict:
     return LEGAL
 
 
-def apply(state: State, stage: StageState, making: Making) -> tuple[State, None]:
+def apply(state: State, stage: StageState, context: StepContext) -> tuple[State, None]:
     """Return the next state."""
     place = ROOT if stage.group is None else stage.group.place
-    return state.with_stage(replace(stage, attachment=place), making.state_id), None
+    return state.with_stage(replace(stage, attachment=place), context.state_id), None
 
 
 COMPUTE_ROOT = Primitive("compute_root", {}, check, apply)

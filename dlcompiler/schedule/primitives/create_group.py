@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import Any
 
 from dlcompiler.schedule.groups import between
-from dlcompiler.schedule.primitives.base import Making, Primitive, answering
+from dlcompiler.schedule.primitives.base import Primitive, StepContext, answering
 from dlcompiler.schedule.state import ROOT, AttachedAt, Group, StageState, State
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 
@@ -77,7 +77,7 @@ def _members(
 def apply(
     state: State,
     stage: StageState,
-    making: Making,
+    context: StepContext,
     *,
     outputs: tuple[str, ...],
     inputs: tuple[str, ...],
@@ -87,7 +87,7 @@ def apply(
     group = Group(f"{outputs[0]}.group", ROOT)
     members = _members(state, outputs, inputs, include_inputs)
     stages = (replace(item, group=group) if item in members else item for item in state.stages)
-    return State(making.state_id, tuple(stages)), group.name
+    return State(context.state_id, tuple(stages)), group.name
 
 
 CREATE_GROUP = Primitive(

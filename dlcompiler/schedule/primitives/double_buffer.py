@@ -21,8 +21,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dlcompiler.schedule.primitives.base import (
-    Making,
     Primitive,
+    StepContext,
     answering,
     require_expression,
     require_own_storage,
@@ -39,10 +39,10 @@ def check(state: State, stage: StageState) -> Verdict:
     return LEGAL
 
 
-def apply(state: State, stage: StageState, making: Making) -> tuple[State, None]:
+def apply(state: State, stage: StageState, context: StepContext) -> tuple[State, None]:
     """Return the next state."""
-    stage = replace(stage, double_buffered_by=stage.double_buffered_by or making.step)
-    return state.with_stage(stage, making.state_id), None
+    stage = replace(stage, double_buffered_by=stage.double_buffered_by or context.step)
+    return state.with_stage(stage, context.state_id), None
 
 
 DOUBLE_BUFFER = Primitive("double_buffer", {}, check, apply)

@@ -25,7 +25,7 @@ from typing import Any, cast
 
 from dlcompiler.ir import THREADS, Axis, ThreadTag, is_in_block, is_thread
 from dlcompiler.ir.names import unique_name
-from dlcompiler.schedule.primitives.base import Making, Primitive, Refused, answering
+from dlcompiler.schedule.primitives.base import Primitive, Refused, StepContext, answering
 from dlcompiler.schedule.state import Launched, StageState, State, is_scan
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 from dlcompiler.te import ThreadAxis
@@ -91,7 +91,7 @@ def text_of(threads: ThreadAxis | str | Iterable[ThreadAxis | str]) -> str:
 
 
 def apply(
-    state: State, stage: StageState, making: Making, *, threads: str
+    state: State, stage: StageState, context: StepContext, *, threads: str
 ) -> tuple[State, tuple[Axis, ...]]:
     """Return the next state, and the loops of the threads."""
     paths = dict(stage.paths)
@@ -99,13 +99,13 @@ def apply(
     axes = []
     for tag, count in axes_of(threads):
         name = unique_name(f"{tag[0]}{tag[-1]}", paths.values())
-        axis = making.axis(name, count, "data")
+        axis = context.axis(name, count, "data")
         paths[axis], kinds[axis] = name, tag
         axes.append(axis)
     relations = (*stage.relations, *map(Launched, axes))
     leaves = (*axes, *stage.leaves)
     stage = replace(stage, leaves=leaves, relations=relations, paths=paths, kinds=kinds)
-    return state.with_stage(stage, making.state_id), tuple(axes)
+    return state.with_stage(stage, context.state_id), tuple(axes)
 
 
 ENV_THREADS = Primitive("env_threads", {"threads": "text"}, check, apply)

@@ -20,8 +20,8 @@ from typing import Any
 from dlcompiler.ir import Axis, extent_binary
 from dlcompiler.ir.names import unique_name
 from dlcompiler.schedule.primitives.base import (
-    Making,
     Primitive,
+    StepContext,
     answering,
     leaf_names,
     replace_leaves,
@@ -75,18 +75,18 @@ def _between(stage: StageState, axes: tuple[Axis, ...]) -> tuple[str, ...]:
 
 
 def apply(
-    state: State, stage: StageState, making: Making, *, axes: tuple[Axis, ...]
+    state: State, stage: StageState, context: StepContext, *, axes: tuple[Axis, ...]
 ) -> tuple[State, Axis]:
     """Return the next state and the fused axis."""
     if not axes:
-        return _with_singleton(state, stage, making)
+        return _with_singleton(state, stage, context)
     fused, *rest = _in_order(stage, axes)
     for inner in rest:
         path = f"{stage.paths[fused].removesuffix('.fused')}.{stage.paths[inner]}.fused"
         if len(path) > MAX_NAME:  # names of fused halves would double with each split and fuse
             path = "fused"
         path = unique_name(path, stage.paths.values())
-        axis = making.axis(path, extent_binary("mul", fused.extent, inner.extent), inner.kind)
+        axis = context.axis(path, extent_binary("mul", fused.extent, inner.extent), inner.kind)
         stage = replace(
             stage,
             leaves=replace_leaves(stage, (fused, inner), (axis,)),
@@ -94,24 +94,24 @@ def apply(
             paths={**stage.paths, axis: path},
         )
         fused = axis
-    return state.with_stage(stage, making.state_id), fused
+    return state.with_stage(stage, context.state_id), fused
 
 
 def _in_order(stage: StageState, axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
     return tuple(sorted(axes, key=stage.position))
 
 
-def _with_singleton(state: State, stage: StageState, making: Making) -> tuple[State, Axis]:
+def _with_singleton(state: State, stage: StageState, context: StepContext) -> tuple[State, Axis]:
     """Return the next state and a new outermost loop that runs once."""
     path = unique_name("singleton", stage.paths.values())
-    axis = making.axis(path, 1, "data")
+    axis = context.axis(path, 1, "data")
     stage = replace(
         stage,
         leaves=(axis, *stage.leaves),
         relations=(*stage.relations, Singleton(axis)),
         paths={**stage.paths, axis: path},
     )
-    return state.with_stage(stage, making.state_id), axis
+    return state.with_stage(stage, context.state_id), axis
 
 
 FUSE = Primitive("fuse", {"axes": "axes"}, check, apply)

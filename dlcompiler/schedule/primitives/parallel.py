@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from dlcompiler.ir import Axis
-from dlcompiler.schedule.primitives.base import Making, Primitive, answering, set_kind
+from dlcompiler.schedule.primitives.base import Primitive, StepContext, answering, set_kind
 from dlcompiler.schedule.primitives.vectorize import require_independent
 from dlcompiler.schedule.state import StageState, State, with_notes
 from dlcompiler.schedule.verdict import LEGAL, Verdict
@@ -27,9 +27,11 @@ def check(state: State, stage: StageState, *, axis: Any) -> Verdict:
     return LEGAL
 
 
-def apply(state: State, stage: StageState, making: Making, *, axis: Axis) -> tuple[State, None]:
+def apply(
+    state: State, stage: StageState, context: StepContext, *, axis: Axis
+) -> tuple[State, None]:
     """Return the next state."""
-    return with_notes(state, set_kind(stage, axis, "parallel"), making.state_id), None
+    return with_notes(state, set_kind(stage, axis, "parallel"), context.state_id), None
 
 
 PARALLEL = Primitive("parallel", {"axis": "axis"}, check, apply)

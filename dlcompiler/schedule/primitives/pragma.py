@@ -20,8 +20,8 @@ from typing import Any
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.primitives import unroll, vectorize
 from dlcompiler.schedule.primitives.base import (
-    Making,
     Primitive,
+    StepContext,
     answering,
     require_leaf,
     require_loops,
@@ -73,7 +73,7 @@ def check(
 def apply(
     state: State,
     stage: StageState,
-    making: Making,
+    context: StepContext,
     *,
     axis: Axis,
     pragma_type: str,
@@ -81,11 +81,11 @@ def apply(
 ) -> tuple[State, None]:
     """Return the next state."""
     if pragma_type in PRIMITIVES:
-        return PRIMITIVES[pragma_type].apply(state, stage, making, axis=axis)
+        return PRIMITIVES[pragma_type].apply(state, stage, context, axis=axis)
     value = 1 if pragma_value is None else int(pragma_value)
     notes = {**stage.pragmas.get(axis, {}), pragma_type: value}
     stage = replace(stage, pragmas={**stage.pragmas, axis: notes})
-    return with_notes(state, stage, making.state_id), None
+    return with_notes(state, stage, context.state_id), None
 
 
 PRAGMA = Primitive(

@@ -22,8 +22,8 @@ from typing import Any
 from dlcompiler.ir import Axis, is_concurrent
 from dlcompiler.schedule.inlining import consumers
 from dlcompiler.schedule.primitives.base import (
-    Making,
     Primitive,
+    StepContext,
     answering,
     require_leaf,
     require_loops,
@@ -75,7 +75,7 @@ def check(
 def apply(
     state: State,
     stage: StageState,
-    making: Making,
+    context: StepContext,
     *,
     tensor: str,
     axis: Axis,
@@ -87,7 +87,7 @@ def apply(
     name = PREFETCH + buffer_name(producer, producer.tensors[tensor_output or 0])
     notes = {**stage.pragmas.get(axis, {}), name: int(offset)}
     stage = replace(stage, pragmas={**stage.pragmas, axis: notes})
-    return with_notes(state, stage, making.state_id), None
+    return with_notes(state, stage, context.state_id), None
 
 
 PREFETCHING = Primitive(

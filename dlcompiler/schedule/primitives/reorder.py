@@ -19,8 +19,8 @@ from typing import Any
 
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.primitives.base import (
-    Making,
     Primitive,
+    StepContext,
     answering,
     require_distinct,
     require_leaf,
@@ -53,10 +53,10 @@ def require_reduction_order(stage: StageState, axes: tuple[Axis, ...]) -> None:
 
 
 def apply(
-    state: State, stage: StageState, making: Making, *, axes: tuple[Axis, ...]
+    state: State, stage: StageState, context: StepContext, *, axes: tuple[Axis, ...]
 ) -> tuple[State, None]:
     """Return the next state."""
-    return state.with_stage(reorder_stage(stage, axes), making.state_id), None
+    return state.with_stage(reorder_stage(stage, axes), context.state_id), None
 
 
 def reorder_stage(stage: StageState, axes: tuple[Axis, ...]) -> StageState:

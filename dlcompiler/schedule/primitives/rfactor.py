@@ -46,9 +46,9 @@ from dlcompiler.schedule.bounds import is_same, largest_extents
 from dlcompiler.schedule.groups import joined
 from dlcompiler.schedule.inlining import Bodies, results_of
 from dlcompiler.schedule.primitives.base import (
-    Making,
     Primitive,
     Refused,
+    StepContext,
     answering,
     moved_attachments,
     require_leaf,
@@ -120,17 +120,17 @@ def require_place(stage: StageState, factor_axis: object) -> None:
 
 
 def apply(
-    state: State, stage: StageState, making: Making, *, axis: Axis, factor_axis: int = 0
+    state: State, stage: StageState, context: StepContext, *, axis: Axis, factor_axis: int = 0
 ) -> tuple[State, Tensor | tuple[Tensor, ...]]:
     """Return the next state and the tensors of the partial results."""
     op = stage.op
     assert isinstance(op, ComputeOp)
     name = unique_name(f"{stage.name}.rf", (s.name for s in state.stages))
     place = int(factor_axis) % (len(op.axis) + 1)
-    parts = _Parts.of(stage, making, axis)
+    parts = _Parts.of(stage, context, axis)
     axes = _inserted(tuple(parts.fresh.values()), place, parts.factor)
     partial = ComputeOp(name, axes, parts.bodies(op), op.tag)
-    last = making.axis(f"{stage.paths[axis]}.v", axis.extent, "reduce")
+    last = context.axis(f"{stage.paths[axis]}.v", axis.extent, "reduce")
     final = _combined(op, partial, last, place)
     paths = {own: path for own, path in stage.paths.items() if own.kind == "data"}
     whole = replace(
@@ -149,7 +149,7 @@ def apply(
     moved = {leaf: leaf for leaf in parts.reduced} | parts.fresh
     stages = moved_attachments(stages, stage.name, name, moved)
     outputs = partial.outputs
-    return State(making.state_id, tuple(stages)), outputs if len(outputs) > 1 else outputs[0]
+    return State(context.state_id, tuple(stages)), outputs if len(outputs) > 1 else outputs[0]
 
 
 def _inserted(items: Sequence[Any], place: int, item: Any) -> tuple[Any, ...]:
@@ -191,9 +191,9 @@ class _Parts:
     """Where a point is one of the old ones."""
 
     @staticmethod
-    def of(stage: StageState, making: Making, axis: Axis) -> _Parts:
-        fresh = {a: making.axis(a.name, a.extent, "data") for a in stage.op.axis}
-        factor = making.axis(stage.paths[axis], axis.extent, "data")
+    def of(stage: StageState, context: StepContext, axis: Axis) -> _Parts:
+        fresh = {a: context.axis(a.name, a.extent, "data") for a in stage.op.axis}
+        factor = context.axis(stage.paths[axis], axis.extent, "data")
         touched = related(stage.relations, [axis])
         reduced = tuple(a for a in stage.leaves if a.kind == "reduce" and a is not axis)
         beside = tuple(leaf for leaf in reduced if leaf in touched)

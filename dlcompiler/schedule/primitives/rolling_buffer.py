@@ -24,8 +24,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dlcompiler.schedule.primitives.base import (
-    Making,
     Primitive,
+    StepContext,
     answering,
     require_expression,
     require_own_storage,
@@ -42,10 +42,10 @@ def check(state: State, stage: StageState) -> Verdict:
     return LEGAL
 
 
-def apply(state: State, stage: StageState, making: Making) -> tuple[State, None]:
+def apply(state: State, stage: StageState, context: StepContext) -> tuple[State, None]:
     """Return the next state."""
-    stage = replace(stage, rolled_by=stage.rolled_by or making.step)
-    return state.with_stage(stage, making.state_id), None
+    stage = replace(stage, rolled_by=stage.rolled_by or context.step)
+    return state.with_stage(stage, context.state_id), None
 
 
 ROLLING_BUFFER = Primitive("rolling_buffer", {}, check, apply)

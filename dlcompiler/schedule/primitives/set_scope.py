@@ -16,8 +16,8 @@ from dataclasses import replace
 from typing import Any
 
 from dlcompiler.schedule.primitives.base import (
-    Making,
     Primitive,
+    StepContext,
     answering,
     require_own_storage,
     require_scope,
@@ -34,9 +34,11 @@ def check(state: State, stage: StageState, *, scope: Any) -> Verdict:
     return LEGAL
 
 
-def apply(state: State, stage: StageState, making: Making, *, scope: str) -> tuple[State, None]:
+def apply(
+    state: State, stage: StageState, context: StepContext, *, scope: str
+) -> tuple[State, None]:
     """Return the next state."""
-    return state.with_stage(replace(stage, scope=scope), making.state_id), None
+    return state.with_stage(replace(stage, scope=scope), context.state_id), None
 
 
 SET_SCOPE = Primitive("set_scope", {"scope": "text"}, check, apply)

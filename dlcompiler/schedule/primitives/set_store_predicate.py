@@ -20,9 +20,9 @@ from typing import Any
 from dlcompiler.ir import Compare, Const, Expr, Logical, Var
 from dlcompiler.schedule.obligations import extents_of
 from dlcompiler.schedule.primitives.base import (
-    Making,
     Primitive,
     Refused,
+    StepContext,
     answering,
     require_loops,
 )
@@ -118,10 +118,12 @@ def _parts(expr: Expr) -> Iterator[str]:
             yield str(expr)
 
 
-def apply(state: State, stage: StageState, making: Making, *, predicate: str) -> tuple[State, None]:
+def apply(
+    state: State, stage: StageState, context: StepContext, *, predicate: str
+) -> tuple[State, None]:
     """Return the next state."""
     stage = replace(stage, storing={**stage.storing, **_chosen(predicate)})
-    return state.with_stage(stage, making.state_id), None
+    return state.with_stage(stage, context.state_id), None
 
 
 SET_STORE_PREDICATE = Primitive("set_store_predicate", {"predicate": "text"}, check, apply)

@@ -24,8 +24,8 @@ from dlcompiler.ir import Axis, Extent
 from dlcompiler.ir.names import unique_name
 from dlcompiler.schedule.bounds import split_extents
 from dlcompiler.schedule.primitives.base import (
-    Making,
     Primitive,
+    StepContext,
     answering,
     is_knob,
     replace_leaves,
@@ -72,19 +72,23 @@ def check(
 def apply(
     state: State,
     stage: StageState,
-    making: Making,
+    context: StepContext,
     *,
     axis: Axis,
     factor: Extent | None = None,
     nparts: Extent | None = None,
 ) -> tuple[State, tuple[Axis, Axis]]:
     """Return the next state and (outer, inner)."""
-    stage, pair = split_stage(stage, making, axis, factor, nparts)
-    return state.with_stage(stage, making.state_id), pair
+    stage, pair = split_stage(stage, context, axis, factor, nparts)
+    return state.with_stage(stage, context.state_id), pair
 
 
 def split_stage(
-    stage: StageState, making: Making, axis: Axis, factor: Extent | None, nparts: Extent | None
+    stage: StageState,
+    context: StepContext,
+    axis: Axis,
+    factor: Extent | None,
+    nparts: Extent | None,
 ) -> tuple[StageState, tuple[Axis, Axis]]:
     """Return the stage with `axis` split, and (outer, inner)."""
     factor = factor if factor is None else size_of(factor)
@@ -93,8 +97,8 @@ def split_stage(
     path = stage.paths[axis]
     outer_path = unique_name(f"{path}.outer", stage.paths.values())
     inner_path = unique_name(f"{path}.inner", stage.paths.values())
-    outer = making.axis(outer_path, outer_extent, axis.kind)
-    inner = making.axis(inner_path, inner_extent, axis.kind)
+    outer = context.axis(outer_path, outer_extent, axis.kind)
+    inner = context.axis(inner_path, inner_extent, axis.kind)
     relation = Split(axis, outer, inner, factor, nparts)
     stage = replace(
         stage,

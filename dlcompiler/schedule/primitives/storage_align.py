@@ -18,8 +18,8 @@ from typing import Any
 
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.primitives.base import (
-    Making,
     Primitive,
+    StepContext,
     answering,
     require_compact,
     require_dimension,
@@ -62,11 +62,17 @@ def check(state: State, stage: StageState, *, axis: Any, factor: Any, offset: An
 
 
 def apply(
-    state: State, stage: StageState, making: Making, *, axis: Axis, factor: int, offset: int = 0
+    state: State,
+    stage: StageState,
+    context: StepContext,
+    *,
+    axis: Axis,
+    factor: int,
+    offset: int = 0,
 ) -> tuple[State, None]:
     """Return the next state."""
     alignments = {**stage.alignments, axis: (int(factor), int(offset))}
-    return with_notes(state, replace(stage, alignments=alignments), making.state_id), None
+    return with_notes(state, replace(stage, alignments=alignments), context.state_id), None
 
 
 STORAGE_ALIGN = Primitive(

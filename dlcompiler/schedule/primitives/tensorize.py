@@ -24,9 +24,9 @@ from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.obligations import has_bounds
 from dlcompiler.schedule.primitives.base import (
-    Making,
     Primitive,
     Refused,
+    StepContext,
     answering,
     require_leaf,
     require_loops,
@@ -90,11 +90,11 @@ def _found(intrin: object) -> TensorIntrin:
 
 
 def apply(
-    state: State, stage: StageState, making: Making, *, axis: Axis, intrin: TensorIntrin | str
+    state: State, stage: StageState, context: StepContext, *, axis: Axis, intrin: TensorIntrin | str
 ) -> tuple[State, None]:
     """Return the next state."""
-    tensorized = Tensorized(axis, _found(intrin), making.step)
-    return state.with_stage(replace(stage, tensorized=tensorized), making.state_id), None
+    tensorized = Tensorized(axis, _found(intrin), context.step)
+    return state.with_stage(replace(stage, tensorized=tensorized), context.state_id), None
 
 
 TENSORIZE = Primitive("tensorize", {"axis": "axis", "intrin": "intrin"}, check, apply)

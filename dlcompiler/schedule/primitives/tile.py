@@ -19,8 +19,8 @@ from typing import Any
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.primitives import split
 from dlcompiler.schedule.primitives.base import (
-    Making,
     Primitive,
+    StepContext,
     answering,
     require_distinct,
     require_positive,
@@ -62,7 +62,7 @@ def _moves_reduction(stage: StageState, x: Axis, y: Axis) -> bool:
 def apply(
     state: State,
     stage: StageState,
-    making: Making,
+    context: StepContext,
     *,
     x: Axis,
     y: Axis,
@@ -70,10 +70,10 @@ def apply(
     y_factor: int,
 ) -> tuple[State, tuple[Axis, Axis, Axis, Axis]]:
     """Return the next state and (x outer, y outer, x inner, y inner)."""
-    stage, (x_outer, x_inner) = split.split_stage(stage, making, x, x_factor, None)
-    stage, (y_outer, y_inner) = split.split_stage(stage, making, y, y_factor, None)
+    stage, (x_outer, x_inner) = split.split_stage(stage, context, x, x_factor, None)
+    stage, (y_outer, y_inner) = split.split_stage(stage, context, y, y_factor, None)
     order = (x_outer, y_outer, x_inner, y_inner)
-    return state.with_stage(reorder_stage(stage, order), making.state_id), order
+    return state.with_stage(reorder_stage(stage, order), context.state_id), order
 
 
 TILE = Primitive(

@@ -30,8 +30,8 @@ from dlcompiler.ir import Axis, TensorLoad, Var, logical, substitute, walk
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.schedule.index_maps import IndexMap, index_map_of, inverse_of
 from dlcompiler.schedule.primitives.base import (
-    Making,
     Primitive,
+    StepContext,
     answering,
     is_knob,
     require_compact,
@@ -87,7 +87,7 @@ def _names(stage: StageState) -> list[str]:
 
 
 def apply(
-    state: State, stage: StageState, making: Making, *, index_map: Any
+    state: State, stage: StageState, context: StepContext, *, index_map: Any
 ) -> tuple[State, tuple[Axis, ...]]:
     """Return the next state and the new axes."""
     op = stage.op
@@ -99,7 +99,7 @@ def apply(
         for n, output in enumerate(layout.outputs)
     ]
     axes = tuple(
-        making.axis(name, extent, "data")
+        context.axis(name, extent, "data")
         for name, extent in zip(names, inverse.extents, strict=True)
     )
     known = {place: axis.var for place, axis in zip(inverse.places, axes, strict=True)}
@@ -125,7 +125,7 @@ def apply(
     )
     rule = _reading(dict(zip(stage.tensors, moved.outputs, strict=True)), layout)
     stages = (whole if item is stage else _rewritten(item, stage, rule) for item in state.stages)
-    return State(making.state_id, tuple(stages)), axes
+    return State(context.state_id, tuple(stages)), axes
 
 
 def _reading(renamed: dict[Tensor, Tensor], layout: IndexMap) -> Callable[[Node], Node]:

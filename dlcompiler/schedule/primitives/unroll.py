@@ -16,8 +16,8 @@ from typing import Any
 
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.primitives.base import (
-    Making,
     Primitive,
+    StepContext,
     answering,
     require_kind,
     require_leaf,
@@ -37,9 +37,11 @@ def check(state: State, stage: StageState, *, axis: Any) -> Verdict:
     return LEGAL
 
 
-def apply(state: State, stage: StageState, making: Making, *, axis: Axis) -> tuple[State, None]:
+def apply(
+    state: State, stage: StageState, context: StepContext, *, axis: Axis
+) -> tuple[State, None]:
     """Return the next state."""
-    return with_notes(state, set_kind(stage, axis, "unrolled"), making.state_id), None
+    return with_notes(state, set_kind(stage, axis, "unrolled"), context.state_id), None
 
 
 UNROLL = Primitive("unroll", {"axis": "axis"}, check, apply)

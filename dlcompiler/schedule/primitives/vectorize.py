@@ -15,9 +15,9 @@ from typing import Any
 
 from dlcompiler.ir import Axis, LoopKind
 from dlcompiler.schedule.primitives.base import (
-    Making,
     Primitive,
     Refused,
+    StepContext,
     answering,
     require_kind,
     require_leaf,
@@ -79,9 +79,11 @@ def _alternative(stage: StageState, kind: LoopKind) -> str | None:
     return f"parallelize {stage.paths[free[0]]}, a data axis"
 
 
-def apply(state: State, stage: StageState, making: Making, *, axis: Axis) -> tuple[State, None]:
+def apply(
+    state: State, stage: StageState, context: StepContext, *, axis: Axis
+) -> tuple[State, None]:
     """Return the next state."""
-    return state.with_stage(set_kind(stage, axis, "vectorized"), making.state_id), None
+    return state.with_stage(set_kind(stage, axis, "vectorized"), context.state_id), None
 
 
 VECTORIZE = Primitive("vectorize", {"axis": "axis"}, check, apply)
