@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from dlcompiler.analysis.accesses import Access, Loop
 from dlcompiler.analysis.guards import Guards
-from dlcompiler.analysis.owners import has_load
+from dlcompiler.analysis.injectivity import has_load
 from dlcompiler.arith import Affine, Analyzer
 from dlcompiler.arith.affine import AtomKey, Term, atom_key
 from dlcompiler.ir import Binary, Const, Expr, Var, free_vars, structural_key

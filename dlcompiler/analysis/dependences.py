@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from dlcompiler.analysis.accesses import Access, Loop, collect_accesses
-from dlcompiler.analysis.owners import has_owner
+from dlcompiler.analysis.injectivity import is_injective
 from dlcompiler.analysis.pairs import Doubt, Witness, find_meeting
 from dlcompiler.arith import Analyzer
 from dlcompiler.ir import Buffer, PrimFunc, structural_key
@@ -95,7 +95,7 @@ def carried(
         return
     if not any(access.is_write for access in group):
         return
-    if has_owner(loop, group, analyzer):
+    if is_injective(loop, group, analyzer):
         return
     distinct = _distinct(group, keep_reads=with_distance)
     pairs = [(a, b) for a in distinct for b in distinct if a.is_write or b.is_write]

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from dlcompiler.analysis.accesses import Access, Loop
+from dlcompiler.analysis.injectivity import has_load
 from dlcompiler.analysis.integers import (
     FALSE,
     LIMIT,
@@ -34,7 +35,6 @@ from dlcompiler.analysis.integers import (
     System,
     Zero,
 )
-from dlcompiler.analysis.owners import has_load
 from dlcompiler.analysis.values import DataDependent, evaluate
 from dlcompiler.arith import Affine, Analyzer
 from dlcompiler.arith.affine import AtomKey, atom_key

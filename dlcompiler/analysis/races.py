@@ -126,7 +126,7 @@ def analyze_races(func: PrimFunc) -> RaceReport:
     Notes
     -----
     Time grows with the number of accesses inside concurrent loops while one formula gives the
-    iteration from the element (see `owners`), which it does for all that a schedule can make.
+    iteration from the element (see `injectivity`), which it does for all that a schedule can make.
     """
     if not has_concurrent_loops(func):
         return RaceReport(func.name, ())

@@ -1,17 +1,18 @@
-"""Which iteration an element belongs to, when the index tells: the cheap proof of independence.
+"""Injectivity: prove that different iterations of a loop touch different elements.
 
-If the iteration can be computed from the element alone, and in the same way for all accesses, then
-no two iterations touch one element. An index is read as a number in a mixed radix: in
-``64*o + 8*p + v`` with v in [0, 8) and p in [0, 8), p is the digit ``index % 64 // 8``. Quotients
-and remainders of one value (what `fuse` leaves: ``f // 5`` and ``f % 5``) are joined again to that
-value, which may itself be such a number (``f = 32*o + p``).
+The proof finds an inverse: a way to compute the iteration from the element alone, which is the same
+for all accesses. Then no two iterations touch one element, and the loop carries no dependence.
 
-A recipe is how to compute a value from an element, as a hashable tuple; a window is what lies below
-the digit that it takes, and must not reach the digit. The cost grows with the number of accesses,
-not of their pairs.
+An index is read as a number in mixed radix. In ``64*o + 8*p + v`` with v and p in [0, 8), p is the
+digit ``index % 64 // 8``. `fuse` leaves quotients and remainders of one value, ``f // 5`` and
+``f % 5``: they are joined to that value, which may itself be such a number (``f = 32*o + p``).
+
+`Inverse` says how to compute a value from an element, as a hashable tuple. `DigitBounds` has the
+range of what is below a digit, which must not reach the digit. The cost grows with the number of
+accesses, not with the number of their pairs.
 
 **Source:** V. Maslov, "Delinearization: an efficient way to break multiloop dependence equations",
-PLDI 1992; the owner of an element is that of C. Koelbel and P. Mehrotra's owner-computes rule.
+PLDI 1992.
 """
 
 from __future__ import annotations
@@ -27,25 +28,25 @@ from dlcompiler.arith import Affine, Analyzer
 from dlcompiler.arith.affine import AtomKey, Term, atom_key
 from dlcompiler.ir import Binary, Expr, Load, Var, walk
 
-Recipe: TypeAlias = tuple[Hashable, ...]
+Inverse: TypeAlias = tuple[Hashable, ...]
 ZERO, ONE = Affine.of_constant(0), Affine.of_constant(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
-    """What a digit is read through: ``number = larger * modulus + digit * weight + rest``.
+class DigitBounds:
+    """The ranges around a digit of ``number = larger * modulus + digit * weight + rest``.
 
-    Ends are numbers, or expressions of what stands still.
+    Ends are numbers, or loop-invariant expressions.
     """
 
     rest: tuple[Affine, Affine]
-    """Least and greatest value."""
+    """Least and greatest value of the rest."""
     total: tuple[Affine, Affine]
-    """Of ``digit * weight + rest``."""
+    """Least and greatest value of ``digit * weight + rest``."""
     size: Affine
     """Absolute value of the weight."""
     modulus: Affine | None
-    """None if nothing is larger."""
+    """None if the number has no larger digit."""
     analyzer: Analyzer
     """Knows what holds where the access is made."""
 
@@ -56,12 +57,12 @@ class Window:
             self.modulus is None or _is_within(self.total, self.modulus, self.analyzer)
         )
 
-    def union(self, other: Window) -> Window | None:
-        """Return the window of two accesses read by one recipe; None if they are not comparable."""
+    def union(self, other: DigitBounds) -> DigitBounds | None:
+        """Return the bounds for two accesses with one inverse; None if they cannot be compared."""
         rest, total = _hull(self.rest, other.rest), _hull(self.total, other.total)
         if rest is None or total is None:
             return None
-        return Window(rest, total, self.size, self.modulus, self.analyzer)
+        return DigitBounds(rest, total, self.size, self.modulus, self.analyzer)
 
 
 Ends: TypeAlias = tuple[Affine, Affine]
@@ -79,8 +80,8 @@ def _hull(a: Ends, b: Ends) -> Ends | None:
     return (b[0] if low.constant < 0 else a[0], b[1] if high.constant > 0 else a[1])
 
 
-def has_owner(loop: Loop, accesses: Sequence[Access], analyzer: Analyzer) -> bool:
-    """Tell whether each element is touched in one iteration of a loop only, if that is plain.
+def is_injective(loop: Loop, accesses: Sequence[Access], analyzer: Analyzer) -> bool:
+    """Tell whether each element is provably touched in one iteration of a loop only.
 
     Parameters
     ----------
@@ -94,45 +95,48 @@ def has_owner(loop: Loop, accesses: Sequence[Access], analyzer: Analyzer) -> boo
     Returns
     -------
     bool
-        False says nothing.
+        False if there is no proof: the elements may be distinct all the same.
     """
     depth = accesses[0].loops.index(loop)
-    moving = frozenset(inner.var for access in accesses for inner in access.loops[depth:])
-    return _Owners(loop, moving, analyzer).is_unique(accesses)
+    varying = frozenset(inner.var for access in accesses for inner in access.loops[depth:])
+    return _InverseSearch(loop, varying, analyzer).is_unique(accesses)
 
 
-class _Owners:
-    """The recipes for the iteration of a loop."""
+class _InverseSearch:
+    """A search for an inverse: the iteration of a loop as a function of the element."""
 
-    def __init__(self, loop: Loop, moving: frozenset[Var], analyzer: Analyzer) -> None:
+    def __init__(self, loop: Loop, varying: frozenset[Var], analyzer: Analyzer) -> None:
         self.loop = loop
-        self.moving = moving
+        self.varying = varying
         """Variables of the loop and of those inside it."""
         self.analyzer = analyzer
 
     def is_unique(self, accesses: Sequence[Access]) -> bool:
-        """Tell whether one recipe gives the iteration from the element for all accesses."""
-        windows: dict[Recipe, Window | None] = {}
-        common: set[Recipe] | None = None
+        """Tell whether one inverse computes the iteration from the element for all accesses."""
+        digit_bounds: dict[Inverse, DigitBounds | None] = {}
+        common: set[Inverse] | None = None
         for access in accesses:
             reader = _Reader(self, access)
             found = reader.read()
-            for recipe, window in reader.windows.items():
-                old = windows.get(recipe, window)
-                windows[recipe] = old and old.union(window)
+            for inverse, bounds in reader.digit_bounds.items():
+                old = digit_bounds.get(inverse, bounds)
+                digit_bounds[inverse] = old and old.union(bounds)
             common = found if common is None else common & found
             if not common:
                 return False
         return any(
-            all((own := windows[part]) and own.is_clear for part in _parts(recipe, windows))
-            for recipe in common or ()
+            all(
+                (own := digit_bounds[part]) and own.is_clear
+                for part in _parts(inverse, digit_bounds)
+            )
+            for inverse in common or ()
         )
 
-    def is_fixed(self, atom: Expr) -> bool:
+    def is_invariant(self, atom: Expr) -> bool:
         """Tell whether an atom has one value in all iterations of the loop."""
         if isinstance(atom, Var):
-            return atom not in self.moving
-        return self.moving.isdisjoint(self.analyzer.vars_of(atom)) and not has_load(atom)
+            return atom not in self.varying
+        return self.varying.isdisjoint(self.analyzer.vars_of(atom)) and not has_load(atom)
 
 
 def has_load(expr: Expr) -> bool:
@@ -140,12 +144,12 @@ def has_load(expr: Expr) -> bool:
     return not isinstance(expr, Var) and any(isinstance(node, Load) for node in walk(expr))
 
 
-def _parts(recipe: Recipe, windows: Collection[Recipe]) -> Iterator[Recipe]:
-    stack: list[Hashable] = [recipe]
+def _parts(inverse: Inverse, digit_bounds: Collection[Inverse]) -> Iterator[Inverse]:
+    stack: list[Hashable] = [inverse]
     while stack:
         item = stack.pop()
         if isinstance(item, tuple):
-            if item in windows:
+            if item in digit_bounds:
                 yield item
             stack.extend(item)
 
@@ -156,69 +160,69 @@ class _Digit:
 
     low: Hashable
     high: Affine | None
-    recipe: Recipe
+    inverse: Inverse
 
 
 class _Reader:
-    """Reads the indices of one access."""
+    """Finds the inverses of one access by its indices."""
 
-    def __init__(self, owners: _Owners, access: Access) -> None:
-        self.owners = owners
+    def __init__(self, search: _InverseSearch, access: Access) -> None:
+        self.search = search
         self.access = access
-        self.analyzer = owners.analyzer
-        self.windows: dict[Recipe, Window] = {}
-        self.found: set[Recipe] = set()
+        self.analyzer = search.analyzer
+        self.digit_bounds: dict[Inverse, DigitBounds] = {}
+        self.found: set[Inverse] = set()
         self.digits: dict[AtomKey, tuple[Expr, list[_Digit]]] = {}
         self.joined: set[AtomKey] = set()
-        self.guards = Guards(access.conditions, owners.analyzer)
+        self.guards = Guards(access.conditions, search.analyzer)
 
-    def read(self) -> set[Recipe]:
-        """Return the recipes for the iteration."""
+    def read(self) -> set[Inverse]:
+        """Return the ways to compute the iteration."""
         for number, index in enumerate(self.access.indices):
-            if self.owners.loop.var in self.analyzer.vars_of(index):
+            if self.search.loop.var in self.analyzer.vars_of(index):
                 self.number(self.analyzer.affine(index), ("index", number))
         return self.found
 
-    def number(self, number: Affine, recipe: Recipe) -> None:
-        """Take a number apart whose value is known by a recipe."""
-        fixed, moving = self.sorted_terms(number)
-        base = (*recipe, fixed)
+    def number(self, number: Affine, inverse: Inverse) -> None:
+        """Take apart a number whose value an inverse computes."""
+        invariant, varying = self.sorted_terms(number)
+        base = (*inverse, invariant)
         analyzer = self.analyzer.where_running(number)
         modulus: Affine | None = None
-        for place, digit in enumerate(moving):
-            terms = {key: term for other in moving[place + 1 :] for key, term in other.terms}
+        for place, digit in enumerate(varying):
+            terms = {key: term for other in varying[place + 1 :] for key, term in other.terms}
             size = digit.size(analyzer)
             rest = size and self.ends(Affine(terms, number.constant), size, analyzer)
             if size and rest:
                 whole = Affine({**terms, **dict(digit.terms)}, number.constant)
                 total = rest if modulus is None else self.ends(whole, None, analyzer)
                 limit = modulus if total else ZERO
-                window = Window(rest, total or rest, size, limit, analyzer)
-                if window.is_clear:
+                bounds = DigitBounds(rest, total or rest, size, limit, analyzer)
+                if bounds.is_clear:
                     own = ("digit", *base, _key(modulus), _key(digit.weight))
-                    self.windows[own] = window
+                    self.digit_bounds[own] = bounds
                     self.known(digit.atom, own)
             modulus = _divisor(modulus, digit.weight)
 
     def sorted_terms(self, number: Affine) -> tuple[Hashable, list[_Place]]:
-        """Return the part of a number that stands still, and its digits, largest first."""
-        fixed, moving = [], dict[AtomKey, _Place]()
+        """Return the loop-invariant part of a number, and its digits, largest first."""
+        invariant, varying = [], dict[AtomKey, _Place]()
         for key, term in number.terms.items():
-            parts = [part for part in term.parts if not self.owners.is_fixed(part)]
+            parts = [part for part in term.parts if not self.search.is_invariant(part)]
             if not parts:
-                fixed.append((key, term.factor))
+                invariant.append((key, term.factor))
                 continue
             atom, own_key, others = term.atom, key, tuple[Expr, ...]()
             if len(parts) == 1 < len(term.parts):
                 atom, own_key = parts[0], atom_key(parts[0])
                 others = tuple(part for part in term.parts if part is not atom)
             weight = Affine.of_product(others, term.factor)
-            own = moving.get(own_key)
+            own = varying.get(own_key)
             if own is None:
-                moving[own_key] = _Place(own_key, atom, weight, ((key, term),))
+                varying[own_key] = _Place(own_key, atom, weight, ((key, term),))
             else:
-                moving[own_key] = own.plus(weight, (key, term))
-        return frozenset(fixed), sorted(moving.values(), key=_Place.rank, reverse=True)
+                varying[own_key] = own.plus(weight, (key, term))
+        return frozenset(invariant), sorted(varying.values(), key=_Place.rank, reverse=True)
 
     def ends(self, part: Affine, below: Affine | None, analyzer: Analyzer) -> Ends | None:
         """Return the ends of a sum, by the conditions of the access where they are needed."""
@@ -230,18 +234,18 @@ class _Reader:
         if bounds.is_bounded:
             low, high = int(bounds.low), int(bounds.high)
             return Affine.of_constant(low), Affine.of_constant(high)
-        over, expr = self.owners.moving, part.to_expr()
+        over, expr = self.search.varying, part.to_expr()
         least, most = analyzer.lower_bound(expr, over), analyzer.upper_bound(expr, over)
         return None if least is None or most is None else (least, most)
 
-    def known(self, atom: Expr, recipe: Recipe) -> None:
+    def known(self, atom: Expr, inverse: Inverse) -> None:
         """Note that an atom can be computed, and what follows from that."""
-        if atom is self.owners.loop.var:
-            self.found.add(recipe)
+        if atom is self.search.loop.var:
+            self.found.add(inverse)
             return
         for value, low, high in self.digit_of(atom):
             _, digits = self.digits.setdefault(atom_key(value), (value, []))
-            digits.append(_Digit(_key(low), high, recipe))
+            digits.append(_Digit(_key(low), high, inverse))
             for key, (whole, own) in list(self.digits.items()):
                 if key in self.joined:
                     continue
@@ -261,7 +265,7 @@ class _Reader:
             for digit in digits if factor > 1 else ():
                 if isinstance(digit.low, int) and (digit.high is None or digit.high.is_constant):
                     high = digit.high and digit.high.times(factor)
-                    yield _Digit(digit.low * factor, high, digit.recipe)
+                    yield _Digit(digit.low * factor, high, digit.inverse)
 
     def ratio(self, form: Affine, quotient: Affine) -> int:
         """Return the n for which ``form // n`` is `quotient`; 0 if there is none."""
@@ -274,10 +278,10 @@ class _Reader:
             return factor if self.is_rest(form.plus(quotient, -factor), factor) else 0
         return 0
 
-    def fixed_part(self, value: Expr) -> tuple[int, Hashable] | None:
-        """Return an n for which ``value // n`` stands still, and that quotient; None if none is."""
+    def invariant_part(self, value: Expr) -> tuple[int, Hashable] | None:
+        """Return an n and a loop-invariant ``value // n``; None if there is none."""
         form = self.analyzer.affine(value)
-        terms = {k: t for k, t in form.terms.items() if all(map(self.owners.is_fixed, t.parts))}
+        terms = {k: t for k, t in form.terms.items() if all(map(self.search.is_invariant, t.parts))}
         if not terms:
             return None
         size = math.gcd(*(term.factor for term in terms.values()))
@@ -292,8 +296,8 @@ class _Reader:
             bounds = self.guards.narrow(part, bounds)
         return 0 <= bounds.low <= bounds.high < divisor
 
-    def join(self, value: Expr, digits: list[_Digit]) -> Recipe | None:
-        """Return the recipe of a value all of whose digits are known."""
+    def join(self, value: Expr, digits: list[_Digit]) -> Inverse | None:
+        """Return the inverse of a value all of whose digits are known; None if one is missing."""
         by_low = {digit.low: digit for digit in digits}
         chain: list[_Digit] = []
         low = _key(ONE)
@@ -301,11 +305,11 @@ class _Reader:
             digit = by_low[low]
             chain.append(digit)
             if digit.high is None or self.is_whole(value, digit.high):
-                return ("join", tuple((digit.low, digit.recipe) for digit in chain))
+                return ("join", tuple((digit.low, digit.inverse) for digit in chain))
             low = _key(digit.high)
-        fixed = self.fixed_part(value) if chain and isinstance(low, int) else None
-        if fixed and isinstance(low, int) and low % fixed[0] == 0:
-            return ("join", tuple((digit.low, digit.recipe) for digit in chain), fixed, low)
+        invariant = self.invariant_part(value) if chain and isinstance(low, int) else None
+        if invariant and isinstance(low, int) and low % invariant[0] == 0:
+            return ("join", tuple((digit.low, digit.inverse) for digit in chain), invariant, low)
         return None
 
     def is_whole(self, value: Expr, high: Affine) -> bool:
@@ -331,9 +335,9 @@ class _Reader:
                 yield x, ONE, a
 
     def radix(self, divisor: Expr, dividend: Expr) -> Affine | None:
-        """Return a divisor that stands still and is positive wherever the dividend is computed."""
+        """Return a loop-invariant divisor that is positive wherever the dividend is computed."""
         affine = self.analyzer.affine(divisor)
-        if not affine.is_constant and not self.owners.is_fixed(divisor):
+        if not affine.is_constant and not self.search.is_invariant(divisor):
             return None
         running = self.analyzer.where_running(self.analyzer.affine(dividend), affine)
         return affine if running.bounds(affine).low >= 1 else None
@@ -341,7 +345,7 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A digit of a number: an atom that moves, times a weight that stands still."""
+    """A digit of a number: an atom that varies in the loop, times a loop-invariant weight."""
 
     key: AtomKey
     atom: Expr
