@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dlcompiler.analysis.accesses import Access
-from dlcompiler.analysis.digits import Digits, digits_of, is_whole
+from dlcompiler.analysis.fused_indices import UnfusedIndices, is_whole, unfused_indices
 from dlcompiler.arith import Affine, Analyzer
 from dlcompiler.ir import Binary, Call, Compare, Const, Expr, Not, Var, index_const, structural_key
 
@@ -43,11 +43,11 @@ class Reference:
 
     access: Access
     extents: Mapping[Var, int]
-    """Of the loops around it; of a loop that is divided, of its digits."""
-    digits: Digits
-    """Of the loops that are divided."""
+    """Of the loops around it; of a fused loop, of the indices that it was fused from."""
+    unfused: UnfusedIndices
+    """The indices of the fused loops."""
     indices: tuple[Sum | None, ...]
-    """None: not a sum of loop variables and digits."""
+    """None: not a sum of loop variables and unfused indices."""
     bounds: tuple[Bound, ...]
     is_known: bool
     """Whether `bounds` says all that the conditions and the extents of the loops do."""
@@ -78,12 +78,12 @@ class Reference:
         """Return the variables of the loops outside the one at `depth`."""
         return [
             var for loop in self.access.loops[:depth]
-            for var in ([digit.var for digit in self.digits.get(loop.var, ())] or [loop.var])
+            for var in ([part.var for part in self.unfused.get(loop.var, ())] or [loop.var])
         ]  # fmt: skip
 
-    def least(self, var: Var) -> Var:
-        """Return the least digit of a loop variable; itself, if it has none."""
-        return self.digits[var][0].var if var in self.digits else var
+    def innermost(self, var: Var) -> Var:
+        """Return the innermost index that a loop variable was fused from; else the variable."""
+        return self.unfused[var][0].var if var in self.unfused else var
 
 
 class Reader:
@@ -91,20 +91,20 @@ class Reader:
 
     def __init__(self, accesses: Sequence[Access], analyzer: Analyzer) -> None:
         self.analyzer = analyzer
-        self.digits: Digits = digits_of(accesses, analyzer)
-        # A loop has the same digits in all accesses, or none.
-        while self.digits and (spoiled := self._spoiled(accesses)):
-            self.digits = {var: own for var, own in self.digits.items() if var not in spoiled}
+        self.unfused: UnfusedIndices = unfused_indices(accesses, analyzer)
+        # A loop is unfused in all accesses in the same way, or in none.
+        while self.unfused and (spoiled := self._spoiled(accesses)):
+            self.unfused = {var: own for var, own in self.unfused.items() if var not in spoiled}
 
     def _spoiled(self, accesses: Sequence[Access]) -> set[Var]:
-        """Return the variables in accesses that digits do not make affine."""
+        """Return the variables in accesses that are not affine in the unfused indices."""
         found: set[Var] = set()
         for access in accesses:
             item = self.read(access)
             if item is not None and not (item.is_affine and item.is_known):
                 exprs = (*access.indices, *access.conditions)
                 found.update(var for expr in exprs for var in self.analyzer.vars_of(expr))
-        return found & self.digits.keys()
+        return found & self.unfused.keys()
 
     def read(self, access: Access) -> Reference | None:
         """Return an access as sums, or None if a loop around it has no number of iterations."""
@@ -118,11 +118,11 @@ class Reader:
                 if high == math.inf:
                     return None
                 size, is_known = max(int(high), 0), False
-            if loop.var in self.digits:
-                digits = self.digits[loop.var]
-                extents.update((digit.var, digit.extent) for digit in digits)
-                if not is_whole(digits, size):
-                    whole = Sum({digit.var: digit.weight for digit in digits}, 0)
+            if loop.var in self.unfused:
+                parts = self.unfused[loop.var]
+                extents.update((part.var, part.extent) for part in parts)
+                if not is_whole(parts, size):
+                    whole = Sum({part.var: part.weight for part in parts}, 0)
                     bounds.append(Bound(whole, 0, size - 1))
             else:
                 extents[loop.var] = size
@@ -135,9 +135,9 @@ class Reader:
                 bounds.append(found)
         used = {var for expr in (*access.indices, *access.conditions)
                 for var in self.analyzer.vars_of(expr)}  # fmt: skip
-        own = {digit.var for var in used for digit in self.digits.get(var, ())}
+        own = {part.var for var in used for part in self.unfused.get(var, ())}
         return Reference(
-            access, extents, self.digits, indices, tuple(merged(bounds)), is_known,
+            access, extents, self.unfused, indices, tuple(merged(bounds)), is_known,
             frozenset((used | own) & extents.keys()),
         )  # fmt: skip
 
@@ -156,8 +156,8 @@ class Reader:
 
     def _atom(self, atom: Expr, extents: Mapping[Var, int]) -> Sum | None:
         match atom:
-            case Var() if atom in self.digits and self.digits[atom][0].var in extents:
-                return Sum({digit.var: digit.weight for digit in self.digits[atom]}, 0)
+            case Var() if atom in self.unfused and self.unfused[atom][0].var in extents:
+                return Sum({part.var: part.weight for part in self.unfused[atom]}, 0)
             case Var() if atom in extents:
                 return Sum({atom: 1}, 0)
             case Binary("floordiv" | "floormod" as op, a, Const(divisor, "index")) if divisor > 0:

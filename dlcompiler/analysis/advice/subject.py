@@ -109,7 +109,7 @@ class Subject:
             return None
         strides = item.access.buffer.static_strides
         return sum(
-            sum_.factors.get(item.least(nest.loop.var), 0) * stride
+            sum_.factors.get(item.innermost(nest.loop.var), 0) * stride
             for sum_, stride in zip(item.indices, strides, strict=True)
             if sum_ is not None
         )

@@ -1,8 +1,8 @@
-"""Fused loops as several: a loop over ``f`` that is used as ``f // 32`` and ``f % 32`` is two.
+"""Fused indices: split a loop variable that is divided into the indices that it was fused from.
 
-Where all that divides a variable are multiples of each other, its values have digits, and these are
-as independent as the variables of loops: ``f = 32*high + low``. Quotients and remainders are sums
-of digits.
+A loop over ``f`` that is used as ``f // 32`` and ``f % 32`` counts as two loops with independent
+indices: ``f = 32*high + low``. This works where all divisors of a variable are multiples of each
+other. Its quotients and remainders are then sums of these indices, and the accesses are affine.
 """
 
 from __future__ import annotations
@@ -18,22 +18,24 @@ from dlcompiler.ir import Binary, Const, Expr, Var, walk
 
 
 @dataclass(frozen=True, slots=True)
-class Digit:
-    """A digit of a loop variable."""
+class UnfusedIndex:
+    """One of the indices that a loop variable was fused from."""
 
     var: Var
     weight: int
-    """What it counts in the variable."""
+    """By how much the loop variable grows when this index grows by 1."""
     extent: int
-    """Its values are below; [1]."""
+    """Number of its values; [1]."""
 
 
-Digits = Mapping[Var, tuple[Digit, ...]]
-"""For a variable its digits, the least first."""
+UnfusedIndices = Mapping[Var, tuple[UnfusedIndex, ...]]
+"""For a loop variable the indices that it was fused from, innermost first."""
 
 
-def digits_of(accesses: Iterable[Access], analyzer: Analyzer) -> dict[Var, tuple[Digit, ...]]:
-    """Return the digits of the loop variables that are divided in indices and conditions."""
+def unfused_indices(
+    accesses: Iterable[Access], analyzer: Analyzer
+) -> dict[Var, tuple[UnfusedIndex, ...]]:
+    """Return the indices that loop variables were fused from, where accesses divide them."""
     extents: dict[Var, int | None] = {}
     weights: dict[Var, set[int]] = {}
     seen: set[int] = set()
@@ -51,8 +53,8 @@ def digits_of(accesses: Iterable[Access], analyzer: Analyzer) -> dict[Var, tuple
     found = {}
     for var, own in weights.items():
         extent = extents.get(var)
-        if extent is not None and (digits := _digits(var, own, extent)):
-            found[var] = digits
+        if extent is not None and (parts := _unfused(var, own, extent)):
+            found[var] = parts
     return found
 
 
@@ -83,19 +85,19 @@ def _steps(form: Affine, analyzer: Analyzer) -> Iterator[tuple[Var, Fraction]]:
                         yield var, step * scale
 
 
-def _digits(var: Var, weights: set[int], extent: int) -> tuple[Digit, ...]:
-    """Return the digits between weights; none where one is no multiple of the next smaller one."""
+def _unfused(var: Var, weights: set[int], extent: int) -> tuple[UnfusedIndex, ...]:
+    """Return the indices between weights; none if one weight is no multiple of a smaller one."""
     inner = sorted(weight for weight in weights if weight != 1 and weight < extent)
     if not inner or inner[0] < 2 or any(b % a for a, b in pairwise(inner)):
         return ()
     ends = [1, *inner]
-    digits = []
+    parts = []
     for n, weight in enumerate(ends):
         size = -(-extent // weight) if n == len(ends) - 1 else ends[n + 1] // weight
-        digits.append(Digit(Var(f"{var.name}.digit{n}"), weight, size))
-    return tuple(digits)
+        parts.append(UnfusedIndex(Var(f"{var.name}.part{n}"), weight, size))
+    return tuple(parts)
 
 
-def is_whole(digits: tuple[Digit, ...], extent: int) -> bool:
-    """Tell whether all combinations of digits are values of the variable."""
-    return digits[-1].weight * digits[-1].extent == extent
+def is_whole(parts: tuple[UnfusedIndex, ...], extent: int) -> bool:
+    """Tell whether every combination of the indices is a value of the loop variable."""
+    return parts[-1].weight * parts[-1].extent == extent
