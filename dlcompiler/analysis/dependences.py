@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from dlcompiler.analysis.accesses import Access, Loop, collect_accesses
+from dlcompiler.analysis.dependence_systems import Doubt, Witness, find_dependence
 from dlcompiler.analysis.injectivity import is_injective
-from dlcompiler.analysis.pairs import Doubt, Witness, find_meeting
 from dlcompiler.arith import Analyzer
 from dlcompiler.ir import Buffer, PrimFunc, structural_key
 
@@ -38,7 +38,7 @@ class Dependence:
     distance: int | None
     """Iterations from the source to the sink, where it is always the same; [1]."""
     witness: Witness | None
-    """Two points that meet; None where the dependence could not be excluded."""
+    """Two points that touch one element; None where the dependence could not be excluded."""
     doubt: str = ""
 
     @property
@@ -100,7 +100,7 @@ def carried(
     distinct = _distinct(group, keep_reads=with_distance)
     pairs = [(a, b) for a in distinct for b in distinct if a.is_write or b.is_write]
     for source, sink in pairs[:MAX_PAIRS]:
-        found = find_meeting(loop, source, sink, analyzer, with_distance=with_distance)
+        found = find_dependence(loop, source, sink, analyzer, with_distance=with_distance)
         if found is None:
             continue
         kind: DependenceKind = (

@@ -11,8 +11,9 @@ a point of the program and an element that no store can have written by then, or
             C[j] = T[j + 1]
 
 Safe comes from boxes (`coverage`); violated from corners of what is read, each of which is compared
-with every store by the search of `pairs`. The iterations of a parallel loop count as in order: what
-depends on their order is a race. The threads of a block read what others wrote before a barrier.
+with every store by the search of `dependence_systems`. The iterations of a parallel loop count as
+in order: what depends on their order is a race. The threads of a block read what others wrote
+before a barrier.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from dataclasses import dataclass
 
 from dlcompiler.analysis.accesses import Access, Accesses, Loop, collect_accesses
 from dlcompiler.analysis.coverage import covered_box
+from dlcompiler.analysis.dependence_systems import may_write
 from dlcompiler.analysis.guards import Guards
-from dlcompiler.analysis.pairs import may_write
 from dlcompiler.analysis.races import ORDER, Status, format_element, format_values
 from dlcompiler.analysis.values import DataDependent, evaluate
 from dlcompiler.arith import Affine

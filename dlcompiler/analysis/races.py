@@ -44,7 +44,7 @@ class LoopVerdict:
     loop: Loop
     status: Status
     conflict: Dependence | None = None
-    """Two accesses that meet in two iterations, or may."""
+    """Two accesses that touch, or may touch, one element in two iterations."""
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -152,7 +152,7 @@ def _verdict(loop: Loop, accesses: Accesses) -> LoopVerdict:
 
 def _conflicts(loop: Loop, accesses: Accesses) -> Iterator[Dependence]:
     for group in accesses.shared_in(loop).values():
-        # A vector statement loads all its lanes before it stores any: only its stores may meet.
+        # A vector statement loads all its lanes before it stores any: only its stores may conflict.
         chosen = [a for a in group if a.is_write] if loop.kind == "lanes" else group
         yield from carried(loop, chosen, accesses.analyzer)
 

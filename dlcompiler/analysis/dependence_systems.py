@@ -1,12 +1,13 @@
-"""Two accesses in two iterations of one loop, as a system of integer constraints.
+"""Dependence systems: two accesses in two iterations of a loop, as integer constraints.
 
-The question of a dependence: is there a point of the iteration space for each access such that the
-loops outside agree, the second runs a later iteration of the loop than the first, all conditions
-hold, and both touch the same element? Of threads of a block it is asked only with no barrier
-between the two, which have one date then (`barriers`). The system has, for each loop inside, a
-variable for its value in the first iteration and one for the *difference* in the second: equal
-terms of two indices then cancel, and what remains is decided by the bounds of the differences,
-whatever the sizes.
+A loop carries a dependence if there is a point of the iteration space for each access such that the
+outer loops have equal values, the second access is in a later iteration of the loop, all conditions
+hold, and both accesses touch the same element. Threads of a block depend on each other only where
+no barrier is between the accesses, which then have one date (`barriers`).
+
+For each inner loop, the system has a variable for the value in the first iteration and one for the
+*difference* in the second. Equal terms of two indices then cancel, and the bounds of the
+differences decide the rest, whatever the sizes.
 
 **Source:** P. Feautrier, "Dataflow analysis of array and scalar references", IJPP 20 (1991),
 section 2, for the formulation; A. Bernstein, "Analysis of programs for parallel processing", IEEE
@@ -70,17 +71,17 @@ class Witness:
     symbols: Mapping[Var, int]
     """Values of the function's symbols, where it has any."""
     distance: int | None = None
-    """Iterations between the two, where it was asked for and is the same for all that meet; [1]."""
+    """Iterations between the two, if asked for and the same for all such points; [1]."""
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """It could neither be shown nor excluded that two accesses meet."""
+    """A dependence could neither be shown nor excluded."""
 
     reason: str
 
 
-def find_meeting(
+def find_dependence(
     loop: Loop,
     first: Access,
     second: Access,
@@ -106,12 +107,12 @@ def find_meeting(
     Witness, Doubt or None
         None if there are provably none.
     """
-    pair = _Pair(first, second, first.loops.index(loop), analyzer)
-    pair.state()
-    found = pair.solve()
+    system = _DependenceSystem(first, second, first.loops.index(loop), analyzer)
+    system.build()
+    found = system.solve()
     if not with_distance or not isinstance(found, Witness):
         return found
-    return replace(found, distance=pair.constant_distance(found))
+    return replace(found, distance=system.constant_distance(found))
 
 
 def may_write(
@@ -144,17 +145,17 @@ def may_write(
     bool
         False only if it provably has not.
     """
-    pair = _Pair(write, write, len(write.loops), analyzer)
-    require = pair.system.require
+    system = _DependenceSystem(write, write, len(write.loops), analyzer)
+    require = system.constraints.require
     for index, place in zip(write.indices, element, strict=True):
-        require(Zero(pair.value(index, FIRST).plus(ONE, -place)))
+        require(Zero(system.value(index, FIRST).plus(ONE, -place)))
     for condition in write.conditions:
-        require(pair.condition(condition, FIRST))
+        require(system.condition(condition, FIRST))
     for loop in write.loops:
-        pair.variable(loop.var, FIRST)
+        system.variable(loop.var, FIRST)
     if values is not None:
         shared = [loop for own, loop in zip(write.loops, values, strict=False) if own is loop]
-        ahead = [pair.variable(loop.var, FIRST).plus(ONE, -values[loop]) for loop in shared]
+        ahead = [system.variable(loop.var, FIRST).plus(ONE, -values[loop]) for loop in shared]
         for difference in ahead[: write.shared_from]:
             require(Zero(difference))
         threads = (n for n, loop in enumerate(shared) if is_in_block(loop.kind))
@@ -165,9 +166,9 @@ def may_write(
         elif date is None or write.date is None:
             require(_is_before(outside, True))
         else:
-            passed = pair.value(write.date, FIRST).plus(ONE, -date)
+            passed = system.value(write.date, FIRST).plus(ONE, -date)
             require(_is_before([*outside, passed, *inside], before))
-    return pair.system.solve() is not None
+    return system.constraints.solve() is not None
 
 
 def _is_before(differences: Sequence[Linear], or_equal: bool) -> Formula:
@@ -179,8 +180,8 @@ def _is_before(differences: Sequence[Linear], or_equal: bool) -> Formula:
     return result
 
 
-class _Pair:
-    """Two accesses in different iterations of the loop that has `depth` others around it."""
+class _DependenceSystem:
+    """The constraints on two accesses in different iterations of the loop at `depth`."""
 
     def __init__(self, first: Access, second: Access, depth: int, analyzer: Analyzer) -> None:
         self.accesses = (first, second)
@@ -189,14 +190,14 @@ class _Pair:
         self.analyzer = analyzer
         self.loops = tuple({x.var: x for x in access.loops} for access in self.accesses)
         outside = {x.var for x in first.loops[: self.depth]}
-        self.moving = {x.var for access in self.accesses for x in access.loops} - outside
-        self.system = System()
+        self.varying = {x.var for access in self.accesses for x in access.loops} - outside
+        self.constraints = System()
         self.variables: dict[tuple[Var, int], Linear] = {}
         self.atoms: dict[tuple[AtomKey, int], Linear] = {}
         self.distance = ONE
 
-    def state(self) -> None:
-        """Write down the system: the second access is in a later iteration."""
+    def build(self) -> None:
+        """Add the constraints: one element, and the second access in a later iteration."""
         assert self.loop is not None
         self.distance = self.variable(self.loop.var, SECOND).plus(
             self.variable(self.loop.var, FIRST), -1
@@ -204,20 +205,20 @@ class _Pair:
         first, second = self.accesses
         for a, b in zip(first.indices, second.indices, strict=True):
             difference = self.value(b, SECOND).plus(self.value(a, FIRST), -1)
-            self.system.require(Zero(difference))
+            self.constraints.require(Zero(difference))
         for side, access in enumerate(self.accesses):
             for loop in access.loops:
                 if loop.size is None or loop.size < 1:
                     self.variable(loop.var, side)
             for condition in access.conditions:
-                self.system.require(self.condition(condition, side))
+                self.constraints.require(self.condition(condition, side))
         dates = self.dates()
         if dates is not None:
             first_date, second_date = (self.value(date, n) for n, date in enumerate(dates))
-            self.system.require(Zero(second_date.plus(first_date, -1)))
+            self.constraints.require(Zero(second_date.plus(first_date, -1)))
 
     @property
-    def is_of_block(self) -> bool:
+    def is_over_threads(self) -> bool:
         """Tell whether the iterations are threads of a block, which barriers order."""
         return self.loop is not None and is_in_block(self.loop.kind)
 
@@ -226,7 +227,7 @@ class _Pair:
         first, second = (access.date for access in self.accesses)
         return (
             (first, second)
-            if self.is_of_block and first is not None and second is not None
+            if self.is_over_threads and first is not None and second is not None
             else None
         )
 
@@ -235,12 +236,12 @@ class _Pair:
         assert self.loop is not None
         first, second = witness.first[self.loop], witness.second[self.loop]
         rest = self.distance.plus(Linear({}, second - first), -1)
-        self.system.require(_comparison("ne", rest))
-        return second - first if self.system.solve() is None else None
+        self.constraints.require(_comparison("ne", rest))
+        return second - first if self.constraints.solve() is None else None
 
     def solve(self) -> Witness | Doubt | None:
-        """Return a solution of the system as it is now."""
-        solution = self.system.solve()
+        """Return a solution of the constraints so far, as a witness."""
+        solution = self.constraints.solve()
         if solution is None:
             return None
         if isinstance(solution, OutOfBudget):
@@ -248,7 +249,7 @@ class _Pair:
         return self.checked(solution)
 
     def checked(self, solution: list[int]) -> Witness | Doubt:
-        """Return the witness that a solution says, once the program itself has confirmed it."""
+        """Return the witness of a solution if evaluating the program confirms it, else a doubt."""
         values = [
             {var: self.at(var, side, solution) for var in (*self.symbols(), *self.loops[side])}
             for side in (FIRST, SECOND)
@@ -264,7 +265,7 @@ class _Pair:
             return Doubt(f"it depends on {doubt}")
         if elements[0] != elements[1]:
             return Doubt(f"the solution found touches {elements[0]} and {elements[1]}")
-        if self.is_of_block and not self.is_one_date(values):
+        if self.is_over_threads and not self.is_one_date(values):
             return Doubt("it is not known whether a barrier is between them")
         first, second = (
             {loop: at[loop.var] for loop in access.loops}
@@ -281,8 +282,8 @@ class _Pair:
         return first == second
 
     def at(self, var: Var, side: int, solution: list[int]) -> int:
-        """Return the value of a variable; any will do for one that the system does not know."""
-        known = self.variables.get((var, side if var in self.moving else FIRST))
+        """Return the value of a variable; 0 if no constraint has it."""
+        known = self.variables.get((var, side if var in self.varying else FIRST))
         return known.bounds(solution, solution)[0] if known else 0
 
     def symbols(self) -> list[Var]:
@@ -293,7 +294,7 @@ class _Pair:
 
     def variable(self, var: Var, side: int) -> Linear:
         """Return the value of a variable on one side."""
-        if side == SECOND and var not in self.moving:
+        if side == SECOND and var not in self.varying:
             side = FIRST
         known = self.variables.get((var, side))
         if known is None:
@@ -305,19 +306,19 @@ class _Pair:
         loop = self.loops[side].get(var)
         if loop is None:
             bounds = self.analyzer.interval(var)
-            return self.system.variable(bounds.low, bounds.high)
+            return self.constraints.variable(bounds.low, bounds.high)
         last = self.last(loop)
         if side == FIRST or self.loops[FIRST].get(var) is not loop:
-            result = self.system.variable(0, last)
+            result = self.constraints.variable(0, last)
         else:
             least = 1 if loop is self.loop else -last
-            result = self.variable(var, FIRST).plus(self.system.variable(least, last))
-            self.system.require(AtLeast(result))
+            result = self.variable(var, FIRST).plus(self.constraints.variable(least, last))
+            self.constraints.require(AtLeast(result))
             if loop.size is not None:
-                self.system.require(AtLeast(Linear({}, last).plus(result, -1)))
+                self.constraints.require(AtLeast(Linear({}, last).plus(result, -1)))
         if loop.size is None:
             extent = self.value(loop.extent, side)
-            self.system.require(AtLeast(extent.plus(result, -1).plus(ONE, -1)))
+            self.constraints.require(AtLeast(extent.plus(result, -1).plus(ONE, -1)))
         return result
 
     def last(self, loop: Loop) -> int:
@@ -347,7 +348,7 @@ class _Pair:
     def atom(self, atom: Expr, side: int) -> Linear:
         if isinstance(atom, Var):
             return self.variable(atom, side)
-        if side == SECOND and not (free_vars(atom) & self.moving or has_load(atom)):
+        if side == SECOND and not (free_vars(atom) & self.varying or has_load(atom)):
             side = FIRST
         key = atom_key(atom), side
         known = self.atoms.get(key)
@@ -374,7 +375,7 @@ class _Pair:
 
     def unknown(self, atom: Expr) -> Linear:
         bounds = self.analyzer.interval(atom)
-        return self.system.variable(bounds.low, bounds.high)
+        return self.constraints.variable(bounds.low, bounds.high)
 
     def quotient(self, atom: Expr, dividend: Expr, divisor: int, side: int) -> Linear:
         """Return a variable q with ``0 <= dividend - divisor * q < divisor``."""
@@ -382,17 +383,17 @@ class _Pair:
         bounds = self.analyzer.interval(atom)
         first = self.atoms.get((atom_key(atom), FIRST))
         if side == FIRST or first is None:
-            result = self.system.variable(bounds.low, bounds.high)
+            result = self.constraints.variable(bounds.low, bounds.high)
         else:
             width = bounds.high - bounds.low
-            step = self.system.variable(-width, width)
+            step = self.constraints.variable(-width, width)
             result = first.plus(step)
             moved = value.plus(self.value(dividend, FIRST), -1).plus(step, -divisor)
             for sign in (1, -1):
-                self.system.require(AtLeast(Linear({}, divisor - 1).plus(moved, sign)))
+                self.constraints.require(AtLeast(Linear({}, divisor - 1).plus(moved, sign)))
         rest = value.plus(result, -divisor)
-        self.system.require(AtLeast(rest))
-        self.system.require(AtLeast(Linear({}, divisor - 1).plus(rest, -1)))
+        self.constraints.require(AtLeast(rest))
+        self.constraints.require(AtLeast(Linear({}, divisor - 1).plus(rest, -1)))
         return result
 
     def extremum(self, atom: Expr, sign: int, a: Expr, b: Expr, side: int) -> Linear:
@@ -400,8 +401,8 @@ class _Pair:
         result = self.unknown(atom)
         rests = [self.value(x, side).plus(result, -1) for x in (a, b)]
         for rest in rests:
-            self.system.require(AtLeast(Linear({}).plus(rest, sign)))
-        self.system.require(Any(tuple(Zero(rest) for rest in rests)))
+            self.constraints.require(AtLeast(Linear({}).plus(rest, sign)))
+        self.constraints.require(Any(tuple(Zero(rest) for rest in rests)))
         return result
 
     def function(
@@ -409,7 +410,7 @@ class _Pair:
     ) -> Linear:
         result = self.unknown(atom)
         (variable,) = result.terms
-        self.system.functions.append(Function(variable, arguments, apply))
+        self.constraints.functions.append(Function(variable, arguments, apply))
         return result
 
     def choice(self, atom: Expr, condition: Expr, a: Expr, b: Expr, side: int) -> Linear:
@@ -418,7 +419,7 @@ class _Pair:
             All((self.condition(test, side), Zero(self.value(x, side).plus(result, -1))))
             for test, x in ((condition, a), (Not(condition), b))
         ]
-        self.system.require(Any(tuple(parts)))
+        self.constraints.require(Any(tuple(parts)))
         return result
 
     # -- conditions ------------------------------------------------------------------------------
