@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from dlcompiler import dtypes
-from dlcompiler.analysis.barriers import Clock
+from dlcompiler.analysis.barriers import EpochCounter
 from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.errors import InternalError
 from dlcompiler.ir import (
@@ -86,7 +86,7 @@ class Access:
     statement: Stmt
     shared_from: int
     """Number of loops around the buffer's allocation: these have a buffer for each iteration."""
-    date: Expr | None = None
+    epoch: Expr | None = None
     """How many barriers its thread has passed, over the loops inside those of the block's threads;
     None where that depends on conditions. See `barriers`."""
 
@@ -195,7 +195,7 @@ class _Collector:
                 self.wanted.add(stmt.buffer)
             elif isinstance(stmt, ExternCall):
                 self.wanted |= {region.buffer for region in stmt.regions if region.is_written}
-        self.clock = Clock(func.body)
+        self.epochs = EpochCounter(func.body)
         self.depths: dict[Buffer, int] = {}
         self.loops: list[Loop] = []
         self.items: list[Access] = []
@@ -219,13 +219,13 @@ class _Collector:
             case For(var, extent, kind, body):
                 self.reads(extent, stmt, place)
                 loop = Loop(var, substitute(extent, place.values), kind, stmt)
-                with self.clock.during(stmt):
+                with self.epochs.in_loop(stmt):
                     self.stmt(body, self.enter(loop, place))
             case Store():
                 self.store(stmt, place)
             case If(condition, then, otherwise):
                 self.reads(condition, stmt, place)
-                with self.clock.perhaps(stmt):
+                with self.epochs.in_branch(stmt):
                     self.stmt(then, place.under(condition))
                     if otherwise is not None:
                         self.stmt(otherwise, place.under(Not(condition)))
@@ -248,7 +248,7 @@ class _Collector:
             case IntrinsicCall(body=body):  # it touches what it declares
                 self.stmt(body, place)
             case Barrier():
-                self.clock.pass_barrier()
+                self.epochs.pass_barrier()
             case Prefetch():
                 pass  # it reads nothing
             case _:
@@ -319,9 +319,9 @@ class _Collector:
     ) -> None:
         plain = tuple(substitute(_in_lane(index, place), place.values) for index in indices)
         depth = self.depths.get(buffer, 0)
-        date = self.clock.date
+        epoch = self.epochs.epoch
         self.items.append(
-            Access(buffer, plain, is_write, place.loops, place.conditions, statement, depth, date)
+            Access(buffer, plain, is_write, place.loops, place.conditions, statement, depth, epoch)
         )
 
     def reads(self, expr: Expr, statement: Stmt, place: _Place) -> None:

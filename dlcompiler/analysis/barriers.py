@@ -1,17 +1,18 @@
-"""Barriers: how many of them a thread has passed, which orders it against the others of its block.
+"""Barrier epochs: how many barriers a thread passes before an access.
 
-All threads of a block come to each barrier. So an access can be dated by the barriers before it, a
-sum over the loops inside those of the threads::
+All threads of a block reach each barrier. So the *epoch* of an access, the number of barriers
+before it, is a sum over the loops inside those of the threads::
 
-    for tx in threadIdx.x(32):              date
+    for tx in threadIdx.x(32):              epoch
         for k in range(8):
             barrier
             T[tx] = A[8*tx + k]             2*k + 1
             barrier
             C[tx] += T[31 - tx]             2*k + 2
 
-Of two threads' accesses that of the smaller date comes first, and two of one date in any order.
-Without the first barrier, the dates are k and k + 1: the sum meets the next step's copy, a race.
+Of the accesses of two threads, the one with the smaller epoch comes first. With equal epochs the
+order is open. Without the first barrier, the epochs would be k and k + 1: then the sum of one step
+and the copy of the next step have one epoch, which is a race.
 
 **Source:** phases between barriers are those of A. Betts et al., "GPUVerify: a verifier for GPU
 kernels", OOPSLA 2012.
@@ -43,16 +44,16 @@ from dlcompiler.ir import (
 NONE, ONE = index_const(0), index_const(1)
 
 
-class Clock:
-    """The date, while the statements of a program are visited in the order of its text."""
+class EpochCounter:
+    """Counts the epoch while the statements of a program are visited in the order of its text."""
 
     def __init__(self, body: Stmt) -> None:
-        self.date: Expr | None = NONE
-        """None where it depends on conditions. Outside the threads of a block it says nothing."""
+        self.epoch: Expr | None = NONE
+        """None where it depends on conditions. Outside the threads of a block it has no meaning."""
         self._inside: dict[int, Expr | None] = {}
         """How many barriers a thread passes in a loop's body, or in a branch, by identity."""
         self._named: set[Var] = set()
-        self._stands_still = self._passed(body) is NONE
+        self._has_no_barriers = self._passed(body) is NONE
         self._in_block = False
 
     def _passed(self, stmt: Stmt) -> Expr | None:
@@ -84,31 +85,31 @@ class Clock:
 
     def pass_barrier(self) -> None:
         """Count a barrier."""
-        self.date = _sum((self.date, ONE))
+        self.epoch = _sum((self.epoch, ONE))
 
     @contextmanager
-    def during(self, loop: For) -> Iterator[None]:
+    def in_loop(self, loop: For) -> Iterator[None]:
         """Visit the body of a loop."""
-        if self._stands_still:
+        if self._has_no_barriers:
             yield
             return
-        before, inside = self.date, self._inside[id(loop)]
+        before, inside = self.epoch, self._inside[id(loop)]
         is_outermost = is_in_block(loop.kind) and not self._in_block
         if is_outermost:
-            self._in_block, self.date = True, NONE if inside is not None else None
+            self._in_block, self.epoch = True, NONE if inside is not None else None
         elif not is_thread(loop.kind):
-            self.date = _sum((before, self._times(inside, loop.var)))
+            self.epoch = _sum((before, self._times(inside, loop.var)))
         yield
         if is_outermost:
-            self._in_block, self.date = False, before
+            self._in_block, self.epoch = False, before
         elif not is_thread(loop.kind):
-            self.date = _sum((before, self._times(inside, loop.extent)))
+            self.epoch = _sum((before, self._times(inside, loop.extent)))
 
     @contextmanager
-    def perhaps(self, branch: If) -> Iterator[None]:
+    def in_branch(self, branch: If) -> Iterator[None]:
         """Visit what runs under a condition."""
-        if not self._stands_still and self._inside[id(branch)] is None:
-            self.date = None
+        if not self._has_no_barriers and self._inside[id(branch)] is None:
+            self.epoch = None
         yield
 
 

@@ -3,7 +3,7 @@
 A loop carries a dependence if there is a point of the iteration space for each access such that the
 outer loops have equal values, the second access is in a later iteration of the loop, all conditions
 hold, and both accesses touch the same element. Threads of a block depend on each other only where
-no barrier is between the accesses, which then have one date (`barriers`).
+no barrier is between the accesses, which then have one epoch (`barriers`).
 
 For each inner loop, the system has a variable for the value in the first iteration and one for the
 *difference* in the second. Equal terms of two indices then cancel, and the bounds of the
@@ -121,7 +121,7 @@ def may_write(
     values: Mapping[Loop, int] | None,
     before: bool,
     analyzer: Analyzer,
-    date: int | None = None,
+    epoch: int | None = None,
 ) -> bool:
     """Tell whether a store may have written an element before a point of the program.
 
@@ -137,7 +137,7 @@ def may_write(
         Whether the store stands before the point in the text.
     analyzer
         Knows the range of each variable.
-    date
+    epoch
         How many barriers have been passed at the point; None where that is not known.
 
     Returns
@@ -163,10 +163,10 @@ def may_write(
         outside, inside = ahead[write.shared_from : first], ahead[first:]
         if not inside:
             require(_is_before(outside, before))
-        elif date is None or write.date is None:
+        elif epoch is None or write.epoch is None:
             require(_is_before(outside, True))
         else:
-            passed = system.value(write.date, FIRST).plus(ONE, -date)
+            passed = system.value(write.epoch, FIRST).plus(ONE, -epoch)
             require(_is_before([*outside, passed, *inside], before))
     return system.constraints.solve() is not None
 
@@ -212,19 +212,19 @@ class _DependenceSystem:
                     self.variable(loop.var, side)
             for condition in access.conditions:
                 self.constraints.require(self.condition(condition, side))
-        dates = self.dates()
-        if dates is not None:
-            first_date, second_date = (self.value(date, n) for n, date in enumerate(dates))
-            self.constraints.require(Zero(second_date.plus(first_date, -1)))
+        epochs = self.epochs()
+        if epochs is not None:
+            first_epoch, second_epoch = (self.value(epoch, n) for n, epoch in enumerate(epochs))
+            self.constraints.require(Zero(second_epoch.plus(first_epoch, -1)))
 
     @property
     def is_over_threads(self) -> bool:
         """Tell whether the iterations are threads of a block, which barriers order."""
         return self.loop is not None and is_in_block(self.loop.kind)
 
-    def dates(self) -> tuple[Expr, Expr] | None:
+    def epochs(self) -> tuple[Expr, Expr] | None:
         """Return how many barriers threads pass before the accesses; None if that is not known."""
-        first, second = (access.date for access in self.accesses)
+        first, second = (access.epoch for access in self.accesses)
         return (
             (first, second)
             if self.is_over_threads and first is not None and second is not None
@@ -265,7 +265,7 @@ class _DependenceSystem:
             return Doubt(f"it depends on {doubt}")
         if elements[0] != elements[1]:
             return Doubt(f"the solution found touches {elements[0]} and {elements[1]}")
-        if self.is_over_threads and not self.is_one_date(values):
+        if self.is_over_threads and not self.is_one_epoch(values):
             return Doubt("it is not known whether a barrier is between them")
         first, second = (
             {loop: at[loop.var] for loop in access.loops}
@@ -273,12 +273,12 @@ class _DependenceSystem:
         )
         return Witness(first, second, elements[0], {var: values[0][var] for var in self.symbols()})
 
-    def is_one_date(self, values: Sequence[Mapping[Var, int]]) -> bool:
+    def is_one_epoch(self, values: Sequence[Mapping[Var, int]]) -> bool:
         """Tell whether no barrier is between the accesses, for values of the variables."""
-        dates = self.dates()
-        if dates is None:
+        epochs = self.epochs()
+        if epochs is None:
             return False
-        first, second = (evaluate(date, at) for date, at in zip(dates, values, strict=True))
+        first, second = (evaluate(epoch, at) for epoch, at in zip(epochs, values, strict=True))
         return first == second
 
     def at(self, var: Var, side: int, solution: list[int]) -> int:

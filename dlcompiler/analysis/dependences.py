@@ -116,7 +116,7 @@ def carried(
 
 
 def _distinct(group: Sequence[Access], *, keep_reads: bool) -> list[Access]:
-    """Return one access of those at one place and date; a write stands for a read if it may."""
+    """Return one access of those at one place and epoch; a write stands for a read if it may."""
     kept: dict[object, Access] = {}
     for access in sorted(group, key=lambda access: not access.is_write):
         place = (
@@ -124,7 +124,7 @@ def _distinct(group: Sequence[Access], *, keep_reads: bool) -> list[Access]:
             tuple(id(loop) for loop in access.loops),
             tuple(structural_key(index) for index in access.indices),
             tuple(structural_key(condition) for condition in access.conditions),
-            None if access.date is None else structural_key(access.date),
+            None if access.epoch is None else structural_key(access.epoch),
         )
         kept.setdefault(place, access)
     return list(kept.values())

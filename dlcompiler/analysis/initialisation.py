@@ -176,13 +176,13 @@ class _Checker:
                 if not all(evaluate(condition, at) for condition in read.conditions):
                     continue
                 element = tuple(evaluate(index, at) for index in read.indices)
-                date = None if read.date is None else evaluate(read.date, at)
+                epoch = None if read.epoch is None else evaluate(read.epoch, at)
             except DataDependent:
                 continue
             if self.is_checked and _is_outside(element, read.buffer):
                 continue  # an assertion before it ends the program
             if not any(
-                may_write(store, element, values, n < position, self.analyzer, date)
+                may_write(store, element, values, n < position, self.analyzer, epoch)
                 for n, store in stores
             ):
                 unwritten = Unwritten(element, values)
@@ -206,9 +206,9 @@ class _Checker:
 
     def has_barrier(self, store: Access, read: Access) -> bool:
         """Tell whether all threads pass a barrier between a store and a later load, each time."""
-        if store.date is None or read.date is None:
+        if store.epoch is None or read.epoch is None:
             return False
-        passed = self.analyzer.affine(read.date).plus(self.analyzer.affine(store.date), -1)
+        passed = self.analyzer.affine(read.epoch).plus(self.analyzer.affine(store.epoch), -1)
         return self.analyzer.bounds(passed).low > 0
 
     def points(self, read: Access) -> Iterator[dict[Loop, int]]:

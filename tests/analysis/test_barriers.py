@@ -93,8 +93,8 @@ def test_each_step_is_dated(order, races):
 
 def test_the_dates_of_the_documentation():
     accesses = collect_accesses(func(step("|", "copy", "|", "sum"))).items
-    dates = [str(Analyzer({}).simplify(access.date)) for access in accesses]
-    assert dates == ["k*2 + 1", "k*2 + 2", "k*2 + 2"]
+    epochs = [str(Analyzer({}).simplify(access.epoch)) for access in accesses]
+    assert epochs == ["k*2 + 1", "k*2 + 2", "k*2 + 2"]
 
 
 def test_a_loop_of_unknown_length_is_dated():
@@ -179,7 +179,7 @@ class Programs:
 
 
 def run(program):
-    """Run each thread alone; return (thread, element, date, is written) of each access."""
+    """Run each thread alone; return (thread, element, epoch, is written) of each access."""
     block = program.body.body
     loops = [block, block.body] if block.kind == "threadIdx.y" else [block]
     found = []
@@ -192,8 +192,8 @@ def run(program):
 def has_conflict(accesses):
     """Tell whether two threads meet at an element between the same barriers."""
     touched = {}
-    for point, element, date, is_write in accesses:
-        touched.setdefault((element, date), set()).add((point, is_write))
+    for point, element, epoch, is_write in accesses:
+        touched.setdefault((element, epoch), set()).add((point, is_write))
     return any(
         len({point for point, _ in found}) > 1 and any(is_write for _, is_write in found)
         for found in touched.values()
@@ -203,36 +203,36 @@ def has_conflict(accesses):
 def reads_unwritten(accesses):
     """Tell whether an element is read that nothing wrote before; for programs without a race."""
     first = {}
-    for _, element, date, is_write in accesses:
+    for _, element, epoch, is_write in accesses:
         if is_write:
-            first[element] = min(date, first.get(element, date))
+            first[element] = min(epoch, first.get(element, epoch))
     own = set()
-    for point, element, date, is_write in accesses:
+    for point, element, epoch, is_write in accesses:
         if is_write:
             own.add((point, element))
-        elif first.get(element, date) >= date and (point, element) not in own:
+        elif first.get(element, epoch) >= epoch and (point, element) not in own:
             return True
     return False
 
 
-def thread(stmt, at, date):
+def thread(stmt, at, epoch):
     """Yield the element, the barriers before and whether it is written, of each access."""
     match stmt:
         case Barrier():
-            date[0] += 1
+            epoch[0] += 1
         case Seq(statements):
             for item in statements:
-                yield from thread(item, at, date)
+                yield from thread(item, at, epoch)
         case For(var, extent, _, body):
             for value in range(int(extent.value)):
-                yield from thread(body, {**at, var: value}, date)
+                yield from thread(body, {**at, var: value}, epoch)
         case If(condition, then, _):
             if evaluate(condition, at):
-                yield from thread(then, at, date)
+                yield from thread(then, at, epoch)
         case Store(_, (place,), value):
             if value is not ONE:
-                yield evaluate(value.a.indices[0], at), date[0], False
-            yield evaluate(place, at), date[0], True
+                yield evaluate(value.a.indices[0], at), epoch[0], False
+            yield evaluate(place, at), epoch[0], True
 
 
 def test_random_programs_are_judged_as_their_threads_run():

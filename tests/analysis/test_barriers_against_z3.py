@@ -2,7 +2,7 @@
 
 Of two accesses to shared memory by different threads of a block, one a store, z3 is asked whether
 they may be to one element with no barrier between them. All threads come to each barrier, so that a
-statement can be dated by the barriers before it: a sum over the loops around.
+statement has an epoch, the number of barriers before it: a sum over the loops around.
 """
 
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Access:
     node: Load | Store
     loops: tuple[For, ...]
     conditions: tuple[Expr, ...]
-    date: Expr
+    epoch: Expr
     """How many barriers a thread has passed before it."""
 
 
@@ -59,7 +59,7 @@ class Accesses:
         self.found = []
         self.visit(func.body, (), (), index_const(0))
 
-    def visit(self, stmt, loops, conditions, date):
+    def visit(self, stmt, loops, conditions, epoch):
         """Note the accesses of a statement; return how many barriers a thread passes in it."""
         match stmt:
             case Barrier():
@@ -67,24 +67,24 @@ class Accesses:
             case Seq(items):
                 passed = 0
                 for item in items:
-                    passed += self.visit(item, loops, conditions, date + passed)
+                    passed += self.visit(item, loops, conditions, epoch + passed)
                 return passed
             case For(var, Const(extent), _, body):
                 inside = self.passed(body, loops) if not is_thread(stmt.kind) else 0
-                here = date + var * inside if inside else date
+                here = epoch + var * inside if inside else epoch
                 passed = self.visit(body, (*loops, stmt), conditions, here)
                 if is_in_block(stmt.kind) and not any(is_in_block(loop.kind) for loop in loops):
                     return passed + 1  # the threads of a block meet behind their loops
                 return passed if is_thread(stmt.kind) else passed * extent
             case If(condition, then, otherwise):
-                self.note(condition, loops, conditions, date)
-                passed = self.visit(then, loops, (*conditions, condition), date)
+                self.note(condition, loops, conditions, epoch)
+                passed = self.visit(then, loops, (*conditions, condition), epoch)
                 assert otherwise is None
                 return passed
             case Allocate():
-                return self.visit(stmt.body, loops, conditions, date)
+                return self.visit(stmt.body, loops, conditions, epoch)
             case Store():
-                self.note(stmt, loops, conditions, date)
+                self.note(stmt, loops, conditions, epoch)
                 return 0
         raise AssertionError(stmt)
 
@@ -94,10 +94,10 @@ class Accesses:
         other.found = []
         return other.visit(stmt, loops, (), index_const(0))
 
-    def note(self, part, loops, conditions, date):
+    def note(self, part, loops, conditions, epoch):
         for node in walk(part):
             if isinstance(node, Load | Store) and node.buffer.scope == "shared":
-                self.found.append(Access(node, loops, conditions, date))
+                self.found.append(Access(node, loops, conditions, epoch))
 
 
 def conflict(a: Access, b: Access) -> bool:
@@ -114,7 +114,7 @@ def conflict(a: Access, b: Access) -> bool:
         (threads if is_in_block(tag) else outside).append((here, there))
     solver.add(*(here == there for here, there in outside))
     solver.add(z3.Or(*(here != there for here, there in threads)))
-    one, other = (substitute(access.date, names) for access, names in ((a, first), (b, second)))
+    one, other = (substitute(access.epoch, names) for access, names in ((a, first), (b, second)))
     solver.add(terms.term(one) == terms.term(other))
     for x, y in zip(a.node.indices, b.node.indices, strict=True):
         solver.add(terms.term(substitute(x, first)) == terms.term(substitute(y, second)))
