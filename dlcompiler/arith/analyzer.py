@@ -8,10 +8,10 @@ from dlcompiler.arith.affine import Affine, is_same_sum
 from dlcompiler.arith.bounds import bounds_of_operation
 from dlcompiler.arith.data import FALSE, TRUE, rewritten
 from dlcompiler.arith.division import divide, joined, truncated
-from dlcompiler.arith.elimination import Effort, bound, index_vars, is_negative
 from dlcompiler.arith.interval import EVERYTHING, NATURAL, Interval
 from dlcompiler.arith.laws import law, x, y
 from dlcompiler.arith.sampling import Samples
+from dlcompiler.arith.symbolic_bounds import ProofBudget, bound, index_vars, is_negative
 from dlcompiler.ir import (
     Binary,
     Compare,
@@ -73,7 +73,7 @@ class Analyzer:
         self._needed: dict[Var, tuple[Var, ...]] = {}
         self._answers: dict[Hashable, tuple[Affine, bool | None]] = {}
         self.samples = Samples(self)
-        self.effort = Effort()
+        self.budget = ProofBudget()
 
     # -- public ------------------------------------------------------------------------------
 
@@ -158,7 +158,7 @@ class Analyzer:
         if known is not None:
             return known[1]
         verdict = self._prove(op, difference)
-        if not self.effort.is_spent:
+        if not self.budget.is_spent:
             self._answers[question] = (difference, verdict)
         return verdict
 
@@ -277,7 +277,7 @@ class Analyzer:
             return self
         if positive not in self._running:
             known = Analyzer(self.ranges, self.extents)
-            known.effort = self.effort
+            known.budget = self.budget
             known._positive = {s: Interval(1, self.bounds_of(s).high) for s in positive}
             self._running[positive] = known
         return self._running[positive]

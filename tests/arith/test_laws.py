@@ -7,7 +7,7 @@ import pytest
 import z3
 
 from dlcompiler import dtypes
-from dlcompiler.arith import bounds, division, elimination, inversion
+from dlcompiler.arith import bounds, division, inversion, symbolic_bounds
 from dlcompiler.arith.analyzer import extremum
 from dlcompiler.arith.data import REWRITES, can_skip
 from dlcompiler.arith.laws import INDEX_LAWS, c, d, rule_name, x, y
@@ -33,7 +33,7 @@ INDEX_RULES = (
     division.multiples,
     division.truncated,
     *bounds.BOUNDS.values(),
-    *elimination.RULES,
+    *symbolic_bounds.RULES,
     *inversion.RULES,
     extremum,
 )

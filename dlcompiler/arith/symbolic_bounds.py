@@ -1,7 +1,8 @@
-"""Symbolic bounds: variables give way to the ends of their ranges, which may be expressions.
+"""Symbolic bounds: eliminate variables from a form by the ends of their ranges.
 
-To prove ``i*m + j < n*m`` with i in [0, n) and j in [0, m), the difference ``i*m + j - n*m`` grows
-with j, so j becomes ``m - 1``; then it grows with i, which becomes ``n - 1``; -1 is left.
+The ends may be expressions. To prove ``i*m + j < n*m`` with i in [0, n) and j in [0, m), take the
+difference ``i*m + j - n*m``. It grows with j, so j is replaced by ``m - 1``. The result grows with
+i, so i is replaced by ``n - 1``. What remains is -1, which is negative.
 """
 
 from __future__ import annotations
@@ -29,44 +30,44 @@ if TYPE_CHECKING:
 
 Sign: TypeAlias = Literal[-1, 1]
 
-# Steps of one proof, with the proofs inside it. Each step takes a variable or a division out; few
-# proofs need ten.
+# Steps of one proof and of the proofs nested in it. Each step eliminates a variable or a division;
+# few proofs need ten.
 MAX_STEPS = 24
 
 
 @dataclass(slots=True)
-class Effort:
-    """What the proofs that are under way may still do: they are nested, and share it."""
+class ProofBudget:
+    """The steps that are left to a proof; the proofs nested in it share them."""
 
     depth: int = 0
     steps: int = MAX_STEPS
 
     @property
     def is_spent(self) -> bool:
-        """Tell whether an answer is missing for want of steps, and may be found another time."""
+        """Tell whether the steps ran out, so a later attempt may find the answer."""
         return self.depth > 0 and self.steps < 0
 
 
 def is_negative(form: Affine, analyzer: Analyzer) -> bool:
     """Tell whether `form` is proved to be below 0 for all values of its variables."""
-    effort = analyzer.effort
-    if effort.depth == 0:
-        effort.steps = MAX_STEPS
-    effort.depth += 1
+    budget = analyzer.budget
+    if budget.depth == 0:
+        budget.steps = MAX_STEPS
+    budget.depth += 1
     try:
         return _Proof(analyzer, _running(form, analyzer)).is_negative(form)
     finally:
-        effort.depth -= 1
+        budget.depth -= 1
 
 
 def bound(form: Affine, over: Collection[Var], analyzer: Analyzer, sign: Sign) -> Affine | None:
-    """Return the greatest (`sign` 1) or least (-1) value while the variables `over` run.
+    """Return the greatest (`sign` 1) or least (-1) value over the ranges of the variables `over`.
 
     Returns
     -------
     Affine or None
-        It has none of the variables. None when some variable has no end, or `form` neither only
-        grows nor only falls with it.
+        The result has none of these variables. None if a variable has no end, or if `form` is not
+        monotonic in it.
     """
     proof = _Proof(analyzer, ())
     for _ in range(MAX_STEPS):
@@ -94,15 +95,15 @@ class _Proof:
         if any(value >= 0 for value in self.analyzer.samples.of_form(form)):
             return False
         for cases in self.reductions(form):
-            self.analyzer.effort.steps -= 1
-            if self.analyzer.effort.steps < 0:
+            self.analyzer.budget.steps -= 1
+            if self.analyzer.budget.steps < 0:
                 return False
             if all(self.is_negative(case) for case in cases):
                 return True
         return False
 
     def reductions(self, form: Affine) -> Iterator[tuple[Affine, ...]]:
-        """Yield cases that are simpler; `form` is negative where all of one tuple are."""
+        """Yield tuples of simpler forms; `form` is negative if all forms of one tuple are."""
         for term in form.terms.values():
             for part in term.parts:
                 if isinstance(part, Binary) and part.op in ("min", "max"):
@@ -123,7 +124,7 @@ class _Proof:
     # -- variables -----------------------------------------------------------------------------
 
     def variables(self, form: Affine) -> list[Var]:
-        """Return the variables, those whose range another one's depends on last."""
+        """Return the variables, each before those that its range depends on."""
         found = {v: None for t in form.terms.values() for p in t.parts for v in self.vars_of(p)}
         extents = self.analyzer.extents
         left = list(found)
@@ -179,9 +180,9 @@ class _Proof:
     # -- directions ----------------------------------------------------------------------------
 
     def direction(self, form: Affine, var: Var) -> int | None:
-        """Return 1 where `form` never falls as `var` grows, -1 where it never grows, else None.
+        """Return 1 if `form` is non-decreasing in `var`, -1 if it is non-increasing, else None.
 
-        0 where it does not depend on `var`.
+        0 if it does not depend on `var`.
         """
         factor = Affine.of_constant(0)
         directions: set[int | None] = set()
@@ -227,7 +228,7 @@ class _Proof:
             return 0 if bounds.high <= 0 else 1
         return -1 if bounds.high <= 0 else None
 
-    # -- atoms that are no variables -----------------------------------------------------------
+    # -- minima, maxima and divisions ----------------------------------------------------------
 
     @law(
         Logical("or", compare("eq", binary("min", x, y), x), compare("eq", binary("min", x, y), y)),
@@ -236,9 +237,9 @@ class _Proof:
         binary("max", x, y) >= x,
     )
     def choices(self, form: Affine, term: Term, part: Binary) -> Iterator[tuple[Affine, ...]]:
-        """Take one side of a minimum or maximum: either, or both in turn.
+        """Replace a minimum or maximum by one of its sides, or prove both cases.
 
-        A side is out of the question with which a loop that runs would not.
+        A side is left out if with it a loop around would have no iterations.
         """
         factor = term.without(part)
         sides = [side for side in (part.a, part.b) if not self.stops_a_loop(part, side)]
@@ -253,7 +254,7 @@ class _Proof:
             yield tuple(cases)
 
     def stops_a_loop(self, part: Binary, side: Expr) -> bool:
-        """Tell whether an extent is 0 or less where a minimum or maximum in it is this side."""
+        """Tell whether a loop has extent 0 or less if a minimum or maximum in it is this side."""
         value = self.analyzer.affine(side)
         key = atom_key(part)
         for loop in self.running:
@@ -308,7 +309,7 @@ class _Proof:
                         yield (rest.plus(factor.product(dividend)),)
 
 
-#: The methods that change a form, each with a law.
+#: The methods that rewrite a form; each has a law.
 RULES = (
     _Proof.with_value,
     _Proof.part_direction,
@@ -319,7 +320,7 @@ RULES = (
 
 
 def _running(form: Affine, analyzer: Analyzer) -> list[Var]:
-    """Return the loops that run where a form has a value, those around them included."""
+    """Return the loops whose variables a form has, and those that their extents depend on."""
     found = dict.fromkeys(var for var in index_vars(form) if var in analyzer.extents)
     left = list(found)
     while left:
@@ -331,7 +332,7 @@ def _running(form: Affine, analyzer: Analyzer) -> list[Var]:
 
 
 def index_vars(form: Affine) -> Iterator[Var]:
-    """Yield the variables of the arithmetic; reductions and loads are not looked into."""
+    """Yield the variables of the arithmetic; those inside reductions and loads are left out."""
     parts = [part for term in form.terms.values() for part in term.parts]
     seen: set[int] = set()
     while parts:
