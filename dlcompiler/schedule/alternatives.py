@@ -37,7 +37,7 @@ class Call:
 Later: TypeAlias = "Callable[[Attempt], Call]"
 Plan: TypeAlias = "tuple[Call | Later, ...]"
 """Calls; a later one may need what the one before it made."""
-EARLIER: Plan = ()
+REORDER_STEPS: Plan = ()
 """Stands for the refused call itself, taken before the steps that forbid it."""
 
 
@@ -85,7 +85,7 @@ def _of_split(refused: Refusal) -> Iterator[Plan]:
     if isinstance(axis, Axis):
         for number in _near(refused.extent(axis), call.args.get(name)):
             yield (Call("split", call.stage, {"axis": axis, name: number}),)
-    yield EARLIER
+    yield REORDER_STEPS
     for other in refused.others(axis):
         for number in _near(refused.extent(other), call.args.get(name)):
             yield (Call("split", call.stage, {"axis": other, name: number}),)
@@ -98,7 +98,7 @@ def _of_tile(refused: Refusal) -> Iterator[Plan]:
     sizes = [_near(refused.extent(a), n)[:1] if isinstance(a, Axis) else [] for a, n in pairs]
     for x_factor, y_factor in itertools.product(*sizes):
         yield (call.but(x_factor=x_factor, y_factor=y_factor),)
-    yield EARLIER
+    yield REORDER_STEPS
     for (axis, _), numbers in zip(pairs, sizes, strict=True):
         for number in numbers:
             yield (Call("split", call.stage, {"axis": axis, "factor": number}),)
@@ -154,7 +154,7 @@ def _of_fuse(refused: Refusal) -> Iterator[Plan]:
     loops = [leaf for leaf in refused.leaves if any(leaf is axis for axis in axes)]
     if len(loops) > 1:  # side by side first, where they are not
         yield _gathered(refused, tuple(loops))
-    yield EARLIER
+    yield REORDER_STEPS
     for leaf in loops:
         for other in refused.others(leaf):
             pair = tuple(x for x in refused.leaves if x is leaf or x is other)
@@ -380,7 +380,7 @@ def _of_tensorize(refused: Refusal) -> Iterator[Plan]:
     found = list(intrinsics_of(refused.state, refused.stage))
     for leaf, name in sorted(found, key=lambda pair: pair[0] is not wanted):
         yield (call.but(axis=leaf, intrin=name),)
-    yield EARLIER
+    yield REORDER_STEPS
 
 
 _CANDIDATES: dict[str, Callable[[Refusal], Iterator[Plan]]] = {

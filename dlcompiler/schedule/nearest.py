@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis
-from dlcompiler.schedule.alternatives import EARLIER, Call, Plan, Refusal, plans
-from dlcompiler.schedule.earlier import earlier
+from dlcompiler.schedule.alternatives import REORDER_STEPS, Call, Plan, Refusal, plans
 from dlcompiler.schedule.state import StageState, Step
+from dlcompiler.schedule.step_reordering import reordered_steps
 from dlcompiler.schedule.verdict import Illegal
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def nearest(schedule: Schedule, name: str, stage: str, args: Mapping[str, Any]) 
     """Return the nearest legal change to a step that is refused.
 
     Candidates (`alternatives`) are tried in the order of their distance to what was wanted. One of
-    them, or the last, is the step itself, taken before those that forbid it (`earlier`).
+    them, or the last, is the step itself, before those that forbid it (`step_reordering`).
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ def nearest(schedule: Schedule, name: str, stage: str, args: Mapping[str, Any]) 
         return None
     refused = Refusal(schedule.state, Call(name, stage, args))
     tried = list(itertools.islice(plans(refused), MOST_TRIED))
-    for plan in tried if not all(tried) else (*tried, EARLIER):
-        found = _instead(schedule, refused, plan) if plan else _earlier(schedule, refused)
+    for plan in tried if not all(tried) else (*tried, REORDER_STEPS):
+        found = _instead(schedule, refused, plan) if plan else _reordered(schedule, refused)
         if found is not None:
             return found
     return None
@@ -69,13 +69,13 @@ def _instead(schedule: Schedule, refused: Refusal, plan: Plan) -> Nearest | None
     return Nearest(_text(refused, steps), steps)
 
 
-def _earlier(schedule: Schedule, refused: Refusal) -> Nearest | None:
+def _reordered(schedule: Schedule, refused: Refusal) -> Nearest | None:
     call = refused.call
-    before = earlier(schedule, call.name, call.stage, call.args)
-    if before is None:
+    found = reordered_steps(schedule, call.name, call.stage, call.args)
+    if found is None:
         return None
-    wanted = _phrase(before.steps[0], refused.stage)
-    return Nearest(f"{wanted} earlier, before “{before.before}”", before.steps, before.start)
+    wanted = _phrase(found.steps[0], refused.stage)
+    return Nearest(f"{wanted} earlier, before “{found.before}”", found.steps, found.start)
 
 
 def _tried(schedule: Schedule, plan: Plan) -> list[Attempt] | None:
