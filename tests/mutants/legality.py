@@ -131,11 +131,11 @@ def padding_of_layouts_read(patch: Patch) -> None:
     patch.function("schedule.relations:guards", lambda original, relations, values: [])
 
 
-@LEGALITY("schedule/relayout.py")
+@LEGALITY("schedule/layout_bodies.py")
 def padding_computed(patch: Patch) -> None:
     """A layout computes its padding, too, and reads outside for it."""
     patch.function(
-        "schedule.relayout:relaid_bodies",
+        "schedule.layout_bodies:layout_bodies",
         lambda original, op, values, condition: original(op, values, None),
     )
 

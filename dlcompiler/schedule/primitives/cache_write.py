@@ -38,6 +38,7 @@ from typing import Any
 from dlcompiler.ir import Axis, Expr, TensorLoad, logical
 from dlcompiler.ir.names import unique_name
 from dlcompiler.schedule.groups import joined
+from dlcompiler.schedule.layout_bodies import layout_bodies
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,
@@ -48,7 +49,6 @@ from dlcompiler.schedule.primitives.base import (
     require_scope,
 )
 from dlcompiler.schedule.relations import axes_of, guards, inward, outward, ranged
-from dlcompiler.schedule.relayout import relaid_bodies
 from dlcompiler.schedule.state import StageState, State, new_stage
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 from dlcompiler.te import ComputeOp, Tensor
@@ -78,7 +78,7 @@ def apply(
     layout = _Layout.of(stage, context)
     name = unique_name(f"{stage.name}.{scope}", (s.name for s in state.stages))
     values = {axis.var: value for axis, value in layout.values.items()}
-    bodies = relaid_bodies(op, values, layout.condition)
+    bodies = layout_bodies(op, values, layout.condition)
     cached = ComputeOp(name, layout.axes, bodies, op.tag)
     copies = tuple(TensorLoad(tensor, layout.place) for tensor in cached.outputs)
     writer = replace(

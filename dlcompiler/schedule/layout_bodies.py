@@ -1,4 +1,4 @@
-"""Compute the elements of an operation in another order of their places, padding between them."""
+"""Layout bodies: the bodies of an operation over the axes of another, maybe padded layout."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from dlcompiler.schedule.inlining import Bodies, results_of
 from dlcompiler.te import ComputeOp
 
 
-def relaid_bodies(op: ComputeOp, values: Mapping[Var, Expr], condition: Expr | None) -> Bodies:
-    """Return the bodies of an operation over other axes.
+def layout_bodies(op: ComputeOp, values: Mapping[Var, Expr], condition: Expr | None) -> Bodies:
+    """Return the bodies of an operation over the axes of a layout.
 
     Parameters
     ----------
     op
         The operation.
     values
-        Its axes, in terms of the new ones.
+        The axes of the operation as expressions of the axes of the layout.
     condition
-        Where a point of the new axes is one of the operation; None when everywhere. What is only
-        padding has some value, too.
+        Whether a point of the layout is an element of the operation; None if all are. The other
+        points are padding, whose values are unspecified.
     """
     head = substitute(op.bodies[0], values)
     if isinstance(head, Reduce):
