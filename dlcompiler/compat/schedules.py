@@ -1,4 +1,4 @@
-"""`create_schedule` of classic code, which a tuner may let make sketches instead."""
+"""`create_schedule` of classic code, which a tuner may let make symbolic schedules instead."""
 
 from __future__ import annotations
 

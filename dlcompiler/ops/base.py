@@ -102,7 +102,8 @@ class Operator:
         workload, target, cfg
             What is scheduled, for which machine, and how.
         make : callable
-            Starts the schedule of the outputs: `create_schedule`, or `sketch` to trace it.
+            Starts the schedule of the outputs: `create_schedule`, or `symbolic_schedule` to
+            trace it.
 
         Raises
         ------

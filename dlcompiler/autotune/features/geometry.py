@@ -171,9 +171,9 @@ class Geometry:
     Parameters
     ----------
     state : State
-        Of a schedule or of a sketch; attachments must be valid.
+        Of a schedule or of a symbolic schedule; attachments must be valid.
     symbols : mapping of Var to Num, optional
-        What the symbols of a sketch stand for.
+        What the symbols of a symbolic schedule stand for.
     """
 
     def __init__(self, state: State, symbols: Mapping[Var, Num] | None = None) -> None:

@@ -62,9 +62,9 @@ def statements(state: State, symbols: Mapping[Var, Num] | None = None) -> tuple[
     Parameters
     ----------
     state : State
-        Of a schedule, or of a sketch.
+        Of a schedule, or of a symbolic schedule.
     symbols : mapping of Var to Num, optional
-        What the symbols of a sketch stand for.
+        What the symbols of a symbolic schedule stand for.
     """
     geometry = Geometry(state, symbols)
     return tuple(_statement(geometry, own) for own in reversed(geometry.stages.values()))

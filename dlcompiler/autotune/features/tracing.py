@@ -28,8 +28,8 @@ from dlcompiler.autotune.features.numbers import (
 from dlcompiler.errors import UserError
 from dlcompiler.ir import Expr, Var, index_const
 from dlcompiler.ops import Operator
-from dlcompiler.schedule.sketch import sketch
 from dlcompiler.schedule.state import State
+from dlcompiler.schedule.symbolic_schedule import symbolic_schedule
 from dlcompiler.space import Config, Space, Workload
 from dlcompiler.space.knob import value_key
 from dlcompiler.target import Target
@@ -302,7 +302,7 @@ def trace(
     tracer = Tracer(graph)
     cfg = TracedConfig(space, space.at(point), tracer)
     try:
-        s, _ = operator.template(workload, target, cfg, sketch)
+        s, _ = operator.template(workload, target, cfg, symbolic_schedule)
     except UserError:
         if not _is_refused(operator, workload, target, space.at(point)):
             raise
@@ -311,7 +311,7 @@ def trace(
 
 
 def _is_refused(operator: Operator, workload: Workload, target: Target, cfg: Config) -> bool:
-    """Tell whether the template refuses a config, and not only its sketch."""
+    """Tell whether the template refuses a config, not only its symbolic schedule."""
     try:
         operator.template(workload, target, cfg)
     except UserError:

@@ -7,7 +7,7 @@ import pytest
 from dlcompiler import ops, te
 from dlcompiler.autotune.features.numbers import Graph, Number
 from dlcompiler.autotune.features.tracing import Traced, TracedConfig, Tracer, trace
-from dlcompiler.schedule.sketch import sketch
+from dlcompiler.schedule.symbolic_schedule import symbolic_schedule
 from dlcompiler.space import Knob, Space, Workload
 from dlcompiler.target import resolve
 
@@ -81,7 +81,7 @@ def test_a_sketch_takes_symbols_where_a_schedule_refuses_them(tracer, cfg):
     A = te.placeholder((64, 48), name="A")
     B = te.compute((64, 48), lambda i, j: A[i, j] + 1, name="B")
     C = te.compute((64, 48), lambda i, j: B[i, j] * 2, name="C")
-    s = sketch((C,))
+    s = symbolic_schedule((C,))
     panel, _, _ = s[B].transform_layout(lambda i, j: [j // cfg["tile"], i, j % cfg["tile"]])
     outer, _ = s[C].split(C.op.axis[1], cfg["tile"])
     s[C].reorder(outer, C.op.axis[0])

@@ -1,8 +1,8 @@
-"""Sketches: schedules whose numbers may be open.
+"""Symbolic schedules: schedules whose factors and extents may be symbols instead of numbers.
 
-A template that is run on a sketch leaves a state in which splits and layouts stand with symbols in
-place of numbers. It says how loops, extents and accesses follow from these numbers, for all of
-them at once; it is not lowered.
+A template that runs on a symbolic schedule makes a state whose splits and layouts have symbols. The
+state says how loops, extents and accesses depend on these symbols, for all their values at once.
+The features of a space are computed from it; it is not lowered.
 """
 
 from __future__ import annotations
@@ -19,28 +19,27 @@ from dlcompiler.schedule.state import initial_state
 from dlcompiler.te import Tensor
 
 
-class Sketch(Schedule):
+class SymbolicSchedule(Schedule):
     """A schedule whose steps are applied without being checked.
 
-    Numbers that steps take may be objects that stand for a symbol: with a method ``__as_expr__``.
-    The same steps with any numbers in place of the symbols have to be legal, or are found illegal
-    when they are applied to a `Schedule`.
+    A number may be given as an object with a method ``__as_expr__`` that returns a symbol. Whether
+    the steps are legal for given values of the symbols shows when they are applied to a `Schedule`.
     """
 
     def apply(self, name: str, stage: str, args: Mapping[str, Any]) -> Any:
         """Apply a primitive."""
-        item = known_primitive(f"sketch {name!r}", name)
+        item = known_primitive(f"symbolic schedule {name!r}", name)
         number = self._node.number + 1
-        context = StepContext(f"sketch{number}", self._history, f"{name} {stage}")
+        context = StepContext(f"symbolic{number}", self._history, f"{name} {stage}")
         values = {key: _symbol(value) for key, value in args.items()}
         state, result = item.apply(self.state, self.state.stage(stage), context, **values)
         self._node = Node(state, self._node, None, result, number)
         return result
 
 
-def sketch(outputs: tuple[Tensor, ...]) -> Sketch:
-    """Start a sketch: every stage by its plain loop nest."""
-    return Sketch(History(initial_state(outputs)))
+def symbolic_schedule(outputs: tuple[Tensor, ...]) -> SymbolicSchedule:
+    """Start a symbolic schedule: each stage has its default loop nest."""
+    return SymbolicSchedule(History(initial_state(outputs)))
 
 
 def _symbol(value: Any) -> Any:
