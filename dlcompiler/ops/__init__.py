@@ -77,9 +77,9 @@ REGISTRY: Registry[Operator] = Registry(
         "batch_norm": "dlcompiler.ops.batch_norm:BATCH_NORM",
         "elementwise": "dlcompiler.ops.arithmetic:ELEMENTWISE",
         "reduction": "dlcompiler.ops.reduction:REDUCTION",
-        "transpose": "dlcompiler.ops.moving:TRANSPOSE",
-        "pad": "dlcompiler.ops.moving:PAD",
-        "concatenate": "dlcompiler.ops.moving:CONCATENATE",
+        "transpose": "dlcompiler.ops.data_movement:TRANSPOSE",
+        "pad": "dlcompiler.ops.data_movement:PAD",
+        "concatenate": "dlcompiler.ops.data_movement:CONCATENATE",
     },
 )
 

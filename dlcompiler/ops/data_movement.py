@@ -1,4 +1,4 @@
-"""The operators that move elements: transposition, borders, joining."""
+"""Data movement: transpose, pad and concatenate."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _transposed(workload: Workload, data: Array) -> Array:
     return np.transpose(data, _numbers(workload["axes"]))
 
 
-# -- borders ------------------------------------------------------------------------------------
+# -- padding ------------------------------------------------------------------------------------
 
 
 def _pad_workload(
@@ -70,7 +70,7 @@ def _pad_workload(
     mode: str = "constant",
     dtype: str = "float32",
 ) -> Workload:
-    """Return the workload of a border; negative numbers cut elements off."""
+    """Return the workload of a padding; negative widths crop the tensor."""
     text = shape_text(shape, "pad")
     extents, first, last = shape_of(text), _numbers(before), _numbers(after)
     if mode not in MODES:
@@ -109,13 +109,13 @@ def _padded(workload: Workload, data: Array) -> Array:
     return wide[tuple(slice(a, b) for a, b in cuts)]
 
 
-# -- joining ------------------------------------------------------------------------------------
+# -- concatenation ------------------------------------------------------------------------------
 
 
 def _concatenate_workload(
     *, shapes: Sequence[Any] | str, axis: int = 0, dtype: str = "float32"
 ) -> Workload:
-    """Return the workload of joining tensors along a dimension."""
+    """Return the workload of a concatenation along a dimension."""
     given = shapes.split(",") if isinstance(shapes, str) else shapes
     texts = [shape_text(shape, "concatenate") for shape in given]
     extents = [shape_of(text) for text in texts]
@@ -162,7 +162,7 @@ def _operator(
     element: Callable[..., Tensor],
     on_arrays: Callable[..., Array],
 ) -> Operator:
-    """Return an operator whose results are its operands' elements, exactly."""
+    """Return an operator that moves elements of its operands, without rounding."""
 
     def define(work: Workload) -> tuple[Tensor, ...]:
         shapes = operands(work)

@@ -1,4 +1,4 @@
-"""ops: transposition, borders and joining, exactly as NumPy does them."""
+"""ops: transpose, pad and concatenate, exactly as NumPy does them."""
 
 import os
 
@@ -6,7 +6,7 @@ import pytest
 
 from dlcompiler import ops
 from dlcompiler.errors import TuningError
-from dlcompiler.ops.moving import DTYPES
+from dlcompiler.ops.data_movement import DTYPES
 from tests.ops.products import check, choices
 
 TRANSPOSE, PAD, CONCATENATE = map(ops.operator, ("transpose", "pad", "concatenate"))
