@@ -11,7 +11,7 @@ import numpy as np
 
 from dlcompiler import dtypes, te
 from dlcompiler.ops.base import Operator, Reference
-from dlcompiler.ops.defining import BROADCAST, tensor
+from dlcompiler.ops.helpers import BROADCAST, tensor
 from dlcompiler.ops.injective import default_injective, injective_space, schedule_injective
 from dlcompiler.ops.rounding import SMALLEST, unit
 from dlcompiler.ops.shapes import FLOATS, checked_dimension, checked_dtype, shape_of, shape_text

@@ -14,7 +14,7 @@ from typing import Any
 from dlcompiler import te
 from dlcompiler.ops.conv2d.layouts import Layout
 from dlcompiler.ops.conv2d.shapes import Window
-from dlcompiler.ops.defining import tensor
+from dlcompiler.ops.helpers import tensor
 from dlcompiler.ops.sharing import is_worth_sharing
 from dlcompiler.ops.sliding import Sliding
 from dlcompiler.ops.widening import converted

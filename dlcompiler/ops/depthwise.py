@@ -25,8 +25,8 @@ from dlcompiler.ops.channels import (
 from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.layouts import Layout, layout_of, stored
 from dlcompiler.ops.conv2d.shapes import Shape
-from dlcompiler.ops.defining import tensor
 from dlcompiler.ops.epilogues import Epilogue
+from dlcompiler.ops.helpers import tensor
 from dlcompiler.ops.rounding import Array
 from dlcompiler.ops.sliding import (
     EXTRA_COLUMNS,

@@ -8,7 +8,7 @@ from typing import Any
 from dlcompiler import dtypes, te
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import compare
-from dlcompiler.ops.defining import BROADCAST, ELEMWISE, tensor
+from dlcompiler.ops.helpers import BROADCAST, ELEMWISE, tensor
 from dlcompiler.te.broadcast import broadcast_shape, element_indices
 
 

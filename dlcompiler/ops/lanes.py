@@ -28,7 +28,7 @@ from typing import Any
 
 from dlcompiler import dtypes
 from dlcompiler.ir import Axis, Reduce
-from dlcompiler.ops.defining import reduced
+from dlcompiler.ops.helpers import reduced
 from dlcompiler.schedule import Schedule, Stage
 from dlcompiler.te import ComputeOp, Tensor
 

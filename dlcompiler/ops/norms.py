@@ -13,7 +13,7 @@ import numpy as np
 
 from dlcompiler import dtypes, te
 from dlcompiler.ops.base import Operator, Reference
-from dlcompiler.ops.defining import over, tensor
+from dlcompiler.ops.helpers import over, tensor
 from dlcompiler.ops.lanes import widest_power
 from dlcompiler.ops.rounding import Array, Wide, unit
 from dlcompiler.ops.rows import INTERLEAVED, reduce_rows, row_knobs, split_rows, width_knob

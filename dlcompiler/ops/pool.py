@@ -30,7 +30,7 @@ from dlcompiler.ops.channels import (
 from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.layouts import Layout, layout_of
 from dlcompiler.ops.conv2d.shapes import Window
-from dlcompiler.ops.defining import tensor
+from dlcompiler.ops.helpers import tensor
 from dlcompiler.ops.rounding import Array, Wide, rounded, sum_bound
 from dlcompiler.ops.shapes import checked_dtype
 from dlcompiler.ops.sliding import (

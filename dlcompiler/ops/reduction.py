@@ -14,7 +14,7 @@ from dlcompiler import dtypes, te
 from dlcompiler.errors import TuningError
 from dlcompiler.ops import reductions
 from dlcompiler.ops.base import Operator, Reference, as_expected
-from dlcompiler.ops.defining import ELEMWISE, tensor
+from dlcompiler.ops.helpers import ELEMWISE, tensor
 from dlcompiler.ops.injective import schedule_injective
 from dlcompiler.ops.lanes import schedule_reduction
 from dlcompiler.ops.rounding import SMALLEST, Array, Wide, unit

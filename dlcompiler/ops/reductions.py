@@ -8,7 +8,7 @@ from typing import Any
 
 from dlcompiler import dtypes, te
 from dlcompiler.ir import as_expr
-from dlcompiler.ops.defining import (
+from dlcompiler.ops.helpers import (
     COMM_REDUCE,
     COMM_REDUCE_IDX,
     ELEMWISE,

@@ -13,7 +13,7 @@ from typing import Any
 
 from dlcompiler import dtypes, te
 from dlcompiler.ops.conv2d.shapes import Window
-from dlcompiler.ops.defining import tensor
+from dlcompiler.ops.helpers import tensor
 from dlcompiler.ops.sharing import is_worth_sharing
 from dlcompiler.ops.widening import converted
 from dlcompiler.schedule import Schedule

@@ -16,7 +16,7 @@ import numpy as np
 
 from dlcompiler import dtypes, te
 from dlcompiler.ops.base import Operator, Reference
-from dlcompiler.ops.defining import along, dimensions, reduced, tensor, without
+from dlcompiler.ops.helpers import along, dimensions, reduced, tensor, without
 from dlcompiler.ops.lanes import widest_power
 from dlcompiler.ops.rounding import SMALLEST, Wide, unit
 from dlcompiler.ops.rows import INTERLEAVED, reduce_rows, row_knobs, split_rows, width_knob

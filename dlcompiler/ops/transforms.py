@@ -8,7 +8,7 @@ from typing import Any
 from dlcompiler import te
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir.stmt import extent_product
-from dlcompiler.ops.defining import INJECTIVE, dimensions, tensor
+from dlcompiler.ops.helpers import INJECTIVE, dimensions, tensor
 
 
 def transpose(a: te.Tensor, axes: Sequence[int] | None = None) -> te.Tensor:

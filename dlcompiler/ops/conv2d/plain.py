@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from dlcompiler import te
 from dlcompiler.errors import ExpressionError
-from dlcompiler.ops.defining import over, tensor
+from dlcompiler.ops.helpers import over, tensor
 from dlcompiler.ops.transforms import pad
 
 Pair: TypeAlias = tuple[int, int]

@@ -48,8 +48,8 @@ from dlcompiler.ops.conv2d.winograd_transforms import (
     transforms,
 )
 from dlcompiler.ops.conv2d.winograd_weights import PANEL, pack, packed_shape, packing
-from dlcompiler.ops.defining import tensor
 from dlcompiler.ops.epilogues import Epilogue
+from dlcompiler.ops.helpers import tensor
 from dlcompiler.ops.rounding import Array, Wide, unit
 from dlcompiler.space import Workload
 from dlcompiler.te import Tensor

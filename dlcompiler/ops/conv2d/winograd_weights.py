@@ -16,7 +16,7 @@ from dlcompiler.ops.conv2d.winograd_transforms import (
     transforms,
     weight_row,
 )
-from dlcompiler.ops.defining import tensor
+from dlcompiler.ops.helpers import tensor
 from dlcompiler.ops.packing import GIVEN
 from dlcompiler.ops.rounding import Array, Wide
 from dlcompiler.schedule import Schedule, create_schedule

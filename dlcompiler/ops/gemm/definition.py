@@ -23,8 +23,8 @@ from typing import Any
 from dlcompiler import te
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Axis, TensorLoad, free_vars, walk
-from dlcompiler.ops.defining import BROADCAST, over, tensor
 from dlcompiler.ops.gemm.product import Product
+from dlcompiler.ops.helpers import BROADCAST, over, tensor
 from dlcompiler.ops.widening import converted
 from dlcompiler.space import Workload
 from dlcompiler.te import Tensor

@@ -9,7 +9,6 @@ from dlcompiler.compat.literals import as_operand, converted
 from dlcompiler.compat.missing import reporter
 from dlcompiler.ir import as_expr
 from dlcompiler.ir import cast as cast_number
-from dlcompiler.ops.defining import ELEMWISE, tensor
 from dlcompiler.ops.elementwise import (
     abs,
     ceil,
@@ -33,6 +32,7 @@ from dlcompiler.ops.elementwise import (
     tanh,
     trunc,
 )
+from dlcompiler.ops.helpers import ELEMWISE, tensor
 
 
 def cast(x: Any, dtype: Any) -> Any:

@@ -1,7 +1,7 @@
 """Classic TVM's ``tvm.topi.tag``: words that tell what kind of operator made a tensor."""
 
 from dlcompiler.compat.missing import reporter
-from dlcompiler.ops.defining import (
+from dlcompiler.ops.helpers import (
     BROADCAST,
     COMM_REDUCE,
     COMM_REDUCE_IDX,

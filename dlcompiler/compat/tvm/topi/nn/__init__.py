@@ -23,8 +23,8 @@ from dlcompiler.ir.stmt import extent_product
 from dlcompiler.ops import pool
 from dlcompiler.ops.conv2d.plain import SlidingWindow, pair
 from dlcompiler.ops.conv2d.shapes import Pair, Window
-from dlcompiler.ops.defining import BROADCAST, dimensions, over, tensor
 from dlcompiler.ops.elementwise import elementwise
+from dlcompiler.ops.helpers import BROADCAST, dimensions, over, tensor
 from dlcompiler.ops.pool import KINDS, Pooling
 from dlcompiler.ops.softmax import log_softmax, softmax
 from dlcompiler.ops.transforms import pad, reshape

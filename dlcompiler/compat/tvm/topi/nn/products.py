@@ -9,7 +9,7 @@ from dlcompiler import te
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ops import gemm
 from dlcompiler.ops.conv2d import plain
-from dlcompiler.ops.defining import over, tensor
+from dlcompiler.ops.helpers import over, tensor
 
 
 def _classic(

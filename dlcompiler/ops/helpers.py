@@ -1,4 +1,4 @@
-"""How the operators here are defined: tensors, axes, dimensions and the words for kinds of them."""
+"""Helpers to define operators: tensors, reduction axes, dimension arguments, and tags."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Axis, TensorLoad, walk
 
 ELEMWISE = "elemwise"
-"""Tag of what reads each tensor at the indices of its own element."""
+"""Tag of operators whose element reads each tensor at the same indices."""
 BROADCAST = "broadcast"
-"""Tag of what may also repeat a tensor along a dimension."""
+"""Tag of elementwise operators that may also repeat a tensor along a dimension."""
 INJECTIVE = "injective"
-"""Tag of what reads some element of its tensors for each of its own."""
+"""Tag of operators whose element reads one element of each tensor, at any index."""
 COMM_REDUCE = "comm_reduce"
 """Tag of reductions."""
 COMM_REDUCE_IDX = "comm_reduce_idx"
-"""Tag of reductions to a position."""
+"""Tag of reductions to an index, as argmax."""
 
 
 def tensor(shape: Any, element: Callable[..., Any], name: str, tag: str = "") -> te.Tensor:
@@ -33,7 +33,7 @@ def over(extent: Any, name: str = "k") -> Axis:
 
 
 def dimensions(axis: Any, ndim: int, operation: str) -> tuple[int, ...]:
-    """Return which dimensions `axis` means: None all, negative numbers from the last.
+    """Return the dimensions that `axis` names: all for None; negative numbers count from the last.
 
     Raises
     ------
@@ -55,12 +55,12 @@ def along(x: te.Tensor, n: int, reduce: Any, name: str) -> te.Tensor:
 
 
 def without(items: Sequence[Any], n: int) -> tuple[Any, ...]:
-    """Return indices or extents but for those of one dimension."""
+    """Return indices or extents without those of dimension `n`."""
     return (*items[:n], *items[n + 1 :])
 
 
 def reduced(result: te.Tensor) -> tuple[te.Tensor, tuple[int, ...]]:
-    """Return the operand of a reduction, and which of its dimensions are reduced, in order."""
+    """Return the operand of a reduction, and the dimensions of it that are reduced, in order."""
     op = result.op
     assert isinstance(op, te.ComputeOp)
     gone = {id(axis.var) for axis in op.reduce_axis}
