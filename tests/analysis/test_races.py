@@ -251,7 +251,7 @@ def test_what_cannot_be_shown_is_refused():
 
 @pytest.mark.parametrize("shape", [(97, 300, 300), (5, 64, 8, 255), (1021, 36, 1000)])
 @pytest.mark.parametrize("factor", [16, 12, 60])
-def test_digits_of_a_fused_loop_that_was_split(shape, factor):
+def test_indices_of_a_fused_loop_that_was_split(shape, factor):
     # A divisor that the factor divides is of the outer loop: f // 90000 is outer // 5625.
     A = te.placeholder(shape, name="A")
     B = te.compute(shape, lambda *index: A[index], name="B")
