@@ -472,7 +472,7 @@ NO_CAMPAIGN = {
     "runtime.shared": "arrays in a private folder, of a size that is checked",
     "runtime.frames": "messages of a worker; tests/faults/test_replies.py damages them",
     "runtime.externs": "the process itself and the system's libm",
-    "runtime.nursery": "the process itself",
+    "runtime.fork_server": "the process itself",
     "runtime.pool": "the process itself",
     "measurement.guarded": "the process itself; memory without a file",
     "autotune.owners": "the kernel's list of processes",

@@ -22,8 +22,8 @@ from dlcompiler.measurement.checked import CheckedKernels, load_function
 from dlcompiler.measurement.counterpart import EINSUM
 from dlcompiler.runtime import llvm, object_cache, threads
 from dlcompiler.runtime.arguments import Param
+from dlcompiler.runtime.fork_server import serve_in_children
 from dlcompiler.runtime.function import Function
-from dlcompiler.runtime.nursery import serve_in_children
 from dlcompiler.runtime.serve import Handler, Request
 from dlcompiler.runtime.timing import paired, time_call
 

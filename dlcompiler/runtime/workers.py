@@ -2,8 +2,8 @@
 
 `Worker.call` names an entry point of the other side (`dlcompiler.runtime.serve`), passes JSON
 values, bytes and arrays, and returns an `Outcome`. A worker that did not answer is gone; the next
-call starts another one, at once where it answers in children (`dlcompiler.runtime.nursery`). POSIX
-only, so far.
+call starts another one. That takes only a fork where the worker answers in children
+(`dlcompiler.runtime.fork_server`). POSIX only, so far.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from typing import IO, Any, Literal
 
 from dlcompiler.errors import DeviceUnavailable, MeasurementError
 from dlcompiler.runtime import object_cache
+from dlcompiler.runtime.fork_server import ENDED
 from dlcompiler.runtime.frames import Decoder, Frame, FrameError, encode
-from dlcompiler.runtime.nursery import ENDED
 from dlcompiler.runtime.serve import SETUP
 from dlcompiler.runtime.shared import Array, SharedArrays
 

@@ -1,8 +1,9 @@
-"""A worker whose calls run in a child of its own: after a crash the next one is there at once.
+"""Fork server: answer a worker's requests in forked children, one after the other.
 
 Starting Python and importing what a kernel needs takes 0.6 s; a fork of a process that has done so
-takes 5 ms. The process that was started, the nursery, runs no request and keeps no thread: it waits
-for its child, says how it ended, and forks the next one.
+takes 5 ms. So a crash costs little: the next child is there at once. The server is the process that
+was started. It runs no request and keeps no second thread. It waits for its child, reports how the
+child ended, and forks the next one.
 """
 
 from __future__ import annotations
@@ -17,25 +18,25 @@ from collections.abc import Mapping
 from dlcompiler.runtime.frames import Frame, encode
 from dlcompiler.runtime.serve import Handler, serve
 
-#: Header field of a frame that says how a child ended: a signal's number, negative, or a status.
+#: Header field of a frame with the exit code of a child: its status, or minus a signal's number.
 ENDED = "ended"
 
-_LEFT = 64  # status of a child whose requests have come to their end
+_LEFT = 64  # exit status of a child whose standard input was closed: there are no more requests
 _PR_SET_PDEATHSIG = 1
 
 
 def serve_in_children(entries: Mapping[str, Handler]) -> None:
-    """Answer requests as `dlcompiler.runtime.serve.serve`, in one forked child after the other.
+    """Answer requests like `dlcompiler.runtime.serve.serve`, in one forked child after the other.
 
     Parameters
     ----------
     entries : mapping of str to callable
-        The only functions that a request can name. What they keep is lost with their child.
+        The only functions that a request can name. State that they keep is lost with their child.
 
     Notes
     -----
-    A child has a process group of its own, so that it can be ended with all that it started. What
-    has no fork serves by itself.
+    A child has a process group of its own, so that it can be killed with all processes that it
+    started. A system without ``fork`` answers in this process.
     """
     if not hasattr(os, "fork"):
         serve(entries)
@@ -56,7 +57,7 @@ def _be_child(entries: Mapping[str, Handler]) -> None:
     status = 1
     try:
         os.setpgid(0, 0)
-        if sys.platform == "linux":  # the nursery's only thread lives as long as it does
+        if sys.platform == "linux":  # "parent" is the forking thread: the server's only one
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         serve(entries)
         status = _LEFT
@@ -66,16 +67,16 @@ def _be_child(entries: Mapping[str, Handler]) -> None:
 
 
 def _wait(child: int) -> int:
-    """Wait for a child, end what it leaves behind, and return how it ended."""
+    """Wait for a child, kill the processes that it started, and return its exit code."""
     os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(child, signal.SIGKILL)  # before its number is free to be another's
+        os.killpg(child, signal.SIGKILL)  # before the child is reaped: then its id may be reused
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status)
 
 
 def _drain(pipe: int) -> None:
-    """Drop what the child did not read of the request that it was to answer."""
+    """Discard the part of a request that the child had not read when it ended."""
     os.set_blocking(pipe, False)
     with contextlib.suppress(BlockingIOError):
         while os.read(pipe, 1 << 16):

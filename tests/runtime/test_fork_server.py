@@ -14,7 +14,7 @@ from dlcompiler.runtime.workers import Worker
 CHILD = """
 import ctypes, os, subprocess, sys, time
 import numpy as np
-from dlcompiler.runtime.nursery import serve_in_children
+from dlcompiler.runtime.fork_server import serve_in_children
 from dlcompiler.runtime.serve import Answer
 
 def family(request):
@@ -78,7 +78,7 @@ def test_a_crash_costs_a_fork(worker):
     after = ids(worker)
     print(f"the next call was answered after {1e3 * (time.perf_counter() - start):.0f} ms")
     assert time.perf_counter() - start < 1.0
-    assert after["parent"] == before["parent"], "the nursery is still there"
+    assert after["parent"] == before["parent"], "the fork server is still there"
     assert after["pid"] != before["pid"]
     assert after["group"] == after["pid"]
     assert worker.generation == generation + 1
@@ -125,7 +125,7 @@ def test_a_child_killed_while_idle_is_replaced(worker):
         assert (after["parent"], after["pid"] != before["pid"]) == (before["parent"], True)
 
 
-def test_a_nursery_killed_takes_its_child_with_it(worker):
+def test_a_killed_fork_server_takes_its_child_with_it(worker):
     before = ids(worker)
     os.kill(before["parent"], signal.SIGKILL)
     assert gone(before["pid"])
