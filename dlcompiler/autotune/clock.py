@@ -19,7 +19,7 @@ class Phases:
     """What a run has spent its time on; without pauses, the four add up to what it took."""
 
     searching_s: float
-    """The tuner's own work: choosing points, features, training, keeping the books [s]."""
+    """The tuner's own work: choosing points, features, training, recording trials [s]."""
     building_s: float
     """Building candidates while none was running [s]."""
     running_s: float

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from dlcompiler.autotune.books import Books
 from dlcompiler.autotune.clock import Clock
 from dlcompiler.autotune.control import Control
 from dlcompiler.autotune.events import EventKind
 from dlcompiler.autotune.plan import Plan
 from dlcompiler.autotune.pool import MeasurePool
+from dlcompiler.autotune.progress import RunProgress
 from dlcompiler.autotune.proposal import Proposal, Tuner
 from dlcompiler.autotune.records import Record
 from dlcompiler.autotune.rounds import Round
@@ -43,7 +43,7 @@ class Search:
     pool: MeasurePool
     control: Control
     store: RecordStore
-    books: Books
+    progress: RunProgress
     clock: Clock
     name: str
     """Of the run in the records; that of an earlier process, if it goes on with its run."""
@@ -59,7 +59,7 @@ class Search:
         self._settle()
 
     def _search(self) -> None:
-        tried = {trial.point for trial in self.books.prior}
+        tried = {trial.point for trial in self.progress.prior}
         proposals: Sequence[Proposal] = [p for p in self.plan.first if p.point not in tried]
         if proposals:
             self._round(proposals[: self._left()], 0.0)
@@ -74,20 +74,20 @@ class Search:
 
     def is_over(self) -> bool:
         """Tell whether no trial may begin any more."""
-        plan, books = self.plan, self.books
+        plan, progress = self.plan, self.progress
         if self.control.is_stopping or self._left() <= 0:
             return True
         if plan.seconds is not None and self.clock.elapsed_s >= plan.seconds:
             return True
         rest = plan.early_stopping
-        if rest is None or books.count - books.last_better < rest:
+        if rest is None or progress.count - progress.last_better < rest:
             return False
         self._note("early", f"ended early: no faster config in {rest} trials")
         return True
 
     def _left(self, most: int = 1 << 62) -> int:
         trials = self.plan.trials
-        return most if trials is None else min(most, trials - self.books.count)
+        return most if trials is None else min(most, trials - self.progress.count)
 
     # -- records of earlier runs -------------------------------------------------------------
 
@@ -109,7 +109,7 @@ class Search:
                 continue  # of another run, since this one began
             else:
                 prior[point] = self._trial_of(record, point, record.trial)
-        self.books.learn(tuple(prior.values()))
+        self.progress.learn(tuple(prior.values()))
         for trial in prior.values():
             self._observe(trial)
         self.clock.go_on_from(max((r.elapsed_s for r in self._known.values()), default=0.0))
@@ -151,21 +151,21 @@ class Search:
     def _round(self, proposals: Sequence[Proposal], searching_s: float) -> None:
         """Try what was proposed."""
         begun = Round(
-            number=len(self.books.rounds),
-            first=self.books.count,
+            number=len(self.progress.rounds),
+            first=self.progress.count,
             count=len(proposals),
             searching_s=searching_s,
             walkers=tuple(map(int, self.tuner.walkers)),
             trained_on=self._observed if self.tuner.model is not None else 0,
         )
-        self.books.begin_round(begun)
+        self.progress.begin_round(begun)
         self.tell("round", None, begun)
         left = self._answer_from_records(list(proposals), begun.number)
         while left and not self.is_over():
             left = self._measure(left, begun.number)
             self._take_notes()
             self._wait_while_paused()
-        self.tell("round", None, self.books.complete_round())
+        self.tell("round", None, self.progress.complete_round())
 
     def _wait_while_paused(self) -> None:
         if self.control.is_paused:
@@ -181,12 +181,12 @@ class Search:
             for point, record in self._known.items():
                 self._observe(self._trial_of(record, point, record.trial))
             rest = tuple(self._trial_of(r, p, r.trial) for p, r in self._known.items())
-            self.books.learn((*self.books.prior, *rest))
+            self.progress.learn((*self.progress.prior, *rest))
             self._known.clear()
             return proposals
         for proposal in sorted(known, key=lambda p: self._known[p.point].trial):
             record = self._known.pop(proposal.point)
-            self._take_in(self._trial_of(record, proposal.point, self.books.count))
+            self._take_in(self._trial_of(record, proposal.point, self.progress.count))
         return [proposal for proposal in proposals if proposal not in known]
 
     def _measure(self, proposals: list[Proposal], number: int) -> list[Proposal]:
@@ -201,15 +201,16 @@ class Search:
                 self.clock.add(result)
                 proposal = proposals[place]
                 trial = Trial(
-                    self.books.count, proposal.point, configs[place], result, self.clock.elapsed_s,
-                    plan.flops, number, proposal.origin, proposal.predicted_s, proposal.spread,
+                    self.progress.count, proposal.point, configs[place], result,
+                    self.clock.elapsed_s, plan.flops, number, proposal.origin,
+                    proposal.predicted_s, proposal.spread,
                 )  # fmt: skip
                 self.store.add([self._record(trial)])
                 self._take_in(trial)
                 if self.is_over():
                     self.control.enough()
 
-        best = self.books.best
+        best = self.progress.best
         with self.clock.during("measuring"):
             is_whole = self.control.measure(configs, best.seconds if best else None, report)
         left = [p for place, p in enumerate(proposals) if place not in reported]
@@ -221,7 +222,7 @@ class Search:
         return left
 
     def _take_in(self, trial: Trial) -> None:
-        self.books.add(trial)
+        self.progress.add(trial)
         self._observe(trial)
         self.tell("trial", trial, None)
 
@@ -240,10 +241,10 @@ class Search:
     def _settle(self) -> None:
         """Measure what is nearly as fast as the best again, in turn with it."""
         self._wait_while_paused()
-        best = self.books.best
+        best = self.progress.best
         if best is None or self.control.is_stopping:
             return
-        near = near_ties((*self.books.prior, *self.books.trials), best)
+        near = near_ties((*self.progress.prior, *self.progress.trials), best)
         if len(near) < 2:
             return
         budget_s = min(_COMPARING_S, _COMPARING_SHARE * self.clock.elapsed_s)
@@ -259,7 +260,7 @@ class Search:
         for item in compared:
             self.clock.add(item.result)
         chosen = faster_one(near, compared)
-        self.books.settle(chosen)
+        self.progress.settle(chosen)
         if chosen is not best:
             self._note(
                 "ties",
@@ -274,7 +275,7 @@ class Search:
         self._note("pool", self.pool.note)
 
     def _note(self, source: str, text: str) -> None:
-        if self.books.note(source, text):
+        if self.progress.note(source, text):
             self.tell("note", None, None)
 
 

@@ -10,7 +10,6 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from dlcompiler.autotune.books import Books
 from dlcompiler.autotune.clock import Clock, Phases
 from dlcompiler.autotune.control import Control
 from dlcompiler.autotune.events import Event, EventKind, Listener, RunState
@@ -19,6 +18,7 @@ from dlcompiler.autotune.loop import Search
 from dlcompiler.autotune.models import CostModel
 from dlcompiler.autotune.plan import Plan
 from dlcompiler.autotune.pool import MeasurePool
+from dlcompiler.autotune.progress import RunProgress
 from dlcompiler.autotune.proposal import Tuner
 from dlcompiler.autotune.rounds import Round, predictions, rank_correlation, recall
 from dlcompiler.autotune.store import RecordStore
@@ -60,11 +60,11 @@ class TuningRun:
         """Called with each `Event`, mostly from the run's thread; they should be quick."""
         self._tuner = GuardedTuner(tuner)
         self._pool = pool
-        self._books = Books()
+        self._progress = RunProgress()
         self._clock = Clock()
         self._control = Control(pool)
         self._search = Search(
-            plan, self._tuner, pool, self._control, store, self._books, self._clock,
+            plan, self._tuner, pool, self._control, store, self._progress, self._clock,
             uuid.uuid4().hex[:12], self._tell_of,
         )  # fmt: skip
         self._state: RunState = "running"
@@ -101,32 +101,32 @@ class TuningRun:
     @property
     def notes(self) -> tuple[str, ...]:
         """The parts of `note`."""
-        return self._books.notes
+        return self._progress.notes
 
     @property
     def trials(self) -> tuple[Trial, ...]:
         """The trials so far."""
-        return self._books.trials
+        return self._progress.trials
 
     @property
     def rounds(self) -> tuple[Round, ...]:
         """The rounds so far; the last one may be going on."""
-        return self._books.rounds
+        return self._progress.rounds
 
     @property
     def prior(self) -> tuple[Trial, ...]:
         """Trials of earlier runs that the store had; they are not measured again."""
-        return self._books.prior
+        return self._progress.prior
 
     @property
     def best(self) -> Trial | None:
         """The fastest trial, of this run or of an earlier one."""
-        return self._books.best
+        return self._progress.best
 
     @property
     def counts(self) -> Mapping[OutcomeName, int]:
         """How many trials ended in which way."""
-        return self._books.counts
+        return self._progress.counts
 
     @property
     def model(self) -> CostModel | None:
@@ -136,7 +136,7 @@ class TuningRun:
     @property
     def walkers(self) -> tuple[int, ...]:
         """Points where the tuner's searchers stood when it last proposed."""
-        rounds = self._books.rounds
+        rounds = self._progress.rounds
         return rounds[-1].walkers if rounds else ()
 
     @property
@@ -152,7 +152,7 @@ class TuningRun:
     @property
     def trials_per_second(self) -> float:
         """Trials done in a second, on average [1/s]."""
-        return self._books.count / max(self.elapsed_s, 1e-9)
+        return self._progress.count / max(self.elapsed_s, 1e-9)
 
     @property
     def remaining_s(self) -> float | None:
@@ -266,7 +266,7 @@ class TuningRun:
         return self
 
     def _go(self, before: RunState, after: RunState) -> bool:
-        with self._books.lock:
+        with self._progress.lock:
             if self._state != before:
                 return False
             self._state = after
@@ -288,7 +288,7 @@ class TuningRun:
                 state = "stopped"
             else:
                 self._error = error
-                self._books.note("error", f"{type(error).__name__}: {error}")
+                self._progress.note("error", f"{type(error).__name__}: {error}")
                 self._tell(Event("note", self))
         finally:
             try:
@@ -304,7 +304,7 @@ class TuningRun:
             self.store.close_thread()
 
     def _end(self, state: RunState) -> None:
-        with self._books.lock:
+        with self._progress.lock:
             if self._has_end:
                 return
             self._has_end = True
@@ -326,4 +326,4 @@ class TuningRun:
             except Exception as error:
                 self.listeners.remove(listener)
                 text = f"a listener failed: {type(error).__name__}: {error}"
-                self._books.note("listener", text)
+                self._progress.note("listener", text)

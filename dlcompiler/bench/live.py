@@ -52,7 +52,7 @@ class LiveRun:
     trials_per_s: float
     """Of all trials, their building and checking counted [1/s]."""
     own_share: float
-    """Part of the time that the tuner's own work took: search, features, training, books."""
+    """Part of the time that the tuner's own work took: search, features, training, records."""
     outcomes: Mapping[str, int]
     """How many trials ended in which way."""
     overlaps: bool | None = None

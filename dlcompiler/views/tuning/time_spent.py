@@ -33,8 +33,8 @@ _PLOT_PX = 130.0
 _MOST_ROUNDS = 60
 HOW_TO_READ = (
     "the upper bar is the whole run. Searching is the tuner's own work: proposing, learning, "
-    "keeping the books. Building and running are the candidates', waiting is what is left: a "
-    "worker that starts, for one. Below, each round has a bar: a round that waited stands out."
+    "recording. Building and running are the candidates', waiting is what is left: a worker "
+    "that starts, for one. Below, each round has a bar: a round that waited stands out."
 )
 
 

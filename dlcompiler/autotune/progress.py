@@ -1,4 +1,4 @@
-"""The books of a run: what has been tried, what came of it, what a user should know."""
+"""Progress of a tuning run: its trials, rounds, best trial and notes for the user."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from dlcompiler.autotune.trial import OUTCOMES, OutcomeName, Trial
 
 
 @dataclass(slots=True)
-class Books:
-    """What a run knows; its thread writes, all may read. What is read costs little."""
+class RunProgress:
+    """The trials, rounds, best trial and notes of a run so far.
+
+    Only the run's thread adds trials and rounds; any thread may read. Reading is cheap.
+    """
 
     prior: tuple[Trial, ...] = ()
     """Trials of earlier runs."""
     rounds: tuple[Round, ...] = ()
-    """The rounds so far; the last one may be going on."""
+    """The rounds so far; the last one may be unfinished."""
     best: Trial | None = None
     """The fastest trial."""
     last_better: int = 0
-    """How many trials were done when a faster one was last found."""
+    """The number of trials that were done when the best one was last improved."""
     lock: threading.RLock = field(default_factory=threading.RLock)
     _trials: list[Trial] = field(default_factory=list)
     _shown: tuple[Trial, ...] = ()
@@ -30,14 +33,14 @@ class Books:
     _notes: dict[str, str] = field(default_factory=dict)
 
     def learn(self, trials: tuple[Trial, ...]) -> None:
-        """Take in the trials of earlier runs."""
+        """Set the trials of earlier runs, and compare them with the best."""
         with self.lock:
             self.prior = trials
             for trial in trials:
                 self._compare(trial)
 
     def add(self, trial: Trial) -> None:
-        """Take in a trial of this run."""
+        """Append a trial of this run."""
         with self.lock:
             self._trials.append(trial)
             self._counts[trial.outcome] += 1
@@ -45,7 +48,7 @@ class Books:
                 self.last_better = len(self._trials)
 
     def _compare(self, trial: Trial) -> bool:
-        """Tell whether a trial is the fastest so far, and remember it."""
+        """Tell whether a trial is the fastest so far; if so, it becomes the best."""
         if trial.seconds is None:
             return False
         if self.best is not None and trial.seconds >= (self.best.seconds or 0.0):
@@ -54,17 +57,17 @@ class Books:
         return True
 
     def settle(self, best: Trial) -> None:
-        """Say which of the trials that are nearly as fast as the best is it."""
+        """Replace the best trial, after near ties were measured again."""
         with self.lock:
             self.best = best
 
     def begin_round(self, found: Round) -> None:
-        """Add a round."""
+        """Append a round."""
         with self.lock:
             self.rounds = (*self.rounds, found)
 
     def complete_round(self) -> Round:
-        """Return the last round, which is complete now."""
+        """Add the results of its trials to the last round, and return it."""
         with self.lock:
             last = self.rounds[-1]
             done = last.completed(self._trials[last.first :])
@@ -72,7 +75,7 @@ class Books:
             return done
 
     def note(self, source: str, text: str) -> bool:
-        """Keep what a user should know, one text of each source; tells whether it is news."""
+        """Set the note of a source; tells whether its text changed."""
         with self.lock:
             if self._notes.get(source, "") == text:
                 return False
@@ -83,7 +86,7 @@ class Books:
 
     @property
     def count(self) -> int:
-        """How many trials of this run are done."""
+        """The number of trials of this run that are done."""
         return len(self._trials)
 
     @property
@@ -96,12 +99,12 @@ class Books:
 
     @property
     def counts(self) -> Mapping[OutcomeName, int]:
-        """How many trials ended in which way."""
+        """The number of trials with each outcome."""
         with self.lock:
             return {name: self._counts[name] for name in OUTCOMES if self._counts[name]}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user should know."""
+        """Notes for the user, one for each source that has any."""
         with self.lock:
             return tuple(text for text in self._notes.values() if text)
