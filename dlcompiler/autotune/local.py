@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from dlcompiler.autotune.correctness import correctness_test
 from dlcompiler.autotune.pool import Compared, Device, Report
-from dlcompiler.autotune.problem import problem_of
 from dlcompiler.autotune.records import target_key
 from dlcompiler.autotune.trial import Result
 from dlcompiler.errors import InternalError, UserError
@@ -66,7 +66,7 @@ class LocalPool:
         count = threads or target.cores
         self._devices = (Device(target_key(target, count)),)
         self._bench = CandidateBench(
-            partial(problem_of, operator, workload, seed),
+            partial(correctness_test, operator, workload, seed),
             target,
             threads=count,
             ceiling=ceiling,

@@ -26,9 +26,9 @@ from dlcompiler.measurement.candidates import (
     Measured,
     Runner,
 )
+from dlcompiler.measurement.correctness import CorrectnessTest
 from dlcompiler.measurement.interference import Cores, builds_disturb, cores_for
 from dlcompiler.measurement.interpreter import generating_beside
-from dlcompiler.measurement.problem import Problem
 from dlcompiler.runtime.options import Options
 from dlcompiler.runtime.sampling import Effort
 from dlcompiler.runtime.workers import MEASUREMENT_WORKER, Worker
@@ -44,12 +44,12 @@ _BUSY = 0.25
 
 
 class CandidateBench:
-    """Measures candidates of one problem.
+    """Measures candidates of one workload.
 
     Parameters
     ----------
-    problem : Problem or callable
-        What they compute; a callable is asked when it is first needed.
+    test : CorrectnessTest or callable
+        What each candidate must compute; a callable is called when the test is first needed.
     target : Target
         What their text is generated for.
     threads : int
@@ -68,7 +68,7 @@ class CandidateBench:
 
     def __init__(
         self,
-        problem: Problem | Callable[[], Problem],
+        test: CorrectnessTest | Callable[[], CorrectnessTest],
         target: Target,
         *,
         threads: int = 1,
@@ -82,7 +82,7 @@ class CandidateBench:
         """That the machine is too busy, if it is."""
         self.ceiling = ceiling or Ceiling()
         """What a candidate may take at most."""
-        self._problem = problem
+        self._test = test
         self._options = Options.for_target(target)
         self._threads = threads
         self._effort = effort or Effort()
@@ -224,14 +224,14 @@ class CandidateBench:
                 raise begun.error
 
     def _start(self) -> None:
-        """Start the workers beside making the problem, and try the machine."""
+        """Start the workers while the test is made, and try the machine."""
         memory = self.ceiling.memory_bytes
         first = Worker(self._command, memory)
         with ThreadPoolExecutor(2) as starting:
             begun = starting.submit(first.start)
-            problem = self._problem if isinstance(self._problem, Problem) else self._problem()
+            test = self._test if isinstance(self._test, CorrectnessTest) else self._test()
             # Shared with this process, copied for each place, and outputs of each.
-            second = Worker(self._command, None if memory is None else memory + 8 * problem.nbytes)
+            second = Worker(self._command, None if memory is None else memory + 8 * test.nbytes)
             self._workers = (first, second)
             begun_too = starting.submit(second.start)
             begun.result()
@@ -242,7 +242,7 @@ class CandidateBench:
                 first, second, cores, self._options
             )
         self._runner = Runner(
-            second, problem, self._options, self.ceiling.run_s, cores.run, self._threads,
+            second, test, self._options, self.ceiling.run_s, cores.run, self._threads,
             self._effort, self._flush_bytes,
         )  # fmt: skip
         if self._is_closed:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-from dlcompiler.measurement.problem import Problem
+from dlcompiler.measurement.correctness import CorrectnessTest
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.object_cache import CompiledObject
 from dlcompiler.runtime.options import Options
@@ -54,7 +54,7 @@ class Ceiling:
     run_s: float = 10.0
     """To be checked and timed [s]."""
     memory_bytes: int | None = 4 << 30
-    """Address space of each worker, beside the arrays of the problem [byte]; None: no limit."""
+    """Address space of each worker, beside the arrays of the test [byte]; None: no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +151,12 @@ class Builder:
 
 @dataclass
 class Runner:
-    """Checks and times candidates of one problem in a worker."""
+    """Checks and times candidates of one workload in a worker."""
 
     worker: Worker
     """Where."""
-    problem: Problem
-    """What they compute."""
+    test: CorrectnessTest
+    """What each candidate must pass."""
     options: Options
     """How they were compiled."""
     limit_s: float
@@ -250,18 +250,18 @@ class Runner:
             # A new process, after a crash or a death while idle, was not prepared: once more.
 
     def prepare(self) -> None:
-        """Give the worker the problem, unless its process has it.
+        """Give the worker the test, unless its process has it.
 
         Raises
         ------
         MeasurementError
-            If no worker can be started, or it has no room for the problem.
+            If no worker can be started, or it has no room for the test.
         """
         if self.worker.generation == self._prepared:
             return
         params = {"flush_bytes": self.flush_bytes}
         outcome = self.worker.call(
-            "prepare", params, arrays=self.problem.arrays(), timeout_s=_PREPARE_LIMIT_S
+            "prepare", params, arrays=self.test.arrays(), timeout_s=_PREPARE_LIMIT_S
         )
         outcome.unwrap("prepare the worker")
         self._prepared = self.worker.generation

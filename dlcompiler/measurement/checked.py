@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from dlcompiler import dtypes
 from dlcompiler.errors import DLCompilerError, MeasurementError, OutOfMemory
+from dlcompiler.measurement.correctness import Case, CorrectnessTest
 from dlcompiler.measurement.guarded import Place, guarded, guarded_copy
 from dlcompiler.measurement.interference import PULSE_BYTES
-from dlcompiler.measurement.problem import Case, Problem
 from dlcompiler.runtime import llvm, threads
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.function import Function
@@ -76,7 +76,7 @@ class _WrongAnswerError(Exception):
 
 
 class CheckedKernels:
-    """Builds and measures kernels of one problem, each if its results are right."""
+    """Builds kernels of one workload, and measures those that pass its correctness test."""
 
     def __init__(self) -> None:
         self._memory: list[_Memory] = []
@@ -120,14 +120,14 @@ class CheckedKernels:
         return {"median_s": timing.median_s}
 
     def prepare(self, request: Request) -> dict[str, Any]:
-        """Keep a problem for all candidates to come, given as `Problem.arrays`.
+        """Keep the test of all candidates to come, given as `CorrectnessTest.arrays`.
 
         Parameters: ``flush_bytes``, the size of what is written before each sample to empty the
         caches, or 0.
         """
-        problem = Problem.from_arrays(request.arrays)
-        self._memory = [_Memory(*pair) for pair in zip(problem.cases, cycle(_PLACES), strict=False)]
-        self._memory.append(_Memory(problem.cases[0], "aligned"))
+        test = CorrectnessTest.from_arrays(request.arrays)
+        self._memory = [_Memory(*pair) for pair in zip(test.cases, cycle(_PLACES), strict=False)]
+        self._memory.append(_Memory(test.cases[0], "aligned"))
         self._evictor = np.zeros(request.params["flush_bytes"], np.uint8)
         return {}
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from dlcompiler.measurement.bench import CandidateBench
 from dlcompiler.measurement.candidates import Candidate, Ceiling
-from dlcompiler.measurement.problem import Case, Problem
+from dlcompiler.measurement.correctness import Case, CorrectnessTest
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.sampling import Effort
 from dlcompiler.runtime.source import Interface, Source, Text
@@ -21,7 +21,7 @@ def case(values):
     return Case.of({"A": a}, {"C": 2 * wide}, {"C": np.full(8, 1e-6)}, {"C": "float32"})
 
 
-PROBLEM = Problem([case(np.arange(8)), case(-1.0 - np.arange(8))])
+TEST = CorrectnessTest([case(np.arange(8)), case(-1.0 - np.arange(8))])
 
 DECLARED = """
 declare ptr @malloc(i64)
@@ -59,7 +59,7 @@ def job(text=GOOD, messages=()):
 
 def open_bench(**options):
     given = {"ceiling": Ceiling(build_s=20.0, run_s=20.0), "effort": QUICK, "overlap": False}
-    return CandidateBench(PROBLEM, CPU, **{**given, **options})
+    return CandidateBench(TEST, CPU, **{**given, **options})
 
 
 def measured(bench, jobs):

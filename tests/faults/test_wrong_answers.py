@@ -10,12 +10,12 @@ from collections import Counter
 import pytest
 
 from dlcompiler import ops
-from dlcompiler.autotune.problem import problem_of
+from dlcompiler.autotune.correctness import correctness_test
 from dlcompiler.codegen import emit
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.ir import walk
 from dlcompiler.measurement.candidates import Builder, Built, Candidate, Runner
-from dlcompiler.measurement.problem import Case, Problem
+from dlcompiler.measurement.correctness import Case, CorrectnessTest
 from dlcompiler.pipeline import lower
 from dlcompiler.runtime.options import Options
 from dlcompiler.runtime.sampling import Effort
@@ -66,11 +66,11 @@ def mutants(operator, workload, generator):
             continue  # not a program any more
 
 
-def other_problem(operator, workload):
+def independent_test(operator, workload):
     """Return inputs that no candidate is tried on: a second opinion on what is wrong."""
     kinds = {t.name: t.dtype for t in operator.define(workload)}
     references = [operator.reference(workload, seed) for seed in range(1000, 1040)]
-    return Problem([Case.of(r.inputs, r.expected, r.bound, kinds) for r in references])
+    return CorrectnessTest([Case.of(r.inputs, r.expected, r.bound, kinds) for r in references])
 
 
 @pytest.fixture(scope="module")
@@ -86,8 +86,8 @@ def test_none_of_many_wrong_programs_is_accepted(name, workers):
     workload = operator.workload(**WORKS[name])
     generator = random.Random(f"{SEED} {name}")
     builder = Builder(workers[0], OPTIONS, 20.0)
-    opinion = Runner(workers[1], other_problem(operator, workload), OPTIONS, 2.0, **ALONE)
-    judge = Runner(workers[2], problem_of(operator, workload), OPTIONS, 2.0, **ALONE)
+    opinion = Runner(workers[1], independent_test(operator, workload), OPTIONS, 2.0, **ALONE)
+    judge = Runner(workers[2], correctness_test(operator, workload), OPTIONS, 2.0, **ALONE)
     start = time.perf_counter()
     outcomes, tried, accepted = Counter(), 0, []
     for candidate, what, func in mutants(operator, workload, generator):

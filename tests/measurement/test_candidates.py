@@ -9,7 +9,7 @@ import pytest
 from dlcompiler.errors import MeasurementError
 from dlcompiler.measurement.bench import CandidateBench
 from dlcompiler.measurement.candidates import Candidate, Ceiling, Measured
-from dlcompiler.measurement.problem import Case, Problem
+from dlcompiler.measurement.correctness import Case, CorrectnessTest
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.sampling import Effort
 from dlcompiler.runtime.source import Interface, Source, Text
@@ -26,7 +26,7 @@ def case(a):
     return Case.of({"A": a}, {"C": 2 * wide}, {"C": np.full(8, 1e-6)}, {"C": "float32"})
 
 
-PROBLEM = Problem([case(np.arange(8)), case(-1.0 - np.arange(8))])
+TEST = CorrectnessTest([case(np.arange(8)), case(-1.0 - np.arange(8))])
 
 COPY = """
 define void @kernel(ptr %A, ptr %C) {{
@@ -99,9 +99,7 @@ def one(bench, *args, **changes):
 @pytest.fixture(scope="module", params=[True, False], ids=["overlapping", "alternating"])
 def bench(request):
     ceiling = Ceiling(build_s=20.0, run_s=2.0)
-    with CandidateBench(
-        PROBLEM, CPU, ceiling=ceiling, effort=QUICK, overlap=request.param
-    ) as opened:
+    with CandidateBench(TEST, CPU, ceiling=ceiling, effort=QUICK, overlap=request.param) as opened:
         yield opened
 
 
@@ -222,7 +220,7 @@ def test_a_generator_that_does_not_end_is_given_up():
         return Measured("refused")
 
     ceiling = Ceiling(build_s=1.5)
-    with CandidateBench(PROBLEM, CPU, ceiling=ceiling, effort=QUICK, overlap=True) as other:
+    with CandidateBench(TEST, CPU, ceiling=ceiling, effort=QUICK, overlap=True) as other:
         other.measure([], None, lambda *_: None)  # so that starting does not count
         results = measured(other, [job(), hang, job(), hang, job()])
         release.set()
@@ -246,11 +244,11 @@ def test_another_thread_ends_a_batch(bench):
 def test_starting_can_be_interrupted_and_goes_on():
     release = threading.Event()
 
-    def problem():
+    def make_test():
         release.wait(60)
-        return PROBLEM
+        return TEST
 
-    with CandidateBench(problem, CPU, effort=QUICK, overlap=True) as other:
+    with CandidateBench(make_test, CPU, effort=QUICK, overlap=True) as other:
         found = {}
         timer = threading.Timer(0.2, other.interrupt)
         timer.start()
@@ -263,12 +261,12 @@ def test_starting_can_be_interrupted_and_goes_on():
         assert one(other).outcome == "ok"
 
 
-def test_what_makes_the_problem_may_fail():
-    def problem():
+def test_what_makes_the_test_may_fail():
+    def make_test():
         raise ValueError("no such shape")
 
     with (
-        CandidateBench(problem, CPU, effort=QUICK, overlap=True) as other,
+        CandidateBench(make_test, CPU, effort=QUICK, overlap=True) as other,
         pytest.raises(ValueError, match="no such shape"),
     ):
         one(other)
@@ -292,16 +290,16 @@ def test_candidates_are_compared_in_turn(bench):
 
 def test_expected_nan_and_infinity_are_right():
     values = [np.nan, np.inf, -np.inf, 1, 2, 3, 4, 5]
-    with CandidateBench(Problem([case(values)]), CPU, effort=QUICK, overlap=False) as other:
+    with CandidateBench(CorrectnessTest([case(values)]), CPU, effort=QUICK, overlap=False) as other:
         assert one(other).outcome == "ok"
 
 
 def test_the_caches_are_emptied_before_each_sample():
     with CandidateBench(
-        PROBLEM, CPU, effort=Effort(least=5, most=5), overlap=False, flush_caches=True
+        TEST, CPU, effort=Effort(least=5, most=5), overlap=False, flush_caches=True
     ) as other:
         cold = one(other)
-    with CandidateBench(PROBLEM, CPU, effort=QUICK, overlap=False) as other:
+    with CandidateBench(TEST, CPU, effort=QUICK, overlap=False) as other:
         warm = one(other)
     assert 3 <= len(cold.samples_s) <= 5
     print(f"cold {cold.median_s * 1e6:.2f} µs, warm {warm.median_s * 1e6:.2f} µs")
@@ -311,7 +309,7 @@ def test_the_caches_are_emptied_before_each_sample():
 @pytest.mark.parametrize("command", [["/does/not/exist"], ["/bin/false"]])
 def test_a_worker_that_cannot_start_ends_the_measurements(command):
     with (
-        CandidateBench(PROBLEM, CPU, command=command, overlap=False) as broken,
+        CandidateBench(TEST, CPU, command=command, overlap=False) as broken,
         pytest.raises((MeasurementError, OSError)),
     ):
         one(broken)

@@ -12,8 +12,8 @@ import pytest
 from dlcompiler import dtypes
 from dlcompiler.measurement.bench import CandidateBench
 from dlcompiler.measurement.candidates import Candidate
+from dlcompiler.measurement.correctness import Case, CorrectnessTest
 from dlcompiler.measurement.guarded import guarded, guarded_copy
-from dlcompiler.measurement.problem import Case, Problem
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.sampling import Effort
 from dlcompiler.runtime.source import Interface, Source, Text
@@ -123,7 +123,7 @@ def job(dtype, buffer="A", offset=0, store="", skipped=-1):
     return lambda: Candidate(source)
 
 
-def problem(dtype):
+def addition(dtype):
     generator = np.random.default_rng(0)
     cases = []
     for _ in range(2):
@@ -132,7 +132,7 @@ def problem(dtype):
         }
         wide = inputs["A"].astype(np.float64) + inputs["B"]
         cases.append(Case.of(inputs, {"C": wide}, {"C": np.zeros(SIZE)}, {"C": dtype}))
-    return Problem(cases)
+    return CorrectnessTest(cases)
 
 
 @pytest.fixture(scope="module", params=TYPES)
@@ -143,7 +143,7 @@ def dtype(request):
 @pytest.fixture(scope="module")
 def bench(dtype):
     effort = Effort(least=3, budget_s=0.0)
-    with CandidateBench(problem(dtype), CPU, effort=effort, overlap=True) as opened:
+    with CandidateBench(addition(dtype), CPU, effort=effort, overlap=True) as opened:
         yield opened
 
 

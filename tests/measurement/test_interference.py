@@ -9,8 +9,8 @@ from dlcompiler.errors import MeasurementError
 from dlcompiler.measurement import interference
 from dlcompiler.measurement.bench import CandidateBench
 from dlcompiler.measurement.candidates import Measured
+from dlcompiler.measurement.correctness import Case, CorrectnessTest
 from dlcompiler.measurement.interference import Cores, builds_disturb, cores_for
-from dlcompiler.measurement.problem import Case, Problem
 from dlcompiler.runtime.options import Options
 from dlcompiler.runtime.workers import Worker
 from dlcompiler.target import resolve
@@ -85,7 +85,7 @@ def test_a_worker_that_cannot_try_the_machine_is_an_error():
 
 def test_uncertain_times_are_told_until_they_are_certain_again():
     case = Case({"A": np.zeros(1)}, {})
-    bench = CandidateBench(Problem([case]), CPU)
+    bench = CandidateBench(CorrectnessTest([case]), CPU)
     for _ in range(2):
         bench._noted(Measured("ok", (1.0,), is_noisy=True), None)
     assert bench.note == "", "two may be chance"

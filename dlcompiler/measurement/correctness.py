@@ -1,4 +1,8 @@
-"""What candidates compute: inputs, and between which values each element of a result must be."""
+"""Correctness tests of candidates: inputs, and the limits of each element of the outputs.
+
+A result is right if each element is between its least and its greatest right value. The limits
+are computed once, in the output's dtype, so that checking a candidate is one comparison.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +25,9 @@ class Limits:
     """The least and the greatest right value of each element of an output."""
 
     low: Array
-    """In the output's dtype; -inf where anything is right, NaN where only NaN is."""
+    """In the output's dtype; -inf where any value is right, NaN where only NaN is."""
     high: Array
-    """In the output's dtype; inf where anything is right."""
+    """In the output's dtype; inf where any value is right."""
 
     @classmethod
     def around(cls, expected: Array, bound: Wide, dtype: str) -> Limits:
@@ -42,7 +46,7 @@ class Limits:
             return cls(_rounded(low, dtype, up=True), _rounded(high, dtype, up=False))
 
     def difference(self, name: str, got: Array) -> str:
-        """Return where an output is wrong, or nothing."""
+        """Describe the first wrong element of an output; '' if all are right."""
         got = as_numbers(got)
         with np.errstate(invalid="ignore"):
             right = (got >= self.low) & (got <= self.high)
@@ -65,7 +69,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Inputs, and what must come out."""
+    """Inputs with the limits of the outputs."""
 
     inputs: Mapping[str, Array]
     """Arrays by the names of the parameters."""
@@ -99,19 +103,19 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """What candidates compute, on some inputs."""
+class CorrectnessTest:
+    """The cases that a candidate must pass before it is timed."""
 
     cases: Sequence[Case]
-    """Each is tried before a candidate is timed, on the inputs of the first."""
+    """All are checked; then the candidate is timed on the inputs of the first."""
 
     @property
     def nbytes(self) -> int:
-        """Memory of its arrays [byte]."""
+        """Memory of the arrays [byte]."""
         return sum(array.nbytes for array in self.arrays().values())
 
     def arrays(self) -> dict[str, Array]:
-        """Return all arrays by names that `from_arrays` understands."""
+        """Return all arrays by name; in case 0: ``0:input:A``, ``0:low:C``, ``0:high:C``."""
         found: dict[str, Array] = {}
         for number, case in enumerate(self.cases):
             for name, array in case.inputs.items():
@@ -122,8 +126,8 @@ class Problem:
         return found
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array]) -> Problem:
-        """Return the problem of `arrays`."""
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> CorrectnessTest:
+        """Return the test whose `arrays` these are."""
         count = 1 + max(int(name.partition(":")[0]) for name in arrays)
         inputs: list[dict[str, Array]] = [{} for _ in range(count)]
         limits: list[dict[str, Limits]] = [{} for _ in range(count)]
@@ -137,7 +141,7 @@ class Problem:
 
 
 def _is_free(limits: Limits) -> Array:
-    """Tell where anything is right."""
+    """Tell which elements may have any value."""
     if limits.low.dtype.kind != "f":
         return np.zeros(limits.low.shape, np.bool_)
     return np.isneginf(limits.low) & np.isposinf(limits.high)
@@ -158,7 +162,7 @@ def _text(value: Any) -> str:
 
 
 def _rounded(wide: Wide, dtype: str, *, up: bool) -> Array:
-    """Return limits in a float dtype, where it can hold them: rounded into what they allow."""
+    """Round limits to float16 or float32, inwards: no value outside the wide limits is allowed."""
     kind: Any = dtypes.to_numpy(dtype)
     if dtype not in ("float16", "float32"):
         return wide

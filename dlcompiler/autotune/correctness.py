@@ -1,4 +1,4 @@
-"""What the candidates of a workload are checked with: two inputs, the second one unkind."""
+"""The correctness test of a workload: random inputs, adversarial ones, and the right outputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dlcompiler import dtypes
 from dlcompiler.analysis import work_of
 from dlcompiler.errors import UserError
 from dlcompiler.ir import Call, Cast, Compare, walk
-from dlcompiler.measurement.problem import Case, Problem
+from dlcompiler.measurement.correctness import Case, CorrectnessTest
 from dlcompiler.ops import Operator
 from dlcompiler.space import Workload
 from dlcompiler.te import PlaceholderOp, Tensor, evaluate, tolerance
@@ -22,21 +22,21 @@ from dlcompiler.te.tensor import ComputeOp, post_order
 Array = npt.NDArray[Any]
 
 MOST_FLOPS = 4e9
-"""Work above which the second inputs are random, too: NumPy would need seconds for the others."""
+"""Work above which the second inputs are random: NumPy would need seconds for adversarial ones."""
 
 _DECIDING = frozenset({"ceil", "floor", "fmod", "nearbyint", "round", "trunc"})
 _ENOUGH_OUTPUTS = 4096
 _MOST_CASES = 24
 
 
-def problem_of(operator: Operator, workload: Workload, seed: int = 0) -> Problem:
-    """Return the inputs that candidates are checked with, and what must come out.
+def correctness_test(operator: Operator, workload: Workload, seed: int = 0) -> CorrectnessTest:
+    """Return the inputs that candidates are checked with, and the limits of the outputs.
 
-    The first are the operator's own random inputs. The second are unkind: the first tensor is
-    negative throughout, so that a maximum that begins at zero shows; the others alternate in sign,
-    so that sums cancel; no float is near zero, where a term that was left out would not show.
-    Where there are few outputs, more random inputs follow: in a maximum, what an input contributes
-    shows by chance only.
+    The first case has the operator's own random inputs. The second one is adversarial. Its first
+    tensor is negative throughout: a maximum that begins at zero is wrong. The other tensors
+    alternate in sign, so that sums cancel. No float is near zero: a missing term changes the sum.
+    Where there are few outputs, more random cases follow: one element of an input changes a maximum
+    only by chance.
     """
     args = operator.define(workload)
     outputs = [tensor for tensor in args if not isinstance(tensor.op, PlaceholderOp)]
@@ -45,49 +45,49 @@ def problem_of(operator: Operator, workload: Workload, seed: int = 0) -> Problem
     count = min(max(2, -(-_ENOUGH_OUTPUTS // max(elements, 1))), _MOST_CASES)
     seeds = range(_MOST_CASES * seed, _MOST_CASES * seed + count)
     references = [operator.reference(workload, number) for number in seeds]
-    cases = [Case.of(kind.inputs, kind.expected, kind.bound, kinds) for kind in references]
-    unkind = _unkind_case(args, outputs, references[1].inputs, kinds)
-    if unkind is not None:
-        cases[1] = unkind
-    return Problem(cases)
+    cases = [Case.of(made.inputs, made.expected, made.bound, kinds) for made in references]
+    adversarial = _adversarial_case(args, outputs, references[1].inputs, kinds)
+    if adversarial is not None:
+        cases[1] = adversarial
+    return CorrectnessTest(cases)
 
 
-def _unkind_case(
+def _adversarial_case(
     args: tuple[Tensor, ...],
     outputs: list[Tensor],
     likes: Mapping[str, Array],
     kinds: Mapping[str, str],
 ) -> Case | None:
-    """Return unkind inputs with what must come out; None where that cannot be told."""
+    """Return the adversarial case; None where its right outputs cannot be computed."""
     work = work_of(outputs)
     if work is None or work.flops > MOST_FLOPS or not _is_continuous(outputs):
         return None
     inputs = [tensor for tensor in args if isinstance(tensor.op, PlaceholderOp)]
     arrays = {
-        tensor: unkind_array(tensor, number, likes[tensor.name])
+        tensor: adversarial_array(tensor, number, likes[tensor.name])
         for number, tensor in enumerate(inputs)
     }
     try:
         expected = {t.name: evaluate(t, arrays, accumulate="float64") for t in outputs}
         bound = {t.name: tolerance(t, arrays) for t in outputs}
-    except UserError:  # the expression does not take such values
+    except UserError:  # the expression is not defined on such values
         return None
     if not all(np.isfinite(array).all() for array in (*expected.values(), *bound.values())):
         return None
     return Case.of({tensor.name: array for tensor, array in arrays.items()}, expected, bound, kinds)
 
 
-def unkind_array(tensor: Tensor, number: int, like: Array) -> Array:
-    """Return values between 1/2 and 2, or of the range of `like`, with signs that are unkind.
+def adversarial_array(tensor: Tensor, number: int, like: Array) -> Array:
+    """Return values between 1/2 and 2, or of the range of `like`, with adversarial signs.
 
     Parameters
     ----------
     tensor : Tensor
         Shape and dtype.
     number : int
-        Position among the inputs: the first is negative, of the others every other element.
+        Position among the inputs. Input 0 is negative throughout; the others alternate in sign.
     like : ndarray
-        Kind values for it.
+        Random values for the tensor.
     """
     if dtypes.is_bool(tensor.dtype) or like.size == 0:
         return like
@@ -104,7 +104,10 @@ def unkind_array(tensor: Tensor, number: int, like: Array) -> Array:
 
 
 def _is_continuous(outputs: list[Tensor]) -> bool:
-    """Tell whether rounding cannot decide: no float is compared, stepped or made whole."""
+    """Tell whether no float is compared, rounded to an integer or cast to one.
+
+    Otherwise a rounding error may change a result by more than the tolerance.
+    """
     for op in post_order(outputs):
         if not isinstance(op, ComputeOp):
             continue

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dlcompiler import dtypes, ops
-from dlcompiler.autotune.problem import problem_of
-from dlcompiler.measurement.problem import Case, Limits, Problem
+from dlcompiler.autotune.correctness import correctness_test
+from dlcompiler.measurement.correctness import Case, CorrectnessTest, Limits
 from dlcompiler.target import resolve
 
 CPU = resolve("cpu")
@@ -90,9 +90,9 @@ def test_a_bool_that_is_neither_is_wrong():
     assert allowed.difference("C", poisoned).startswith("C[1] is 255, expected 1")
 
 
-def test_a_problem_goes_through_its_arrays():
+def test_a_test_goes_through_its_arrays():
     case = Case.of({"A": np.arange(3)}, {"C": np.arange(3.0)}, {"C": np.zeros(3)}, {"C": "float32"})
-    again = Problem.from_arrays(Problem([case, case]).arrays())
+    again = CorrectnessTest.from_arrays(CorrectnessTest([case, case]).arrays())
     assert len(again.cases) == 2
     np.testing.assert_array_equal(again.cases[1].inputs["A"], np.arange(3))
     np.testing.assert_array_equal(again.cases[0].outputs["C"].high, np.arange(3.0))
@@ -112,24 +112,24 @@ WORKS = {
 
 
 @pytest.mark.parametrize("name", WORKS)
-def test_the_second_inputs_are_unkind_and_numpy_finds_the_results_right(name):
+def test_the_second_inputs_are_adversarial_and_numpy_finds_the_results_right(name):
     operator = ops.operator(name)
     workload = operator.workload(**WORKS[name])
-    kind, unkind, *more = problem_of(operator, workload).cases
-    first = next(iter(unkind.inputs.values()))
+    ordinary, adversarial, *more = correctness_test(operator, workload).cases
+    first = next(iter(adversarial.inputs.values()))
     assert (first < 0).all()
     assert (np.abs(first) >= 0.5).all()
-    (output,) = unkind.outputs.values()
+    (output,) = adversarial.outputs.values()
     assert np.isfinite(output.low).all()
     assert (output.low <= output.high).all()
     assert len(more) <= 22
-    assert kind.inputs.keys() == unkind.inputs.keys()
+    assert ordinary.inputs.keys() == adversarial.inputs.keys()
 
 
 def test_what_rounding_may_decide_gets_random_inputs():
     operator = ops.operator("elementwise")
     workload = operator.workload(function="floor", shapes=((10, 30),))
-    _, second, *_ = problem_of(operator, workload).cases
+    _, second, *_ = correctness_test(operator, workload).cases
     np.testing.assert_array_equal(
         second.inputs["data"], operator.reference(workload, 1).inputs["data"]
     )
