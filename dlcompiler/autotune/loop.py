@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from dlcompiler.autotune.clock import Clock
 from dlcompiler.autotune.control import Control
 from dlcompiler.autotune.events import EventKind
+from dlcompiler.autotune.near_ties import fastest_of, near_ties
 from dlcompiler.autotune.plan import Plan
 from dlcompiler.autotune.pool import MeasurePool
 from dlcompiler.autotune.progress import RunProgress
@@ -17,7 +18,6 @@ from dlcompiler.autotune.proposal import Proposal, Tuner
 from dlcompiler.autotune.records import Record
 from dlcompiler.autotune.rounds import Round
 from dlcompiler.autotune.store import RecordStore
-from dlcompiler.autotune.ties import faster_one, near_ties
 from dlcompiler.autotune.trial import Result, Trial
 from dlcompiler.errors import InternalError, MeasurementError, TuningError
 
@@ -56,7 +56,7 @@ class Search:
         """Search until the plan's end, or until it is stopped; then choose between near ties."""
         self._look_into_records()
         self._search()
-        self._settle()
+        self._settle_near_ties()
 
     def _search(self) -> None:
         tried = {trial.point for trial in self.progress.prior}
@@ -238,8 +238,8 @@ class Search:
             trial.round, trial.origin, trial.predicted_s, trial.spread, trial.elapsed_s,
         )  # fmt: skip
 
-    def _settle(self) -> None:
-        """Measure what is nearly as fast as the best again, in turn with it."""
+    def _settle_near_ties(self) -> None:
+        """Measure the near ties of the best trial in turn with it; the fastest becomes the best."""
         self._wait_while_paused()
         best = self.progress.best
         if best is None or self.control.is_stopping:
@@ -259,7 +259,7 @@ class Search:
             return
         for item in compared:
             self.clock.add(item.result)
-        chosen = faster_one(near, compared)
+        chosen = fastest_of(near, compared)
         self.progress.settle(chosen)
         if chosen is not best:
             self._note(

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from dlcompiler.autotune import RecordStore, Result
-from dlcompiler.autotune.ties import NEAR
+from dlcompiler.autotune.near_ties import NEAR_RATIO
 from dlcompiler.cli import main
 from dlcompiler.cli.progress import Progress, header, status
 
@@ -26,7 +26,8 @@ def test_json_has_what_was_measured(capsys, tmp_path):
     assert [trial["outcome"] for trial in trials] == ["ok"] * 3
     times = [trial["seconds"] for trial in trials]
     assert data["best_seconds"] in times
-    assert data["best_seconds"] <= NEAR * min(times)  # near ties are settled by measuring in turn
+    # Near ties are measured again in turn, so the best may be one of them.
+    assert data["best_seconds"] <= NEAR_RATIO * min(times)
     assert data["default_seconds"] == trials[0]["seconds"]
     assert data["best_config"] == trials[times.index(data["best_seconds"])]["config"]
     assert data["space_size"] > 1000
@@ -49,7 +50,7 @@ def test_json_has_what_was_measured(capsys, tmp_path):
     assert again["default_seconds"] == data["default_seconds"]
     times.append(again["trials"][0]["seconds"])
     assert again["best_seconds"] in times
-    assert again["best_seconds"] <= NEAR * min(times)
+    assert again["best_seconds"] <= NEAR_RATIO * min(times)
 
 
 def test_other_families_and_several_works(capsys):
