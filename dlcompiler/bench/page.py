@@ -66,8 +66,8 @@ def threads_text(count: int) -> str:
     return "one thread" if count == 1 else f"{count} threads"
 
 
-SHOWN_OF_UNLISTED = 6
-"""Rows of a table of unlisted shapes that a page shows: the slowest beside the peers."""
+SHOWN_OF_HELDOUT = 6
+"""Rows of a table of heldout shapes that a page shows: the slowest beside the peers."""
 
 _INTRODUCTION = """\
 # Benchmarks
@@ -106,7 +106,7 @@ def _markdown(rows: Sequence[Mapping[str, Any]], name: str) -> str:
     shown = list(rows)
     text = ""
     if name.startswith("unlisted"):
-        shown = sorted(rows, key=lambda row: row["ratio"] or 0.0)[:SHOWN_OF_UNLISTED]
+        shown = sorted(rows, key=lambda row: row["ratio"] or 0.0)[:SHOWN_OF_HELDOUT]
         text = f"\nThe {len(shown)} of {len(rows)} with the smallest ratios:\n"
     columns = [*_COLUMNS, "operator"]
     columns += ["speed-up"] if any(row.get("speedup") for row in rows) else []

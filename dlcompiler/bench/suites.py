@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from dlcompiler.bench.goals import Goal, MeanRatio, PeakFraction, Speedup, WorstRatio
-from dlcompiler.bench.unlisted import FAMILIES, unlisted_works
+from dlcompiler.bench.heldout import FAMILIES, heldout_works
 from dlcompiler.bench.works import Work, parse_work
 from dlcompiler.errors import UserError
 
@@ -148,8 +148,8 @@ TABLES: tuple[Table, ...] = (
         (WorstRatio(0.95, ("memcpy", "numpy", "stream")),),
     ),
 )
-_UNLISTED = tuple(f"unlisted-{family}" for family in FAMILIES)
-SUITES = ("paper", "unlisted", *(table.name for table in TABLES), *_UNLISTED)
+_HELDOUT = tuple(f"unlisted-{family}" for family in FAMILIES)
+SUITES = ("paper", "unlisted", *(table.name for table in TABLES), *_HELDOUT)
 """Names on the command line: ``paper`` is all tables."""
 
 
@@ -161,7 +161,7 @@ def tables_of(suite: str, *, seed: int = SEED, count: int = COUNT) -> tuple[Tabl
     suite : str
         One of `SUITES`.
     seed, count : int
-        Of the unlisted shapes: where they come from, and how many of each family.
+        Of the heldout shapes: the seed they are drawn from, and the number in each family.
 
     Raises
     ------
@@ -173,15 +173,15 @@ def tables_of(suite: str, *, seed: int = SEED, count: int = COUNT) -> tuple[Tabl
             "bench", "no such suite", got=f"{suite!r}, {count} of each family",
             expected=", ".join(SUITES) + "; a count of 1 or more",
         )  # fmt: skip
-    unlisted = tuple(
+    heldout = tuple(
         Table(
             f"unlisted-{family}",
             f"Unlisted shapes: {family}, seed {seed}",
-            {work.text.partition(":")[2]: work for work in unlisted_works(family, seed, count)},
+            {work.text.partition(":")[2]: work for work in heldout_works(family, seed, count)},
             (MeanRatio(0.7),),
             is_tuned=False,
         )
         for family in FAMILIES
         if suite in ("paper", "unlisted", f"unlisted-{family}")
     )
-    return (*(t for t in TABLES if suite in ("paper", t.name)), *unlisted)
+    return (*(t for t in TABLES if suite in ("paper", t.name)), *heldout)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dlcompiler.bench.unlisted import FAMILIES, unlisted_works
+from dlcompiler.bench.heldout import FAMILIES, heldout_works
 from dlcompiler.bench.works import GRAMMAR, form, parse_work
 from dlcompiler.errors import UserError
 
@@ -59,8 +59,8 @@ def test_each_form_names_all_sizes():
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_unlisted_works_follow_from_their_seed(family):
-    works = unlisted_works(family, 5, 40)
-    assert works == unlisted_works(family, 5, 40)
+def test_heldout_works_follow_from_their_seed(family):
+    works = heldout_works(family, 5, 40)
+    assert works == heldout_works(family, 5, 40)
     assert len({work.text for work in works}) == 40
-    assert {work.text for work in works} != {work.text for work in unlisted_works(family, 6, 40)}
+    assert {work.text for work in works} != {work.text for work in heldout_works(family, 6, 40)}

@@ -1,4 +1,7 @@
-"""Works of shapes that nobody tuned for, drawn from a seed."""
+"""Heldout shapes: random shapes that no shipped config was tuned for, drawn from a seed.
+
+The command line and saved tables call their suites ``unlisted``.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,8 @@ LEAST_FLOPS, MOST_FLOPS = 1e6, 1e9
 LEAST_ELEMENTS, MOST_ELEMENTS = 1 << 12, 1 << 22
 
 
-def unlisted_works(family: str, seed: int, count: int) -> tuple[Work, ...]:
-    """Draw works of a family, all different.
+def heldout_works(family: str, seed: int, count: int) -> tuple[Work, ...]:
+    """Draw different works of heldout shapes of a family.
 
     Parameters
     ----------
@@ -26,7 +29,7 @@ def unlisted_works(family: str, seed: int, count: int) -> tuple[Work, ...]:
 
     Examples
     --------
-    >>> unlisted_works("softmax", seed=1, count=2) == unlisted_works("softmax", seed=1, count=2)
+    >>> heldout_works("softmax", seed=1, count=2) == heldout_works("softmax", seed=1, count=2)
     True
     """
     generator = random.Random(f"{family} {seed}")
@@ -46,7 +49,7 @@ def _is_of_ordinary_size(work: Work) -> bool:
 
 
 def _extent(generator: random.Random, low: int, high: int) -> int:
-    """Draw an extent, small ones as often as large ones; half of them are multiples of 8."""
+    """Draw an extent, log-uniformly; round half of those from 8 on down to a multiple of 8."""
     extent = round(math.exp(generator.uniform(math.log(low), math.log(high + 1))))
     if extent >= 8 and generator.random() < 0.5:
         extent -= extent % 8
@@ -59,7 +62,7 @@ def _gemm(generator: random.Random) -> str:
 
 
 def _image(generator: random.Random, channels: int) -> tuple[str, str]:
-    """Draw an image and a window that fits into it."""
+    """Draw an image, and a kernel with stride and padding that fits into it."""
     height = _extent(generator, 5, 128)
     width = height if generator.random() < 0.7 else _extent(generator, 5, 128)
     batch = generator.choice((1, 1, 1, 2, 4))
@@ -96,4 +99,4 @@ FAMILIES: dict[str, Callable[[random.Random], str]] = {
     "softmax": _rows("softmax"),
     "layer_norm": _rows("layer_norm"),
 }
-"""Family -> what draws the text of a work."""
+"""Family -> function that draws the text of a work."""
