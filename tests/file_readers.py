@@ -473,7 +473,7 @@ NO_CAMPAIGN = {
     "runtime.frames": "messages of a worker; tests/faults/test_replies.py damages them",
     "runtime.externs": "the process itself and the system's libm",
     "runtime.fork_server": "the process itself",
-    "runtime.pool": "the process itself",
+    "runtime.thread_pool": "the process itself",
     "measurement.guarded": "the process itself; memory without a file",
     "autotune.owners": "the kernel's list of processes",
     "target.detect": "the kernel's facts of the processor",

@@ -11,7 +11,7 @@ imported one by one, since some of them load what others do not need:
 - `dlcompiler.runtime.registry`: functions that programs call by name; `callbacks` calls those of
   Python;
 - `dlcompiler.runtime.threads`: how many threads ``parallel`` loops use;
-- `dlcompiler.runtime.pool`: the threads themselves, and where they run;
+- `dlcompiler.runtime.thread_pool`: the threads themselves, and the cores that they run on;
 - `dlcompiler.runtime.native`: the machine code of the runtime itself, for loops and workspaces;
 - `dlcompiler.runtime.function`: a kernel that takes NumPy arrays and checks them;
 - `dlcompiler.runtime.timing`: the one stopwatch;

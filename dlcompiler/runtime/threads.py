@@ -1,7 +1,7 @@
 """Parallel loops: how many threads they use, and the call of a kernel that has them.
 
-Machine code calls ``dlc_parallel_for`` (``native/pool.ll``), which shares the iterations out among
-the calling thread and the helpers of `dlcompiler.runtime.pool`.
+Machine code calls ``dlc_parallel_for`` (``native/thread_pool.ll``), which shares the iterations
+among the calling thread and the helpers of `dlcompiler.runtime.thread_pool`.
 
 - Many Python threads may call at once. One loop at a time has the helpers; a loop that finds them
   taken runs in its own thread alone, and so does a loop inside a loop.
@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 from dlcompiler.errors import CallError
-from dlcompiler.runtime.pool import POOL
+from dlcompiler.runtime.thread_pool import THREAD_POOL
 from dlcompiler.target.detect import available_cores
 
 _count: int | None = None
@@ -65,5 +65,5 @@ def set_num_threads(count: int | None) -> None:
 
 def run(kernel: Callable[..., object], operands: list[Any]) -> None:
     """Run a kernel that has parallel loops, with the helpers that it may use."""
-    POOL.prepare(num_threads())
+    THREAD_POOL.prepare(num_threads())
     kernel(*operands)

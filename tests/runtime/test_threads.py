@@ -17,7 +17,7 @@ from dlcompiler.runtime import native, threads
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.llvm import compile_ir
-from dlcompiler.runtime.pool import POOL
+from dlcompiler.runtime.thread_pool import THREAD_POOL
 
 #: C[0] = 1 at the start of each piece, then nothing until C[1] is set: a kernel that hangs.
 WAIT = """
@@ -171,7 +171,7 @@ def test_without_threads_to_start_the_result_is_the_same(count_up, monkeypatch):
         c = np.zeros(1000, np.int32)
         count_up(c)
     np.testing.assert_array_equal(c, 1)
-    assert not POOL.helpers
+    assert not THREAD_POOL.helpers
     threads.set_num_threads(None)
 
 
@@ -199,13 +199,13 @@ def test_the_number_of_threads_may_change_during_calls(count_up):
 def test_idle_helpers_sleep_and_surplus_ones_leave(count_up, count):
     threads.set_num_threads(count)
     count_up(np.zeros(1000, np.int32))
-    helpers = POOL.helpers
+    helpers = THREAD_POOL.helpers
     assert len(helpers) == count - 1
     sleepers = ctypes.CFUNCTYPE(ctypes.c_int32)(native.address("dlc_pool_sleepers"))
     assert comes_true(lambda: sleepers() == count - 1)
     threads.set_num_threads(1)
     count_up(np.zeros(1000, np.int32))
-    assert not POOL.helpers
+    assert not THREAD_POOL.helpers
     assert not any(helper.is_alive() for helper in helpers)
     assert sleepers() == 0
     threads.set_num_threads(None)
@@ -229,7 +229,7 @@ def test_helpers_stay_away_from_the_caller(count_up):
             os.sched_setaffinity(0, {cpu})
             os.sched_setaffinity(0, before)
             count_up(np.zeros(1000, np.int32))
-            (helper,) = POOL.helpers
+            (helper,) = THREAD_POOL.helpers
             allowed = os.sched_getaffinity(helper.native_id)
             assert allowed < before
             assert len(allowed) == len(before) - 1
@@ -237,7 +237,7 @@ def test_helpers_stay_away_from_the_caller(count_up):
         os.sched_setaffinity(0, {cpu})
         threads.set_num_threads(3)  # more than the cores that the caller may use
         count_up(np.zeros(1000, np.int32))
-        assert [os.sched_getaffinity(w.native_id) for w in POOL.helpers] == [{cpu}] * 2
+        assert [os.sched_getaffinity(w.native_id) for w in THREAD_POOL.helpers] == [{cpu}] * 2
     finally:
         os.sched_setaffinity(0, before)
         threads.set_num_threads(None)
@@ -276,7 +276,7 @@ PREPARE = """
     from dlcompiler.runtime.arguments import Param
     from dlcompiler.runtime.function import Function
     from dlcompiler.runtime.llvm import Options, compile_ir
-    from dlcompiler.runtime.pool import POOL
+    from dlcompiler.runtime.thread_pool import THREAD_POOL
     from dlcompiler.target import resolve
     text = '''
     declare void @dlc_parallel_for(ptr, ptr, i64, i64)
@@ -305,7 +305,7 @@ def test_a_forked_child_starts_helpers_of_its_own():
         c = np.zeros(1, np.int64)
         for _ in range(1000):
             f(c)
-        print(name, c[0], len(POOL.helpers), flush=True)
+        print(name, c[0], len(THREAD_POOL.helpers), flush=True)
 
     busy = threading.Thread(target=lambda: [f(np.zeros(1, np.int64)) for _ in range(10000)])
     busy.start()
@@ -338,7 +338,7 @@ def test_waiting_without_futex():
     for _ in range(20):
         f(c)
         time.sleep(0.001)
-    print(c[0], len(POOL.helpers))
+    print(c[0], len(THREAD_POOL.helpers))
     """
     )
     assert done.stdout == f"{4 * 1520} 2\n", done.stderr

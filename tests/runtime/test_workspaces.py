@@ -14,7 +14,7 @@ from dlcompiler.pipeline import build
 from dlcompiler.runtime import native
 from dlcompiler.runtime.libraries import load_library, save_library, save_object
 from dlcompiler.runtime.llvm import Options, compile_ir
-from dlcompiler.runtime.pool import POOL
+from dlcompiler.runtime.thread_pool import THREAD_POOL
 from dlcompiler.schedule import create_schedule
 from dlcompiler.target import resolve
 from tests.runtime.test_threads import comes_true, run_script
@@ -39,7 +39,7 @@ def take():
 @pytest.fixture
 def idle():
     """Return what tells the idle bytes, which are 0 now: helpers end, and their blocks go."""
-    POOL.prepare(1)
+    THREAD_POOL.prepare(1)
     native_function("dlc_workspace_release", None)()
     idle_bytes = native_function("dlc_workspace_idle", ctypes.c_int64)
     assert comes_true(lambda: idle_bytes() == 0)

@@ -1,7 +1,7 @@
 """Machine code of the runtime itself: LLVM IR in this folder, compiled once, never unloaded.
 
-- ``pool.ll``: ``dlc_parallel_for`` and the life of a helper; ``futex.ll`` or ``condition.ll``: how
-  they wait;
+- ``thread_pool.ll``: ``dlc_parallel_for`` and the loop of a helper; ``futex.ll`` or
+  ``condition.ll``: how threads wait;
 - ``workspaces.ll``: ``dlc_workspace_alloc`` and ``dlc_workspace_free``, memory for temporaries.
 
 Each file says what holds in it. A name in ``${…}`` is a constant from `constants`.
@@ -25,8 +25,8 @@ from dlcompiler.runtime.llvm import LoadedModule, Options, compile_ir
 from dlcompiler.target import resolve
 from dlcompiler.target.detect import available_memory_bytes
 
-#: Name by which kernels call the pool: ``void dlc_parallel_for(ptr body, ptr env, i64 begin, i64
-#: end)`` runs ``void body(i64 begin, i64 end, ptr env)`` for chunks of the range.
+#: Name by which kernels call the thread pool: ``void dlc_parallel_for(ptr body, ptr env, i64 begin,
+#: i64 end)`` runs ``void body(i64 begin, i64 end, ptr env)`` for chunks of the range.
 PARALLEL_FOR = "dlc_parallel_for"
 
 #: Names by which kernels get memory, ``ptr dlc_workspace_alloc(i64 bytes)``, null where there is
@@ -70,7 +70,7 @@ def has_futex() -> bool:
 
 def text(*, futex: bool) -> str:
     """Return the whole module."""
-    files = ("pool.ll", "futex.ll" if futex else "condition.ll", "workspaces.ll")
+    files = ("thread_pool.ll", "futex.ll" if futex else "condition.ll", "workspaces.ll")
     folder = importlib.resources.files(__name__)
     parts = [folder.joinpath(name).read_text("utf-8") for name in files]
     return string.Template("\n".join(parts)).substitute(constants())

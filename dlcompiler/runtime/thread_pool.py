@@ -1,8 +1,8 @@
-"""The helpers of the pool: Python threads that stay in machine code (``native/pool.ll``).
+"""Thread pool of parallel loops: helper threads, and the cores that they run on.
 
-A helper is a daemon thread that enters ``dlc_pool_helper`` through ctypes, which releases the
-interpreter's lock, and comes back when it is surplus. Between launches it spins for `SPIN_S`, where
-each thread has a core, and then sleeps in the system.
+A helper is a Python daemon thread that calls ``dlc_pool_helper`` (``native/thread_pool.ll``)
+through ctypes, which releases the interpreter's lock. It returns when the pool shrinks. Between
+launches a helper spins for `SPIN_S`, if each thread has a core, and then sleeps in the system.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from dlcompiler.runtime import native
 from dlcompiler.target.detect import available_cores
 
 SPIN_S = 50e-6
-"""How long an idle thread spins [s]: as long as waking one takes."""
+"""Time that an idle helper spins before it sleeps [s]: as long as waking one takes."""
 _JOIN_S = 1.0
 
 Mask = frozenset[int]
 
 
-class Pool:
-    """The helpers of this process, and where they may run.
+class ThreadPool:
+    """The helpers of this process, and the cores that they may use.
 
-    On Linux, a helper never runs where the caller does: woken there, it would wait for the caller.
-    Where the threads are as many as the cores, each helper has one of its own.
+    On Linux, a helper never runs on the caller's core: woken there, it would wait for the caller.
+    With as many threads as cores, each helper is pinned to a core of its own.
     """
 
     def __init__(self) -> None:
@@ -44,13 +44,14 @@ class Pool:
 
     @property
     def helpers(self) -> tuple[threading.Thread, ...]:
-        """The threads beside the caller's."""
+        """The threads of the pool; the caller's is not among them."""
         return tuple(self._helpers)
 
     def prepare(self, threads: int) -> None:
-        """Have so many threads, the caller's among them, and none where the caller runs.
+        """Resize the pool to a number of threads, the caller's among them.
 
-        A system that grants fewer makes launches slower, not wrong. At exit there are none.
+        Helpers are moved away from the caller's core. If the system grants fewer threads, launches
+        are slower, not wrong. At exit the pool has no helpers.
         """
         if threads - 1 != self._asked:
             self._resize(min(threads, native.MAX_THREADS) - 1, threads - 1)
@@ -58,13 +59,13 @@ class Pool:
             self._move()
 
     def stop(self) -> None:
-        """End all helpers, for good; one that is in a chunk for long is left behind."""
+        """End all helpers for good; wait at most `_JOIN_S` for those that execute a chunk."""
         self._is_closed = True
         if self._helpers:
             self._resize(0, 0)
 
     def forget(self) -> None:
-        """Start again without helpers, in a forked child: fork copies one thread only."""
+        """Forget all helpers, in a forked child: fork copies only the calling thread."""
         self._lock = threading.RLock()
         self._helpers, self._masks, self._asked = [], [], 0
 
@@ -98,12 +99,12 @@ class Pool:
             )
             try:
                 thread.start()
-            except RuntimeError:  # the system grants no more, or the interpreter ends
+            except RuntimeError:  # no more threads from the system, or the interpreter exits
                 return
             self._helpers.append(thread)
 
     def _place(self) -> None:
-        """Give each helper its cores, seen from where the caller is now."""
+        """Pin each helper to its cores, which depend on the caller's."""
         if not hasattr(os, "sched_setaffinity"):
             return
         self._allowed = _allowed()
@@ -116,7 +117,7 @@ class Pool:
         self._masks = masks
 
     def _move(self) -> None:
-        """Let the helper that is where the caller came go where the caller was."""
+        """Move helpers off the caller's new core and onto its old one."""
         if not self._lock.acquire(blocking=False):
             return
         try:
@@ -136,16 +137,16 @@ class Pool:
 
 
 def placement(allowed: Sequence[int], caller: int, helpers: int) -> list[Mask]:
-    """Return the cores that each helper may use; none of it where they are too few to choose.
+    """Return the cores that each helper may use; nothing if there are fewer cores than threads.
 
     Parameters
     ----------
     allowed : sequence of int
         Cores that the process may use.
     caller : int
-        Where the caller runs.
+        The core that the caller runs on.
     helpers : int
-        How many there are.
+        The number of helpers.
 
     Examples
     --------
@@ -165,13 +166,13 @@ def placement(allowed: Sequence[int], caller: int, helpers: int) -> list[Mask]:
 
 
 def _allowed() -> Mask:
-    """Return the cores of the process: those of its main thread, whoever calls."""
+    """Return the cores of the process: those of its main thread, in any thread."""
     return frozenset(os.sched_getaffinity(os.getpid()))
 
 
 def _pin(thread: threading.Thread, mask: Mask) -> None:
-    """Let a thread run on these cores only, if the system agrees."""
-    with contextlib.suppress(OSError):  # it has ended, or the cores were taken from the process
+    """Restrict a thread to some cores, if the system allows it."""
+    with contextlib.suppress(OSError):  # the thread has ended, or the process lost these cores
         os.sched_setaffinity(thread.native_id or 0, mask)
 
 
@@ -187,9 +188,9 @@ def _no_cpu() -> int:
 # Through PyDLL, which keeps the interpreter's lock: 0.1 µs.
 _current_cpu: Callable[[], int] = getattr(ctypes.PyDLL(None), "sched_getcpu", _no_cpu)
 
-POOL = Pool()
-"""The pool of this process."""
+THREAD_POOL = ThreadPool()
+"""The thread pool of this process."""
 
-atexit.register(POOL.stop)
+atexit.register(THREAD_POOL.stop)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=POOL.forget)
+    os.register_at_fork(after_in_child=THREAD_POOL.forget)

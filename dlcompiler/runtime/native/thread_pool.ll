@@ -1,4 +1,4 @@
-; The pool behind parallel loops.
+; The thread pool of parallel loops.
 ;
 ; A caller that finds the slot free lays the range out in equal shares, one per thread, opens the
 ; gate and works; a helper that passes the gate works too. Each starts with its own share, takes it
