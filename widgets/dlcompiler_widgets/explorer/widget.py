@@ -18,7 +18,7 @@ from dlcompiler.views import loop_table
 from dlcompiler.views.markup import Markup, tag
 from dlcompiler_widgets.assets import WORKBENCH_SHEETS, module, styles
 from dlcompiler_widgets.explorer.control import Control
-from dlcompiler_widgets.explorer.given import parameters_of, schedule_of
+from dlcompiler_widgets.explorer.inputs import parameters_of, schedule_of
 from dlcompiler_widgets.explorer.levels import Layout, known_level
 from dlcompiler_widgets.explorer.measuring import Measuring, Result, Stopwatch, WorkerStopwatch
 from dlcompiler_widgets.explorer.noting import noted
