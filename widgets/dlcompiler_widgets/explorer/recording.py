@@ -215,10 +215,10 @@ class _Recorder:
         steps = (self.shown("text").get("passes") or {}).get("steps", [])
         for step in steps:
             if not step["is_unchanged"]:
-                self.session.travel.chosen = step["name"]
+                self.session.pass_browser.chosen = step["name"]
                 place = self.store.add("passes", partial(self.shown, "text"))
                 self.keep(node, "text", f"{PASSES_TAB} {step['name']}", "", place)
-        self.session.travel.chosen = ""
+        self.session.pass_browser.chosen = ""
 
     def phases(self, node: Node) -> None:
         """Record what the threads of a block do in each phase that is drawn, as ``block N``."""

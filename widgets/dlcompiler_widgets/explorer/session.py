@@ -22,11 +22,11 @@ from dlcompiler_widgets.explorer import branches, exports, moving
 from dlcompiler_widgets.explorer.blocks import Blocks
 from dlcompiler_widgets.explorer.code_tabs import CodeTabs
 from dlcompiler_widgets.explorer.levels import Layout
+from dlcompiler_widgets.explorer.pass_browser import PassBrowser
 from dlcompiler_widgets.explorer.pictures import PICTURES, Picture
 from dlcompiler_widgets.explorer.remembered import Remembered
 from dlcompiler_widgets.explorer.status import Status, status_of
 from dlcompiler_widgets.explorer.texts import FIRST, Text, tabs_of
-from dlcompiler_widgets.explorer.travel import Travel
 
 Mode = Literal["loops", "final"]
 
@@ -64,7 +64,7 @@ class Session:
         self.writing: dict[str, Any] = {}
         """What the editor of the expression shows."""
         self.code: CodeTabs = CodeTabs()
-        self.travel: Travel = Travel()
+        self.pass_browser: PassBrowser = PassBrowser()
         self.blocks: Blocks = Blocks()
         self.status = Status("")
         self._chosen_in: dict[str, str | None] = {}
@@ -122,7 +122,7 @@ class Session:
             "jump": self.jump,
             "picture": self.open_picture,
             "text": self.open_text,
-            "pass": partial(self.travel.open, self),
+            "pass": partial(self.pass_browser.open, self),
             "block": partial(self.blocks.open, self),
             "describe": partial(branches.describe, self),
             "compare": partial(branches.compare, self),

@@ -37,14 +37,14 @@ class PassDiff(Workbench):
     def static_text(self) -> str:
         """Return the passes as a table."""
         with self._locked():
-            run = self._session.travel.run(self._session)
+            run = self._session.pass_browser.run(self._session)
         if isinstance(run, DLCompilerError):
             return f"{self!r}\n{run}"
         return f"{self!r}\n{passes_table(run, passes_of(self._session.target))}"
 
     def static_parts(self) -> list[Markup]:
         """Return the passes as a table, and what each changed; without times, which vary."""
-        run = self._session.travel.run(self._session)
+        run = self._session.pass_browser.run(self._session)
         if isinstance(run, DLCompilerError):
             return [tag("p", None, str(run))]
         return passes_html(run, passes_of(self._session.target))

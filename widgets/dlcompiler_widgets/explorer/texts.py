@@ -81,7 +81,7 @@ TEXTS: dict[str, Text] = {
     "loops": Text(
         "loops as scheduled", _of_state("loops", lambda session: _program(session, "loops"))
     ),
-    "passes": Text("passes", lambda session: session.travel.lines(session)),
+    "passes": Text("passes", lambda session: session.pass_browser.lines(session)),
     "final": Text(
         "after all passes", _of_state("final", lambda session: _program(session, "final"))
     ),

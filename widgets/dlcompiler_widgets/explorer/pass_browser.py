@@ -1,4 +1,4 @@
-"""The tab of passes: the program behind each pass of the pipeline, and what the pass changed."""
+"""Pass browser: the program after each pass of the pipeline, with the lines that changed."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Json = dict[str, Any]
 _STATES, _TEXTS = 16, 64
 
 
-class Travel:
-    """What the pipeline did to the states that were looked at, and which pass is open."""
+class PassBrowser:
+    """The pass that is open, and the results of the pipeline for recently shown states."""
 
     def __init__(self) -> None:
         self.chosen = ""
-        """Name of the pass that was chosen; '' at first."""
+        """Name of the pass that the user chose; '' at first."""
         self._runs: Remembered[str, list[Change] | DLCompilerError] = Remembered(_STATES)
         self._texts: Remembered[tuple[str, str], Json] = Remembered(_TEXTS)
 
     def open(self, session: Session, args: Mapping[str, Any]) -> None:
-        """Open the pass with a ``name``; it stays open in other states."""
+        """Open the pass ``name``; it stays open when the state changes."""
         run = self.run(session)
         names = [] if isinstance(run, DLCompilerError) else [change.name for change in run]
         if args.get("name") not in names:
@@ -42,7 +42,7 @@ class Travel:
         session.status = Status(f"Shown: behind {self.chosen}.")
 
     def lines(self, session: Session) -> Json:
-        """Return the program behind the open pass with the passes of the pipeline."""
+        """Return the program after the open pass, and the list of passes."""
         key = (session.schedule.node.id, self.chosen)
         return self._texts.get(key, lambda: self._text(session))
 
@@ -63,7 +63,7 @@ class Travel:
         }
 
     def run(self, session: Session) -> list[Change] | DLCompilerError:
-        """Return what each pass did to the current state, or why it cannot be lowered."""
+        """Return the change by each pass in the current state, or the error of lowering."""
         return self._runs.get(session.schedule.node.id, lambda: _observed(session))
 
 
