@@ -7,13 +7,13 @@ feeds a widget, a static picture, a table and a test; no view decides anything b
 `loop_tree`             the loop nest of a schedule, stages inside the loops they are attached to
 `program`               the lowered program line by line, and what a step changed in it
 `history_tree`          the states of a schedule, and where its cursor is
-`compare_states`        two states: their steps, their figures, their programs
+`compare_states`        two states: their steps, their metrics, their programs
 `palette`               what may be done next to a loop, and why the rest may not
-`figures`               three figures of a state: operations, memory traffic, iterations at once
+`metrics`               metrics of a state: operations, memory traffic, iterations at once
 `memory_scopes`         where buffers live while a loop runs, what moves between the levels
 `thread_block`          which thread of a block touches what in each phase; simulated
 `advice`                what the rules say of which loop, and the step to try
-`preview`               what a step would do: the nest, three figures, or what to do instead
+`preview`               what a step would do: the nest, metrics, or what to do instead
 `notation_lines`        what each stage computes; index variables know their loops
 `python_view`           the steps as Python; lines know their states and loops
 `code_text`             LLVM IR and assembly; instructions know their loops

@@ -1,4 +1,4 @@
-"""Two states of a schedule beside each other: their steps, their figures and their programs."""
+"""Two states of a schedule beside each other: their steps, their metrics and their programs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Literal, TypedDict
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.ir import PrimFunc
 from dlcompiler.schedule import Node
-from dlcompiler.views.figures import Figure
 from dlcompiler.views.html import program_html
 from dlcompiler.views.markup import Markup, tag
+from dlcompiler.views.metrics import Metric
 from dlcompiler.views.program import Program, program
 from dlcompiler.views.scene import table_html
 
@@ -30,8 +30,8 @@ class Side:
     node: Node
     program: PrimFunc | DLCompilerError
     """Its lowered program, or why it has none."""
-    figures: Sequence[Figure] = ()
-    """Numbers of it."""
+    metrics: Sequence[Metric] = ()
+    """Its metrics."""
 
 
 class SideView(TypedDict):
@@ -52,8 +52,8 @@ class StepPair(TypedDict):
     status: Literal["same", "only in A", "only in B"]
 
 
-class FigurePair(TypedDict):
-    """A number of both."""
+class MetricPair(TypedDict):
+    """A metric or a note of both states."""
 
     name: str
     kind: str
@@ -72,7 +72,7 @@ class StateComparison(TypedDict):
     summary: str
     how_to_read: str
     steps: list[StepPair]
-    figures: list[FigurePair]
+    figures: list[MetricPair]
     program: Program | None
     """B's program, compared with A's; None if one of them has none."""
     problems: list[str]
@@ -101,7 +101,7 @@ def compare_states(a: Side, b: Side) -> StateComparison:
         "summary": _summary(steps, lines),
         "how_to_read": HOW_TO_READ,
         "steps": steps,
-        "figures": [*_figures(a.figures, b.figures), *_notes(a.node, b.node)],
+        "figures": [*_metrics(a.metrics, b.metrics), *_notes(a.node, b.node)],
         "program": lines,
         "problems": [
             f"{letter} has no program: {side.program.operation}: {side.program.problem}"
@@ -148,10 +148,10 @@ def _steps(a: Node, b: Node) -> list[StepPair]:
     return pairs
 
 
-def _figures(a: Sequence[Figure], b: Sequence[Figure]) -> list[FigurePair]:
-    """Pair the figures of both by name, in the order of the first that has each."""
-    left, right = ({figure["name"]: figure for figure in side} for side in (a, b))
-    pairs: list[FigurePair] = []
+def _metrics(a: Sequence[Metric], b: Sequence[Metric]) -> list[MetricPair]:
+    """Pair the metrics of both by name, in the order of the first that has each."""
+    left, right = ({metric["name"]: metric for metric in side} for side in (a, b))
+    pairs: list[MetricPair] = []
     for name in dict.fromkeys([*left, *right]):
         one, other = left.get(name), right.get(name)
         known = one or other
@@ -175,7 +175,7 @@ def _ratio(a: float | None, b: float | None) -> str:
     return "same" if a == b else f"×{b / a:.3g}"
 
 
-def _notes(a: Node, b: Node) -> list[FigurePair]:
+def _notes(a: Node, b: Node) -> list[MetricPair]:
     """Return what is noted of either: its time, whether it was verified.
 
     A note that is a time has ``seconds``.

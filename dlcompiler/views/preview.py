@@ -1,4 +1,4 @@
-"""What a step would do, before it is done: its verdict, the nest it leads to, and three figures."""
+"""What a step would do, before it is done: its verdict, the nest it leads to, and metrics."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from dlcompiler.views.loop_tree import loop_tree
 from dlcompiler.views.palette import Availability
 from dlcompiler.views.tails import tail_of_step, without_tail
 
-MOST_FIGURES = 3
+MOST_METRICS = 3
 
-Figures = Callable[[Schedule], Sequence[Mapping[str, Any]]]
-"""Numbers of a schedule: each with ``name``, ``value``, ``unit``, ``text`` and ``kind``."""
+Metrics = Callable[[Schedule], Sequence[Mapping[str, Any]]]
+"""Metrics of a schedule: each with ``name``, ``value``, ``unit``, ``text`` and ``kind``."""
 
 
-class FigureChange(TypedDict):
-    """A number before and after."""
+class MetricChange(TypedDict):
+    """A metric before and after a step."""
 
     name: str
     before: str
@@ -65,11 +65,11 @@ class Preview(TypedDict):
     """What a split costs."""
     rows: list[GhostRow]
     """The nest that it leads to, against the current one."""
-    figures: list[FigureChange]
+    figures: list[MetricChange]
 
 
 def preview(
-    schedule: Schedule, step: Step, figures: Figures | None = None, target: Target | None = None
+    schedule: Schedule, step: Step, metrics: Metrics | None = None, target: Target | None = None
 ) -> Preview:
     """Return what a step would do to a schedule, which stays as it is.
 
@@ -79,7 +79,7 @@ def preview(
         The schedule, at the state to go on from.
     step
         The step as data; what it names is looked for in the state.
-    figures
+    metrics
         What to compare: the first three that both states have.
     target
         The machine to schedule for, as of `Schedule.moves`.
@@ -112,8 +112,8 @@ def preview(
     view["nearest"] = _without_tail(schedule, step, args)
     after = schedule.after(attempt)
     view["rows"] = ghost_rows(loop_tree(schedule), loop_tree(after))
-    if figures is not None:
-        view["figures"] = _changes(figures, schedule, after)
+    if metrics is not None:
+        view["figures"] = _changes(metrics, schedule, after)
     return view
 
 
@@ -148,14 +148,14 @@ def _without_tail(schedule: Schedule, step: Step, args: Mapping[str, Any]) -> Ne
     }
 
 
-def _changes(figures: Figures, before: Schedule, after: Schedule) -> list[FigureChange]:
-    """Pair the figures of two states; none where one of them has none, as what it owes is open."""
+def _changes(metrics: Metrics, before: Schedule, after: Schedule) -> list[MetricChange]:
+    """Pair the metrics of two states; [] if one has none, as long as an obligation is pending."""
     try:
-        old = {str(figure["name"]): figure for figure in figures(before)}
-        new = {str(figure["name"]): figure for figure in figures(after)}
+        old = {str(metric["name"]): metric for metric in metrics(before)}
+        new = {str(metric["name"]): metric for metric in metrics(after)}
     except DLCompilerError:
         return []
-    names = [name for name in old if name in new][:MOST_FIGURES]
+    names = [name for name in old if name in new][:MOST_METRICS]
     return [
         {
             "name": name,

@@ -54,7 +54,7 @@ def test_a_state_and_itself(plain, tensors):
     assert view["steps"] == []
 
 
-def test_figures_are_paired_by_name(plain, tensors):
+def test_metrics_are_paired_by_name(plain, tensors):
     a, b = two(plain, tensors)
     bytes_ = {"name": "bytes read", "unit": "B", "kind": "exact"}
     a = Side(a.node, a.program, [{**bytes_, "value": 4096, "text": "4 KiB"}])
@@ -63,8 +63,8 @@ def test_figures_are_paired_by_name(plain, tensors):
         {"name": "lanes", "value": 8, "unit": "1", "text": "8", "kind": "exact"},
     ])  # fmt: skip
     a.node.notes["measured"] = "6.1 ms ± 0.2 ms"
-    figures = compare_states(a, b)["figures"]
-    assert [(f["name"], f["a"], f["b"], f["change"]) for f in figures] == [
+    metrics = compare_states(a, b)["figures"]
+    assert [(f["name"], f["a"], f["b"], f["change"]) for f in metrics] == [
         ("bytes read", "4 KiB", "1 KiB", "×0.25"),
         ("lanes", "–", "8", ""),
         ("measured", "6.1 ms ± 0.2 ms", "–", ""),

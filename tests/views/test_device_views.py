@@ -8,8 +8,8 @@ from dlcompiler.schedule.state import Step
 from dlcompiler.target import resolve
 from dlcompiler.views import loop_table, loop_tree, palette, preview
 from dlcompiler.views.advice import FOR_A_CPU, advice
-from dlcompiler.views.figures import figures
 from dlcompiler.views.memory_scopes import memory_scopes
+from dlcompiler.views.metrics import metrics
 from dlcompiler.views.nest_scene import nest_scene
 from dlcompiler.views.scene import scene_html
 from tests.thread_programs import convolution, softmax, tiled_matmul
@@ -175,9 +175,9 @@ def test_a_cpu_without_threads_keeps_its_picture_of_caches(plain, tensors):
 # -- what is said of a CPU alone -----------------------------------------------------------------
 
 
-def test_figures_of_threads():
+def test_metrics_of_threads():
     s, args = tiled_matmul(64, vthreads=2)
-    texts = {figure["name"]: figure["text"] for figure in figures(s, args, V100)}
+    texts = {metric["name"]: metric["text"] for metric in metrics(s, args, V100)}
     assert texts == {
         "operations": "524 k operations",
         "memory traffic": "unknown: the model of caches knows no threads of a device",

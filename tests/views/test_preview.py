@@ -122,8 +122,8 @@ def test_a_pending_step_says_what_it_would_owe(blocked):
     assert view["rows"]
 
 
-def test_figures_are_paired_by_name(plain):
-    def figures(schedule):
+def test_metrics_are_paired_by_name(plain):
+    def metrics(schedule):
         count = len(loops(schedule))
         return [
             {
@@ -137,7 +137,7 @@ def test_figures_are_paired_by_name(plain):
             {"name": "steps", "value": 0, "unit": "", "text": "none", "kind": "exact"},
         ]
 
-    view = preview(plain, Step("split", "C", {"axis": "i", "factor": 2}), figures)
+    view = preview(plain, Step("split", "C", {"axis": "i", "factor": 2}), metrics)
     assert view["figures"] == [
         {"name": "loops", "before": "3 loops", "after": "4 loops", "kind": "exact",
          "change": "×1.33"},
@@ -145,11 +145,11 @@ def test_figures_are_paired_by_name(plain):
     ]  # fmt: skip
 
 
-def test_no_figures_where_a_state_has_none(plain):
-    def figures(schedule):
+def test_no_metrics_where_a_state_has_none(plain):
+    def metrics(schedule):
         raise ScheduleError("count", "what is owed is open")
 
-    view = preview(plain, Step("split", "C", {"axis": "i", "factor": 2}), figures)
+    view = preview(plain, Step("split", "C", {"axis": "i", "factor": 2}), metrics)
     assert view["figures"] == []
 
 

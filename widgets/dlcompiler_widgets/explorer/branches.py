@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dlcompiler.errors import ScheduleError
 from dlcompiler.schedule import Node
 from dlcompiler.views.compare import Side, StateComparison, compare_states
-from dlcompiler.views.figures import figures
+from dlcompiler.views.metrics import metrics
 from dlcompiler_widgets.explorer.status import Status
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def title_of(node: Node) -> str:
 
 def _side(session: Session, id: str) -> Side:
     node = _node(session, id)
-    found = figures(node.state, session.args, session.target)
+    found = metrics(node.state, session.args, session.target)
     return Side(node, session.lowered(node, "loops"), found)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dlcompiler.errors import ScheduleError
 from dlcompiler.schedule import Schedule, Step
 from dlcompiler.schedule.trace import decode
-from dlcompiler.views.figures import Figure, figures
+from dlcompiler.views.metrics import Metric, metrics
 from dlcompiler.views.preview import preview
 from dlcompiler.views.rearrange import moved_by, moved_onto
 from dlcompiler_widgets.explorer.levels import LEVELS, PRESETS
@@ -34,12 +34,12 @@ def look(session: Session, args: Mapping[str, Any]) -> None:
 
 
 def _look(session: Session, args: Mapping[str, Any]) -> dict[str, Any]:
-    def all_figures(schedule: Schedule) -> list[Figure]:
-        return figures(schedule, session.args, session.target)
+    def all_metrics(schedule: Schedule) -> list[Metric]:
+        return metrics(schedule, session.args, session.target)
 
     try:
         step = _wanted(session, args)
-        return {**preview(session.schedule, step, all_figures, session.target)}
+        return {**preview(session.schedule, step, all_metrics, session.target)}
     except ScheduleError as error:  # no step: a row where it cannot go
         return {"status": "illegal", "reason": error.problem, "hint": error.hint or ""}
 

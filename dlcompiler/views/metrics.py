@@ -1,4 +1,7 @@
-"""Three figures of a state: how much it computes, how much it moves, how much it does at once."""
+"""Metrics of a state: arithmetic operations, memory traffic and iterations at once.
+
+The page and the view models call them ``figures``.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +22,22 @@ from dlcompiler.views.units import format_bytes, format_count
 NO_MODEL = "the model of caches knows no threads of a device"
 
 
-class Figure(TypedDict):
-    """A number of a state."""
+class Metric(TypedDict):
+    """One metric of a state."""
 
     name: str
-    """The same in every state."""
+    """The metric's name: equal in all states."""
     value: float | None
-    """None where there is none; `text` says why."""
+    """None if the metric is unknown; then `text` has the reason."""
     unit: str
     text: str
-    """The value with its unit, to be read."""
+    """The value with its unit, for people."""
     kind: Literal["exact", "predicted"]
-    """Counted, or said by a model."""
+    """Counted in the program, or predicted by a model."""
 
 
-def figures(program: Schedule | State, args: Sequence[Tensor], target: Target) -> list[Figure]:
-    """Return the three figures by which states are compared.
+def metrics(program: Schedule | State, args: Sequence[Tensor], target: Target) -> list[Metric]:
+    """Return the metrics by which states are compared.
 
     Parameters
     ----------
@@ -47,23 +50,23 @@ def figures(program: Schedule | State, args: Sequence[Tensor], target: Target) -
 
     Returns
     -------
-    list of Figure
-        ``operations``: arithmetic on data, also what is computed again; exact.
+    list of Metric
+        ``operations``: arithmetic on data, recomputation included; exact.
         ``memory traffic``: bytes between the last cache and memory, predicted
-        (`dlcompiler.analysis.traffic` says how); unknown of a program for a device.
+        (see `dlcompiler.analysis.traffic`); unknown for a program of a device.
         ``at once``: iterations that may run at the same time where most of the work is: those of
         parallel loops, or threads, times the lanes of a vector register that are used; exact.
     """
     state = program.state if isinstance(program, Schedule) else program
     names = " ".join(tensor.name for tensor in args)
-    key = f"figures {hash(target)} {names}"
+    key = f"metrics {hash(target)} {names}"
     if key not in state.cache:
-        state.cache[key] = _figures(state, args, target)
-    found: list[Figure] = state.cache[key]
-    return [figure.copy() for figure in found]
+        state.cache[key] = _metrics(state, args, target)
+    found: list[Metric] = state.cache[key]
+    return [metric.copy() for metric in found]
 
 
-def _figures(state: State, args: Sequence[Tensor], target: Target) -> list[Figure]:
+def _metrics(state: State, args: Sequence[Tensor], target: Target) -> list[Metric]:
     try:
         footprint = footprint_of(state, args, target)
     except DLCompilerError as error:
@@ -78,18 +81,18 @@ _NAMES: tuple[tuple[str, str, Literal["exact", "predicted"]], ...] = (
 )
 
 
-def _none(name: str, unit: str, kind: Literal["exact", "predicted"], why: str) -> Figure:
+def _none(name: str, unit: str, kind: Literal["exact", "predicted"], why: str) -> Metric:
     return {"name": name, "value": None, "unit": unit, "text": f"unknown: {why}", "kind": kind}
 
 
-def _operations(footprint: ProgramFootprint, target: Target) -> Figure:
+def _operations(footprint: ProgramFootprint, target: Target) -> Metric:
     count, is_exact = operations_of(footprint)
     text = f"{'' if is_exact else 'at most '}{format_count(count)} operations"
     return {"name": "operations", "value": count, "unit": "op", "text": text,
             "kind": "exact" if is_exact else "predicted"}  # fmt: skip
 
 
-def _moved(footprint: ProgramFootprint, target: Target) -> Figure:
+def _moved(footprint: ProgramFootprint, target: Target) -> Metric:
     if is_for_device(footprint, target):
         return _none("memory traffic", "byte", "predicted", NO_MODEL)
     moved = moved_to_memory(footprint, target)
@@ -97,8 +100,8 @@ def _moved(footprint: ProgramFootprint, target: Target) -> Figure:
             "text": f"{format_bytes(moved)} to and from memory", "kind": "predicted"}  # fmt: skip
 
 
-def _at_once(footprint: ProgramFootprint, target: Target) -> Figure:
-    """Return the figure of the statement that runs most often."""
+def _at_once(footprint: ProgramFootprint, target: Target) -> Metric:
+    """Return the parallel iterations of the statement that runs most often."""
     _, parallel, lanes = max(_widths(footprint.root, target, 1, 1), default=(0, 1, 1))
     noun = "threads" if is_for_device(footprint, target) else "parallel"
     return {"name": "at once", "value": parallel * lanes, "unit": "iterations",
@@ -107,14 +110,14 @@ def _at_once(footprint: ProgramFootprint, target: Target) -> Figure:
 
 
 def _is_launched(kind: str) -> bool:
-    """Tell whether iterations are blocks or threads; those of virtual threads take turns."""
+    """Tell whether iterations are blocks or threads; virtual threads run one after the other."""
     return is_thread(kind) and kind != "vthread"
 
 
 def _widths(
     nest: Nest, target: Target, parallel: int, extent: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield how often the statements of a place run, in how many iterations and lanes at once."""
+    """Yield for each store: executions, parallel iterations, and lanes that are used."""
     if nest.loop is not None:
         is_at_once = nest.loop.kind == "parallel" or _is_launched(nest.loop.kind)
         parallel *= nest.trips if is_at_once else 1

@@ -1,4 +1,4 @@
-"""Three figures of a state."""
+"""Three metrics of a state."""
 
 import math
 import time
@@ -6,15 +6,15 @@ import time
 from dlcompiler import te
 from dlcompiler.schedule import create_schedule
 from dlcompiler.target.presets import X86_64_AVX2
-from dlcompiler.views.figures import figures
+from dlcompiler.views.metrics import metrics
 
 
 def values(program, args):
-    return {item["name"]: item["value"] for item in figures(program, args, X86_64_AVX2)}
+    return {item["name"]: item["value"] for item in metrics(program, args, X86_64_AVX2)}
 
 
 def texts(program, args):
-    return [item["text"] for item in figures(program, args, X86_64_AVX2)]
+    return [item["text"] for item in metrics(program, args, X86_64_AVX2)]
 
 
 def test_a_plain_product(plain, tensors):
@@ -67,7 +67,7 @@ def test_they_are_quick(tensors):
         s[C].vectorize(ji)
         s[C].parallel(io)
         start = time.process_time()
-        figures(s, tensors, X86_64_AVX2)
+        metrics(s, tensors, X86_64_AVX2)
         best = min(best, time.process_time() - start)
     assert best < 0.02
 
@@ -80,15 +80,15 @@ def test_a_step_that_is_not_taken(plain, tensors):
     assert values(plain, tensors)["at once"] == before
 
 
-def test_unknown_sizes_have_no_figures():
+def test_unknown_sizes_have_no_metrics():
     n = te.var("n")
     A = te.placeholder((n,), name="A")
     B = te.compute((n,), lambda i: A[i] * 2.0, name="B")
-    found = figures(create_schedule(B.op), [A, B], X86_64_AVX2)
+    found = metrics(create_schedule(B.op), [A, B], X86_64_AVX2)
     assert [item["value"] for item in found] == [None] * 3
     assert "known only when the program runs" in found[0]["text"]
 
 
 def test_numbers_say_what_they_are(plain, tensors):
-    found = {item["name"]: item["kind"] for item in figures(plain, tensors, X86_64_AVX2)}
+    found = {item["name"]: item["kind"] for item in metrics(plain, tensors, X86_64_AVX2)}
     assert found == {"operations": "exact", "memory traffic": "predicted", "at once": "exact"}
