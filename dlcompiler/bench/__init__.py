@@ -1,6 +1,6 @@
-"""The figures of this project, measured: each is a function that a command runs, none is a test."""
+"""Benchmarks: of the compiler itself, and of its operators beside other libraries; no tests."""
 
-from dlcompiler.bench.figures import FIGURES, Figure, measure_figures
+from dlcompiler.bench.compiler_speed import BENCHMARKS, BenchmarkResult, run_benchmarks
 from dlcompiler.bench.machine import describe_machine, fma_peak_gflops
 
-__all__ = ["FIGURES", "Figure", "describe_machine", "fma_peak_gflops", "measure_figures"]
+__all__ = ["BENCHMARKS", "BenchmarkResult", "describe_machine", "fma_peak_gflops", "run_benchmarks"]

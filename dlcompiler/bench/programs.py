@@ -1,4 +1,4 @@
-"""The schedules of the figures: the six-step GEMM, a packed convolution, a chain, a GPU's GEMM."""
+"""Schedules of the benchmarks: the six-step GEMM, a packed convolution, a chain, a GPU's GEMM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``dlcompiler bench``: works beside other libraries, this machine's figures, tuners on tables."""
+"""``dlcompiler bench``: works beside other libraries, speed of the compiler, tuners on tables."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any
 from dlcompiler.autotune import RecordStore
 from dlcompiler.autotune.replay import ReplayTable
 from dlcompiler.bench import (
-    FIGURES,
+    BENCHMARKS,
     describe_machine,
     intrinsics,
-    measure_figures,
+    run_benchmarks,
     tables,
     tuning,
 )
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         return _intrinsics(args)
     if args.works or args.suite:
         return _contest(args)
-    return _figures(args)
+    return _benchmarks(args)
 
 
 def _contest(args: argparse.Namespace) -> int:
@@ -219,19 +219,19 @@ def _report(document: dict[str, Any]) -> int:
     return int(has_wrong_results(document))
 
 
-def _figures(args: argparse.Namespace) -> int:
-    """Print each figure as soon as it is measured."""
+def _benchmarks(args: argparse.Namespace) -> int:
+    """Print the result of each benchmark of the compiler as soon as it is measured."""
     machine = _machine()
-    chosen = args.only or list(FIGURES)
+    chosen = args.only or list(BENCHMARKS)
     if not args.json:
         for key, value in machine.items():
             show(f"{key:<26} {value}")
         print()
     results = []
-    for figure in measure_figures(chosen):
-        results.append(figure)
+    for result in run_benchmarks(chosen):
+        results.append(result)
         if not args.json:
-            show(*f"{figure.name:<26} {figure.text}".split("\n"))
+            show(*f"{result.name:<26} {result.text}".split("\n"))
     if args.json:
         figures = [{"name": f.name, "values": f.values, "text": f.text} for f in results]
         print(json.dumps({"version": SCHEMA_VERSION, "machine": machine, "figures": figures}))
@@ -327,7 +327,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--page", metavar="FILE", help="print the page of a saved document")
     parser.add_argument("--figures", action="store_true", help="print all figures (the default)")
     parser.add_argument(
-        "--only", action="append", choices=list(FIGURES), help="measure this figure; repeatable"
+        "--only", action="append", choices=list(BENCHMARKS), help="measure this figure; repeatable"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 

@@ -1,4 +1,7 @@
-"""The figures: how fast the compiler's code is, and how fast the compiler."""
+"""Benchmarks of the compiler: the speed of its generated code, and of its own steps.
+
+The command line calls the results ``figures``.
+"""
 
 from __future__ import annotations
 
@@ -36,21 +39,21 @@ ROUNDS = 21
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A measured figure: a line to read, and the numbers in it."""
+class BenchmarkResult:
+    """The result of a benchmark: a line of text, and the numbers in it."""
 
     name: str
     text: str
     values: dict[str, float] = field(default_factory=dict)
 
 
-def measure_figures(names: Iterable[str]) -> Iterator[Figure]:
-    """Measure figures by name, one after the other."""
+def run_benchmarks(names: Iterable[str]) -> Iterator[BenchmarkResult]:
+    """Run benchmarks by name, one after the other; yield each result at once."""
     for name in names:
-        yield FIGURES[name]()
+        yield BENCHMARKS[name]()
 
 
-def matmul() -> Figure:
+def matmul() -> BenchmarkResult:
     """Measure the quickstart's hand-scheduled product beside NumPy's, one thread each."""
     schedule, args = register_tile(SIZE)
     pair, verified = _beside_numpy(schedule, args, ROUNDS)
@@ -61,16 +64,16 @@ def matmul() -> Figure:
         f"{numpy:.1f} GFLOP/s, {own / peak:.2f} of the FMA peak; {verified}"
     )
     values = {"ratio": pair.ratio, "gflops": own, "numpy_gflops": numpy, "of_peak": own / peak}
-    return Figure("matmul 1024³, 1 thread", text, values)
+    return BenchmarkResult("matmul 1024³, 1 thread", text, values)
 
 
-def plain_matmul() -> Figure:
+def plain_matmul() -> BenchmarkResult:
     """Measure the same product by its plain loop nest."""
     schedule, args = plain(SIZE)
     pair, _ = _beside_numpy(schedule, args, 3)
     own = pair.b.gflops or 0
     text = f"{pair.ratio:.4f} × NumPy's @: {own:.2f} GFLOP/s"
-    return Figure("  its plain loop nest", text, {"ratio": pair.ratio, "gflops": own})
+    return BenchmarkResult("  its plain loop nest", text, {"ratio": pair.ratio, "gflops": own})
 
 
 def _beside_numpy(schedule: Schedule, args: list[Tensor], rounds: int) -> tuple[Paired, Verified]:
@@ -86,7 +89,7 @@ def _beside_numpy(schedule: Schedule, args: list[Tensor], rounds: int) -> tuple[
     return pair, verified
 
 
-def lowering() -> Figure:
+def lowering() -> BenchmarkResult:
     """Measure lowering the quickstart's last schedule, from a fresh schedule."""
     seconds = []
     for _ in range(ROUNDS):
@@ -96,10 +99,10 @@ def lowering() -> Figure:
         seconds.append(time.perf_counter() - start)
     median = statistics.median(seconds)
     text = f"{format_seconds(median)} (target ≤ 15 ms)"
-    return Figure("lowering a fresh schedule", text, {"median_s": median})
+    return BenchmarkResult("lowering a fresh schedule", text, {"median_s": median})
 
 
-def featurising() -> Figure:
+def featurising() -> BenchmarkResult:
     """Measure how many candidates a cost model looks at."""
     values: dict[str, float] = {}
     texts = []
@@ -115,17 +118,17 @@ def featurising() -> Figure:
             f" model; {found.columns} features, found in {format_seconds(found.first_s)})"
         )
     text = f"candidates a second (target ≥ 100,000): {'; '.join(texts)}"
-    return Figure("features and predictions", text, values)
+    return BenchmarkResult("features and predictions", text, values)
 
 
-def gemm_lowering() -> Figure:
+def gemm_lowering() -> BenchmarkResult:
     """Measure lowering the six-step GEMM, from a fresh schedule."""
     found = time_lowering(six_step_gemm)
     text = f"{format_seconds(found.whole_s)} (target ≤ 10 ms)"
-    return Figure("  the six-step GEMM", text, {"median_s": found.whole_s})
+    return BenchmarkResult("  the six-step GEMM", text, {"median_s": found.whole_s})
 
 
-def conv2d_lowering() -> Figure:
+def conv2d_lowering() -> BenchmarkResult:
     """Measure lowering a packed convolution of eight stages, from a fresh schedule."""
     found = time_lowering(packed_conv2d)
     text = (
@@ -133,24 +136,24 @@ def conv2d_lowering() -> Figure:
         f"{format_seconds(found.whole_s)} in all"
     )
     values = {"median_s": found.early_s, "with_unrolling_s": found.whole_s}
-    return Figure("  a packed conv2d of 8 stages", text, values)
+    return BenchmarkResult("  a packed conv2d of 8 stages", text, values)
 
 
-def slope() -> Figure:
+def slope() -> BenchmarkResult:
     """Measure how lowering time grows with the number of stages."""
     exponent = lowering_slope()
     text = f"stages^{exponent:.2f} from 10 to 160 stages (target ≤ 1.15)"
-    return Figure("  its growth", text, {"exponent": exponent})
+    return BenchmarkResult("  its growth", text, {"exponent": exponent})
 
 
-def step() -> Figure:
+def step() -> BenchmarkResult:
     """Measure one split with its legality, and listing all moves of its stage."""
     median = step_cost()
     text = f"{format_seconds(median)} (target ≤ 5 ms)"
-    return Figure("a split and all moves", text, {"median_s": median})
+    return BenchmarkResult("a split and all moves", text, {"median_s": median})
 
 
-def compiling() -> Figure:
+def compiling() -> BenchmarkResult:
     """Measure building a GEMM kernel: from its schedule to code that can be called."""
     compiled_s, cached_s = time_build(default_gemm)
     text = (
@@ -158,21 +161,21 @@ def compiling() -> Figure:
         f"{format_seconds(cached_s)} where the object cache has it"
     )
     values = {"median_s": compiled_s, "cached_s": cached_s}
-    return Figure("building a GEMM kernel", text, values)
+    return BenchmarkResult("building a GEMM kernel", text, values)
 
 
-def call_cost() -> Figure:
+def call_cost() -> BenchmarkResult:
     """Measure a call with three arrays, all checks included; its code takes a nanosecond."""
     seconds = _call_seconds(1)
     text = f"{format_seconds(seconds)} in all (target ≤ 8 µs)"
-    return Figure("a call with 3 arrays", text, {"median_s": seconds})
+    return BenchmarkResult("a call with 3 arrays", text, {"median_s": seconds})
 
 
-def symbolic_call_cost() -> Figure:
+def symbolic_call_cost() -> BenchmarkResult:
     """Measure the same call where the shapes tell the extent."""
     seconds = _call_seconds(var("n"))
     text = f"{format_seconds(seconds)} in all (target ≤ 15 µs)"
-    return Figure("  with symbolic shapes", text, {"median_s": seconds})
+    return BenchmarkResult("  with symbolic shapes", text, {"median_s": seconds})
 
 
 def _call_seconds(extent: Extent) -> float:
@@ -183,7 +186,7 @@ def _call_seconds(extent: Extent) -> float:
     return time_call(lambda: kernel(*arrays), min_repeats=50, max_repeats=200).median_s
 
 
-def dispatching() -> Figure:
+def dispatching() -> BenchmarkResult:
     """Measure the start of a parallel loop, all threads idle before."""
     found = dispatch()
     text = (
@@ -191,10 +194,10 @@ def dispatching() -> Figure:
         f"{format_seconds(found.asleep_s)} from sleep (target ≤ 40 µs); until all threads have met "
         f"{format_seconds(found.meeting_spinning_s)} and {format_seconds(found.meeting_asleep_s)}"
     )
-    return Figure("starting a parallel loop", text, asdict(found))
+    return BenchmarkResult("starting a parallel loop", text, asdict(found))
 
 
-def alternating() -> Figure:
+def alternating() -> BenchmarkResult:
     """Measure parallel products in turn with NumPy's: each beside itself alone."""
     found, brief = alternation(), alternation(timeout=BRIEF_TIMEOUT)
     text = (
@@ -202,24 +205,24 @@ def alternating() -> Figure:
         f"≤ 1.10); with {TIMEOUT}={BRIEF_TIMEOUT} {brief.own:.2f} and {brief.numpy:.2f} ×"
     )
     values = {"own": found.own, "numpy": found.numpy}
-    return Figure(
+    return BenchmarkResult(
         "  in turn with NumPy",
         text,
         {**values, "own_brief": brief.own, "numpy_brief": brief.numpy},
     )
 
 
-def simulating() -> Figure:
+def simulating() -> BenchmarkResult:
     """Measure the simulator on a tiled product for a GPU: all threads, phases and checks."""
     schedule, args = tiled_gpu_gemm(64)
     kernel = build(schedule, args, target="gpu")
     arrays = [np.ones(tensor.static_shape, np.float32) for tensor in args]
     seconds = time_call(lambda: kernel(*arrays), warmup=0, min_repeats=3, max_repeats=3).median_s
     text = f"{format_seconds(seconds)} (target ≤ 2 s)"
-    return Figure("simulating a GPU: matmul 64³", text, {"median_s": seconds})
+    return BenchmarkResult("simulating a GPU: matmul 64³", text, {"median_s": seconds})
 
 
-def importing() -> Figure:
+def importing() -> BenchmarkResult:
     """Measure ``import dlcompiler`` in a fresh process."""
     code = "import time; t = time.perf_counter(); import dlcompiler; print(time.perf_counter() - t)"
     seconds = []
@@ -230,31 +233,31 @@ def importing() -> Figure:
         seconds.append(float(done.stdout))
     median = statistics.median(seconds)
     text = f"{format_seconds(median)} (target ≤ 0.3 s)"
-    return Figure("import dlcompiler", text, {"median_s": median})
+    return BenchmarkResult("import dlcompiler", text, {"median_s": median})
 
 
 BROWSER_TEST = Path("tests/widgets/test_browser.py")
 _CLICK_LINE = re.compile(r"page's clock: median (\d+) ms, (\d+) to (\d+) ms")
 
 
-def click() -> Figure:
+def click() -> BenchmarkResult:
     """Measure from a click in the Explorer to the redrawn tree, by the page's own timer.
 
     The browser and the notebook server are those of the tests, so this needs a checkout.
     """
     name = "a click to the redrawn tree"
     if reason := _no_browser():
-        return Figure(name, f"not measured: {reason}")
+        return BenchmarkResult(name, f"not measured: {reason}")
     command = [sys.executable, "-m", "pytest", "-q", "-m", "alone", "-k", "latency"]
     done = subprocess.run(
         [*command, str(BROWSER_TEST)], capture_output=True, text=True, check=False
     )
     found = _CLICK_LINE.search(done.stdout)
     if found is None:
-        return Figure(name, f"not measured: {done.stdout.strip().splitlines()[-1:]}")
+        return BenchmarkResult(name, f"not measured: {done.stdout.strip().splitlines()[-1:]}")
     median, fastest, slowest = map(int, found.groups())
     text = f"{median} ms, {fastest} to {slowest} ms (target ≤ 100 ms)"
-    return Figure(name, text, {"median_s": median / 1e3, "slowest_s": slowest / 1e3})
+    return BenchmarkResult(name, text, {"median_s": median / 1e3, "slowest_s": slowest / 1e3})
 
 
 def _no_browser() -> str | None:
@@ -268,7 +271,7 @@ def _no_browser() -> str | None:
     return None
 
 
-FIGURES: dict[str, Callable[[], Figure]] = {
+BENCHMARKS: dict[str, Callable[[], BenchmarkResult]] = {
     "matmul": matmul,
     "plain": plain_matmul,
     "lowering": lowering,
@@ -286,4 +289,4 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "import": importing,
     "click": click,
 }
-"""Name -> what measures it."""
+"""Name -> function that measures."""
