@@ -7,10 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dlcompiler.bench.implementations import (
+    Implementation,
+    NotThere,
+    implementation_of,
+    remote_kernel,
+    target_of,
+)
 from dlcompiler.bench.intervals import paired_ratio
 from dlcompiler.bench.memory import ALONE, BOUND, EXPECTED, INPUT, PLAIN
 from dlcompiler.bench.peers import check_names, missing
-from dlcompiler.bench.problems import NotThere, Problem, problem_of, remote_kernel, target_of
 from dlcompiler.bench.results import Contest, PeerResult, Result
 from dlcompiler.bench.works import Row, Work
 from dlcompiler.errors import DLCompilerError
@@ -42,7 +48,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class _Kernels:
-    """Kernels of one problem in the worker."""
+    """Kernels of one implementation, loaded in the worker."""
 
     main: int
     """Handle of the kernel that computes."""
@@ -113,29 +119,29 @@ class Bench:
 
     def _measured(self, work: Work, row: Row) -> tuple[Contest, dict[str, str]]:
         """Return what was measured, and which peers did not take part."""
-        problem = self._problem(work, row, self.settings.threads)
+        implementation = self._implementation(work, row, self.settings.threads)
         present = tuple(name for name in self._names if name not in self._absent)
         try:
-            return self._contest(work, row, problem, present)
+            return self._contest(work, row, implementation, present)
         except _ProcessLost as lost:
             # Ours or a peer's doing: without peers, it is ours.
-            contest, _ = self._contest(work, row, problem, ())
+            contest, _ = self._contest(work, row, implementation, ())
             return contest, dict.fromkeys(present, f"in a process that was lost: {lost}")
 
-    def _problem(self, work: Work, row: Row, threads: int) -> Problem:
-        return problem_of(work, row, threads=threads, is_tuned=self.settings.is_tuned)
+    def _implementation(self, work: Work, row: Row, threads: int) -> Implementation:
+        return implementation_of(work, row, threads=threads, is_tuned=self.settings.is_tuned)
 
     def _contest(
-        self, work: Work, row: Row, problem: Problem, names: Sequence[str]
+        self, work: Work, row: Row, implementation: Implementation, names: Sequence[str]
     ) -> tuple[Contest, dict[str, str]]:
         threads = self.settings.threads
-        kernels = self._kernels(problem, threads)
-        arrays, roles = _arrays(problem, problem.reference())
+        kernels = self._kernels(implementation, threads)
+        arrays, roles = _arrays(implementation, implementation.reference())
         alone = None
         if threads > 1:
-            single = self._problem(work, row, 1)
+            single = self._implementation(work, row, 1)
             alone = self._kernels(single, 1)
-            if single.workload != problem.workload:
+            if single.workload != implementation.workload:
                 others, _ = _arrays(single, single.reference())
                 arrays |= {ALONE + name: array for name, array in others.items()}
         params = {
@@ -162,18 +168,20 @@ class Bench:
         for handle in handles - {None}:
             self._worker.call("unload", {"handle": handle}, timeout_s=CONTEST_LIMIT_S)
         contest = _evaluated(work, value)
-        name = problem.operator.name
+        name = implementation.operator.name
         return replace(contest, operator=name, config=kernels.config), value["absent"]
 
-    def _kernels(self, problem: Problem, threads: int) -> _Kernels:
+    def _kernels(self, implementation: Implementation, threads: int) -> _Kernels:
         """Return the kernels for some threads, loaded in the worker."""
         target = target_of(threads)
-        config = problem.config(target, is_tuned=self.settings.is_tuned)
-        template = problem.operator.template(problem.workload, target, config)
+        config = implementation.config(target, is_tuned=self.settings.is_tuned)
+        template = implementation.operator.template(implementation.workload, target, config)
         packing = None
-        if problem.packs and problem.operator.packing is not None:
-            packing = self._loaded("packing", problem.operator.packing(problem.workload, target))
-        return _Kernels(self._loaded(problem.workload.op, template), packing, str(config))
+        if implementation.packs and implementation.operator.packing is not None:
+            packing = self._loaded(
+                "packing", implementation.operator.packing(implementation.workload, target)
+            )
+        return _Kernels(self._loaded(implementation.workload.op, template), packing, str(config))
 
     def _loaded(self, name: str, template: tuple[Schedule, Sequence[Tensor]]) -> int:
         """Return the handle of a kernel in the worker."""
@@ -184,7 +192,9 @@ class Bench:
         return kernel.handle
 
 
-def _arrays(problem: Problem, reference: Reference) -> tuple[dict[str, Any], dict[str, str]]:
+def _arrays(
+    implementation: Implementation, reference: Reference
+) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the arrays of a contest by name, and which of them plays which role."""
     arrays = {
         **{INPUT + name: array for name, array in reference.inputs.items()},
@@ -194,7 +204,7 @@ def _arrays(problem: Problem, reference: Reference) -> tuple[dict[str, Any], dic
     }
     roles = {
         role: (PLAIN if name in reference.plain else INPUT) + name
-        for role, name in problem.roles.items()
+        for role, name in implementation.roles.items()
     }
     return arrays, roles
 

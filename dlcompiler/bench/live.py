@@ -14,8 +14,8 @@ from dlcompiler.autotune import TuningRun, tune
 from dlcompiler.autotune.local import LocalPool
 from dlcompiler.bench.contest import Bench, Settings
 from dlcompiler.bench.goals import Verdict
+from dlcompiler.bench.implementations import Implementation, implementation_of, target_of
 from dlcompiler.bench.intervals import Ratio
-from dlcompiler.bench.problems import Problem, problem_of, target_of
 from dlcompiler.bench.results import Result
 from dlcompiler.bench.tables import WORKS, Subject, subject_of
 from dlcompiler.bench.tuning import HIT
@@ -121,10 +121,10 @@ def live_run(
     if run.best is None or not peers:
         return found
     work = parse_work(WORKS.get(name, name))
-    problem = replace(
-        problem_of(work, work.judged), operator=subject.operator, workload=subject.workload
+    implementation = replace(
+        implementation_of(work, work.judged), operator=subject.operator, workload=subject.workload
     )
-    return _beside(found, work, problem, run.best.config, tuple(peers))
+    return _beside(found, work, implementation, run.best.config, tuple(peers))
 
 
 def _summary(subject: Subject, run: TuningRun, tuner: str, seed: int) -> LiveRun:
@@ -146,9 +146,13 @@ def _summary(subject: Subject, run: TuningRun, tuner: str, seed: int) -> LiveRun
 
 
 def _beside(
-    found: LiveRun, work: Work, problem: Problem, config: Config, peers: tuple[str, ...]
+    found: LiveRun,
+    work: Work,
+    implementation: Implementation,
+    config: Config,
+    peers: tuple[str, ...],
 ) -> LiveRun:
-    with _FixedBench(Settings(peers=peers, judged_only=True), problem, config) as bench:
+    with _FixedBench(Settings(peers=peers, judged_only=True), implementation, config) as bench:
         result: Result = bench.measure_row(work, work.judged)
     contest = result.contest
     if contest is None:
@@ -160,13 +164,13 @@ def _beside(
 
 
 class _FixedBench(Bench):
-    """Measures one problem with one config."""
+    """Measures one implementation with one config."""
 
-    def __init__(self, settings: Settings, problem: Problem, config: Config) -> None:
+    def __init__(self, settings: Settings, implementation: Implementation, config: Config) -> None:
         super().__init__(settings)
-        self._fixed = replace(problem, fixed=config)
+        self._fixed = replace(implementation, fixed=config)
 
-    def _problem(self, work: Work, row: Row, threads: int) -> Problem:
+    def _implementation(self, work: Work, row: Row, threads: int) -> Implementation:
         del work, row, threads
         return self._fixed
 

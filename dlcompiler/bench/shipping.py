@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from dlcompiler.autotune import TuningRun, tune
-from dlcompiler.bench.problems import Problem, problem_of, remote_kernel, target_of
+from dlcompiler.bench.implementations import (
+    Implementation,
+    implementation_of,
+    remote_kernel,
+    target_of,
+)
 from dlcompiler.bench.works import Work
 from dlcompiler.errors import TuningError, UserError
 from dlcompiler.input_files import read_regular
@@ -83,9 +88,9 @@ def start(work: Work, *, threads: int = 1, target: str = "cpu", **options: Any) 
     """
     if threads < 1:
         raise TuningError(f"tune {work.text}", "not a number of threads", got=threads)
-    problem = problem_of(work, work.judged, threads=threads)
+    implementation = implementation_of(work, work.judged, threads=threads)
     machine = replace(resolve(target), cores=threads)
-    return tune(problem.workload, machine, **options)
+    return tune(implementation.workload, machine, **options)
 
 
 def judge(work: Work, run: TuningRun) -> Found:
@@ -96,24 +101,24 @@ def judge(work: Work, run: TuningRun) -> Found:
     TuningError
         If nothing could be measured.
     """
-    problem = problem_of(work, work.judged)
+    implementation = implementation_of(work, work.judged)
     target = target_of(1)
     best = run.best
     if best is None:
         raise TuningError(f"tune {work.text}", "no config could be measured")
-    used = problem.config(target, is_tuned=True)
-    ratio = 1.0 if best.config == used else _ratio(problem, used, best.config)
-    choices = problem.operator.space(problem.workload, target).knobs
+    used = implementation.config(target, is_tuned=True)
+    ratio = 1.0 if best.config == used else _ratio(implementation, used, best.config)
+    choices = implementation.operator.space(implementation.workload, target).knobs
     values = {knob.name: best.config[knob.name] for knob in choices if len(knob.values) > 1}
-    return Found(work, tuned.anchor(problem.workload), values, ratio)
+    return Found(work, tuned.anchor(implementation.workload), values, ratio)
 
 
-def _ratio(problem: Problem, used: Config, best: Config) -> float:
+def _ratio(implementation: Implementation, used: Config, best: Config) -> float:
     """Return the time of one config divided by that of another, measured in alternation."""
-    workload = problem.workload
+    workload = implementation.workload
     first, second = (
         remote_kernel(
-            problem.operator.template(workload, target_of(1), config), workload.op, threads=1
+            implementation.operator.template(workload, target_of(1), config), workload.op, threads=1
         )
         for config in (used, best)
     )

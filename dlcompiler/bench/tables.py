@@ -24,8 +24,8 @@ from pathlib import Path
 from dlcompiler.autotune import LocalPool, Record, RecordStore, Result, target_key
 from dlcompiler.autotune.pool import MeasurePool
 from dlcompiler.autotune.replay import SUFFIX, ReplayTable, TableRow
+from dlcompiler.bench.implementations import convolution_parameters, implementation_of, target_of
 from dlcompiler.bench.intervals import geometric_mean, median_interval
-from dlcompiler.bench.problems import convolution_parameters, problem_of, target_of
 from dlcompiler.bench.works import parse_work
 from dlcompiler.errors import TuningError
 from dlcompiler.ops import Operator, operator
@@ -170,8 +170,8 @@ def subject_of(text: str) -> Subject:
         item = operator("conv2d_direct")
         workload = item.workload(**convolution_parameters(work), o=work["outputs"])
     else:
-        problem = problem_of(work, work.judged)
-        item, workload = problem.operator, problem.workload
+        implementation = implementation_of(work, work.judged)
+        item, workload = implementation.operator, implementation.workload
     space = item.space(workload, target_of(1))
     return Subject(name or work.text.replace(":", "-"), item, workload, space)
 

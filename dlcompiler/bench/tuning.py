@@ -26,9 +26,9 @@ from dlcompiler.autotune.proposal import Tuner
 from dlcompiler.autotune.replay import SUFFIX, ReplayTable
 from dlcompiler.autotune.tuners import tuner as make_tuner
 from dlcompiler.bench.goals import Verdict
+from dlcompiler.bench.implementations import target_of
 from dlcompiler.bench.intervals import geometric_mean
 from dlcompiler.bench.page import verdict_text
-from dlcompiler.bench.problems import target_of
 from dlcompiler.bench.tables import WORKS
 from dlcompiler.errors import UserError
 from dlcompiler.ops import operator

@@ -12,7 +12,7 @@ from typing import Any
 
 from dlcompiler.autotune import Trial, TuningRun
 from dlcompiler.autotune.tuners import TUNERS
-from dlcompiler.bench.problems import NotThere
+from dlcompiler.bench.implementations import NotThere
 from dlcompiler.bench.shipping import judge, keep, known_configs, start
 from dlcompiler.bench.works import GRAMMAR, Work, form, parse_works
 from dlcompiler.cli.command import Command

@@ -10,9 +10,9 @@ from dlcompiler.bench import contest, worker
 from dlcompiler.bench.contest import Bench, Settings
 from dlcompiler.bench.document import has_wrong_results, measure_tables, measure_works
 from dlcompiler.bench.goals import MeanRatio, WorstRatio
+from dlcompiler.bench.implementations import implementation_of
 from dlcompiler.bench.memory import BOUND, EXPECTED
 from dlcompiler.bench.peers import Absent, Offer
-from dlcompiler.bench.problems import problem_of
 from dlcompiler.bench.suites import Table
 from dlcompiler.bench.works import parse_work
 from dlcompiler.cli import main
@@ -53,7 +53,7 @@ def test_weights_may_be_packed_within_the_call(bench):
 
 
 def test_a_wrong_result_is_no_measurement(bench, monkeypatch):
-    right = problem_of(GEMM, "plain")
+    right = implementation_of(GEMM, "plain")
 
     def reference(workload, seed):
         found = right.operator.reference(workload, seed)
@@ -61,7 +61,7 @@ def test_a_wrong_result_is_no_measurement(bench, monkeypatch):
 
     operator = dataclasses.replace(right.operator, reference=reference)
     wrong = dataclasses.replace(right, operator=operator)
-    monkeypatch.setattr(contest, "problem_of", lambda work, row, **how: wrong)
+    monkeypatch.setattr(contest, "implementation_of", lambda work, row, **how: wrong)
     result = bench.measure_row(GEMM, "plain")
     assert result.verified is False
     assert "128 of 128 elements are wrong" in result.reason
@@ -79,12 +79,12 @@ OTHER = parse_work("gemm:4x4x4")
 
 
 def _failing_for(work, error):
-    """Return `problem_of`, which fails for one work."""
+    """Return `implementation_of`, which fails for one work."""
 
     def failing(asked, row, **how):
         if asked == work:
             raise error
-        return problem_of(asked, row, **how)
+        return implementation_of(asked, row, **how)
 
     return failing
 
@@ -100,7 +100,7 @@ def _failing_for(work, error):
     ids=lambda value: type(value).__name__,
 )
 def test_a_work_that_fails_does_not_end_the_bench(error, reason, monkeypatch):
-    monkeypatch.setattr(contest, "problem_of", _failing_for(OTHER, error))
+    monkeypatch.setattr(contest, "implementation_of", _failing_for(OTHER, error))
     settings = Settings(peers=("numpy",), judged_only=True, limits=QUICK)
     said = []
     found = measure_works([OTHER, GEMM, OTHER, GEMM], settings, said.append)
@@ -123,7 +123,7 @@ def test_a_kernel_that_cannot_be_built_is_a_row_that_says_so(bench, monkeypatch)
 
 
 def test_a_table_with_a_work_that_fails_is_judged(monkeypatch):
-    monkeypatch.setattr(contest, "problem_of", _failing_for(OTHER, ValueError("no")))
+    monkeypatch.setattr(contest, "implementation_of", _failing_for(OTHER, ValueError("no")))
     table = Table("two", "Two", {"good": GEMM, "bad": OTHER}, (MeanRatio(0.1), WorstRatio(0.1)))
     settings = Settings(peers=("numpy",), judged_only=True, limits=QUICK)
     found = measure_tables([table], settings, lambda text: None)
@@ -163,8 +163,10 @@ def test_a_peer_that_crashes_costs_only_itself(bench, monkeypatch):
 
 
 def test_one_thread_may_be_another_operators_work(monkeypatch):
-    problems = {1: problem_of(GEMM, "plain"), 2: problem_of(GEMM, "prepacked")}
-    monkeypatch.setattr(contest, "problem_of", lambda work, row, threads, **how: problems[threads])
+    made = {1: implementation_of(GEMM, "plain"), 2: implementation_of(GEMM, "prepacked")}
+    monkeypatch.setattr(
+        contest, "implementation_of", lambda work, row, threads, **how: made[threads]
+    )
     with Bench(Settings(peers=("numpy",), threads=2, limits=QUICK)) as bench:
         row = bench.measure_row(GEMM, "prepacked").to_json()
     assert row["verified"] is True, row["reason"]
@@ -207,7 +209,9 @@ def test_nan_is_wrong_where_it_is_not_expected():
 
 
 def test_the_command_measures_the_other_works_and_fails(monkeypatch, capsys):
-    monkeypatch.setattr(contest, "problem_of", _failing_for(OTHER, TuningError("select", "none")))
+    monkeypatch.setattr(
+        contest, "implementation_of", _failing_for(OTHER, TuningError("select", "none"))
+    )
     options = ["--peers", "numpy", "--threads", "1", "--seconds", "0.01", "--rows", "judged"]
     assert main(["bench", OTHER.text, GEMM.text, *options]) == 1
     printed = capsys.readouterr()

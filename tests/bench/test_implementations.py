@@ -2,7 +2,7 @@
 
 import pytest
 
-from dlcompiler.bench.problems import NotThere, problem_of, target_of
+from dlcompiler.bench.implementations import NotThere, implementation_of, target_of
 from dlcompiler.bench.suites import TABLES, tables_of
 from dlcompiler.bench.works import parse_work
 
@@ -26,10 +26,10 @@ SMALL = (
 @pytest.mark.parametrize("text", SMALL)
 def test_the_arrays_of_an_operator_are_those_of_the_work(text):
     work = parse_work(text)
-    problem = problem_of(work, work.judged)
-    reference = problem.reference()
+    implementation = implementation_of(work, work.judged)
+    reference = implementation.reference()
     given = {**reference.inputs, **reference.plain}
-    shapes = {role: given[name].shape for role, name in problem.roles.items()}
+    shapes = {role: given[name].shape for role, name in implementation.roles.items()}
     (out,) = reference.expected.values()
     assert {**shapes, "out": out.shape} == work.shapes
 
@@ -40,8 +40,8 @@ def test_all_works_of_the_tables_have_a_config(is_tuned):
         for work in table.works.values():
             for row in work.rows:
                 try:
-                    problem = problem_of(work, row)
+                    implementation = implementation_of(work, row)
                 except NotThere as reason:
                     assert str(reason)  # noqa: PT017  both are right
                     continue
-                assert problem.config(target_of(1), is_tuned=is_tuned).values
+                assert implementation.config(target_of(1), is_tuned=is_tuned).values

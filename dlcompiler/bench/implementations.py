@@ -1,4 +1,4 @@
-"""How a work is computed here: which operator, and which of its parameters plays which role."""
+"""Implementations of works by operators of the library: operator, workload, parameter names."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ SEED = 0
 
 
 class NotThere(Exception):  # noqa: N818  not an error: a row says it
-    """There is no operator for a work yet, or it cannot do what the work asks."""
+    """No operator computes a work yet, or the operator lacks an option that the work needs."""
 
 
 @dataclass(frozen=True)
-class Problem:
-    """A work as an operator of the library computes it."""
+class Implementation:
+    """The operator and workload that compute a work."""
 
     operator: Operator
     workload: Workload
     roles: Mapping[str, str]
-    """Role of an array in the work -> name of the kernel's parameter."""
+    """Name of an array in the work -> name of the kernel's parameter."""
     packs: bool = False
     """Whether weights are packed by a kernel of their own in each call."""
     fixed: Config | None = None
-    """The config to use, whichever ships."""
+    """The config to use instead of the one that ships."""
 
     def config(self, target: Target, *, is_tuned: bool) -> Config:
         """Return the config that ships for this workload, or else the analytic one."""
@@ -54,26 +54,28 @@ class Problem:
         return self.operator.reference(self.workload, SEED)
 
 
-def problem_of(work: Work, row: Row, *, threads: int = 1, is_tuned: bool = True) -> Problem:
-    """Return how a row of a work is computed: by the operator that `ops.select` chooses.
+def implementation_of(
+    work: Work, row: Row, *, threads: int = 1, is_tuned: bool = True
+) -> Implementation:
+    """Return the implementation of a row of a work, by the operator that `ops.select` chooses.
 
     Parameters
     ----------
     work : Work
-        What.
+        The computation with its sizes.
     row : {"plain", "prepacked"}
         Whether weights are packed ahead.
     threads : int
-        How many will be used.
+        The number of threads that will run it.
     is_tuned : bool
-        Whether the choice may rest on configs that ship.
+        Whether the choice may use configs that ship.
 
     Raises
     ------
     NotThere
-        If no operator does.
+        If no operator computes the work.
     """
-    make = _PROBLEMS.get(work.family)
+    make = _CALLS.get(work.family)
     if make is None:
         raise NotThere(f"there is no operator for {work.family} yet")
     name, parameters, roles = make(work, row)
@@ -83,11 +85,11 @@ def problem_of(work: Work, row: Row, *, threads: int = 1, is_tuned: bool = True)
     packs = row == "plain" and work.family == "conv2d"
     if packs and chosen.operator.packing is None:
         raise NotThere(f"{chosen.operator.name} has no kernel that packs its weights")
-    return Problem(chosen.operator, chosen.workload, roles, packs)
+    return Implementation(chosen.operator, chosen.workload, roles, packs)
 
 
 def target_of(threads: int) -> Target:
-    """Return this machine with as many cores as threads are to be used."""
+    """Return this machine's target, with one core for each thread."""
     return replace(resolve("cpu"), cores=threads)
 
 
@@ -98,16 +100,16 @@ def remote_kernel(
     threads: int,
     worker: Worker | None = None,
 ) -> RemoteKernel:
-    """Return the kernel of a schedule and its parameters, for a worker that uses some threads."""
+    """Return the kernel of a schedule and its parameters, to be run in a worker."""
     target = target_of(threads)
     source, _ = emit_source(*template, target, name)
     return RemoteKernel(source, target, threads=threads, worker=worker, args=template[1])
 
 
-_Problem = tuple[str, dict[str, Any], dict[str, str]]
+_OperatorCall = tuple[str, dict[str, Any], dict[str, str]]
 
 
-def _product(work: Work, row: Row) -> _Problem:
+def _product(work: Work, row: Row) -> _OperatorCall:
     parameters: dict[str, Any] = {**work.sizes, "epilogue": "+".join(work.epilogue)}
     if row == "prepacked":
         parameters["packed"] = packed_width(work["m"], resolve("cpu"))
@@ -117,43 +119,43 @@ def _product(work: Work, row: Row) -> _Problem:
     return name, parameters, {"data": "A", second: "B", **operands}
 
 
-def _along_rows(work: Work, row: Row) -> _Problem:
+def _along_rows(work: Work, row: Row) -> _OperatorCall:
     del row
     return work.family, {"shape": work.numbers}, _same_names(work)
 
 
-def _elementwise(work: Work, row: Row) -> _Problem:
+def _elementwise(work: Work, row: Row) -> _OperatorCall:
     del row
     roles = _same_names(work)
     shapes = [work.shapes[role] for role in roles]
     return "elementwise", {"function": work.function, "shapes": shapes}, roles
 
 
-def _reduction(work: Work, row: Row) -> _Problem:
+def _reduction(work: Work, row: Row) -> _OperatorCall:
     del row
     parameters = {"function": work.function, "shape": work.numbers, "axes": 1}
     return "reduction", parameters, _same_names(work)
 
 
-def _depthwise(work: Work, row: Row) -> _Problem:
-    del row  # its weights are read as they are
+def _depthwise(work: Work, row: Row) -> _OperatorCall:
+    del row  # its weights are not packed
     return "depthwise_conv2d", convolution_parameters(work), _same_names(work)
 
 
-def _pool2d(work: Work, row: Row) -> _Problem:
+def _pool2d(work: Work, row: Row) -> _OperatorCall:
     del row
     known = convolution_parameters(work)
     parameters = {name: value for name, value in known.items() if name != "epilogue"}
     return "pool2d", {**parameters, "kind": work.function}, _same_names(work)
 
 
-def _conv2d(work: Work, row: Row) -> _Problem:
+def _conv2d(work: Work, row: Row) -> _OperatorCall:
     del row  # the kernel is the same
     return "conv2d", {**convolution_parameters(work), "o": work["outputs"]}, _same_names(work)
 
 
 def convolution_parameters(work: Work) -> dict[str, Any]:
-    """Return what the operators of convolutions call the sizes of a work."""
+    """Return the sizes of a work by the names of a convolution operator's parameters."""
     n, c, h, w = work.numbers[:4]
     kernel, stride, padding = work.numbers[-3:]
     return {
@@ -166,7 +168,7 @@ def _same_names(work: Work) -> dict[str, str]:
     return {role: role for role in work.shapes if role != "out"}
 
 
-_PROBLEMS: dict[str, Callable[[Work, Row], _Problem]] = {
+_CALLS: dict[str, Callable[[Work, Row], _OperatorCall]] = {
     "gemm": _product,
     "dense": _product,
     "batch_matmul": _product,
