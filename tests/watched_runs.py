@@ -9,8 +9,8 @@ import numpy as np
 from dlcompiler import ops
 from dlcompiler.autotune import RecordStore, Result
 from dlcompiler.autotune.clock import Phases
+from dlcompiler.autotune.measure_pool import Device
 from dlcompiler.autotune.plan import Plan
-from dlcompiler.autotune.pool import Device
 from dlcompiler.autotune.proposal import Proposal
 from dlcompiler.autotune.rounds import Round
 from dlcompiler.autotune.run import TuningRun

@@ -27,7 +27,7 @@ from dlcompiler.autotune.jsonl import (
 )
 from dlcompiler.autotune.local import LocalPool
 from dlcompiler.autotune.measure import Measurer
-from dlcompiler.autotune.pool import Compared, Device, MeasurePool
+from dlcompiler.autotune.measure_pool import Compared, Device, MeasurePool
 from dlcompiler.autotune.records import Record, target_key, write_line
 from dlcompiler.autotune.rounds import Round, rank_correlation, recall
 from dlcompiler.autotune.run import TuningRun

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from dlcompiler.autotune.pool import Compared, ComparingPool, MeasurePool, Report
+from dlcompiler.autotune.measure_pool import Compared, ComparingPool, MeasurePool, Report
 from dlcompiler.autotune.trial import Result
 from dlcompiler.errors import MeasurementError
 from dlcompiler.space import Config

@@ -1,4 +1,4 @@
-"""The pool of this machine: schedules and generates here, builds, checks and times in workers."""
+"""Measure pool of this machine: generates code here; builds, checks and times it in workers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from dlcompiler.autotune.correctness import correctness_test
-from dlcompiler.autotune.pool import Compared, Device, Report
+from dlcompiler.autotune.measure_pool import Compared, Device, Report
 from dlcompiler.autotune.records import target_key
 from dlcompiler.autotune.trial import Result
 from dlcompiler.errors import InternalError, UserError
@@ -93,7 +93,7 @@ class LocalPool:
         return self._devices
 
     def measure(self, configs: Sequence[Config], best_s: float | None, report: Report) -> None:
-        """Measure a batch; see `dlcompiler.autotune.pool.MeasurePool`."""
+        """Measure a batch; see `dlcompiler.autotune.measure_pool.MeasurePool`."""
         made: dict[Config, Candidate | Measured] = {}
 
         def generate(config: Config) -> Candidate | Measured:

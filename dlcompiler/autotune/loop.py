@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from dlcompiler.autotune.clock import Clock
 from dlcompiler.autotune.control import Control
 from dlcompiler.autotune.events import EventKind
+from dlcompiler.autotune.measure_pool import MeasurePool
 from dlcompiler.autotune.near_ties import fastest_of, near_ties
 from dlcompiler.autotune.plan import Plan
-from dlcompiler.autotune.pool import MeasurePool
 from dlcompiler.autotune.progress import RunProgress
 from dlcompiler.autotune.proposal import Proposal, Tuner
 from dlcompiler.autotune.records import Record

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dlcompiler.autotune.pool import Device, Report
+from dlcompiler.autotune.measure_pool import Device, Report
 from dlcompiler.autotune.trial import OUTCOMES, OutcomeName, Result
 from dlcompiler.errors import TuningError
 from dlcompiler.input_files import open_regular

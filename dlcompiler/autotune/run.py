@@ -15,9 +15,9 @@ from dlcompiler.autotune.control import Control
 from dlcompiler.autotune.events import Event, EventKind, Listener, RunState
 from dlcompiler.autotune.guarded import GuardedTuner
 from dlcompiler.autotune.loop import Search
+from dlcompiler.autotune.measure_pool import MeasurePool
 from dlcompiler.autotune.models import CostModel
 from dlcompiler.autotune.plan import Plan
-from dlcompiler.autotune.pool import MeasurePool
 from dlcompiler.autotune.progress import RunProgress
 from dlcompiler.autotune.proposal import Tuner
 from dlcompiler.autotune.rounds import Round, predictions, rank_correlation, recall

@@ -1,4 +1,4 @@
-"""A pool that measures one config after the other, with whatever tells the time of one."""
+"""A measure pool that measures one config after the other, with a `Measurer` that times one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dlcompiler.autotune.measure import Measurer
-from dlcompiler.autotune.pool import Device, Report
+from dlcompiler.autotune.measure_pool import Device, Report
 from dlcompiler.space import Config
 
 
@@ -36,7 +36,7 @@ class SerialPool:
         return (self._device,)
 
     def measure(self, configs: Sequence[Config], best_s: float | None, report: Report) -> None:
-        """Measure a batch; see `dlcompiler.autotune.pool.MeasurePool`."""
+        """Measure a batch; see `dlcompiler.autotune.measure_pool.MeasurePool`."""
         self._interrupted.clear()
         for number, config in enumerate(configs):
             start = time.perf_counter()

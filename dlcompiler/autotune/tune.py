@@ -11,8 +11,8 @@ from dlcompiler.analysis import work_of
 from dlcompiler.autotune.events import Listener
 from dlcompiler.autotune.local import LocalPool
 from dlcompiler.autotune.measure import Measurer
+from dlcompiler.autotune.measure_pool import Device, MeasurePool
 from dlcompiler.autotune.plan import Plan, completed, operator_of
-from dlcompiler.autotune.pool import Device, MeasurePool
 from dlcompiler.autotune.proposal import Proposal, Tuner
 from dlcompiler.autotune.records import target_key
 from dlcompiler.autotune.run import TuningRun

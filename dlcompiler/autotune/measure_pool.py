@@ -1,4 +1,4 @@
-"""Pools: where candidates are measured."""
+"""Measure pools: the interface of what measures batches of configs."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from dlcompiler.autotune.trial import Result
 from dlcompiler.space import Config
 
 Report: TypeAlias = Callable[[int, Result], None]
-"""Called with the number of a config in its batch, and what came of it."""
+"""Called with the index of a config in its batch, and its result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """What candidates run on."""
+    """A device that candidates run on."""
 
     kind: str
-    """Name of its class, under which times belong together: `target_key` of a machine."""
+    """Name of its class: times of one class can be compared. `target_key` of a machine."""
     tags: tuple[str, ...] = ()
-    """What else distinguishes it: a host's name, cores, "simulated"."""
+    """Further properties: the name of the host, cores, "simulated"."""
 
 
 class MeasurePool(Protocol):
-    """Measures batches of configs; another one may stand for other machines."""
+    """Measures batches of configs, on this machine or on others."""
 
     @property
     def note(self) -> str:
-        """What a user should know of the times: that the machine is too busy; may be empty."""
+        """A note for the user about the times, such as that the machine is too busy, or ''."""
 
     @property
     def devices(self) -> tuple[Device, ...]:
-        """What it measures on."""
+        """The devices that candidates run on."""
 
     def measure(self, configs: Sequence[Config], best_s: float | None, report: Report) -> None:
         """Measure a batch.
@@ -40,19 +40,19 @@ class MeasurePool(Protocol):
         Parameters
         ----------
         configs : sequence of Config
-            What to measure.
+            The configs to measure.
         best_s : float, optional
-            The shortest time so far: what is far slower need not be measured well [s].
+            The shortest time so far [s]; a config that is far slower may be measured roughly.
         report : callable
             Called once for each config as soon as its result is known, in the caller's thread, in
             any order. When `interrupt` was called, the rest need not be reported.
         """
 
     def interrupt(self) -> None:
-        """Let a batch that another thread waits for end soon."""
+        """End the batch that another thread waits for, soon."""
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Release all resources, such as worker processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,31 +60,31 @@ class Compared:
     """A config measured in turn with others."""
 
     config: Config
-    """What was measured."""
+    """The config that was measured."""
     result: Result
-    """Its times, or why there are none."""
+    """Its times, or the reason for having none."""
     interval_s: tuple[float, float] | None = None
-    """Where the median lies with a probability of 95 % [s]."""
+    """The 95 % interval of the median [s]."""
     ratio: tuple[float, float] | None = None
-    """Interval of its time divided by that of the fastest, round by round: one that contains 1 is
-    of a config as fast as that, as far as can be told."""
+    """Interval of its time divided by that of the fastest, round by round. If it contains 1, the
+    two configs cannot be told apart."""
 
 
 @runtime_checkable
 class ComparingPool(MeasurePool, Protocol):
-    """A pool that can tell which of a few configs is the fastest."""
+    """A measure pool that can find the fastest of a few configs."""
 
     def compare(
         self, configs: Sequence[Config], *, budget_s: float = 1.0, seed: int = 0
     ) -> Sequence[Compared]:
-        """Measure configs again, in turn; returns what came of each, in their order.
+        """Measure configs again, in turn; return their results in the same order.
 
         Parameters
         ----------
         configs : sequence of Config
-            Those that were right; a pool may take the first few only.
+            Configs whose results were right; a pool may measure only the first few.
         budget_s : float
-            How long it may take, beside building [s].
+            Time limit, without building [s].
         seed : int
-            Of the order in each round.
+            Seed of the order in each round.
         """
