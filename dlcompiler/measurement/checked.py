@@ -28,13 +28,14 @@ from dlcompiler.runtime.timing import alternate, time_call
 Array = npt.NDArray[Any]
 
 _POISON: Mapping[Place, int] = {"end": 0xFF, "begin": 0x7F, "aligned": 0xFF}
-"""In every byte of outputs and temporaries before a call, another one in each case: what is right
-here cannot be so there. Of a float, a NaN or the largest numbers."""
+"""Poison: every byte of outputs and temporaries before a call, as a float a NaN or very large.
+
+Consecutive cases use different poison: an element that is never written is wrong in one of them."""
 WORKER_RUNS = {"language": "llvm", "device": "host"}
 """What a worker can load: see `Source.language` and `Target.runs_on`."""
 _PLACES: tuple[Place, Place] = ("end", "begin")
-"""Where the arrays of the cases lie: what is read or written behind them ends the process in the
-first, what is before them in the second; then again."""
+"""Where the arrays of the cases lie, in turn: an access behind their end kills the process in the
+first case, an access before their begin in the second."""
 
 
 def load_function(request: Request) -> Function:
@@ -72,7 +73,7 @@ def _function(module: llvm.LoadedModule, request: Request) -> Function:
 
 
 class _WrongAnswerError(Exception):
-    """A candidate computes something else."""
+    """A result of a candidate is outside its limits."""
 
 
 class CheckedKernels:
