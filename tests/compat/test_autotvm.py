@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dlcompiler.autotune.features import SpaceFeatures, features_of
+from dlcompiler.autotune.run import TuningRun
 from dlcompiler.compat import CompatNote, tvm
 from dlcompiler.compat.missing import MissingName
 from dlcompiler.compat.targets import resolve
@@ -241,6 +242,15 @@ def test_each_tuner_searches(kind):
     assert tuner.best_config.index == tuner.run.best.point
     assert tuner.best_flops == pytest.approx(tuner.run.best.gflops * 1e9)
     assert tuner.best_measure_pair[1].error_no == 0
+
+
+def test_the_best_is_that_of_the_run_where_trials_are_measured_again(monkeypatch):
+    slowest = property(lambda run: max(run.trials, key=lambda trial: trial.seconds))
+    monkeypatch.setattr(TuningRun, "best", slowest)
+    tuner = autotvm.tuner.GridSearchTuner(task(8, 40))
+    tuner.tune(4, autotvm.measure_option())
+    assert tuner.best_config.index == tuner.run.best.point
+    assert tuner.best_flops == pytest.approx(tuner.run.best.gflops * 1e9)
 
 
 # -- contexts -----------------------------------------------------------------------------------

@@ -117,6 +117,8 @@ class Tuner(Named):
             self.run.stop()
             raise
         self.run.wait()
+        if self.run.best is not None:  # the fastest trials were measured again, in turn
+            self._take_as_best(self.run.best, *self._pair_of(self.run.best))
 
     def load_history(self, data_set: Iterable[tuple[MeasureInput, MeasureResult]]) -> None:
         """Let the search begin with what was measured of this task; others are left out."""
@@ -128,21 +130,29 @@ class Tuner(Named):
         self._history.clear()
 
     def _observe(self, trial: Trial, callbacks: Sequence[Callback]) -> None:
-        space = self.task.operator.space(self.task.work, resolve(self.task.target))
-        assert self.task.target is not None
-        entity = ConfigEntity.of(space, trial.config, trial.point)
-        inp = MeasureInput(self.task.target, self.task, entity)
-        result = measured(trial)
-        flops = self.task.flop / trial.seconds if trial.seconds else 0.0
-        if flops > self.best_flops:
-            self.best_flops, self.best_config, self.best_iter = flops, entity, trial.index
-            self.best_measure_pair = (inp, result)
+        inp, result = self._pair_of(trial)
+        if self._flops_of(trial) > self.best_flops:
+            self._take_as_best(trial, inp, result)
         logger.debug(
             "No: %d\tGFLOPS: %.2f/%.2f\tresult: %s\t%s",
-            trial.index + 1, flops / 1e9, self.best_flops / 1e9, result, entity,
+            trial.index + 1, self._flops_of(trial) / 1e9, self.best_flops / 1e9, result, inp.config,
         )  # fmt: skip
         for callback in callbacks:
             callback(self, [inp], [result])
+
+    def _pair_of(self, trial: Trial) -> tuple[MeasureInput, MeasureResult]:
+        """Return a trial as classic code has it."""
+        space = self.task.operator.space(self.task.work, resolve(self.task.target))
+        assert self.task.target is not None
+        entity = ConfigEntity.of(space, trial.config, trial.point)
+        return MeasureInput(self.task.target, self.task, entity), measured(trial)
+
+    def _flops_of(self, trial: Trial) -> float:
+        return self.task.flop / trial.seconds if trial.seconds else 0.0
+
+    def _take_as_best(self, trial: Trial, inp: MeasureInput, result: MeasureResult) -> None:
+        self.best_flops, self.best_iter = self._flops_of(trial), trial.index
+        self.best_config, self.best_measure_pair = inp.config, (inp, result)
 
     def _store(self) -> RecordStore | None:
         """Return a store of what was loaded."""
