@@ -4,6 +4,7 @@ import pytest
 
 from dlcompiler import te
 from dlcompiler.schedule import create_schedule
+from dlcompiler.target import resolve
 from tests.thread_programs import tiled_matmul
 from tests.widgets.live_page import DARK, LivePage
 
@@ -11,11 +12,12 @@ pytest.importorskip("dlcompiler_widgets")
 import dlcompiler_widgets
 from dlcompiler_widgets import Explorer, LoopTree, ThreadBlock
 from dlcompiler_widgets.explorer.pictures import PICTURES
-from dlcompiler_widgets.explorer.texts import TEXTS
+from dlcompiler_widgets.explorer.texts import tabs_of
 from dlcompiler_widgets.explorer.widget import Workbench
 
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
 
+TABS = tabs_of(resolve("cpu"))
 
 PANES = [
     value
@@ -84,7 +86,7 @@ def violations(page, within="#host"):
 def test_axe_finds_nothing_serious_in_any_tab(show, scheme):
     page = show(color_scheme=scheme)
     assert violations(page) == []
-    for pane, tabs in ((".dlc-picture", PICTURES), (".dlc-program", TEXTS)):
+    for pane, tabs in ((".dlc-picture", PICTURES), (".dlc-program", TABS)):
         for name in tabs:
             page.click(f"tab {name}")
             page.page.evaluate(OPEN_ALL)
@@ -169,7 +171,7 @@ def test_tab_goes_through_the_panes_in_their_order_and_out(show):
 
 def test_what_takes_the_focus_keeps_its_keys_from_the_notebook(show):
     page = show()
-    for name in (*PICTURES, *TEXTS):
+    for name in (*PICTURES, *TABS):
         page.click(f"tab {name}")
         page.page.evaluate(OPEN_ALL)
         assert page.page.evaluate(LETTING_KEYS_THROUGH) == [], name

@@ -190,7 +190,7 @@ def test_every_pane_survives_loops_of_threads(explore, program, target):
         for tab in PICTURES:
             session.handle("picture", {"tab": tab})
             assert snapshot(session, ["picture"])["picture"]["error"] is None, tab
-    for tab in tabs_of(session):
+    for tab in tabs_of(session.target):
         session.handle("text", {"tab": tab})
         snapshot(session, ["text"])
         session.code.compiling.wait()

@@ -194,7 +194,7 @@ class _Recorder:
     def pane(self, node: Node, pane: str) -> None:
         chosen = "" if pane in OF_THE_STATE else self.session.chosen or ""
         for tab in TABS.get(pane, [""]):
-            if tab in CODE_TABS or (pane == "text" and tab not in tabs_of(self.session)):
+            if tab in CODE_TABS or (pane == "text" and tab not in tabs_of(self.session.target)):
                 continue
             if tab:
                 self.session.tabs[pane] = tab
@@ -236,7 +236,7 @@ class _Recorder:
 
     def code(self, node: Node) -> None:
         self.at(node)
-        for tab in [tab for tab in CODE_TABS if tab in tabs_of(self.session)]:
+        for tab in [tab for tab in CODE_TABS if tab in tabs_of(self.session.target)]:
             self.session.tabs["text"] = tab
             self.keep(node, "text", tab, "", self.store.add("listings of code", self.compiled))
 

@@ -176,7 +176,7 @@ class Session:
 
     def open_text(self, args: Mapping[str, Any]) -> None:
         """Open a ``tab`` of `texts.tabs_of`."""
-        self._open("text", tabs_of(self), args)
+        self._open("text", tabs_of(self.target), args)
 
     def _open(self, pane: str, tabs: Mapping[str, Picture | Text], args: Mapping[str, Any]) -> None:
         tab = args.get("tab")

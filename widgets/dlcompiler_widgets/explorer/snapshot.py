@@ -82,7 +82,7 @@ def picture(session: Session) -> Json:
 
 def text(session: Session) -> Json:
     """Return the text of the open tab."""
-    tabs = tabs_of(session)
+    tabs = tabs_of(session.target)
     tab = session.tabs["text"] if session.tabs["text"] in tabs else FIRST
     return {
         "tab": tab,

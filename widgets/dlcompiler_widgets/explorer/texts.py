@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.ir import PrimFunc
 from dlcompiler.pipeline import lower_program
+from dlcompiler.target import Target
 from dlcompiler.views import program
 from dlcompiler.views.kernels_text import kernel_lines
 from dlcompiler.views.notation_view import notation_lines
@@ -94,7 +95,6 @@ FIRST = "loops"
 """The tab that is open at first."""
 
 
-def tabs_of(session: Session) -> dict[str, Text]:
-    """Return the tabs that make sense for the target of a session."""
-    language = session.target.language
-    return {name: text for name, text in TEXTS.items() if text.language in ("", language)}
+def tabs_of(target: Target) -> dict[str, Text]:
+    """Return the tabs that make sense for a target."""
+    return {name: text for name, text in TEXTS.items() if text.language in ("", target.language)}
