@@ -20,7 +20,7 @@ from dlcompiler.ir import (
     walk,
 )
 from dlcompiler.ir.rewrite import children
-from dlcompiler.passes.base import constant_extent
+from dlcompiler.passes.base import constant_extent, statements
 from dlcompiler.target import Target
 
 AXES = tuple(f"{level}Idx.{axis}" for level in ("block", "thread") for axis in "xyz")
@@ -72,7 +72,7 @@ def check_scopes(func: PrimFunc, target: Target) -> None:
     # What the threads of a block share is ordinary memory where a target has no threads: generators
     # for it refuse more than one thread.
     ordinary = () if target.thread_axes else SHARED_SCOPES
-    for node in walk(func.body):
+    for node in statements(func.body):
         if not isinstance(node, Allocate) or node.buffer.scope in ordinary:
             continue
         if target.scope(node.buffer.scope) is None:

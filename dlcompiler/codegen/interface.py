@@ -14,7 +14,12 @@ from dlcompiler.runtime.symbols import Check, Variable
 
 
 def interface_of(
-    func: PrimFunc, symbol: str, messages: Sequence[str] = (), *, uses_threads: bool = False
+    func: PrimFunc,
+    symbol: str,
+    messages: Sequence[str] = (),
+    *,
+    uses_threads: bool = False,
+    reports_values: bool = False,
 ) -> Interface:
     """Return how code of a function is called.
 
@@ -22,11 +27,17 @@ def interface_of(
     ----------
     func
         The function that the code was generated from.
-    symbol, messages, uses_threads
+    symbol, messages, uses_threads, reports_values
         See `dlcompiler.runtime.source.Interface`.
     """
     return Interface(
-        symbol, parameters(func), variables(func), checks(func), tuple(messages), uses_threads
+        symbol,
+        parameters(func),
+        variables(func),
+        checks(func),
+        tuple(messages),
+        uses_threads,
+        reports_values,
     )
 
 

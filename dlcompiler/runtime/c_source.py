@@ -158,10 +158,18 @@ def _load(text: str, name: str) -> ctypes.CDLL:
         return load_shared(read_trusted(library))
 
 
-def _compile(command: Sequence[str], name: str) -> None:
-    operation = f"call {name}: compile its C"
+def run_compiler(
+    command: Sequence[str], operation: str, error: type[UserError]
+) -> subprocess.CompletedProcess[str]:
+    """Run a C compiler, to compile or to link; what it prints is in English.
+
+    Raises
+    ------
+    UserError
+        Of the class `error`: it cannot be started, or does not end in time.
+    """
     try:
-        done = subprocess.run(
+        return subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -171,14 +179,15 @@ def _compile(command: Sequence[str], name: str) -> None:
             check=False,
             env={**os.environ, "LC_ALL": "C"},  # what it says is looked at
         )
-    except subprocess.TimeoutExpired as error:
-        raise DeviceUnavailable(
-            operation, f"{command[0]} did not end within {LIMIT_S:g} s"
-        ) from error
-    except OSError as error:
-        raise DeviceUnavailable(
-            operation, f"{command[0]} cannot be started", got=error.strerror
-        ) from error
+    except subprocess.TimeoutExpired as late:
+        raise error(operation, f"{command[0]} did not end within {LIMIT_S:g} s") from late
+    except OSError as reason:
+        raise error(operation, f"{command[0]} cannot be started", got=reason.strerror) from reason
+
+
+def _compile(command: Sequence[str], name: str) -> None:
+    operation = f"call {name}: compile its C"
+    done = run_compiler(command, operation, DeviceUnavailable)
     if done.returncode == 0:
         return
     said = done.stderr.strip()

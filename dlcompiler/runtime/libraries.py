@@ -16,7 +16,6 @@ import dataclasses
 import hashlib
 import json
 import re
-import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +27,7 @@ from dlcompiler.json_text import JsonError, parse
 from dlcompiler.output_files import replacing
 from dlcompiler.runtime import native
 from dlcompiler.runtime.arguments import Param
-from dlcompiler.runtime.c_source import LIMIT_S, c_compiler
+from dlcompiler.runtime.c_source import c_compiler, run_compiler
 from dlcompiler.runtime.externs import calls_outside
 from dlcompiler.runtime.function import Code, Function
 from dlcompiler.runtime.llvm import LLVMTexts, Options, compile_ir, emit_object
@@ -214,18 +213,7 @@ def link_shared(path: Path, objects: Sequence[Path]) -> Written:
 
 def _link(command: Sequence[str], path: Path) -> None:
     operation = f"link {path}"
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=LIMIT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise UserError(operation, f"{command[0]} did not end within {LIMIT_S:g} s") from error
+    done = run_compiler(command, operation, UserError)
     if done.returncode:
         raise UserError(operation, f"{command[0]} failed", got=done.stderr.strip())
 

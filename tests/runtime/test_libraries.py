@@ -13,7 +13,7 @@ import pytest
 from dlcompiler import te
 from dlcompiler.errors import CallError, ProgramError, TargetError, UserError
 from dlcompiler.pipeline import build
-from dlcompiler.runtime import libraries
+from dlcompiler.runtime import c_source, libraries
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.libraries import link_shared, load_library, save_library, save_object
 from dlcompiler.schedule import create_schedule
@@ -254,7 +254,7 @@ def test_a_linker_that_does_not_end_is_ended(tmp_path, monkeypatch):
     slow.write_text("#!/bin/sh\nexec sleep 60\n")
     slow.chmod(0o755)
     monkeypatch.setattr(libraries, "c_compiler", lambda: str(slow))
-    monkeypatch.setattr(libraries, "LIMIT_S", 0.2)
+    monkeypatch.setattr(c_source, "LIMIT_S", 0.2)
     (tmp_path / "other.o").write_text("x")
     with pytest.raises(UserError) as error:
         link_shared(tmp_path / "lib.so", [tmp_path / "other.o"])

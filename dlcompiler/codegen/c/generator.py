@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from dlcompiler import dtypes
 from dlcompiler.codegen.c import buffers
 from dlcompiler.codegen.c.arithmetic import Arithmetic
@@ -105,8 +103,14 @@ def emit(program: Program, target: Target) -> Source:
         ),
         "header": Text("\n".join(header) + "\n"),
     }
-    called = interface_of(func, symbol, codes.messages, uses_threads=statements.uses_threads)
-    return Source("c", texts, replace(called, reports_values=bool(report)), program)
+    called = interface_of(
+        func,
+        symbol,
+        codes.messages,
+        uses_threads=statements.uses_threads,
+        reports_values=bool(report),
+    )
+    return Source("c", texts, called, program)
 
 
 def _preamble(func: PrimFunc, dialect: Dialect, helpers: Helpers) -> list[str]:
