@@ -1,4 +1,4 @@
-"""What a program asks of a target, against what the target allows."""
+"""Check a program against the limits of its target: threads, memory, vectors, scopes."""
 
 from __future__ import annotations
 

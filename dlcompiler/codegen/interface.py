@@ -1,4 +1,4 @@
-"""How generated code is called: what the runtime must know of a function's parameters, as data."""
+"""Describe the parameters of generated code as data, so that the runtime can call it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def interface_of(
 
 
 def parameters(func: PrimFunc) -> tuple[Param, ...]:
-    """Return what the runtime needs to know of a function's parameters."""
+    """Return the name, shape, dtype and direction of each parameter of a function."""
     names = _symbol_names(func)
     return tuple(
         Param(names[param], (), param.dtype, is_number=True)

@@ -1,4 +1,4 @@
-"""What code generators take: kernels, the launches that run them, and the buffers between them."""
+"""Programs: kernels, the launches that run them, and the buffers between them."""
 
 from __future__ import annotations
 
