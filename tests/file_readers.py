@@ -26,9 +26,9 @@ import numpy as np
 
 from dlcompiler import te
 from dlcompiler.autotune import RecordStore, read_records, write_line
-from dlcompiler.autotune.autotvm_log import LogLine, read_log, read_log_line, write_log_line
-from dlcompiler.autotune.autotvm_records import import_autotvm
-from dlcompiler.autotune.replay import ReplayTable, TableRow
+from dlcompiler.autotune.pools.replay import ReplayTable, TableRow
+from dlcompiler.autotune.records.autotvm_log import LogLine, read_log, read_log_line, write_log_line
+from dlcompiler.autotune.records.autotvm_records import import_autotvm
 from dlcompiler.autotune.templates import parameters_of
 from dlcompiler.bench.document import merged, read_document
 from dlcompiler.bench.page import page
@@ -44,7 +44,14 @@ from dlcompiler.runtime.libraries import load_library, save_library, save_object
 from dlcompiler.runtime.object_cache import CompiledObject, ObjectCache
 from dlcompiler.runtime.object_files import read_facts
 from dlcompiler.schedule import Trace, create_schedule
-from dlcompiler.schedule.saved import FRAGMENT, Saved, from_json, from_link, to_json, to_link
+from dlcompiler.schedule.saved.document import (
+    FRAGMENT,
+    Saved,
+    from_json,
+    from_link,
+    to_json,
+    to_link,
+)
 from dlcompiler.space import Knob, Workload
 from tests.autotune.conftest import make_record
 
@@ -444,17 +451,27 @@ READERS = (
     Reader("description", ("runtime.libraries", "runtime.formulas"), _container),
     Reader("object cache", ("runtime.object_cache",), _cache_entry),
     Reader("object facts", ("runtime.object_files",), _object_facts),
-    Reader("records", ("autotune.jsonl", "autotune.records"), _record_lines),
-    Reader("record", ("autotune.jsonl", "autotune.records"), _record_line),
-    Reader("database", ("autotune.database", "autotune.store"), _database(is_log=False)),
-    Reader("database log", ("autotune.database", "autotune.store"), _database(is_log=True)),
-    Reader("AutoTVM log", ("autotune.autotvm_log", "compat.autotvm.recording"), _log),
-    Reader("AutoTVM line", ("autotune.autotvm_log", "autotune.autotvm_records"), _log_line),
-    Reader("replay table", ("autotune.replay",), _replay_table),
+    Reader("records", ("autotune.records.jsonl", "autotune.records.record"), _record_lines),
+    Reader("record", ("autotune.records.jsonl", "autotune.records.record"), _record_line),
+    Reader(
+        "database", ("autotune.records.database", "autotune.records.store"), _database(is_log=False)
+    ),
+    Reader(
+        "database log",
+        ("autotune.records.database", "autotune.records.store"),
+        _database(is_log=True),
+    ),
+    Reader("AutoTVM log", ("autotune.records.autotvm_log", "compat.autotvm.recording"), _log),
+    Reader(
+        "AutoTVM line",
+        ("autotune.records.autotvm_log", "autotune.records.autotvm_records"),
+        _log_line,
+    ),
+    Reader("replay table", ("autotune.pools.replay",), _replay_table),
     Reader("tuned configs", ("ops.tuned", "bench.shipping"), _configs),
     Reader("bench document", ("bench.document",), _document),
-    Reader("schedule", ("schedule.saved",), _schedule),
-    Reader("link", ("schedule.saved",), _link),
+    Reader("schedule", ("schedule.saved.document",), _schedule),
+    Reader("link", ("schedule.saved.document",), _link),
     Reader("trace", ("schedule.trace",), _trace),
     Reader("parameters", ("autotune.templates",), _parameters),
 )
@@ -475,7 +492,7 @@ NO_CAMPAIGN = {
     "runtime.fork_server": "the process itself",
     "runtime.thread_pool": "the process itself",
     "measurement.guarded": "the process itself; memory without a file",
-    "autotune.owners": "the kernel's list of processes",
+    "autotune.records.owners": "the kernel's list of processes",
     "target.detect": "the kernel's facts of the processor",
     "bench.threads": "what a child process of its own printed",
     "runtime.serve": "the null device, in place of standard input",

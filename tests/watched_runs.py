@@ -8,12 +8,12 @@ import numpy as np
 
 from dlcompiler import ops
 from dlcompiler.autotune import RecordStore, Result
-from dlcompiler.autotune.clock import Phases
-from dlcompiler.autotune.measure_pool import Device
-from dlcompiler.autotune.plan import Plan
+from dlcompiler.autotune.pools.measure_pool import Device
 from dlcompiler.autotune.proposal import Proposal
-from dlcompiler.autotune.rounds import Round
-from dlcompiler.autotune.run import TuningRun
+from dlcompiler.autotune.run.clock import Phases
+from dlcompiler.autotune.run.plan import Plan
+from dlcompiler.autotune.run.rounds import Round
+from dlcompiler.autotune.run.tuning_run import TuningRun
 from dlcompiler.target import resolve
 from dlcompiler.views.tuning import TrialRow, Watched
 

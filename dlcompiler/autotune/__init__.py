@@ -13,11 +13,13 @@ told. `apply_best` uses what is known::
 
 """
 
-from dlcompiler.autotune.autotvm_records import export_autotvm, import_autotvm
-from dlcompiler.autotune.best import Choice, apply_best, best, best_choice
-from dlcompiler.autotune.clock import Phases
-from dlcompiler.autotune.events import Event
-from dlcompiler.autotune.jsonl import (
+from dlcompiler.autotune.pools.local import LocalPool
+from dlcompiler.autotune.pools.measure import Measurer
+from dlcompiler.autotune.pools.measure_pool import Compared, Device, MeasurePool
+from dlcompiler.autotune.pools.serial import SerialPool
+from dlcompiler.autotune.records.autotvm_records import export_autotvm, import_autotvm
+from dlcompiler.autotune.records.best import Choice, apply_best, best, best_choice
+from dlcompiler.autotune.records.jsonl import (
     BadLine,
     Imported,
     export_records,
@@ -25,17 +27,15 @@ from dlcompiler.autotune.jsonl import (
     read_records,
     write_records,
 )
-from dlcompiler.autotune.local import LocalPool
-from dlcompiler.autotune.measure import Measurer
-from dlcompiler.autotune.measure_pool import Compared, Device, MeasurePool
-from dlcompiler.autotune.records import Record, target_key, write_line
-from dlcompiler.autotune.rounds import Round, rank_correlation, recall
-from dlcompiler.autotune.run import TuningRun
-from dlcompiler.autotune.serial import SerialPool
-from dlcompiler.autotune.store import RecordStore
+from dlcompiler.autotune.records.record import Record, target_key, write_line
+from dlcompiler.autotune.records.store import RecordStore
+from dlcompiler.autotune.run.clock import Phases
+from dlcompiler.autotune.run.events import Event
+from dlcompiler.autotune.run.rounds import Round, rank_correlation, recall
+from dlcompiler.autotune.run.tune import tune
+from dlcompiler.autotune.run.tuning_run import TuningRun
 from dlcompiler.autotune.templates import template
 from dlcompiler.autotune.trial import OUTCOMES, Result, Trial
-from dlcompiler.autotune.tune import tune
 
 __all__ = [
     "OUTCOMES",

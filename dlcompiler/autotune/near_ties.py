@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dlcompiler.autotune.measure_pool import Compared
+from dlcompiler.autotune.pools.measure_pool import Compared
 from dlcompiler.autotune.trial import Trial
 
 NEAR_RATIO = 1.03

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from dlcompiler.autotune import TuningRun, tune
-from dlcompiler.autotune.local import LocalPool
+from dlcompiler.autotune.pools.local import LocalPool
 from dlcompiler.bench.contest import Bench, Settings
 from dlcompiler.bench.goals import Verdict
 from dlcompiler.bench.implementations import Implementation, implementation_of, target_of

@@ -55,7 +55,7 @@ def find_config(work: Work, **options: Any) -> Found:
     work : Work
         What is tuned.
     **options
-        Arguments of `dlcompiler.autotune.tune`.
+        Arguments of `dlcompiler.autotune.run.tune`.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def start(work: Work, *, threads: int = 1, target: str = "cpu", **options: Any) 
     target : str
         Name of a target whose code this machine runs.
     **options
-        Other arguments of `dlcompiler.autotune.tune`.
+        Other arguments of `dlcompiler.autotune.run.tune`.
 
     Raises
     ------

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dlcompiler.autotune import LocalPool, Record, RecordStore, Result, target_key
-from dlcompiler.autotune.measure_pool import MeasurePool
-from dlcompiler.autotune.replay import SUFFIX, ReplayTable, TableRow
+from dlcompiler.autotune.pools.measure_pool import MeasurePool
+from dlcompiler.autotune.pools.replay import SUFFIX, ReplayTable, TableRow
 from dlcompiler.bench.implementations import convolution_parameters, implementation_of, target_of
 from dlcompiler.bench.intervals import geometric_mean, median_interval
 from dlcompiler.bench.works import parse_work

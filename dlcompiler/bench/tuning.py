@@ -22,8 +22,8 @@ from dlcompiler.autotune.models import FeatureSource, KnobFeatures
 from dlcompiler.autotune.models.cache import CachedFeatures
 from dlcompiler.autotune.models.experience import Experience, experience_of
 from dlcompiler.autotune.models.joined import JoinedFeatures
+from dlcompiler.autotune.pools.replay import SUFFIX, ReplayTable
 from dlcompiler.autotune.proposal import Tuner
-from dlcompiler.autotune.replay import SUFFIX, ReplayTable
 from dlcompiler.autotune.tuners import tuner as make_tuner
 from dlcompiler.bench.goals import Verdict
 from dlcompiler.bench.implementations import target_of

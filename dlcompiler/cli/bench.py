@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dlcompiler.autotune import RecordStore
-from dlcompiler.autotune.replay import ReplayTable
+from dlcompiler.autotune.pools.replay import ReplayTable
 from dlcompiler.bench import (
     BENCHMARKS,
     describe_machine,

@@ -19,7 +19,7 @@ from dlcompiler.autotune import (
     import_records,
     write_line,
 )
-from dlcompiler.autotune.summary import Group, groups
+from dlcompiler.autotune.records.summary import Group, groups
 from dlcompiler.cli.command import Command, add_overwrite
 from dlcompiler.errors import UserError
 from dlcompiler.output_files import Rules, check_output, is_sqlite

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from dlcompiler.cli.command import Command
-from dlcompiler.views.operator_page import operator_page
+from dlcompiler.views.reference.operator_page import operator_page
 
 
 def _no_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from dlcompiler.cli.command import Command
-from dlcompiler.views.pass_page import pass_page
+from dlcompiler.views.reference.pass_page import pass_page
 
 
 def _no_arguments(parser: argparse.ArgumentParser) -> None:

@@ -19,8 +19,8 @@ from dlcompiler.output_files import Rules, check_output, make_folder, write_file
 from dlcompiler.runtime.private_folders import private_folder
 from dlcompiler.runtime.timing import format_seconds
 from dlcompiler.terminal import show
-from dlcompiler.views.steps import StepsModel, steps_page
-from dlcompiler.views.text import text_table
+from dlcompiler.views.history.steps import StepsModel, steps_page
+from dlcompiler.views.render.text import text_table
 
 NOTEBOOK = Path("notebooks/01_quickstart.ipynb")
 CELL_LIMIT_S = 300

@@ -345,7 +345,7 @@ class Reducer:
     """A way to combine partial results of one or several values.
 
     Either `op`, an operation on single values, or `results`: expressions of `lhs` and `rhs`, the
-    variables for the values of two partial results. `dlcompiler.te.reducer_laws` tells whether
+    variables for the values of two partial results. `dlcompiler.te.reducers.laws` tells whether
     their order matters.
     """
 

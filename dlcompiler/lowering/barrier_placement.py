@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dlcompiler.ir import TensorHandle
 from dlcompiler.schedule import StageState, State
-from dlcompiler.schedule.inlining import bodies, loads_of
-from dlcompiler.schedule.obligations import stages_inside
-from dlcompiler.schedule.recurrences import is_update
-from dlcompiler.schedule.threads import is_shared, reduced_by_threads, threads_of_block
+from dlcompiler.schedule.inference.inlining import bodies, loads_of
+from dlcompiler.schedule.inference.recurrences import is_update
+from dlcompiler.schedule.inference.threads import is_shared, reduced_by_threads, threads_of_block
+from dlcompiler.schedule.legality.obligations import stages_inside
 
 
 def is_cooperative(state: State, stage: StageState) -> bool:

@@ -46,7 +46,7 @@ from dlcompiler.ir import (
     seq,
 )
 from dlcompiler.schedule import StageBounds, StageState
-from dlcompiler.schedule.threads import reduced_by_threads
+from dlcompiler.schedule.inference.threads import reduced_by_threads
 
 PART = "(part)"
 """Names, in an origin, what only one thread's part of a reduction is about."""

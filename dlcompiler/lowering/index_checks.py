@@ -36,9 +36,9 @@ from dlcompiler.ir import (
 )
 from dlcompiler.lowering.pieces import under
 from dlcompiler.schedule import AttachedAt, StageBounds, StageState, State
-from dlcompiler.schedule.threads import uses_threads
+from dlcompiler.schedule.inference.threads import uses_threads
 from dlcompiler.te.access import OpenRead, open_reads
-from dlcompiler.te.index_assertion import index_assertion
+from dlcompiler.te.extern.index_assertion import index_assertion
 
 CHECK = "(check)"
 """Marks the part of a stage that checks its indices."""

@@ -56,14 +56,13 @@ from dlcompiler.lowering.pieces import (
 )
 from dlcompiler.lowering.tensorized import tensorized_nest
 from dlcompiler.schedule import AttachedAt, StageBounds, StageState, State, infer_bounds
-from dlcompiler.schedule.bounds import knobs_of, size_symbols
-from dlcompiler.schedule.inlining import bodies
-from dlcompiler.schedule.placement import placed
-from dlcompiler.schedule.recurrences import hosts, is_update, storage_aliases
-from dlcompiler.schedule.rolling import moving_window
-from dlcompiler.schedule.state import buffer_name, is_scan, step_ref
-from dlcompiler.schedule.strides import aligned_strides
-from dlcompiler.schedule.threads import (
+from dlcompiler.schedule.inference.bounds import knobs_of, size_symbols
+from dlcompiler.schedule.inference.inlining import bodies
+from dlcompiler.schedule.inference.placement import placed
+from dlcompiler.schedule.inference.recurrences import hosts, is_update, storage_aliases
+from dlcompiler.schedule.inference.rolling import moving_window
+from dlcompiler.schedule.inference.strides import aligned_strides
+from dlcompiler.schedule.inference.threads import (
     nest_order,
     reduced_by_threads,
     scope_of,
@@ -71,12 +70,13 @@ from dlcompiler.schedule.threads import (
     threads_of_block,
     uses_threads,
 )
+from dlcompiler.schedule.state import buffer_name, is_scan, step_ref
 from dlcompiler.schedule.verdict import Illegal
 from dlcompiler.te import ExternOp, ScanOp, Tensor, symbols_of
-from dlcompiler.te.extern import with_buffers
-from dlcompiler.te.extern_checks import with_checks
+from dlcompiler.te.extern.checks import with_checks
+from dlcompiler.te.extern.function import with_buffers
+from dlcompiler.te.extern.zeros import with_zeros
 from dlcompiler.te.recurrences import requirements_of
-from dlcompiler.te.zeros import with_zeros
 
 
 def build_nests(state: State, args: Sequence[Tensor | Var], name: str) -> PrimFunc:

@@ -8,9 +8,9 @@ from dlcompiler.ir import Expr, IntrinsicMode, Region, Stmt, index_const
 from dlcompiler.lowering.intrinsics import check_strides, intrinsic_statement
 from dlcompiler.lowering.pieces import INIT, Inside, under
 from dlcompiler.schedule import StageBounds, StageState
-from dlcompiler.schedule.matching import Operand
+from dlcompiler.schedule.legality.matching import Operand
+from dlcompiler.schedule.legality.tensorized import Match, matched
 from dlcompiler.schedule.state import step_ref
-from dlcompiler.schedule.tensorized import Match, matched
 from dlcompiler.te import Tensor
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from dlcompiler.measurement.inputs import KINDS, REACHING, Kind, drawn, drawn_in
 from dlcompiler.schedule import Schedule
 from dlcompiler.simulate.steps import count_steps
 from dlcompiler.te import ExternOp, Tensor, specialize
-from dlcompiler.te.evaluate import evaluate_within
-from dlcompiler.te.magnitude import rounding_decides
+from dlcompiler.te.evaluation.evaluate import evaluate_within
+from dlcompiler.te.evaluation.magnitude import rounding_decides
 from dlcompiler.te.tensor import PlaceholderOp, post_order
 
 Array = npt.NDArray[Any]

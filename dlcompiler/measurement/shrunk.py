@@ -10,7 +10,7 @@ from dlcompiler.schedule import Schedule
 from dlcompiler.schedule.schedule import create_schedule
 from dlcompiler.simulate.steps import count_steps
 from dlcompiler.te import Tensor
-from dlcompiler.te.shrink import shrunk
+from dlcompiler.te.evaluation.shrink import shrunk
 
 MAX_TRIES = 6
 

@@ -25,7 +25,7 @@ from dlcompiler.ops.rows import width_knob
 from dlcompiler.ops.sharing import is_worth_sharing
 from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.schedule.auto_inline import inline_injective
-from dlcompiler.schedule.inlining import bodies
+from dlcompiler.schedule.inference.inlining import bodies
 from dlcompiler.space import Config, Filter, Knob, Space, Workload, parallel_knob
 from dlcompiler.target import Target
 from dlcompiler.te import ComputeOp, Tensor

@@ -1,14 +1,14 @@
 """How to compute a tensor expression: schedules, their steps, history and legality."""
 
-from dlcompiler.schedule.bounds import Bounds, StageBounds, infer_bounds
 from dlcompiler.schedule.history import History, HistoryView, Node
-from dlcompiler.schedule.moves import Domain, Move, Moves
-from dlcompiler.schedule.obligations import (
+from dlcompiler.schedule.inference.bounds import Bounds, StageBounds, infer_bounds
+from dlcompiler.schedule.legality.obligations import (
     Obligation,
     has_bounds,
     obligations,
     open_obligations,
 )
+from dlcompiler.schedule.moves.enumeration import Domain, Move, Moves
 from dlcompiler.schedule.schedule import Schedule, create_schedule
 from dlcompiler.schedule.stage import Stage
 from dlcompiler.schedule.state import AttachedAt, StageState, State, Step

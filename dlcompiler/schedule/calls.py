@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.arguments import known_primitive
+from dlcompiler.schedule.inference.recurrences import scan_of
 from dlcompiler.schedule.primitives.env_threads import text_of
-from dlcompiler.schedule.recurrences import scan_of
 from dlcompiler.schedule.stage import Stage
 from dlcompiler.schedule.stage_group import StageGroup
 from dlcompiler.te import Operation, Tensor, ThreadAxis

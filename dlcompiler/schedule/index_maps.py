@@ -29,12 +29,12 @@ from dlcompiler.ir import (
     substitute,
 )
 from dlcompiler.ir.names import unique_name
+from dlcompiler.schedule.inference.relations import ranged
 from dlcompiler.schedule.primitives.base import Refused
-from dlcompiler.schedule.relations import ranged
 from dlcompiler.schedule.verdict import Illegal
 from dlcompiler.te import AXIS_SEPARATOR
 from dlcompiler.te.given_functions import call_given, signature_of
-from dlcompiler.te.notation_scan import INDEX_OPERATORS
+from dlcompiler.te.notation.scan import INDEX_OPERATORS
 
 MAX_TEXT = 2000
 FORMS = "sums of axes, their quotients and remainders by numbers: i // 4, i % 4, i*8 + j"

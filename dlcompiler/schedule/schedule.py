@@ -12,7 +12,6 @@ from dlcompiler.display import render
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis
 from dlcompiler.ir.names import checked_label
-from dlcompiler.schedule import recurrences
 from dlcompiler.schedule.absent import Handle
 from dlcompiler.schedule.arguments import (
     has_axis,
@@ -24,15 +23,16 @@ from dlcompiler.schedule.arguments import (
 )
 from dlcompiler.schedule.calls import bind_call, stage_of_all
 from dlcompiler.schedule.history import History, HistoryView, Node
-from dlcompiler.schedule.moves import Moves, moves_of
-from dlcompiler.schedule.obligations import Obligation, obligations
-from dlcompiler.schedule.placement import placed
+from dlcompiler.schedule.inference import recurrences
+from dlcompiler.schedule.inference.placement import placed
+from dlcompiler.schedule.legality.obligations import Obligation, obligations
+from dlcompiler.schedule.legality.validity import MAX_STAGES, problems
+from dlcompiler.schedule.moves.enumeration import Moves, moves_of
 from dlcompiler.schedule.primitives import StepContext
 from dlcompiler.schedule.stage import Stage
 from dlcompiler.schedule.stage_group import StageGroup, make_group
 from dlcompiler.schedule.state import AtRoot, AttachedAt, State, Step, child_id, initial_state
 from dlcompiler.schedule.trace import Trace, encode, trace_of
-from dlcompiler.schedule.validity import MAX_STAGES, problems
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Pending, Verdict
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import Operation, Tensor, post_order

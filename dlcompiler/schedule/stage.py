@@ -9,8 +9,8 @@ from dlcompiler.display import render
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis, Expr
 from dlcompiler.schedule.absent import Handle
-from dlcompiler.schedule.bounds import is_same
-from dlcompiler.schedule.obligations import extents_of
+from dlcompiler.schedule.inference.bounds import is_same
+from dlcompiler.schedule.legality.obligations import extents_of
 from dlcompiler.schedule.primitives.env_threads import text_of as threads_text
 from dlcompiler.schedule.primitives.set_store_predicate import text_of
 from dlcompiler.schedule.state import Inlined, StageState

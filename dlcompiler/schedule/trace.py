@@ -15,7 +15,7 @@ from dlcompiler.schedule.history import Node
 from dlcompiler.schedule.index_maps import index_map_of
 from dlcompiler.schedule.primitives import REGISTRY, Primitive
 from dlcompiler.schedule.primitives.base import ParameterKind
-from dlcompiler.schedule.python_writer import write_python
+from dlcompiler.schedule.saved.python_writer import write_python
 from dlcompiler.schedule.state import StageState, State, Step
 from dlcompiler.te import Tensor
 

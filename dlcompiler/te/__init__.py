@@ -46,12 +46,13 @@ from dlcompiler.te.arithmetic import (
     truncdiv,
     truncmod,
 )
-from dlcompiler.te.evaluate import absolute_bound, evaluate, tolerance
-from dlcompiler.te.extern import extern
-from dlcompiler.te.gradient import gradient
-from dlcompiler.te.intrinsics import gemm_tile, tensor_intrin
+from dlcompiler.te.evaluation.evaluate import absolute_bound, evaluate, tolerance
+from dlcompiler.te.evaluation.magnitude import rounding_depth
+from dlcompiler.te.extern.function import extern
+from dlcompiler.te.gradient.reverse_mode import gradient
+from dlcompiler.te.intrinsics.library import gemm_tile, tensor_intrin
+from dlcompiler.te.intrinsics.tensor_intrin import TensorIntrin, decl_tensor_intrin
 from dlcompiler.te.language import compute, const, placeholder, reduce_axis
-from dlcompiler.te.magnitude import rounding_depth
 from dlcompiler.te.math import (
     acos,
     acosh,
@@ -93,7 +94,7 @@ from dlcompiler.te.math import (
     tanh,
     trunc,
 )
-from dlcompiler.te.notation import (
+from dlcompiler.te.notation.reader import (
     notation,
     notation_arguments,
     notation_python,
@@ -101,7 +102,7 @@ from dlcompiler.te.notation import (
     signature_text,
 )
 from dlcompiler.te.recurrences import scan
-from dlcompiler.te.reductions import argmax, argmin, comm_reducer, max, min, prod, sum
+from dlcompiler.te.reducers.reductions import argmax, argmin, comm_reducer, max, min, prod, sum
 from dlcompiler.te.separators import AXIS_SEPARATOR
 from dlcompiler.te.symbols import bind_symbols, size_var, specialize, symbols_of, var
 from dlcompiler.te.tensor import (
@@ -113,7 +114,6 @@ from dlcompiler.te.tensor import (
     Tensor,
     post_order,
 )
-from dlcompiler.te.tensor_intrin import TensorIntrin, decl_tensor_intrin
 from dlcompiler.te.threads import ThreadAxis, thread_axis
 
 __all__ = [

@@ -27,15 +27,15 @@ Fragments of HTML come from `views.html`: no script, no ``id``, every text escap
 fragments to a page that stands alone. `text_table` is for terminals.
 """
 
-from dlcompiler.views.compare import StateComparison, compare_states
-from dlcompiler.views.history_tree import HistoryTree, branch_name, history_tree
-from dlcompiler.views.line_keys import loop_key
-from dlcompiler.views.loop_tree import LoopTree, loop_tree
-from dlcompiler.views.page import Section, page
-from dlcompiler.views.palette import Palette, palette
-from dlcompiler.views.preview import Preview, preview
-from dlcompiler.views.program import Program, program
-from dlcompiler.views.text import loop_table, text_table
+from dlcompiler.views.code.program import Program, program
+from dlcompiler.views.history.compare import StateComparison, compare_states
+from dlcompiler.views.history.tree import HistoryTree, branch_name, history_tree
+from dlcompiler.views.loops.line_keys import loop_key
+from dlcompiler.views.loops.loop_tree import LoopTree, loop_tree
+from dlcompiler.views.moves.palette import Palette, palette
+from dlcompiler.views.moves.preview import Preview, preview
+from dlcompiler.views.render.page import Section, page
+from dlcompiler.views.render.text import loop_table, text_table
 
 __all__ = [
     "HistoryTree",

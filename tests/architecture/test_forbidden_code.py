@@ -13,8 +13,8 @@ WRITES_ITS_OWN = {
     "dlcompiler.runtime.c_source",  # in a temporary folder of its own
     "dlcompiler.runtime.trust",  # there, what was checked
     "dlcompiler.runtime.libraries",  # there, and what `replacing` gives
-    "dlcompiler.autotune.jsonl",  # what `replacing` gives
-    "dlcompiler.autotune.database",  # a new database, linked to its place
+    "dlcompiler.autotune.records.jsonl",  # what `replacing` gives
+    "dlcompiler.autotune.records.database",  # a new database, linked to its place
     "dlcompiler_widgets.paper",  # what `replacing` gives
 }
 DANGEROUS_FLAGS = {"shell", "allow_pickle"}

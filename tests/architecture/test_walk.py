@@ -50,8 +50,8 @@ def _walk() -> str:
         "**Schedule** (`schedule`). Four steps, each checked, each leading to a new immutable "
         "state; `s.trace.to_python()` writes them:",
         _block("python", s.trace.to_python()),
-        "**Bounds** (`schedule/bounds.py`). How the axes follow from the loops, and what must be "
-        "guarded:",
+        "**Bounds** (`schedule/inference/bounds.py`). How the axes follow from the loops, and what "
+        "must be guarded:",
         _block("", _bounds(s)),
     ]
     unchanged: list[str] = []

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dlcompiler.autotune import Record, RecordStore, Result, export_autotvm, import_autotvm
-from dlcompiler.autotune.autotvm_log import (
+from dlcompiler.autotune.records.autotvm_log import (
     LogLine,
     append_to_log,
     config_of,

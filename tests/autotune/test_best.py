@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dlcompiler.autotune import RecordStore, apply_best, best, best_choice, tune
-from dlcompiler.autotune.best import distance
-from dlcompiler.autotune.remap import remapped
+from dlcompiler.autotune.records.best import distance
+from dlcompiler.autotune.records.remap import remapped
 from dlcompiler.errors import TuningError
 from dlcompiler.ops import operator
 from dlcompiler.pipeline import build

@@ -3,7 +3,7 @@
 import pytest
 
 from dlcompiler.autotune import Result
-from dlcompiler.autotune.clock import Clock
+from dlcompiler.autotune.run.clock import Clock
 
 
 class Hand:

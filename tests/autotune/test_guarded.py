@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from dlcompiler.autotune.guarded import GuardedTuner
+from dlcompiler.autotune.run.guarded import GuardedTuner
 from tests.watched_runs import Tuner, ended, space
 
 

@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 
 from dlcompiler.autotune import Compared, Device, RecordStore, Result, tune
-from dlcompiler.autotune.owners import is_gone, this_process
 from dlcompiler.autotune.proposal import Proposal
+from dlcompiler.autotune.records.owners import is_gone, this_process
 from dlcompiler.autotune.tuners import tuner
 from dlcompiler.errors import InternalError, MeasurementError, TuningError
 from dlcompiler.space import Workload

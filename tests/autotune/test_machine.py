@@ -112,7 +112,7 @@ HANG = "  br label %again\nagain:\n  store volatile float 0.0, ptr %C\n  br labe
     ids=["crash", "hang", "never written", "not LLVM"],
 )
 def test_a_kernel_that_misbehaves_is_an_outcome(monkeypatch, body, outcome, message):
-    from dlcompiler.autotune import local
+    from dlcompiler.autotune.pools import local
     from dlcompiler.pipeline import emit_source
 
     def emit(schedule, args, target, name, **options):

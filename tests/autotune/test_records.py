@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dlcompiler.autotune import OUTCOMES, Result
-from dlcompiler.autotune.records import Record, read_line, target_key, write_line
+from dlcompiler.autotune.records.record import Record, read_line, target_key, write_line
 from dlcompiler.errors import TuningError
 from dlcompiler.target import resolve
 from tests.autotune.conftest import make_record

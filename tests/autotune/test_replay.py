@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from dlcompiler.autotune.replay import ReplayPool, ReplayTable, TableRow
+from dlcompiler.autotune.pools.replay import ReplayPool, ReplayTable, TableRow
 from dlcompiler.errors import TuningError
 from dlcompiler.space import Filter, Knob, Space, Workload
 

@@ -7,7 +7,7 @@ import statistics
 import pytest
 
 from dlcompiler.autotune import Result, Trial, rank_correlation, recall
-from dlcompiler.autotune.rounds import Round
+from dlcompiler.autotune.run.rounds import Round
 from dlcompiler.space import Config
 
 

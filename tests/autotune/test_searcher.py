@@ -6,7 +6,7 @@ import pytest
 from dlcompiler.autotune import Record, RecordStore, Result, target_key, tune
 from dlcompiler.autotune.models import KnobFeatures
 from dlcompiler.autotune.models.joined import JoinedFeatures
-from dlcompiler.autotune.searcher import (
+from dlcompiler.autotune.run.searcher import (
     DeferredTuner,
     Programs,
     Searched,
@@ -64,7 +64,7 @@ class Untraceable:
 
 
 def test_a_template_that_cannot_be_traced_leaves_the_knobs(monkeypatch):
-    monkeypatch.setattr("dlcompiler.autotune.searcher.SpaceFeatures", Untraceable)
+    monkeypatch.setattr("dlcompiler.autotune.run.searcher.SpaceFeatures", Untraceable)
     of = searched()
     made = searcher("ridge", of, 0, RecordStore())
     for proposal in made.propose(8):
@@ -81,7 +81,7 @@ def test_a_program_that_cannot_be_described_has_no_features(monkeypatch):
         def rows(self, points):
             raise ValueError("what a template raises")
 
-    monkeypatch.setattr("dlcompiler.autotune.searcher.SpaceFeatures", Partly)
+    monkeypatch.setattr("dlcompiler.autotune.run.searcher.SpaceFeatures", Partly)
     programs = Programs(searched())
     assert np.isnan(programs.rows(np.arange(3))).all()
     assert programs.lack == "the model sees the knobs only: ValueError"
@@ -94,7 +94,7 @@ def plain(monkeypatch):
     class Nothing(Untraceable):
         columns = ()
 
-    monkeypatch.setattr("dlcompiler.autotune.searcher.SpaceFeatures", Nothing)
+    monkeypatch.setattr("dlcompiler.autotune.run.searcher.SpaceFeatures", Nothing)
 
 
 @pytest.mark.usefixtures("plain")

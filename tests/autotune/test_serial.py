@@ -3,7 +3,7 @@
 import threading
 
 from dlcompiler.autotune import MeasurePool, Result, SerialPool
-from dlcompiler.autotune.measure_pool import Device
+from dlcompiler.autotune.pools.measure_pool import Device
 from dlcompiler.space import Config
 
 CONFIGS = [

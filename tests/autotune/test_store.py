@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from dlcompiler.autotune import RecordStore
-from dlcompiler.autotune.database import APPLICATION
+from dlcompiler.autotune.records.database import APPLICATION
 from dlcompiler.errors import TuningError
 from dlcompiler.space import Workload
 
@@ -382,7 +382,7 @@ def test_a_file_that_may_not_be_written_is_read_and_otherwise_refused(record):
 
 
 def test_a_file_that_another_program_keeps_locked_is_told(path, record, monkeypatch):
-    monkeypatch.setattr("dlcompiler.autotune.database._BUSY_LIMIT_S", 0.05)
+    monkeypatch.setattr("dlcompiler.autotune.records.database._BUSY_LIMIT_S", 0.05)
     with RecordStore(path) as store, sqlite3.connect(path, isolation_level=None) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(TuningError) as error:

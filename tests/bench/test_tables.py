@@ -3,7 +3,7 @@
 import pytest
 
 from dlcompiler.autotune import RecordStore, Result
-from dlcompiler.autotune.replay import ReplayTable
+from dlcompiler.autotune.pools.replay import ReplayTable
 from dlcompiler.bench import tables
 from dlcompiler.bench.suites import TABLES
 from dlcompiler.bench.tables import ROUNDS, measure_table, path_of, subject_of

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from dlcompiler.autotune.replay import ReplayTable, TableRow
+from dlcompiler.autotune.pools.replay import ReplayTable, TableRow
 from dlcompiler.autotune.tuners import tuner
 from dlcompiler.bench.tables import path_of, subject_of
 from dlcompiler.bench.tuning import Replayed, features_of_table, judge, load_tables, trials_to_hit

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dlcompiler.autotune.features import SpaceFeatures, features_of
-from dlcompiler.autotune.run import TuningRun
+from dlcompiler.autotune.run.tuning_run import TuningRun
 from dlcompiler.compat import CompatNote, tvm
 from dlcompiler.compat.missing import MissingName
 from dlcompiler.compat.targets import resolve

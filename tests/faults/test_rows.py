@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from dlcompiler import ops
-from dlcompiler.autotune import LocalPool, local, tune
+from dlcompiler.autotune import LocalPool, tune
+from dlcompiler.autotune.pools import local
 from dlcompiler.measurement.candidates import Ceiling
 from dlcompiler.pipeline import emit_source
 from dlcompiler.runtime.sampling import Effort

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from dlcompiler import ops
-from dlcompiler.autotune.correctness import correctness_test
+from dlcompiler.autotune.pools.correctness import correctness_test
 from dlcompiler.codegen import emit
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.ir import walk

@@ -18,9 +18,9 @@ from dlcompiler.passes import storage_rewrite
 from dlcompiler.pipeline import EXTRA_PASSES, Kernel, build, lower, passes_of
 from dlcompiler.runtime.llvm import Options, compile_ir
 from dlcompiler.schedule import Schedule, Step, Trace, create_schedule
-from dlcompiler.schedule.recurrences import hosts, is_init
+from dlcompiler.schedule.inference.recurrences import hosts, is_init
+from dlcompiler.schedule.inference.threads import uses_threads
 from dlcompiler.schedule.state import AtRoot
-from dlcompiler.schedule.threads import uses_threads
 from dlcompiler.simulate import interpret
 from dlcompiler.target import resolve
 from dlcompiler.te import Tensor, evaluate, symbols_of, thread_axis, tolerance

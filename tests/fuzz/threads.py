@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dlcompiler.ir import Axis
-from dlcompiler.schedule.scan_blocks import updates_of
+from dlcompiler.schedule.inference.scan_blocks import updates_of
 from dlcompiler.schedule.state import StageState, is_scan
 from tests.fuzz.walks import SIZES, Walk
 

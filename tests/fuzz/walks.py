@@ -10,7 +10,7 @@ from typing import Any
 
 from dlcompiler.errors import ScheduleError
 from dlcompiler.schedule import Move, Schedule, open_obligations
-from dlcompiler.schedule.moves import moves_of
+from dlcompiler.schedule.moves.enumeration import moves_of
 
 WEIGHTS = {
     "split": 6, "tile": 2, "fuse": 3, "reorder": 3, "vectorize": 2, "unroll": 2, "parallel": 2,

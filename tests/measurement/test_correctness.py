@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dlcompiler import dtypes, ops
-from dlcompiler.autotune.correctness import correctness_test
+from dlcompiler.autotune.pools.correctness import correctness_test
 from dlcompiler.measurement.correctness import Case, CorrectnessTest, Limits
 from dlcompiler.target import resolve
 

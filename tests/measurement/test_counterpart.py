@@ -8,7 +8,7 @@ from dlcompiler.runtime.workers import Worker
 from dlcompiler.schedule import create_schedule
 from dlcompiler.target import resolve
 from dlcompiler.te import evaluate
-from dlcompiler.te.notation_program import read_program
+from dlcompiler.te.notation.program import read_program
 
 
 def args_of(text):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dlcompiler.schedule.inlining import consumers
+from dlcompiler.schedule.inference.inlining import consumers
 from dlcompiler.schedule.verdict import LEGAL
 from tests.mutants.mutant import Family
 from tests.mutants.patching import Patch
 
 LEGALITY = Family()
-VALIDITY = "schedule/validity.py"
-OBLIGATIONS = "schedule/obligations.py"
+VALIDITY = "schedule/legality/validity.py"
+OBLIGATIONS = "schedule/legality/obligations.py"
 
 
 @LEGALITY("schedule/primitives/parallel.py", quick=True)
@@ -119,19 +119,19 @@ def started_outside(patch: Patch) -> None:
     patch.function("schedule.validity:_starts_outside", lambda original, *args: False)
 
 
-@LEGALITY("schedule/reducers.py")
+@LEGALITY("schedule/legality/reducers.py")
 def any_order_allowed(patch: Patch) -> None:
     """Reductions that mind their order may be reordered."""
     patch.function("schedule.reducers:_require", lambda original, *args: None)
 
 
-@LEGALITY("schedule/relations.py")
+@LEGALITY("schedule/inference/relations.py")
 def padding_of_layouts_read(patch: Patch) -> None:
     """Splits that do not divide guard nothing in caches and partial results."""
     patch.function("schedule.relations:guards", lambda original, relations, values: [])
 
 
-@LEGALITY("schedule/layout_bodies.py")
+@LEGALITY("schedule/inference/layout_bodies.py")
 def padding_computed(patch: Patch) -> None:
     """A layout computes its padding, too, and reads outside for it."""
     patch.function(
@@ -162,7 +162,7 @@ def whole_axes_are_the_longest(patch: Patch) -> None:
     )
 
 
-@LEGALITY("schedule/double_buffers.py")
+@LEGALITY("schedule/legality/double_buffers.py")
 def anything_computed_ahead(patch: Patch) -> None:
     """`double_buffer` does not ask what its stage reads, nor how its loop runs."""
     patch.function(

@@ -15,7 +15,7 @@ from tests.mutants.mutant import Family
 from tests.mutants.patching import Patch
 
 LOWERING = Family()
-BOUNDS, NEST = "schedule/bounds.py", "lowering/nest.py"
+BOUNDS, NEST = "schedule/inference/bounds.py", "lowering/nest.py"
 
 
 @LOWERING(BOUNDS, quick=True)
@@ -244,7 +244,7 @@ def buffer_one_short(patch: Patch) -> None:
     patch.method("lowering.nest:_Builder", "internal_buffer", wrong)
 
 
-@LOWERING("schedule/inlining.py", quick=True)
+@LOWERING("schedule/inference/inlining.py", quick=True)
 def inlined_with_the_wrong_axis(patch: Patch) -> None:
     """A stage is inlined with its indices in the opposite order."""
 

@@ -20,7 +20,7 @@ from tests.mutants.patching import Patch
 SAFETY = Family()
 IMPLICATION, INEQUALITIES = "arith/implication.py", "arith/inequalities.py"
 CHECKS, BATCH = "lowering/index_checks.py", "passes/batch_assertions.py"
-LAWS, EQUALITY = "te/reducer_laws.py", "measurement/equality.py"
+LAWS, EQUALITY = "te/reducers/laws.py", "measurement/equality.py"
 
 # -- the prover -------------------------------------------------------------------------------
 
@@ -231,13 +231,13 @@ def checks_stay_behind(patch: Patch) -> None:
     patch.function("passes.inject_double_buffer:_is_check", lambda original, stmt: False)
 
 
-@SAFETY("te/extern_checks.py", tests="te/test_extern_checks.py")
+@SAFETY("te/extern/checks.py", tests="te/test_extern_checks.py")
 def facts_outlive_stores(patch: Patch) -> None:
     """A condition on an element holds on, though its buffer is written."""
     patch.method("te.extern_checks:_Place", "forgetting", lambda original, self, *parts: self)
 
 
-@SAFETY("te/extern_checks.py", tests="te/test_extern_checks.py")
+@SAFETY("te/extern/checks.py", tests="te/test_extern_checks.py")
 def stores_unchecked(patch: Patch) -> None:
     """Statements of the user's own may store anywhere."""
 
@@ -259,7 +259,7 @@ def values_reported_in_reverse(patch: Patch) -> None:
     patch.function("codegen.llvm.assertions:write", wrong)
 
 
-@SAFETY("te/zeros.py", tests="te/test_hybrid_zeros.py")
+@SAFETY("te/extern/zeros.py", tests="te/test_hybrid_zeros.py")
 def scripts_begin_with_anything(patch: Patch) -> None:
     """What a hybrid script reads or returns unwritten is what was in memory."""
     patch.function("te.zeros:_first_written", lambda original, *args: ())
@@ -274,7 +274,7 @@ def identity_not_checked(patch: Patch) -> None:
     patch.function("te.reducer_laws:identity_violation", lambda original, *args, **options: None)
 
 
-@SAFETY("te/reducer_samples.py", tests="te/test_reducer_laws.py")
+@SAFETY("te/reducers/samples.py", tests="te/test_reducer_laws.py")
 def samples_without_negatives(patch: Patch) -> None:
     """Reducers are tried on numbers that are not negative."""
     for name in ("_integers", "_floats"):
@@ -285,7 +285,7 @@ def samples_without_negatives(patch: Patch) -> None:
         )
 
 
-@SAFETY("te/reducer_samples.py", tests="te/test_reducer_laws.py")
+@SAFETY("te/reducers/samples.py", tests="te/test_reducer_laws.py")
 def samples_without_edges(patch: Patch) -> None:
     """Reducers are tried on small numbers, which never overflow or saturate."""
 
@@ -297,7 +297,7 @@ def samples_without_edges(patch: Patch) -> None:
         patch.method("te.reducer_samples:_Points", name, wrong)
 
 
-@SAFETY("schedule/reducers.py", tests="te/test_reducer_laws.py")
+@SAFETY("schedule/legality/reducers.py", tests="te/test_reducer_laws.py")
 def grouping_is_enough(patch: Patch) -> None:
     """Values of a reducer may change places where they may be grouped."""
     patch.function("te.reducer_laws:order_violation", lambda original, *args, **options: None)

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from dlcompiler.schedule import Schedule
+from dlcompiler.schedule.legality.validity import problems
 from dlcompiler.schedule.primitives import REGISTRY, StepContext
 from dlcompiler.schedule.state import State, child_id
 from dlcompiler.schedule.trace import encode
-from dlcompiler.schedule.validity import problems
 
 
 class NotForced(Exception):

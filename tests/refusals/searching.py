@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dlcompiler.schedule import Move, Schedule, create_schedule, has_bounds
-from dlcompiler.schedule.bounds import infer_bounds
-from dlcompiler.schedule.moves import moves_of
+from dlcompiler.schedule.inference.bounds import infer_bounds
+from dlcompiler.schedule.moves.enumeration import moves_of
 from dlcompiler.schedule.verdict import Illegal
 from tests.fuzz import recurrences, symbolic
 from tests.fuzz.checks import Case

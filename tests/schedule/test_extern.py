@@ -6,7 +6,7 @@ from dlcompiler import te
 from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.ir import call_packed
 from dlcompiler.schedule import Trace, create_schedule
-from dlcompiler.schedule.saved import Saved, to_json
+from dlcompiler.schedule.saved.document import Saved, to_json
 from dlcompiler.schedule.verdict import Legal
 
 

@@ -6,7 +6,7 @@ from dlcompiler import te
 from dlcompiler.errors import ScheduleError, TargetError
 from dlcompiler.ir import THREADS
 from dlcompiler.schedule import LEGAL, Illegal, create_schedule
-from dlcompiler.schedule.moves import divisors, moves_of
+from dlcompiler.schedule.moves.enumeration import divisors, moves_of
 from dlcompiler.target import resolve
 
 

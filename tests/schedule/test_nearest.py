@@ -7,8 +7,8 @@ import pytest
 from dlcompiler import te
 from dlcompiler.errors import ScheduleError
 from dlcompiler.schedule import Illegal, Step, create_schedule
-from dlcompiler.schedule.moves import moves_of
-from dlcompiler.schedule.nearest import nearest
+from dlcompiler.schedule.moves.enumeration import moves_of
+from dlcompiler.schedule.moves.nearest import nearest
 from dlcompiler.schedule.trace import decode
 from tests.fuzz.expressions import random_expression
 from tests.fuzz.walks import Walk

@@ -13,7 +13,7 @@ from dlcompiler.errors import ScheduleError, UserError
 from dlcompiler.ir import structural_equal
 from dlcompiler.pipeline import lower
 from dlcompiler.schedule import create_schedule
-from dlcompiler.schedule.saved import (
+from dlcompiler.schedule.saved.document import (
     MAX_BYTES,
     Saved,
     from_data,

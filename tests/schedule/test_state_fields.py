@@ -10,10 +10,11 @@ import pytest
 
 from dlcompiler import te
 from dlcompiler.ir import Axis
-from dlcompiler.schedule import create_schedule, validity
-from dlcompiler.schedule.bounds import infer_bounds
-from dlcompiler.schedule.inlining import bodies
-from dlcompiler.schedule.obligations import has_bounds, obligations
+from dlcompiler.schedule import create_schedule
+from dlcompiler.schedule.inference.bounds import infer_bounds
+from dlcompiler.schedule.inference.inlining import bodies
+from dlcompiler.schedule.legality import validity
+from dlcompiler.schedule.legality.obligations import has_bounds, obligations
 from dlcompiler.schedule.primitives import transform_layout
 from dlcompiler.schedule.primitives.transform_layout import MOVED
 from dlcompiler.schedule.state import KEPT, NOTES, StageState, State

@@ -12,7 +12,7 @@ import dlcompiler as dlc
 from dlcompiler import te
 from dlcompiler.errors import CallError, ExpressionError, ProgramError
 from dlcompiler.simulate import interpret
-from dlcompiler.te import stages
+from dlcompiler.te.evaluation import stages
 
 rng = np.random.default_rng(7)
 

@@ -6,7 +6,7 @@ import pytest
 from dlcompiler import te
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir.functions import FUNCTIONS
-from dlcompiler.te import gradient_rules
+from dlcompiler.te.gradient import rules as gradient_rules
 from tests.te.gradients import check_gradient, run_everywhere
 
 INSIDE = ("acos", "asin", "atanh")

@@ -4,7 +4,7 @@ import pytest
 
 from dlcompiler import te
 from dlcompiler.errors import ExpressionError
-from dlcompiler.te.notation_program import program_text, read_program
+from dlcompiler.te.notation.program import program_text, read_program
 
 MATMUL = """
 # a product

@@ -10,7 +10,7 @@ from dlcompiler import te
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Buffer, Load, TensorLoad, rewrite
 from dlcompiler.ir.structural import structural_key
-from dlcompiler.te.notation_line import names_of
+from dlcompiler.te.notation.line import names_of
 from tests.fuzz.expressions import TEMPLATES, random_expression
 from tests.fuzz.recurrences import TEMPLATES as RECURRENCES
 

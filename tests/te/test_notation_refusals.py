@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from dlcompiler import te
 from dlcompiler.errors import ExpressionError
-from dlcompiler.te.notation_reduction import REDUCTIONS
-from dlcompiler.te.notation_scan import FUNCTIONS
+from dlcompiler.te.notation.reductions import REDUCTIONS
+from dlcompiler.te.notation.scan import FUNCTIONS
 
 A, B = (4, 8), (8, 5)
 N = ((4, 8), "int8")

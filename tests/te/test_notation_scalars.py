@@ -6,7 +6,7 @@ import pytest
 from dlcompiler import dtypes, te
 from dlcompiler.ir import structural_equal, substitute
 from dlcompiler.ir.functions import FUNCTIONS
-from dlcompiler.te.notation_scan import FUNCTIONS as WORDS
+from dlcompiler.te.notation.scan import FUNCTIONS as WORDS
 
 SHAPE = (5,)
 F = {

@@ -7,14 +7,14 @@ import pytest
 
 from dlcompiler import te
 from dlcompiler.errors import ExpressionError
-from dlcompiler.te.reducer_laws import (
+from dlcompiler.te.reducers.laws import (
     grouping_violation,
     identity_violation,
     is_argmax,
     is_regroupable,
     order_violation,
 )
-from dlcompiler.te.reductions import with_reducer
+from dlcompiler.te.reducers.reductions import with_reducer
 
 
 def _zero(dtype):

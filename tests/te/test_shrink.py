@@ -3,7 +3,7 @@
 import pytest
 
 from dlcompiler import te
-from dlcompiler.te.shrink import shrunk
+from dlcompiler.te.evaluation.shrink import shrunk
 
 
 def _shapes(*outputs):

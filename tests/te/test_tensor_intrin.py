@@ -8,7 +8,7 @@ from dlcompiler import te
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Buffer, For, Load, Store, Var, index_const
 from dlcompiler.target import resolve
-from dlcompiler.te.intrinsics import FAMILIES, families_for
+from dlcompiler.te.intrinsics.library import FAMILIES, families_for
 from tests.intrinsics import product, row_sums
 
 

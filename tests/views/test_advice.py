@@ -12,9 +12,9 @@ from dlcompiler.schedule import create_schedule
 from dlcompiler.schedule.state import Step
 from dlcompiler.schedule.trace import decode
 from dlcompiler.target.presets import X86_64_AVX2
-from dlcompiler.views.advice import MOST_ROWS, advice
-from dlcompiler.views.loop_tree import loop_tree
-from dlcompiler.views.memory_scopes import memory_scopes
+from dlcompiler.views.loops.loop_tree import loop_tree
+from dlcompiler.views.memory.scopes import memory_scopes
+from dlcompiler.views.moves.advice import MOST_ROWS, advice
 from tests.analysis.test_footprint import random_schedule
 
 MACHINE = replace(X86_64_AVX2, cores=4)

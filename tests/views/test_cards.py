@@ -15,7 +15,7 @@ from dlcompiler.schedule import Stage
 from dlcompiler.schedule.trace import Trace
 from dlcompiler.schedule.verdict import Illegal, Legal, Pending
 from dlcompiler.target import resolve
-from dlcompiler.views.card import card, card_html
+from dlcompiler.views.cards.card import card, card_html
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 AVX2 = resolve("x86-64-avx2")
@@ -116,7 +116,7 @@ def test_times(shown):
 
 
 def test_the_ticks_stand_where_their_times_are(parsed):
-    from dlcompiler.views.machine_cards import samples_scene
+    from dlcompiler.views.cards.machines import samples_scene
 
     marks = samples_scene(TIMING)["marks"]
     x = [mark["x"] for mark in marks if mark["shape"] == "circle"]

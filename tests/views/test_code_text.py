@@ -11,12 +11,12 @@ from dlcompiler.runtime.llvm import Options, emit_assembly
 from dlcompiler.schedule import create_schedule
 from dlcompiler.target import resolve
 from dlcompiler.views import loop_tree
-from dlcompiler.views.assembly_text import assembly_code
-from dlcompiler.views.code_text import LARGEST_BYTES, MOST_SHOWN, code_text, place_of
-from dlcompiler.views.line_keys import source_lines
-from dlcompiler.views.llvm_text import llvm_code
-from dlcompiler.views.notation_view import notation_lines
-from dlcompiler.views.python_view import python_view
+from dlcompiler.views.code.assembly_text import assembly_code
+from dlcompiler.views.code.code_text import LARGEST_BYTES, MOST_SHOWN, code_text, place_of
+from dlcompiler.views.code.llvm_text import llvm_code
+from dlcompiler.views.code.notation_view import notation_lines
+from dlcompiler.views.code.python_view import python_view
+from dlcompiler.views.loops.line_keys import source_lines
 
 PROGRAMS = {
     "gemm": lambda: six_step_gemm(64),

@@ -2,7 +2,7 @@ import json
 
 from dlcompiler.pipeline import lower
 from dlcompiler.schedule import Schedule
-from dlcompiler.views.compare import Side, compare_states, comparison_html
+from dlcompiler.views.history.compare import Side, compare_states, comparison_html
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 

@@ -7,11 +7,11 @@ from dlcompiler.schedule import create_schedule
 from dlcompiler.schedule.state import Step
 from dlcompiler.target import resolve
 from dlcompiler.views import loop_table, loop_tree, palette, preview
-from dlcompiler.views.advice import FOR_A_CPU, advice
-from dlcompiler.views.memory_scopes import memory_scopes
-from dlcompiler.views.metrics import metrics
-from dlcompiler.views.nest_scene import nest_scene
-from dlcompiler.views.scene import scene_html
+from dlcompiler.views.loops.nest_scene import nest_scene
+from dlcompiler.views.memory.metrics import metrics
+from dlcompiler.views.memory.scopes import memory_scopes
+from dlcompiler.views.moves.advice import FOR_A_CPU, advice
+from dlcompiler.views.render.scene import scene_html
 from tests.thread_programs import convolution, softmax, tiled_matmul
 
 V100 = resolve("v100")

@@ -11,8 +11,8 @@ import pytest
 from dlcompiler import te
 from dlcompiler.pipeline import lower
 from dlcompiler.schedule import create_schedule
-from dlcompiler.schedule.saved import Saved
-from dlcompiler.views.export import notebook_text, python_text
+from dlcompiler.schedule.saved.document import Saved
+from dlcompiler.views.code.export import notebook_text, python_text
 
 HOSTILE = "</script>'\"\n<img src=x onerror=alert(1)>"
 

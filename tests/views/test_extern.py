@@ -6,9 +6,9 @@ from dlcompiler.ir import call_packed
 from dlcompiler.pipeline import lower
 from dlcompiler.schedule import create_schedule
 from dlcompiler.target import resolve
-from dlcompiler.views.advice import footprint_of
-from dlcompiler.views.html import operation_html, tensor_html
-from dlcompiler.views.loop_tree import loop_tree
+from dlcompiler.views.loops.loop_tree import loop_tree
+from dlcompiler.views.moves.advice import footprint_of
+from dlcompiler.views.render.html import operation_html, tensor_html
 
 A = te.placeholder((8, 3), name="A")
 E = te.extern((8, 8), [A], lambda i, o: call_packed("test.views", *i, *o), name="E")

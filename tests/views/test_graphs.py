@@ -8,10 +8,10 @@ import pytest
 
 from dlcompiler import te
 from dlcompiler.schedule import create_schedule
-from dlcompiler.views.axis_graph import axes_scene
-from dlcompiler.views.layered import layered
-from dlcompiler.views.scene import scene_html
-from dlcompiler.views.schedule_graph import dataflow_scene
+from dlcompiler.views.loops.axis_graph import axes_scene
+from dlcompiler.views.loops.schedule_graph import dataflow_scene
+from dlcompiler.views.render.layered import layered
+from dlcompiler.views.render.scene import scene_html
 
 
 def overlap(a, b):

@@ -4,8 +4,8 @@ from dlcompiler import te
 from dlcompiler.pipeline import lower
 from dlcompiler.schedule import create_schedule
 from dlcompiler.views import Section, loop_tree, page, program
-from dlcompiler.views.colors import HUES, lighter
-from dlcompiler.views.html import (
+from dlcompiler.views.render.colors import HUES, lighter
+from dlcompiler.views.render.html import (
     func_html,
     history_html,
     program_html,
@@ -13,7 +13,7 @@ from dlcompiler.views.html import (
     tensor_html,
     tree_html,
 )
-from dlcompiler.views.markup import Markup, escape, join, tag
+from dlcompiler.views.render.markup import Markup, escape, join, tag
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 

@@ -11,10 +11,10 @@ from dlcompiler.errors import ScheduleError
 from dlcompiler.pipeline import lower
 from dlcompiler.schedule import create_schedule
 from dlcompiler.views import loop_tree
-from dlcompiler.views.iteration_scene import blocks, cells, iteration_scene
-from dlcompiler.views.iteration_space import iteration_space
-from dlcompiler.views.scene import scene_html
-from dlcompiler.views.visits import loop_values, touched
+from dlcompiler.views.loops.iteration_scene import blocks, cells, iteration_scene
+from dlcompiler.views.loops.iteration_space import iteration_space
+from dlcompiler.views.loops.visits import loop_values, touched
+from dlcompiler.views.render.scene import scene_html
 
 
 def matmul(n=6, m=8, l=4):  # noqa: E741

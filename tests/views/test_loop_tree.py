@@ -6,7 +6,7 @@ import pytest
 from dlcompiler import te
 from dlcompiler.schedule import create_schedule, infer_bounds
 from dlcompiler.views import loop_table, loop_tree
-from dlcompiler.views.colors import HUES, axis_colors, lighter
+from dlcompiler.views.render.colors import HUES, axis_colors, lighter
 from tests.intrinsics import tiled
 
 

@@ -7,10 +7,10 @@ from dlcompiler.analysis.traffic import traffic
 from dlcompiler.errors import ScheduleError
 from dlcompiler.schedule import create_schedule
 from dlcompiler.target.presets import X86_64_AVX2
-from dlcompiler.views.footprints import footprint_of, loop_of, nest_of
-from dlcompiler.views.memory_scopes import memory_scopes, memory_use
-from dlcompiler.views.scene import scene_html
-from dlcompiler.views.units import format_bytes
+from dlcompiler.views.memory.footprints import footprint_of, loop_of, nest_of
+from dlcompiler.views.memory.scopes import memory_scopes, memory_use
+from dlcompiler.views.render.scene import scene_html
+from dlcompiler.views.render.units import format_bytes
 
 
 def picture(schedule, tensors, chosen=None):

@@ -6,7 +6,7 @@ import time
 from dlcompiler import te
 from dlcompiler.schedule import create_schedule
 from dlcompiler.target.presets import X86_64_AVX2
-from dlcompiler.views.metrics import metrics
+from dlcompiler.views.memory.metrics import metrics
 
 
 def values(program, args):

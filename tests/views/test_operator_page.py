@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dlcompiler.views.operator_page import operator_page
+from dlcompiler.views.reference.operator_page import operator_page
 
 PAGE = Path(__file__).parents[2] / "docs" / "OPERATORS.md"
 

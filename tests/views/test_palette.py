@@ -7,7 +7,7 @@ from dlcompiler.schedule import create_schedule
 from dlcompiler.schedule.state import Step
 from dlcompiler.schedule.trace import decode
 from dlcompiler.views import loop_tree, palette
-from dlcompiler.views.palette import MOST_SUGGESTIONS, RANK
+from dlcompiler.views.moves.palette import MOST_SUGGESTIONS, RANK
 
 
 def items(view, part="loop"):

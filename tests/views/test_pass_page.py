@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from dlcompiler.passes import __all__ as names
-from dlcompiler.views.pass_page import pass_page
+from dlcompiler.views.reference.pass_page import pass_page
 
 PAGE = Path(__file__).parents[2] / "docs" / "PASSES.md"
 HELPERS = {"Pass", "storage_bytes"}

@@ -10,7 +10,7 @@ from dlcompiler.pipeline import lower
 from dlcompiler.pipeline.pipelines import passes_of
 from dlcompiler.target import resolve
 from dlcompiler.views import loop_tree
-from dlcompiler.views.pass_steps import pass_difference, pass_steps
+from dlcompiler.views.code.pass_steps import pass_difference, pass_steps
 
 CPU_PASSES = passes_of(resolve("cpu"))
 

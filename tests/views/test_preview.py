@@ -9,9 +9,9 @@ from dlcompiler.errors import ScheduleError
 from dlcompiler.schedule import Step, create_schedule
 from dlcompiler.schedule.trace import decode
 from dlcompiler.views import loop_tree
-from dlcompiler.views.ghost import ghost_rows
-from dlcompiler.views.preview import preview
-from dlcompiler.views.rearrange import moved_by, moved_onto
+from dlcompiler.views.loops.ghost import ghost_rows
+from dlcompiler.views.loops.rearrange import moved_by, moved_onto
+from dlcompiler.views.moves.preview import preview
 from tests.fuzz.expressions import random_expression
 from tests.fuzz.walks import Walk
 

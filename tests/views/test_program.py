@@ -4,7 +4,7 @@ from dlcompiler import te
 from dlcompiler.pipeline import lower
 from dlcompiler.schedule import create_schedule
 from dlcompiler.views import program
-from dlcompiler.views.program import MOST_LINES, tokens
+from dlcompiler.views.code.program import MOST_LINES, tokens
 
 
 def shown(view):

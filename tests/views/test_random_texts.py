@@ -6,11 +6,11 @@ from dlcompiler.errors import DLCompilerError
 from dlcompiler.pipeline import emit_source
 from dlcompiler.pipeline.checks import default_args
 from dlcompiler.views import loop_tree
-from dlcompiler.views.code_text import code_text
-from dlcompiler.views.line_keys import source_lines
-from dlcompiler.views.llvm_text import llvm_code
-from dlcompiler.views.notation_view import notation_lines
-from dlcompiler.views.python_view import python_view
+from dlcompiler.views.code.code_text import code_text
+from dlcompiler.views.code.llvm_text import llvm_code
+from dlcompiler.views.code.notation_view import notation_lines
+from dlcompiler.views.code.python_view import python_view
+from dlcompiler.views.loops.line_keys import source_lines
 from tests.fuzz.checks import case_of
 
 

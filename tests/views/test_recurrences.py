@@ -3,10 +3,10 @@
 from dlcompiler import te
 from dlcompiler.schedule import create_schedule
 from dlcompiler.views import loop_tree
-from dlcompiler.views.html import operation_html, tensor_html
-from dlcompiler.views.notation_view import notation_lines
-from dlcompiler.views.schedule_cards import stage_html
-from dlcompiler.views.schedule_graph import dataflow_scene
+from dlcompiler.views.cards.schedules import stage_html
+from dlcompiler.views.code.notation_view import notation_lines
+from dlcompiler.views.loops.schedule_graph import dataflow_scene
+from dlcompiler.views.render.html import operation_html, tensor_html
 from tests.recurrences import lstm, two_stages
 
 

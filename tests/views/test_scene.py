@@ -3,8 +3,8 @@
 import xml.etree.ElementTree as ET
 
 from dlcompiler.views import loop_tree
-from dlcompiler.views.nest_scene import nest_scene
-from dlcompiler.views.scene import scene_html
+from dlcompiler.views.loops.nest_scene import nest_scene
+from dlcompiler.views.render.scene import scene_html
 
 HOSTILE = "</title><script>alert(1)</script><img src=x onerror=alert(1)>"
 MARKS = [

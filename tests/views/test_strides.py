@@ -4,7 +4,7 @@ from dlcompiler import te
 from dlcompiler.schedule import create_schedule
 from dlcompiler.target import resolve
 from dlcompiler.views import loop_tree
-from dlcompiler.views.strides import stride_words, with_strides
+from dlcompiler.views.loops.strides import stride_words, with_strides
 
 TARGET = resolve("x86-64-avx2")
 

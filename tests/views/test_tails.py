@@ -8,8 +8,8 @@ import pytest
 
 from dlcompiler import te
 from dlcompiler.schedule import create_schedule, has_bounds, infer_bounds
-from dlcompiler.schedule.moves import extents_of
-from dlcompiler.views.tails import tail_of_step, tail_text, without_tail
+from dlcompiler.schedule.moves.enumeration import extents_of
+from dlcompiler.views.loops.tails import tail_of_step, tail_text, without_tail
 from tests.fuzz.expressions import random_expression
 from tests.fuzz.walks import Walk
 

@@ -11,10 +11,10 @@ from dlcompiler.pipeline import lower
 from dlcompiler.schedule import create_schedule
 from dlcompiler.simulate.recording import Phase, Touch, record_block
 from dlcompiler.views import text_table
-from dlcompiler.views.block_map import index_of, merged_cells, window_of
-from dlcompiler.views.block_phases import Round, rounds, shown_for, shown_phases
-from dlcompiler.views.scene import scene_html, scene_svg
-from dlcompiler.views.thread_block import block_view, thread_block
+from dlcompiler.views.device.block_map import index_of, merged_cells, window_of
+from dlcompiler.views.device.block_phases import Round, rounds, shown_for, shown_phases
+from dlcompiler.views.device.thread_block import block_view, thread_block
+from dlcompiler.views.render.scene import scene_html, scene_svg
 from tests.thread_programs import convolution, tiled_matmul
 
 

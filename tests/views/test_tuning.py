@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from dlcompiler.errors import TuningError
-from dlcompiler.views.scene import scene_html
+from dlcompiler.views.render.scene import scene_html
 from dlcompiler.views.tuning import (
     Order,
     best_so_far,

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from dlcompiler.views.colors import HUES, SIGN_COLORS, lighter
+from dlcompiler.views.render.colors import HUES, SIGN_COLORS, lighter
 from tests.widgets.css_colors import color, contrast, declarations, over
 
 pytest.importorskip("dlcompiler_widgets")
@@ -98,7 +98,7 @@ def test_words_on_boxes_can_be_read(theme):
 
 def test_words_in_boxes_that_stand_still_can_be_read(theme):
     """Here nothing is known of the ground: each box lies over those around it."""
-    from dlcompiler.views.scene import _STYLES
+    from dlcompiler.views.render.scene import _STYLES
 
     opacity = float(_STYLES["box"].partition("fill-opacity:")[2].partition(";")[0])
     inside = color("var(--dlc-ground)", theme)

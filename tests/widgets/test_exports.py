@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dlcompiler.errors import UserError
-from dlcompiler.schedule.saved import from_json, from_link
+from dlcompiler.schedule.saved.document import from_json, from_link
 from tests.widgets.live_page import LivePage
 from tests.widgets.test_live_page import matmul
 

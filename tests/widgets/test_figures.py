@@ -74,9 +74,9 @@ def test_a_map_of_memory_has_units_and_says_what_its_numbers_are():
 def test_a_map_shows_what_the_picture_shows():
     from dlcompiler.pipeline.checks import default_args
     from dlcompiler.target import resolve
-    from dlcompiler.views.footprints import footprint_of
-    from dlcompiler.views.memory_scopes import memory_use
-    from dlcompiler.views.units import format_bytes
+    from dlcompiler.views.memory.footprints import footprint_of
+    from dlcompiler.views.memory.scopes import memory_use
+    from dlcompiler.views.render.units import format_bytes
 
     s, target = matmul(), resolve("x86-64-avx2")
     use = memory_use(footprint_of(s, default_args(s), target), target, "C/k")

@@ -9,7 +9,7 @@ import pytest
 
 from dlcompiler import te
 from dlcompiler.schedule import create_schedule
-from dlcompiler.schedule.saved import from_link
+from dlcompiler.schedule.saved.document import from_link
 from tests.widgets.test_live_page import matmul
 
 pytest.importorskip("dlcompiler_widgets")

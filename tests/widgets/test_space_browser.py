@@ -7,9 +7,9 @@ import pytest
 
 from dlcompiler.pipeline import lower
 from dlcompiler.views import loop_tree
-from dlcompiler.views.iteration_scene import cells
-from dlcompiler.views.iteration_space import iteration_space
-from dlcompiler.views.visits import touched
+from dlcompiler.views.loops.iteration_scene import cells
+from dlcompiler.views.loops.iteration_space import iteration_space
+from dlcompiler.views.loops.visits import touched
 from tests.widgets.live_page import LivePage
 from tests.widgets.test_live_page import matmul
 

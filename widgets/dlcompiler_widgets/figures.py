@@ -23,13 +23,13 @@ from dlcompiler.runtime.timing import format_seconds
 from dlcompiler.schedule import Schedule
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import Tensor
-from dlcompiler.views.colors import HUES
-from dlcompiler.views.footprints import footprint_of
-from dlcompiler.views.memory_scopes import Level, MemoryUse, memory_use
+from dlcompiler.views.memory.footprints import footprint_of
+from dlcompiler.views.memory.scopes import Level, MemoryUse, memory_use
+from dlcompiler.views.render.colors import HUES
+from dlcompiler.views.render.units import format_bytes
 from dlcompiler.views.tuning import Watched, compare_tuners
 from dlcompiler.views.tuning.compare import RunLike
 from dlcompiler.views.tuning.one_scene import run_scene
-from dlcompiler.views.units import format_bytes
 from dlcompiler_widgets.paper import SETTINGS, PaperFigure
 from dlcompiler_widgets.scene_figure import scene_figure
 

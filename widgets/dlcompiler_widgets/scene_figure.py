@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dlcompiler.views.scene import Mark, Scene
+from dlcompiler.views.render.scene import Mark, Scene
 from dlcompiler_widgets.paper import SETTINGS, PaperFigure
 
 if TYPE_CHECKING:

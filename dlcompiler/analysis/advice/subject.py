@@ -13,7 +13,8 @@ from dlcompiler.analysis.operations import StoreCount, count_stores
 from dlcompiler.analysis.references import Reference
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.ir import Axis, Buffer, Expr, Stmt, Var
-from dlcompiler.schedule import Schedule, StageState, Step, obligations
+from dlcompiler.schedule import Schedule, StageState, Step
+from dlcompiler.schedule.legality.obligations import obligations
 from dlcompiler.schedule.state import JSON
 from dlcompiler.schedule.trace import decode
 from dlcompiler.target import Target

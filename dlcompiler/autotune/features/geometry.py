@@ -1,9 +1,9 @@
 """How the loops and accesses of a schedule's state lie, as formulas of knobs.
 
-What `dlcompiler.schedule.bounds` infers by symbolic arithmetic for lowering is computed here by
-evaluating index expressions at places: at the first iteration of all loops, one step along one of
-them, over whole ranges of some. That needs no simplification, and is the same computation for
-numbers and for formulas.
+For lowering, `dlcompiler.schedule.inference.bounds` infers this by symbolic arithmetic. Here it is
+computed by evaluating index expressions at places: at the first iteration of all loops, one step
+along one of them, over whole ranges of some. That needs no simplification, and is the same
+computation for numbers and for formulas.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ from dlcompiler.autotune.features.numbers import (
 )
 from dlcompiler.errors import TuningError
 from dlcompiler.ir import Axis, Expr, TensorLoad, Var
-from dlcompiler.schedule.inlining import bodies, consumers, loads_of
-from dlcompiler.schedule.placement import placed
+from dlcompiler.schedule.inference.inlining import bodies, consumers, loads_of
+from dlcompiler.schedule.inference.placement import placed
+from dlcompiler.schedule.inference.threads import axes_of_threads
 from dlcompiler.schedule.state import (
     AttachedAt,
     Fuse,
@@ -49,7 +50,6 @@ from dlcompiler.schedule.state import (
     State,
     is_scan,
 )
-from dlcompiler.schedule.threads import axes_of_threads
 from dlcompiler.te import Tensor
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dlcompiler.autotune.features.numbers import Num, at_most, multiply, product
 from dlcompiler.autotune.features.statements import Statement
-from dlcompiler.schedule.validity import MAX_COPIES, MAX_EXTENT
+from dlcompiler.schedule.legality.validity import MAX_COPIES, MAX_EXTENT
 
 
 def is_legal(statements: tuple[Statement, ...]) -> Num:

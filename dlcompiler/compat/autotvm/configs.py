@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dlcompiler.autotune.autotvm_log import KINDS, TAGS
+from dlcompiler.autotune.records.autotvm_log import KINDS, TAGS
 from dlcompiler.errors import TuningError
 from dlcompiler.space import (
     AnnotateEntity,

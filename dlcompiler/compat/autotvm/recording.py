@@ -8,14 +8,14 @@ from io import TextIOBase
 from pathlib import Path
 from typing import Any
 
-from dlcompiler.autotune.autotvm_log import (
+from dlcompiler.autotune.records.autotvm_log import (
     LogLine,
     append_to_log,
     log_lines,
     read_log_line,
     write_log_line,
 )
-from dlcompiler.autotune.jsonl import BadLine
+from dlcompiler.autotune.records.jsonl import BadLine
 from dlcompiler.compat.autotvm.configs import ConfigEntity
 from dlcompiler.compat.autotvm.measuring import MeasureInput, MeasureResult
 from dlcompiler.compat.autotvm.tasks import Task

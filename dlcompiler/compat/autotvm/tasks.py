@@ -148,7 +148,7 @@ class Task:
 
     @cached_property
     def operator(self) -> Operator:
-        """The same as `dlcompiler.autotune.tune` takes it."""
+        """The same as `dlcompiler.autotune.run.tune` takes it."""
 
         def define(work: Workload) -> tuple[te.Tensor, ...]:
             del work
@@ -180,7 +180,7 @@ class Task:
 
     @cached_property
     def work(self) -> Workload:
-        """Name and arguments, as `dlcompiler.autotune.tune` takes them."""
+        """Name and arguments, as `dlcompiler.autotune.run.tune` takes them."""
         names = list(inspect.signature(self.func).parameters)
         return workload_of(self._symbol, self.func, dict(zip(names, self.args, strict=False)))
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from dlcompiler import autotune
 from dlcompiler.autotune import Event, Record, RecordStore, Trial, TuningRun, target_key
-from dlcompiler.autotune.autotvm_log import ERRORS, NO_TIME_S, OUTCOMES
+from dlcompiler.autotune.records.autotvm_log import ERRORS, NO_TIME_S, OUTCOMES
 from dlcompiler.autotune.trial import Result
 from dlcompiler.compat.autotvm.configs import ConfigEntity
 from dlcompiler.compat.autotvm.measuring import MeasureInput, MeasureOption, MeasureResult

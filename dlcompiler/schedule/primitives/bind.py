@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from dlcompiler.ir import THREADS, Axis, ThreadTag
+from dlcompiler.schedule.legality.reducers import require_any_grouping
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     Refused,
@@ -30,7 +31,6 @@ from dlcompiler.schedule.primitives.base import (
     require_plain,
     set_kind,
 )
-from dlcompiler.schedule.reducers import require_any_grouping
 from dlcompiler.schedule.state import StageState, State
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 

@@ -22,7 +22,7 @@ from typing import Any
 from dlcompiler.ir import TensorLoad
 from dlcompiler.ir.names import unique_name
 from dlcompiler.schedule.groups import joined
-from dlcompiler.schedule.inlining import read_from
+from dlcompiler.schedule.inference.inlining import read_from
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     Refused,

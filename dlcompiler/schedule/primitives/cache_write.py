@@ -38,7 +38,8 @@ from typing import Any
 from dlcompiler.ir import Axis, Expr, TensorLoad, logical
 from dlcompiler.ir.names import unique_name
 from dlcompiler.schedule.groups import joined
-from dlcompiler.schedule.layout_bodies import layout_bodies
+from dlcompiler.schedule.inference.layout_bodies import layout_bodies
+from dlcompiler.schedule.inference.relations import axes_of, guards, inward, outward, ranged
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,
@@ -48,7 +49,6 @@ from dlcompiler.schedule.primitives.base import (
     require_plain,
     require_scope,
 )
-from dlcompiler.schedule.relations import axes_of, guards, inward, outward, ranged
 from dlcompiler.schedule.state import StageState, State, new_stage
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 from dlcompiler.te import ComputeOp, Tensor

@@ -24,9 +24,9 @@ from typing import Any
 
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.groups import is_member
-from dlcompiler.schedule.inlining import consumers
-from dlcompiler.schedule.obligations import leads_to
-from dlcompiler.schedule.placement import placement
+from dlcompiler.schedule.inference.inlining import consumers
+from dlcompiler.schedule.inference.placement import placement
+from dlcompiler.schedule.legality.obligations import leads_to
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     Refused,

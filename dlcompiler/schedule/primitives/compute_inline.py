@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dlcompiler.ir import depth, walk
-from dlcompiler.schedule.inlining import bodies, consumers, loads_of
+from dlcompiler.schedule.inference.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     Refused,

@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import Any
 
 from dlcompiler.ir import Axis, is_concurrent
-from dlcompiler.schedule.inlining import consumers
+from dlcompiler.schedule.inference.inlining import consumers
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,

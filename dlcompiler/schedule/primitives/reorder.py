@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from dlcompiler.ir import Axis
+from dlcompiler.schedule.legality.reducers import require_any_order
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,
@@ -26,7 +27,6 @@ from dlcompiler.schedule.primitives.base import (
     require_leaf,
     require_loops,
 )
-from dlcompiler.schedule.reducers import require_any_order
 from dlcompiler.schedule.state import StageState, State, same_axes
 from dlcompiler.schedule.verdict import LEGAL, Verdict
 

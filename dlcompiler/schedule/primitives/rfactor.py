@@ -42,9 +42,11 @@ from dlcompiler.ir import (
     substitute,
 )
 from dlcompiler.ir.names import unique_name
-from dlcompiler.schedule.bounds import is_same, largest_extents
 from dlcompiler.schedule.groups import joined
-from dlcompiler.schedule.inlining import Bodies, results_of
+from dlcompiler.schedule.inference.bounds import is_same, largest_extents
+from dlcompiler.schedule.inference.inlining import Bodies, results_of
+from dlcompiler.schedule.inference.relations import axes_of, guards, outward, ranged, related
+from dlcompiler.schedule.legality.reducers import require_any_grouping
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     Refused,
@@ -55,8 +57,6 @@ from dlcompiler.schedule.primitives.base import (
     require_loops,
     require_plain,
 )
-from dlcompiler.schedule.reducers import require_any_grouping
-from dlcompiler.schedule.relations import axes_of, guards, outward, ranged, related
 from dlcompiler.schedule.state import StageState, State, is_reduction, new_stage
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 from dlcompiler.te import ComputeOp, Tensor

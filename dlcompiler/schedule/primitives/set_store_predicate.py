@@ -18,7 +18,8 @@ from dataclasses import replace
 from typing import Any
 
 from dlcompiler.ir import Compare, Const, Expr, Logical, Var
-from dlcompiler.schedule.obligations import extents_of
+from dlcompiler.schedule.inference.threads import reduced_by_threads
+from dlcompiler.schedule.legality.obligations import extents_of
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     Refused,
@@ -27,7 +28,6 @@ from dlcompiler.schedule.primitives.base import (
     require_loops,
 )
 from dlcompiler.schedule.state import StageState, State
-from dlcompiler.schedule.threads import reduced_by_threads
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 
 EXAMPLE = "threadIdx.x == 0"

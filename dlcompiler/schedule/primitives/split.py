@@ -22,7 +22,7 @@ from typing import Any
 
 from dlcompiler.ir import Axis, Extent
 from dlcompiler.ir.names import unique_name
-from dlcompiler.schedule.bounds import split_extents
+from dlcompiler.schedule.inference.bounds import split_extents
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,

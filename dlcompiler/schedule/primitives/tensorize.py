@@ -22,7 +22,7 @@ from typing import Any
 
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Axis
-from dlcompiler.schedule.obligations import has_bounds
+from dlcompiler.schedule.legality.obligations import has_bounds
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     Refused,
@@ -34,7 +34,8 @@ from dlcompiler.schedule.primitives.base import (
 )
 from dlcompiler.schedule.state import StageState, State, Tensorized
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Pending, Verdict
-from dlcompiler.te import TensorIntrin, tensor_intrin
+from dlcompiler.te import TensorIntrin
+from dlcompiler.te.intrinsics.library import tensor_intrin
 
 
 @answering

@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from dlcompiler.ir import Axis
+from dlcompiler.schedule.legality.reducers import require_any_order
 from dlcompiler.schedule.primitives import split
 from dlcompiler.schedule.primitives.base import (
     Primitive,
@@ -26,7 +27,6 @@ from dlcompiler.schedule.primitives.base import (
     require_positive,
 )
 from dlcompiler.schedule.primitives.reorder import reorder_stage
-from dlcompiler.schedule.reducers import require_any_order
 from dlcompiler.schedule.state import StageState, State
 from dlcompiler.schedule.verdict import LEGAL, Verdict
 

@@ -29,7 +29,8 @@ from typing import Any
 from dlcompiler.ir import Axis, TensorLoad, Var, logical, substitute, walk
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.schedule.index_maps import IndexMap, index_map_of, inverse_of
-from dlcompiler.schedule.layout_bodies import layout_bodies
+from dlcompiler.schedule.inference.layout_bodies import layout_bodies
+from dlcompiler.schedule.inference.relations import ranged
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,
@@ -39,7 +40,6 @@ from dlcompiler.schedule.primitives.base import (
     require_expression,
     require_own_storage,
 )
-from dlcompiler.schedule.relations import ranged
 from dlcompiler.schedule.state import StageState, State, new_stage, same_axes
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 from dlcompiler.te import ComputeOp, Tensor

@@ -15,7 +15,7 @@
 
 Of tensors, the source is parsed and never run: what is in it, and what each word means, is said in
 `dlcompiler.te.hybrid.statements` and `dlcompiler.te.hybrid.expressions`. Elements that it does not
-write are 0, as in Python (`dlcompiler.te.zeros`).
+write are 0, as in Python (`dlcompiler.te.extern.zeros`).
 """
 
 from __future__ import annotations

@@ -38,12 +38,12 @@ from dlcompiler.ir import (
     walk,
 )
 from dlcompiler.te.definition import checked_data_dtype, checked_shape
-from dlcompiler.te.extern import extern_op
+from dlcompiler.te.extern.function import extern_op
+from dlcompiler.te.extern.zeros import with_zeros
 from dlcompiler.te.hybrid.expressions import BINARY, Expressions, Variable, is_known
 from dlcompiler.te.hybrid.python import LOOPS, NAMES
 from dlcompiler.te.hybrid.source import HybridError, Source
 from dlcompiler.te.tensor import Tensor
-from dlcompiler.te.zeros import with_zeros
 
 MAX_COPIES = 1024
 

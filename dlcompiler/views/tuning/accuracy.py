@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from dlcompiler.autotune.rounds import rank_correlation
+from dlcompiler.autotune.run.rounds import rank_correlation
 from dlcompiler.views.tuning.watched import TrialRow
 
 

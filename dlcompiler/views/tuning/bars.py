@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dlcompiler.views.scene import Mark
+from dlcompiler.views.render.scene import Mark
 from dlcompiler.views.tuning.chart import BLUE, ORANGE, clipped, text
 
 ROW_PX = 22.0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from dlcompiler.runtime.timing import format_seconds
-from dlcompiler.views.scene import Mark, Scene, Table
+from dlcompiler.views.render.scene import Mark, Scene, Table
 from dlcompiler.views.tuning.chart import (
     BOTTOM,
     LEFT,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from dlcompiler.runtime.timing import format_seconds
-from dlcompiler.views.colors import HUES
-from dlcompiler.views.scene import Mark, Role
+from dlcompiler.views.render.colors import HUES
+from dlcompiler.views.render.scene import Mark, Role
 
 LEFT, RIGHT, TOP, BOTTOM = 58.0, 14.0, 22.0, 38.0
 """Room for words round a plot [px]."""

@@ -13,8 +13,8 @@ from typing import Literal, TypeAlias
 
 from dlcompiler.autotune import TuningRun
 from dlcompiler.errors import TuningError
-from dlcompiler.views.colors import HUES
-from dlcompiler.views.scene import Mark, Scene
+from dlcompiler.views.render.colors import HUES
+from dlcompiler.views.render.scene import Mark, Scene
 from dlcompiler.views.tuning.chart import (
     BOTTOM,
     DASHES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dlcompiler.space import Space
-from dlcompiler.views.scene import Mark, Scene
+from dlcompiler.views.render.scene import Mark, Scene
 from dlcompiler.views.tuning.chart import PINK, TOP, USUAL, clipped, legend, line, polyline, text
 from dlcompiler.views.tuning.series import key_of
 from dlcompiler.views.tuning.space_points import (

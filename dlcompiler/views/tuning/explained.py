@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dlcompiler.autotune.explain import Explanation
 from dlcompiler.runtime.timing import format_seconds
 from dlcompiler.space import Value
-from dlcompiler.views.scene import Mark, Scene
+from dlcompiler.views.render.scene import Mark, Scene
 from dlcompiler.views.tuning.bars import ROW_PX, diverging_bars, factor, share_bars
 from dlcompiler.views.tuning.chart import USUAL, text
 from dlcompiler.views.tuning.space_points import value_text

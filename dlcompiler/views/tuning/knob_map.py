@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from dlcompiler.errors import TuningError
 from dlcompiler.space import Space
-from dlcompiler.views.scene import Mark, Scene
+from dlcompiler.views.render.scene import Mark, Scene
 from dlcompiler.views.tuning.chart import (
     BOTTOM,
     NARROWEST,

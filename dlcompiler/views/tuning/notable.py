@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TypeAlias
 
-from dlcompiler.views.scene import Mark
+from dlcompiler.views.render.scene import Mark
 from dlcompiler.views.tuning.chart import LEFT, ORANGE, PINK, legend, line
 from dlcompiler.views.tuning.series import glyph_mark, key_of
 from dlcompiler.views.tuning.space_points import Ground, scale_of_rates

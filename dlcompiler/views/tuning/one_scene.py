@@ -9,7 +9,7 @@ from dlcompiler.autotune.explain import explain, importances
 from dlcompiler.autotune.models.base import CostModel
 from dlcompiler.autotune.projection import Projection
 from dlcompiler.errors import TuningError
-from dlcompiler.views.scene import Scene
+from dlcompiler.views.render.scene import Scene
 from dlcompiler.views.tuning.best_so_far import best_so_far
 from dlcompiler.views.tuning.coordinates import coordinates
 from dlcompiler.views.tuning.explained import contributions, importance, why_before

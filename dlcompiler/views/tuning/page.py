@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from dlcompiler.autotune import TuningRun
 from dlcompiler.runtime.timing import format_seconds
-from dlcompiler.views.markup import Markup, join, tag
-from dlcompiler.views.scene import Scene, scene_html, table_html
+from dlcompiler.views.render.markup import Markup, join, tag
+from dlcompiler.views.render.scene import Scene, scene_html, table_html
 from dlcompiler.views.tuning.best_so_far import best_so_far
 from dlcompiler.views.tuning.coordinates import coordinates
 from dlcompiler.views.tuning.headline import headline

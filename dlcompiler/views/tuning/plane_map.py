@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dlcompiler.autotune.projection import Projection
-from dlcompiler.views.scene import Mark, Scene
+from dlcompiler.views.render.scene import Mark, Scene
 from dlcompiler.views.tuning.chart import LEFT, RIGHT, TOP, USUAL, VIRIDIS, clipped, line, text
 from dlcompiler.views.tuning.notable import Place, map_legend, notable
 from dlcompiler.views.tuning.series import CHUNK, glyph_mark, key_of, stride_of

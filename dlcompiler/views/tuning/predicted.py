@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from dlcompiler.autotune.rounds import Round
-from dlcompiler.views.scene import Cell, Mark, Scene, Table
+from dlcompiler.autotune.run.rounds import Round
+from dlcompiler.views.render.scene import Cell, Mark, Scene, Table
 from dlcompiler.views.tuning.accuracy import correlation
 from dlcompiler.views.tuning.chart import (
     BLUE,

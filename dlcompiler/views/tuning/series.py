@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
-from dlcompiler.views.scene import Glyph, Mark
+from dlcompiler.views.render.scene import Glyph, Mark
 from dlcompiler.views.tuning.chart import AMBER, BLUE, GREEN, ORANGE, SKY
 from dlcompiler.views.tuning.watched import TrialRow
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from dlcompiler.space import Config, Space
-from dlcompiler.views.scene import Mark
+from dlcompiler.views.render.scene import Mark
 from dlcompiler.views.tuning.chart import VIRIDIS, nice_ceiling
 from dlcompiler.views.tuning.watched import TrialRow, Watched
 

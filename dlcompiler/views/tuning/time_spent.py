@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dlcompiler.autotune.clock import Phases
+from dlcompiler.autotune.run.clock import Phases
 from dlcompiler.runtime.timing import format_seconds
-from dlcompiler.views.scene import Mark, Scene
+from dlcompiler.views.render.scene import Mark, Scene
 from dlcompiler.views.tuning.chart import (
     AMBER,
     BLUE,

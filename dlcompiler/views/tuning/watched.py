@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dlcompiler.autotune import OUTCOMES, Trial, TuningRun
-from dlcompiler.autotune.clock import Phases
 from dlcompiler.autotune.proposal import Origin
-from dlcompiler.autotune.rounds import Round
+from dlcompiler.autotune.run.clock import Phases
+from dlcompiler.autotune.run.rounds import Round
 from dlcompiler.autotune.trial import OutcomeName
 from dlcompiler.space import Space
 

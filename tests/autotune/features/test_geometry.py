@@ -7,7 +7,7 @@ import pytest
 from dlcompiler import ops, te
 from dlcompiler.autotune.features.geometry import Geometry
 from dlcompiler.schedule import create_schedule
-from dlcompiler.schedule.bounds import infer_bounds
+from dlcompiler.schedule.inference.bounds import infer_bounds
 from dlcompiler.target import resolve
 
 TARGET = dataclasses.replace(resolve("x86-64-avx2"), cores=2)

@@ -41,7 +41,10 @@ def unrolling():
 
 @pytest.fixture
 def _few_copies(monkeypatch):
-    for module in ("dlcompiler.schedule.validity", "dlcompiler.autotune.features.legality"):
+    for module in (
+        "dlcompiler.schedule.legality.validity",
+        "dlcompiler.autotune.features.legality",
+    ):
         monkeypatch.setattr(f"{module}.MAX_COPIES", 16)
 
 

@@ -7,8 +7,9 @@ import pytest
 from dlcompiler import te
 from dlcompiler.errors import ScheduleError
 from dlcompiler.measurement import verify
-from dlcompiler.schedule import Illegal, Pending, Trace, create_schedule, saved
-from dlcompiler.views.export import python_text
+from dlcompiler.schedule import Illegal, Pending, Trace, create_schedule
+from dlcompiler.schedule.saved import document as saved
+from dlcompiler.views.code.export import python_text
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ from dlcompiler.ir import (
 from dlcompiler.measurement import verify
 from dlcompiler.pipeline import build, lower
 from dlcompiler.schedule import create_schedule
-from dlcompiler.schedule.nearest import nearest
-from dlcompiler.schedule.saved import Saved, from_data, to_data
+from dlcompiler.schedule.moves.nearest import nearest
+from dlcompiler.schedule.saved.document import Saved, from_data, to_data
 from dlcompiler.schedule.trace import Trace
 from tests.intrinsics import dots, product, row_sum_schedule, row_sums, tiled
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.ir import PrimFunc
 from dlcompiler.simulate.recording import BlockRecording, blocks_of, launches, record_block
-from dlcompiler.views.block_map import merged_cells
-from dlcompiler.views.scene import Scene
-from dlcompiler.views.thread_block import block_view, launch_of
+from dlcompiler.views.device.block_map import merged_cells
+from dlcompiler.views.device.thread_block import block_view, launch_of
+from dlcompiler.views.render.scene import Scene
 from dlcompiler_widgets.explorer.remembered import Remembered
 from dlcompiler_widgets.explorer.status import Status
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import ScheduleError
 from dlcompiler.schedule import Node
-from dlcompiler.views.compare import Side, StateComparison, compare_states
-from dlcompiler.views.metrics import metrics
+from dlcompiler.views.history.compare import Side, StateComparison, compare_states
+from dlcompiler.views.memory.metrics import metrics
 from dlcompiler_widgets.explorer.status import Status
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from dlcompiler.views.code_text import Code, CodeText, code_text, place_of
+from dlcompiler.views.code.code_text import Code, CodeText, code_text, place_of
 from dlcompiler_widgets.explorer.compiling import Compiled, Compiling, job_of
 
 if TYPE_CHECKING:

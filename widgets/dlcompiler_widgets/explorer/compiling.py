@@ -18,9 +18,9 @@ from dlcompiler.runtime.llvm import Options
 from dlcompiler.schedule import Schedule
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
-from dlcompiler.views.assembly_text import assembly_code
-from dlcompiler.views.code_text import Code
-from dlcompiler.views.llvm_text import llvm_code
+from dlcompiler.views.code.assembly_text import assembly_code
+from dlcompiler.views.code.code_text import Code
+from dlcompiler.views.code.llvm_text import llvm_code
 from dlcompiler_widgets.explorer.status import Status, status_of
 
 DELAY_S = 0.05

@@ -9,13 +9,13 @@ from typing import Any, Self
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.output_files import write_file
 from dlcompiler.schedule import Schedule, create_schedule
-from dlcompiler.schedule.saved import Saved, from_json, from_link, to_json, to_link
+from dlcompiler.schedule.saved.document import Saved, from_json, from_link, to_json, to_link
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
-from dlcompiler.te.notation_program import read_program
-from dlcompiler.views.export import notebook_text, python_text
-from dlcompiler.views.html import func_html, history_html, tree_html
-from dlcompiler.views.markup import Markup
+from dlcompiler.te.notation.program import read_program
+from dlcompiler.views.code.export import notebook_text, python_text
+from dlcompiler.views.render.html import func_html, history_html, tree_html
+from dlcompiler.views.render.markup import Markup
 from dlcompiler_widgets.explorer.exports import replay_of, saved_of
 from dlcompiler_widgets.explorer.recording import Limits
 from dlcompiler_widgets.explorer.replay import ReplayPage

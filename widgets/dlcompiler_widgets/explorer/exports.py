@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import ScheduleError
-from dlcompiler.schedule.saved import Saved, to_json, to_link
-from dlcompiler.views.export import notebook_text, python_text
+from dlcompiler.schedule.saved.document import Saved, to_json, to_link
+from dlcompiler.views.code.export import notebook_text, python_text
 from dlcompiler_widgets.explorer.recording import Limits
 from dlcompiler_widgets.explorer.replay import ReplayPage, replay_page
 from dlcompiler_widgets.explorer.snapshot import PANES

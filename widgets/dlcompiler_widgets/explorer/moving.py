@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from dlcompiler.errors import ScheduleError
 from dlcompiler.schedule import Schedule, Step
 from dlcompiler.schedule.trace import decode
-from dlcompiler.views.metrics import Metric, metrics
-from dlcompiler.views.preview import preview
-from dlcompiler.views.rearrange import moved_by, moved_onto
+from dlcompiler.views.loops.rearrange import moved_by, moved_onto
+from dlcompiler.views.memory.metrics import Metric, metrics
+from dlcompiler.views.moves.preview import preview
 from dlcompiler_widgets.explorer.levels import LEVELS, PRESETS
 from dlcompiler_widgets.explorer.status import Status
 

@@ -15,12 +15,12 @@ from dlcompiler.schedule import Schedule
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 from dlcompiler.views import history_tree, loop_key, loop_tree, text_table
-from dlcompiler.views.advice import AdviceList, advice, advice_table
-from dlcompiler.views.history_scene import history_scene
-from dlcompiler.views.html import tree_html
-from dlcompiler.views.markup import Markup, tag
-from dlcompiler.views.nest_scene import nest_scene
-from dlcompiler.views.scene import Scene, scene_html, table_html
+from dlcompiler.views.history.scene import history_scene
+from dlcompiler.views.loops.nest_scene import nest_scene
+from dlcompiler.views.moves.advice import AdviceList, advice, advice_table
+from dlcompiler.views.render.html import tree_html
+from dlcompiler.views.render.markup import Markup, tag
+from dlcompiler.views.render.scene import Scene, scene_html, table_html
 from dlcompiler_widgets.explorer.pictures import PICTURES
 from dlcompiler_widgets.explorer.widget import Workbench
 

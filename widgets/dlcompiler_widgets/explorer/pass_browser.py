@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.pipeline import Change, lower
 from dlcompiler.pipeline.pipelines import passes_of
-from dlcompiler.views.pass_steps import pass_difference, pass_steps
+from dlcompiler.views.code.pass_steps import pass_difference, pass_steps
 from dlcompiler_widgets.explorer.remembered import Remembered
 from dlcompiler_widgets.explorer.status import Status, status_of
 

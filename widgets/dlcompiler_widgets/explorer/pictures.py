@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import DLCompilerError
-from dlcompiler.views.axis_graph import axes_scene
-from dlcompiler.views.iteration_scene import iteration_scene
-from dlcompiler.views.iteration_space import iteration_space
-from dlcompiler.views.memory_scopes import memory_scopes
-from dlcompiler.views.nest_scene import nest_scene
-from dlcompiler.views.scene import Scene
-from dlcompiler.views.schedule_graph import dataflow_scene
+from dlcompiler.views.loops.axis_graph import axes_scene
+from dlcompiler.views.loops.iteration_scene import iteration_scene
+from dlcompiler.views.loops.iteration_space import iteration_space
+from dlcompiler.views.loops.nest_scene import nest_scene
+from dlcompiler.views.loops.schedule_graph import dataflow_scene
+from dlcompiler.views.memory.scopes import memory_scopes
+from dlcompiler.views.render.scene import Scene
 from dlcompiler_widgets.explorer import blocks
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlcompiler.schedule import HistoryView, Node
 from dlcompiler.views import history_tree
-from dlcompiler.views.loop_tree import LINES
+from dlcompiler.views.loops.loop_tree import LINES
 from dlcompiler_widgets.explorer.branches import title_of
 from dlcompiler_widgets.explorer.levels import Layout
 from dlcompiler_widgets.explorer.pictures import PICTURES

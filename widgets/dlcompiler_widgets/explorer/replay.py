@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dlcompiler.views.html import history_html, tree_html
-from dlcompiler.views.markup import Markup, tag
+from dlcompiler.views.render.html import history_html, tree_html
+from dlcompiler.views.render.markup import Markup, tag
 from dlcompiler_widgets.assets import WORKBENCH_SHEETS, module, styles
 from dlcompiler_widgets.explorer.recording import Limits, record
 

@@ -14,10 +14,10 @@ from dlcompiler.schedule import Node, Schedule, Step, create_schedule
 from dlcompiler.schedule.trace import decode
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
-from dlcompiler.te.notation_program import Program
+from dlcompiler.te.notation.program import Program
 from dlcompiler.views import LoopTree, Palette, loop_tree
-from dlcompiler.views.loop_tree import LINES
-from dlcompiler.views.strides import with_strides
+from dlcompiler.views.loops.loop_tree import LINES
+from dlcompiler.views.loops.strides import with_strides
 from dlcompiler_widgets.explorer import branches, exports, moving
 from dlcompiler_widgets.explorer.blocks import Blocks
 from dlcompiler_widgets.explorer.code_tabs import CodeTabs
@@ -51,7 +51,7 @@ class Session:
         self.chosen: str | None = None
         self.layout = Layout()
         self.preview: dict[str, Any] = {}
-        """What the move under the pointer would do, as `dlcompiler.views.preview` says it."""
+        """What the move under the pointer would do, as `dlcompiler.views.moves.preview` says it."""
         self.previews: dict[str, dict[str, Any]] = {}
         """Former answers, by state and move."""
         self.palettes: dict[tuple[str, str | None, str], Palette] = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.schedule.primitives import REGISTRY
 from dlcompiler.views import branch_name, history_tree, palette
-from dlcompiler.views.advice import advice as advice_on
+from dlcompiler.views.moves.advice import advice as advice_on
 from dlcompiler_widgets.explorer.branches import comparison
 from dlcompiler_widgets.explorer.pictures import PICTURES
 from dlcompiler_widgets.explorer.status import status_of, status_of_bug

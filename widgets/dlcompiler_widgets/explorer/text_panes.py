@@ -9,11 +9,11 @@ from dlcompiler.errors import DLCompilerError
 from dlcompiler.ir import PrimFunc
 from dlcompiler.pipeline.pipelines import passes_of
 from dlcompiler.views import program
-from dlcompiler.views.html import lines_html, program_html
-from dlcompiler.views.markup import Markup, tag
-from dlcompiler.views.notation_view import notation_lines
-from dlcompiler.views.pass_html import passes_html, passes_table
-from dlcompiler.views.python_view import python_view
+from dlcompiler.views.code.notation_view import notation_lines
+from dlcompiler.views.code.pass_html import passes_html, passes_table
+from dlcompiler.views.code.python_view import python_view
+from dlcompiler.views.render.html import lines_html, program_html
+from dlcompiler.views.render.markup import Markup, tag
 from dlcompiler_widgets.explorer.widget import Workbench
 
 

@@ -11,10 +11,10 @@ from dlcompiler.ir import PrimFunc
 from dlcompiler.pipeline import lower_program
 from dlcompiler.target import Target
 from dlcompiler.views import program
-from dlcompiler.views.kernels_text import kernel_lines
-from dlcompiler.views.notation_view import notation_lines
-from dlcompiler.views.program import MOST_LINES, Line
-from dlcompiler.views.python_view import python_view
+from dlcompiler.views.code.kernels_text import kernel_lines
+from dlcompiler.views.code.notation_view import notation_lines
+from dlcompiler.views.code.program import MOST_LINES, Line
+from dlcompiler.views.code.python_view import python_view
 from dlcompiler_widgets.explorer.status import status_of
 
 if TYPE_CHECKING:

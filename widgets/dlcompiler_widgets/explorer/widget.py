@@ -15,7 +15,7 @@ from dlcompiler.schedule import Node, Schedule
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import Tensor
 from dlcompiler.views import loop_table
-from dlcompiler.views.markup import Markup, tag
+from dlcompiler.views.render.markup import Markup, tag
 from dlcompiler_widgets.assets import WORKBENCH_SHEETS, module, styles
 from dlcompiler_widgets.explorer.control import Control
 from dlcompiler_widgets.explorer.inputs import parameters_of, schedule_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.target import names as target_names
 from dlcompiler.target import resolve
-from dlcompiler.te.notation_program import program_text, read_program
+from dlcompiler.te.notation.program import program_text, read_program
 from dlcompiler_widgets.explorer.status import Status, status_of
 
 if TYPE_CHECKING:

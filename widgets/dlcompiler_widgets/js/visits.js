@@ -1,5 +1,5 @@
 /*
- * What a step of an iteration space touches: the rules of `dlcompiler.views.visits`.
+ * What a step of an iteration space touches: the rules of `dlcompiler.views.loops.visits`.
  */
 
 const MOST_POINTS = 4096;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dlcompiler.autotune import Trial, TuningRun
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.schedule import Schedule
-from dlcompiler.schedule.saved import Saved, to_data
+from dlcompiler.schedule.saved.document import Saved, to_data
 from dlcompiler.te import Tensor
 from dlcompiler_widgets.explorer import Explorer
 

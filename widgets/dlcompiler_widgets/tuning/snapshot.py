@@ -8,8 +8,8 @@ from typing import Any
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.pipeline import lower
 from dlcompiler.runtime.timing import format_seconds
-from dlcompiler.views.program import program
-from dlcompiler.views.scene import Scene
+from dlcompiler.views.code.program import program
+from dlcompiler.views.render.scene import Scene
 from dlcompiler.views.tuning import (
     best_so_far,
     contributions,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dlcompiler.autotune import TuningRun
-from dlcompiler.views.scene import Scene, scene_html
+from dlcompiler.views.render.scene import Scene, scene_html
 from dlcompiler.views.tuning import Watched
 from dlcompiler.views.tuning import compare_tuners as compared
 from dlcompiler.views.tuning.compare import RunLike

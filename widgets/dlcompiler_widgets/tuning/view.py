@@ -20,7 +20,7 @@ class TuningView(ipywidgets.VBox):  # type: ignore[misc]
     Parameters
     ----------
     run : TuningRun
-        What `dlcompiler.autotune.tune` returned, going on or ended.
+        What `dlcompiler.autotune.run.tune` returned, going on or ended.
     own : Config, optional
         A config of your own, to be seen among those that were tried.
 

@@ -1,0 +1,188 @@
+"""Measure pool of this machine: generates code here; builds, checks and times it in workers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from dlcompiler.autotune.pools.correctness import correctness_test
+from dlcompiler.autotune.pools.measure_pool import Compared, Device, Report
+from dlcompiler.autotune.records.record import target_key
+from dlcompiler.autotune.trial import Result
+from dlcompiler.errors import InternalError, UserError
+from dlcompiler.measurement.bench import CandidateBench
+from dlcompiler.measurement.candidates import Candidate, Ceiling, Job, Measured
+from dlcompiler.ops import Operator
+from dlcompiler.pipeline import emit_source
+from dlcompiler.runtime.sampling import Effort, median_interval, ratio_interval
+from dlcompiler.space import Config, Workload
+from dlcompiler.target import Target
+
+MOST_COMPARED = 8
+"""Configs that `LocalPool.compare` takes at once: all are in memory together."""
+
+
+class LocalPool:
+    """Measures configs of an operator's template on this machine.
+
+    Parameters
+    ----------
+    operator : Operator
+        Whose template.
+    workload : Workload
+        For which shapes.
+    target : Target
+        This machine.
+    threads : int, optional
+        Of parallel loops; by default, the target's cores.
+    ceiling : Ceiling
+        What a candidate may take at most: time to build, time to run, memory.
+    effort : Effort
+        How precisely it is timed.
+    flush_caches : bool
+        Empty the caches before each sample.
+    overlap : bool, optional
+        Build while candidates run; by default, where a trial shows that it does not disturb.
+    seed : int
+        Of the data that candidates are checked with.
+    """
+
+    def __init__(
+        self,
+        operator: Operator,
+        workload: Workload,
+        target: Target,
+        *,
+        threads: int | None = None,
+        ceiling: Ceiling | None = None,
+        effort: Effort | None = None,
+        flush_caches: bool = False,
+        overlap: bool | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._operator = operator
+        self._workload = workload
+        self._target = target
+        count = threads or target.cores
+        self._devices = (Device(target_key(target, count)),)
+        self._bench = CandidateBench(
+            partial(correctness_test, operator, workload, seed),
+            target,
+            threads=count,
+            ceiling=ceiling,
+            effort=effort,
+            flush_caches=flush_caches,
+            overlap=overlap,
+        )
+        self._fastest: list[tuple[float, Config, Candidate]] = []
+        """Those that may have to be compared: they are not generated again."""
+
+    @property
+    def note(self) -> str:
+        """That the machine is too busy, if it is."""
+        return self._bench.note
+
+    @property
+    def overlaps(self) -> bool | None:
+        """Whether candidates are built while others run; None: not tried yet."""
+        return self._bench.overlaps
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """What it measures on: this machine."""
+        return self._devices
+
+    def measure(self, configs: Sequence[Config], best_s: float | None, report: Report) -> None:
+        """Measure a batch; see `dlcompiler.autotune.pools.measure_pool.MeasurePool`."""
+        made: dict[Config, Candidate | Measured] = {}
+
+        def generate(config: Config) -> Candidate | Measured:
+            made[config] = self._candidate(config)
+            return made[config]
+
+        def take(number: int, found: Measured) -> None:
+            candidate = made.pop(configs[number], None)
+            if found.outcome == "ok" and isinstance(candidate, Candidate):
+                self._fastest.append((found.median_s, configs[number], candidate))
+                self._fastest.sort(key=lambda item: item[0])
+                del self._fastest[MOST_COMPARED:]
+            report(number, _result(found))
+
+        self._bench.measure([partial(generate, config) for config in configs], best_s, take)
+
+    def compare(
+        self, configs: Sequence[Config], *, budget_s: float = 1.0, seed: int = 0
+    ) -> tuple[Compared, ...]:
+        """Measure the best few configs again, in turn, to choose between near ties.
+
+        Parameters
+        ----------
+        configs : sequence of Config
+            Those that were right; of more than `MOST_COMPARED`, the first ones.
+        budget_s : float
+            How long it may take, beside building [s].
+        seed : int
+            Of the order in each round.
+
+        Returns
+        -------
+        tuple of Compared
+            In the order of `configs`.
+
+        Raises
+        ------
+        MeasurementError
+            If no worker can be started, or one of them crashes now.
+        """
+        chosen = configs[:MOST_COMPARED]
+        known = {config: candidate for _, config, candidate in self._fastest}
+        jobs: list[Job] = [
+            partial(lambda config: known.get(config) or self._candidate(config), config)
+            for config in chosen
+        ]
+        results = [_result(m) for m in self._bench.compare(jobs, budget_s=budget_s, seed=seed)]
+        right = [result for result in results if result.samples_s]
+        fastest = min(right, key=lambda result: result.seconds or 0.0, default=None)
+        return tuple(
+            Compared(config, result)
+            if fastest is None or not result.samples_s
+            else Compared(
+                config,
+                result,
+                median_interval(result.samples_s),
+                ratio_interval(result.samples_s, fastest.samples_s),
+            )
+            for config, result in zip(chosen, results, strict=False)
+        )
+
+    def interrupt(self) -> None:
+        """Let a batch that another thread waits for end soon."""
+        self._bench.interrupt()
+
+    def close(self) -> None:
+        """End the workers."""
+        self._bench.close()
+
+    def _candidate(self, config: Config) -> Candidate | Measured:
+        return candidate_of(self._operator, self._workload, self._target, config)
+
+
+def candidate_of(
+    operator: Operator, workload: Workload, target: Target, config: Config
+) -> Candidate | Measured:
+    """Schedule a config and generate its code; a refusal is a result."""
+    try:
+        schedule, args = operator.template(workload, target, config)
+        name = f"{workload.op}_kernel"
+        source, _ = emit_source(schedule, args, target, name, verify_passes=False)
+    except UserError as error:
+        return Measured("refused", message=str(error))
+    except InternalError as error:
+        return Measured("build error", message=str(error))
+    return Candidate(source)
+
+
+def _result(found: Measured) -> Result:
+    return Result(
+        found.outcome, found.samples_s, found.message, found.build_s, found.run_s, found.is_noisy
+    )

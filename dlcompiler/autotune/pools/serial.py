@@ -1,0 +1,59 @@
+"""A measure pool that measures one config after the other, with a `Measurer` that times one."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dlcompiler.autotune.pools.measure import Measurer
+from dlcompiler.autotune.pools.measure_pool import Device, Report
+from dlcompiler.space import Config
+
+
+class SerialPool:
+    """Measures a batch in order, without overlap.
+
+    Parameters
+    ----------
+    measurer : Measurer
+        Tells the time of one config.
+    device : Device
+        What it measures on.
+    """
+
+    def __init__(self, measurer: Measurer, device: Device) -> None:
+        self.note = ""
+        """What a user should know of the measurements; empty."""
+        self._measurer = measurer
+        self._device = device
+        self._interrupted = threading.Event()
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """What it measures on."""
+        return (self._device,)
+
+    def measure(self, configs: Sequence[Config], best_s: float | None, report: Report) -> None:
+        """Measure a batch; see `dlcompiler.autotune.pools.measure_pool.MeasurePool`."""
+        self._interrupted.clear()
+        for number, config in enumerate(configs):
+            start = time.perf_counter()
+            result = self._measurer.measure(config, best_s)
+            if self._interrupted.is_set():
+                return  # what an interrupted measurement says means nothing
+            if not (result.build_s or result.run_s):
+                result = replace(result, run_s=time.perf_counter() - start)
+            if result.seconds is not None and (best_s is None or result.seconds < best_s):
+                best_s = result.seconds
+            report(number, result)
+
+    def interrupt(self) -> None:
+        """End the measurement that another thread waits for, and the batch with it."""
+        self._interrupted.set()
+        self._measurer.interrupt()
+
+    def close(self) -> None:
+        """Give back what the measurer holds."""
+        self._measurer.close()

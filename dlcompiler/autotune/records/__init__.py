@@ -1,0 +1,1 @@
+"""Records: measured trials as stored values, their stores, and the best of them."""

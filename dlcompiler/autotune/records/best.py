@@ -1,0 +1,227 @@
+"""The best known config of a workload: of its own records, of a neighbour's, or the default."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from dlcompiler.autotune.records.record import Record, target_key
+from dlcompiler.autotune.records.remap import remapped
+from dlcompiler.autotune.records.store import RecordStore
+from dlcompiler.autotune.run.plan import completed, operator_of
+from dlcompiler.errors import UserError
+from dlcompiler.ops import Operator
+from dlcompiler.schedule import Schedule
+from dlcompiler.space import Config, Space, Workload
+from dlcompiler.target import Target, resolve
+from dlcompiler.te import Tensor
+from dlcompiler.terminal import escaped
+
+_MOST_NEIGHBOURS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A config for a workload, and where it comes from."""
+
+    workload: Workload
+    """What it is for."""
+    config: Config
+    """The config."""
+    source: Literal["record", "neighbour", "default"]
+    """``record``: the fastest that was measured; ``neighbour``: made from the fastest of another
+    shape; ``default``: the analytic one."""
+    record: Record | None
+    """What it rests on; None for the default."""
+    note: str
+    """What was done, in words."""
+
+
+def best(
+    workload: Workload,
+    target: str | Target = "cpu",
+    db: str | Path | RecordStore = ":memory:",
+    *,
+    threads: int | None = None,
+    template: Operator | None = None,
+) -> Record | None:
+    """Return the record of the shortest time that was measured; None: there is none.
+
+    Parameters
+    ----------
+    workload : Workload
+        For what.
+    target : str or Target
+        The machine.
+    db : path or RecordStore
+        Where the records are; the file is only read.
+    threads : int, optional
+        Of parallel loops; by default, the target's cores.
+    template : Operator, optional
+        Whose workload it is: what `autotune.template` made; by default, the library's operator.
+
+    Raises
+    ------
+    TuningError
+        If the file cannot be used.
+    """
+    machine = resolve(target)
+    workload = completed(operator_of(workload, template), workload)
+    with _opened(db) as store:
+        return store.best(workload, target_key(machine, threads or machine.cores))
+
+
+def best_choice(
+    workload: Workload,
+    target: str | Target = "cpu",
+    db: str | Path | RecordStore = ":memory:",
+    *,
+    threads: int | None = None,
+    template: Operator | None = None,
+) -> Choice:
+    """Return the config to use for a workload, also one that was never measured.
+
+    The fastest measured one; else that of the nearest shape of the same operator on this machine,
+    its values taken by name and moved to the nearest that this space allows; else the default.
+
+    Parameters
+    ----------
+    workload, target, db, threads, template
+        As of `best`.
+
+    Notes
+    -----
+    Shapes are near that differ by small factors: the distance is that of the logarithms of the
+    parameters that are numbers; the others, such as the dtype, must be equal. Whether the config is
+    good for this shape is not known: it was not measured there.
+    """
+    machine = resolve(target)
+    item = operator_of(workload, template)
+    workload = completed(item, workload)
+    default = item.default_config(workload, machine)
+    place = _Place(item, workload, machine, item.space(workload, machine), default)
+    key = target_key(machine, threads or machine.cores)
+    with _opened(db) as store:
+        records = store.records(target=key, op=workload.op)
+    for record in _in_order(place, _timed(records)):
+        choice = place.choice(record)
+        if choice is not None:
+            return choice
+    note = f"the default config: no record of {workload.op} on this machine helps"
+    return Choice(workload, default, "default", None, note)
+
+
+def apply_best(
+    workload: Workload,
+    target: str | Target = "cpu",
+    db: str | Path | RecordStore = ":memory:",
+    *,
+    threads: int | None = None,
+    template: Operator | None = None,
+) -> tuple[Schedule, tuple[Tensor, ...]]:
+    """Return the schedule of the best known config, and the kernel's parameters to build it with.
+
+    Warns
+    -----
+    UserWarning
+        If the config was not measured for this workload, with where it comes from.
+
+    See Also
+    --------
+    best_choice : What is chosen.
+    """
+    choice = best_choice(workload, target, db, threads=threads, template=template)
+    if choice.source != "record":
+        warnings.warn(escaped(f"{workload}: {choice.note}"), UserWarning, stacklevel=2)
+    item = operator_of(workload, template)
+    return item.template(choice.workload, resolve(target), choice.config)
+
+
+@contextmanager
+def _opened(db: str | Path | RecordStore) -> Iterator[RecordStore]:
+    if isinstance(db, RecordStore):
+        yield db
+    else:
+        with RecordStore(db, is_read_only=str(db) != ":memory:") as store:
+            yield store
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a config is wanted."""
+
+    operator: Operator
+    workload: Workload
+    target: Target
+    space: Space
+    default: Config
+
+    def fits(self, record: Record) -> bool:
+        """Tell whether a record is of this workload and of this version of its space."""
+        same = record.config.fingerprint == self.space.fingerprint
+        return same and record.workload == self.workload
+
+    def choice(self, record: Record) -> Choice | None:
+        """Return what a record means here; None if the schedule refuses it."""
+        try:
+            if self.fits(record):
+                config = self.space.adopt(record.config)
+                note = f"measured: {_seconds(record):.3g} s, run {record.run}, {record.measured_at}"
+                return Choice(self.workload, config, "record", record, note)
+            made = remapped(record.config.values, self.space, self.default)
+            self.operator.template(self.workload, self.target, made.config)
+        except UserError:
+            return None
+        is_own = record.workload == self.workload
+        origin = "another version of its space" if is_own else str(record.workload)
+        changed = f"; {', '.join(made.changes)}" if made.changes else ""
+        note = f"not measured as it is: from a record of {origin}{changed}"
+        return Choice(self.workload, made.config, "neighbour", record, note)
+
+
+def _in_order(place: _Place, records: Sequence[Record]) -> list[Record]:
+    """Return the records to ask, the best first: those that fit, then the nearest shapes'."""
+    own = sorted((record for record in records if place.fits(record)), key=_seconds)
+    fastest: dict[Workload, Record] = {}
+    for record in records:
+        known = fastest.get(record.workload)
+        if known is None or _seconds(record) < _seconds(known):
+            fastest[record.workload] = record
+    near = [(distance(place.workload, other), str(other), other) for other in fastest]
+    near = sorted(item for item in near if math.isfinite(item[0]))[:_MOST_NEIGHBOURS]
+    return [*own, *(fastest[other] for _, _, other in near)]
+
+
+def _timed(records: Iterable[Record]) -> list[Record]:
+    return [record for record in records if record.result.seconds is not None]
+
+
+def _seconds(record: Record) -> float:
+    return record.result.seconds or math.inf
+
+
+def distance(first: Workload, second: Workload) -> float:
+    """Return how far two shapes are from each other [log2]; infinite if they do not compare.
+
+    Examples
+    --------
+    >>> small, wide = Workload.of("matmul", m=64, n=64), Workload.of("matmul", m=64, n=512)
+    >>> distance(small, wide), distance(small, Workload.of("matmul", m=64))
+    (3.0, inf)
+    """
+    ours, theirs = first.as_dict(), second.as_dict()
+    if first.op != second.op or ours.keys() != theirs.keys():
+        return math.inf
+    total = 0.0
+    for name, value in ours.items():
+        other = theirs[name]
+        if isinstance(value, int) and isinstance(other, int):
+            total += (math.log2(max(value, 0.5)) - math.log2(max(other, 0.5))) ** 2
+        elif value != other:
+            return math.inf
+    return math.sqrt(total)

@@ -1,0 +1,47 @@
+"""What a set of records holds, workload by workload and machine by machine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from dlcompiler.autotune.records.record import Record
+from dlcompiler.autotune.trial import OUTCOMES, OutcomeName
+from dlcompiler.space import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The records of one workload on one machine."""
+
+    workload: Workload
+    """What was tuned."""
+    target: str
+    """The machine, as `target_key` names it."""
+    counts: Mapping[OutcomeName, int]
+    """How many ended in which way."""
+    runs: int
+    """How many runs they are of."""
+    best: Record | None
+    """The fastest; None: nothing succeeded."""
+
+
+def groups(records: Iterable[Record]) -> list[Group]:
+    """Return records by workload and machine, in the order of the first of each."""
+    by_place: dict[tuple[Workload, str], list[Record]] = {}
+    for record in records:
+        by_place.setdefault((record.workload, record.target), []).append(record)
+    return [_group(workload, target, own) for (workload, target), own in by_place.items()]
+
+
+def _group(workload: Workload, target: str, records: list[Record]) -> Group:
+    found = Counter(record.result.outcome for record in records)
+    timed = [record for record in records if record.result.seconds is not None]
+    return Group(
+        workload,
+        target,
+        {name: found[name] for name in OUTCOMES if found[name]},
+        len({record.run for record in records}),
+        min(timed, key=lambda record: record.result.seconds or 0.0, default=None),
+    )

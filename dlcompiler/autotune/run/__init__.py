@@ -1,0 +1,1 @@
+"""Tuning runs: the plan, the search loop, its clock, progress and control."""

@@ -1,0 +1,149 @@
+"""Pause, resume and stop: how a run's thread and its pool hear of what a user asks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from dlcompiler.autotune.pools.measure_pool import Compared, ComparingPool, MeasurePool, Report
+from dlcompiler.autotune.trial import Result
+from dlcompiler.errors import MeasurementError
+from dlcompiler.space import Config
+
+_INTERRUPT_EVERY_S = 0.1
+
+
+class Control:
+    """A pool whose batches other threads can cut short.
+
+    Parameters
+    ----------
+    pool : MeasurePool
+        Measures. Only the run's thread measures with it; any thread may pause, resume and stop.
+    """
+
+    def __init__(self, pool: MeasurePool) -> None:
+        self._pool = pool
+        self._changed = threading.Condition(threading.RLock())
+        self._is_paused = self._is_stopping = False
+        self._is_measuring = self._is_cut = False
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether no batch may begin."""
+        return self._is_paused
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether no batch will begin any more."""
+        return self._is_stopping
+
+    # -- the run's thread --------------------------------------------------------------------
+
+    def measure(self, configs: Sequence[Config], best_s: float | None, report: Report) -> bool:
+        """Measure a batch; after it was cut short, nothing more of it is reported.
+
+        What an interrupted measurement says means nothing: its process was killed.
+
+        Returns
+        -------
+        bool
+            Whether the batch is whole: it was not cut short.
+        """
+        if not self._begin():
+            return False
+
+        def report_unless_cut(number: int, result: Result) -> None:
+            if not self._is_cut:
+                report(number, result)
+
+        try:
+            self._pool.measure(configs, best_s, report_unless_cut)
+        except MeasurementError:
+            if not self._is_cut:  # what is interrupted may complain
+                raise
+        finally:
+            self._finish()
+        return not self._is_cut
+
+    def compare(
+        self, configs: Sequence[Config], budget_s: float, seed: int
+    ) -> Sequence[Compared] | None:
+        """Measure a few configs in turn; None where the pool cannot, or was interrupted.
+
+        Raises
+        ------
+        MeasurementError
+            If a worker crashes.
+        """
+        if not isinstance(self._pool, ComparingPool) or not self._begin():
+            return None
+        try:
+            found = self._pool.compare(configs, budget_s=budget_s, seed=seed)
+        except MeasurementError:
+            if not self._is_cut:
+                raise
+            return None
+        finally:
+            self._finish()
+        return None if self._is_cut else found
+
+    def _begin(self) -> bool:
+        """Tell whether something may be measured now, and remember that it is."""
+        with self._changed:
+            if self._is_paused or self._is_stopping:
+                return False
+            self._is_measuring, self._is_cut = True, False
+            return True
+
+    def _finish(self) -> None:
+        with self._changed:
+            self._is_measuring = False
+            self._changed.notify_all()
+
+    def enough(self) -> None:
+        """End the batch that is being measured, from within a report."""
+        self._is_cut = True
+        self._pool.interrupt()
+
+    def wait_while_paused(self) -> None:
+        """Return when the run may go on, or is to stop."""
+        with self._changed:
+            while self._is_paused and not self._is_stopping:
+                self._changed.wait()
+
+    # -- any thread --------------------------------------------------------------------------
+
+    def pause(self) -> None:
+        """Cut the batch short, and begin none."""
+        with self._changed:
+            self._is_paused = True
+            self._cut()
+
+    def resume(self) -> None:
+        """Let batches begin again."""
+        with self._changed:
+            self._is_paused = False
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        """Cut the batch short, and begin none ever."""
+        with self._changed:
+            self._is_stopping = True
+            self._cut()
+            self._changed.notify_all()
+
+    def _cut(self) -> None:
+        if self._is_measuring and not self._is_cut:
+            self._is_cut = True
+            threading.Thread(target=self._keep_interrupting, daemon=True).start()
+
+    def _keep_interrupting(self) -> None:
+        """Interrupt until the batch has ended: it may be about to begin a measurement.
+
+        The lock keeps an interrupt from reaching the batch after this one.
+        """
+        with self._changed:
+            while self._is_measuring and self._is_cut:
+                self._pool.interrupt()
+                self._changed.wait(_INTERRUPT_EVERY_S)

@@ -1,0 +1,34 @@
+"""What a run tells those who watch it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from dlcompiler.autotune.run.rounds import Round
+from dlcompiler.autotune.trial import Trial
+
+if TYPE_CHECKING:
+    from dlcompiler.autotune.run.tuning_run import TuningRun
+
+RunState: TypeAlias = Literal["running", "paused", "stopping", "finished", "stopped", "failed"]
+EventKind: TypeAlias = Literal["trial", "round", "note", "state", "ended"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something happened in a run."""
+
+    kind: EventKind
+    """``trial``: one more is done; ``round``: one began, or all its trials are done; ``note``:
+    `TuningRun.note` changed; ``state``: it pauses, goes on or stops; ``ended``: nothing follows."""
+    run: TuningRun
+    """The run."""
+    trial: Trial | None = None
+    """The trial that is done."""
+    round: Round | None = None
+    """The round, as it is now."""
+
+
+Listener: TypeAlias = Callable[[Event], None]

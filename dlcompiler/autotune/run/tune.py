@@ -1,0 +1,190 @@
+"""`tune`: start a search for the fastest config of a workload."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from dlcompiler.analysis import work_of
+from dlcompiler.autotune.pools.local import LocalPool
+from dlcompiler.autotune.pools.measure import Measurer
+from dlcompiler.autotune.pools.measure_pool import Device, MeasurePool
+from dlcompiler.autotune.pools.serial import SerialPool
+from dlcompiler.autotune.proposal import Proposal, Tuner
+from dlcompiler.autotune.records.record import target_key
+from dlcompiler.autotune.records.store import MEMORY, RecordStore
+from dlcompiler.autotune.run.events import Listener
+from dlcompiler.autotune.run.plan import Plan, completed, operator_of
+from dlcompiler.autotune.run.searcher import Searched, searcher
+from dlcompiler.autotune.run.tuning_run import TuningRun
+from dlcompiler.errors import TuningError
+from dlcompiler.measurement.candidates import Ceiling
+from dlcompiler.ops import Operator
+from dlcompiler.runtime.options import Options
+from dlcompiler.space import Config, Space, Value, Workload
+from dlcompiler.target import Target, resolve
+from dlcompiler.te import PlaceholderOp
+
+MakeTuner: TypeAlias = Callable[[Space, int], Tuner]
+
+
+def tune(
+    workload: Workload,
+    target: str | Target = "cpu",
+    *,
+    template: Operator | None = None,
+    trials: int | None = 128,
+    seconds: float | None = None,
+    tuner: str | MakeTuner = "xgb",
+    seed: int = 0,
+    db: str | Path | RecordStore | None = None,
+    batch: int = 16,
+    first: Sequence[Config | Mapping[str, Value]] = (),
+    early_stopping: int | None = None,
+    threads: int | None = None,
+    timeout_s: float = 10.0,
+    block: bool = False,
+    listeners: Sequence[Listener] = (),
+    measurer: Measurer | None = None,
+    pool: MeasurePool | None = None,
+) -> TuningRun:
+    """Search for the fastest config of a workload, in the background.
+
+    The operator's default config is tried first. Every candidate is checked against NumPy before it
+    is timed, in a worker process; one that is refused, wrong, too slow or crashes is a trial with
+    that outcome.
+
+    Parameters
+    ----------
+    workload : Workload
+        What to tune: ``Workload.of("matmul", m=1024, n=1024, k=1024)``.
+    target : str or Target
+        This machine.
+    template : Operator, optional
+        Whose workload it is: what `autotune.template` made; by default, the library's operator of
+        that name.
+    trials : int, optional
+        Most trials; None: as many as `seconds` allow.
+    seconds : float, optional
+        No trial begins later than this, pauses not counted [s].
+    tuner : str or callable
+        A key of `dlcompiler.autotune.tuners.TUNERS`, as ``"random"`` or ``"genetic"``.
+        ``"xgb"`` ranks by a cost model that learns from the trials; where xgboost is missing it
+        uses a ridge model, and `TuningRun.note` says so. Or what makes a tuner from a space and a
+        seed.
+    seed : int
+        Of the search, its model and the data that candidates are checked with. Equal seeds and
+        equal measurements give equal trials.
+    db : path or RecordStore, optional
+        Where to keep the records; in memory by default. Configs that it has for this workload and
+        machine are learned from and not measured again, and `TuningRun.note` says so. If it has
+        a run with the same arguments that was killed or failed, this one goes on with it.
+    batch : int
+        How many trials are chosen at once; the model learns after each batch.
+    first : sequence of Config or mapping, optional
+        What to try behind the default config, before the search begins; a mapping has a value for
+        each knob.
+    early_stopping : int, optional
+        End after so many trials without a faster one.
+    threads : int, optional
+        Of parallel loops; by default, the target's cores.
+    timeout_s : float
+        Limit of one candidate [s].
+    block : bool
+        Return only when the search has ended; Ctrl-C then ends it, and keeps its trials.
+    listeners : sequence of callable
+        Called with each `Event`.
+    measurer : Measurer, optional
+        What measures one config after the other; by default, a worker process of this machine.
+    pool : MeasurePool, optional
+        What measures batches, in place of a `measurer`.
+
+    Returns
+    -------
+    TuningRun
+        Trials appear in it while the search goes on.
+
+    Raises
+    ------
+    TuningError
+        If an argument makes no sense, or the database cannot be used.
+    TargetError
+        If this machine cannot run the target's code.
+
+    Examples
+    --------
+    >>> run = tune(Workload.of("matmul", m=512, n=512, k=512), trials=64)      # doctest: +SKIP
+    >>> run.wait().best                                                        # doctest: +SKIP
+    Trial(41: 92.1 GFLOP/s, Config(tile_m=6, tile_n=16, …))
+    """
+    _check("batch", batch, int)
+    _check("timeout_s", timeout_s, int, float)
+    _check_if_given("trials", trials, int)
+    _check_if_given("seconds", seconds, int, float)
+    _check_if_given("early_stopping", early_stopping, int)
+    _check_if_given("threads", threads, int)
+    if trials is None and seconds is None:
+        raise TuningError("tune", "no end: neither trials nor seconds are given")
+    if type(seed) is not int or seed < 0:
+        raise TuningError("tune", "seed is not a whole number from 0 on", got=repr(seed))
+    item = operator_of(workload, template)
+    workload = completed(item, workload)
+    machine = resolve(target)
+    space = item.space(workload, machine)
+    count = threads or machine.cores
+    outputs = [t for t in item.define(workload) if not isinstance(t.op, PlaceholderOp)]
+    work = work_of(outputs)
+    flops = float(work.flops) if work else 0.0
+    name = tuner if isinstance(tuner, str) else getattr(tuner, "__qualname__", repr(tuner))
+    plan = Plan(
+        item, workload, machine, space, count, trials, seconds, batch, flops, name, seed,
+        early_stopping, _first(item.default_config(workload, machine), space, first),
+    )  # fmt: skip
+    store = db if isinstance(db, RecordStore) else RecordStore(MEMORY if db is None else db)
+    searched = Searched(item, workload, machine, count, space)
+    made = searcher(tuner, searched, seed, store) if isinstance(tuner, str) else tuner(space, seed)
+    if measurer is None and pool is None:
+        Options.for_target(machine).check()
+    if pool is None and measurer is not None:
+        pool = SerialPool(measurer, Device(target_key(machine, count)))
+    elif pool is None:
+        ceiling = Ceiling(build_s=timeout_s, run_s=timeout_s)
+        pool = LocalPool(item, workload, machine, threads=count, ceiling=ceiling, seed=seed)
+    run = TuningRun(plan, made, pool, store, listeners)
+    run.start()
+    if block:
+        try:
+            run.wait()
+        except KeyboardInterrupt:
+            run.stop()
+            run.wait()
+    return run
+
+
+def _first(
+    default: Config, space: Space, asked: Sequence[Config | Mapping[str, Value]]
+) -> tuple[Proposal, ...]:
+    """Return what is tried before the search: the default config, then what the user asks for."""
+    proposals = {space.index_of(default): Proposal(space.index_of(default), "default")}
+    for item in asked:
+        config = space.adopt(item, remap=True) if isinstance(item, Config) else space.config(**item)
+        if rule := space.forbidden_by(config):
+            raise TuningError(
+                "tune", "a config of `first` is not allowed", got=str(config), expected=rule
+            )
+        point = space.index_of(config)
+        proposals.setdefault(point, Proposal(point, "user"))
+    return tuple(proposals.values())
+
+
+def _check_if_given(name: str, value: object, *kinds: type) -> None:
+    if value is not None:
+        _check(name, value, *kinds)
+
+
+def _check(name: str, value: object, *kinds: type) -> None:
+    """Refuse what is not a positive number; type(True) is bool, which is none of `kinds`."""
+    if type(value) not in kinds or not 0 < float(str(value)) < math.inf:
+        raise TuningError("tune", f"{name} is not a positive number", got=repr(value))

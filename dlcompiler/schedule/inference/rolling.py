@@ -1,0 +1,136 @@
+"""Stages that keep what the next iteration needs again: how their window moves, or why it cannot.
+
+A stage that is attached at a loop is computed for a region, its window. Where each iteration moves
+the window on by the same step along one dimension, the stage may keep what two windows share, and
+compute only what is new; `passes.inject_rolling_buffer` does. That is right because
+
+- the elements of a stage do not depend on the iteration that computes them,
+- the iterations run one after the other, and the first of them that runs is iteration 0,
+- each iteration that is left out has only such behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dlcompiler.arith import Affine, Analyzer
+from dlcompiler.arith.affine import atom_key
+from dlcompiler.ir import Axis, Compare, Expr, Var, Window, free_vars, is_concurrent
+from dlcompiler.schedule.inference.bounds import StageBounds, infer_bounds
+from dlcompiler.schedule.inference.relations import related
+from dlcompiler.schedule.inference.threads import is_shared, reduced_by_threads
+from dlcompiler.schedule.state import AttachedAt, StageState, State
+from dlcompiler.schedule.verdict import Illegal, IllegalKind
+
+
+def moving_window(state: State, stage: StageState) -> Window | Illegal | None:
+    """Return how the window of a stage moves with the loop that it is attached at.
+
+    Parameters
+    ----------
+    state
+        A state with bounds, its attachments placed.
+    stage
+        A stage that is attached and to keep what is needed again.
+
+    Returns
+    -------
+    Window or Illegal or None
+        None where no element is needed again: there is nothing to keep.
+    """
+    at = stage.attachment
+    assert isinstance(at, AttachedAt)
+    host = state.stage(at.stage)
+    known = infer_bounds(state)
+    own, outer = known.stages[stage.name], known.stages[host.name]
+    for problem in _unordered(state, stage, host, at.axis):
+        return problem
+    count = outer.extents[at.axis]
+    if isinstance(count, int) and count <= 1:
+        return None
+    var, loop = outer.loop_vars[at.axis], host.label(at.axis)
+    for guard in outer.guards:
+        if _is_around(guard, var, host, at.axis, outer) and not _lets_begin(guard, var):
+            return _refusal(
+                stage, loop, "semantic", "its first iterations may be left out", f"if {guard}:"
+            )
+    steps = [_coefficient(span.first, var) for span in own.region]
+    moving = [n for n, step in enumerate(steps) if step != 0]
+    if not moving:
+        because = "each iteration needs the same part"
+        return _refusal(stage, loop, "structural", because, hint="attach it further out")
+    names = " and ".join(stage.paths[stage.op.axis[n]] for n in moving)
+    size, step = own.region[moving[0]].extent, steps[moving[0]]
+    if len(moving) > 1 or step is None:
+        because = f"what it needs does not move by a constant step along {names} alone"
+        return _refusal(stage, loop, "limit", because)
+    if not isinstance(size, int) or step < 0:
+        because = "only a part of known size that moves forward can roll"
+        got = f"{size} elements along {names}, and a step of {step}"
+        return _refusal(stage, loop, "limit", because, got)
+    return Window(var, tuple(step or 0 for step in steps)) if step < size else None
+
+
+def _refusal(
+    stage: StageState,
+    loop: str,
+    kind: IllegalKind,
+    because: str,
+    got: str | None = None,
+    hint: str = "attach it at another loop, or leave rolling_buffer out",
+) -> Illegal:
+    return Illegal(
+        kind,
+        f"{stage.name} cannot keep what the next iteration of {loop} needs",
+        hint,
+        got,
+        because,
+        (stage.name,),
+    )
+
+
+def _unordered(state: State, stage: StageState, host: StageState, axis: Axis) -> Iterator[Illegal]:
+    """Yield why one iteration may not find what the one before it left."""
+    loop = host.label(axis)
+    if is_concurrent(host.kind(axis)):
+        because = f"the iterations of {loop} ({host.kind(axis)}) run in any order, or at once"
+        yield _refusal(stage, loop, "semantic", because, hint="attach it at a serial loop")
+    if is_shared(state, stage) or reduced_by_threads(stage):
+        because = f"the threads of a block compute {stage.name} together"
+        yield _refusal(stage, loop, "limit", because)
+    if stage.double_buffered_by:
+        because = f"{stage.name} is double-buffered: the next part is computed ahead"
+        yield _refusal(stage, loop, "limit", because, hint="choose one of the two")
+    if not host.rolled_by or not isinstance(host.attachment, AttachedAt):
+        return
+    window = moving_window(state, host)
+    if isinstance(window, Window):
+        (dimension,) = (n for n, step in enumerate(window.steps) if step)
+        if axis in related(host.relations, (host.op.axis[dimension],)):
+            because = f"{host.name} rolls, too: it leaves out iterations of {loop}"
+            yield _refusal(stage, loop, "limit", because)
+
+
+def _coefficient(form: Affine, var: Var) -> int | None:
+    """Return how far a sum moves when `var` grows by one; None when that is not constant."""
+    own = form.terms.get(atom_key(var))
+    others = (term for term in form.terms.values() if term is not own)
+    if any(var in free_vars(term.atom) for term in others):
+        return None
+    return 0 if own is None else own.factor
+
+
+def _is_around(guard: Expr, var: Var, host: StageState, axis: Axis, bounds: StageBounds) -> bool:
+    """Tell whether a guard that depends on `var` stands around what is attached at its loop."""
+    inside = {bounds.loop_vars[leaf] for leaf in host.leaves[host.position(axis) + 1 :]}
+    used = free_vars(guard)
+    return var in used and not used & inside
+
+
+def _lets_begin(guard: Expr, var: Var) -> bool:
+    """Tell whether a guard that does not hold holds for no later value of `var` either."""
+    if not isinstance(guard, Compare) or guard.op != "lt":
+        return False
+    analyzer = Analyzer({})
+    below, above = (_coefficient(analyzer.affine(part), var) for part in (guard.a, guard.b))
+    return below is not None and above is not None and below - above >= 0

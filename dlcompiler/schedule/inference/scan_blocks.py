@@ -1,0 +1,199 @@
+"""Blocks that run all steps of a scan: whether each needs only what it has computed itself.
+
+Blocks of one launch cannot synchronise, so that what one step wrote in another block may not be
+read in the next. Here: the loop of an update that is bound to the blocks comes from axes along
+which the recurrence is a *batch*. A step computes element ``(…, b, …)`` from elements of the same
+``b``, directly and through the other stages of the cell::
+
+    S[t, b, i] = f(S[t-1, b, j], X[t, b, k])        b is a batch axis, i is not
+
+Which block has which ``b`` follows from the loops, and has to be the same for all states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dlcompiler.arith import Analyzer
+from dlcompiler.ir import (
+    Axis,
+    Expr,
+    TensorLoad,
+    Var,
+    binary,
+    compare,
+    is_in_block,
+    is_thread,
+    structural_equal,
+)
+from dlcompiler.schedule.inference.bounds import infer_bounds
+from dlcompiler.schedule.inference.inlining import bodies, loads_of
+from dlcompiler.schedule.inference.recurrences import hosts, is_update
+from dlcompiler.schedule.inference.relations import inward, ranged, related
+from dlcompiler.schedule.state import StageState, State, is_scan
+from dlcompiler.schedule.verdict import Illegal
+from dlcompiler.te import ScanOp
+
+
+def blocks_of(scan: StageState) -> tuple[Axis, ...]:
+    """Return the loops of a scan's blocks, which run all its steps."""
+    kinds = ((leaf, scan.kind(leaf)) for leaf in scan.leaves)
+    return tuple(leaf for leaf, kind in kinds if is_thread(kind) and not is_in_block(kind))
+
+
+def updates_of(state: State, scan: StageState) -> list[StageState]:
+    """Return the stages that compute the rows of a scan."""
+    return [stage for stage in _cell(state, scan) if is_update(state, stage)]
+
+
+def _cell(state: State, scan: StageState) -> list[StageState]:
+    """Return the stages that run at each step, producers first."""
+    return [stage for stage in state.stages if hosts(state).get(stage.name) is scan]
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """A loop of an update that is bound to blocks: which block computes which part of a row."""
+
+    update: StageState
+    leaf: Axis
+    batch: tuple[Axis, ...]
+    """The axes of the update that the loop comes from."""
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """Which of the update's dimensions these are."""
+        return tuple(self.update.op.axis.index(axis) for axis in self.batch)
+
+    @property
+    def label(self) -> str:
+        """The loop, with its stage."""
+        return self.update.label(self.leaf)
+
+    @property
+    def key(self) -> str:
+        """The loop, in views."""
+        return self.update.key(self.leaf)
+
+    def block_of(self, place: Sequence[Expr], analyzer: Analyzer) -> Expr:
+        """Return the number of the block that computes an element of the batch."""
+        values = inward(self.update.relations, dict(zip(self.batch, place, strict=True)))
+        return analyzer.simplify(values[self.leaf])
+
+
+def block_problems(state: State) -> Iterator[Illegal]:
+    """Yield the blocks of scans that would need what other blocks compute."""
+    for scan in filter(is_scan, state.stages):
+        for block in blocks_of(scan):
+            shares = list(_shares(state, scan, scan.kind(block)))
+            if len(shares) == len(updates_of(state, scan)):  # others are owed: see `obligations`
+                yield from _different_parts(shares)
+                yield from _foreign_reads(state, scan, block, shares)
+
+
+def _shares(state: State, scan: StageState, tag: str) -> Iterator[_Share]:
+    """Yield the loop of each update that is bound to an axis of blocks."""
+    for update in updates_of(state, scan):
+        for leaf in update.leaves:
+            if update.kind(leaf) == tag:
+                family = related(update.relations, [leaf])
+                yield _Share(update, leaf, tuple(a for a in update.op.axis if a in family))
+
+
+def _different_parts(shares: Sequence[_Share]) -> Iterator[Illegal]:
+    """Yield two states of which a block computes other elements of the batch."""
+    first = shares[0]
+    names = [Var(axis.name) for axis in first.batch]
+    sizes = [axis.extent for axis in first.batch]
+    for other in shares[1:]:
+        is_same = [axis.extent for axis in other.batch] == sizes and structural_equal(
+            *(share.block_of(names, Analyzer({})) for share in (first, other))
+        )
+        if not is_same:
+            yield Illegal(
+                "semantic",
+                f"the blocks of {first.label} and {other.label} have other elements of one batch",
+                because="blocks never meet: each needs what it has computed itself",
+                hint="split both by the same numbers",
+                conflicts=(first.key, other.key),
+            )
+
+
+def _foreign_reads(
+    state: State, scan: StageState, block: Axis, shares: Sequence[_Share]
+) -> Iterator[Illegal]:
+    """Yield what reads elements of the batch that another block may have computed."""
+    op = scan.op
+    assert isinstance(op, ScanOp)
+    places: dict[object, tuple[int, ...]] = {}
+    """Which dimensions of the tensors of the cell are the batch."""
+    for share in shares:
+        places.update(dict.fromkeys(share.update.tensors, share.dims))
+    states = zip(op.states, op.updates, strict=True)
+    places.update((state, places[update]) for state, update in states)
+    rows = {share.update.name for share in shares}
+    for stage, load in _reads_of_cell(state, scan):
+        own = places.get(stage.tensor)
+        if own is None:
+            continue  # no row needs it
+        found = _dims_of(load, [stage.op.axis[n].var for n in own])
+        if found is None or places.setdefault(load.tensor, found) != found:
+            yield _foreign(scan, shares[0], stage, f"{stage.name} reads {load}")
+            return
+        if stage.name in rows or load.tensor not in op.states:
+            continue
+        if not _stays(state, stage, own, scan, block, shares[0]):
+            part = f"{stage.name} is computed for more than a block's part of {load.tensor.name}"
+            yield _foreign(scan, shares[0], stage, part)
+            return
+
+
+def _reads_of_cell(state: State, scan: StageState) -> Iterator[tuple[StageState, TensorLoad]]:
+    """Yield what the stages of a step read of each other, and of earlier steps; readers first."""
+    cell = _cell(state, scan)
+    made = {tensor for stage in cell for tensor in stage.tensors}.union(scan.states)
+    for stage in reversed(cell):
+        for load in () if stage.is_inlined else loads_of(bodies(state)[stage.name]):
+            if load.tensor in made:
+                yield stage, load
+
+
+def _foreign(scan: StageState, share: _Share, stage: StageState, what: str) -> Illegal:
+    return Illegal(
+        "semantic",
+        f"a block would need what other blocks compute: {what}",
+        got=f"{share.label}, bound to blocks that run all steps of {scan.name}",
+        because="blocks never meet in a launch, and each computes a part of the steps",
+        hint="let the threads of one block share the steps: env_threads of threadIdx alone, or "
+        "bind a batch axis to the blocks",
+        conflicts=(stage.body_key, share.key),
+    )
+
+
+def _dims_of(load: TensorLoad, variables: Sequence[Var]) -> tuple[int, ...] | None:
+    """Return the dimensions that are indexed by variables alone, one for each."""
+    found = [
+        next((n for n, index in enumerate(load.indices) if index is var), None) for var in variables
+    ]
+    return None if None in found else tuple(n for n in found if n is not None)
+
+
+def _stays(
+    state: State,
+    stage: StageState,
+    dims: Sequence[int],
+    scan: StageState,
+    block: Axis,
+    share: _Share,
+) -> bool:
+    """Tell whether a block computes a stage for its own part of the batch only."""
+    bounds = infer_bounds(state)
+    number = bounds.stages[scan.name].loop_vars[block]
+    spans = [bounds.stages[stage.name].region[n] for n in dims]
+    steps = {Var(f"step{n}"): span.extent for n, span in enumerate(spans)}
+    analyzer = ranged(steps, bounds.ranges)
+    place = [
+        binary("add", span.first.to_expr(), step) for span, step in zip(spans, steps, strict=True)
+    ]
+    return analyzer.can_prove(compare("eq", share.block_of(place, analyzer), number))

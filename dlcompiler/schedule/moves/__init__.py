@@ -1,0 +1,1 @@
+"""The moves that a schedule offers next, and what to do instead of a refused step."""

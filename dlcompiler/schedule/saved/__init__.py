@@ -1,0 +1,1 @@
+"""Schedules written down: as JSON documents and as Python code."""

@@ -1,0 +1,257 @@
+"""Tensors that code from outside computes: functions of Python by name, or loop IR by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dlcompiler import dtypes
+from dlcompiler.errors import ExpressionError, InternalError, ProgramError
+from dlcompiler.ir import (
+    Allocate,
+    Buffer,
+    Expr,
+    Load,
+    Prefetch,
+    PrimFunc,
+    Region,
+    Stmt,
+    Store,
+    Var,
+    free_vars,
+    numeric,
+    rewrite,
+    verify_func,
+    walk,
+)
+from dlcompiler.ir.names import checked_label
+from dlcompiler.ir.rewrite import Node
+from dlcompiler.simulate import interpret
+from dlcompiler.te.definition import checked_data_dtype, checked_name, checked_shape
+from dlcompiler.te.extern.accesses import outside
+from dlcompiler.te.extern.zeros import with_zeros
+from dlcompiler.te.given_functions import call_given
+from dlcompiler.te.tensor import ExternOp, Tensor
+
+Buffers = tuple[Buffer, ...]
+Array = np.ndarray[Any, Any]
+
+
+def extern(
+    shape: Any,
+    inputs: Sequence[Tensor],
+    fcompute: Callable[..., Any],
+    name: str = "extern",
+    dtype: Any = None,
+    in_buffers: Any = None,
+    out_buffers: Any = None,
+    tag: str = "",
+    attrs: object = None,
+) -> Any:
+    """Define tensors by code that is not an expression of their elements.
+
+    Parameters
+    ----------
+    shape : tuple of int, or list of such
+        Extents of the result; a list of tuples defines several tensors; [1].
+    inputs : sequence of Tensor
+        What the code reads; all of each is computed before.
+    fcompute : callable
+        Gets the buffers of the inputs and those of the outputs, two lists, and returns what
+        computes them: a call (`call_packed`, `call_extern`), or statements (`ir.Builder`).
+    name : str
+        Name of the tensor and of its stage.
+    dtype : str, or list of str
+        Types of the outputs; by default that of the inputs, which must then have one.
+    in_buffers, out_buffers : Buffer, or list of Buffer, optional
+        The buffers that `fcompute` gets (`decl_buffer`); made here by default.
+    tag : str
+        Free text kept with the operation.
+
+    Returns
+    -------
+    Tensor or tuple of Tensor
+        A tuple if several shapes are given.
+
+    Raises
+    ------
+    ExpressionError
+        If the code is not well formed, writes an input, leaves out an output, or certainly uses an
+        element outside its buffer.
+
+    Notes
+    -----
+    Elements that the statements leave unwritten are 0: of an output, and of a temporary that they
+    store to. The loops that fill them are left out where the statements certainly write each
+    element before they read it. What only calls write is left to these calls.
+
+    Examples
+    --------
+    >>> from dlcompiler import ir, te
+    >>> A = te.placeholder((4, 8), name="A")
+    >>> te.extern((4, 4), [A], lambda ins, outs: ir.call_packed("docs.gram", *ins, *outs), name="G")
+    Tensor(G: float32[4, 4])
+    """
+    del attrs  # accepted for classic code; nothing reads it
+    where = f"te.extern {checked_name(name, 'te.extern')}"
+    checked_label(tag, where, "tag")
+    given = _checked_inputs(inputs, where)
+    is_one = not isinstance(shape, Sequence) or not shape or not isinstance(shape[0], Sequence)
+    shapes = [checked_shape(each, where) for each in ([shape] if is_one else shape)]
+    kinds = _dtypes(dtype, given, len(shapes), where)
+    names = [name] if len(shapes) == 1 else [f"{name}.v{n}" for n in range(len(shapes))]
+    read = [(tensor.name, tensor.shape, tensor.dtype) for tensor in given]
+    reads = _buffers(in_buffers, read, "in_buffers", where)
+    made_here = list(zip(names, shapes, kinds, strict=True))
+    makes = _buffers(out_buffers, made_here, "out_buffers", where)
+    made = call_given(fcompute, (list(reads), list(makes)), where, "f(ins, outs), lists of buffers")
+    if not isinstance(made, Stmt):
+        raise ExpressionError(
+            where, "the function does not return statements", got=repr(made),
+            expected="a call (ir.call_packed), or what get() of an ir.Builder returns",
+        )  # fmt: skip
+    op = extern_op(name, given, reads, makes, made, where, tag)
+    return op.outputs[0] if len(shapes) == 1 else op.outputs
+
+
+def _checked_inputs(inputs: Any, where: str) -> tuple[Tensor, ...]:
+    is_one = isinstance(inputs, Tensor) or not isinstance(inputs, Iterable)
+    given = (inputs,) if is_one else tuple(inputs)
+    for tensor in given:
+        if not isinstance(tensor, Tensor):
+            raise ExpressionError(where, "an input is not a tensor", got=repr(tensor))
+    return given
+
+
+def extern_op(
+    name: str,
+    inputs: tuple[Tensor, ...],
+    reads: Buffers,
+    makes: Buffers,
+    code: Stmt,
+    where: str,
+    tag: str = "",
+) -> ExternOp:
+    """Return the operation that statements on buffers are, or say why they cannot be one."""
+    body = _with_modes(code, reads, where)
+    _check(body, reads, makes, where)
+    return ExternOp(name, inputs, reads, makes, body, tag)
+
+
+def _dtypes(dtype: Any, inputs: Sequence[Tensor], count: int, where: str) -> list[str]:
+    if dtype is None:
+        known = {tensor.dtype for tensor in inputs}
+        if len(known) != 1:
+            raise ExpressionError(
+                where, "the dtype of the result is not given",
+                because=f"the inputs have {' and '.join(sorted(known)) or 'none'}",
+            )  # fmt: skip
+        return [*known] * count
+    many = list(dtype) if isinstance(dtype, list | tuple) else [dtype] * count
+    if len(many) != count:
+        raise ExpressionError(where, "wrong number of dtypes", got=len(many), expected=count)
+    return [checked_data_dtype(each, where) for each in many]
+
+
+def _buffers(given: Any, wanted: Sequence[tuple[str, Any, str]], what: str, where: str) -> Buffers:
+    """Return the buffers for tensors, those given if they fit."""
+    if given is None:
+        return tuple(Buffer(name, shape, dtype) for name, shape, dtype in wanted)
+    buffers = (given,) if isinstance(given, Buffer) else tuple(given)
+    if len(buffers) != len(wanted):
+        raise ExpressionError(
+            where, f"wrong number of {what}", got=len(buffers), expected=len(wanted)
+        )
+    for buffer, (name, shape, dtype) in zip(buffers, wanted, strict=True):
+        plain = Buffer(name, shape, dtype)
+        if (buffer.shape, buffer.dtype, buffer.strides) != (shape, dtype, plain.strides):
+            raise ExpressionError(
+                where, f"the buffer given for {name} is another",
+                got=f"{buffer.dtype}{list(buffer.shape)}, strides {buffer.strides}",
+                expected=f"{dtype}{list(shape)}, strides {plain.strides}",
+            )  # fmt: skip
+    return buffers
+
+
+def _with_modes(body: Stmt, reads: Buffers, where: str) -> Stmt:
+    """Say what calls do with the buffers that they get whole: read the inputs, write the others."""
+
+    def rule(node: Node) -> Node:
+        if isinstance(node, Region) and node.buffer in reads and node.is_written:
+            raise ExpressionError(
+                where, f"it would write its input {node.buffer.name}", got=str(node),
+                hint="copy it first: write an output instead",
+            )  # fmt: skip
+        if isinstance(node, Region) and not node.mode:
+            return replace(node, mode="r" if node.buffer in reads else "w")
+        return node
+
+    return rewrite(body, rule)
+
+
+def _check(body: Stmt, reads: Buffers, makes: Buffers, where: str) -> None:
+    symbols = {node for node in walk(body) if isinstance(node, Var) and node.is_symbol}
+    for buffer in (*reads, *makes):
+        symbols.update(_symbols(buffer))
+    func = PrimFunc("extern", (*reads, *makes), makes, body, symbols=tuple(symbols))
+    try:
+        verify_func(func)
+    except InternalError as error:
+        raise ExpressionError(where, error.problem, excerpt=str(func)) from error
+    written = {node.buffer for node in walk(body) if isinstance(node, Store)}
+    written |= {node.buffer for node in walk(body) if isinstance(node, Region) and node.is_written}
+    for problem in outside(body):
+        raise ExpressionError(
+            where, "it uses an element outside its buffer", got=problem, excerpt=str(func)
+        )
+    for buffer in makes:
+        if buffer not in written:
+            raise ExpressionError(where, f"nothing writes {buffer.name}", excerpt=str(func))
+
+
+def _symbols(buffer: Buffer) -> Iterator[Var]:
+    for extent in buffer.shape:
+        if isinstance(extent, Expr):
+            yield from free_vars(extent)
+
+
+def with_buffers(body: Stmt, known: Mapping[Buffer, Buffer]) -> Stmt:
+    """Return statements on other buffers in the place of some."""
+
+    def rule(node: Node) -> Node:
+        if isinstance(node, Load | Store | Prefetch | Region | Allocate) and node.buffer in known:
+            return replace(node, buffer=known[node.buffer])
+        return node
+
+    return rewrite(body, rule)
+
+
+def compute_extern(
+    op: ExternOp, values: Mapping[Any, Array], *, is_wide: bool
+) -> dict[Tensor, Array]:
+    """Compute the outputs of an operation, of known shapes, by the interpreter.
+
+    It computes in the dtypes declared, whatever `is_wide` says of the arrays.
+    """
+    kinds = [numeric.storage(tensor.dtype) for tensor in op.inputs]
+    given = [values[t].astype(kind, copy=False) for t, kind in zip(op.inputs, kinds, strict=True)]
+    results = [np.zeros(t.static_shape, numeric.storage(t.dtype)) for t in op.outputs]
+    body = with_zeros(op.body, op.out_buffers, fills_unstored=False)
+    func = PrimFunc(op.name, (*op.in_buffers, *op.out_buffers), op.out_buffers, body)
+    report = interpret(func, [*given, *results])
+    if report.first_unwritten is not None:
+        name, index = report.first_unwritten
+        raise ProgramError(
+            f"evaluate {op.name}", f"{report.unwritten} elements of its results are never written",
+            kind="uninitialised", buffer=name, index=index, excerpt=op.text,
+            got=f"the first is {name}[{', '.join(map(str, index))}]",
+        )  # fmt: skip
+    if is_wide:
+        results = [
+            array.astype(np.float64) if dtypes.is_float(tensor.dtype) else array
+            for tensor, array in zip(op.outputs, results, strict=True)
+        ]
+    return dict(zip(op.outputs, results, strict=True))

@@ -1,0 +1,1 @@
+"""Gradients: reverse mode over the operations and inside their expressions."""

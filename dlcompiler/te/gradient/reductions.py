@@ -1,0 +1,206 @@
+"""What the values of a reduction get of the adjoint of its result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dlcompiler import dtypes
+from dlcompiler.errors import ExpressionError
+from dlcompiler.ir import (
+    Axis,
+    Binary,
+    Compare,
+    Expr,
+    IfThenElse,
+    Not,
+    Reduce,
+    Reducer,
+    Select,
+    TensorLoad,
+    Var,
+    binary,
+    cast,
+    compare,
+    const,
+    extent_expr,
+    structural_equal,
+    substitute,
+)
+from dlcompiler.ir.expr import BinaryOp
+from dlcompiler.te.arithmetic import all as all_of
+from dlcompiler.te.arithmetic import any as any_of
+from dlcompiler.te.definition import define_tensors
+from dlcompiler.te.gradient.body import Adjoint
+from dlcompiler.te.math import isnan
+from dlcompiler.te.reducers.reductions import first_of, position_reducer, positions, prod
+from dlcompiler.te.reducers.reductions import min as min_of
+from dlcompiler.te.tensor import Tensor
+
+_OPERATIONS: tuple[BinaryOp, ...] = ("add", "mul", "min", "max")
+
+
+def seed_of_reduction(tensor: Tensor, body: Reduce, given: Expr, where: str) -> Adjoint:
+    """Return the adjoint of the values of a reduction, where it leads to `tensor`.
+
+    Parameters
+    ----------
+    tensor
+        A result.
+    body
+        How it is reduced.
+    given
+        The adjoint of an element of `tensor`, at the data axes of its operation.
+    where
+        What to call the reduction in errors.
+
+    Notes
+    -----
+    - Each value of a sum gets all of it.
+    - Of a maximum or minimum, the first of the values that are equal to it gets all: its position
+      is a stage of its own. Comparing values with the result instead would rely on both being
+      computed with the same roundings. Where NaN wins, the first NaN gets all: its position is
+      another stage. A reducer that chooses by a comparison, ``select(x > y, x, y)``, keeps or drops
+      NaN by its order, and the stage of the position does the same.
+    - A value of a product gets it times the product of the others, which is a stage of its own: no
+      division by a value that may be 0. Of n values these are n*n factors.
+    """
+    guarded = Adjoint(given)
+    if body.condition is not None:
+        guarded = guarded.under(body.condition, is_lazy=True)
+    match _operation(body, where):
+        case "add":
+            return guarded
+        case "mul":
+            others = _others(tensor, body, where)
+            factor = others[(*tensor.axis, *(axis.var for axis in body.axes))]
+            return Adjoint(binary("mul", given, factor), guarded.guard)
+        case op:
+            place = _place(tensor, body, "argmax" if op == "max" else "argmin", where)
+            here = cast(_number(body.axes), "int32")
+            return guarded.under(compare("eq", place, here), is_lazy=False)
+
+
+def _operation(body: Reduce, where: str) -> BinaryOp:
+    """Return the operation that a reduction repeats, or refuse one that has no known derivative."""
+    name = body.reducer.name
+    if body.init:
+        raise ExpressionError(
+            where, "a reduction that starts from a value of its own has no derivative here",
+            got=f"init={', '.join(map(str, body.init))}",
+            hint="add the start in a te.compute of its own",
+        )  # fmt: skip
+    if len(body.values) > 1:
+        raise ExpressionError(
+            where, "a reduction of several values together has no derivative here", got=name,
+            hint="te.max and te.min have one" if name in ("argmax", "argmin") else None,
+        )  # fmt: skip
+    if body.reducer.op in _OPERATIONS:
+        return body.reducer.op
+    own = _operation_of(body.reducer, body.dtype)
+    if own is not None:
+        return own
+    raise ExpressionError(
+        where, "nothing is known of the derivative of a reduction",
+        got=f"{name}: {', '.join(map(str, body.reducer.results))}",
+        expected="a sum, a product, a maximum or a minimum, with its own identity",
+    )  # fmt: skip
+
+
+def _operation_of(reducer: Reducer, dtype: str) -> BinaryOp | None:
+    """Return the operation that a reduction of the user's own is, with its identity; or None."""
+    (result,), (identity,) = reducer.results, reducer.identities
+    op, *operands = _operands(result)
+    if op not in _OPERATIONS or set(operands) != {*reducer.lhs, *reducer.rhs}:
+        return None
+    return op if structural_equal(identity, Reducer(op, op).identity(dtype)) else None
+
+
+def _operands(result: Expr) -> tuple[BinaryOp, Expr, Expr] | tuple[None]:
+    """Return an operation and its operands; the greater or smaller one may be chosen by hand."""
+    match result:
+        case Binary(op, a, b):
+            return op, a, b
+        case Select(Compare(op, a, b), x, y) | IfThenElse(Compare(op, a, b), x, y) if op in (
+            "lt",
+            "le",
+            "gt",
+            "ge",
+        ) and {x, y} == {a, b}:
+            is_greater = (op in ("gt", "ge")) == (x is a)
+            return "max" if is_greater else "min", a, b
+    return (None,)
+
+
+def _place(tensor: Tensor, body: Reduce, name: str, where: str) -> Expr:
+    """Return the number of the point whose value a maximum or minimum takes, at its axes."""
+    kept = _kept(body.reducer)
+    if kept is not None:
+        x, y = (Var(var.name, var.dtype) for var in (*body.reducer.lhs, *body.reducer.rhs))
+        chosen = substitute(kept, {body.reducer.lhs[0]: x, body.reducer.rhs[0]: y})
+        is_nan = any_of(compare("ne", x, x), compare("ne", y, y))
+        reducer = position_reducer(name, x, y, all_of(is_nan, chosen))
+        return _element(_first(tensor, body, reducer, where), tensor)
+    reducer = first_of(name, body.value, _number(body.axes), body.axes)[0].reducer
+    first = _element(_first(tensor, body, reducer, where), tensor)
+    nan = _element(_first_nan(tensor, body, where), tensor)
+    none = const(dtypes.max_value("int32"), "int32")
+    return Select(compare("lt", nan, none), nan, first)
+
+
+def _element(stage: Tensor, tensor: Tensor) -> Expr:
+    return TensorLoad(stage, tuple(axis.var for axis in tensor.axis))
+
+
+def _kept(reducer: Reducer) -> Expr | None:
+    """Return where a reducer that chooses by a comparison takes the left value; else None."""
+    match reducer.results:
+        case (Select(condition, x, _) | IfThenElse(condition, x, _),):
+            return condition if x is reducer.lhs[0] else Not(condition)
+    return None
+
+
+def _first(tensor: Tensor, body: Reduce, reducer: Reducer, where: str) -> Tensor:
+    """Return the number of the point where a maximum or minimum is first found."""
+    axes, reduced, values = _copied(tensor, body)
+    condition = None if body.condition is None else substitute(body.condition, values)
+    value = substitute(body.value, values)
+    results = positions(reducer, value, _number(reduced), reduced, condition)
+    return define_tensors(f"{tensor.name}.first", axes, results, where)[0]
+
+
+def _first_nan(tensor: Tensor, body: Reduce, where: str) -> Tensor:
+    """Return the number of the first point whose value is NaN; the largest int32 if none is."""
+    axes, reduced, values = _copied(tensor, body)
+    value = substitute(body.value, values)
+    is_nan = isnan(value)
+    if body.condition is not None:
+        is_nan = all_of(substitute(body.condition, values), is_nan)
+    result = min_of(cast(_number(reduced), "int32"), reduced, where=is_nan)
+    return define_tensors(f"{tensor.name}.nan", axes, (result,), where)[0]
+
+
+def _number(axes: Sequence[Axis]) -> Expr:
+    """Return the number of a point of several axes, in their order."""
+    result: Expr = axes[0].var
+    for axis in axes[1:]:
+        result = binary("add", binary("mul", result, extent_expr(axis.extent)), axis.var)
+    return result
+
+
+def _others(tensor: Tensor, body: Reduce, where: str) -> Tensor:
+    """Return the product of all values but one, for each."""
+    axes, reduced, values = _copied(tensor, body)
+    points = [Axis(axis.name, axis.extent, "data") for axis in body.axes]
+    is_other = any_of(*(compare("ne", a.var, b.var) for a, b in zip(reduced, points, strict=True)))
+    if body.condition is not None:
+        is_other = all_of(is_other, substitute(body.condition, values))
+    product = prod(substitute(body.value, values), reduced, where=is_other)
+    return define_tensors(f"{tensor.name}.others", (*axes, *points), (product,), where)[0]
+
+
+def _copied(tensor: Tensor, body: Reduce) -> tuple[tuple[Axis, ...], list[Axis], dict[Var, Expr]]:
+    """Return axes like those of a reduction, and their variables for those that they stand for."""
+    axes = tuple(Axis(axis.name, axis.extent, "data") for axis in tensor.axis)
+    reduced = [Axis(a.name, a.extent, "reduce", start=a.start) for a in body.axes]
+    pairs = zip((*tensor.axis, *body.axes), (*axes, *reduced), strict=True)
+    return axes, reduced, {old.var: new.var for old, new in pairs}

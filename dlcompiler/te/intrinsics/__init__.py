@@ -1,0 +1,1 @@
+"""Tensor intrinsics: computations on tiles that a machine has instructions for."""

@@ -1,0 +1,181 @@
+"""The tensor intrinsics that are shipped: families of one computation in many sizes.
+
+============  =====================  ==============================================================
+name          sizes                  computes
+============  =====================  ==============================================================
+`gemm_f32`    ``m x n x k``          ``C[i, j] += A[i, k] * B[k, j]``, outer products in registers
+`gemv_f32`    ``n x k``              ``C[j] += A[k] * B[k, j]``, one row of that
+`dot4_u8s8`   ``n x g``              ``C[j] += X[g, q] * W[g, j, q]``, q < 4: uint8 by int8, in
+                                     int32
+`dot4_s8s8`   ``n x g``              the same of int8 by int8
+============  =====================  ==============================================================
+
+The name of an intrinsic is that of its family with its sizes: ``gemm_f32_6x16x64``. The last
+dimensions of what is loaded as vectors must be contiguous.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from dlcompiler.errors import ExpressionError
+from dlcompiler.target import Target
+from dlcompiler.te.intrinsics.tensor_intrin import (
+    Strides,
+    TensorIntrin,
+    decl_tensor_intrin,
+    declared_intrin,
+)
+from dlcompiler.te.language import compute, placeholder, reduce_axis
+from dlcompiler.te.reducers.reductions import sum
+from dlcompiler.te.tensor import Tensor
+
+NAME = re.compile(r"(\w+)_(\d+(?:x\d+)*)")
+MAX_RESULTS = 512
+"""Elements that one call computes: more than any machine holds in registers."""
+
+Declared = tuple[Tensor, str, Mapping[Tensor, Strides]]
+"""The result of a declaration, the emitter that carries it out, and what it asks of strides."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """One computation in many sizes."""
+
+    name: str
+    sizes: tuple[str, ...]
+    """What each number of a name counts."""
+    declare: Callable[..., Declared]
+    dtypes: tuple[str, ...]
+    """Of the result and what is read: what can be computed with it."""
+    data: int
+    """How many of the sizes are dimensions of the result; the others are reduced."""
+
+    def fitting(self, data: Sequence[int], reduced: Sequence[int]) -> str | None:
+        """Return the intrinsic whose axes have these extents, if there is one."""
+        own = list(reduced)
+        if self.name.startswith("dot4"):  # the last four are no size
+            if not own or own.pop() != 4:
+                return None
+            own = own or [1]
+        sizes = (*data, *own)
+        if len(data) != self.data or len(sizes) != len(self.sizes) or not _is_small(data):
+            return None
+        return f"{self.name}_{'x'.join(map(str, sizes))}"
+
+
+def _is_small(data: Sequence[int]) -> bool:
+    return math.prod(data) <= MAX_RESULTS
+
+
+def tensor_intrin(name: str) -> TensorIntrin:
+    """Return an intrinsic by its name: a shipped one, or one that was declared in this process.
+
+    Raises
+    ------
+    ExpressionError
+        If there is none of this name.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> te.tensor_intrin("gemv_f32_16x8")
+    TensorIntrin(gemv_f32_16x8: C[j] += A[k]*B[k, j])
+    """
+    found = declared_intrin(name) or _shipped(name)
+    if found is not None:
+        return found
+    hint = None
+    if "#" in name:
+        hint = "declare it before: te.decl_tensor_intrin(…), with the same name and contents"
+    raise ExpressionError(
+        f"tensor intrinsic {name!r}", "there is none of this name",
+        expected=", ".join(f"{f.name}_{'x'.join(f.sizes)}" for f in FAMILIES.values()), hint=hint,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def _shipped(name: str) -> TensorIntrin | None:
+    found = NAME.fullmatch(name)
+    family = FAMILIES.get(found[1]) if found else None
+    if found is None or family is None:
+        return None
+    sizes = tuple(map(int, found[2].split("x")))
+    if len(sizes) != len(family.sizes) or 0 in sizes or not _is_small(sizes[: family.data]):
+        return None
+    if name != f"{family.name}_{'x'.join(map(str, sizes))}":
+        return None
+    output, emitter, strides = family.declare(*sizes)
+    made = decl_tensor_intrin(
+        output.op,  # type: ignore[arg-type]
+        lambda _ins, _outs: (emitter, emitter, emitter),
+        name,
+        strides,
+    )
+    return replace(made, id=name)
+
+
+def gemm_tile(target: Target) -> tuple[int, int]:
+    """Return the rows and columns of a float32 tile that fits the registers of a target.
+
+    Two vectors wide, so that an element of A is used twice; as many rows as leave registers for
+    those two vectors of B and for copies of two elements of A.
+
+    Examples
+    --------
+    >>> from dlcompiler.target.presets import X86_64_AVX2
+    >>> gemm_tile(X86_64_AVX2)
+    (6, 16)
+    """
+    return max((target.vector_registers - 4) // 2, 1), 2 * target.lanes("float32")
+
+
+def families_for(result: str, read: Sequence[str]) -> list[Family]:
+    """Return the shipped families for a result and inputs of these dtypes, in any order."""
+    wanted = (result, sorted(read))
+    return [f for f in FAMILIES.values() if (f.dtypes[0], sorted(f.dtypes[1:])) == wanted]
+
+
+def _gemm(m: int, n: int, k: int) -> Declared:
+    a, b = placeholder((m, k), name="A"), placeholder((k, n), name="B")
+    r = reduce_axis((0, k), name="k")
+    c = compute((m, n), lambda i, j: sum(a[i, r] * b[r, j], axis=r), name="C")
+    return c, "fma_tile", {b: (None, 1), c: (None, 1)}
+
+
+def _gemv(n: int, k: int) -> Declared:
+    a, b = placeholder((k,), name="A"), placeholder((k, n), name="B")
+    r = reduce_axis((0, k), name="k")
+    c = compute((n,), lambda j: sum(a[r] * b[r, j], axis=r), name="C")
+    return c, "fma_tile", {b: (None, 1), c: (1,)}
+
+
+def _dot4(first: str) -> Callable[[int, int], Declared]:
+    def declare(n: int, g: int) -> Declared:
+        x = placeholder((g, 4), first, name="X")
+        w = placeholder((g, n, 4), "int8", name="W")
+        p, q = reduce_axis((0, g), name="g"), reduce_axis((0, 4), name="q")
+
+        def element(j: object) -> object:
+            product = x[p, q].astype("int32") * w[p, j, q].astype("int32")
+            return sum(product, axis=[p, q])
+
+        c = compute((n,), element, name="C")
+        return c, "dot4", {x: (None, 1), w: (None, 4, 1), c: (1,)}
+
+    return declare
+
+
+_FLOATS = ("float32", "float32", "float32")
+
+FAMILIES: dict[str, Family] = {
+    "gemm_f32": Family("gemm_f32", ("m", "n", "k"), _gemm, _FLOATS, 2),
+    "gemv_f32": Family("gemv_f32", ("n", "k"), _gemv, _FLOATS, 1),
+    "dot4_u8s8": Family("dot4_u8s8", ("n", "g"), _dot4("uint8"), ("int32", "uint8", "int8"), 1),
+    "dot4_s8s8": Family("dot4_s8s8", ("n", "g"), _dot4("int8"), ("int32", "int8", "int8"), 1),
+}
+"""The shipped intrinsics, by the name of their family."""

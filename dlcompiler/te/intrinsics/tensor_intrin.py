@@ -1,0 +1,250 @@
+"""Tensor intrinsics: small computations that a machine has instructions for, declared as tensors.
+
+What an intrinsic computes is said twice: as a tensor expression, which everything here reasons on,
+and as what carries it out, which only the code generator looks at. Whether the two agree is what
+`measurement.verify` tries.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from dlcompiler.errors import ExpressionError, InternalError
+from dlcompiler.ir import (
+    Buffer,
+    Intrinsic,
+    IntrinsicMode,
+    Part,
+    PrimFunc,
+    Reduce,
+    Routine,
+    Stmt,
+    Var,
+    print_func,
+    verify_func,
+)
+from dlcompiler.te.definition import checked_name
+from dlcompiler.te.extern.accesses import outside
+from dlcompiler.te.extern.checks import with_checks
+from dlcompiler.te.given_functions import call_given
+from dlcompiler.te.intrinsics.rules import check_declaration
+from dlcompiler.te.notation.reader import notation_arguments, notation_text
+from dlcompiler.te.tensor import ComputeOp, Tensor
+
+MODES: tuple[IntrinsicMode, ...] = ("body", "reset", "update")
+Strides: TypeAlias = Sequence[int | None]
+"""Of each dimension the distance of neighbours that is asked for, None for any; [elements]."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class TensorIntrin:
+    """A computation on small tensors of fixed shape that machine code carries out as a whole."""
+
+    name: str
+    op: ComputeOp
+    """What it computes, of placeholders."""
+    inputs: tuple[Tensor, ...]
+    """The placeholders, in the order of their first use."""
+    parts: Mapping[IntrinsicMode, Part]
+    """What carries out each mode that there is."""
+    strides: Mapping[Tensor, tuple[int | None, ...]]
+    """What is asked of the strides of an operand."""
+    offset_factors: Mapping[Tensor, int]
+    """What the distance of an operand from the start of its buffer is a multiple of; [elements]."""
+    id: str = ""
+    """What names it in traces: of one declared by the user, with a hash of all that it says."""
+    lowered: Intrinsic = field(init=False)
+    """What calls of it know in the loop IR."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lowered", Intrinsic(self.name, self.parts))
+
+    @property
+    def output(self) -> Tensor:
+        """The tensor that it computes."""
+        return self.op.output(0)
+
+    @property
+    def is_reduction(self) -> bool:
+        """Tell whether it sums up, or combines otherwise."""
+        return isinstance(self.op.body, Reduce)
+
+    def __repr__(self) -> str:
+        return f"TensorIntrin({self.id}: {notation_text(self.output)})"
+
+
+def decl_tensor_intrin(
+    op: ComputeOp,
+    fcompute: Callable[[Sequence[Buffer], Sequence[Buffer]], Any],
+    name: str = "tensor_intrin",
+    binds: Mapping[Tensor, Strides | Buffer] | None = None,
+) -> TensorIntrin:
+    """Declare a tensor intrinsic, for `Stage.tensorize`.
+
+    Parameters
+    ----------
+    op
+        What it computes: an operation on placeholders of fixed shape, each read as a whole.
+    fcompute
+        Gets a buffer for each input and a list with one for the output, and returns what carries
+        the intrinsic out: the name of an emitter of the code generator, or a statement over these
+        buffers. Of a reduction, a tuple (body, reset, update): all of it, its start, and what adds
+        to it; each may be None. Without a body, reset and update stand for it; without a reset,
+        plain assignments.
+    name
+        Letters, digits and '_'.
+    binds
+        For some of the tensors, the strides that are asked for: a number or None for each
+        dimension; or a buffer that says so. Others may have any. What is any is a variable in the
+        buffers that `fcompute` gets.
+
+    Returns
+    -------
+    TensorIntrin
+
+    Raises
+    ------
+    ExpressionError
+        If the operation is no computation that can be matched, or what carries it out does not fit.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> from dlcompiler.ir import Load, Store, Var, For, index_const
+    >>> a = te.placeholder((4,), name="a")
+    >>> b = te.compute((4,), lambda i: a[i] * 2.0, name="b")
+    >>> def double(ins, outs):
+    ...     i = Var("i")
+    ...     twice = Store(outs[0], (i,), Load(ins[0], (i,)) + Load(ins[0], (i,)))
+    ...     return For(i, index_const(4), "vectorized", twice)
+    >>> te.decl_tensor_intrin(b.op, double, "double").name
+    'double'
+    """
+    where = f"decl_tensor_intrin {checked_name(name, 'decl_tensor_intrin')}"
+    check_declaration(op, where)
+    inputs, output = op.input_tensors, op.output(0)
+    given = dict(binds or {})
+    if foreign := [t for t in given if t not in (*inputs, output)]:
+        raise ExpressionError(where, "binds names a tensor that it does not have", got=foreign[0])
+    buffers = [_buffer_of(t, given.get(t), where) for t in (output, *inputs)]
+    strides = {
+        tensor: tuple(s if isinstance(s, int) else None for s in buffer.strides)
+        for tensor, buffer in zip((output, *inputs), buffers, strict=True)
+    }
+    made = call_given(fcompute, (buffers[1:], buffers[:1]), where, "f(ins, outs), lists of buffers")
+    parts = _parts(op, made, buffers, where)
+    factors = {
+        tensor: buffer.offset_factor
+        for tensor, buffer in zip((output, *inputs), buffers, strict=True)
+        if buffer.offset_factor > 1
+    }
+    asked = (list(strides.values()), list(factors.values()))
+    text = repr((notation_text(output), notation_arguments(output), *asked))
+    text += "".join(f"{mode}: {_part_text(part)}" for mode, part in parts.items())
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    intrin = TensorIntrin(
+        name,
+        op,
+        inputs,
+        MappingProxyType(parts),
+        MappingProxyType(strides),
+        MappingProxyType(factors),
+        f"{name}#{digest}",
+    )
+    with _declaring:
+        return _declared.setdefault(intrin.id, intrin)
+
+
+_declaring = threading.Lock()
+# What was declared in this process and is still in use, so that steps can be repeated by name.
+_declared: weakref.WeakValueDictionary[str, TensorIntrin] = weakref.WeakValueDictionary()
+
+
+def declared_intrin(id: str) -> TensorIntrin | None:
+    """Return what was declared in this process under an id, if it is still in use."""
+    return _declared.get(id)
+
+
+def _buffer_of(tensor: Tensor, given: Strides | Buffer | None, where: str) -> Buffer:
+    """Return what stands for a tensor in the statements that carry an intrinsic out."""
+    if isinstance(given, Buffer):
+        if given.static_shape != tensor.shape or given.dtype != tensor.dtype:
+            raise ExpressionError(
+                where, f"the buffer bound to {tensor.name} does not fit it",
+                got=f"{given.dtype}{list(given.shape)}",
+                expected=f"{tensor.dtype}{list(tensor.shape)}",
+            )  # fmt: skip
+        return given
+    steps = (None,) * tensor.ndim if given is None else tuple(given)
+    if len(steps) != tensor.ndim or not all(s is None or isinstance(s, int) for s in steps):
+        raise ExpressionError(
+            where, f"the strides of {tensor.name} do not fit it", got=repr(given),
+            expected=f"{tensor.ndim}, each a number or None",
+        )  # fmt: skip
+    strides = tuple(
+        Var(f"{tensor.name}.stride{n}", is_symbol=True) if step is None else step
+        for n, step in enumerate(steps)
+    )
+    return Buffer(tensor.name, tensor.shape, tensor.dtype, strides=strides)
+
+
+def _parts(
+    op: ComputeOp, result: Any, buffers: list[Buffer], where: str
+) -> dict[IntrinsicMode, Part]:
+    """Return what carries out each mode, from what the user's function returned."""
+    given = tuple(result) if isinstance(result, list | tuple) else (result,)
+    modes = MODES if isinstance(op.body, Reduce) else MODES[:1]
+    if not 1 <= len(given) <= len(modes):
+        raise ExpressionError(
+            where, "the function returned too many parts" if given else "it returned nothing",
+            got=f"{len(given)}",
+            expected="body" if len(modes) == 1 else "body or (body, reset, update)",
+        )  # fmt: skip
+    parts = {
+        mode: _part(part, buffers, f"{where}: {mode}")
+        for mode, part in zip(modes, given, strict=False)
+        if part is not None
+    }
+    if not {"body", "update"} & parts.keys():
+        raise ExpressionError(
+            where, "nothing carries it out", got=", ".join(parts) or "None",
+            expected="a body or an update: the name of an emitter, or a statement",
+        )  # fmt: skip
+    return parts
+
+
+def _part(part: Any, buffers: list[Buffer], where: str) -> Part:
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, Stmt):
+        raise ExpressionError(
+            where, "not what can carry out an intrinsic", got=repr(part),
+            expected="the name of an emitter, or a statement of the loop IR",
+        )  # fmt: skip
+    try:
+        verify_func(_as_func(part, buffers))
+    except InternalError as error:
+        raise ExpressionError(
+            where, f"the statement is not well formed: {error.problem}",
+            hint="it may use the buffers that the function gets, and what it allocates",
+        ) from None  # fmt: skip
+    for problem in outside(part):
+        raise ExpressionError(
+            where, "the statement uses an element outside its buffer", got=problem
+        )
+    return Routine(tuple(buffers), with_checks(part, buffers))
+
+
+def _as_func(body: Stmt, buffers: Sequence[Buffer]) -> PrimFunc:
+    symbols = Routine(tuple(buffers), body).variables
+    return PrimFunc("intrinsic", (*buffers[1:], buffers[0]), (buffers[0],), body, {}, symbols)
+
+
+def _part_text(part: Part) -> str:
+    return part if isinstance(part, str) else print_func(_as_func(part.body, part.buffers)).text

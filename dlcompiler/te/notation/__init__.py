@@ -1,0 +1,1 @@
+"""Notation: tensor expressions as lines of text, read by `te.notation` and written back."""

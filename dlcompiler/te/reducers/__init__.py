@@ -1,0 +1,1 @@
+"""Reductions: how values over axes become one, and whether their order matters."""

@@ -1,0 +1,327 @@
+"""Samples of what a reduction combines: values that its points can have, and partial results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from dlcompiler import dtypes
+from dlcompiler.ir import (
+    Const,
+    Expr,
+    Reduce,
+    Reducer,
+    TensorLoad,
+    Var,
+    free_vars,
+    rewrite,
+    structural_key,
+    substitute,
+    walk,
+)
+from dlcompiler.ir.numeric import quiet, storage
+from dlcompiler.ir.rewrite import Node
+from dlcompiler.te.evaluation.elements import NOWHERE, Array, Elements
+from dlcompiler.te.evaluation.magnitude import rounds
+from dlcompiler.te.evaluation.plan import plan_of
+from dlcompiler.te.tensor import ComputeOp, Tensor
+
+Partial: TypeAlias = list[Array]
+
+PART = 1024
+"""Samples of small, special and random numbers, those beside a constant, those as large as one."""
+ROWS = 5 * PART
+SMALL = (1, 2, 3, 4, -1, -2, 0)
+"""Few values, so that equal ones meet; exact in any order."""
+SPECIAL = (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 5.0, -5.0)
+MAX_INLINED = 3
+"""Stages before the reduction that a sample goes through; [1]."""
+MAX_LOADS = 64
+"""Different elements that a sample has, before it looks into no more stages; [1]."""
+UNKNOWN_EXTENT = 1024
+"""What stands for an extent that is known only when the program runs; [1]."""
+RARE = 0.1
+"""A condition that holds for a smaller part of the samples is not looked at."""
+TOLERANCE = 1e-6
+"""How far rounding may bring two sides apart in float64, relative to the largest number."""
+
+
+class Samples:
+    """Partial results and values of a reduction: a row of each array is one sample.
+
+    Parameters
+    ----------
+    head : Reduce
+        The reduction.
+    is_ordered : bool
+        Whether no value is NaN.
+
+    Attributes
+    ----------
+    nothing : list of ndarray
+        The identity.
+    partials : list of ndarray
+        Partial results: from the identity, or what the reduction starts from, none to two values.
+    others : list of ndarray
+        Partial results that start from the identity.
+    values : list of list of ndarray
+        Values of two further points.
+    """
+
+    def __init__(self, head: Reduce, *, is_ordered: bool = False) -> None:
+        self.reducer: Reducer = head.reducer
+        results = head.reducer.results
+        self.is_rounded = any(rounds(x) for x in results if dtypes.is_float(x.dtype))
+        self.constants = _constants(results)
+        self.is_ordered = is_ordered
+        self.rng = np.random.default_rng(0)
+        self.valid = np.ones(ROWS, bool)
+        points = _Points(head, self)
+        with quiet():
+            self.nothing = self.computed(head.reducer.identities, {})
+            start = self.nothing
+            if head.init:
+                given = self.computed(points.init, points.draw())
+                start = _where(self.rng.random(ROWS) < 0.5, given, start)
+            self.partials = self.partial(points, start)
+            self.others = self.partial(points, self.nothing)
+            drawn = [self._point(points) for _ in range(2)]
+        self.values = [values for values, _ in drawn]
+        for _, counts in drawn:
+            self.valid &= counts
+
+    def merge(self, a: Partial, b: Partial) -> Partial:
+        """Combine partial results, or a partial result and a value."""
+        variables = dict(zip((*self.reducer.lhs, *self.reducer.rhs), (*a, *b), strict=True))
+        with quiet():
+            return self.computed(self.reducer.results, variables)
+
+    def difference(
+        self,
+        sides: tuple[Partial, Partial],
+        text: str,
+        shown: Sequence[Partial],
+        *,
+        is_exact: bool = False,
+    ) -> str | None:
+        """Return the first sample for which two sides of a law differ; None if there is none.
+
+        Parameters
+        ----------
+        sides : pair of list of ndarray
+            What the law says is equal.
+        text : str
+            A format of the parts of `shown`, then of both sides.
+        shown : sequence of list of ndarray
+            What the sides are made of.
+        is_exact : bool
+            Whether rounding is no excuse.
+        """
+        with quiet():
+            scale = _largest([array for part in (*shown, *sides) for array in part])
+            slack = scale * (TOLERANCE if self.is_rounded and not is_exact else 0.0)
+            wrong = self.valid & ~_same(*sides, slack)
+        if not wrong.any():
+            return None
+        row = int(np.argmax(wrong))
+        return text.format(*(_text(part, row) for part in (*shown, *sides)))
+
+    def _point(self, points: _Points) -> tuple[Partial, Array]:
+        """Return the values of one more point, and where it counts.
+
+        Where the reducer rounds, infinities and NaN do not count: what becomes of them depends on
+        the order in every sum.
+        """
+        variables = points.draw()
+        values = self.computed(points.values, variables)
+        counts = np.ones(ROWS, bool)
+        if points.condition is not None:
+            (counts,) = self.computed((points.condition,), variables)
+            if counts.mean() < RARE:  # too few to learn from: take all
+                counts = np.ones(ROWS, bool)
+        for value in values:
+            if self.is_rounded:
+                counts = counts & np.isfinite(value)
+            elif self.is_ordered:
+                counts = counts & ~np.isnan(value)
+        return values, counts
+
+    def partial(self, points: _Points, start: Partial) -> Partial:
+        """Return partial results of no point, of one, or of two, by chance."""
+        result = last = start
+        depth = self.rng.integers(0, 3, ROWS)
+        for n in range(2):
+            values, counts = self._point(points)
+            last = _where(counts, self.merge(last, values), last)
+            result = _where(depth > n, last, result)
+        return result
+
+    def computed(self, exprs: Sequence[Expr], variables: dict[Var, Array]) -> Partial:
+        """Compute expressions of variables; floats in float64 where the reducer rounds."""
+        if self.is_rounded:
+            variables = {
+                var: array.astype(np.float64) if dtypes.is_float(var.dtype) else array
+                for var, array in variables.items()
+            }
+        op = ComputeOp("samples", (), tuple(exprs))
+        plan = plan_of(op)
+        elements = Elements(op, {}, NOWHERE, plan, is_wide=self.is_rounded, variables=variables)
+        return [np.broadcast_to(elements.of(expr), (ROWS,)) for expr in exprs]
+
+
+class _Points:
+    """The values at points of a reduction, as expressions of variables to draw.
+
+    An element of a tensor that is computed without a reduction is what computes it; one of an
+    earlier stage of the same reduction is a partial result; any other is a variable, which may be
+    anything of its dtype. The axes that are reduced over, and what depends on them, differ from
+    point to point; all else is the same at all points.
+    """
+
+    def __init__(self, head: Reduce, samples: Samples) -> None:
+        self.samples = samples
+        self.reducer = head.reducer
+        self.varying = {axis.var for axis in head.axes}
+        self.extents: dict[Var, Any] = {axis.var: axis.extent for axis in head.axes}
+        self.loads: dict[object, Var] = {}
+        self.earlier: dict[object, tuple[tuple[Var, ...], _Points]] = {}
+        self.values = [self._replaced(value, MAX_INLINED) for value in head.values]
+        self.init = [self._replaced(start, MAX_INLINED) for start in head.init]
+        self.condition = None
+        if head.condition is not None:
+            self.condition = self._replaced(head.condition, MAX_INLINED)
+        conditions = () if self.condition is None else (self.condition,)
+        used = {v for x in (*self.values, *self.init, *conditions) for v in free_vars(x)}
+        partial = {var for group, _ in self.earlier.values() for var in group}
+        self.variables = sorted(used - partial, key=lambda var: var.name)
+        self.fixed = {v: self._drawn(v) for v in self.variables if v not in self.varying}
+
+    def _replaced(self, expr: Expr, levels: int) -> Expr:
+        """Return an expression without elements of tensors; it looks into so many of these."""
+
+        def rule(node: Node) -> Node:
+            return self._element(node, levels) if isinstance(node, TensorLoad) else node
+
+        return rewrite(expr, rule)
+
+    def _element(self, load: TensorLoad, levels: int) -> Expr:
+        """Return what stands for an element of a tensor, whose indices have no others in them."""
+        tensor = load.tensor
+        key = *(structural_key(index, rename=False) for index in load.indices), load.dtype
+        if isinstance(tensor, Tensor) and isinstance(tensor.op, ComputeOp):
+            body = tensor.op.bodies[tensor.value_index]
+            if isinstance(body, Reduce) and body.reducer is self.reducer:
+                return self._part(tensor.op, key)[tensor.value_index]
+            if not isinstance(body, Reduce) and levels and len(self.loads) < MAX_LOADS:
+                places = {a.var: x for a, x in zip(tensor.op.axis, load.indices, strict=True)}
+                return self._replaced(substitute(body, places), levels - 1)
+        if (tensor, key) not in self.loads:
+            var = self.loads[tensor, key] = Var(f"{tensor.name}.{len(self.loads)}", load.dtype)
+            if any(self.varying & free_vars(index) for index in load.indices):
+                self.varying.add(var)
+        return self.loads[tensor, key]
+
+    def _part(self, op: ComputeOp, key: object) -> tuple[Var, ...]:
+        """Return variables for an element of each result of an earlier stage of the reduction."""
+        if (op, key) not in self.earlier:
+            head = op.bodies[0]
+            assert isinstance(head, Reduce)
+            group = tuple(Var(f"{op.name}.v{n}", t.dtype) for n, t in enumerate(op.outputs))
+            self.earlier[op, key] = group, _Points(head, self.samples)
+        return self.earlier[op, key][0]
+
+    def draw(self) -> dict[Var, Array]:
+        """Return the variables of one more point."""
+        drawn = {v: self._drawn(v) for v in self.variables if v in self.varying}
+        for group, points in self.earlier.values():
+            part = self.samples.partial(points, self.samples.nothing)
+            drawn.update(zip(group, part, strict=True))
+        return self.fixed | drawn
+
+    def _drawn(self, var: Var) -> Array:
+        if var.dtype == "index":
+            extent = self.extents.get(var, UNKNOWN_EXTENT)
+            size = extent if isinstance(extent, int) and extent > 0 else UNKNOWN_EXTENT
+            return self.samples.rng.integers(0, size, ROWS)
+        if dtypes.is_bool(var.dtype):
+            return self.samples.rng.random(ROWS) < 0.5
+        draw = self._floats if dtypes.is_float(var.dtype) else self._integers
+        with quiet():
+            return draw(var.dtype)
+
+    def _floats(self, dtype: str) -> Array:
+        rng = self.samples.rng
+        special: tuple[float, ...] = SPECIAL
+        random = rng.standard_normal(PART) * 4
+        if not self.samples.is_rounded:
+            high = dtypes.LARGEST[dtype]
+            special = (*SPECIAL, high, -high, 1e-7, np.inf, -np.inf)
+            random *= 10.0 ** rng.uniform(-4, 4, PART)
+            if not self.samples.is_ordered:
+                special = (*special, np.nan, np.nan)
+        constants = self.samples.constants
+        near = np.where(rng.random(PART) < 0.5, rng.choice(constants, PART), 0.0)
+        large = rng.choice(constants, PART) * rng.uniform(-2, 2, PART) ** 3
+        parts = rng.choice(SMALL, PART), rng.choice(special, PART), random
+        return np.concatenate((*parts, near + rng.choice(SMALL, PART), large)).astype(
+            storage(dtype)
+        )
+
+    def _integers(self, dtype: str) -> Array:
+        rng = self.samples.rng
+        low, high = int(dtypes.min_value(dtype)), int(dtypes.max_value(dtype))
+        special = [n for n in (low, low + 1, high - 1, high, 0, 1, -1, 5, -5) if n >= low]
+        constants = [int(c) for c in self.samples.constants if low <= c <= high] or [0]
+        near = [min(max(c + n, low), high) for c in constants for n in SMALL]
+        reach = 2 * max(abs(c) for c in constants)
+        is_near = rng.random(PART) < 0.5
+        kind = storage(dtype)
+        small = np.array([max(n, low) for n in SMALL], kind)
+        parts = (
+            rng.choice(small, PART),
+            rng.choice(np.array(special, kind), PART),
+            rng.integers(low, high, PART, dtype=kind, endpoint=True),
+            np.where(is_near, rng.choice(np.array(near, kind), PART), rng.choice(small, PART)),
+            rng.integers(max(-reach, low), min(reach, high), PART, dtype=kind, endpoint=True),
+        )
+        return np.concatenate(parts)
+
+
+def _constants(results: Sequence[Expr]) -> tuple[float, ...]:
+    """Return the numbers in a combination: what it does may change beside them."""
+    nodes = (node for result in results for node in walk(result) if isinstance(node, Const))
+    values = {node.value for node in nodes if np.isfinite(node.value)}
+    return tuple(sorted(values)) or (0,)
+
+
+def _where(condition: Array, a: Partial, b: Partial) -> Partial:
+    return [np.where(condition, x, y) for x, y in zip(a, b, strict=True)]
+
+
+def _largest(arrays: Sequence[Array]) -> Array:
+    """Return the largest finite magnitude of each sample, of floats."""
+    result: Array = np.zeros(ROWS)
+    for array in arrays:
+        if array.dtype.kind not in "biu":
+            magnitude = np.abs(array.astype(np.float64))
+            result = np.maximum(result, np.where(np.isfinite(magnitude), magnitude, 0.0))
+    return result
+
+
+def _same(left: Partial, right: Partial, slack: Array) -> Array:
+    """Tell for each sample whether all results are the same; one NaN is as good as another."""
+    same = np.ones(ROWS, bool)
+    for a, b in zip(left, right, strict=True):
+        equal = np.asarray(a == b)
+        if a.dtype.kind not in "biu":
+            x, y = a.astype(np.float64), b.astype(np.float64)
+            equal = equal | (np.isnan(x) & np.isnan(y)) | (np.abs(x - y) <= slack)
+        same &= equal
+    return same
+
+
+def _text(part: Partial, row: int) -> str:
+    values = [str(array[row]) for array in part]
+    return values[0] if len(values) == 1 else f"({', '.join(values)})"

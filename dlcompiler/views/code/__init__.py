@@ -1,0 +1,1 @@
+"""Views of code: notation, Python, loop IR, LLVM IR, assembly, and the passes between them."""

@@ -1,0 +1,1 @@
+"""Views of a device's threads: blocks, phases between barriers, memories."""

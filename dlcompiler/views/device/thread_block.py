@@ -1,0 +1,247 @@
+"""Which thread of a block touches what in a phase, between two barriers: simulated.
+
+The numbers come from the interpreter, which runs one block on inputs of zeros
+(`dlcompiler.simulate.recording`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
+
+from dlcompiler import dtypes
+from dlcompiler.errors import ScheduleError
+from dlcompiler.ir import For, PrimFunc, Store, walk
+from dlcompiler.pipeline import lower
+from dlcompiler.schedule import Schedule
+from dlcompiler.simulate.recording import (
+    BlockRecording,
+    Phase,
+    Touch,
+    launches,
+    record_block,
+)
+from dlcompiler.te import Tensor
+from dlcompiler.views.device.block_map import draw_map, threads_in_order, words_of
+from dlcompiler.views.device.block_phases import (
+    draw_timeline,
+    phase_text,
+    rounds,
+    shown_phases,
+    times,
+)
+from dlcompiler.views.loops.line_keys import keys_of
+from dlcompiler.views.render.scene import Cell, Mark, Scene
+from dlcompiler.views.render.units import format_bytes
+
+HOW_TO_READ = (
+    "left, the threads of the block, each in the colour of the first element that it touches in "
+    "the marked phase; right, the elements, each in the colour of the first thread that touches "
+    "it. First is dark, last is light: threads of one colour begin with the same element. Below, "
+    "the phases in order, with the barriers between them."
+)
+_NARROWEST = 364.0
+_COLUMNS = (
+    "phase", "times", "buffer", "access", "threads", "elements", "elements per thread",
+    "bytes per thread", "accesses",
+)  # fmt: skip
+
+
+class Choice(TypedDict):
+    """Something to choose from."""
+
+    key: str
+    text: str
+
+
+class ThreadBlock(TypedDict):
+    """A phase of a block and one of its buffers."""
+
+    scene: Scene
+    phases: list[Choice]
+    buffers: list[Choice]
+    """What may be drawn of the chosen phase: ``A.shared r``."""
+    threads: list[Choice]
+    """The threads, each with what it touches in words."""
+    phase: int
+    """Number of the chosen phase, from 0."""
+    buffer: str
+    """Key of the chosen buffer; '' where all that is touched is each thread's own."""
+
+
+def thread_block(
+    schedule: Schedule,
+    args: Sequence[Tensor],
+    *,
+    block: Mapping[str, int] | None = None,
+    phase: int | None = None,
+    buffer: str | None = None,
+) -> Scene:
+    """Return the picture of what the threads of one block touch in a phase.
+
+    Parameters
+    ----------
+    schedule
+        The schedule, at the state to show; loops are bound to threads of a block.
+    args
+        Parameters of the function: inputs first, outputs last.
+    block
+        Which block: ``{"blockIdx.x": 1}``; by default, the first.
+    phase
+        Which phase, from 0; by default, the first that reads shared memory.
+    buffer
+        What of it: ``"A.shared r"``, or ``"A.shared w"`` for what is written; by default, the
+        first that is shared.
+
+    Raises
+    ------
+    DLCompilerError
+        If the state cannot be lowered, the block cannot be recorded (`record_block` says when), or
+        there is no such phase or buffer.
+    """
+    recording = record_block(lower(schedule, args, simple_mode=True), None, block)
+    return block_view(recording, phase, buffer)["scene"]
+
+
+def launch_of(func: PrimFunc, key: str | None) -> For | None:
+    """Return the launch that a loop or a stage of the loop tree is part of; the last by default."""
+    known = launches(func)
+    stage = (key or "").partition("/")[0]
+    own = (launch for launch in known if any(stage in keys_of(n) for n in walk(launch)
+           if isinstance(n, For | Store)))  # fmt: skip
+    return next(own, known[-1] if known else None)
+
+
+def block_view(
+    recording: BlockRecording, phase: int | None = None, buffer: str | None = None
+) -> ThreadBlock:
+    """Return the view of a recorded block; parameters as of `thread_block`."""
+    number = _first_phase(recording) if phase is None else phase
+    if not 0 <= number < len(recording.phases):
+        expected = f"0 to {len(recording.phases) - 1}"
+        raise ScheduleError("draw a block", "there is no such phase", got=phase, expected=expected)
+    drawable = {_key(t): t for t in recording.phases[number].touches
+                if t.buffer not in recording.private}  # fmt: skip
+    if buffer is not None and buffer not in drawable:
+        raise ScheduleError(
+            "draw a block", f"phase {number} does not touch that", got=repr(buffer),
+            expected=", ".join(drawable) or "nothing: all it touches is each thread's own",
+        )  # fmt: skip
+    chosen = buffer or min(drawable, key=lambda key: _preference(drawable[key]), default="")
+    touch = drawable.get(chosen)
+    return {
+        "scene": _scene(recording, number, touch),
+        "phases": [{"key": str(n), "text": phase_text(recording, n)}
+                   for n in range(len(recording.phases))],
+        "buffers": [{"key": key, "text": f"{t.buffer.name}, {'written' if t.is_write else 'read'}"}
+                    for key, t in drawable.items()],
+        "threads": [{"key": f"t{n}", "text": words_of(recording, touch, thread)}
+                    for n, thread in enumerate(threads_in_order(recording.threads))]
+                   if touch else [],
+        "phase": number,
+        "buffer": chosen,
+    }  # fmt: skip
+
+
+def _key(touch: Touch) -> str:
+    return f"{touch.buffer.name} {'w' if touch.is_write else 'r'}"
+
+
+def _preference(touch: Touch) -> tuple[bool, bool]:
+    """Return what puts the shared memory that is read first."""
+    return touch.buffer.scope != "shared", touch.is_write
+
+
+def _first_phase(recording: BlockRecording) -> int:
+    """Return the first phase that reads shared memory, else one that touches more than its own."""
+
+    def rank(phase: Phase) -> tuple[bool, ...]:
+        shared = [t for t in phase.touches if t.buffer not in recording.private]
+        return min(map(_preference, shared), default=(True, True, True))
+
+    return min(range(len(recording.phases)), key=lambda n: rank(recording.phases[n]))
+
+
+def _scene(recording: BlockRecording, number: int, touch: Touch | None) -> Scene:
+    marks: list[Mark] = []
+    width, y = _NARROWEST, 0.0
+    if touch is not None:
+        marks, width, y = draw_map(recording, touch)
+    timeline, bottom = draw_timeline(recording, number, y + 10)
+    return {
+        "title": "Threads of a block",
+        "summary": _summary(recording, number, touch),
+        "how_to_read": HOW_TO_READ,
+        "width": max(width, _NARROWEST) + 4,
+        "height": bottom + 4,
+        "marks": [*marks, *timeline],
+        "table": {"columns": list(_COLUMNS), "rows": _rows(recording)},
+    }
+
+
+def _summary(recording: BlockRecording, number: int, touch: Touch | None) -> str:
+    x, y, z = recording.threads
+    size = f"{x} × {y}" + (f" × {z}" if z > 1 else "")
+    virtual = f", each running {recording.vthreads} virtual ones" if recording.vthreads > 1 else ""
+    where = ", ".join(f"{tag} = {at}" for tag, at in recording.block.items())
+    head = f"Simulated: {size} threads" + (f" of the block {where}" if where else "") + virtual
+    what = phase_text(recording, number)
+    if touch is None:
+        return f"{head}; {what}: each thread touches only what it, or its warp, has."
+    counts = _per_thread(touch)
+    verb = "writes" if touch.is_write else "reads"
+    each = f"{_between(counts)} {'element' if max(counts) == 1 else 'elements'}"
+    size = format_bytes(max(counts) * _bytes(touch))
+    some = "each" if len(counts) == x * y * z else f"each of {len(counts)} of them"
+    return (
+        f"{head}; {what}: {some} {verb} {each} of {touch.buffer.name} ({size})"
+        f"{_neighbours(recording, touch)}."
+    )
+
+
+def _neighbours(recording: BlockRecording, touch: Touch) -> str:
+    """Return how far apart threads side by side reach in their first step."""
+    first = {thread: offsets[0] for thread, offsets in touch.by_thread.items()}
+    apart = {
+        at - first[x - 1, y, z] for (x, y, z), at in first.items() if (x - 1, y, z) in first
+    }  # fmt: skip
+    if len(apart) != 1:
+        return "" if not apart else "; neighbours along threadIdx.x are not evenly apart"
+    (distance,) = apart
+    names = {0: "reach the same element", 1: "reach elements side by side"}
+    text = names.get(distance, f"are {distance:,} elements apart")
+    return f"; neighbours along threadIdx.x {text}"
+
+
+def _rows(recording: BlockRecording) -> list[list[Cell]]:
+    parts = rounds(recording.phases)
+    return [
+        [
+            number + 1, times(parts, number), touch.buffer.name,
+            "writes" if touch.is_write else "reads", len(touch.by_thread),
+            _elements(recording, touch), _between(_per_thread(touch)),
+            max(_per_thread(touch)) * _bytes(touch), sum(map(len, touch.by_thread.values())),
+        ]
+        for number in shown_phases(parts)
+        for touch in recording.phases[number].touches
+    ]  # fmt: skip
+
+
+def _elements(recording: BlockRecording, touch: Touch) -> int:
+    """Return how many elements the threads touch; those of private buffers are of each."""
+    if touch.buffer in recording.private:
+        return sum(_per_thread(touch))
+    return len({at for offsets in touch.by_thread.values() for at in offsets})
+
+
+def _per_thread(touch: Touch) -> list[int]:
+    return [len(set(offsets)) for offsets in touch.by_thread.values()]
+
+
+def _between(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _bytes(touch: Touch) -> int:
+    return dtypes.bytes_of(touch.buffer.dtype)

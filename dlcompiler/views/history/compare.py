@@ -1,0 +1,205 @@
+"""Two states of a schedule beside each other: their steps, their metrics and their programs."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypedDict
+
+from dlcompiler.errors import DLCompilerError
+from dlcompiler.ir import PrimFunc
+from dlcompiler.schedule import Node
+from dlcompiler.views.code.program import Program, program
+from dlcompiler.views.memory.metrics import Metric
+from dlcompiler.views.render.html import program_html
+from dlcompiler.views.render.markup import Markup, tag
+from dlcompiler.views.render.scene import table_html
+
+HOW_TO_READ = (
+    "A is on the left, B on the right. In the program, a line with − is only in A's, a line with + "
+    "only in B's; the others are in both."
+)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two states, with what was found out about it."""
+
+    node: Node
+    program: PrimFunc | DLCompilerError
+    """Its lowered program, or why it has none."""
+    metrics: Sequence[Metric] = ()
+    """Its metrics."""
+
+
+class SideView(TypedDict):
+    """What a state is."""
+
+    id: str
+    title: str
+    """Its name, or else the step that led to it."""
+    steps: int
+    note: str
+
+
+class StepPair(TypedDict):
+    """A step of A, of B, or the same step of both; None where one has no such step."""
+
+    a: str | None
+    b: str | None
+    status: Literal["same", "only in A", "only in B"]
+
+
+class MetricPair(TypedDict):
+    """A metric or a note of both states."""
+
+    name: str
+    kind: str
+    """Where it comes from: ``exact``, ``predicted``, or ``noted`` in the history."""
+    a: str
+    b: str
+    change: str
+    """B as a multiple of A, or ''."""
+
+
+class StateComparison(TypedDict):
+    """Two states of one schedule."""
+
+    a: SideView
+    b: SideView
+    summary: str
+    how_to_read: str
+    steps: list[StepPair]
+    figures: list[MetricPair]
+    program: Program | None
+    """B's program, compared with A's; None if one of them has none."""
+    problems: list[str]
+    """Why a state has no program."""
+
+
+def compare_states(a: Side, b: Side) -> StateComparison:
+    """Return what differs between two states of one schedule.
+
+    Parameters
+    ----------
+    a, b
+        The states.
+
+    Returns
+    -------
+    StateComparison
+        JSON-able.
+    """
+    steps = _steps(a.node, b.node)
+    both = isinstance(a.program, PrimFunc) and isinstance(b.program, PrimFunc)
+    lines = program(b.program, a.program) if both else None  # type: ignore[arg-type]
+    return {
+        "a": _side(a.node),
+        "b": _side(b.node),
+        "summary": _summary(steps, lines),
+        "how_to_read": HOW_TO_READ,
+        "steps": steps,
+        "figures": [*_metrics(a.metrics, b.metrics), *_notes(a.node, b.node)],
+        "program": lines,
+        "problems": [
+            f"{letter} has no program: {side.program.operation}: {side.program.problem}"
+            for letter, side in (("A", a), ("B", b))
+            if isinstance(side.program, DLCompilerError)
+        ],
+    }
+
+
+def comparison_html(view: StateComparison) -> Markup:
+    """Return a comparison as a fragment without script."""
+    titles = f"A: {view['a']['title']} — B: {view['b']['title']}. "
+    parts = [
+        tag("p", None, tag("strong", None, titles), view["summary"]),
+        table_html(["step of A", "step of B"], [[s["a"], s["b"]] for s in view["steps"]]),
+    ]
+    if view["figures"]:
+        rows = [[f["name"], f["a"], f["b"], f["change"], f["kind"]] for f in view["figures"]]
+        parts.append(table_html(["figure", "A", "B", "B ÷ A", "what it is"], rows))
+    parts += [tag("p", None, problem) for problem in view["problems"]]
+    if view["program"]:
+        parts.append(program_html(view["program"], "Lines of B against those of A"))
+    parts.append(tag("p", {"style": "font-size:12px"}, f"How to read: {view['how_to_read']}"))
+    return tag("div", {"class": "dlc-fragment"}, *parts)
+
+
+def _side(node: Node) -> SideView:
+    steps = len(node.path()) - 1
+    title = node.name or node.title()
+    return {"id": node.id, "title": title, "steps": steps, "note": node.note}
+
+
+def _steps(a: Node, b: Node) -> list[StepPair]:
+    """Return the steps of both in reading order; equal ones stand in one line."""
+    left, right = ([str(node.step) for node in each.path()[1:]] for each in (a, b))
+    pairs: list[StepPair] = []
+    codes = difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
+    for code, start, end, first, last in codes:
+        if code == "equal":
+            pairs += [{"a": step, "b": step, "status": "same"} for step in left[start:end]]
+            continue
+        pairs += [{"a": step, "b": None, "status": "only in A"} for step in left[start:end]]
+        pairs += [{"a": None, "b": step, "status": "only in B"} for step in right[first:last]]
+    return pairs
+
+
+def _metrics(a: Sequence[Metric], b: Sequence[Metric]) -> list[MetricPair]:
+    """Pair the metrics of both by name, in the order of the first that has each."""
+    left, right = ({metric["name"]: metric for metric in side} for side in (a, b))
+    pairs: list[MetricPair] = []
+    for name in dict.fromkeys([*left, *right]):
+        one, other = left.get(name), right.get(name)
+        known = one or other
+        assert known is not None
+        pairs.append(
+            {
+                "name": name,
+                "kind": known["kind"],
+                "a": one["text"] if one else "–",
+                "b": other["text"] if other else "–",
+                "change": _ratio(one["value"], other["value"]) if one and other else "",
+            }
+        )
+    return pairs
+
+
+def _ratio(a: float | None, b: float | None) -> str:
+    """Return B as a multiple of A, with three digits; '' where that says nothing."""
+    if a is None or b is None or a <= 0:
+        return ""
+    return "same" if a == b else f"×{b / a:.3g}"
+
+
+def _notes(a: Node, b: Node) -> list[MetricPair]:
+    """Return what is noted of either: its time, whether it was verified.
+
+    A note that is a time has ``seconds``.
+    """
+    return [
+        {
+            "name": kind,
+            "kind": "noted",
+            "a": str(a.notes.get(kind, "–")),
+            "b": str(b.notes.get(kind, "–")),
+            "change": _ratio(*(getattr(n.notes.get(kind), "seconds", None) for n in (a, b))),
+        }
+        for kind in dict.fromkeys([*a.notes, *b.notes])
+    ]
+
+
+def _summary(steps: Sequence[StepPair], lines: Program | None) -> str:
+    count = Counter(step["status"] for step in steps)
+    common = "1 step" if count["same"] == 1 else f"{count['same']} steps"
+    text = f"{common} in common, {count['only in A']} only in A, {count['only in B']} only in B"
+    if lines is None:
+        return f"{text}."
+    if not lines["added"] and not lines["removed"]:
+        return f"{text}; the programs are the same."
+    return f"{text}; B's program has {lines['added']} lines that A's has not, and lacks " + (
+        f"{lines['removed']} of A's."
+    )

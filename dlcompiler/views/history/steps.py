@@ -1,0 +1,123 @@
+"""The table of measured steps, and a page that shows each with its loop nest."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+from dlcompiler.measurement.steps import MeasuredStep, StepTable
+from dlcompiler.runtime.timing import format_seconds
+from dlcompiler.views.code.program import Program, program
+from dlcompiler.views.loops.loop_tree import LoopTree, loop_tree
+from dlcompiler.views.render.html import program_html, tree_html
+from dlcompiler.views.render.markup import Markup, tag
+from dlcompiler.views.render.page import Section, page
+
+MODEL_VERSION = 1
+_NUMBER = {"style": "text-align:right"}
+_TEXT = {"style": "text-align:left"}
+
+
+class StepModel(TypedDict):
+    """One step: its row of the table, its loops and its program."""
+
+    row: dict[str, Any]
+    tree: LoopTree
+    program: Program
+
+
+class StepsModel(TypedDict):
+    """The table."""
+
+    version: int
+    baseline: str | None
+    steps: list[StepModel]
+
+
+def steps_model(table: StepTable) -> StepsModel:
+    """Return a table of steps as data."""
+    steps = [
+        StepModel(row=row, tree=loop_tree(step.schedule), program=program(step.func))
+        for row, step in zip(table.rows(), table.steps, strict=True)
+    ]
+    return StepsModel(version=MODEL_VERSION, baseline=table.baseline, steps=steps)
+
+
+def step_html(step: MeasuredStep) -> Markup:
+    """Return a step: what was measured, and its loop nest."""
+    return tag(
+        "div",
+        {"class": "dlc-fragment"},
+        tag("p", {"style": "margin:4px 0"}, repr(step)),
+        tree_html(loop_tree(step.schedule)),
+    )
+
+
+def steps_html(table: StepTable) -> Markup:
+    """Return the table of steps."""
+    return rows_html(table.rows(), table.baseline)
+
+
+def rows_html(rows: list[dict[str, Any]], baseline: str | None) -> Markup:
+    """Return rows of measured steps as a table."""
+    heads = ["step", "threads", "time", "±", "GFLOP/s"]
+    heads += [f"{baseline} GFLOP/s", f"ratio to {baseline}"] if baseline else []
+    body = [_row(row, bool(baseline)) for row in rows]
+    return tag(
+        "div",
+        {"class": "dlc-fragment"},
+        tag(
+            "table",
+            {"class": "dlc-table"},
+            tag("caption", {"style": "text-align:left"}, "Measured on this machine; each verified"),
+            tag("thead", None, tag("tr", None, *(tag("th", {"scope": "col"}, h) for h in heads))),
+            tag("tbody", None, *body),
+        ),
+        tag(
+            "p",
+            {"style": "font-size:12px;opacity:.8;margin:4px 0"},
+            "How to read: medians of repeated calls; ± is half of the quartile range. A ratio "
+            "above 1 is faster than the baseline, measured in alternation with it.",
+        ),
+    )
+
+
+def _row(row: dict[str, Any], has_baseline: bool) -> Markup:
+    cells = [
+        tag("td", _TEXT, row["step"]),
+        tag("td", _NUMBER, str(row["threads"] or "all")),
+        tag("td", _NUMBER, format_seconds(row["median_s"])),
+        tag("td", _NUMBER, format_seconds(row["spread_s"])),
+        tag("td", _NUMBER, _number(row["gflops"], 1)),
+    ]
+    if has_baseline:
+        cells.append(tag("td", _NUMBER, _number(row["baseline_gflops"], 1)))
+        cells.append(tag("td", _NUMBER, _number(row["ratio"], 3)))
+    return tag("tr", None, *cells)
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def steps_page(models: list[StepsModel], title: str, text: str = "") -> str:
+    """Return a page without scripts: the tables of steps, and each step's loop nest and program.
+
+    Parameters
+    ----------
+    models
+        What `steps_model` returned, for each table.
+    title, text
+        What stands above them.
+    """
+    sections = []
+    for model in models:
+        rows = [step["row"] for step in model["steps"]]
+        table = rows_html(rows, model["baseline"])
+        sections.append(Section("Measured steps", "", [table]))
+        for step in model["steps"]:
+            row = step["row"]
+            rate = f", {row['gflops']:.1f} GFLOP/s" if row["gflops"] else ""
+            summary = f"{format_seconds(row['median_s'])} measured{rate}, verified."
+            fragments = [tree_html(step["tree"]), program_html(step["program"])]
+            sections.append(Section(row["step"], summary, fragments))
+    return page(title, sections, text)

@@ -1,0 +1,1 @@
+"""Views of loops: the loop tree, the iteration space, what a split leaves over."""

@@ -1,0 +1,124 @@
+"""How the loops of a stage follow from its axes: its splits and fusions as a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dlcompiler.ir import Axis, Extent
+from dlcompiler.schedule import Schedule, StageState, has_bounds, infer_bounds
+from dlcompiler.schedule.state import Fuse, Launched, Relation, Singleton, Split
+from dlcompiler.views.loops.line_keys import loop_key
+from dlcompiler.views.loops.loop_tree import AXIS_WORDS
+from dlcompiler.views.render.boxes import arrow, box, box_size, count, extent_of
+from dlcompiler.views.render.colors import axis_colors
+from dlcompiler.views.render.layered import layered
+from dlcompiler.views.render.scene import Cell, Scene
+
+
+def axes_scene(schedule: Schedule, stage_name: str) -> Scene:
+    """Return how the loops of a stage follow from its axes by splits and fusions.
+
+    Parameters
+    ----------
+    schedule
+        The schedule, at the state to show.
+    stage_name
+        Which stage.
+
+    Returns
+    -------
+    Scene
+        A box for each axis that there is or was; the loops of now in a solid outline, with their
+        place in the nest.
+    """
+    stage = schedule.state.stage(stage_name)
+    colors = axis_colors(schedule.state).get(stage_name, {})
+    axes = _axes(stage)
+    edges = [pair for relation in stage.relations for pair in _pairs(relation)]
+    order = {leaf: n + 1 for n, leaf in enumerate(stage.leaves)}
+    extents = _extents(schedule, stage)
+    texts = {axis: _axis_lines(stage, axis, order, extents) for axis in axes}
+    places = layered({axis: box_size(lines) for axis, lines in texts.items()}, edges)
+    marks = [arrow(places[a], places[b]) for a, b in edges]
+    for axis in axes:
+        fill = (colors.get(axis) or ("none",))[0]
+        keys = [loop_key(stage.name, stage.paths[axis])] if axis in order else []
+        marks += box(places[axis], texts[axis], keys, fill=fill, is_dashed=axis not in order)
+    width, height = extent_of(places)
+    return {
+        "title": f"Axes of {stage.name}",
+        "summary": _axes_summary(stage),
+        "how_to_read": "arrows lead from an axis to what a split or a fusion made of it. Solid "
+        "boxes are the loops, numbered from the outermost; dashed ones are gone.",
+        "width": width,
+        "height": height,
+        "marks": marks,
+        "table": {
+            "columns": ["axis", "extent", "kind", "made from", "loop number"],
+            "rows": [_axis_row(stage, axis, edges, order, extents) for axis in axes],
+        },
+    }
+
+
+def _axes(stage: StageState) -> list[Axis]:
+    axes = dict.fromkeys((*stage.op.axis, *stage.op.reduce_axis))
+    for relation in stage.relations:
+        match relation:
+            case Split():
+                axes |= {relation.parent: None, relation.outer: None, relation.inner: None}
+            case Fuse():
+                axes |= {relation.outer: None, relation.inner: None, relation.fused: None}
+            case Singleton() | Launched():
+                axes[relation.axis] = None
+    return list(axes | dict.fromkeys(stage.leaves))
+
+
+def _pairs(relation: Relation) -> list[tuple[Axis, Axis]]:
+    match relation:
+        case Split():
+            return [(relation.parent, relation.outer), (relation.parent, relation.inner)]
+        case Fuse():
+            return [(relation.outer, relation.fused), (relation.inner, relation.fused)]
+        case _:
+            return []
+
+
+def _extents(schedule: Schedule, stage: StageState) -> Mapping[Axis, Extent]:
+    """Return the extents of the axes here: a stage inside a loop computes only a part."""
+    state = schedule.state
+    return infer_bounds(state).stages[stage.name].extents if has_bounds(state) else {}
+
+
+def _axis_lines(
+    stage: StageState, axis: Axis, order: Mapping[Axis, int], extents: Mapping[Axis, Extent]
+) -> list[str]:
+    name = stage.paths.get(axis, axis.name)
+    extent = f"extent {extents.get(axis, axis.extent)}"
+    if axis not in order:
+        return [name, extent]
+    kind = stage.kind(axis)
+    return [f"{order[axis]}. {name}", extent if kind == "serial" else f"{extent}, {kind}"]
+
+
+def _axis_row(
+    stage: StageState,
+    axis: Axis,
+    edges: list[tuple[Axis, Axis]],
+    order: Mapping[Axis, int],
+    extents: Mapping[Axis, Extent],
+) -> list[Cell]:
+    size = extents.get(axis, axis.extent)
+    extent = size if isinstance(size, int) else str(size)
+    parents = [stage.paths.get(a, a.name) for a, b in edges if b is axis]
+    kind = AXIS_WORDS[axis.kind]
+    return [stage.paths.get(axis, axis.name), extent, kind, ", ".join(parents), order.get(axis)]
+
+
+def _axes_summary(stage: StageState) -> str:
+    splits = sum(isinstance(relation, Split) for relation in stage.relations)
+    fusions = sum(isinstance(relation, Fuse) for relation in stage.relations)
+    roots = len(stage.op.axis) + len(stage.op.reduce_axis)
+    return (
+        f"{stage.name} has {count(roots, 'axis', 'axes')}; {count(splits, 'split')} and "
+        f"{count(fusions, 'fusion')} made {count(len(stage.leaves), 'loop')} of them."
+    )

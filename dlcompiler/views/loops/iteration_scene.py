@@ -1,0 +1,145 @@
+"""The iteration space standing still: what the first step touches in each tensor."""
+
+from __future__ import annotations
+
+from dlcompiler.views.loops.iteration_space import IterationSpace, SpaceTensor
+from dlcompiler.views.loops.visits import Touched, loop_values, touched
+from dlcompiler.views.render.colors import HUES
+from dlcompiler.views.render.scene import Cell, Mark, Scene
+
+HOW_TO_READ = (
+    "each grid is a tensor, rows down and columns across; the filled cells are what one iteration "
+    "of the chosen loop touches. Step on to see the order of the visit."
+)
+WRITTEN, READ = HUES[1], HUES[0]
+_GAP, _TOP = 24.0, 44.0
+
+
+def iteration_scene(space: IterationSpace, step: int = 0) -> Scene:
+    """Return a step of an iteration space as a picture.
+
+    Parameters
+    ----------
+    space
+        The model.
+    step
+        Which step, from 0.
+
+    Returns
+    -------
+    Scene
+        A grid for each tensor.
+    """
+    seen = touched(space, step)
+    marks: list[Mark] = []
+    x, height = _GAP / 2, 0.0
+    for tensor in space["tensors"]:
+        width, bottom = _grid(tensor, seen[tensor["name"]], x, marks)
+        x, height = x + width + _GAP, max(height, bottom)
+    return {
+        "title": "Iteration space",
+        "summary": summary(space, step),
+        "how_to_read": HOW_TO_READ,
+        "width": x,
+        "height": height + 10,
+        "marks": marks,
+        "table": {
+            "columns": ["tensor", "shape", "accessed as", "elements in this step", "of all"],
+            "rows": [_row(tensor, seen[tensor["name"]]) for tensor in space["tensors"]],
+        },
+    }
+
+
+def summary(space: IterationSpace, step: int) -> str:
+    """Return where a step is, in a sentence."""
+    loops = space["loops"][: space["depth"]]
+    values = loop_values(space, step)
+    if not loops:
+        return f"{space['stage']} is one statement without loops."
+    where = ", ".join(f"{loop['name']} = {v}" for loop, v in zip(loops, values, strict=True))
+    which = f"step {step + 1:,} of {space['steps']:,}"
+    return f"One iteration of {loops[-1]['name']}: {which}, at {where}."
+
+
+def _grid(tensor: SpaceTensor, seen: Touched, x: float, marks: list[Mark]) -> tuple[float, float]:
+    """Add the marks of a tensor at `x`; returns its width, and where it ends below."""
+    grid, accesses = tensor["grid"], tensor["accesses"]
+    side = grid["cell"]
+    width, height = grid["columns"] * side, grid["rows"] * side
+    is_written = any(access["is_write"] for access in accesses)
+    down, across = grid["block"]
+    size = "×".join(f"{extent:,}" for extent in tensor["shape"])
+    head = f"{tensor['name']}  {size}"
+    detail = "written" if is_written else "read"
+    if down * across > 1:
+        detail += f", cell = {down:,}×{across:,}"
+    marks.append({"shape": "text", "role": "name", "x": x, "y": 16, "text": head})
+    marks.append({"shape": "text", "role": "soft", "x": x, "y": 32, "text": detail})
+    marks.append(
+        {"shape": "rect", "role": "capacity", "x": x, "y": _TOP, "w": width, "h": height,
+         "title": f"{tensor['name']}, shape {size}"}
+    )  # fmt: skip
+    fill = WRITTEN if is_written else READ
+    for top, left, bottom, right in blocks(cells(tensor, seen)):
+        marks.append(
+            {"shape": "rect", "role": "cell", "x": x + left * side, "y": _TOP + top * side,
+             "w": (right - left) * side, "h": (bottom - top) * side, "fill": fill}
+        )  # fmt: skip
+    down_to, right_to = f"V{_TOP + height:g}", f"H{x + width:g}"
+    columns = [f"M{x + n * side:g} {_TOP:g}{down_to}" for n in range(1, grid["columns"])]
+    rows = [f"M{x:g} {_TOP + n * side:g}{right_to}" for n in range(1, grid["rows"])]
+    marks.append({"shape": "path", "role": "axis", "d": "".join([*columns, *rows])})
+    words = max(len(head), len(detail)) * 6.6
+    return max(width, words), _TOP + height
+
+
+def cells(tensor: SpaceTensor, seen: Touched) -> set[tuple[int, int]]:
+    """Return the cells of a tensor's grid that hold something touched: (row, column)."""
+    down, across = tensor["grid"]["block"]
+    if seen["exact"]:
+        pairs = (([0, *point])[-2:] for point in seen["points"])
+        return {(row // down, column // across) for row, column in pairs}
+    rows, columns = ([[0], *seen["spans"]])[-2:]
+    below = {row // down for row in rows}
+    return {(row, column) for row in below for column in {n // across for n in columns}}
+
+
+def blocks(cells: set[tuple[int, int]]) -> list[tuple[int, int, int, int]]:
+    """Return rectangles that cover cells, each once: (top, left, bottom, right), ends excluded.
+
+    Examples
+    --------
+    >>> blocks({(0, 0), (0, 1), (1, 0), (1, 1), (3, 2)})
+    [(0, 0, 2, 2), (3, 2, 4, 3)]
+    """
+    spans: dict[tuple[int, int], list[int]] = {}
+    for row in sorted({row for row, _ in cells}):
+        for left, right in _runs(sorted(column for r, column in cells if r == row)):
+            spans.setdefault((left, right), []).append(row)
+    return sorted(
+        (top, left, bottom, right)
+        for (left, right), rows in spans.items()
+        for top, bottom in _runs(rows)
+    )
+
+
+def _runs(numbers: list[int]) -> list[tuple[int, int]]:
+    """Return the runs of consecutive numbers in ascending ones: (first, behind the last)."""
+    starts = [n for n in numbers if n - 1 not in numbers]
+    ends = [n + 1 for n in numbers if n + 1 not in numbers]
+    return list(zip(starts, ends, strict=True))
+
+
+def _row(tensor: SpaceTensor, seen: Touched) -> list[Cell]:
+    total = 1
+    for side in tensor["shape"]:
+        total *= side
+    count = 1
+    for span in seen["spans"]:
+        count *= len(span)
+    number: Cell = len(seen["points"]) if seen["exact"] else count
+    if not (seen["exact"] or seen["is_box"]):
+        number = f"at most {count:,}"
+    shape = " × ".join(map(str, tensor["shape"]))
+    texts = ", ".join(dict.fromkeys(access["text"] for access in tensor["accesses"]))
+    return [tensor["name"], shape, texts, number, total]

@@ -1,0 +1,282 @@
+"""The iteration space: in which order a loop nest visits the elements of its tensors.
+
+A *step* is one iteration of the chosen loop; the loops around it make the order, those inside it
+make what the step touches. The model holds loops, index formulas and conditions, no points: a page
+computes the steps that it shows, by the rules of `views.visits`. Both are tested against each
+other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, TypeAlias, TypedDict
+
+from dlcompiler.analysis.accesses import Access, Loop, collect_accesses
+from dlcompiler.errors import ScheduleError
+from dlcompiler.ir import (
+    Binary,
+    Compare,
+    Const,
+    Expr,
+    For,
+    Logical,
+    Not,
+    PrimFunc,
+    Stmt,
+    Store,
+    Var,
+    format_expr,
+    is_thread,
+)
+from dlcompiler.ir.stmt import Buffer, Origin
+from dlcompiler.views.loops.line_keys import loop_key
+from dlcompiler.views.loops.loop_tree import LINES, LoopTree
+
+MOST_CELLS = 24
+"""A side of a grid has no more cells; a cell then stands for several elements."""
+_SIDE_PX = 120
+
+Formula: TypeAlias = "int | list[Any]"
+"""``3``; ``["v", n]``, the value of loop ``n``; ``[op, a, b]`` of two formulas; ``["not", a]``."""
+
+_BINARY = {"floordiv": "//", "floormod": "%", "add": "+", "sub": "-", "mul": "*"}
+_COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+
+
+class SpaceLoop(TypedDict):
+    """A loop round the statement, outermost first."""
+
+    key: str
+    name: str
+    extent: int
+    kind: str
+    colors: list[str]
+
+
+class SpaceAccess(TypedDict):
+    """How the statement reaches a tensor."""
+
+    is_write: bool
+    indices: list[Formula]
+    text: str
+    """``A[i.outer*32 + i.inner, k]``."""
+    conditions: list[Formula]
+    """What must hold for this access, beyond the conditions of the statement."""
+
+
+class Grid(TypedDict):
+    """The last two dimensions of a tensor as cells; a vector is one row."""
+
+    rows: int
+    columns: int
+    block: list[int]
+    """Elements that a cell stands for: down and across."""
+    cell: int
+    """Side of a cell; [px]."""
+
+
+class SpaceTensor(TypedDict):
+    """A tensor, and every way in which the statement reaches it."""
+
+    name: str
+    shape: list[int]
+    grid: Grid
+    dtype: str
+    accesses: list[SpaceAccess]
+
+
+class IterationSpace(TypedDict):
+    """A statement in its loops."""
+
+    stage: str
+    statement: str
+    chosen: str | None
+    """Key of the chosen loop."""
+    loops: list[SpaceLoop]
+    depth: int
+    """The chosen loop is ``loops[depth - 1]``: a step is one iteration of it."""
+    steps: int
+    """Product of the extents of the first `depth` loops."""
+    tensors: list[SpaceTensor]
+    conditions: list[Formula]
+    notes: list[str]
+    """What the picture leaves out, in words."""
+
+
+def iteration_space(func: PrimFunc, tree: LoopTree, key: str | None) -> IterationSpace:
+    """Return the iteration space of the statement that a loop, or a stage, belongs to.
+
+    Parameters
+    ----------
+    func
+        The program as scheduled: ``lower(s, args, simple_mode=True)``.
+    tree
+        The loop nest of the same state.
+    key
+        A key of the tree. One of a stage means its innermost loop; None the last stage.
+
+    Returns
+    -------
+    IterationSpace
+        JSON-able.
+
+    Raises
+    ------
+    ScheduleError
+        For a stage without loops, or extents that are symbols.
+    """
+    stage = _stage_of(tree, key)
+    accesses = _statement(func, stage)
+    rows = {row["key"]: row for row in tree["rows"]}
+    loops: list[SpaceLoop] = []
+    for each in accesses[0].loops:
+        if each.size is None:
+            raise ScheduleError(
+                "draw the iteration space",
+                f"the extent of {each.var.name} is known only at a call",
+                got=format_expr(each.extent),
+                hint="choose sizes: build the expression on numbers to see its order",
+            )
+        own = [loop_key(ref.stage, ref.axis) for ref in _origin(each) if ref.axis]
+        row = next((rows[k] for k in own if k in rows), None)
+        loops.append(
+            {
+                "key": own[0] if own else each.var.name,
+                "name": each.var.name,
+                "extent": each.size,
+                "kind": each.kind,
+                "colors": list(row["colors"]) if row else [],
+            }
+        )
+    keys = [loop["key"] for loop in loops]
+    depth = keys.index(key) + 1 if key in keys else len(keys)
+    return _model(stage, accesses, loops, depth)
+
+
+def _origin(loop: Loop) -> Origin:
+    return loop.statement.origin if isinstance(loop.statement, For | Store) else ()
+
+
+def _model(
+    stage: str, accesses: list[Access], loops: list[SpaceLoop], depth: int
+) -> IterationSpace:
+    write = accesses[0]
+    place = {loop.var: n for n, loop in enumerate(write.loops)}
+    tensors: dict[Buffer, SpaceTensor] = {}
+    notes: list[str] = []
+    for each in accesses:
+        buffer = each.buffer
+        if not buffer.shape or not all(isinstance(size, int) for size in buffer.shape):
+            continue
+        text = f"{buffer.name}[{', '.join(map(format_expr, each.indices))}]"
+        formulas = [_formula(index, place) for index in each.indices]
+        own = each.conditions[len(write.conditions) :]
+        needed = [_formula(condition, place) for condition in own]
+        if any(formula is None for formula in (*formulas, *needed)):
+            notes.append(f"{text} depends on data, and is not drawn")
+            continue
+        shape = [int(str(size)) for size in buffer.shape]
+        tensor = tensors.setdefault(
+            buffer,
+            {
+                "name": buffer.name,
+                "shape": shape,
+                "grid": _grid(shape),
+                "dtype": buffer.dtype,
+                "accesses": [],
+            },
+        )
+        access: SpaceAccess = {
+            "is_write": each.is_write,
+            "indices": [formula for formula in formulas if formula is not None],
+            "text": text,
+            "conditions": [formula for formula in needed if formula is not None],
+        }
+        if access not in tensor["accesses"]:
+            tensor["accesses"].append(access)
+    guards = [_formula(condition, place) for condition in write.conditions]
+    if None in guards:
+        notes.append("a condition on data is taken to hold")
+    if concurrent := [loop["name"] for loop in loops[:depth] if loop["kind"] == "parallel"]:
+        notes.append(f"{', '.join(concurrent)} runs on several cores: drawn in the order of one")
+    if bound := [loop["name"] for loop in loops[:depth] if is_thread(loop["kind"])]:
+        notes.append(f"{', '.join(bound)} runs on threads of a device: drawn in the order of one")
+    return {
+        "stage": stage,
+        "statement": f"{write.buffer.name}[…]",
+        "chosen": loops[depth - 1]["key"] if loops else None,
+        "loops": loops,
+        "depth": depth,
+        "steps": math.prod(loop["extent"] for loop in loops[:depth]),
+        "tensors": list(tensors.values()),
+        "conditions": [guard for guard in guards if guard is not None],
+        "notes": notes,
+    }
+
+
+def _grid(shape: list[int]) -> Grid:
+    sides = ([1, *shape])[-2:]
+    # Powers of two, so that cells and tiles have common edges.
+    down, across = (1 << (max(math.ceil(side / MOST_CELLS), 1) - 1).bit_length() for side in sides)
+    rows, columns = math.ceil(sides[0] / down), math.ceil(sides[1] / across)
+    cell = max(4, min(12, _SIDE_PX // max(rows, columns)))
+    return {"rows": rows, "columns": columns, "block": [down, across], "cell": cell}
+
+
+def _stage_of(tree: LoopTree, key: str | None) -> str:
+    rows = [row for row in tree["rows"] if row["type"] not in LINES]
+    named = next((row["stage"] for row in rows if row["key"] == key), None)
+    if named is None and not rows:
+        raise ScheduleError("draw the iteration space", "the schedule has no loops")
+    return named or next(row["stage"] for row in reversed(rows) if row["depth"] == 0)
+
+
+def _statement(func: PrimFunc, stage: str) -> list[Access]:
+    """Return the accesses of the statement that updates a stage, what it writes first."""
+    found = collect_accesses(func, with_inputs=True).items
+    write = next((a for a in found if a.is_write and _updates(a.statement, stage)), None)
+    if write is None:
+        raise ScheduleError(
+            "draw the iteration space", "the stage stores nothing itself", got=stage
+        )
+    # An expression's last operand is collected first.
+    reads = [a for a in reversed(found) if a.statement is write.statement and not a.is_write]
+    return [write, *reads]
+
+
+def _updates(statement: Stmt, stage: str) -> bool:
+    if not isinstance(statement, Store):
+        return False
+    mine = [ref for ref in statement.origin if ref.stage == stage]
+    return bool(mine) and not any(ref.axis.startswith("(") for ref in mine)
+
+
+def _formula(expr: Expr, place: Mapping[Var, int]) -> Formula | None:
+    """Return an expression over loops, of which `place` has the numbers; None if it reads data."""
+    try:
+        return _written(expr, place)
+    except LookupError:
+        return None
+
+
+def _written(expr: Expr, place: Mapping[Var, int]) -> Formula:
+    match expr:
+        case Const():
+            return int(expr.value)
+        case Var():
+            return ["v", place[expr]]
+        case Binary():
+            return [_BINARY.get(expr.op, expr.op), *_both(expr, place)]
+        case Compare():
+            return [_COMPARE[expr.op], *_both(expr, place)]
+        case Logical():
+            return [expr.op, *_both(expr, place)]
+        case Not():
+            return ["not", _written(expr.value, place)]
+        case _:
+            raise LookupError(type(expr).__name__)
+
+
+def _both(expr: Binary | Compare | Logical, place: Mapping[Var, int]) -> list[Formula]:
+    return [_written(expr.a, place), _written(expr.b, place)]

@@ -1,0 +1,388 @@
+"""The loop nest of a schedule as rows: stages, their loops, and what stands inside these."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, TypedDict
+
+from dlcompiler.ir import (
+    Axis,
+    Expr,
+    Extent,
+    LoopKind,
+    Reduce,
+    format_expr,
+    is_in_block,
+    is_sharer,
+    is_thread,
+)
+from dlcompiler.schedule import AttachedAt, Schedule, StageState, State, has_bounds, infer_bounds
+from dlcompiler.schedule.inference.bounds import largest_extents
+from dlcompiler.schedule.inference.inlining import bodies
+from dlcompiler.schedule.inference.placement import placed
+from dlcompiler.schedule.inference.recurrences import storage_aliases
+from dlcompiler.schedule.inference.threads import nest_order, scope_of
+from dlcompiler.schedule.legality.obligations import obligations
+from dlcompiler.te import ExternOp, ScanOp
+from dlcompiler.views.device.barriers import Meeting, meetings
+from dlcompiler.views.loops.line_keys import loop_key
+from dlcompiler.views.render.colors import axis_colors
+
+AXIS_WORDS = {"data": "data", "reduce": "reduction", "scan": "time"}
+"""What readers are told about the kind of an axis."""
+
+_LONGEST_STATEMENT = 200
+
+
+RowType: TypeAlias = Literal["stage", "loop", "statement", "barrier"]
+LINES: tuple[RowType, ...] = ("statement", "barrier")
+"""Rows that hold no others and cannot be chosen."""
+
+
+class Row(TypedDict):
+    """One line of the tree, in the order in which the program runs."""
+
+    key: str
+    """The same for the same thing in every state; unique in the tree."""
+    type: RowType
+    depth: int
+    """0 for a stage that nothing encloses."""
+    parent: str | None
+    """Key of the row around it."""
+    stage: str
+    name: str
+    """Of a stage; of a loop its path, such as ``i.outer``; the text of a statement, a barrier."""
+    detail: str
+    """Of a stage what it stores, and where; otherwise ''."""
+    extent: int | str | None
+    """Iterations of a loop; [1]. A formula where symbols decide."""
+    runs: int | None
+    """How often the inside of a loop, or a stage, is run in all; [1]. None where symbols decide.
+    What the threads of a block compute together is run once for all of them."""
+    kind: LoopKind
+    sign: str
+    """Of a loop that is bound to a thread axis, a sign for what its iterations are: a block ``▦``,
+    a thread ``▸``, a virtual thread ``▹``; otherwise ''."""
+    axis: Literal["data", "reduce", "scan", ""]
+    colors: list[str]
+    """Colours of the original axes of a loop."""
+    made_by: str
+    """The step that made a loop, in words; '' for the axes of the expression."""
+    made_by_state: str
+    """Id of the state that it was made in, as in the history; '' for the axes of the expression."""
+    owed: list[str]
+    """Of a stage, what must be put right before lowering."""
+    label: str
+    """The row in words, to be spoken."""
+
+
+class Debt(TypedDict):
+    """Something owed."""
+
+    key: str
+    """Of the stage that it is about."""
+    text: str
+    step: str
+    """The step that owes it."""
+    hint: str
+    """How to put it right; '' for what lowering settles."""
+
+
+class LoopTree(TypedDict):
+    """A loop nest, and what of the schedule has no loops."""
+
+    rows: list[Row]
+    inputs: list[str]
+    """Declarations of the inputs: ``A: float32[64, 64]``."""
+    inlined: list[str]
+    """Stages that are substituted into their readers."""
+    obligations: list[str]
+    """What must be put right before lowering."""
+    debts: list[Debt]
+    """The same in parts, and what lowering will settle by itself."""
+    summary: str
+
+
+def kind_text(row: Row) -> str:
+    """Return the kind of a loop behind its sign, if it has one."""
+    return f"{row['sign']} {row['kind']}" if row["sign"] else row["kind"]
+
+
+def loop_tree(schedule: Schedule) -> LoopTree:
+    """Return the loop nest of a schedule's current state.
+
+    Parameters
+    ----------
+    schedule
+        The schedule.
+
+    Returns
+    -------
+    LoopTree
+        JSON-able.
+    """
+    return _Tree(schedule).build()
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where rows go: inside `parent`, which runs its inside `runs` times."""
+
+    parent: str | None
+    depth: int
+    runs: int | None
+    threads: tuple[tuple[LoopKind, Extent], ...] = ()
+    """The loops of threads of a block around it, and their iterations."""
+
+    def inside(self, kind: LoopKind, extent: Extent) -> _Place:
+        """Return the inside of a loop here."""
+        threads = (*self.threads, (kind, extent)) if is_in_block(kind) else self.threads
+        return replace(self, runs=_times(self.runs, extent), threads=threads)
+
+    def shared(self, scope: str) -> _Place:
+        """Return the place of a stage here that threads which share its memory compute once."""
+        runs = self.runs
+        for kind, extent in self.threads:
+            if runs is not None and isinstance(extent, int) and extent and is_sharer(scope, kind):
+                runs //= extent
+        left = (each for each in self.threads if not is_sharer(scope, each[0]))
+        return replace(self, runs=runs, threads=tuple(left))
+
+
+class _Tree:
+    def __init__(self, schedule: Schedule) -> None:
+        self.state = placed(schedule.state)
+        self.steps = {node.id: node.title() for node in schedule.node.path()}
+        self.bodies = bodies(self.state)
+        self.homes = storage_aliases(self.state)
+        owed = obligations(schedule.state)
+        self.owed = owed
+        self.homeless = {item.stage for item in owed if item.kind == "place"}
+        self.extents = _extents(self.state)
+        self.colors = axis_colors(self.state)
+        self.joined = _joined(self.state)
+        self.meetings = meetings(self.state)
+        self.rows: list[Row] = []
+
+    def build(self) -> LoopTree:
+        for stage in self.state.stages:
+            if stage.name in self.bodies and (
+                not isinstance(stage.attachment, AttachedAt) or stage.name in self.homeless
+            ):
+                self.stage(stage, _Place(None, 0, 1))
+        for meeting, same in itertools.groupby(self.meetings):
+            self.barrier(meeting, len(list(same)))
+        return {
+            "rows": self.rows,
+            "inputs": [
+                f"{s.name}: {self.declaration(s)}" for s in self.state.stages if s.is_placeholder
+            ],
+            "inlined": [s.name for s in self.state.stages if s.is_inlined],
+            "obligations": [str(item) for item in self.owed],
+            "debts": [
+                {
+                    "key": loop_key(item.stage),
+                    "text": item.text,
+                    "step": item.step,
+                    "hint": item.hint,
+                }
+                for item in self.owed
+            ],
+            "summary": self.summary(),
+        }
+
+    def stage(self, stage: StageState, outside: _Place) -> None:
+        outside = outside.shared(scope_of(self.state, stage))
+        detail = self.declaration(stage)
+        label = f"stage {stage.name}, {detail}"
+        if outside.parent:
+            label += f", inside loop {outside.parent.replace('/', '.')}"
+        if outside.runs is not None and outside.runs > 1:
+            label += f", computed {outside.runs:,} times"
+        label += f": {self.text(stage)}"
+        key = loop_key(stage.name)
+        debts = [
+            item.text for item in self.owed if item.stage == stage.name and not item.is_settled
+        ]
+        if debts:
+            label += f"; owed: {'; '.join(debts)}"
+        self.rows.append(
+            {
+                **_row(stage.name, outside, key, "stage"),
+                "name": stage.name,
+                "detail": detail,
+                "owed": debts,
+                "label": label,
+            }
+        )
+        self.loops(stage, replace(outside, parent=key, depth=outside.depth + 1))
+
+    def loops(self, stage: StageState, place: _Place) -> None:
+        body = next(iter(self.bodies[stage.name]), None)
+        loops = nest_order(stage)
+        reduces = (leaf for leaf in loops if leaf.kind == "reduce")
+        first_reduce = next((leaf for leaf in reduces if not is_thread(stage.kind(leaf))), None)
+        for leaf in (*loops, None):
+            if leaf is first_reduce and isinstance(body, Reduce):
+                start = ", ".join(format_expr(expr) for expr in body.start)
+                self.statement(stage, place, "init", f"init {stage.name}[…] = {start}")
+            if leaf is None:
+                break
+            place = self.loop(stage, leaf, place)
+            for other in self.state.stages:
+                if _is_attached(other, stage, leaf):
+                    self.stage(other, place)
+        if body is not None or stage.is_extern:  # the steps of a scan are stages of their own
+            self.statement(stage, place, "body", self.text(stage))
+
+    def loop(self, stage: StageState, leaf: Axis, outside: _Place) -> _Place:
+        path, kind = stage.paths[leaf], stage.kind(leaf)
+        extent = self.extents[stage.name][leaf]
+        axis = AXIS_WORDS[leaf.kind]
+        key = loop_key(stage.name, path)
+        is_joined = leaf in self.joined[stage.name]
+        if not is_joined or is_sharer(scope_of(self.state, stage), kind):
+            inside = outside.inside(kind, extent)
+        else:  # the threads that run it are counted already
+            inside = outside
+        met = sum(meeting.inside == key for meeting in self.meetings)
+        own = stage.tensorized
+        intrinsic = ""
+        if own is not None and stage.position(leaf) >= stage.position(own.axis):
+            intrinsic = own.intrin.name if leaf is own.axis else f"in {own.intrin.name}"
+        self.rows.append(
+            {
+                **_row(stage.name, outside, key, "loop"),
+                "name": path,
+                "extent": extent if isinstance(extent, int) else str(extent),
+                "runs": inside.runs,
+                "kind": kind,
+                "sign": _sign(kind),
+                "axis": leaf.kind,
+                "colors": list(self.colors[stage.name][leaf]),
+                "made_by": self.steps.get(leaf.id.partition("/")[0], "") if leaf.id else "",
+                "made_by_state": leaf.id.partition("/")[0],
+                "detail": intrinsic,
+                "label": f"loop {path} of {stage.name}, level {outside.depth}, {axis}, "
+                f"extent {extent}, {kind}"
+                + (f", {intrinsic}" if intrinsic else "")
+                + (f", {_count(met, 'barrier')} inside" if met else ""),
+            }
+        )
+        return replace(inside, parent=key, depth=outside.depth + 1)
+
+    def barrier(self, meeting: Meeting, count: int) -> None:
+        """Add the row of barriers before what follows them in their loop."""
+        at = {row["key"]: n for n, row in enumerate(self.rows)}
+        if meeting.inside not in at:
+            return
+        host = self.rows[at[meeting.inside]]
+        place = at.get(meeting.before or "")
+        if place is None or self.rows[place]["parent"] != host["key"]:
+            # Behind all that the loop holds: also where a statement is drawn further inside.
+            rest = range(at[host["key"]] + 1, len(self.rows))
+            ends = (n for n in rest if self.rows[n]["depth"] <= host["depth"])
+            place = next(ends, len(self.rows))
+        number = sum(row["type"] == "barrier" for row in self.rows)
+        row = _row(host["stage"], _Place(host["key"], host["depth"] + 1, host["runs"]),
+                   f"{host['stage']}//barrier {number}", "barrier")  # fmt: skip
+        which = "barrier" if count == 1 else f"{count} barriers"
+        text = f"{which}: all threads of the block wait"
+        self.rows.insert(place, {**row, "name": text, "label": text})
+
+    def statement(self, stage: StageState, place: _Place, part: str, text: str) -> None:
+        row = _row(stage.name, place, f"{stage.name}//{part}", "statement")
+        self.rows.append({**row, "name": text, "label": text})
+
+    def declaration(self, stage: StageState) -> str:
+        """Return what a stage stores; an attached one holds what one iteration needs."""
+        shape = stage.tensor.shape
+        stored = [self.homes[tensor] for tensor in stage.tensors if tensor in self.homes]
+        if isinstance(stage.attachment, AttachedAt) and has_bounds(self.state):
+            shape = tuple(
+                span.extent for span in infer_bounds(self.state).stages[stage.name].region
+            )
+        where = scope_of(self.state, stage)
+        scope = "" if where == "global" else f" in {where}"
+        scope = f" of {', '.join(result.name for result in stored)}" if stored else scope
+        return f"{stage.tensor.dtype}[{', '.join(map(str, shape))}]{scope}"
+
+    def text(self, stage: StageState) -> str:
+        """Return the statement of a stage over its original axes; of outside code the first."""
+        if isinstance(stage.op, ScanOp):
+            return stage.op.text()
+        if isinstance(stage.op, ExternOp):
+            return _short(stage.op.text.splitlines()[1].strip())
+        target = f"{stage.name}[{', '.join(stage.paths[axis] for axis in stage.op.axis)}]"
+        return _short(element_text(target, self.bodies[stage.name]))
+
+    def summary(self) -> str:
+        loops = [row for row in self.rows if row["type"] == "loop"]
+        stages = sum(row["type"] == "stage" for row in self.rows)
+        kinds: dict[str, int] = {}
+        for row in loops:
+            kinds[row["kind"]] = kinds.get(row["kind"], 0) + 1
+        special = [f"{kinds[kind]} {kind}" for kind in kinds if kind != "serial"]
+        return (
+            f"{_count(stages, 'stage')}, {_count(len(loops), 'loop')}"
+            f"{' (' + ', '.join(special) + ')' if special else ''}"
+        )
+
+
+def _row(stage: str, place: _Place, key: str, type: RowType) -> Row:
+    """Return a row that stands at `place`, to be filled in."""
+    return {
+        "key": key, "type": type, "depth": place.depth, "parent": place.parent,
+        "stage": stage, "name": "", "detail": "", "extent": None, "runs": place.runs,
+        "kind": "serial", "sign": "", "axis": "", "colors": [], "made_by": "", "made_by_state": "",
+        "owed": [], "label": "",
+    }  # fmt: skip
+
+
+def _sign(kind: LoopKind) -> str:
+    if not is_thread(kind):
+        return ""
+    return "▹" if kind == "vthread" else "▸" if is_in_block(kind) else "▦"
+
+
+def _joined(state: State) -> dict[str, Collection[Axis]]:
+    """Return the loops of each stage that are run by threads around it, and are no loops."""
+    if not has_bounds(state):
+        return {stage.name: () for stage in state.stages}
+    return {name: bounds.joined for name, bounds in infer_bounds(state).stages.items()}
+
+
+def _times(runs: int | None, extent: Extent) -> int | None:
+    return runs * extent if runs is not None and isinstance(extent, int) else None
+
+
+def _extents(state: State) -> dict[str, Mapping[Axis, Extent]]:
+    if not has_bounds(state):  # show the extents of the whole axes
+        return {s.name: largest_extents(s) for s in state.stages}
+    return {name: bounds.extents for name, bounds in infer_bounds(state).stages.items()}
+
+
+def _is_attached(stage: StageState, parent: StageState, leaf: Axis) -> bool:
+    at = stage.attachment
+    return isinstance(at, AttachedAt) and at.stage == parent.name and at.axis is leaf
+
+
+def element_text(target: str, bodies: Sequence[Expr]) -> str:
+    """Return what makes an element of a stage: an assignment, or one step of a reduction."""
+    head = bodies[0]
+    if not isinstance(head, Reduce):
+        return f"{target} = {', '.join(format_expr(body) for body in bodies)}"
+    values = ", ".join(format_expr(value) for value in head.values)
+    op = head.reducer.op or f"{head.reducer.name} "
+    text = f"{target} { {'add': '+', 'mul': '*'}.get(op, op) }= {values}"
+    return text if head.condition is None else f"{text} where {format_expr(head.condition)}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_STATEMENT else text[: _LONGEST_STATEMENT - 1] + "…"
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -1,0 +1,104 @@
+"""The loop nest as boxes: a loop is a box round all that it repeats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dlcompiler.views.loops.loop_tree import LINES, LoopTree, Row, kind_text
+from dlcompiler.views.render.scene import Mark, Scene
+from dlcompiler.views.render.text import LOOP_COLUMNS, loop_rows
+
+_HEAD, _INSET, _GAP = 20.0, 12.0, 4.0
+_NARROWEST, _WIDEST = 356.0, 520.0
+"""Of the picture: it fits beside the loop tree unless what stands in it needs more; [px]."""
+_CHAR_PX = 7.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    """What is drawn so far, and of what."""
+
+    children: dict[str | None, list[Row]]
+    width: float
+    marks: list[Mark]
+
+
+def nest_scene(tree: LoopTree) -> Scene:
+    """Return the picture of a loop tree.
+
+    Parameters
+    ----------
+    tree
+        The view model of a schedule's loop nest.
+
+    Returns
+    -------
+    Scene
+        A box for each loop and stage, a line of text for each statement.
+    """
+    children: dict[str | None, list[Row]] = {}
+    for row in tree["rows"]:
+        children.setdefault(row["parent"], []).append(row)
+    drawing = _Drawing(children, _width(tree), [])
+    y = _GAP
+    for row in children.get(None, []):
+        y = _draw(row, drawing, _GAP, y) + _GAP
+    return {
+        "title": "Loop nest",
+        "summary": tree["summary"] + ".",
+        "how_to_read": "a box repeats what stands in it as often as its number says; it has the "
+        "colour of the axis that it came from, lighter for an inner part of it.",
+        "width": drawing.width,
+        "height": y,
+        "marks": drawing.marks,
+        "table": {
+            "columns": list(LOOP_COLUMNS),
+            "rows": [list(row) for row in loop_rows(tree)],  # type: ignore[arg-type]
+        },
+    }
+
+
+def _draw(row: Row, drawing: _Drawing, x: float, y: float) -> float:
+    """Add the marks of a row and all inside it, from (x, y); returns where it ends."""
+    marks = drawing.marks
+    # The right borders stay apart, too.
+    right = drawing.width - _GAP - (x - _GAP) / _INSET * _GAP
+    if row["type"] in LINES:
+        text = _cut(row["name"], right - x)
+        marks.append({"shape": "text", "role": "soft", "x": x + 4, "y": y + 14, "text": text,
+                      "keys": [row["stage"]], "title": row["label"]})  # fmt: skip
+        return y + _HEAD
+    place = len(marks)
+    below = y + _HEAD
+    for child in drawing.children.get(row["key"], []):
+        below = _draw(child, drawing, x + _INSET, below) + _GAP
+    box: Mark = {"shape": "rect", "role": "box", "x": x, "y": y, "w": right - x,
+                 "h": below - y, "fill": (row["colors"] or ["none"])[0], "keys": [row["key"]],
+                 "title": row["label"]}  # fmt: skip
+    head: Mark = {"shape": "text", "role": "name", "x": x + 6, "y": y + 14, "text": _head(row),
+                  "keys": [row["key"]]}  # fmt: skip
+    marks[place:place] = [box, head]
+    return below
+
+
+def _head(row: Row) -> str:
+    if row["type"] == "stage":
+        return row["name"]
+    kind = "" if row["kind"] == "serial" else f"  {kind_text(row)}"
+    return f"{row['name']}  × {row['extent']}{kind}"
+
+
+def _width(tree: LoopTree) -> float:
+    """Return how wide the picture is, for the longest line in it and the borders beside that."""
+    needed = [
+        2 * _GAP + row["depth"] * (_INSET + _GAP)
+        + _CHAR_PX * len(row["name"] if row["type"] in LINES else _head(row))
+        for row in tree["rows"]
+    ]  # fmt: skip
+    return min(max([_NARROWEST, *needed]), _WIDEST)
+
+
+def _cut(text: str, width: float) -> str:
+    """Return as much of a text as fits; the whole stands in the title of its mark."""
+    most = max(int(width / _CHAR_PX), 8)
+    return text if len(text) <= most else text[: most - 1] + "…"

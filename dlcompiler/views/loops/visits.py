@@ -1,0 +1,154 @@
+"""What a step of an iteration space touches, element by element.
+
+The page has the same rules (``js/visits.js``); a test compares them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import TypedDict
+
+from dlcompiler.views.loops.iteration_space import Formula, IterationSpace, SpaceTensor
+
+MOST_POINTS = 4096
+"""A step that touches more points is drawn dimension by dimension."""
+
+
+class Touched(TypedDict):
+    """The elements of a tensor that a step touches."""
+
+    points: list[list[int]]
+    """Elements, in the order of the visit, each once. Empty if `exact` is False."""
+    spans: list[list[int]]
+    """For each dimension the indices that occur, ascending."""
+    exact: bool
+    """Whether `points` are all; otherwise they are among the products of `spans`."""
+    is_box: bool
+    """Whether all products of `spans` are touched."""
+
+
+_OPERATIONS: dict[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b,
+    "//": lambda a, b: a // b, "%": lambda a, b: a % b,
+    "truncdiv": lambda a, b: int(a / b), "truncmod": lambda a, b: int(math.fmod(a, b)),
+    "min": min, "max": max,
+    "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b, "==": lambda a, b: a == b, "!=": lambda a, b: a != b,
+    "and": lambda a, b: bool(a and b), "or": lambda a, b: bool(a or b),
+    "bitand": lambda a, b: a & b, "bitor": lambda a, b: a | b, "bitxor": lambda a, b: a ^ b,
+    "shl": lambda a, b: a << b, "shr": lambda a, b: a >> b,
+}  # fmt: skip
+OPERATIONS = tuple(_OPERATIONS)
+"""What a formula may do with two values; the page has the same."""
+
+
+def value_of(formula: Formula, values: Sequence[int]) -> int:
+    """Return the value of a formula where the loops have `values`."""
+    if isinstance(formula, int):
+        return formula
+    match formula:
+        case ["v", n]:
+            return values[n]
+        case ["not", a]:
+            return not value_of(a, values)
+        case [op, a, b]:
+            return int(_OPERATIONS[op](value_of(a, values), value_of(b, values)))
+    raise ValueError(f"not a formula: {formula!r}")
+
+
+def loop_values(space: IterationSpace, step: int) -> list[int]:
+    """Return the values of the first `depth` loops in a step, outermost first."""
+    values: list[int] = []
+    for loop in reversed(space["loops"][: space["depth"]]):
+        values.append(step % loop["extent"])
+        step //= loop["extent"]
+    return values[::-1]
+
+
+def touched(space: IterationSpace, step: int) -> dict[str, Touched]:
+    """Return what a step touches in each tensor, by name.
+
+    Parameters
+    ----------
+    space
+        The model.
+    step
+        Number of the iteration of the chosen loop, counted through all loops around it, from 0.
+    """
+    outer = loop_values(space, step)
+    inner = [loop["extent"] for loop in space["loops"][space["depth"] :]]
+    is_small = math.prod(inner) <= MOST_POINTS
+    return {
+        tensor["name"]: _points(space, tensor, outer, inner)
+        if is_small
+        else _spans(space, tensor, outer)
+        for tensor in space["tensors"]
+    }
+
+
+def _points(
+    space: IterationSpace, tensor: SpaceTensor, outer: list[int], inner: list[int]
+) -> Touched:
+    found: dict[tuple[int, ...], None] = {}
+    for rest in itertools.product(*map(range, inner)):
+        values = [*outer, *rest]
+        if not all(value_of(guard, values) for guard in space["conditions"]):
+            continue
+        for access in tensor["accesses"]:
+            if all(value_of(guard, values) for guard in access["conditions"]):
+                found[tuple(value_of(index, values) for index in access["indices"])] = None
+    spans = [sorted({point[n] for point in found}) for n in range(len(tensor["shape"]))]
+    is_box = len(found) == math.prod(map(len, spans))
+    return {
+        "points": [list(point) for point in found], "spans": spans, "exact": True, "is_box": is_box,
+    }  # fmt: skip
+
+
+def _spans(space: IterationSpace, tensor: SpaceTensor, outer: list[int]) -> Touched:
+    """Return the indices of each dimension by itself: the loops that it depends on are few."""
+    spans: list[set[int]] = [set() for _ in tensor["shape"]]
+    for access in tensor["accesses"]:
+        for n, index in enumerate(access["indices"]):
+            spans[n] |= _range_of(space, index, outer, tensor["shape"][n])
+    return {
+        "points": [],
+        "spans": [sorted(span) for span in spans],
+        "exact": False,
+        "is_box": _is_box(space, tensor),
+    }
+
+
+def _is_box(space: IterationSpace, tensor: SpaceTensor) -> bool:
+    """Tell whether the dimensions are independent: no loop of the step moves two of them."""
+    ways = {str(access["indices"]) for access in tensor["accesses"]}
+    conditions = [*space["conditions"], *(c for a in tensor["accesses"] for c in a["conditions"])]
+    loops = [
+        n for index in tensor["accesses"][0]["indices"] for n in _loops_in(index)
+        if n >= space["depth"]
+    ]  # fmt: skip
+    small = all(space["loops"][n]["extent"] <= MOST_POINTS for n in loops)
+    return len(ways) == 1 and not conditions and small and len(loops) == len(set(loops))
+
+
+def _range_of(space: IterationSpace, index: Formula, outer: list[int], size: int) -> set[int]:
+    loops = space["loops"]
+    used = sorted(n for n in _loops_in(index) if n >= space["depth"])
+    if math.prod(loops[n]["extent"] for n in used) > MOST_POINTS:
+        return set(range(size))
+    values = [*outer, *(0 for _ in loops[len(outer) :])]
+    found = set()
+    for rest in itertools.product(*(range(loops[n]["extent"]) for n in used)):
+        for n, value in zip(used, rest, strict=True):
+            values[n] = value
+        found.add(value_of(index, values))
+    return {value for value in found if 0 <= value < size}
+
+
+def _loops_in(formula: Formula) -> set[int]:
+    if isinstance(formula, int):
+        return set()
+    if formula[0] == "v":
+        return {formula[1]}
+    return set[int]().union(*(_loops_in(part) for part in formula[1:]))

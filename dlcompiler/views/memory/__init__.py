@@ -1,0 +1,1 @@
+"""Views of memory: the buffers of each level, footprints, traffic."""

@@ -1,0 +1,328 @@
+"""What may be done next to a loop or a stage: every move, the refused ones with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Literal, TypedDict
+
+from dlcompiler.ir import Axis
+from dlcompiler.schedule import AttachedAt, Domain, Illegal, Move, Pending, Schedule, StageState
+from dlcompiler.schedule.inference.inlining import consumers
+from dlcompiler.schedule.moves.enumeration import moves_of
+from dlcompiler.schedule.primitives import REGISTRY
+from dlcompiler.schedule.state import AtRoot
+from dlcompiler.schedule.trace import encode
+from dlcompiler.target import Target
+from dlcompiler.views.loops.line_keys import loop_key
+from dlcompiler.views.loops.tails import tail_costs
+from dlcompiler.views.moves.move_words import about, loops_of, move_text
+
+PREFERRED_FACTOR = 32
+MOST_SUGGESTIONS = 48
+
+# Primitives that are alternatives share a group; the others are a group of their own.
+GROUPS = {
+    "env_threads": "bind",
+    "vectorize": "annotate",
+    "unroll": "annotate",
+    "parallel": "annotate",
+    "tensorize": "annotate",
+    "pragma": "annotate",
+    "prefetch": "annotate",
+    "set_scope": "storage",
+    "storage_align": "storage",
+    "align_extent": "storage",
+    "double_buffer": "storage",
+    "rolling_buffer": "storage",
+    "transform_layout": "storage",
+    "compute_inline": "compute",
+    "compute_root": "compute",
+    "create_group": "compute",
+    "compute_group_root": "compute",
+    "compute_group_at": "compute_at",
+}
+
+RANK = {"legal": 0, "pending": 1, "done": 2, "illegal": 3}
+
+ORDER = (
+    "split", "tile", "reorder", "fuse", "bind", "annotate", "rfactor",
+    "compute", "compute_at", "cache_read", "cache_write", "storage",
+)  # fmt: skip
+
+Availability = Literal["legal", "pending", "illegal", "done"]
+
+
+class Parameter(TypedDict):
+    """A number to be chosen."""
+
+    name: str
+    suggested: list[int]
+    """Values to offer, ascending."""
+    costs: list[str]
+    """What each suggested value means: the tail of a split; '' for what needs no words."""
+    default: int
+
+
+class PaletteItem(TypedDict):
+    """A move."""
+
+    key: str
+    """The same for the same move of the same loop in every state."""
+    primitive: str
+    text: str
+    """What it would do, in a few words: ``with j inside it``."""
+    about: str
+    """What the primitive does, in a sentence."""
+    status: Availability
+    """*done*: the loop or the stage is like that already."""
+    kind: str
+    """Of an illegal move: structural, semantic or limit."""
+    reason: str
+    """Why it is illegal or done, or what it would owe."""
+    because: str
+    got: str
+    hint: str
+    keys: list[str]
+    """Of the loop tree: the loops that it is about, and the loop that it would attach to."""
+    conflicts: list[str]
+    """Of the loop tree: what stands in the way of an illegal move."""
+    parameters: list[Parameter]
+    step: dict[str, Any]
+    """The step as data, to which the parameters are added."""
+
+
+class PaletteGroup(TypedDict):
+    """Moves that belong together."""
+
+    name: str
+    items: list[PaletteItem]
+
+
+class Palette(TypedDict):
+    """What may be done next."""
+
+    chosen: str | None
+    """Key of the loop or the stage that it is about."""
+    title: str
+    loop: list[PaletteGroup]
+    """Moves of the loop."""
+    stage: list[PaletteGroup]
+    """Moves of its stage, and of stages that could be computed inside the loop."""
+
+
+def palette(
+    schedule: Schedule,
+    chosen: str | None,
+    primitives: Collection[str] | None = None,
+    target: Target | None = None,
+) -> Palette:
+    """Return all moves of the loop or the stage that a key of the loop tree names.
+
+    Parameters
+    ----------
+    schedule
+        The schedule, at the state to go on from.
+    chosen
+        A key of the loop tree; one that names nothing gives an empty palette.
+    primitives
+        Those to offer, all by default; the others are not looked at.
+    target
+        The machine to schedule for, as of `Schedule.moves`.
+
+    Returns
+    -------
+    Palette
+        JSON-able.
+    """
+    stage, axis = _find(schedule, chosen)
+    if stage is None:
+        return {"chosen": None, "title": "choose a loop", "loop": [], "stage": []}
+
+    def wanted(name: str, args: Mapping[str, Any]) -> bool:
+        loops = loops_of(name, args)
+        if primitives is not None and name not in primitives:
+            return False
+        return not loops or any(item is axis for item in loops)
+
+    moves = list(moves_of(schedule, stage.name, wanted, target))
+    of_loop = [move for move in moves if loops_of(move.primitive, move.args)]
+    of_stage = [move for move in moves if not loops_of(move.primitive, move.args)]
+    of_loop += [other for move in of_loop for other in _variants(schedule, move)]
+    copies = _read(schedule, stage, target)
+    offered = [*copies, *(() if axis is None else _inside(schedule, stage, axis))]
+    of_stage += [m for m in offered if primitives is None or m.primitive in primitives]
+    title = f"stage {stage.name}"
+    if axis is not None:
+        title = f"loop {stage.paths[axis]} of {stage.name}"
+    return {
+        "chosen": chosen,
+        "title": title,
+        "loop": _groups(schedule, of_loop, axis),
+        "stage": _groups(schedule, of_stage, None),
+    }
+
+
+def _find(schedule: Schedule, key: str | None) -> tuple[StageState | None, Axis | None]:
+    for stage in schedule.state.stages:
+        if stage.is_placeholder:
+            continue
+        if loop_key(stage.name) == key:
+            return stage, None
+        for leaf in stage.leaves:
+            if loop_key(stage.name, stage.paths[leaf]) == key:
+                return stage, leaf
+    return None, None
+
+
+def _inside(schedule: Schedule, host: StageState, axis: Axis) -> Iterator[Move]:
+    """Yield the moves that would compute another stage inside the loop `axis` of `host`."""
+    for stage in schedule.state.stages:
+        if not stage.is_placeholder and host in consumers(schedule.state, stage):
+            yield from moves_of(
+                schedule,
+                stage.name,
+                lambda name, args: name == "compute_at" and args["axis"] is axis,
+            )
+
+
+def _read(schedule: Schedule, reader: StageState, target: Target | None) -> Iterator[Move]:
+    """Yield the moves that would let `reader` read a copy of a tensor."""
+    for tensor in reader.op.input_tensors:
+        yield from moves_of(
+            schedule,
+            schedule.state.producer_of(tensor).name,
+            lambda name, args: name == "cache_read" and reader.name in args["readers"],
+            target,
+        )
+
+
+def _variants(schedule: Schedule, move: Move) -> Iterator[Move]:
+    """Yield a move with other parameters than `moves_of` asks for: a split in a number of parts."""
+    if move.primitive == "split":
+        (domain,) = move.domains
+        parts = Domain("nparts", domain.suggested)
+        args = {**move.args, "nparts": (domain.suggested or (2,))[0]}
+        verdict = schedule.attempt("split", move.stage, args).verdict
+        yield replace(move, domains=(parts,), verdict=verdict)
+
+
+def _groups(schedule: Schedule, moves: list[Move], axis: Axis | None) -> list[PaletteGroup]:
+    groups: dict[str, list[PaletteItem]] = {}
+    for move in moves:
+        group = GROUPS.get(move.primitive, move.primitive)
+        groups.setdefault(group, []).append(_item(schedule, move, axis))
+    for name, items in groups.items():
+        items.sort(key=lambda item: RANK[item["status"]])
+        groups[name] = _folded(items)
+    order = sorted(groups, key=lambda name: (RANK[groups[name][0]["status"]], _place(name)))
+    return [{"name": name, "items": groups[name]} for name in order]
+
+
+def _folded(items: list[PaletteItem]) -> list[PaletteItem]:
+    """Make one item of thread axes that are refused alike: each loop could be bound to seven."""
+    alike: dict[str, list[PaletteItem]] = {}
+    for item in items:
+        is_refused_bind = item["primitive"] == "bind" and item["status"] == "illegal"
+        alike.setdefault(item["hint"] if is_refused_bind else item["key"], []).append(item)
+    return [
+        {**first, "text": f"{first['text']} and {len(others)} more"} if others else first
+        for first, *others in alike.values()
+    ]
+
+
+def _place(group: str) -> int:
+    return ORDER.index(group) if group in ORDER else len(ORDER)
+
+
+def _item(schedule: Schedule, move: Move, axis: Axis | None) -> PaletteItem:
+    stage = schedule.state.stage(move.stage)
+    step = encode(REGISTRY[move.primitive], schedule.state, stage, move.args)
+    item: PaletteItem = {
+        "key": " ".join([move.primitive, move.stage, *move.targets, *_parts(move)]),
+        "primitive": move.primitive,
+        "text": move_text(stage, move, axis),
+        "about": about(move.primitive),
+        "status": "legal",
+        "kind": "",
+        "reason": "",
+        "because": "",
+        "got": "",
+        "hint": "",
+        "keys": _keys(schedule, stage, move),
+        "conflicts": [],
+        "parameters": [
+            *(_parameter(schedule, move, domain) for domain in move.domains),
+            *([_dimension(stage)] if move.primitive == "rfactor" else []),
+        ],
+        "step": step.to_json(),
+    }
+    if already := _already(schedule, stage, move):
+        item["status"], item["reason"] = "done", already
+    elif isinstance(move.verdict, Illegal):
+        verdict = move.verdict
+        item["status"], item["kind"], item["reason"] = "illegal", verdict.kind, verdict.reason
+        item["because"], item["got"] = verdict.because or "", verdict.got or ""
+        item["hint"], item["conflicts"] = verdict.hint or "", list(verdict.conflicts)
+    elif isinstance(move.verdict, Pending):
+        item["status"], item["reason"] = "pending", move.verdict.obligation
+    return item
+
+
+def _parameter(schedule: Schedule, move: Move, domain: Domain) -> Parameter:
+    values = domain.suggested[:MOST_SUGGESTIONS]
+    name = domain.parameter
+    return {
+        "name": name,
+        "suggested": list(values),
+        "costs": tail_costs(schedule.state, move.stage, move.args, name, values),
+        "default": _default(domain.suggested),
+    }
+
+
+def _parts(move: Move) -> list[str]:
+    return [domain.parameter for domain in move.domains if domain.parameter == "nparts"]
+
+
+def _dimension(stage: StageState) -> Parameter:
+    """Return the parameter of rfactor that says which dimension of the partial results is new."""
+    values = list(range(len(stage.op.axis) + 1))
+    return {
+        "name": "factor_axis",
+        "suggested": values,
+        "costs": [f"the new dimension stands at place {n}" for n in values],
+        "default": 0,
+    }
+
+
+def _keys(schedule: Schedule, stage: StageState, move: Move) -> list[str]:
+    if move.primitive in ("compute_at", "compute_group_at"):
+        host = schedule.state.stage(move.args["parent"])
+        return [stage.name, host.key(move.args["axis"])]
+    leaves = [axis for axis in loops_of(move.primitive, move.args) if stage.has_leaf(axis)]
+    return [stage.key(axis) for axis in leaves] or [stage.name]
+
+
+def _already(schedule: Schedule, stage: StageState, move: Move) -> str:
+    """Return why a move would change nothing, or ''."""
+    kind = {"vectorize": "vectorized", "unroll": "unrolled", "parallel": "parallel"}
+    axis, at = move.args.get("axis"), stage.attachment
+    match move.primitive:
+        case "vectorize" | "unroll" | "parallel" as name if (
+            stage.kind(move.args["axis"]) == kind[name]
+        ):
+            return f"{stage.label(move.args['axis'])} is {kind[name]} already"
+        case "bind" if stage.kind(move.args["axis"]) == move.args["thread"]:
+            return f"{stage.label(move.args['axis'])} is bound to {move.args['thread']} already"
+        case "compute_root" if isinstance(at, AtRoot):
+            return f"{stage.name} has a loop nest of its own already"
+        case "compute_inline" if stage.is_inlined:
+            return f"{stage.name} is inlined already"
+        case "compute_at" if isinstance(at, AttachedAt) and at.axis is axis:
+            return f"{stage.name} is computed there already"
+    return ""
+
+
+def _default(values: tuple[int, ...]) -> int:
+    """Return the value to start with: the largest that is not above 32."""
+    return max((v for v in values if v <= PREFERRED_FACTOR), default=min(values, default=2))

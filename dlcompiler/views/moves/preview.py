@@ -1,0 +1,176 @@
+"""What a step would do, before it is done: its verdict, the nest it leads to, and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypedDict
+
+from dlcompiler.errors import DLCompilerError, ScheduleError
+from dlcompiler.schedule import Illegal, Pending, Schedule, Step
+from dlcompiler.schedule.moves.device_moves import verdict_on
+from dlcompiler.schedule.moves.nearest import nearest
+from dlcompiler.schedule.trace import decode
+from dlcompiler.target import Target
+from dlcompiler.views.loops.ghost import GhostRow, ghost_rows
+from dlcompiler.views.loops.loop_tree import loop_tree
+from dlcompiler.views.loops.tails import tail_of_step, without_tail
+from dlcompiler.views.moves.palette import Availability
+
+MOST_METRICS = 3
+
+Metrics = Callable[[Schedule], Sequence[Mapping[str, Any]]]
+"""Metrics of a schedule: each with ``name``, ``value``, ``unit``, ``text`` and ``kind``."""
+
+
+class MetricChange(TypedDict):
+    """A metric before and after a step."""
+
+    name: str
+    before: str
+    after: str
+    kind: str
+    """Where it comes from: ``exact``, ``predicted``."""
+    change: str
+    """What became of it: ``same``, ``×4``; '' where that says nothing."""
+
+
+class NearestChange(TypedDict):
+    """What to do instead."""
+
+    text: str
+    steps: list[dict[str, Any]]
+    start: str
+    """Id of the state to go back to first; '' for the current one."""
+
+
+class Preview(TypedDict):
+    """What a step would do."""
+
+    step: dict[str, Any]
+    """The step, as it was asked for."""
+    title: str
+    status: Availability
+    kind: str
+    reason: str
+    """Why it is illegal, or what it would owe."""
+    because: str
+    got: str
+    hint: str
+    conflicts: list[str]
+    """Keys of what stands in the way, as in the loop tree."""
+    nearest: NearestChange | None
+    """Of an illegal step, the nearest that is legal; of a split with a tail, one without."""
+    tail: str
+    """What a split costs."""
+    rows: list[GhostRow]
+    """The nest that it leads to, against the current one."""
+    figures: list[MetricChange]
+
+
+def preview(
+    schedule: Schedule, step: Step, metrics: Metrics | None = None, target: Target | None = None
+) -> Preview:
+    """Return what a step would do to a schedule, which stays as it is.
+
+    Parameters
+    ----------
+    schedule
+        The schedule, at the state to go on from.
+    step
+        The step as data; what it names is looked for in the state.
+    metrics
+        What to compare: the first three that both states have.
+    target
+        The machine to schedule for, as of `Schedule.moves`.
+
+    Returns
+    -------
+    Preview
+        JSON-able.
+    """
+    view: Preview = {
+        "step": step.to_json(), "title": str(step), "status": "legal", "kind": "", "reason": "",
+        "because": "", "got": "", "hint": "", "conflicts": [], "nearest": None, "tail": "",
+        "rows": [], "figures": [],
+    }  # fmt: skip
+    try:
+        args = decode(schedule.state, step)
+        attempt = schedule.attempt(step.primitive, step.stage, args)
+    except ScheduleError as error:
+        view["status"], view["reason"] = "illegal", error.problem
+        return view
+    view["tail"] = tail_of_step(schedule.state, step.primitive, step.stage, args)
+    verdict = verdict_on(target, attempt, args)
+    if isinstance(verdict, Illegal):
+        _refuse(view, verdict)
+        if verdict is attempt.verdict:
+            view["nearest"] = _nearest(schedule, step.primitive, step.stage, args)
+        return view
+    if isinstance(verdict, Pending):
+        view["status"], view["reason"] = "pending", verdict.obligation
+    view["nearest"] = _without_tail(schedule, step, args)
+    after = schedule.after(attempt)
+    view["rows"] = ghost_rows(loop_tree(schedule), loop_tree(after))
+    if metrics is not None:
+        view["figures"] = _changes(metrics, schedule, after)
+    return view
+
+
+def _refuse(view: Preview, verdict: Illegal) -> None:
+    view["status"], view["kind"], view["reason"] = "illegal", verdict.kind, verdict.reason
+    view["because"], view["got"] = verdict.because or "", verdict.got or ""
+    view["hint"], view["conflicts"] = verdict.hint or "", list(verdict.conflicts)
+
+
+def _nearest(
+    schedule: Schedule, name: str, stage: str, args: Mapping[str, Any]
+) -> NearestChange | None:
+    found = nearest(schedule, name, stage, args)
+    if found is None:
+        return None
+    steps = [step.to_json() for step in found.steps]
+    return {"text": found.text, "steps": steps, "start": found.start}
+
+
+def _without_tail(schedule: Schedule, step: Step, args: Mapping[str, Any]) -> NearestChange | None:
+    """Return the nearest split whose numbers divide, for one that leaves a tail."""
+    numbers = without_tail(schedule.state, step.primitive, step.stage, args)
+    if not numbers:
+        return None
+    new = " × ".join(str(number) for number in numbers.values())
+    old = " × ".join(str(step.args[name]) for name in numbers)
+    better = replace(step, args={**step.args, **numbers})
+    return {
+        "text": f"use {new} instead of {old}, without a tail",
+        "steps": [better.to_json()],
+        "start": "",
+    }
+
+
+def _changes(metrics: Metrics, before: Schedule, after: Schedule) -> list[MetricChange]:
+    """Pair the metrics of two states; [] if one has none, as long as an obligation is pending."""
+    try:
+        old = {str(metric["name"]): metric for metric in metrics(before)}
+        new = {str(metric["name"]): metric for metric in metrics(after)}
+    except DLCompilerError:
+        return []
+    names = [name for name in old if name in new][:MOST_METRICS]
+    return [
+        {
+            "name": name,
+            "before": str(old[name]["text"]),
+            "after": str(new[name]["text"]),
+            "kind": str(new[name]["kind"]),
+            "change": _ratio(old[name]["value"], new[name]["value"]),
+        }
+        for name in names
+    ]
+
+
+def _ratio(before: Any, after: Any) -> str:
+    """Return what became of a number: ``same``, or as a multiple of what it was."""
+    if before == after:
+        return "same"
+    is_number = isinstance(before, int | float) and isinstance(after, int | float)
+    return f"×{after / before:.3g}" if is_number and before > 0 else ""

@@ -1,0 +1,1 @@
+"""Drawing: scenes, HTML and SVG by construction, colours, layouts, tables, units."""

@@ -1,0 +1,236 @@
+"""Pictures as data: marks with places, words and keys, laid out once in Python.
+
+A *scene* is the one thing that a picture's static SVG, its drawing in a browser, its table and its
+tests are made from. A mark knows what it stands for: `keys` are those of the loop tree, so that a
+click on it chooses a loop, and a chosen loop is seen in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, TypedDict
+
+from dlcompiler.views.render.markup import Attributes, Markup, tag
+
+Cell = str | int | float | None
+Role = Literal[
+    "box", "bar", "edge", "axis", "capacity", "cell", "name", "label", "soft", "warn", "node",
+    "grid", "curve", "band", "dots",
+]  # fmt: skip
+Glyph = Literal["disc", "ring", "tick", "cross", "diamond"]
+"""What a mark is in its picture; style sheets say how that looks."""
+
+# Boxes stand in boxes: at this opacity, the words in eight of them have a contrast of 4.5 on white
+# and on black ground.
+_STYLES: dict[str, str] = {
+    "box": "fill-opacity:.11;stroke:currentColor;stroke-opacity:.55",
+    "bar": "stroke:currentColor;stroke-opacity:.7",
+    "cell": "stroke:currentColor;stroke-opacity:.45",
+    "node": "fill-opacity:.22;stroke:currentColor;stroke-opacity:.7",
+    "edge": "fill:none;stroke:currentColor;stroke-opacity:.7",
+    "axis": "fill:none;stroke:currentColor;stroke-opacity:.4",
+    "capacity": "fill:none;stroke:currentColor;stroke-dasharray:4 3",
+    "name": "fill:currentColor;font-weight:600",
+    "label": "fill:currentColor",
+    "soft": "fill:currentColor;fill-opacity:.72",
+    "warn": "fill:none;stroke:currentColor;stroke-width:2",
+    "grid": "fill:none;stroke:currentColor;stroke-opacity:.16",
+    "curve": "fill:none;stroke-width:2",
+    "band": "fill-opacity:.22;stroke:none",
+    "dots": "stroke-width:1",
+}
+_FONT = "font-family:system-ui,-apple-system,'Segoe UI',sans-serif;font-size:12px"
+
+
+class Mark(TypedDict, total=False):
+    """A shape or a text; lengths in pixels from the top left corner."""
+
+    shape: Literal["rect", "line", "path", "circle", "text", "dots"]
+    role: Role
+    x: float
+    y: float
+    w: float
+    h: float
+    x2: float
+    y2: float
+    r: float
+    d: str
+    text: str
+    anchor: Literal["start", "middle", "end"]
+    fill: str
+    stroke: str
+    dash: str
+    glyph: Glyph
+    xy: list[float]
+    """Of dots: where each is, x and y in turn; `keys` has one for each."""
+    keys: list[str]
+    title: str
+    """Words shown when it is pointed at, and spoken."""
+
+
+class Table(TypedDict):
+    """What a picture says, as rows under columns."""
+
+    columns: list[str]
+    rows: list[list[Cell]]
+
+
+class Scene(TypedDict):
+    """A picture: what is drawn, in words, and as a table."""
+
+    title: str
+    summary: str
+    """The picture in a sentence."""
+    how_to_read: str
+    width: float
+    height: float
+    marks: list[Mark]
+    table: Table
+
+
+def scene_html(scene: Scene, *, is_open: bool = False) -> Markup:
+    """Return a scene as inline SVG with its sentence, the way to read it, and its table.
+
+    Parameters
+    ----------
+    scene
+        The picture.
+    is_open
+        Whether the table shows before it is asked for.
+
+    Returns
+    -------
+    Markup
+        A fragment without script and ``id``, in the colour of what surrounds it.
+    """
+    small = {"style": "font-size:12px;opacity:.85;margin:4px 0"}
+    return tag(
+        "figure",
+        {"class": "dlc-figure", "style": "margin:4px 0"},
+        tag("p", {"style": "margin:4px 0"}, scene["summary"]),
+        # Where a host takes the SVG away and leaves its words, as JupyterLab does in notebooks that
+        # are not trusted, these have no size; the table says the same.
+        tag("div", {"style": "overflow-x:auto;font-size:0"}, scene_svg(scene)),
+        tag("figcaption", small, f"How to read: {scene['how_to_read']}"),
+        tag(
+            "details",
+            {"open": "open" if is_open else None},
+            tag("summary", {"style": "cursor:pointer;font-size:12px"}, "The same as a table"),
+            table_html(scene["table"]["columns"], scene["table"]["rows"]),
+        ),
+    )
+
+
+def scene_svg(scene: Scene) -> Markup:
+    """Return the marks of a scene as an SVG element."""
+    return tag(
+        "svg",
+        {
+            "viewBox": f"0 0 {_number(scene['width'])} {_number(scene['height'])}",
+            "width": _number(scene["width"]),
+            "height": _number(scene["height"]),
+            "role": "img",
+            "aria-label": f"{scene['title']}: {scene['summary']}",
+            "style": _FONT,
+        },
+        tag("title", None, scene["title"]),
+        *map(_mark, scene["marks"]),
+    )
+
+
+def _mark(mark: Mark) -> Markup:
+    style = _STYLES[mark["role"]]
+    fill = mark.get("fill")
+    if fill:  # words say their own, other marks may have none
+        style = f"{style};fill:{fill}" if mark["shape"] == "text" else f"fill:{fill};{style}"
+    if mark.get("stroke"):
+        style = f"{style};stroke:{mark['stroke']}"
+    if mark.get("dash"):
+        style = f"{style};stroke-dasharray:{mark['dash']}"
+    name, attributes = _shape(mark)
+    title = [tag("title", None, mark["title"])] if mark.get("title") else []
+    text = [mark["text"]] if mark["shape"] == "text" else []
+    return tag(name, {**attributes, "style": style}, *text, *title)
+
+
+def _shape(mark: Mark) -> tuple[str, Attributes]:
+    def at(*names: str) -> list[str]:
+        return [_number(mark.get(name, 0.0)) for name in names]  # type: ignore[arg-type]
+
+    match mark["shape"]:
+        case "rect":
+            x, y, width, height = at("x", "y", "w", "h")
+            return "rect", {"x": x, "y": y, "width": width, "height": height, "rx": 2}
+        case "line":
+            x1, y1, x2, y2 = at("x", "y", "x2", "y2")
+            return "line", {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
+        case "circle":
+            cx, cy, r = at("x", "y", "r")
+            return "circle", {"cx": cx, "cy": cy, "r": r}
+        case "path":
+            return "path", {"d": mark["d"]}
+        case "dots":
+            return "path", {"d": dots_path(mark)}
+        case "text":
+            x, y = at("x", "y")
+            return "text", {"x": x, "y": y, "text-anchor": mark.get("anchor", "start")}
+
+
+def dots_path(mark: Mark) -> str:
+    """Return the path of many small signs; ``drawDots`` in ``js/scene.js`` draws the same.
+
+    Examples
+    --------
+    >>> dots_path({"glyph": "tick", "r": 3, "xy": [10, 20, 30.5, 20]})
+    'M10 17v6M30.5 17v6'
+    """
+    size = mark.get("r", 3.0)
+    r, width = _number(size), _number(2 * size)
+    xy = mark["xy"]
+    draw: dict[str, Callable[[float, float], str]] = {
+        "disc": lambda x, y: (
+            f"M{_number(x - size)} {_number(y)}a{r} {r} 0 1 0 {width} 0a{r} {r} 0 1 0 -{width} 0"
+        ),
+        "tick": lambda x, y: f"M{_number(x)} {_number(y - size)}v{width}",
+        "cross": lambda x, y: (
+            f"M{_number(x - size)} {_number(y - size)}l{width} {width}m0 -{width}l-{width} {width}"
+        ),
+        "diamond": lambda x, y: f"M{_number(x)} {_number(y - size)}l{r} {r}l-{r} {r}l-{r} -{r}z",
+    }
+    draw["ring"] = draw["disc"]
+    one = draw[mark["glyph"]]
+    return "".join(one(x, y) for x, y in zip(xy[::2], xy[1::2], strict=True))
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}".rstrip("0").rstrip(".")
+
+
+def table_html(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Markup:
+    """Return rows under their columns as an HTML table; numbers stand right, and their heads."""
+    body = [list(row) for row in rows]
+    heads = [
+        tag("th", {"scope": "col", "style": f"text-align:{_side(n, body)}"}, text)
+        for n, text in enumerate(columns)
+    ]
+    return tag(
+        "table",
+        {"class": "dlc-table", "style": "border-spacing:8px 2px"},
+        tag("thead", None, tag("tr", None, *heads)),
+        tag("tbody", None, *(tag("tr", None, *map(_cell, row)) for row in body)),
+    )
+
+
+def _side(column: int, rows: list[list[object]]) -> str:
+    """Return where a column's head stands: over numbers, right."""
+    cells = [row[column] for row in rows]
+    is_number = any(isinstance(cell, int | float) for cell in cells)
+    return "right" if is_number and not any(isinstance(cell, str) for cell in cells) else "left"
+
+
+def _cell(value: object) -> Markup:
+    if value is None:
+        return tag("td")
+    if isinstance(value, int | float):
+        return tag("td", {"style": "text-align:right"}, f"{value:,}")
+    return tag("td", {"style": "text-align:left"}, str(value))
