@@ -5,6 +5,8 @@ format has a digest, exactly what was written; where people may edit it, somethi
 and written again. Where the rest of a file is promised, the undamaged lines or rows come back.
 
 `tests/architecture/test_file_readers.py` holds `READERS` and `NO_CAMPAIGN` against the code.
+
+Long because it is one table: a reader, its good file and what a damaged one may become stand together.
 """
 
 from __future__ import annotations
