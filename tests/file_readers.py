@@ -6,7 +6,7 @@ and written again. Where the rest of a file is promised, the undamaged lines or 
 
 `tests/architecture/test_file_readers.py` holds `READERS` and `NO_CAMPAIGN` against the code.
 
-Long because it is one table: a reader, its good file and what a damaged one may become stand together.
+Long because it is one table: a reader, its good file and what a damaged one may become.
 """
 
 from __future__ import annotations
