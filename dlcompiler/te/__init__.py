@@ -47,12 +47,11 @@ from dlcompiler.te.arithmetic import (
     truncmod,
 )
 from dlcompiler.te.evaluation.evaluate import absolute_bound, evaluate, tolerance
-from dlcompiler.te.evaluation.magnitude import rounding_depth
 from dlcompiler.te.extern.function import extern
 from dlcompiler.te.gradient.reverse_mode import gradient
 from dlcompiler.te.intrinsics.library import gemm_tile, tensor_intrin
 from dlcompiler.te.intrinsics.tensor_intrin import TensorIntrin, decl_tensor_intrin
-from dlcompiler.te.language import compute, const, placeholder, reduce_axis
+from dlcompiler.te.language import AXIS_SEPARATOR, compute, const, placeholder, reduce_axis
 from dlcompiler.te.math import (
     acos,
     acosh,
@@ -103,7 +102,7 @@ from dlcompiler.te.notation.reader import (
 )
 from dlcompiler.te.recurrences import scan
 from dlcompiler.te.reducers.reductions import argmax, argmin, comm_reducer, max, min, prod, sum
-from dlcompiler.te.separators import AXIS_SEPARATOR
+from dlcompiler.te.roundings import rounding_depth
 from dlcompiler.te.symbols import bind_symbols, size_var, specialize, symbols_of, var
 from dlcompiler.te.tensor import (
     ComputeOp,

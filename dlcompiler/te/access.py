@@ -43,8 +43,8 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir.expr import BinaryOp
 from dlcompiler.ir.guards import MAX_WAYS, Guards, guarded
-from dlcompiler.te.evaluation.elements import Block, Elements
-from dlcompiler.te.evaluation.plan import NO_PLAN
+from dlcompiler.te.element_plan import NO_PLAN
+from dlcompiler.te.elements import Block, Elements
 from dlcompiler.te.tensor import ComputeOp, PlaceholderOp, Tensor
 
 MAX_CORNER_AXES = 8

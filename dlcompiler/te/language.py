@@ -217,3 +217,18 @@ def _dtype_of_number(value: Any) -> str:
             hint="give another one: te.const(value, 'int64')",
         )  # fmt: skip
     return "int32"
+
+
+# -- layouts ------------------------------------------------------------------------------------
+
+
+class AxisSeparator:
+    """Stands between the axes of a layout; `AXIS_SEPARATOR` is the only one."""
+
+    def __repr__(self) -> str:
+        return "te.AXIS_SEPARATOR"
+
+
+AXIS_SEPARATOR = AxisSeparator()
+"""In ``s[P].transform_layout(lambda i, j: [i, te.AXIS_SEPARATOR, j])``: the axes before it become
+one dimension of the memory, those behind it another."""

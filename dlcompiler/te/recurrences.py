@@ -18,8 +18,8 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.te.access import Requirement, check_accesses, earlier_reads, requirements
+from dlcompiler.te.broadcast import same_extent
 from dlcompiler.te.definition import checked_name
-from dlcompiler.te.notation.extents import same_extent
 from dlcompiler.te.tensor import (
     ComputeOp,
     Operation,

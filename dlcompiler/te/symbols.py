@@ -30,7 +30,6 @@ from dlcompiler.ir import (
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.runtime.arguments import as_checked_number
 from dlcompiler.te.definition import checked_name
-from dlcompiler.te.extern.function import with_buffers
 from dlcompiler.te.tensor import (
     ComputeOp,
     ExternOp,
@@ -40,6 +39,7 @@ from dlcompiler.te.tensor import (
     Tensor,
     post_order,
     rewrite_bodies,
+    with_buffers,
 )
 
 Resize: TypeAlias = Callable[[Extent, str], int]

@@ -9,13 +9,18 @@ from typing import Any, TypeAlias
 from dlcompiler.display import render
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import (
+    Allocate,
     Axis,
     Buffer,
     Expr,
     Extent,
+    Load,
+    Prefetch,
     PrimFunc,
     Reduce,
+    Region,
     Stmt,
+    Store,
     TensorLoad,
     as_expr,
     as_index,
@@ -458,3 +463,14 @@ def rewrite_bodies(bodies: tuple[Expr, ...], rule: Callable[[Node], Node]) -> tu
     if not isinstance(head, Reduce):
         return (head, *(rewrite(body, rule) for body in bodies[1:]))
     return tuple(replace(head, index=n) if n else head for n in range(len(bodies)))
+
+
+def with_buffers(body: Stmt, known: Mapping[Buffer, Buffer]) -> Stmt:
+    """Return statements on other buffers in the place of some."""
+
+    def rule(node: Node) -> Node:
+        if isinstance(node, Load | Store | Prefetch | Region | Allocate) and node.buffer in known:
+            return replace(node, buffer=known[node.buffer])
+        return node
+
+    return rewrite(body, rule)

@@ -6,7 +6,7 @@ import pytest
 from dlcompiler import te
 from dlcompiler.errors import ExpressionError
 from dlcompiler.schedule import create_schedule
-from dlcompiler.te.evaluation.magnitude import rounding_decides
+from dlcompiler.te.roundings import rounding_decides
 from tests.recurrences import (
     fibonacci,
     lstm,

@@ -12,17 +12,17 @@ from dlcompiler import dtypes
 from dlcompiler.errors import CallError, ExpressionError
 from dlcompiler.ir import Expr, Reducer, Var, numeric
 from dlcompiler.ir.numeric import REDUCTIONS, check_array, quiet, with_normal_bools
-from dlcompiler.te.evaluation.elements import NOWHERE, Array, Arrays, Block, Elements
+from dlcompiler.te.element_plan import NO_PLAN, plan_of
+from dlcompiler.te.elements import NOWHERE, Array, Arrays, Block, Elements
 from dlcompiler.te.evaluation.magnitude import (
     Magnitudes,
-    Rounding,
     combined_magnitudes,
     within_range,
 )
-from dlcompiler.te.evaluation.plan import NO_PLAN, plan_of
 from dlcompiler.te.evaluation.stages import Domain, compute_scan, compute_stage
 from dlcompiler.te.extern.function import compute_extern
 from dlcompiler.te.recurrences import check_recurrences
+from dlcompiler.te.roundings import Rounding
 from dlcompiler.te.symbols import bind_symbols, specialize, symbols_of
 from dlcompiler.te.tensor import (
     ComputeOp,

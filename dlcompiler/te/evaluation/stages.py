@@ -11,7 +11,7 @@ import numpy as np
 
 from dlcompiler import dtypes
 from dlcompiler.ir import Binary, Expr, IfThenElse, Reduce, Reducer, const
-from dlcompiler.te.evaluation.elements import NOWHERE, Array, Block, blocks, used_dimensions
+from dlcompiler.te.elements import NOWHERE, Array, Block, blocks, used_dimensions
 from dlcompiler.te.reducers.laws import is_regroupable
 from dlcompiler.te.tensor import ComputeOp, ScanOp, Tensor
 

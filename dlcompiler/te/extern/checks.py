@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.arith.implication import implies
 from dlcompiler.arith.overflow import is_limited, limits_of_data
+from dlcompiler.errors import MAX_VALUES
 from dlcompiler.ir import (
     Allocate,
     Assert,
@@ -31,6 +32,7 @@ from dlcompiler.ir import (
     Compare,
     Const,
     Expr,
+    Extent,
     ExternCall,
     For,
     If,
@@ -44,6 +46,7 @@ from dlcompiler.ir import (
     Stmt,
     Store,
     Var,
+    compare,
     extent_expr,
     format_expr,
     index_const,
@@ -54,7 +57,6 @@ from dlcompiler.ir import (
 from dlcompiler.ir.guards import Guards, corners, guarded
 from dlcompiler.ir.rewrite import children
 from dlcompiler.te.access import is_assumed
-from dlcompiler.te.extern.index_assertion import index_assertion
 
 SIZE = Interval(0, math.inf)
 """The range of a symbol that is an extent."""
@@ -188,3 +190,44 @@ def _written(stmt: Stmt) -> Iterator[Buffer]:
             yield node.buffer
         elif isinstance(node, ExternCall):
             yield from (region.buffer for region in node.regions if region.is_written)
+
+
+def index_assertion(
+    access: str,
+    name: str,
+    dimension: int,
+    bounds: tuple[Expr, Extent],
+    place: Sequence[tuple[str, Expr]],
+) -> Assert:
+    """Return the assertion that one index of an access is inside.
+
+    Parameters
+    ----------
+    access
+        The access as text: ``T[I[i], j]``.
+    name
+        Of the tensor or buffer.
+    dimension
+        Of the index.
+    bounds
+        The index, and the extent that it must stay below.
+    place
+        Names and values that say where it happens; those that fit are reported.
+
+    Examples
+    --------
+    >>> from dlcompiler.ir import Var
+    >>> i, n = Var("i"), Var("n")
+    >>> print(index_assertion("A[i + 1]", "A", 0, (i + 1, n), [("i", i)]).text)
+    A[i + 1] is outside A: index i + 1 in dimension 0 of extent n, at i=i
+    """
+    index, extent = bounds[0], extent_expr(bounds[1])
+    is_inside = (compare("ge", index, 0), compare("lt", index, extent))
+    holds = logical("and", *limits_of_data(index, Analyzer({}).interval), *is_inside)
+    values = [index] if isinstance(extent, Const) else [index, extent]
+    size = extent if isinstance(extent, Const) else "{1}"
+    first, shown = len(values), place[: MAX_VALUES - len(values)]
+    at = ", ".join(f"{axis}={{{number}}}" for number, (axis, _) in enumerate(shown, first))
+    values += [value for _, value in shown]
+    message = f"{access} is outside {name}: index {{0}} in dimension {dimension} of extent {size}"
+    return Assert(holds, f"{message}, at {at}" if at else message, tuple(values))

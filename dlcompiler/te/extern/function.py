@@ -11,11 +11,8 @@ import numpy as np
 from dlcompiler import dtypes
 from dlcompiler.errors import ExpressionError, InternalError, ProgramError
 from dlcompiler.ir import (
-    Allocate,
     Buffer,
     Expr,
-    Load,
-    Prefetch,
     PrimFunc,
     Region,
     Stmt,
@@ -216,17 +213,6 @@ def _symbols(buffer: Buffer) -> Iterator[Var]:
     for extent in buffer.shape:
         if isinstance(extent, Expr):
             yield from free_vars(extent)
-
-
-def with_buffers(body: Stmt, known: Mapping[Buffer, Buffer]) -> Stmt:
-    """Return statements on other buffers in the place of some."""
-
-    def rule(node: Node) -> Node:
-        if isinstance(node, Load | Store | Prefetch | Region | Allocate) and node.buffer in known:
-            return replace(node, buffer=known[node.buffer])
-        return node
-
-    return rewrite(body, rule)
 
 
 def compute_extern(

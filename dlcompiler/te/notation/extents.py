@@ -8,7 +8,7 @@ from typing import Any
 
 from dlcompiler import dtypes
 from dlcompiler.errors import ExpressionError
-from dlcompiler.ir import Expr, Extent, Var, binary, extent_binary, index_const, structural_equal
+from dlcompiler.ir import Expr, Extent, Var, binary, extent_binary, index_const
 from dlcompiler.te import arithmetic
 from dlcompiler.te.definition import checked_extent
 from dlcompiler.te.notation.scan import INDEX_OPERATORS
@@ -95,13 +95,6 @@ class Symbols:
 def difference(a: Extent, b: Extent) -> Extent:
     """Return the number of values from `b` to below `a`."""
     return checked_extent(extent_binary("sub", a, b), "te.notation")
-
-
-def same_extent(a: Extent, b: Extent) -> bool:
-    """Tell whether two extents are the same number, or the same formula of the same symbols."""
-    if isinstance(a, int) or isinstance(b, int):
-        return isinstance(a, int) and isinstance(b, int) and a == b
-    return structural_equal(a, b, rename=False)
 
 
 def read_formula(text: str, where: str) -> ast.expr:

@@ -42,10 +42,12 @@ from dlcompiler.ir.printer import (
     is_all_ones,
     is_negation,
 )
-from dlcompiler.te.notation.extents import difference, same_extent
+from dlcompiler.te.broadcast import same_extent
+from dlcompiler.te.notation.extents import difference
 from dlcompiler.te.notation.reductions import REDUCTIONS
-from dlcompiler.te.notation.scan import FUNCTIONS, NUMBERS, Words, read_statement
+from dlcompiler.te.notation.scan import FUNCTIONS, NUMBERS, read_statement
 from dlcompiler.te.notation.source import Source
+from dlcompiler.te.notation.statement import Words
 from dlcompiler.te.symbols import symbols_of
 from dlcompiler.te.tensor import ComputeOp, ScanOp, Tensor, post_order
 

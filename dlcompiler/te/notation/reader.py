@@ -18,9 +18,10 @@ from dlcompiler.ir import (
     Var,
 )
 from dlcompiler.te import language
+from dlcompiler.te.broadcast import same_extent
 from dlcompiler.te.definition import checked_shape, define_tensors
 from dlcompiler.te.notation.build import Builder
-from dlcompiler.te.notation.extents import Symbols, difference, same_extent
+from dlcompiler.te.notation.extents import Symbols, difference
 from dlcompiler.te.notation.printer import (
     notation_arguments,
     notation_python,
@@ -28,8 +29,9 @@ from dlcompiler.te.notation.printer import (
     signature_text,
 )
 from dlcompiler.te.notation.reductions import REDUCTIONS
-from dlcompiler.te.notation.scan import Statement, Use, Words, read_statement
+from dlcompiler.te.notation.scan import read_statement
 from dlcompiler.te.notation.source import WHERE, Source
+from dlcompiler.te.notation.statement import Statement, Use, Words
 from dlcompiler.te.tensor import Tensor
 
 __all__ = ["notation", "notation_arguments", "notation_python", "notation_text", "signature_text"]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from dlcompiler.te.notation.statement import Statement, elements_of
 from dlcompiler.te.reducers import reductions
-
-if TYPE_CHECKING:
-    from dlcompiler.te.notation.scan import Statement
 
 REDUCTIONS: dict[str, Callable[..., Any]] = {
     "sum": reductions.sum,
@@ -23,11 +21,6 @@ PLAIN = ("argmax", "argmin")
 """Reductions of all points, from nothing."""
 CHOICES = ("max", "min")
 """What is a choice between two values, too."""
-
-
-def elements_of(node: ast.expr) -> list[ast.expr]:
-    """Return the elements of a tuple; anything else by itself."""
-    return node.elts if isinstance(node, ast.Tuple) else [node]
 
 
 def read_reduction(statement: Statement) -> None:

@@ -23,9 +23,9 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir.numeric import quiet, storage
 from dlcompiler.ir.rewrite import Node
-from dlcompiler.te.evaluation.elements import NOWHERE, Array, Elements
-from dlcompiler.te.evaluation.magnitude import rounds
-from dlcompiler.te.evaluation.plan import plan_of
+from dlcompiler.te.element_plan import plan_of
+from dlcompiler.te.elements import NOWHERE, Array, Elements
+from dlcompiler.te.roundings import rounds
 from dlcompiler.te.tensor import ComputeOp, Tensor
 
 Partial: TypeAlias = list[Array]

@@ -33,7 +33,7 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir.function_values import call_function
 from dlcompiler.ir.numeric import Linear
-from dlcompiler.te.evaluation.plan import Plan
+from dlcompiler.te.element_plan import Plan
 from dlcompiler.te.tensor import ComputeOp
 
 Array: TypeAlias = np.ndarray[Any, Any]
