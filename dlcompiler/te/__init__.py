@@ -1,14 +1,14 @@
-"""Tensor expressions: what to compute, without saying how.
+"""Tensor expressions: they say what to compute, not how.
 
-A tensor is a placeholder (given by the caller) or is computed element by element::
+A tensor is either a placeholder, whose values the caller gives, or computed element by element::
 
     A = te.placeholder((n, n), name="A")
     B = te.placeholder((n, n), name="B")
     k = te.reduce_axis((0, n), name="k")
     C = te.compute((n, n), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
 
-or the same as text: ``te.notation("C[i, j] += A[i, k] * B[k, j]", A=((n, n), "float32"), …)``.
-How to compute it is a schedule's business: ``te.create_schedule``.
+The same as text: ``te.notation("C[i, j] += A[i, k] * B[k, j]", A=((n, n), "float32"), …)``.
+A schedule says how to compute it: ``te.create_schedule``.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -229,8 +229,8 @@ __all__ = [
     "var",
 ]
 
-#: Classic code finds `create_schedule` here. Schedules are made of expressions, so this package
-#: cannot import it: the name is looked up when it is used.
+#: Classic TVM has `create_schedule` in `te`. Here, `dlcompiler.schedule` imports `te`, so importing
+#: it would be a cycle: the name is looked up when it is used.
 ABOVE: Registry[Any] = Registry("name", {"create_schedule": "dlcompiler.schedule:create_schedule"})
 
 if not TYPE_CHECKING:  # a type checker would take any name

@@ -374,7 +374,7 @@ def test_statements_are_checked_as_any():
             b[i] = a[i, 3]
         return b
 
-    with pytest.raises(ExpressionError, match="it uses an element outside its buffer"):
+    with pytest.raises(ExpressionError, match="the code uses an element outside its buffer"):
         beyond(A)
 
 

@@ -165,7 +165,7 @@ HOSTILE = {
     "C[i] = 1 + argmin(A[i, k], axis=k)": ("the argmin stands inside", "argmin"),
     "C[i] = sum(A[i, k], axis=k, where=A[i, k])": ("the condition is not a bool", "A[i, k], axis"),
     "C[i] = sum(A[i, k], axis=k, init=A[i, k])": ("cannot depend on k", "k])"),
-    "C[i] = sum(A[i, k], axis=k, init=(1, 2))": ("another number of values", "A[i, k]"),
+    "C[i] = sum(A[i, k], axis=k, init=(1, 2))": ("wrong number of values", "A[i, k]"),
     "C[i] = sum(A[i, k], axis=k, **A)": ("not understood", "**A"),
     "D[i] = C[i]; C[i] = A[i, 0]": ("C is defined by a later statement", "C[i]; "),
     "C[i] = A[i, 0]; D[i] = C[i, 0]": ("C has 1 dimensions", "C[i, 0]"),
@@ -245,7 +245,7 @@ DECLARATIONS = {
     "te.placeholder A: not the dtype of a tensor": ("C[i] = A[i, 0]", {"A": (A, "index")}),
     "te.notation, i: not the domain of an axis": ("C[i] = A[i, 0]", {"A": A, "i": {4}}),
     "te.notation, i: an extent must be an integer": ("C[i] = A[i, 0]", {"A": A, "i": True}),
-    "te.notation, k: the domain is empty": ("C[i] += A[i, k]", {"A": A, "k": (3, 2)}),
+    "te.notation, k: the domain ends before it starts": ("C[i] += A[i, k]", {"A": A, "k": (3, 2)}),
     "te.notation: the axis i is on the left, and must start at 0": (
         "C[i] = A[i, 0]",
         {"A": A, "i": (1, 3)},
@@ -287,7 +287,7 @@ NUMBERS = {
     "a is declared, but does not occur": ("C[i] = A[i, 0]", {"A": A, "a": ((3,), "int8")}),
     "the extents of the axis i disagree": ("C[i] = A[i] + B[i]", {"A": ("n",), "B": ("m",)}),
     "not an extent": ("C[i] = A[i]", {"A": ("n", "float32")}),
-    "not the dtype of a number that can be passed": ("C[i] = a", {"a": "float16", "i": 3}),
+    "a number of this dtype cannot be passed to a kernel": ("C[i] = a", {"a": "float16", "i": 3}),
 }
 
 

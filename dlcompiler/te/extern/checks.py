@@ -1,4 +1,4 @@
-"""Put a check before each access, in statements of the user's own, that is not proved to be inside.
+"""Insert assertions before accesses in a user's statements that are not proved to be inside.
 
 *Before*::
 
@@ -11,8 +11,8 @@
         assert ix[i] >= 0 and ix[i] < 8, 'b[ix[i]] is outside b: …'
         b[ix[i]] = a[i]
 
-What holds at a statement is what the loops around it, the conditions and the assertions before it
-say. A condition on elements of a buffer holds only until the buffer is written.
+A proof uses the ranges of the loops around a statement, the conditions around it, and the
+assertions before it. A condition on elements of a buffer is used only until the buffer is written.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def with_checks(body: Stmt, buffers: Sequence[Buffer]) -> Stmt:
     body
         Statements on `buffers`, and on what they allocate themselves.
     buffers
-        Their extents are numbers, or formulas of symbols, which are not negative by themselves.
+        The buffers of the inputs and outputs. An extent that is a symbol by itself counts as not
+        negative.
     """
     sizes = [extent for buffer in buffers for extent in buffer.shape if isinstance(extent, Var)]
     ranges: dict[Var, Interval] = dict.fromkeys(sizes, SIZE)
@@ -79,13 +80,14 @@ def with_checks(body: Stmt, buffers: Sequence[Buffer]) -> Stmt:
 
 @dataclass(frozen=True)
 class _Place:
-    """What is known at a statement."""
+    """The facts that hold at a statement."""
 
     ranges: dict[Var, Interval]
-    """Of all variables seen so far: no name stands for two."""
+    """Ranges of all variables seen so far; shared by all places, since variables are unique."""
     extents: dict[Var, Expr]
-    """Of the variables of loops whose extent is no number."""
+    """Extents of loops whose extent is not a number, by the loop's variable."""
     facts: tuple[Expr, ...]
+    """Conditions that hold."""
     loops: tuple[Var, ...]
     """Variables of the loops around it, outermost first."""
 
@@ -93,7 +95,7 @@ class _Place:
         return replace(self, facts=(*self.facts, *facts))
 
     def forgetting(self, *parts: Stmt) -> _Place:
-        """Return what is still known while, and after, statements write buffers."""
+        """Drop the facts about elements of buffers that statements write."""
         written = frozenset(buffer for part in parts for buffer in _written(part))
         return replace(self, facts=tuple(f for f in self.facts if not _read(f) & written))
 
@@ -105,7 +107,9 @@ class _Place:
             case For(var, extent, _, body):
                 if isinstance(extent, Const):
                     self.ranges[var] = Interval(0, max(int(extent.value) - 1, 0))
-                elif _read(extent).intersection(_written(body)):  # it is evaluated only once
+                elif _read(extent).intersection(_written(body)):
+                    # The extent is evaluated once, before the loop: inside, its expression may have
+                    # another value, so it bounds nothing.
                     self.ranges[var] = SIZE
                 else:
                     self.extents[var] = extent
@@ -117,7 +121,8 @@ class _Place:
                     rest = self.under(Not(condition)).checked(otherwise)
                 stmt = If(condition, self.under(condition).checked(then), rest)
             case Let(var, value, body):
-                # The variable keeps its value, the elements that it comes from may not.
+                # The variable keeps its value, but the elements from which it was computed may
+                # change, so an equation with elements is not a fact.
                 same = () if _read(value) else (Compare("eq", var, value),)
                 stmt = replace(stmt, body=self.under(*same).checked(body))
             case Allocate(_, body):
@@ -135,8 +140,9 @@ class _Place:
     # -- one statement -------------------------------------------------------------------------
 
     def checks(self, stmt: Stmt) -> Iterator[Stmt]:
-        """Yield the assertions for what a statement itself loads, stores and hands to calls."""
-        if isinstance(stmt, Prefetch | IntrinsicCall):  # it reads nothing; it was checked as a te
+        """Yield the assertions for a statement's own loads, stores, and regions of calls."""
+        # A prefetch reads no values, and what an intrinsic computes was checked as an expression.
+        if isinstance(stmt, Prefetch | IntrinsicCall):
             return
         for child in children(stmt):
             if not isinstance(child, Expr):
@@ -150,7 +156,7 @@ class _Place:
             yield from self.of_access(stmt.buffer, stmt.indices, ())
 
     def of_region(self, region: Region, guards: Guards) -> Iterator[Stmt]:
-        """Yield the checks of the first and the last element of a region that has any."""
+        """Yield the checks of the first and the last element of a region, if it has elements."""
         is_there, ends = corners(region)
         for indices in ends:
             yield from self.of_access(region.buffer, indices, (*guards, *is_there))
@@ -199,20 +205,21 @@ def index_assertion(
     bounds: tuple[Expr, Extent],
     place: Sequence[tuple[str, Expr]],
 ) -> Assert:
-    """Return the assertion that one index of an access is inside.
+    """Return the assertion that one index of an access is inside its tensor or buffer.
 
     Parameters
     ----------
     access
         The access as text: ``T[I[i], j]``.
     name
-        Of the tensor or buffer.
+        Name of the tensor or buffer.
     dimension
-        Of the index.
+        Number of the dimension that the index belongs to.
     bounds
-        The index, and the extent that it must stay below.
+        The index, and the extent of its dimension.
     place
-        Names and values that say where it happens; those that fit are reported.
+        Names and values of the loops around it, for the message. An assertion reports at most
+        `MAX_VALUES` values, so the last ones may be left out.
 
     Examples
     --------

@@ -310,7 +310,7 @@ def _given_domain(program: _Program, declared: Any, name: str) -> Domain:
             hint="start at a number, and add the symbol where the axis is used",
         )  # fmt: skip
     if isinstance(end, int) and end < first:
-        raise ExpressionError(where, "the domain is empty", got=repr(declared))
+        raise ExpressionError(where, "the domain ends before it starts", got=repr(declared))
     return first, end
 
 
