@@ -1,4 +1,4 @@
-"""Reductions in notation: ``sum(value, axis=k, where=condition, init=start)`` and their like."""
+"""Reader of reductions in notation, such as ``sum(value, axis=k, where=condition, init=start)``."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ REDUCTIONS: dict[str, Callable[..., Any]] = {
     "argmin": reductions.argmin,
 }
 PLAIN = ("argmax", "argmin")
-"""Reductions of all points, from nothing."""
+"""Reductions that take neither ``where=`` nor ``init=``."""
 CHOICES = ("max", "min")
-"""What is a choice between two values, too."""
+"""Names that also mean a choice between two values: ``max(a, b)``."""
 
 
 def read_reduction(statement: Statement) -> None:
-    """Recognise a reduction at the top of the right side, and take its arguments apart."""
+    """Recognise a reduction that is the whole right side, and set the parts of the statement."""
     match statement.values:
         case [ast.Call(func=ast.Name(id=name), args=[value, *others], keywords=keywords)] if (
             name in REDUCTIONS or name in statement.words.reducers
@@ -73,7 +73,7 @@ def _elements_or_list(node: ast.expr) -> list[ast.expr]:
 
 
 def _are_axes(statement: Statement, nodes: list[ast.expr]) -> bool:
-    """Tell whether arguments are names that nothing but a reduction explains."""
+    """Tell whether all arguments are names that must be reduction axes, as in ``max(x, k)``."""
     return all(
         _is_name(statement, node) and cast(ast.Name, node).id not in statement.axes
         for node in nodes

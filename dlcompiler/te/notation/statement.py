@@ -16,22 +16,22 @@ class Use:
     dimension: int
     node: ast.Name
     is_guarded: bool
-    """Whether it stands under a condition, which may keep it from some values."""
+    """Whether it is under a condition, so that the axis may go beyond the dimension."""
 
 
 @dataclass(frozen=True)
 class Words:
-    """What names mean beside tensors and axes."""
+    """Names that are neither tensors nor axes."""
 
     symbols: frozenset[str] = frozenset()
     """Numbers that the caller of the program gives."""
     reducers: frozenset[str] = frozenset()
-    """Reductions of the user's own."""
+    """Reducers that the user defines."""
 
 
 @dataclass
 class Statement:
-    """A statement taken apart."""
+    """The parts of one statement."""
 
     source: Source
     words: Words
@@ -41,15 +41,15 @@ class Statement:
     left: list[ast.Name]
     """The axes on the left."""
     values: list[ast.expr]
-    """What is computed; of a reduction, what is reduced."""
+    """The expressions of an element, or the values of a reduction."""
     reducer: str | None = None
-    """``sum``, ``max``, ``argmax`` … or a reduction of the user's own."""
+    """``sum``, ``max``, ``argmax`` …, or a reducer of the user; None without a reduction."""
     explicit: list[ast.Name] | None = None
-    """The axes reduced over, where they are given."""
+    """The reduction axes, if they are given by ``axis=``."""
     where: ast.expr | None = None
-    """The condition under which a point counts."""
+    """The condition of the reduction."""
     init: list[ast.expr] = field(default_factory=list)
-    """What the reduction starts from."""
+    """The start values of the reduction."""
     tensors: dict[str, list[ast.Subscript]] = field(default_factory=dict)
     """The tensors read, in order of appearance."""
     right: dict[str, ast.Name] = field(default_factory=dict)
@@ -75,5 +75,5 @@ class Statement:
 
 
 def elements_of(node: ast.expr) -> list[ast.expr]:
-    """Return the elements of a tuple; anything else by itself."""
+    """Return the elements of a tuple node; a list of the node itself for any other."""
     return node.elts if isinstance(node, ast.Tuple) else [node]
