@@ -1,4 +1,4 @@
-"""How often, and in which dtypes, the values of a tensor are rounded on the way from its inputs."""
+"""Counts of the roundings between the inputs of an expression and its result, for error bounds."""
 
 from __future__ import annotations
 
@@ -42,48 +42,52 @@ _ROUNDING = {
 
 
 class Rounding:
-    """How the values of a tensor, and of all that it depends on, are rounded."""
+    """Roundings in the expression of a tensor, and in all that it depends on."""
 
     def __init__(self, output: Tensor) -> None:
         self.unit, self.tiny = coarsest_rounding(output)
-        """Unit roundoff and smallest number of the coarsest float on the way."""
+        """Unit roundoff and smallest positive number of the least precise float dtype."""
         self._depths = rounding_depths(output)
         self.depth = self._depths[output]
-        """Roundings on the longest way to the tensor."""
+        """Roundings on the longest path from an input to the tensor; [1]."""
         self._memo: dict[int, int] = {}
 
     def error(self, expr: Expr) -> float:
-        """Return the largest error of an expression, as a part of its magnitude."""
+        """Return the bound of an expression's error, relative to its magnitude."""
         return self.unit * self.depth_of(expr)
 
     def depth_of(self, expr: Expr) -> int:
-        """Return the roundings on the longest way to an expression."""
+        """Return the number of roundings on the longest path to an expression."""
         return _depth(expr, self._depths, self._memo)
 
     def lost(self, dtype: str) -> float:
-        """Return the magnitude that stands for what an underflow loses."""
+        """Return the magnitude whose relative error is as large as the loss by an underflow."""
         return _ROUNDING[dtypes.element(dtype)][1] / self.unit
 
 
 def may_underflow(expr: Expr) -> bool:
-    """Tell whether the result of a node may be rounded to a number below the normal ones."""
+    """Tell whether the result of a node may be a subnormal number, or underflow to 0."""
     if isinstance(expr, Binary):
         return expr.op in ("mul", "div")
     return isinstance(expr, Call | Cast) and _own_roundings(expr) > 0
 
 
 MAX_DEPTH = 2**53
-"""Beyond it, no number bounds an error: each step may double the relative errors of the last."""
+"""Limit of a depth, at which a bound says nothing: in a scan, each step may double the depth."""
 
 
 def rounding_depth(output: Tensor) -> int:
-    """Return how many roundings lie on the longest way from an input to `output`.
+    """Count the roundings on the longest path from an input to `output`.
 
-    A sum over n elements counts n, an operation or an inexact conversion to a float 1, a function
-    8 (4 units in the last place), and what only chooses (maximum, selection) none. Code from
-    outside (`te.extern`) is taken for a sum over all its inputs. At a product or
-    a quotient the roundings of both operands count, since their relative errors add up. Integers
-    are exact.
+    An operation, or an inexact conversion to a float, counts 1; a function counts 8 (4 units in the
+    last place); a sum over n elements counts n; a choice (maximum, selection) counts 0. For a
+    product or a quotient, the counts of both operands are added, since relative errors add up.
+    `te.extern` counts as a sum over all its inputs. Integers are exact.
+
+    Parameters
+    ----------
+    output : Tensor
+        The tensor; its extents must be numbers.
 
     Returns
     -------
@@ -113,9 +117,9 @@ def _add_stage(op: Operation, depths: dict[TensorHandle, int]) -> None:
 
 
 def _add_scan(scan: ScanOp, depths: dict[TensorHandle, int]) -> None:
-    """Go the longest way through all steps: each goes on from the roundings of the last."""
+    """Add the depths of a scan, by repeating its step until they no longer change, or it ends."""
     now = [depths[init] for init in scan.inits]
-    _add_step(scan, now, depths)  # a step has depths even where none is run
+    _add_step(scan, now, depths)  # tensors of the cell get depths even if there is no step
     for _ in range(scan.scan_axis.static_extent):
         _add_step(scan, now, depths)
         last, now = now, [
@@ -134,13 +138,13 @@ def _add_step(scan: ScanOp, states: Sequence[int], depths: dict[TensorHandle, in
 
 
 def _extern_depth(op: ExternOp, depths: Mapping[TensorHandle, int]) -> int:
-    """Return a guess, since nothing is known: each element is a sum over all of the inputs."""
+    """Return an assumed depth: each element counts as a sum over all elements of the inputs."""
     elements = sum(math.prod(tensor.static_shape) for tensor in op.input_tensors)
     return max((depths[tensor] for tensor in op.input_tensors), default=0) + elements + 1
 
 
 def coarsest_rounding(output: Tensor) -> tuple[float, float]:
-    """Return unit roundoff and smallest number of the coarsest float that anything rounds to."""
+    """Return unit roundoff and smallest number of the least precise float that is rounded to."""
     computed = (op for op in post_order([output]) if isinstance(op, ComputeOp))
     bodies = [body for op in computed for body in (*op.bodies, *_combinations(op.body))]
     nodes = [node for body in bodies for node in walk(body) if isinstance(node, Expr)]
@@ -151,7 +155,7 @@ def coarsest_rounding(output: Tensor) -> tuple[float, float]:
 
 
 def _combinations(body: Expr) -> tuple[Expr, ...]:
-    """Return the expressions by which a reduction of one's own combines values."""
+    """Return the expressions of a user's reducer; none for other bodies."""
     return body.reducer.results if isinstance(body, Reduce) else ()
 
 
@@ -197,7 +201,7 @@ def _depth(expr: Expr, tensors: dict[TensorHandle, int], memo: dict[int, int]) -
 
 
 def _joined_depth(expr: Expr, below: Sequence[int]) -> int:
-    """Return how many roundings operands bring along: relative errors of factors add up."""
+    """Return the roundings of the operands of a node: those of factors are added."""
     match expr:
         case Binary("mul" | "div", _, _):
             return sum(below)
@@ -207,14 +211,20 @@ def _joined_depth(expr: Expr, below: Sequence[int]) -> int:
 
 
 _DECIDING = frozenset({"ceil", "floor", "fmod", "nearbyint", "round", "trunc"})
-"""Functions whose value jumps where the argument changes a little."""
+"""Functions that are not continuous."""
 
 
 def rounding_decides(outputs: Sequence[Tensor]) -> bool:
-    """Tell whether rounding may decide more than the last digits of a result.
+    """Tell whether rounding may change more than the last digits of a result.
 
-    It does where a float that is rounded is compared, made whole or converted to an integer, and in
-    a reduction of one's own that compares floats, where equal ones are chosen by their order.
+    This is so if a float with rounding errors is compared, rounded to a whole number or converted
+    to an integer, and in a user's reducer that compares floats: among equal values, the order
+    decides.
+
+    Parameters
+    ----------
+    outputs : sequence of Tensor
+        The results of the expression.
     """
     for output in outputs:
         rounding = Rounding(output)

@@ -1,4 +1,4 @@
-"""How large the terms of an expression are, whatever cancels: the scale of its rounding errors."""
+"""Magnitudes of expressions: sizes of their terms without cancellation; see `absolute_bound`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dlcompiler.ir.function_values import call_function
 from dlcompiler.te.elements import Array, Arrays, Elements, choose
 from dlcompiler.te.roundings import Rounding, may_underflow
 
-# How much a function of one float stretches a small change of its argument.
+# The absolute value of the derivative of a function, or an upper bound of it.
 _SLOPES: dict[str, Callable[[Any], Any]] = {
     "abs": lambda x: 1.0,
     "acos": lambda x: 1 / np.sqrt(1 - x * x),
@@ -53,7 +53,7 @@ _SLOPES: dict[str, Callable[[Any], Any]] = {
     "tanh": lambda x: 1.0,
 }
 _STEPS = frozenset({"ceil", "floor", "round", "trunc"})
-"""Functions whose value jumps: between the jumps it does not change."""
+"""Functions that are constant between jumps."""
 
 
 def _power_slopes(x: Any, y: Any) -> tuple[Any, Any]:
@@ -64,7 +64,7 @@ def _power_slopes(x: Any, y: Any) -> tuple[Any, Any]:
     )
 
 
-# The same for each argument of a function of two.
+# The same, for each argument of a function of two.
 _SLOPES_OF_TWO: dict[str, Callable[[Any, Any], tuple[Any, Any]]] = {
     "atan2": lambda y, x: (np.abs(x) / (x * x + y * y), np.abs(y) / (x * x + y * y)),
     "copysign": lambda x, y: (1.0, 0.0),
@@ -86,9 +86,9 @@ class Magnitudes:
     magnitudes
         The magnitudes of the tensors that the operation reads.
     rounding
-        How values are rounded. With it, magnitudes also stand for errors that are not a small part
-        of a value: a product that underflows, a divisor or an argument that rounding may bring to a
-        place where the function ends. These are infinite, where no number bounds the error.
+        How values are rounded. With it, magnitudes also cover errors that are not proportional to a
+        value: a product that underflows, or a divisor or argument that rounding may move out of the
+        domain of a function. A magnitude is infinite if no number bounds the error.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Magnitudes:
         self.memo: dict[tuple[int, int], tuple[Any, Any]] = {}
 
     def of(self, expr: Expr, mask: Any = None) -> Any:
-        """Return the magnitudes of `expr`; where `mask` is false they mean nothing."""
+        """Return the magnitudes of `expr`; where `mask` is false they are not defined."""
         plan = self.elements.plan
         if id(expr) in plan.inside:
             mask = None
@@ -123,11 +123,11 @@ class Magnitudes:
         return within_range(magnitude, expr.dtype, self.rounding.error(expr))
 
     def radius(self, expr: Expr, size: Any) -> Any:
-        """Return how far rounding may move the values of an expression of these magnitudes."""
+        """Return the bound of the rounding error of an expression with these magnitudes."""
         return 0.0 if self.rounding is None else self.rounding.error(expr) * size
 
     def in_float64(self, expr: Expr, mask: Any) -> Any:
-        """Return the magnitudes of one node, whatever its dtype holds."""
+        """Return the magnitudes of one node, without regard to the range of its dtype."""
         match expr:
             case TensorLoad():
                 return self.elements.load(expr, self.magnitudes, mask)
@@ -146,7 +146,7 @@ class Magnitudes:
         return self.size(expr, mask)
 
     def size(self, expr: Expr, mask: Any) -> Any:
-        """Return the absolute value."""
+        """Return the absolute values of an expression."""
         return np.abs(np.asarray(self.elements.of(expr, mask)).astype(np.float64))
 
     def binary(self, op: str, a: Expr, b: Expr, mask: Any) -> Any:
@@ -165,7 +165,7 @@ class Magnitudes:
         return np.maximum(x, y)
 
     def call(self, expr: Call, mask: Any) -> Any:
-        """Return the magnitudes of a function: its value, and its arguments' times its slope."""
+        """Return the magnitudes of a function: its value, plus slopes times magnitudes."""
         name, result = expr.name, self.size(expr, mask)
         values = [self.elements.of(arg, mask) for arg in expr.args]
         sizes = [self.of(arg, mask) for arg in expr.args]
@@ -175,10 +175,11 @@ class Magnitudes:
         return result if self.rounding is None else self.near(expr, values, sizes, result)
 
     def near(self, expr: Call, values: list[Any], sizes: list[Any], result: Any) -> Any:
-        """Return the magnitudes of a function whose arguments are rounded.
+        """Return the magnitudes of a function whose arguments have rounding errors.
 
-        `result` holds them for exact arguments. They grow to the steepest slope that rounding may
-        lead to, and are infinite where the function has no value there.
+        `result` holds the magnitudes for exact arguments. Here the function is also evaluated at
+        both ends of the arguments' error intervals, and the largest magnitude is taken. It is
+        infinite if the function is not defined at an end.
         """
         function = call_function(expr.name, self.elements.dtype(expr.args[0].dtype))
         is_finite = np.isfinite(function(*values))
@@ -196,34 +197,34 @@ class Magnitudes:
 
 
 def _slopes(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
-    """Return how much a function stretches a small change of each of its arguments."""
+    """Return the absolute slopes of a function, for each of its arguments."""
     return (_SLOPES[name](*values),) if len(values) == 1 else _SLOPES_OF_TWO[name](*values)
 
 
 def _stretched(size: Any, slopes: Sequence[Any], sizes: Sequence[Any]) -> Any:
-    """Add to a function's absolute value what its arguments' magnitudes make of its slopes."""
+    """Add slope times magnitude, for each argument, to the absolute value of a function."""
     for slope, own in zip(slopes, sizes, strict=True):
-        size = size + np.where(own == 0, 0.0, slope * own)  # what is 0 is exactly 0
+        size = size + np.where(own == 0, 0.0, slope * own)  # a magnitude of 0 has no error
     return size
 
 
 def within_range(magnitudes: Any, dtype: str, error: float = 0.0) -> Any:
-    """Make magnitudes infinite that the dtype does not hold: what overflows has no bound.
+    """Set magnitudes beyond the range of a dtype to infinity: an overflow has no error bound.
 
-    `error` is how much of them rounding may add.
+    `error` is the relative rounding error by which a value may exceed its magnitude.
     """
     largest = dtypes.LARGEST.get(dtypes.element(dtype), math.inf)
     return np.where(magnitudes * (1 + error) > largest, math.inf, magnitudes)
 
 
 def _product(x: Any, y: Any) -> Any:
-    """Multiply magnitudes: of what may be infinite and what is 0, there is no bound."""
+    """Multiply magnitudes; infinity times 0 is infinity, since it has no bound."""
     result = x * y
     return np.where(np.isnan(result) & ~np.isnan(x) & ~np.isnan(y), math.inf, result)
 
 
 def combined_magnitudes(reducer: Reducer, a: list[Array], b: list[Array]) -> list[Array]:
-    """Return the magnitudes of a combination, whatever it chooses, from its parts' alone."""
+    """Return magnitudes of a user's combination, for any choice that it makes."""
     known = dict(zip((*reducer.lhs, *reducer.rhs), (*a, *b), strict=True))
 
     def of(expr: Expr) -> Any:

@@ -78,7 +78,7 @@ def notation(text: str, /, **declarations: Any) -> Any:
     Expressions may contain ``+ - * / // % ** & | ^ ~ << >>``, comparisons and chains of them,
     ``and``, ``or``, ``not``, ``a if c else b``, numbers, ``inf``, ``nan``, ``True``, ``False``, the
     functions of `te` by their names, and ``max(a, b)`` and ``min(a, b)`` of two values. A dtype is
-    a conversion, ``float32(x)``; with a number, ``int8(3)``, it is a literal of that dtype. A number
+    a conversion, ``float32(x)``; with a number, ``int8(3)``, it is a literal. A bare number
     takes the dtype of the other operand, as in Python code.
 
     Examples
