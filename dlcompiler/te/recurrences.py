@@ -17,9 +17,11 @@ from dlcompiler.ir import (
     walk,
 )
 from dlcompiler.ir.rewrite import Node
-from dlcompiler.te.access import Requirement, check_accesses, earlier_reads, requirements
+from dlcompiler.te.access import check_accesses, earlier_reads
+from dlcompiler.te.bodies import rewrite_bodies
 from dlcompiler.te.broadcast import same_extent
 from dlcompiler.te.definition import checked_name
+from dlcompiler.te.requirements import Requirement, requirements
 from dlcompiler.te.tensor import (
     ComputeOp,
     Operation,
@@ -27,7 +29,6 @@ from dlcompiler.te.tensor import (
     ScanOp,
     Tensor,
     post_order,
-    rewrite_bodies,
 )
 
 

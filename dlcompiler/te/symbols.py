@@ -29,6 +29,7 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.runtime.arguments import as_checked_number
+from dlcompiler.te.bodies import rewrite_bodies, with_buffers
 from dlcompiler.te.definition import checked_name
 from dlcompiler.te.tensor import (
     ComputeOp,
@@ -38,8 +39,6 @@ from dlcompiler.te.tensor import (
     ScanOp,
     Tensor,
     post_order,
-    rewrite_bodies,
-    with_buffers,
 )
 
 Resize: TypeAlias = Callable[[Extent, str], int]

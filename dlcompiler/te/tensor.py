@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 from dlcompiler.display import render
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import (
-    Allocate,
     Axis,
     Buffer,
     Expr,
     Extent,
-    Load,
-    Prefetch,
     PrimFunc,
     Reduce,
-    Region,
     Stmt,
-    Store,
     TensorLoad,
     as_expr,
     as_index,
     free_vars,
-    rewrite,
     walk,
 )
 from dlcompiler.ir.operators import Elementwise, Operators
-from dlcompiler.ir.rewrite import Node
 from dlcompiler.ir.stmt import extent_binary, static
 from dlcompiler.te.broadcast import NAMES, broadcast_shape, element_indices
 
@@ -482,26 +474,3 @@ def _visited(outputs: Iterable[Tensor]) -> tuple[Operation, ...]:
         visiting.append((op, True))
         visiting.extend((t.op, False) for t in reversed(op.input_tensors))
     return tuple(order)
-
-
-def rewrite_bodies(bodies: tuple[Expr, ...], rule: Callable[[Node], Node]) -> tuple[Expr, ...]:
-    """Apply `rule` to the bodies of one operation.
-
-    Results of one reduction must share its values and reducer (`_check_together`), so the reduction
-    is rewritten once and the results are copies with other indices.
-    """
-    head = rewrite(bodies[0], rule)
-    if not isinstance(head, Reduce):
-        return (head, *(rewrite(body, rule) for body in bodies[1:]))
-    return tuple(replace(head, index=n) if n else head for n in range(len(bodies)))
-
-
-def with_buffers(body: Stmt, known: Mapping[Buffer, Buffer]) -> Stmt:
-    """Return statements with buffers replaced, as `known` says."""
-
-    def rule(node: Node) -> Node:
-        if isinstance(node, Load | Store | Prefetch | Region | Allocate) and node.buffer in known:
-            return replace(node, buffer=known[node.buffer])
-        return node
-
-    return rewrite(body, rule)
