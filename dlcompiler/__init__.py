@@ -13,7 +13,7 @@
     dlc.measure(kernel)                # is it fast?
 """
 
-# ruff: noqa: E402  the order matters: Ctrl-C during the imports of a command is one line
+# ruff: noqa: E402  `early_interrupts` comes first, so that Ctrl-C during later imports is handled
 from dlcompiler.early_interrupts import catch_early_interrupts
 
 catch_early_interrupts()
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from dlcompiler.runtime.threads import num_threads, set_num_threads
     from dlcompiler.schedule import create_schedule
 
-#: Names of this package that are imported when first used: an import of the whole compiler takes
-#: several times as long as that of the language.
+#: Names that are imported at first use: importing the whole compiler takes several times as long as
+#: importing the language `te`.
 LAZY: Registry[Any] = Registry(
     "name",
     {
@@ -63,7 +63,7 @@ LAZY: Registry[Any] = Registry(
 
 PACKAGES = ("autotune", "ir", "measurement", "ops", "pipeline", "runtime", "schedule", "simulate",
             "space", "target", "views")  # fmt: skip
-"""Packages that are attributes without an import of their own: ``dlc.ops``."""
+"""Packages that are attributes without being imported explicitly: ``dlc.ops``."""
 
 
 if not TYPE_CHECKING:  # a type checker would take any name

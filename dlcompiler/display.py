@@ -1,7 +1,7 @@
-"""How core objects show themselves: the one upward reference, to printers and `views`.
+"""Display of core objects, by printers and `views` that are imported at first use.
 
-A core object's ``__str__`` or ``_repr_html_`` calls `render` with its kind; the printer or the view
-is loaded only then.
+A core object's ``__str__`` or ``_repr_html_`` calls `render` with its kind. This is the only place
+where the core refers to packages above it: by strings, which are resolved at the call.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ REGISTRY: Registry[Callable[[Any], Any]] = Registry(
 
 
 def render(kind: str, value: Any) -> str:
-    """Return `value` as the text or HTML of what is registered for `kind`."""
+    """Return `value` as text or HTML, by the function that is registered for `kind`."""
     result: str = REGISTRY[kind](value)
     return result
 

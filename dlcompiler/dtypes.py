@@ -1,16 +1,16 @@
-"""Data types are strings: ``"float32"``, ``"int8"``, ``"bool"``, ``"index"``, ``"float32x8"``.
+"""Data types as strings: ``"float32"``, ``"int8"``, ``"bool"``, ``"index"``, ``"float32x8"``.
 
-Three families matter:
+There are three families:
 
 - **data**: ``bool``, ``int8`` … ``int64``, ``uint8`` … ``uint64``, ``float16``, ``bfloat16``,
   ``float32``, ``float64``. Data integers wrap.
-- **index**: loop variables, extents and buffer indices. It never overflows (checked where shapes
-  are bound), so the simplifier may reason about it as about mathematical integers; it is 64 bits
-  wide until a late pass narrows it. ``is_int("index")`` is false on purpose: a rule for data
-  integers and a rule for indices are different rules.
+- **index**: loop variables, extents and buffer indices. An index never overflows (this is checked
+  when shapes are bound), so the simplifier treats it as a mathematical integer. It has 64 bits
+  until a late pass narrows it. ``is_int("index")`` is false on purpose: rules for data integers,
+  which wrap, do not hold for indices, and vice versa.
 - **vectors** of either: the element's name, ``x``, and at least 2 lanes: ``int32x4``, ``indexx8``.
 
-Arrays hold ``bfloat16`` as the dtype of the same name that `ml_dtypes` gives NumPy.
+In NumPy arrays, ``bfloat16`` is the dtype of that name from `ml_dtypes`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SCALARS: dict[str, tuple[str, int]] = {
     "float64": ("float", 64),
 }
 
-#: Every scalar dtype, in the order of the documentation.
+#: All scalar dtypes, in the order of the documentation.
 SCALARS: tuple[str, ...] = tuple(_SCALARS)
 
 #: The largest finite number of each float.
@@ -53,7 +53,7 @@ _PATTERN = re.compile(rf"({'|'.join(_SCALARS)})(?:x([1-9][0-9]{{0,5}}))?")
 
 @cache
 def _parse(dtype: object) -> tuple[str, int]:
-    """Return ``(element, lanes)``; raise ExpressionError for what is not a dtype."""
+    """Split a dtype into ``(element, lanes)``; refuse a text that is not a dtype."""
     match = _PATTERN.fullmatch(dtype) if isinstance(dtype, str) else None
     lanes = int(match[2] or 1) if match else 1
     if match is None or (match[2] is not None and lanes == 1):
@@ -69,7 +69,7 @@ def _parse(dtype: object) -> tuple[str, int]:
 
 
 def as_dtype(dtype: object) -> str:
-    """Return the name of a dtype that is given by its name or in NumPy's way.
+    """Return the name of a dtype that is given by its name or as a NumPy dtype.
 
     Examples
     --------
@@ -164,22 +164,22 @@ def is_bool(dtype: str) -> bool:
 
 @cache
 def bits(dtype: str) -> int:
-    """Return the bits of one lane's value: 1 for bool, 64 for index."""
+    """Return the number of bits of one lane's value: 1 for bool, 64 for index."""
     return _SCALARS[element(dtype)][1]
 
 
 @cache
 def bytes_of(dtype: str) -> int:
-    """Return the bytes that a value takes in memory, all lanes together; a bool lane takes one."""
+    """Return the size of a value in memory, over all lanes [byte]; a bool lane takes one byte."""
     return max(bits(dtype) // 8, 1) * lanes(dtype)
 
 
 @cache
 def min_value(dtype: str) -> int | float:
-    """Return the least value of the element: the identity of ``max``.
+    """Return the smallest value of the element, which is the identity of ``max``.
 
-    ``-inf`` for floats (not the least finite number: ``max`` over nothing but ``-inf`` is
-    ``-inf``), ``False`` for bool.
+    It is ``-inf`` for floats, and ``False`` for bool. The smallest finite number would not be an
+    identity: the maximum of ``-inf`` alone is ``-inf``.
     """
     match family(dtype):
         case "float":
@@ -194,7 +194,7 @@ def min_value(dtype: str) -> int | float:
 
 @cache
 def max_value(dtype: str) -> int | float:
-    """Return the greatest value of the element: the identity of ``min``; ``inf`` for floats."""
+    """Return the largest value of the element, the identity of ``min``; ``inf`` for floats."""
     match family(dtype):
         case "float":
             return float("inf")
@@ -208,7 +208,7 @@ def max_value(dtype: str) -> int | float:
 
 @cache
 def promote(a: str, b: str) -> str:
-    """Return the dtype in which an operation on ``a`` and ``b`` is done.
+    """Return the dtype to which the operands of an operation are converted.
 
     Parameters
     ----------
@@ -223,11 +223,11 @@ def promote(a: str, b: str) -> str:
     Raises
     ------
     ExpressionError
-        No data type holds the values of both, or the lanes differ.
+        If no data type can represent the values of both, or the numbers of lanes differ.
 
     Notes
     -----
-    The first row that fits decides. Unlike NumPy, integers never force float64.
+    The first matching row applies. Unlike in NumPy, integers never lead to float64.
 
     ====================== ====================== ============================================
     one                    other                  result
@@ -240,12 +240,12 @@ def promote(a: str, b: str) -> str:
     same family            same family            the wider
     uintN                  intM with M > N        intM
     uintN, N ≤ 32          intM with M ≤ N        int of 2N bits: int32 + uint32 -> int64
-    uint64                 any signed integer     refused: no type holds both
+    uint64                 any signed integer     refused: no type has both ranges
     ====================== ====================== ============================================
 
-    A Python or NumPy number has no dtype of its own: it takes the other operand's, which must hold
-    it (``x + 200`` of an int8 is refused). But a float beside an integer, a bool or an index is
-    ``float32``, and an int beside a bool or alone is ``int32``.
+    A Python or NumPy number takes the dtype of the other operand, which must be able to represent
+    it (``x + 200`` with an int8 is refused). There are two exceptions: a float beside an integer, a
+    bool or an index is ``float32``; an int beside a bool, or without another operand, is ``int32``.
 
     Examples
     --------
@@ -313,7 +313,7 @@ def from_numpy(dtype: npt.DTypeLike) -> str:
     Raises
     ------
     ExpressionError
-        For a dtype that has no counterpart here, a foreign byte order included.
+        If the dtype has no counterpart here, or a foreign byte order.
     """
     numpy_dtype = np.dtype(dtype)
     if numpy_dtype.name in _SCALARS and numpy_dtype.isnative:

@@ -1,7 +1,7 @@
-"""Ctrl-C while a command of the shell is still being imported: one line, and the right status.
+"""Handling of Ctrl-C while a shell command is still importing: one line, and exit status 130.
 
-The package imports this module before all others, and it imports next to nothing. What can be
-unwound later is the work of `dlcompiler.shell`.
+The package imports this module before all others, so it imports almost nothing. After the imports,
+`dlcompiler.shell` handles signals.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _MODULES = ("dlcompiler", "dlcompiler.compat", "dlcompiler.bench.threads")
 
 
 def catch_early_interrupts() -> None:
-    """Answer Ctrl-C with one line from now on, if this process is a command of the shell.
+    """Install the handler of Ctrl-C, if this process is a shell command.
 
-    Imports cannot be unwound: libraries swallow what interrupts them, or print it.
+    An exception cannot be used here: libraries suppress or print one that interrupts their import.
     """
     is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_default and is_command(sys.argv, sys.orig_argv):
@@ -41,7 +41,7 @@ def is_command(argv: list[str], words: list[str]) -> bool:
 
 
 def leave(number: int, frame: object) -> None:
-    """End at once with one line, as the handler of a signal: nothing has to be put away."""
+    """Print one line and end the process, as a signal handler; there is nothing to clean up."""
     del frame
     try:  # noqa: SIM105  contextlib takes as long to import as all the rest
         os.write(2, b"interrupted\n")

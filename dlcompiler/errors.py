@@ -1,7 +1,7 @@
-"""Errors: one hierarchy, one layout of the text.
+"""The classes of errors, and the layout of their texts.
 
-A ``UserError`` says what the caller can change; an ``InternalError`` is a bug of this project. Both
-read the same way, and keep their parts as attributes so that views show them without parsing text::
+A ``UserError`` is a mistake that the caller can correct; an ``InternalError`` is a bug of this
+project. Both have the same layout. The parts of the text are attributes, for views::
 
     ScheduleError: vectorize C.k: a reduction axis cannot be vectorized
       got       axis k of stage C (reduction, extent 1024)
@@ -18,7 +18,7 @@ from dlcompiler.terminal import escaped
 
 _LABEL_COLUMNS = 10
 MAX_VALUES = 8
-"""How many numbers a message of running code can have: the memory for them is fixed; [1]."""
+"""Most numbers in a message of a running kernel, whose memory for them is fixed; [1]."""
 
 
 def filled(template: str, values: Sequence[object]) -> str:
@@ -35,12 +35,12 @@ def filled(template: str, values: Sequence[object]) -> str:
 
 
 def as_template(text: str) -> str:
-    """Return the template that `filled` makes this text of."""
+    """Return a template from which `filled` produces this text: braces are doubled."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
 def shown_number(value: object) -> str:
-    """Return a number as text; Python refuses to print an integer of thousands of digits.
+    """Return a number as text, also an integer with more digits than Python prints.
 
     >>> shown_number(2.5), shown_number(10**5000)
     ('2.5', 'an integer of 16610 bits')
@@ -54,19 +54,19 @@ _PRINTED_BITS = 512
 
 
 class DLCompilerError(RuntimeError):
-    """Base of every error that this package raises on purpose.
+    """Base class of all errors that this package raises on purpose.
 
-    Also a ``RuntimeError``, as classic TVM's ``TVMError`` is, which code may catch.
+    It is also a ``RuntimeError``, like ``TVMError`` of classic TVM, which existing code may catch.
 
     Parameters
     ----------
     operation : str
-        What was being done, as the user wrote it: ``"vectorize C.k"``.
+        The operation that failed, in the user's words: ``"vectorize C.k"``.
     problem : str
-        What is wrong, in one line without a full stop. Without it, `operation` is the whole text,
-        as in errors that users raise.
+        What is wrong, in one line without a full stop. If it is empty, `operation` is the whole
+        text, as in errors that users raise.
     got, expected, because, hint, excerpt : str, optional
-        The parts below the first line; a part that is ``None`` is not printed.
+        The lines below the first; one that is ``None`` is not printed.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class DLCompilerError(RuntimeError):
     def __str__(self) -> str:
         lines = [f"{self.operation}: {self.problem}" if self.problem else self.operation]
         lines += [_line(label, value) for label, value in self.parts() if value is not None]
-        # They quote files, models and devices, and are printed to terminals.
+        # Errors quote names from files, models and devices, which may contain control characters.
         return escaped("\n".join(lines), keep="\n\t")
 
 
@@ -118,14 +118,14 @@ def _line(label: str, value: object) -> str:
 
 
 class UserError(DLCompilerError):
-    """What the caller asked for cannot be done; the text says why and what can."""
+    """A mistake of the caller; the text says what is wrong and how to correct it."""
 
 
 class ExpressionError(UserError):
-    """A tensor expression, a dtype or a piece of notation is not well formed."""
+    """A tensor expression, a dtype or a text of notation is not valid."""
 
     place: tuple[int, int] | None = None
-    """Line and column, both from 1, of the character that an error in a text points at."""
+    """Line and column, both from 1, of the place in a text; None for other errors."""
 
 
 class ScheduleError(UserError):
@@ -147,22 +147,22 @@ class DeviceUnavailable(UserError):  # noqa: N818 - a state of the machine, not 
 class CallError(UserError, ValueError):
     """The arguments of a call do not fit; raised before any machine code runs.
 
-    Also a ``ValueError``, which is what NumPy raises and callers catch for a wrong array.
+    It is also a ``ValueError``, which NumPy raises for a wrong array and callers may catch.
     """
 
 
 class OutOfMemory(UserError, MemoryError):  # noqa: N818 - a state of the machine, not a mistake
-    """The system had no memory for a kernel's temporaries; what the outputs hold is undefined.
+    """There is no memory for a kernel's temporaries; the contents of the outputs are undefined.
 
-    Also a ``MemoryError``, which is what NumPy raises where it has none for an array.
+    It is also a ``MemoryError``, which NumPy raises if there is none for an array.
     """
 
     PROBLEM = "not enough memory for temporaries"
-    """How the problem begins."""
+    """First words of the problem in the text."""
 
 
 class MeasurementError(UserError):
-    """A measurement did not produce a number: the worker crashed, hung or answered nonsense."""
+    """A measurement gave no number: the worker crashed, hung, or sent an invalid answer."""
 
 
 class VerificationError(UserError):
@@ -175,13 +175,13 @@ class VerificationError(UserError):
     oracle : str, optional
         Name of the oracle that ran, for example ``"numpy"``.
     shape : tuple of int, optional
-        Shape on which it ran (it may be a shrunk one).
+        Shape on which it ran, possibly a smaller one than the user's.
     seed : int, optional
         Seed of the inputs.
     index : tuple of int, optional
-        First wrong element.
+        The first wrong element.
     bound : float, optional
-        Largest difference allowed at ``index``; 0 where equality was required.
+        Largest difference allowed at ``index``; 0 if equality is required.
     """
 
     def __init__(
@@ -230,7 +230,7 @@ class VerificationError(UserError):
 
 
 class ProgramError(UserError):
-    """A program did what no program may, seen by an oracle that ran it or by its own checks.
+    """A forbidden action of a running program, found by an oracle or by the program's own checks.
 
     Parameters
     ----------
@@ -238,10 +238,10 @@ class ProgramError(UserError):
         As in `DLCompilerError`; ``excerpt`` is the statement.
     kind : {"out_of_bounds", "uninitialised", "race", "step_budget", "assertion",
            "extern"}
-        What it did: used an index outside a buffer or a tensor, read an element that nothing had
-        written, let two iterations of a parallel or vectorized loop depend on their order, took
-        more steps than it was given, came to an assertion that does not hold,
-        or to code from outside that the oracle cannot run.
+        The action: an index outside a buffer or a tensor; a read of an unwritten element; two
+        iterations of a parallel or vectorized loop that depend on their order; more steps than the
+        limit; an assertion that does not hold; a call of code from outside that the oracle cannot
+        run.
     buffer : str, optional
         Name of the buffer or tensor.
     index : tuple of int, optional
@@ -297,7 +297,7 @@ class InternalError(DLCompilerError):
     operation, problem, got, expected, because, hint, excerpt
         As in `DLCompilerError`.
     replay : str, optional
-        One line of Python that reproduces the state in which it happened.
+        One line of Python that reproduces the program state.
     """
 
     def __init__(

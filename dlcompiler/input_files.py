@@ -1,7 +1,7 @@
-"""Files that somebody else wrote: only regular ones are opened, and each is opened once.
+"""Reading of untrusted files: only regular files are read, and each is opened only once.
 
-Opening a named pipe waits for a writer, opening a device can act on it, and a path can name another
-file a moment after it was looked at. What is checked here is the file that was opened.
+Opening a named pipe would wait for a writer, and opening a device may change its state. A path may
+name another file a moment after it was checked, so the checks here use the opened file.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 LARGEST_BYTES = 1 << 30
-"""Longest file that is read as a whole [byte]."""
+"""Largest file that is read as a whole [byte]."""
 
 
 def open_regular(path: str | Path, *, follow_links: bool = True) -> BinaryIO:
-    """Open a file for reading; nothing but a regular file is ever opened.
+    """Open a regular file for reading, and refuse any other.
 
     Parameters
     ----------
@@ -30,11 +30,11 @@ def open_regular(path: str | Path, *, follow_links: bool = True) -> BinaryIO:
     Raises
     ------
     OSError
-        It cannot be read, or is a folder, a pipe, a socket or a device.
+        If it cannot be read, or is a folder, a pipe, a socket or a device.
     """
     _refuse_irregular(os.stat(path, follow_symlinks=follow_links), path)
-    # It may be another file by now: `O_NONBLOCK` keeps a pipe from waiting, and has no effect on
-    # regular files.
+    # The path may name another file by now. `O_NONBLOCK` prevents waiting for the writer of a pipe;
+    # it has no effect on regular files.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     if not follow_links:
         flags |= getattr(os, "O_NOFOLLOW", 0)
@@ -61,17 +61,17 @@ def read_regular(
     path : path
         The file.
     largest : int
-        A longer one is not read [byte].
+        Largest size that is read [byte].
     follow_links : bool
         Whether `path` may be a symbolic link.
     check : callable, optional
-        Called with what the system knows of the file that was opened, before it is read; it raises
-        to refuse it.
+        Called with the status of the opened file (`os.stat_result`) before it is read; it raises an
+        error to refuse the file.
 
     Raises
     ------
     OSError
-        It cannot be read, is no regular file, or is too long.
+        If it cannot be read, is not a regular file, or is too large.
     """
     with open_regular(path, follow_links=follow_links) as file:
         if check is not None:
@@ -90,7 +90,7 @@ def lines(stream: BinaryIO, longest: int) -> Iterator[tuple[int, bytes | None]]:
     stream : stream
         Where they are read from.
     longest : int
-        Of a longer line no more is kept in memory [byte].
+        Longest line that is returned; more of a line is not kept in memory [byte].
     """
     number = 0
     while line := stream.readline(longest + 1):

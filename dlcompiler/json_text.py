@@ -1,8 +1,8 @@
-"""JSON from files, links and logs: what is read is data that every later step can handle.
+"""Strict reader of JSON from files, links and logs.
 
-Python's reader accepts more than JSON allows, and passes on what breaks later code: ``NaN``,
-numbers that become infinite, the last of two equal keys, halves of surrogate pairs that no file can
-hold, and values that are nested too deeply to walk. `parse` refuses them all.
+Python's reader accepts more than JSON allows, and values that later code cannot handle: ``NaN``,
+numbers that become infinite, objects with two equal keys, halves of surrogate pairs (which UTF-8
+cannot encode), and values that are nested too deeply for recursion. `parse` refuses all of these.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections import Counter
 from typing import Any, NoReturn
 
 DEEPEST = 64
-"""Levels of lists and objects."""
+"""Default limit of the nesting of lists and objects; [1]."""
 LONGEST_INTEGER = 100
-"""Digits of an integer: any such number still fits a float."""
+"""Most digits of an integer: each such number is in the range of a float; [1]."""
 
 
 class JsonError(ValueError):
-    """A text that is not JSON, or holds what is not read here; one line says why."""
+    """Error for a text that is not JSON, or that `parse` refuses; its message is one line."""
 
 
 def parse(text: str | bytes, *, deepest: int = DEEPEST) -> Any:
@@ -29,12 +29,17 @@ def parse(text: str | bytes, *, deepest: int = DEEPEST) -> Any:
     text : str or bytes
         JSON; bytes are UTF-8.
     deepest : int
-        Levels of lists and objects that are read.
+        Limit of the nesting of lists and objects.
+
+    Returns
+    -------
+    object
+        Dicts, lists, texts, numbers, booleans and None.
 
     Raises
     ------
     JsonError
-        It is none.
+        If the text is not valid JSON, or a value is refused.
 
     Examples
     --------
@@ -66,7 +71,7 @@ def parse(text: str | bytes, *, deepest: int = DEEPEST) -> Any:
 
 
 def is_encodable(text: str) -> bool:
-    r"""Tell whether a text can be written as UTF-8: no half of a surrogate pair is in it.
+    r"""Tell whether a text can be encoded as UTF-8: it has no half of a surrogate pair.
 
     Examples
     --------
@@ -107,7 +112,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check(value: Any, deepest: int) -> None:
-    """Refuse texts that cannot be encoded, and what is nested too deeply."""
+    """Refuse texts that cannot be encoded, and values that are nested too deeply."""
     level, depth = [value], 0
     while level:
         if depth > deepest:

@@ -1,13 +1,13 @@
-"""Write a file whole or not at all, and never over what it must not replace.
+"""Writing of files to paths that a user gives: complete or not at all, and only where allowed.
 
-Everything that this project writes where a user says so goes through `replacing` or `write_file`:
-options of commands, and functions of Python like ``kernel.save(path)``. Each writes a new file
-beside the place and renames it, so that a full disk or a crash leaves the old file as it was.
+All such files are written by `replacing` or `write_file`, from options of commands and functions
+such as ``kernel.save(path)``. A new file is written beside the path and then renamed, so that the
+old file is unchanged after a full disk or a crash.
 
-Never replaced are what is no regular file (a folder, a device, a pipe), a database of SQLite or one
-of its side files, a file that may not be written, and the file that the data is read from. A
-regular file is replaced by functions of Python, which a notebook calls again and again; commands of
-the shell ask for ``--overwrite``.
+Some files are never replaced: those that are not regular (folders, devices, pipes), SQLite
+databases and their side files, files without write permission, and the file from which the data is
+read. Other regular files are replaced by Python functions, which a notebook calls repeatedly;
+commands of the shell require ``--overwrite``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 from dlcompiler.errors import UserError
 
 SQLITE = b"SQLite format 3\0"
-"""How a database of SQLite begins."""
+"""First bytes of an SQLite database."""
 
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 _BEGIN = 40  # characters of a file's name that the name of its new version begins with
@@ -33,27 +33,27 @@ _ASK = "choose another file, or say --overwrite"
 
 @dataclass(frozen=True)
 class Rules:
-    """What `replacing` may replace, and how it refuses."""
+    """Rules of `replacing`: which files it may replace, and which error it raises."""
 
     overwrite: bool = True
-    """Whether a regular file that is there may be replaced."""
+    """Whether an existing regular file may be replaced."""
     sources: tuple[str | os.PathLike[str], ...] = ()
-    """Files that the data comes from: never replaced, by whatever name."""
+    """Files from which the data is read: they are never replaced, under any name."""
     error: type[UserError] = UserError
-    """What is raised."""
+    """Class of the errors."""
 
 
 REPLACES = Rules()
-"""The rules of functions of Python: a regular file is replaced."""
+"""Rules of Python functions: an existing regular file is replaced."""
 
 
 def write_file(path: str | os.PathLike[str], data: str | bytes, rules: Rules = REPLACES) -> None:
-    """Write a file whole or not at all; a text is written as UTF-8.
+    """Write a file completely or not at all; a text is written as UTF-8.
 
     Raises
     ------
     UserError
-        It cannot be written, or would replace what must not be replaced.
+        If it cannot be written, or would replace a file that must not be replaced.
     """
     with replacing(path, rules) as new:
         new.write_bytes(data.encode("utf-8") if isinstance(data, str) else data)
@@ -61,19 +61,19 @@ def write_file(path: str | os.PathLike[str], data: str | bytes, rules: Rules = R
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str], rules: Rules = REPLACES) -> Iterator[Path]:
-    """Give the path of a new, empty file; put it in the place of `path` at the end.
+    """Give the path of a new, empty file, and rename it to `path` at the end of the context.
 
     Parameters
     ----------
     path
-        The place. Where it is a link, the file that it leads to is replaced.
+        The path to write. If it is a link, its target is replaced.
     rules
-        What may be replaced.
+        Which files may be replaced.
 
     Raises
     ------
     UserError
-        It cannot be written, or would replace what must not be replaced.
+        If it cannot be written, or would replace a file that must not be replaced.
     """
     place = check_output(path, rules)
     with _telling(path, rules):
@@ -82,21 +82,21 @@ def replacing(path: str | os.PathLike[str], rules: Rules = REPLACES) -> Iterator
         try:
             yield new
             _synchronise(new)
-            check_output(path, rules)  # what came there since
+            check_output(path, rules)  # a file may have been created there since
             _put(new, place, path, rules)
         finally:
             new.unlink(missing_ok=True)
 
 
 def check_output(path: str | os.PathLike[str], rules: Rules = REPLACES) -> Path:
-    """Return the file that writing `path` would make or replace; refuse what must stay.
+    """Return the file that writing to `path` would create or replace; refuse one that must stay.
 
-    A command calls it before long work, too.
+    A command also calls it before long work, to fail early.
 
     Raises
     ------
     UserError
-        It cannot be written, or would replace what must not be replaced.
+        If it cannot be written, or would replace a file that must not be replaced.
     """
     if "\0" in str(path):
         raise rules.error(f"write {str(path)!r}", "no name of a file", got="a null character")
@@ -119,14 +119,15 @@ def check_output(path: str | os.PathLike[str], rules: Rules = REPLACES) -> Path:
 def append_lines(
     path: str | os.PathLike[str], lines: Sequence[str], rules: Rules = REPLACES
 ) -> None:
-    """Add lines to the end of a file, which is made if there is none.
+    """Append lines to a file, which is created if it does not exist.
 
-    A last line that was never finished is ended first. If the disk is full, the file is as before.
+    If the last line has no line end, one is added first. If the disk is full, the file does not
+    change.
 
     Raises
     ------
     UserError
-        It cannot be written, or is not such that lines may be added.
+        If the file cannot be written, or its rules forbid it.
     """
     place = check_output(path, rules)
     is_new = not place.exists()
@@ -146,12 +147,12 @@ def append_lines(
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
-    """Return a folder, made with those above it if it is not there.
+    """Create a folder and those above it, if they do not exist, and return its path.
 
     Raises
     ------
     UserError
-        It cannot be made.
+        If it cannot be created.
     """
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
@@ -161,13 +162,13 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
 
 
 def is_sqlite(path: Path) -> bool:
-    """Tell whether a regular file is a database of SQLite."""
+    """Tell whether a regular file is an SQLite database."""
     with path.open("rb") as stream:
         return stream.read(len(SQLITE)) == SQLITE
 
 
 def _refuse_kept(place: Path, path: str | os.PathLike[str], rules: Rules) -> None:
-    """Refuse to replace what is there."""
+    """Refuse to replace an existing file that must be kept."""
     found = place.stat()
     if not stat.S_ISREG(found.st_mode):
         raise rules.error(
@@ -186,7 +187,7 @@ def _refuse_kept(place: Path, path: str | os.PathLike[str], rules: Rules) -> Non
 
 
 def _refuse_side_file(place: Path, path: str | os.PathLike[str], rules: Rules) -> None:
-    """Refuse the names that SQLite uses beside a database: it would read them as its own."""
+    """Refuse the names of side files of an SQLite database, which SQLite would read as its own."""
     for suffix in _SIDE_FILES:
         database = place.with_name(place.name.removesuffix(suffix) or place.name)
         if place.name.endswith(suffix) and database.is_file() and is_sqlite(database):
@@ -197,7 +198,7 @@ def _refuse_side_file(place: Path, path: str | os.PathLike[str], rules: Rules) -
 
 
 def _is_same(place: Path, source: str | os.PathLike[str]) -> bool:
-    """Tell whether two names are of one file: by links, too, and where there is none yet."""
+    """Tell whether two paths name one file, also by links, or if it does not exist yet."""
     with contextlib.suppress(OSError):
         return os.path.samefile(place, source)
     return place == Path(os.path.realpath(source))
@@ -217,7 +218,7 @@ def _kind(mode: int) -> str:
 
 
 def _create(new: Path, place: Path) -> None:
-    """Make an empty file with the permissions of the one that it replaces, or a new one's."""
+    """Create an empty file, with the permissions of the file that it replaces if there is one."""
     mode = stat.S_IMODE(place.stat().st_mode) & 0o777 if place.exists() else None
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     os.close(os.open(new, flags, 0o666 if mode is None else mode))
@@ -226,7 +227,7 @@ def _create(new: Path, place: Path) -> None:
 
 
 def _synchronise(new: Path) -> None:
-    """Put the data on the disk before its name: some file systems tell only now that it is full."""
+    """Write the data to the disk before renaming: only now do some systems report a full disk."""
     handle = os.open(new, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -235,7 +236,7 @@ def _synchronise(new: Path) -> None:
 
 
 def _put(new: Path, place: Path, path: str | os.PathLike[str], rules: Rules) -> None:
-    """Give a new file its name; without leave to replace, not even what came a moment ago."""
+    """Rename the new file; unless it may overwrite, not over a file that was created meanwhile."""
     if rules.overwrite:
         new.replace(place)
         return
@@ -255,7 +256,7 @@ def _write_all(stream: io.FileIO, data: bytes) -> None:
 
 @contextlib.contextmanager
 def _telling(path: str | os.PathLike[str], rules: Rules) -> Iterator[None]:
-    """Raise what the system says as an error of the user's."""
+    """Turn errors of the system into the error class of the rules."""
     try:
         yield
     except (OSError, UnicodeEncodeError) as error:

@@ -1,4 +1,4 @@
-"""Tables of named things, each imported when it is first asked for."""
+"""Tables of named values that are imported at first use."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ class Registry(MutableMapping[str, T], Generic[T]):
     Parameters
     ----------
     noun : str
-        What one entry is, for error messages: ``"target"``.
+        The word for an entry in error messages: ``"target"``.
     entries : mapping
-        Name -> the value, or the place where it is defined: ``"package.module:attribute"``.
+        Name -> the value, or its place as text: ``"package.module:attribute"``.
 
     Notes
     -----
-    Assigning adds an entry, a value or a place, so that a program can add to a family without
-    editing the package. Reading a place imports its module, which is what keeps
-    ``import dlcompiler`` fast.
+    Assigning adds an entry, so that a program can extend a family without editing the package.
+    Modules are imported only when a value is read, which keeps ``import dlcompiler`` fast.
 
     Examples
     --------
@@ -53,8 +52,8 @@ class Registry(MutableMapping[str, T], Generic[T]):
     def __getitem__(self, name: str) -> T:
         entry = self._entries[name]
         if isinstance(entry, str):
-            # The place stays in the table, so that a test or a mutant that changes the module is
-            # seen; Python keeps imported modules itself.
+            # The text stays in the table, so that a change of the module by a test is seen; Python
+            # itself caches imported modules.
             module, _, attribute = entry.partition(":")
             value: T = getattr(importlib.import_module(module), attribute)
             return value
@@ -76,7 +75,7 @@ class Registry(MutableMapping[str, T], Generic[T]):
         return name in self._entries  # without importing it
 
     def places(self) -> dict[str, str]:
-        """Return where the entries are defined, without those that were added as values."""
+        """Return the entries that are given as text, with their places."""
         return {name: entry for name, entry in self._entries.items() if isinstance(entry, str)}
 
     def find(self, name: object, operation: str, *, error: type[UserError] = UserError) -> T:
@@ -85,16 +84,16 @@ class Registry(MutableMapping[str, T], Generic[T]):
         Parameters
         ----------
         name : object
-            What the user asked for.
+            The name that the user gives.
         operation : str
-            What the user wanted to do: the beginning of the message.
+            The user's operation, with which the message begins.
         error : type
             The class of the error.
 
         Raises
         ------
         UserError
-            No entry has this name. The message lists the names there are, and the closest one.
+            If no entry has this name. The message lists all names, and the closest one.
         """
         if isinstance(name, str) and name in self._entries:
             return self[name]

@@ -1,4 +1,4 @@
-"""How every command of the shell begins and ends, whatever happens to its streams and signals.
+"""Start and end of every shell command: signals, failing streams, and exit statuses.
 
 ========================  ====================================  ===========
 What happens              What a user sees                      Exit status
@@ -10,11 +10,11 @@ output cannot be written  one line with the system's reason     2
 memory or the disk ends   one line with the system's reason     2
 ========================  ====================================  ===========
 
-These are the statuses that a shell gives to a program which the signal ends (128 and its number);
-141 is that of SIGPIPE. Signals are unwound: files in memory, worker processes and what was begun
-are put away. Characters that a terminal cannot show are written as escapes.
+A status above 128 is that of a program which a signal ends: 128 plus its number; 141 is SIGPIPE.
+Signals become exceptions, so that worker processes, shared memory and unfinished files are cleaned
+up. Characters that a terminal cannot show are written as escapes.
 
-Until `run` is reached, `dlcompiler.early_interrupts` answers Ctrl-C.
+Before `run` is called, `dlcompiler.early_interrupts` handles Ctrl-C.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from dlcompiler.early_interrupts import leave
 T = TypeVar("T")
 
 BY_SIGNAL = 128
-"""Plus the number of a signal: the status of what the signal ended."""
+"""Exit status of a program that a signal ended, minus the signal's number."""
 CLOSED_PIPE = BY_SIGNAL + 13
 USER_CAN_MEND_IT = 2
 
@@ -41,7 +41,7 @@ _AGAIN_S = 0.01
 _ASKING = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
-# What the machine ends, and no mistake of ours: disk, memory, permissions, limits.
+# Failures of the machine, not of this project: disk, memory, permissions, limits.
 _STATES_OF_THE_MACHINE = (
     errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM,
     errno.ENOSPC, errno.EPERM, errno.EROFS,
@@ -49,7 +49,7 @@ _STATES_OF_THE_MACHINE = (
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM or SIGHUP asked the process to end: unwound like Ctrl-C."""
+    """SIGTERM or SIGHUP, raised as an exception like Ctrl-C."""
 
 
 class OutputError(OSError):
@@ -60,14 +60,14 @@ class OutputError(OSError):
 
 
 def run(prepare: Callable[[], T], act: Callable[[T], int]) -> int:
-    """Run a command as this process; returns its exit status.
+    """Run a command in this process, and return its exit status.
 
     Parameters
     ----------
     prepare
-        Reads arguments and imports; it has nothing to put away when Ctrl-C ends it.
+        Reads the arguments and imports; Ctrl-C ends it at once, since nothing needs cleaning up.
     act
-        Does what was asked; Ctrl-C and SIGTERM are raised in it, to be unwound.
+        Does the work; Ctrl-C and SIGTERM are raised in it as exceptions.
     """
     output = _guard_streams()
     signals = _Signals()
@@ -103,7 +103,7 @@ def _say_asked(number: int) -> int:
 
 
 def _status_of_failure(error: BaseException) -> int:
-    """Say in one line what the machine refuses; a mistake of ours keeps its traceback."""
+    """Report a failure of the machine in one line; other errors keep their traceback."""
     match error:
         case KeyboardInterrupt():
             return _say_asked(signal.SIGINT)
@@ -125,7 +125,7 @@ def _say(line: str) -> None:
 
 
 def _finish(output: _Stream, status: int) -> int:
-    """Write what is left; a command that worked, but could not say so, has not worked."""
+    """Flush the output; a command whose output cannot be written has failed."""
     had_failed = output.failure is not None
     try:
         sys.stdout.flush()
@@ -142,7 +142,7 @@ def _finish(output: _Stream, status: int) -> int:
 
 
 class _Signals:
-    """The signals that ask a process to end: raised in it between `catch` and `release`."""
+    """Signals that end a process; between `catch` and `release` they are raised as exceptions."""
 
     def __init__(self) -> None:
         self.asked: int | None = None
@@ -151,7 +151,7 @@ class _Signals:
         self._old_hook: Any = sys.unraisablehook
 
     def catch(self) -> None:
-        """Raise them from now on."""
+        """Start raising the signals as exceptions."""
         sys.unraisablehook = self._on_unraisable
         for number in _ASKING:
             # A shell lets jobs in the background, and nohup its program, ignore signals.
@@ -159,7 +159,7 @@ class _Signals:
                 signal.signal(number, self._on_signal)
 
     def release(self) -> None:
-        """End at once where one comes now: all has been put away."""
+        """Let a signal end the process at once from now on: everything is cleaned up."""
         for number in _ASKING:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, leave if number == signal.SIGINT else signal.SIG_DFL)
@@ -171,11 +171,11 @@ class _Signals:
         self.asked, self._is_again = self.asked or number, False
         if number == signal.SIGINT and self.asked == signal.SIGINT:
             raise KeyboardInterrupt
-        if is_first or is_again:  # a second one would interrupt what puts things away
+        if is_first or is_again:  # a second signal would interrupt the cleaning up
             raise Terminated
 
     def _on_unraisable(self, dropped: Any) -> None:
-        """Raise again what Python has dropped: an interrupt in a destructor or a callback."""
+        """Raise an interrupt again that Python dropped, in a destructor or a callback."""
         if isinstance(dropped.exc_value, KeyboardInterrupt) and self.asked is not None:
             self._is_again = True
             signal.signal(signal.SIGALRM, lambda *_: self._on_signal(self.asked or 2, None))
@@ -188,15 +188,15 @@ class _Signals:
 
 
 class _Stream(io.RawIOBase):
-    """A standard stream; once it has failed, what is written to it is dropped.
+    """A standard stream; after a failure, everything written to it is dropped.
 
     Parameters
     ----------
     number
         Its file descriptor.
     is_needed
-        Whether a failure is raised, once, as `OutputError`: standard output's. What cannot be
-        written to standard error is nobody's loss.
+        Whether a failure is raised, once, as `OutputError`: true for standard output. A failure of
+        standard error is ignored, as it cannot be reported anywhere.
     """
 
     def __init__(self, number: int, *, is_needed: bool) -> None:
@@ -221,7 +221,9 @@ class _Stream(io.RawIOBase):
         while rest and self.failure is None:
             try:
                 rest = rest[os.write(self.number, rest) :]
-            except BlockingIOError:  # who shares the terminal has set it so
+            except (
+                BlockingIOError
+            ):  # another process that shares the terminal has made it non-blocking
                 select.select([], [self.number], [])
             except OSError as error:
                 self.failure = error
@@ -231,7 +233,7 @@ class _Stream(io.RawIOBase):
 
 
 def _guard_streams() -> _Stream:
-    """Replace the standard streams by such as cannot fail in the middle of something else."""
+    """Replace the standard streams by `_Stream`, whose failures are handled in one place."""
     closed = _open_missing()
     output, errors = _Stream(1, is_needed=True), _Stream(2, is_needed=False)
     if 1 in closed:
@@ -241,7 +243,7 @@ def _guard_streams() -> _Stream:
 
 
 def _open_missing() -> list[int]:
-    """Open descriptors that the caller has closed: the next file would get their numbers."""
+    """Open standard descriptors that are closed: the next file would get their numbers."""
     closed = []
     for number in range(3):
         try:

@@ -1,8 +1,8 @@
-r"""Text from elsewhere on a terminal: control characters are shown, never obeyed.
+r"""Safe printing of untrusted text on a terminal: control characters are escaped.
 
-A name from a file, a model or a device may hold characters that move the cursor, rename the window
-or reverse the order of reading. `show` is how the command line prints, and `escaped` is how an
-error or a table takes in such a text.
+A name from a file, a model or a device may contain characters that move the cursor, rename the
+window or reverse the reading order. The command line prints by `show`; errors and tables use
+`escaped`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _CONTROLS = re.compile(
 
 
 def escaped(text: str, keep: str = "") -> str:
-    r"""Return a text with its control characters as escapes of Python.
+    r"""Return a text with its control characters replaced by Python escapes.
 
     Parameters
     ----------
     text : str
-        What may hold them.
+        The text.
     keep : str
-        Control characters that stay as they are.
+        Control characters that are kept.
 
     Examples
     --------
@@ -44,13 +44,13 @@ def escaped(text: str, keep: str = "") -> str:
 
 
 def show(*lines: str, file: TextIO | None = None) -> None:
-    """Print lines, with the control characters in them escaped, and flush.
+    """Print lines with their control characters escaped, and flush.
 
     Parameters
     ----------
     *lines : str
-        A line each; a line end inside of one is escaped, so that no text can pass for a line of
-        its own.
+        One text for each line. A line end inside a text is escaped, so that it cannot imitate
+        a line of the output.
     file : stream, optional
         Standard output by default.
     """

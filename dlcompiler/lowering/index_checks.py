@@ -38,7 +38,7 @@ from dlcompiler.lowering.pieces import under
 from dlcompiler.schedule import AttachedAt, StageBounds, StageState, State
 from dlcompiler.schedule.inference.threads import uses_threads
 from dlcompiler.te.access import OpenRead, open_reads
-from dlcompiler.te.extern.index_assertion import index_assertion
+from dlcompiler.te.extern.checks import index_assertion
 
 CHECK = "(check)"
 """Marks the part of a stage that checks its indices."""

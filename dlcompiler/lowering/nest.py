@@ -73,8 +73,8 @@ from dlcompiler.schedule.inference.threads import (
 from dlcompiler.schedule.state import buffer_name, is_scan, step_ref
 from dlcompiler.schedule.verdict import Illegal
 from dlcompiler.te import ExternOp, ScanOp, Tensor, symbols_of
+from dlcompiler.te.bodies import with_buffers
 from dlcompiler.te.extern.checks import with_checks
-from dlcompiler.te.extern.function import with_buffers
 from dlcompiler.te.extern.zeros import with_zeros
 from dlcompiler.te.recurrences import requirements_of
 

@@ -22,7 +22,7 @@ from dlcompiler.schedule import Schedule
 from dlcompiler.simulate.steps import count_steps
 from dlcompiler.te import ExternOp, Tensor, specialize
 from dlcompiler.te.evaluation.evaluate import evaluate_within
-from dlcompiler.te.evaluation.magnitude import rounding_decides
+from dlcompiler.te.roundings import rounding_decides
 from dlcompiler.te.tensor import PlaceholderOp, post_order
 
 Array = npt.NDArray[Any]

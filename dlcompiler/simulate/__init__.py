@@ -1,4 +1,4 @@
-"""Loop IR executed in Python: what a program means, and what it must not do."""
+"""The interpreter of the loop IR: it defines what programs mean, and finds forbidden accesses."""
 
 from dlcompiler.simulate.interpreter import Report, interpret
 

@@ -1,4 +1,4 @@
-"""Loads and stores: offsets with bounds checks, and what they note in the shadow memory."""
+"""Loads and stores of the interpreter: bounds checks, and checks by the shadow memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from dlcompiler.simulate.memory import LoopRun, Memory, Site, State, Task, Thunk
 
 @dataclass(frozen=True)
 class Access:
-    """A load or a store: where it stands and what it touches. The checks, off the fast path."""
+    """A load or a store of a statement, with its checks.
+
+    The functions below call its methods only in rare cases, so that common accesses stay fast.
+    """
 
     state: State
     site: Site
@@ -22,21 +25,21 @@ class Access:
     indices: tuple[Thunk, ...]
     is_write: bool = False
 
-    def tell(self, offsets: list[int]) -> None:
-        """Let the observer know, if there is one."""
+    def observe(self, offsets: list[int]) -> None:
+        """Report the access to the observer, if there is one."""
         observer, state = self.state.observer, self.state
         if observer is not None:
             observer.access(self.memory.buffer, offsets, state.task, is_write=self.is_write)
 
     def note_read(self, offset: int) -> None:
-        """Record a read of an element that the running task has neither written nor read."""
+        """Check and record a read of an element that the running task has not accessed yet."""
         writers, readers = self.memory.writers, self.memory.readers
         writer, reader = writers[offset], readers[offset]
         if writer is None:
             element = self.element(offset)
             self.site.fail(
                 "uninitialised",
-                f"{element[0]} is read, but nothing has written it",
+                f"{element[0]} is read before it is written",
                 buffer=self.memory.buffer.name,
                 index=element[1],
             )
@@ -48,14 +51,14 @@ class Access:
             readers[offset] = self.state.task
 
     def note_reads(self, offsets: list[int]) -> None:
-        """Record the reads of a vector load."""
+        """Check and record the reads of a vector load."""
         task, writers, readers = self.state.task, self.memory.writers, self.memory.readers
         for offset in offsets:
             if writers[offset] is not task and readers[offset] is not task:
                 self.note_read(offset)
 
     def note_writes(self, offsets: list[int]) -> None:
-        """Record the writes of a vector store, whose lanes must not meet."""
+        """Check and record the writes of a vector store; two lanes must not write one element."""
         task, writers = self.state.task, self.memory.writers
         if len(set(offsets)) < len(offsets):
             twice = next(offset for offset in offsets if offsets.count(offset) > 1)
@@ -72,7 +75,7 @@ class Access:
                 self.note_write(offset)
 
     def note_write(self, offset: int) -> None:
-        """Record a write of an element that the running task has not written."""
+        """Check and record a write of an element that the running task has not written."""
         writers = self.memory.writers
         writer, reader = writers[offset], self.memory.readers[offset]
         if writer is not None and (other := _concurrent(writer)):
@@ -85,6 +88,7 @@ class Access:
 
     def fail_race(self, offset: int, run: LoopRun, iteration: int, because: str) -> NoReturn:
         """Raise the error for an access that conflicts with one by another iteration of `run`."""
+        # The iteration of `run` that contains the running task.
         here = self.state.task
         while here.run is not run:
             assert here.run is not None, "a concurrent run encloses the running task"
@@ -117,7 +121,7 @@ class Access:
         )
 
     def element(self, offset: int) -> tuple[str, tuple[int, ...]]:
-        """Return an element that the access touches now, as text and by index."""
+        """Return the element at an offset that the access uses now, as text and by index."""
         buffer = self.memory.buffer
         lanes = np.broadcast_arrays(*(np.atleast_1d(thunk()) for thunk in self.indices))
         for index in zip(*(lane.tolist() for lane in lanes), strict=True):
@@ -127,14 +131,14 @@ class Access:
 
 
 def scalar_offset(access: Access) -> Thunk:
-    """Return a function for the offset of the element accessed; out of bounds it raises."""
+    """Return a function that computes the offset of the element, and raises if out of bounds."""
     offset = _offset(access)
     if access.state.observer is None:
         return offset
 
     def observed() -> int:
         at: int = offset()
-        access.tell([at])
+        access.observe([at])
         return at
 
     return observed
@@ -204,7 +208,7 @@ def scalar_load(access: Access) -> Thunk:
 
 
 def vector_offsets(access: Access) -> Any:
-    """Return the offset of each lane that is on now; out of bounds it raises."""
+    """Return the offset of each active lane; raise if one is out of bounds."""
     buffer, active = access.memory.buffer, access.state.active
     if active is not None and not active.any():
         return np.zeros(0, np.int64)
@@ -220,12 +224,12 @@ def vector_offsets(access: Access) -> Any:
             access.fail_bounds(_lane_outside(access, active))
         offsets = offsets + index * stride
     if access.state.observer is not None:
-        access.tell(offsets.tolist())
+        access.observe(offsets.tolist())
     return offsets
 
 
 def _lane_outside(access: Access, active: Any) -> tuple[int, ...]:
-    """Return the index of the first lane, of those that are on, that is out of bounds."""
+    """Return the index of the first active lane that is out of bounds."""
     lanes = np.broadcast_arrays(*(np.atleast_1d(thunk()) for thunk in access.indices))
     shape = access.memory.buffer.shape
     inside = [(lane >= 0) & (lane < extent) for lane, extent in zip(lanes, shape, strict=True)]
@@ -235,7 +239,7 @@ def _lane_outside(access: Access, active: Any) -> tuple[int, ...]:
 
 
 def vector_load(access: Access) -> Thunk:
-    """Return a function that loads an element for each lane that is on; the others get 0."""
+    """Return a function that loads an element for each active lane; other lanes get 0."""
     state, memory = access.state, access.memory
 
     def load() -> Any:
@@ -254,7 +258,11 @@ def vector_load(access: Access) -> Thunk:
 
 
 def _concurrent(task: Task) -> tuple[LoopRun, int] | None:
-    """Return the run, and its iteration, in which `task` is concurrent with the running task."""
+    """Return the loop run and the iteration by which `task` is concurrent with the running task.
+
+    None if it is not concurrent. Tasks run depth first. So if an iteration has ended, but its loop
+    run has not, the running task is in another iteration of that run.
+    """
     while not task.is_open:
         run = task.run
         assert run is not None, "the whole program is never over while it runs"

@@ -1,13 +1,13 @@
-"""Blocks of threads: the threads run from barrier to barrier, one after the other.
+"""Interpretation of thread blocks: all threads run to the next barrier, one after the other.
 
-A statement with a barrier inside becomes a generator, which yields where its thread waits. The loop
-of the threads takes turns: each thread runs to its next barrier, then the loop waits too, for the
-loop of threads around it; the outermost one is the block. What a thread has for itself, its loop
-variables and private buffers, is put aside while others run.
+A statement that contains a barrier becomes a generator, which yields when its thread waits. A loop
+of threads resumes each thread in turn until it yields; then the loop yields to the loop of threads
+around it. The outermost loop of threads is the block. The state of a thread, its variables and
+private buffers, is saved while other threads run.
 
-The threads between two barriers are one run of a concurrent loop: those before a barrier are over,
-so that only what no barrier separates can race. Threads that wait at different barriers, or of
-which some have ended, are an error.
+The threads between two barriers form one run of a concurrent loop, which ends at the barrier. So
+only accesses that no barrier separates can race. It is an error if threads wait at different
+barriers, or if some have ended while others wait.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dlcompiler.simulate.interpreter import Loops, Run, _Program
 
 Wait: TypeAlias = Callable[[], Iterator[Site]]
-"""Runs a statement of one thread; yields each barrier that it comes to."""
+"""Runs a statement of one thread, and yields at each barrier."""
 
 
 def has_barrier(stmt: Stmt) -> bool:
@@ -31,12 +31,12 @@ def has_barrier(stmt: Stmt) -> bool:
 
 
 def block(program: _Program, loop: For, loops: Loops) -> Run:
-    """Return what runs the outermost loop of a block's threads."""
+    """Return a function that runs the outermost loop of a block's threads."""
     threads = _threads(program, loop, loops)
     observer = program.state.observer
 
     def run() -> None:
-        for site in threads():  # all threads of the block are here: on to the next phase
+        for site in threads():  # all threads have reached the barrier
             if observer is not None:
                 observer.synchronise(site)
         if observer is not None:
@@ -46,7 +46,7 @@ def block(program: _Program, loop: For, loops: Loops) -> Run:
 
 
 def _waiting(program: _Program, stmt: Stmt, loops: Loops) -> Wait:
-    """Return what runs a statement up to each of its barriers."""
+    """Return a generator function that runs a statement and yields at its barriers."""
     if not has_barrier(stmt):
         return _through(program.statement(stmt, loops))
     match stmt:
@@ -129,7 +129,7 @@ def _serial(program: _Program, loop: For, loops: Loops) -> Wait:
 
 
 def _threads(program: _Program, loop: For, loops: Loops) -> Wait:
-    """Return what runs a loop of threads: each to its next barrier, then all of them wait."""
+    """Return a generator function that runs a loop of threads, and yields when all of them wait."""
     scope = program.scope(loop, loops)
     extent = program.thunk(loop.extent, scope)
     before = len(program.made)
@@ -165,7 +165,7 @@ def _threads(program: _Program, loop: For, loops: Loops) -> Wait:
 
 
 class _Thread:
-    """One thread: how far it is, and what it has for itself."""
+    """One thread: its progress, and its variables and private memory."""
 
     def __init__(
         self, number: int, steps: Iterator[Site], cells: list[Cell], memories: list[Memory]
@@ -178,7 +178,7 @@ class _Thread:
         self._contents: list[tuple[Any, list[Any], list[Any]]] = []
 
     def resume(self, cell: Cell) -> None:
-        """Put back what the thread left; `cell` holds its number."""
+        """Restore the state of the thread, and set its number in `cell`."""
         if self._values is not None:
             for own, value in zip(self._cells, self._values, strict=True):
                 own[0] = value
@@ -187,7 +187,7 @@ class _Thread:
         cell[0] = self.number
 
     def leave(self) -> None:
-        """Put aside what the thread has."""
+        """Save the state of the thread."""
         self._values = [own[0] for own in self._cells]
         self._contents = [
             (memory.data.copy(), list(memory.writers), list(memory.readers))
@@ -196,7 +196,7 @@ class _Thread:
 
 
 def _require_same(site: Site, var: Var, places: list[Site | None]) -> None:
-    """Refuse threads of which some wait where others do not."""
+    """Raise an error unless all threads wait at the same barrier, or all have ended."""
     for number, place in enumerate(places):
         if place is not places[0]:
             one, other = (_where(item) for item in (places[0], place))

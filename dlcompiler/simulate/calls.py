@@ -1,4 +1,4 @@
-"""Calls of code from outside: what they may touch is checked before, and noted like our own."""
+"""Calls of external functions: their regions are checked, and their writes are recorded."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from dlcompiler.simulate.memory import Thunk
 
 
 def extern_call(call: ExternCall, scope: Scope) -> Callable[[], None]:
-    """Return a function that runs a call of a function of Python; what that raises goes through."""
+    """Return a function that runs a call of a Python function; its exceptions are not caught."""
     if call.convention == "c":
         scope.site.fail(
-            "extern", f"the interpreter cannot run {call.name}, code of C",
-            hint="a function of Python (call_packed) runs in both; a kernel runs this one",
+            "extern", f"the interpreter cannot run {call.name}, a C function",
+            hint="run it in a kernel, or call a Python function by call_packed",
         )  # fmt: skip
     parts = [part for arg in call.args for part in _parts(arg)]
     thunks = iter(compile_exprs(parts, scope))
@@ -40,7 +40,7 @@ def extern_call(call: ExternCall, scope: Scope) -> Callable[[], None]:
 
 
 class _Written:
-    """A box that a call writes, while the call runs."""
+    """A region that a call writes, while the call runs."""
 
     def __init__(self, box: _Box, array: np.ndarray[Any, Any]) -> None:
         self.box = box
@@ -50,17 +50,17 @@ class _Written:
         writers = box.access.memory.writers
         is_fresh = np.array([writers[offset] is None for offset in self.offsets], np.bool_)
         self.fresh = is_fresh.reshape(array.shape)
-        """Elements that nothing has written before the call."""
+        """Mask of the elements that are unwritten before the call."""
 
     def prepare(self, byte: int) -> None:
-        """Give the box the contents that it had before, and fresh elements a byte throughout."""
+        """Restore the contents from before the call, and fill unwritten elements with a byte."""
         self.array[...] = self.before
         self.array[self.fresh] = (
             np.full(1, byte, np.uint8).repeat(self.array.itemsize).view(self.array.dtype)
         )
 
     def untouched(self, byte: int) -> np.ndarray[Any, Any]:
-        """Tell which fresh elements still hold a byte throughout."""
+        """Tell which of the unwritten elements still consist of the byte."""
         each = np.ascontiguousarray(self.array).reshape(-1).view(np.uint8)
         same = (each.reshape(-1, self.array.itemsize) == byte).all(axis=1)
         found: np.ndarray[Any, Any] = same.reshape(self.array.shape) & self.fresh
@@ -76,10 +76,11 @@ def _written_boxes(arguments: list[Thunk], given: list[Any]) -> list[_Written]:
 
 
 def _run_and_note(function: Callable[..., Any], given: list[Any], boxes: list[_Written]) -> None:
-    """Call a function, and record what it has written.
+    """Call a function, and record which elements it has written.
 
-    An element that holds what it held before the call may have been written with that very value.
-    A second call, on other contents, decides; the results are those of the first.
+    Unwritten elements are filled with zero bytes before the call. One that is still zero may have
+    been written with 0. So the function is called again with another byte: an element that keeps
+    both fills was not written. The results are those of the first call.
     """
     for each in boxes:
         each.prepare(0)
@@ -116,7 +117,7 @@ def _argument(arg: Expr, scope: Scope, thunks: Any) -> Thunk:
 
 @dataclass
 class _Box:
-    """A region as an array on the interpreter's memory."""
+    """A region of a buffer as an array on the interpreter's memory."""
 
     region: Region
     access: Access
@@ -135,7 +136,7 @@ class _Box:
         return as_strided(memory.data[first:], sizes, steps, writeable=self.region.is_written)
 
     def starts_and_sizes(self) -> tuple[list[int], list[int]]:
-        """Return where the box begins and how large it is, inside the buffer."""
+        """Return the start and the size of the region, after checking that it is inside."""
         starts = [int(thunk()) for thunk in self.access.indices]
         sizes = [max(int(thunk()), 0) for thunk in self.extents]
         last = [start + size - 1 for start, size in zip(starts, sizes, strict=True)]

@@ -1,4 +1,4 @@
-"""Expressions of the loop IR as Python closures, each compiled once and called often."""
+"""Compiler from expressions of the loop IR to Python closures."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from dlcompiler.simulate.memory import Cell, Memory, Site, State, Thunk
 
 @dataclass
 class Scope:
-    """What is known at a statement: the variables, the buffers, and the place for errors."""
+    """The variables and buffers that a statement can use, and its place for errors."""
 
     state: State
     cells: Mapping[Var, Cell]
     memories: Mapping[Buffer, Memory]
     site: Site
     cache: dict[int, Any] = field(default_factory=dict)
-    """Values of shared nodes in the present run of the statement, which empties it first."""
+    """Values of shared nodes; the statement clears it each time it runs."""
     has_shared: bool = False
 
     def access(self, buffer: Buffer, indices: Iterable[Thunk], *, is_write: bool = False) -> Access:

@@ -1,8 +1,8 @@
-"""The interpreter: the living definition of the loop IR.
+"""The interpreter of the loop IR, which defines the meaning of programs.
 
 It runs a function on NumPy arrays with the semantics of `dlcompiler.ir`, element by element, and
-stops at whatever no program may do. It is slow (about a microsecond a step) and trusts nothing of
-the compiler: neither the simplifier nor any analysis.
+stops at the first forbidden access. It is slow (about a microsecond a step). It uses neither the
+simplifier nor any analysis of the compiler, so that it can find their mistakes.
 """
 
 from __future__ import annotations
@@ -63,18 +63,18 @@ Loops = tuple[tuple[Var, Cell], ...]
 
 @dataclass(frozen=True)
 class Report:
-    """What an interpreted program did."""
+    """Counts of an interpreted program."""
 
     steps: int
-    """Loop iterations begun, and elements stored; [1]."""
+    """Loop iterations plus elements stored; [1]."""
     loads: int
-    """Elements loaded; a load that two expressions of one statement share counts once; [1]."""
+    """Elements loaded; a load node that a statement uses twice counts once; [1]."""
     stores: int
     """Elements stored; [1]."""
     unwritten: int
-    """Elements of the outputs that nothing wrote: they hold what they held before; [1]."""
+    """Elements of the outputs that were not written, and keep their previous values; [1]."""
     first_unwritten: tuple[str, tuple[int, ...]] | None = field(default=None, repr=False)
-    """Output and index of the first of them."""
+    """Name of the output and index of the first such element."""
 
 
 def interpret(
@@ -92,15 +92,14 @@ def interpret(
     func : PrimFunc
         A function at any stage after lowering.
     arguments : sequence of ndarray and numbers
-        One for each parameter, in their order. The outputs count as uninitialised, whatever they
-        hold.
+        One for each parameter, in their order. Outputs are treated as uninitialised.
     max_steps : int
         Limit of the steps; [1].
     order : int, optional
-        Seed of the order in which iterations of a concurrent loop run, and threads from one barrier
-        to the next; by default, one after the other.
+        Seed of a random order for the iterations of concurrent loops, and for the threads between
+        barriers; by default they run in increasing order.
     observer : Observer, optional
-        Is told of each access.
+        Receives each access and each barrier.
 
     Returns
     -------
@@ -109,18 +108,18 @@ def interpret(
     Raises
     ------
     CallError
-        If the arrays do not fit the parameters, or sizes do not meet the conditions of the program.
+        If the arrays do not fit the parameters, or sizes violate a condition of the program.
     ProgramError
-        At the first access out of bounds in any dimension, read of an element that nothing has
-        written, race between iterations of a parallel or vectorized loop, threads between two
-        barriers or lanes of a vector store, threads that wait at different barriers, or when the
-        program would take more than `max_steps`.
+        At the first of these: an access out of bounds in any dimension; a read of an unwritten
+        element; a race between iterations of a parallel or vectorized loop, threads between two
+        barriers, or lanes of a vector store; threads that wait at different barriers; an assertion
+        that fails; more than `max_steps` steps.
 
     Notes
     -----
-    Multiplication and addition round one after the other, as without FMA. A vectorized loop is
-    checked for races as long as it is a loop; once it is made of vector operations, a statement
-    loads all its lanes before it stores any.
+    Multiplication and addition round separately, not as one FMA. A vectorized loop is checked for
+    races while it is a loop. After it has become vector operations, a statement loads all lanes
+    before it stores any.
 
     Examples
     --------
@@ -164,7 +163,7 @@ def interpret(
 def _without_numbers(
     func: PrimFunc, arguments: Sequence[Any]
 ) -> tuple[PrimFunc, list[np.ndarray[Any, Any]]]:
-    """Return the function for the shapes and numbers given, and the arrays alone."""
+    """Return the function specialised to the shapes and numbers given, and the arrays."""
     where = f"interpret {func.name}"
     if len(arguments) != len(func.params):
         expected = f"{len(func.params)}: {', '.join(param.name for param in func.params)}"
@@ -181,7 +180,7 @@ def _without_numbers(
             if isinstance(extent, Var):
                 values.setdefault(extent, size)
     if missing := [var.name for var in func.variables if var not in values]:
-        raise CallError(where, f"no array tells what {missing[0]} is")
+        raise CallError(where, f"symbol {missing[0]} cannot be inferred from the arrays")
     for condition, problem in func.checks:
         if not condition_value(condition, values):
             used = ", ".join(f"{var.name} = {value}" for var, value in values.items())
@@ -225,7 +224,7 @@ def _elements(memory: Memory) -> np.ndarray[Any, Any]:
 
 
 def _charge(state: State, iterations: int, site: Site) -> None:
-    """Pay for the iterations of a loop before it runs, since they are certain to."""
+    """Count the iterations of a loop before it runs, so that the limit stops it early."""
     state.iterations += iterations
     if state.steps > state.max_steps:
         site.fail(
@@ -236,7 +235,7 @@ def _charge(state: State, iterations: int, site: Site) -> None:
 
 
 class _Program:
-    """A function being compiled into closures."""
+    """Compiler from one function to Python closures."""
 
     def __init__(self, func: PrimFunc, state: State, memories: dict[Buffer, Memory]) -> None:
         self.func = func
@@ -244,17 +243,17 @@ class _Program:
         self.memories = memories
         self.cells: dict[Var, Cell] = {}
         self.made: list[Cell | Memory] = []
-        """All that was made for variables and buffers: copies of a loop have their own."""
+        """All cells and memories in the order of their creation."""
 
     def cell(self, var: Var) -> Cell:
-        """Return the place of a variable in the statement being compiled."""
+        """Create the cell that holds the value of a variable."""
         cell: Cell = [0]
         self.cells[var] = cell
         self.made.append(cell)
         return cell
 
     def memory(self, buffer: Buffer) -> Memory:
-        """Return the memory of a buffer that the statement being compiled allocates."""
+        """Create the memory of a buffer that the program allocates."""
         memory = self.memories[buffer] = Memory.allocate(buffer)
         self.made.append(memory)
         return memory
@@ -264,7 +263,7 @@ class _Program:
         return Scope(self.state, self.cells, self.memories, site)
 
     def statement(self, stmt: Stmt, loops: Loops) -> Run:  # noqa: C901 - one case per node
-        """Return a function that runs a statement inside `loops`."""
+        """Return a function that runs a statement; `loops` are those around it."""
         match stmt:
             case For() if is_in_block(stmt.kind) and has_barrier(stmt):
                 return block(self, stmt, loops)
@@ -304,7 +303,7 @@ class _Program:
         def run() -> None:
             count = extent()
             _charge(state, max(count, 0), site)
-            for cell[0] in range(count):  # the cell is the loop variable
+            for cell[0] in range(count):  # the cell holds the loop variable
                 body()
 
         def run_concurrently() -> None:
@@ -396,7 +395,7 @@ def _fresh(thunk: Thunk, scope: Scope) -> Thunk:
 
 
 def _nothing() -> None:
-    """Do what a hint does."""
+    """Do nothing: a hint has no effect here."""
 
 
 def _sequence(runs: list[Run]) -> Run:

@@ -1,10 +1,9 @@
-"""Memory of an interpreted program, with a shadow that remembers who wrote and read each element.
+"""Memory of an interpreted program, and shadow memory: the last writer and reader of each element.
 
-Races are found from the shape of the program and not from an interleaving that happened. The
-iterations of parallel and vectorized loops form a tree of *tasks*; two tasks are concurrent when
-their ways up the tree first meet in a loop, in different iterations of one run of it. The program
-runs serially, depth first. One writer and one reader remembered for each element are then enough to
-find a race if there is one.
+Races are found from the structure of the program, not from one interleaving. The iterations of
+parallel and vectorized loops form a tree of *tasks*. Two tasks are concurrent if they are in
+different iterations of the innermost loop run that contains both. The program runs serially, depth
+first; then one writer and one reader for each element are enough to find a race if there is one.
 
 **Source:** M. Feng and C. E. Leiserson, "Efficient detection of determinacy races in Cilk
 programs", SPAA 1997, section 3 (there for fork and join; a parallel loop is both).
@@ -40,7 +39,7 @@ class LoopRun:
 
 
 class Task:
-    """One iteration of such a run; without one, the whole program."""
+    """One iteration of a loop run; with `run` None, the whole program."""
 
     __slots__ = ("is_open", "iteration", "run")
 
@@ -51,7 +50,7 @@ class Task:
 
     @property
     def is_in_block(self) -> bool:
-        """Whether it is part of what a thread of a block does."""
+        """Whether the task belongs to a thread of a block."""
         task = self
         while task.run is not None:
             if is_in_block(task.run.loop.kind):
@@ -61,17 +60,17 @@ class Task:
 
 
 class Observer(Protocol):
-    """Watches a program that is interpreted."""
+    """Receives the accesses and barriers of a program that is interpreted."""
 
     def access(self, buffer: Buffer, offsets: Sequence[int], task: Task, *, is_write: bool) -> None:
-        """Take note of an access by a task: to one element, or to one for each lane."""
+        """Handle an access by a task: one offset, or one for each active lane."""
 
     def synchronise(self, site: Site | None) -> None:
-        """Take note that all threads of a block have reached a barrier, or their end (None)."""
+        """Handle a barrier that all threads of a block have reached, or their end (None)."""
 
 
 class State:
-    """What changes while a program runs, memory apart."""
+    """The state of a running program, except its memory."""
 
     __slots__ = (
         "active", "iterations", "loads", "max_steps", "observer", "random", "stores", "task",
@@ -88,10 +87,10 @@ class State:
         self.stores = 0
         self.task = Task()
         self.active: Any = None
-        """Lanes that a vector choice has left on; None for all."""
+        """Mask of the active lanes inside a vector choice; None if all are active."""
 
     def turns(self, count: int) -> Sequence[int]:
-        """Return the iterations of a concurrent loop in the order in which they run now."""
+        """Return the iterations of a concurrent loop in the order to run them."""
         if self.random is None:
             return range(count)
         return self.random.sample(range(count), count)
@@ -104,7 +103,7 @@ class State:
 
 @dataclass(frozen=True)
 class Site:
-    """A statement in its place: what an error says about it."""
+    """A statement and the loops around it, for errors."""
 
     function: str
     statement: Stmt
@@ -140,7 +139,7 @@ def _head(statement: Stmt) -> str:
 
 
 class Memory:
-    """The elements of a buffer, by offset, and for each the task that last wrote and read it."""
+    """The elements of a buffer by offset, and for each its last writer and last reader."""
 
     __slots__ = ("buffer", "data", "is_shadowed", "readers", "writers")
 
@@ -148,14 +147,14 @@ class Memory:
         self.buffer = buffer
         self.data = data
         self.is_shadowed = is_shadowed
-        """False if the program never writes the buffer, so that nothing can go wrong with it."""
+        """False if the program never writes the buffer: then no access to it can be wrong."""
         self.writers: list[Task | None] = []
         self.readers: list[Task | None] = []
         self.forget()
 
     @staticmethod
     def allocate(buffer: Buffer) -> Memory:
-        """Return memory of which nothing has been written."""
+        """Return memory whose elements are all unwritten."""
         return Memory(buffer, np.empty(span(buffer), storage(buffer.dtype)), is_shadowed=True)
 
     def forget(self) -> None:
@@ -164,11 +163,11 @@ class Memory:
             self.writers[:] = self.readers[:] = [None] * len(self.data)
 
     def unwritten(self) -> int:
-        """Return how many elements nothing has written."""
+        """Return the number of unwritten elements."""
         return sum(writer is None for writer in self.writers)
 
     def first_unwritten(self) -> tuple[str, tuple[int, ...]]:
-        """Return the buffer's name and the index of the first element that nothing has written."""
+        """Return the buffer's name and the index of its first unwritten element."""
         left = self.writers.index(None)
         index = []
         for stride in self.buffer.static_strides:
@@ -178,7 +177,7 @@ class Memory:
 
 
 def span(buffer: Buffer) -> int:
-    """Return how many elements lie between a buffer's first and last, both included."""
+    """Return the number of elements from a buffer's first to its last, including gaps."""
     if 0 in buffer.static_shape:
         return 0
     pairs = zip(buffer.static_shape, buffer.static_strides, strict=True)

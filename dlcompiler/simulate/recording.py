@@ -1,9 +1,9 @@
-"""What the threads of one block touch, phase by phase: the interpreter run on one block, watched.
+"""Recording of the memory accesses of one thread block, phase by phase, by the interpreter.
 
-A *launch* is a loop nest of a program that holds loops of threads, a *phase* what its threads do
-between two barriers. Of the launch that is recorded, one block runs; nests before it run as they
-are, since it may read what they wrote, and nests behind it do not run. The inputs are zeros: what
-is touched does not depend on them, unless the program indexes or decides by data.
+A *launch* is a loop nest that contains loops of threads. A *phase* is the part of a block's run
+between two barriers. Only one block of the recorded launch runs. Nests before it run completely,
+since it may read their results; nests after it do not run. The inputs are zeros: the accesses do
+not depend on them, unless the program uses data in indices or conditions.
 """
 
 from __future__ import annotations
@@ -39,58 +39,59 @@ from dlcompiler.simulate.memory import Site, Task, span
 from dlcompiler.simulate.steps import count_steps
 
 MAX_STEPS = 500_000
-"""Of a recorded run: some two seconds."""
+"""Most steps of a recorded run, about two seconds; [1]."""
 MAX_ELEMENTS = 1 << 22
-"""Of all parameters: the interpreter remembers who touched each."""
+"""Most elements of all parameters: the shadow memory has an entry for each; [1]."""
 
 Thread: TypeAlias = tuple[int, int, int]
-"""``(threadIdx.x, threadIdx.y, threadIdx.z)``; virtual threads are the thread that runs them."""
+"""``(threadIdx.x, threadIdx.y, threadIdx.z)``; a virtual thread counts as the thread that
+runs it."""
 
 
 @dataclass(frozen=True)
 class Touch:
-    """How the threads reach a buffer in a phase."""
+    """The reads, or the writes, of one buffer in a phase."""
 
     buffer: Buffer
     is_write: bool
     by_thread: Mapping[Thread, Sequence[int]]
-    """Offsets of elements, in the order of the thread's accesses: one for each of its steps. Of a
-    private buffer, the copies of a thread's virtual threads follow each other."""
+    """Offsets of elements, in the order of the thread's accesses. Each virtual thread has its own
+    copy of a private buffer; the offsets treat the copies as one array, one after the other."""
 
 
 @dataclass(frozen=True)
 class Phase:
-    """What the threads of a block do between two barriers."""
+    """The accesses of a block's threads between two barriers."""
 
     touches: tuple[Touch, ...]
-    """In the order in which each buffer is first reached."""
+    """One for each buffer and direction, in the order of first access."""
     start: int | None
-    """Which barrier of the program begins it; None: the block does."""
+    """Number of the program's barrier at which it starts; None at the start of the block."""
     loops: tuple[tuple[str, int], ...]
-    """The loops around that barrier that are not of threads, and where they are."""
+    """Names and values of the serial loops around that barrier."""
 
 
 @dataclass(frozen=True)
 class BlockRecording:
-    """What the threads of one block touch."""
+    """The accesses of the threads of one block."""
 
     threads: tuple[int, int, int]
-    """Of the block, along x, y and z."""
+    """Threads of the block along x, y and z."""
     vthreads: int
-    """Virtual threads that each of them runs."""
+    """Virtual threads that each thread runs; [1]."""
     blocks: Mapping[str, int]
-    """Iterations of each axis of blocks."""
+    """Number of blocks along each axis of the launch."""
     block: Mapping[str, int]
-    """Which block it is."""
+    """Position of the block along each axis."""
     phases: tuple[Phase, ...]
     private: frozenset[Buffer]
-    """Buffers that each thread, or each warp, has for itself."""
+    """Buffers of which each thread, or each warp, has its own copy."""
     barriers: int
-    """Barriers that the block comes to."""
+    """Number of barriers that the block executes; [1]."""
 
 
 def launches(func: PrimFunc) -> list[For]:
-    """Return the outermost loops of a program that hold threads of blocks, in its order."""
+    """Return the outermost loops of a program that contain loops of threads, in order."""
     return list(_launches(func.body))
 
 
@@ -110,7 +111,7 @@ def _is_thread_loop(node: object) -> bool:
 def record_block(
     func: PrimFunc, launch: For | None = None, block: Mapping[str, int] | None = None
 ) -> BlockRecording:
-    """Run one block of a launch, and record what its threads touch.
+    """Run one block of a launch, and record the accesses of its threads.
 
     Parameters
     ----------
@@ -119,7 +120,7 @@ def record_block(
     launch
         One of `launches`; by default, the last.
     block
-        Which block: ``{"blockIdx.x": 1}``; 0 along axes that are not named.
+        Position of the block: ``{"blockIdx.x": 1}``; 0 along axes that are not given.
 
     Returns
     -------
@@ -128,10 +129,10 @@ def record_block(
     Raises
     ------
     CallError
-        If no loop is bound to threads, sizes are known only at a call, there is no such block, or
-        the run would be too long.
+        If no loop is bound to threads, sizes are symbolic, there is no such block, or the run would
+        be too long.
     ProgramError
-        If the program does what none may, such as a race between threads.
+        If the interpreter finds a mistake, such as a race between threads.
     """
     where = f"record a block of {func.name}"
     known = launches(func)
@@ -142,8 +143,8 @@ def record_block(
         )  # fmt: skip
     if func.variables or not all(buffer.is_static for buffer in func.buffers):
         raise CallError(
-            where, "its sizes are known only at a call",
-            hint="build the expression on numbers to see its threads",
+            where, "its sizes are symbolic",
+            hint="define the expression with numbers as extents, to see its threads",
         )  # fmt: skip
     chosen = known[-1] if launch is None else launch
     extents, blocks = _extents(chosen), blocks_of(chosen)
@@ -156,10 +157,10 @@ def record_block(
     one = _one_block(chosen, at)
     body = _up_to(func.body, chosen, one)
     if body is None:
-        raise CallError(where, "the loop is no launch of this program", got=chosen.var.name,
+        raise CallError(where, "the loop is not a launch of this program", got=chosen.var.name,
                         expected=", ".join(loop.var.name for loop in known))  # fmt: skip
     if any(isinstance(node, ExternCall) for node in walk(one)):
-        raise CallError(where, "it calls code from outside, whose accesses are not seen")
+        raise CallError(where, "it calls code from outside, whose accesses cannot be recorded")
     cut = replace(func, body=body)
     _check_size(cut, where)
     private = _private(one)
@@ -209,7 +210,7 @@ def _count(loop: For) -> int:
 
 
 def _virtual_threads(stmt: Stmt) -> int:
-    """Return how many virtual threads a thread runs: those of loops in loops multiply."""
+    """Return the number of virtual threads that a thread runs; nested loops multiply."""
     parts = (_virtual_threads(child) for child in children(stmt) if isinstance(child, Stmt))
     inside = max(parts, default=1)
     is_virtual = isinstance(stmt, For) and stmt.kind == "vthread"
@@ -220,7 +221,7 @@ def _one_block(launch: For, at: Mapping[str, int]) -> Stmt:
     def fix(node: object) -> object:
         if not isinstance(node, For) or node.kind not in at:
             return node
-        if at[node.kind] >= _count(node):  # a nest beside one that has more blocks
+        if at[node.kind] >= _count(node):  # a nest with fewer blocks than another of the launch
             return Seq(())
         return substitute(node.body, {node.var: index_const(at[node.kind])})
 
@@ -228,9 +229,9 @@ def _one_block(launch: For, at: Mapping[str, int]) -> Stmt:
 
 
 def _up_to(stmt: Stmt, launch: For, one: Stmt) -> Stmt | None:
-    """Return a statement with one block in place of the launch, and nothing behind it.
+    """Return a statement up to the launch, of which only one block is kept.
 
-    None if the launch is not in it.
+    None if the statement does not contain the launch.
     """
     if stmt is launch:
         return one
@@ -254,19 +255,19 @@ def _private(launch: Stmt) -> frozenset[Buffer]:
 
 @dataclass
 class _Open:
-    """The phase that runs."""
+    """The accesses of a phase while it is recorded."""
 
     start: int | None = None
     loops: tuple[tuple[str, int], ...] = ()
     touches: dict[tuple[Buffer, bool], dict[Thread, list[int]]] = field(default_factory=dict)
 
     def in_order(self) -> tuple[Touch, ...]:
-        """Return what was touched, in the order in which each was first reached."""
+        """Return the accesses by buffer and direction, in the order of first access."""
         return tuple(Touch(buffer, is_write, by) for (buffer, is_write), by in self.touches.items())
 
 
 class _Watch:
-    """Sorts the accesses of a launch by phase, buffer and thread."""
+    """Observer that sorts the accesses of a launch by phase, buffer and thread."""
 
     def __init__(self, launch: Stmt, private: frozenset[Buffer]) -> None:
         self.barriers = 0
@@ -281,7 +282,7 @@ class _Watch:
         """Number of the virtual thread among those of its thread."""
 
     def access(self, buffer: Buffer, offsets: Sequence[int], task: Task, *, is_write: bool) -> None:
-        """Note an access of a thread of the launch."""
+        """Record an access, if a thread of the launch makes it."""
         if task is not self._task:
             self._task, (self._thread, self._virtual) = task, self._thread_of(task)
         if self._thread is None:
@@ -292,7 +293,7 @@ class _Watch:
         threads.setdefault(self._thread, []).extend(offsets)
 
     def synchronise(self, site: Site | None) -> None:
-        """Begin a phase behind a barrier of the launch, or where its threads start again."""
+        """Start a new phase at a barrier of the launch, or when its threads start again."""
         if site is None:
             if self._phases[-1].touches:
                 self._phases.append(_Open())
@@ -306,13 +307,13 @@ class _Watch:
         self._phases.append(_Open(number, tuple(serial)))
 
     def finish(self) -> tuple[Phase, ...]:
-        """Return the phases; nothing behind the end of the last thread is one."""
+        """Return the phases, without an empty one after the end of the threads."""
         last = self._phases[-1]
         kept = self._phases if last.touches or len(self._phases) == 1 else self._phases[:-1]
         return tuple(Phase(each.in_order(), each.start, each.loops) for each in kept)
 
     def _thread_of(self, task: Task) -> tuple[Thread | None, int]:
-        """Return the thread of the launch that a task is part of, and which virtual one it is."""
+        """Return the thread and the virtual thread of a task; (None, 0) outside the launch."""
         at = dict.fromkeys(("threadIdx.x", "threadIdx.y", "threadIdx.z"), 0)
         virtual, factor, found = 0, 1, False
         while task.run is not None:

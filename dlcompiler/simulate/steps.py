@@ -1,4 +1,4 @@
-"""How long a program would run in the interpreter."""
+"""Estimate of the steps that a program takes in the interpreter."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dlcompiler.ir.rewrite import children
 
 
 def count_steps(func: PrimFunc) -> int:
-    """Count the statements that a run executes, guards taken as true."""
+    """Count the statements that a run executes, if all conditions hold; [1]."""
 
     def count(stmt: Stmt) -> int:
         inner = sum(count(child) for child in children(stmt) if isinstance(child, Stmt))

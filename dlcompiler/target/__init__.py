@@ -1,6 +1,6 @@
-"""What a machine is: frozen data, detected for this machine or named as a preset.
+"""Descriptions of machines (targets): detected for this machine, or presets by name.
 
-`resolve` is the way in: it takes a name of `REGISTRY` or a `Target`, and returns a `Target`.
+`resolve` returns the `Target` of a name in `REGISTRY`.
 """
 
 from __future__ import annotations
@@ -51,23 +51,26 @@ REGISTRY: Registry[Target | Callable[[], Target]] = Registry(
 
 
 def names() -> tuple[str, ...]:
-    """Return the names that `resolve` knows."""
+    """Return the names that `resolve` accepts."""
     return tuple(REGISTRY)
 
 
 def resolve(target: str | Target) -> Target:
-    """Return the target of a name; a `Target` is returned as it is.
+    """Return the target of a name; a `Target` is returned unchanged.
 
     Parameters
     ----------
     target : str or Target
-        ``"cpu"`` is the machine this runs on, ``"c"`` any with a C compiler; `names` lists the
-        others.
+        ``"cpu"`` is this machine, ``"c"`` any machine with a C compiler; `names` lists all.
+
+    Returns
+    -------
+    Target
 
     Raises
     ------
     TargetError
-        No target has this name.
+        If no target has this name.
 
     Examples
     --------
@@ -81,9 +84,9 @@ def resolve(target: str | Target) -> Target:
 
 
 def known_scopes() -> frozenset[str]:
-    """Return the names of the memories that some target in the registry has.
+    """Return the names of the memory scopes of all targets in the registry.
 
-    Targets that are detected when first asked for are left out: they are CPUs, as presets are.
+    Targets that are detected at first use are left out: they are CPUs, with the scopes of presets.
     """
     targets = (found for found in REGISTRY.values() if isinstance(found, Target))
     return frozenset(scope.name for target in targets for scope in target.scopes)

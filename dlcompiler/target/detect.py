@@ -1,7 +1,7 @@
-"""What the machine is that this process runs on.
+"""Detection of the machine that this process runs on.
 
-Nothing here is cached but `host`, and a file that cannot be read gives a typical value that
-`HostCPU.assumed` names, never an error.
+A file that cannot be read is not an error: a typical value is used, and `HostCPU.assumed` names it.
+Only `host` is cached.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True, slots=True)
 class HostCPU:
-    """The processor of this machine, as far as the operating system tells."""
+    """The processor of this machine, as the operating system describes it."""
 
     model: str
-    """Name that the manufacturer gave it."""
+    """The manufacturer's name."""
     llvm_cpu: str
-    """Name that LLVM gives it."""
+    """LLVM's name."""
     triple: str
     """LLVM's target triple of this process."""
     features: tuple[str, ...]
@@ -42,17 +42,17 @@ class HostCPU:
     core_groups: tuple[tuple[int, ...], ...]
     """Those numbers, grouped by physical core."""
     quota: float | None
-    """Cores' worth of time that the container grants; ``None``: no limit."""
+    """CPU time that the container may use, in cores; ``None``: no limit."""
     caches: tuple[CacheLevel, ...]
     """Data caches of the first core."""
     assumed: tuple[str, ...]
-    """What could not be read and is a typical value instead: ``"caches"``, ``"core_groups"``."""
+    """Fields that could not be read, and hold typical values: ``"caches"``, ``"core_groups"``."""
 
     @property
     def shares_cores(self) -> bool:
-        """Whether two logical cores are the hardware threads (SMT) of one physical core.
+        """Whether two logical cores are hardware threads (SMT) of one physical core.
 
-        A virtual machine may hide this: false then means that it is not known to be so.
+        A virtual machine may hide this: then it is false, although they may be.
         """
         return any(len(group) > 1 for group in self.core_groups)
 
@@ -92,14 +92,14 @@ def host_target() -> Target:
 
 
 def available_cores() -> int:
-    """Return how many threads can run at once: the cores allowed, within the container's quota."""
+    """Return the number of threads that can run at once: allowed cores, limited by the quota."""
     quota = _quota()
     cores = len(_affinity())
     return cores if quota is None else max(1, min(cores, round(quota)))
 
 
 def available_memory_bytes() -> int | None:
-    """Return the memory of this process [byte]: the machine's, within its limits; None: unknown."""
+    """Return the memory that this process may use [byte]; None if it is unknown."""
     limits = [_read(_CGROUP / "memory.max"), _read(_CGROUP / "memory/memory.limit_in_bytes")]
     found = [int(limit) for limit in limits if limit.isdigit()]
     with contextlib.suppress(ValueError, OSError, AttributeError):
@@ -159,7 +159,7 @@ def _model_name() -> str:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """Read a list of the kernel: ``"0-2,5"`` is ``(0, 1, 2, 5)``."""
+    """Parse a list of numbers in the kernel's format: ``"0-2,5"`` is ``(0, 1, 2, 5)``."""
     found: list[int] = []
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")

@@ -1,6 +1,6 @@
-"""GPUs as data: what a kernel may ask of one, and what its cost depends on.
+"""Presets of GPUs: limits of kernels, and properties that determine their cost.
 
-Programs for them are run by the simulator (`dlcompiler.simulate`); code generation comes later.
+The simulator (`dlcompiler.simulate`) runs programs for them; there is no code generation yet.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from types import MappingProxyType
 from dlcompiler.target.model import CacheLevel, MemoryScope, Target
 
 WARP = 32
-"""Threads that run in step, on every GPU here."""
+"""Threads of a warp, on every GPU here; [1]."""
 
-#: What CUDA allows a kernel on all of these processors: static shared memory is 48 KiB, whatever
-#: the chip has. ``max_vthreads`` is a bound on code size, as in classic TVM.
+#: Limits of CUDA for a kernel on all of these processors. Static shared memory is limited to
+#: 48 KiB even if the chip has more. ``max_vthreads`` is a bound on code size, as in classic TVM.
 #: Source: CUDA C++ Programming Guide 12.9, table 21 (technical specifications).
 CUDA_LIMITS = MappingProxyType(
     {
@@ -55,16 +55,16 @@ GPU_SCOPES = (
 def gpu_target(
     name: str, compute: tuple[int, int], processors: int, *, l1_kib: int, l2_mib: int
 ) -> Target:
-    """Return a GPU as a target.
+    """Return the target of a GPU.
 
     Parameters
     ----------
     name : str
-        Its name in the registry, or the user's own.
+        Name in the registry, or chosen by the user.
     compute : tuple of int
-        Its compute capability: (major, minor).
+        Compute capability: (major, minor).
     processors : int
-        Streaming multiprocessors, each of which runs several blocks.
+        Number of streaming multiprocessors; each runs several blocks.
     l1_kib, l2_mib : int
         First level data cache of one multiprocessor, where it shares its memory with ``shared``
         [KiB]; second level cache [MiB].
@@ -104,4 +104,4 @@ RTX_4060_LAPTOP = gpu_target("rtx-4060-laptop", (8, 9), 24, l1_kib=128, l2_mib=3
 H100 = gpu_target("h100", (9, 0), 132, l1_kib=256, l2_mib=50)
 H200 = gpu_target("h200", (9, 0), 132, l1_kib=256, l2_mib=60)
 GPU = replace(A100, name="gpu")
-"""The one to take when it does not matter which."""
+"""The default GPU, where no other is named."""

@@ -1,4 +1,4 @@
-"""The data classes that describe a machine."""
+"""Data classes that describe a machine."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class CacheLevel:
 
 @dataclass(frozen=True, slots=True)
 class MemoryScope:
-    """A place where buffers live."""
+    """A kind of memory in which buffers are allocated."""
 
     name: str
     """``"global"``, ``"local"``, …"""
@@ -48,15 +48,15 @@ class MemoryScope:
     alignment: int
     """Alignment of buffers that the compiler allocates here [byte]."""
     element_bytes: int = 1
-    """Granule of an access [byte]; above 1 only on accelerators."""
+    """Size that accesses must be a multiple of [byte]; above 1 only on accelerators."""
     accessible_by: tuple[str, ...] = ("cpu",)
-    """Who may read and write it: ``cpu``, ``gpu``; the threads of a ``block`` or a ``warp``, one
+    """What can access it: the ``cpu`` or ``gpu``, the threads of a ``block`` or a ``warp``, or one
     ``thread``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A machine to generate code for.
+    """A machine for which code is generated.
 
     Examples
     --------
@@ -66,15 +66,15 @@ class Target:
     """
 
     name: str
-    """Name in the registry, or the user's own."""
+    """Name in the registry, or chosen by the user."""
     device: str
-    """Kind of machine, which decides the passes: ``"cpu"``, ``"gpu"``, …"""
+    """Kind of machine, which selects the passes: ``"cpu"``, ``"gpu"``, …"""
     language: str
-    """What is generated for it: ``"llvm"``, ``"c"``; ``"loops"``: the loop IR, to simulate."""
+    """The generated language: ``"llvm"``, ``"c"``, or ``"loops"`` for loop IR to simulate."""
     triple: str
-    """LLVM's target triple; empty where the language is C."""
+    """LLVM's target triple; empty if the language is C."""
     cpu: str
-    """LLVM's name of the processor; empty where the language is C."""
+    """LLVM's name of the processor; empty if the language is C."""
     features: tuple[str, ...]
     """LLVM's features beyond what ``cpu`` implies, each ``"+name"`` or ``"-name"``."""
     vector_extension: str
@@ -82,13 +82,13 @@ class Target:
     vector_bits: int
     """Width of a vector register [bit]."""
     vector_registers: int
-    """Vector registers of one thread."""
+    """Number of vector registers of one thread; [1]."""
     cores: int
-    """Threads that a parallel loop uses by default; on a GPU, the multiprocessors."""
+    """Threads of a parallel loop by default; on a GPU, the number of multiprocessors; [1]."""
     caches: tuple[CacheLevel, ...]
     """Data caches, nearest first."""
     scopes: tuple[MemoryScope, ...]
-    """Where buffers may live, in rank order."""
+    """Memory scopes, in the order of their ranks."""
     thread_axes: tuple[str, ...] = ()
     """Axes of a launch that loops can be bound to: ``"blockIdx.x"``, …; none on a CPU."""
     emits: frozenset[str] = frozenset()
@@ -101,22 +101,22 @@ class Target:
     GPU's: see `dlcompiler.target.gpus`."""
 
     def lanes(self, dtype: str) -> int:
-        """Return how many elements of ``dtype`` one vector register holds.
+        """Return the number of elements of a dtype that fit one vector register; [1].
 
         Parameters
         ----------
         dtype : str
-            A scalar dtype; of a vector dtype, the element counts.
+            A scalar dtype; for a vector dtype, its element is used.
         """
         return max(self.vector_bits // (8 * dtypes.bytes_of(dtypes.element(dtype))), 1)
 
     def cache_bytes(self, level: int) -> int:
-        """Return the size of a data cache, or of the farthest where there are fewer [byte].
+        """Return the size of a data cache [byte]; of the last one if there are fewer levels.
 
         Parameters
         ----------
         level : int
-            0 is the nearest, -1 the farthest.
+            0 is the first level, -1 the last.
 
         Examples
         --------
@@ -129,15 +129,15 @@ class Target:
         return self.caches[min(level, len(self.caches) - 1)].bytes
 
     def has(self, feature: str) -> bool:
-        """Tell whether a feature is switched on by name: ``has("fma")``.
+        """Tell whether ``features`` lists a feature: ``has("fma")``.
 
-        What ``cpu`` implies without being listed in ``features`` is not seen; the detected target
-        and the presets list all that matter.
+        Features that ``cpu`` implies without being listed are not found. The detected target and
+        the presets list all features that the compiler uses.
         """
         return f"+{feature}" in self.features
 
     def scope(self, name: str) -> MemoryScope | None:
-        """Return the scope of this name, or ``None``."""
+        """Return the memory scope of this name, or ``None``."""
         return next((scope for scope in self.scopes if scope.name == name), None)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Targets as data, and what is common to all CPUs."""
+"""Presets of CPUs, and the vector extensions from which their vector registers follow."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from types import MappingProxyType
 
 from dlcompiler.target.model import CacheLevel, MemoryScope, Target
 
-#: LLVM 22 needs a time that grows without bound for wider vectors, and a kernel runs on threads
-#: whose stacks are not ours: both limits keep the compiler and the kernel from taking the process
-#: down.
+#: Both limits protect the process. For wider vectors, the compile time of LLVM 22 grows without
+#: bound; and a kernel may run on threads whose stack size the compiler does not choose.
 CPU_LIMITS = MappingProxyType({"max_lanes": 64, "max_stack_bytes": 64 * 1024})
 
-#: The generator of LLVM IR has all of these, for every processor.
+#: What the generator of LLVM IR supports on every processor.
 LLVM_EMITS = frozenset({"vectors", "prefetch", "fma_tile", "dot4"})
 
 CPU_SCOPES = (
@@ -20,7 +19,7 @@ CPU_SCOPES = (
     MemoryScope("local", rank=3, capacity=CPU_LIMITS["max_stack_bytes"], alignment=64),
 )
 
-#: Used where the sizes of the caches cannot be read: those of most desktop cores of the last years.
+#: Cache sizes of typical desktop cores, used if the sizes cannot be read.
 TYPICAL_CACHES = (
     CacheLevel("L1d", 32 * 1024, line=64, shared_by=1),
     CacheLevel("L2", 256 * 1024, line=64, shared_by=1),
@@ -35,7 +34,7 @@ _AVX2 = (
 )
 _AVX512 = (*_AVX2, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
 
-#: LLVM's micro-architecture levels of x86-64 -> the features that code for them may use.
+#: Micro-architecture level of x86-64 -> features that code for it may use.
 #: Source: x86-64 psABI, section 3.1.1, table 3.1.
 X86_64_LEVELS = MappingProxyType(
     {
@@ -53,20 +52,20 @@ class VectorExtension:
 
     name: str
     families: tuple[str, ...]
-    """How triples of these processors begin."""
+    """Prefixes of the target triples of these processors."""
     feature: str
-    """LLVM's name of the feature that tells of them."""
+    """LLVM's name of the feature."""
     bits: int
     """Width of a register [bit]."""
     registers: int
-    """Registers of one thread."""
+    """Number of registers of one thread; [1]."""
 
 
 _X86, _AARCH64 = ("x86_64", "i686"), ("aarch64", "arm64")
 
-#: The best first. RVV: the length that every processor with the extension V has at least; longer
-#: registers run the same code. WebAssembly has no registers of its own, and runs on machines with
-#: 16 or more.
+#: The best of each family first. RVV: the smallest register length that the extension V allows;
+#: processors with longer registers run the same code. WebAssembly has no registers; the machines
+#: that run it have 16 or more.
 #: Source: Intel SDM vol. 1, ch. 10-15; Arm ARM (DDI 0487 A1.4, DDI 0406 A2.6); RISC-V "V" 1.0,
 #: 18.3; WebAssembly 2.0.
 VECTOR_EXTENSIONS = (
@@ -83,7 +82,7 @@ NO_VECTORS = VectorExtension("none", (), "", 64, 16)
 
 
 def vector_extension(triple: str, features: frozenset[str]) -> VectorExtension:
-    """Return the best vector instructions of a processor.
+    """Return the best vector extension of a processor.
 
     Parameters
     ----------
@@ -92,7 +91,7 @@ def vector_extension(triple: str, features: frozenset[str]) -> VectorExtension:
     features : frozenset of str
         Names of the features that the processor has, without sign.
     """
-    # Every processor of these two families has them, whether a list of features says so or not.
+    # Every processor of these two families has it, even if the list of features does not say so.
     implied = frozenset({"sse2", "neon"} if triple.startswith(("x86_64", *_AARCH64)) else ())
     found = (
         extension
@@ -111,18 +110,18 @@ def cpu_target(
     cores: int = 1,
     caches: tuple[CacheLevel, ...] = TYPICAL_CACHES,
 ) -> Target:
-    """Return a CPU as a target; its vectors follow from its features.
+    """Return the target of a CPU; its vector registers follow from its features.
 
     Parameters
     ----------
     name : str
-        Its name in the registry, or the user's own.
+        Name in the registry, or chosen by the user.
     triple, cpu : str
         LLVM's target triple, and LLVM's name of the processor.
     features : tuple of str
         Each ``"+name"`` or ``"-name"``.
     cores : int
-        Threads that a parallel loop uses by default.
+        Number of threads of a parallel loop by default.
     caches : tuple of CacheLevel
         Data caches, nearest first.
     """
@@ -197,5 +196,5 @@ RISCV64 = cpu_target(
 
 WASM32 = cpu_target("wasm32", "wasm32-unknown-unknown", "generic", _on("simd128"))
 
-#: C source, for any processor: what it is compiled on is not known.
+#: C source for any processor: the machine that compiles it is not known.
 C99 = replace(cpu_target("c", "", "", ()), language="c", runs_on="c compiler", emits=frozenset())

@@ -1,14 +1,14 @@
-"""Tensor expressions: what to compute, without saying how.
+"""Tensor expressions: they say what to compute, not how.
 
-A tensor is a placeholder (given by the caller) or is computed element by element::
+A tensor is either a placeholder, whose values the caller gives, or computed element by element::
 
     A = te.placeholder((n, n), name="A")
     B = te.placeholder((n, n), name="B")
     k = te.reduce_axis((0, n), name="k")
     C = te.compute((n, n), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
 
-or the same as text: ``te.notation("C[i, j] += A[i, k] * B[k, j]", A=((n, n), "float32"), …)``.
-How to compute it is a schedule's business: ``te.create_schedule``.
+The same as text: ``te.notation("C[i, j] += A[i, k] * B[k, j]", A=((n, n), "float32"), …)``.
+A schedule says how to compute it: ``te.create_schedule``.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -47,12 +47,11 @@ from dlcompiler.te.arithmetic import (
     truncmod,
 )
 from dlcompiler.te.evaluation.evaluate import absolute_bound, evaluate, tolerance
-from dlcompiler.te.evaluation.magnitude import rounding_depth
 from dlcompiler.te.extern.function import extern
 from dlcompiler.te.gradient.reverse_mode import gradient
 from dlcompiler.te.intrinsics.library import gemm_tile, tensor_intrin
 from dlcompiler.te.intrinsics.tensor_intrin import TensorIntrin, decl_tensor_intrin
-from dlcompiler.te.language import compute, const, placeholder, reduce_axis
+from dlcompiler.te.language import AXIS_SEPARATOR, compute, const, placeholder, reduce_axis
 from dlcompiler.te.math import (
     acos,
     acosh,
@@ -103,7 +102,7 @@ from dlcompiler.te.notation.reader import (
 )
 from dlcompiler.te.recurrences import scan
 from dlcompiler.te.reducers.reductions import argmax, argmin, comm_reducer, max, min, prod, sum
-from dlcompiler.te.separators import AXIS_SEPARATOR
+from dlcompiler.te.roundings import rounding_depth
 from dlcompiler.te.symbols import bind_symbols, size_var, specialize, symbols_of, var
 from dlcompiler.te.tensor import (
     ComputeOp,
@@ -230,8 +229,8 @@ __all__ = [
     "var",
 ]
 
-#: Classic code finds `create_schedule` here. Schedules are made of expressions, so this package
-#: cannot import it: the name is looked up when it is used.
+#: Classic TVM has `create_schedule` in `te`. Here, `dlcompiler.schedule` imports `te`, so importing
+#: it would be a cycle: the name is looked up when it is used.
 ABOVE: Registry[Any] = Registry("name", {"create_schedule": "dlcompiler.schedule:create_schedule"})
 
 if not TYPE_CHECKING:  # a type checker would take any name

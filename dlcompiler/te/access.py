@@ -1,10 +1,15 @@
-"""Does an expression read outside its tensors? Proved, refused with a witness, or left open."""
+"""Bounds checks of the reads in an expression.
+
+Each index of each read is either proved to be inside its tensor, refused with a point where it is
+outside, or left open. An open read is checked when the program is called, if a formula of symbols
+decides it (`requirements`), and otherwise when the program runs (`open_reads`).
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
@@ -17,58 +22,51 @@ from dlcompiler.arith.overflow import is_limited, limits_of_data, overflow
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import (
     Axis,
-    Binary,
     Call,
     Cast,
     Compare,
     Const,
     Expr,
     Extent,
-    IfThenElse,
-    Logical,
     Reduce,
-    Select,
     TensorHandle,
     TensorLoad,
     Var,
-    binary,
-    compare,
     extent_expr,
     free_vars,
     index_const,
     numeric,
-    structural_equal,
     substitute,
     walk,
 )
-from dlcompiler.ir.expr import BinaryOp
 from dlcompiler.ir.guards import MAX_WAYS, Guards, guarded
-from dlcompiler.te.evaluation.elements import Block, Elements
-from dlcompiler.te.evaluation.plan import NO_PLAN
+from dlcompiler.te.element_plan import NO_PLAN
+from dlcompiler.te.elements import Block, Elements
+from dlcompiler.te.requirements import index_ends
 from dlcompiler.te.tensor import ComputeOp, PlaceholderOp, Tensor
 
 MAX_CORNER_AXES = 8
+"""Axes of an index up to which all corners, 2 to this power, are tried."""
 MAX_POINTS = 2**16
+"""Points of the axes of an index up to which all are tried."""
 UNKNOWN = Interval(0, math.inf)
 """The range of a symbol that is an extent."""
 
-Requirement: TypeAlias = tuple[Expr, str]
-"""A condition on symbols, and what is wrong where it does not hold."""
 Point: TypeAlias = dict[Var, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenRead:
-    """A read of which it is not proved that one of its indices is inside: it is checked as it runs.
+    """A read with an index that is not proved to be inside: it is checked when the program runs.
 
-    It happens where all `guards` hold, each looked at only if those before do.
+    It happens where all `guards` hold. A guard is evaluated only where those before it hold.
     """
 
     load: TensorLoad
     dimension: int
     guards: tuple[Expr, ...]
     axes: tuple[Axis, ...]
-    """It happens once for each of their points: not at all where one is empty."""
+    """The read happens once for each point of these axes, so never if one of them is empty."""
 
     @property
     def index(self) -> Expr:
@@ -77,25 +75,36 @@ class OpenRead:
 
     @property
     def extent(self) -> Extent:
-        """What it must stay below."""
+        """The extent of the dimension: the index must be below it."""
         return self.load.tensor.shape[self.dimension]
 
 
 def check_accesses(
     body: Expr, axes: Sequence[Axis], where: str, left: Collection[TensorHandle] = ()
 ) -> None:
-    """Refuse an element that is outside its tensor for some values of the axes.
+    """Refuse an expression that reads outside a tensor for some values of the axes.
 
-    Looks at the corners of the iteration space, where affine indices are extreme, and at all points
-    (up to 65536) of an index that is no sum or stands under a guard; it refuses only with a point
-    in hand. Of a symbolic extent, only what is below 0 is certain. What is neither proved nor
-    refused is checked when the program is called (`requirements`) or runs (`open_reads`).
-    Of tensors that are `left` for later, the first index is not looked at.
+    An affine index is extreme at corners of the iteration space, so the corners are tried. An index
+    that is not affine, or is read under a guard, is tried at all points if they are at most 65536.
+    A read is refused only if such a point is found. Against a symbolic extent, only an index below
+    0 is certainly outside.
+
+    Parameters
+    ----------
+    body : Expr
+        The expression of an element.
+    axes : sequence of Axis
+        The axes that it depends on.
+    where : str
+        Names the operation in errors.
+    left : collection of TensorHandle
+        Tensors whose first index is not checked here: they may be states of a scan.
 
     Raises
     ------
     ExpressionError
-        With the axes' values that lead outside.
+        With values of the axes for which the index is outside; if an index may overflow 64 bits; if
+        too many combinations of conditions lead to a read to look at each.
     """
     _refuse_overflow(body, axes, where)
     for load, guards, domain in _reads(body, axes):
@@ -109,7 +118,9 @@ def check_accesses(
             if guards is None:
                 if domain.is_inside(index, extent, ()):
                     continue
-                raise _too_many_ways(where, load, "give what it is part of its own te.compute")
+                raise _too_many_ways(
+                    where, load, "compute what contains it in a te.compute of its own"
+                )
             for point, value in domain.extremes(index, guards):
                 is_outside = value < 0 or (isinstance(extent, int) and value >= extent)
                 if is_outside and all(holds_at(guard, point) for guard in guards):
@@ -126,7 +137,7 @@ def _refuse_overflow(body: Expr, axes: Sequence[Axis], where: str) -> None:
             f"the index {found} does not fit 64 bits",
             got=f"values from {ends.low} to {ends.high}",
             expected=f"{-(2**63)} to {2**63 - 1}",
-            hint="compute it with smaller numbers: take the remainder before the product",
+            hint="keep the intermediate results small: take the remainder before the product",
         )
 
 
@@ -156,7 +167,7 @@ def _outside(
         got=f"index {value} in dimension {dimension}",
         expected=f"0 to {extent_text(tensor.shape[dimension])}, as {tensor.name} has the shape "
         f"({shape}{',' * (len(tensor.shape) == 1)})",
-        because=f"there {' and '.join(map(str, guards))} holds" if guards else None,
+        because=f"{' and '.join(map(str, guards))} holds there" if guards else None,
         hint=f"guard it{' more narrowly' if guards else ''}: "
         "te.if_then_else(condition, element, other)",
     )
@@ -169,7 +180,7 @@ def extent_text(extent: Extent) -> str:
 
 @lru_cache(maxsize=1024)  # a tuner lowers one expression a thousand times
 def open_reads(body: Expr, axes: tuple[Axis, ...], first: int = 0) -> tuple[OpenRead, ...]:
-    """Return the reads that may leave their tensor, as far as it can be proved.
+    """Return the reads that are not proved to be inside their tensor.
 
     Parameters
     ----------
@@ -178,13 +189,13 @@ def open_reads(body: Expr, axes: tuple[Axis, ...], first: int = 0) -> tuple[Open
     axes
         The axes that it depends on.
     first
-        The first value of the first axis: in a recurrence, the steps before are given.
+        The first value of the first axis; in a recurrence, the rows before it are given.
 
     Returns
     -------
     tuple of OpenRead
-        Without those whose index is assumed to be inside (`te.assume_bounds`), and those that a
-        call answers for all elements at once (`requirements`).
+        Without reads whose index is promised to be inside (`te.assume_bounds`), and those that are
+        checked once for all elements when the program is called (`requirements`).
 
     Raises
     ------
@@ -198,7 +209,7 @@ def open_reads(body: Expr, axes: tuple[Axis, ...], first: int = 0) -> tuple[Open
             if domain.is_inside(index, extent, guards or ()):
                 continue
             if guards is None:
-                hint = "compute what it is part of as a stage of its own, not inline"
+                hint = "compute the stage that contains it at a loop or at the root, not inline"
                 raise _too_many_ways("lower", load, hint)
             found.append(OpenRead(load, dimension, guards, tuple(domain.axes)))
     return tuple(found)
@@ -207,9 +218,10 @@ def open_reads(body: Expr, axes: tuple[Axis, ...], first: int = 0) -> tuple[Open
 def _reads(
     body: Expr, axes: Sequence[Axis], first: int = 0
 ) -> Iterator[tuple[TensorLoad, Guards | None, _Domain]]:
-    """Yield the reads that happen, with their guards and the values that the axes take there.
+    """Yield the reads that happen, with their guards and the ranges of the axes.
 
-    What a reduction starts from is read once for each element, also where it combines nothing.
+    The start value of a reduction is read once for each element, even if the reduction has no
+    points: only the data axes matter for it.
     """
     whole = start = _Domain(axes, first)
     at_start = set[int]()
@@ -224,14 +236,14 @@ def _reads(
 
 
 def is_assumed(index: Expr) -> bool:
-    """Tell whether the author of an index vouches for all of it: see `te.assume_bounds`."""
+    """Tell whether an index is promised to be inside, by `te.assume_bounds` around all of it."""
     while isinstance(index, Cast):
         index = index.value
     return isinstance(index, Call) and index.name == "assume_bounds"
 
 
 class _Domain:
-    """The values that the axes of an operation take."""
+    """The ranges of the axes of an operation, and proofs and trials of indices over them."""
 
     def __init__(self, axes: Sequence[Axis], first: int = 0) -> None:
         self.axes = axes
@@ -272,12 +284,12 @@ class _Domain:
         )
 
     def is_required(self, index: Expr, extent: Extent) -> bool:
-        """Tell whether a call checks a formula of symbols before it runs: see `requirements`."""
+        """Tell whether the check is a formula of symbols, made at the call: see `requirements`."""
         has_symbols = not isinstance(extent, int) or not free_vars(index) <= self.extents.keys()
-        return has_symbols and _ends(index, self.all_extents) is not None
+        return has_symbols and index_ends(index, self.all_extents) is not None
 
     def was_tried(self, index: Expr, extent: Extent, guards: Sequence[Expr]) -> bool:
-        """Tell whether an index is inside at all points that there are."""
+        """Tell whether an index was evaluated at all points, and is inside at each."""
         if not isinstance(extent, int):
             return False
         found = list(self.at_points(index, guards))
@@ -290,7 +302,7 @@ class _Domain:
             yield from self.at_points(index, guards)
 
     def at_corners(self, index: Expr, guards: Sequence[Expr]) -> Iterator[tuple[Point, int]]:
-        """Yield the corners of the axes that an index and its guards depend on."""
+        """Yield the value of an index at the corners of the axes that it and its guards use."""
         used = set[Var]().union(*map(free_vars, (index, *guards)))
         names = sorted(used & self.extents.keys(), key=lambda var: var.name)
         if len(names) > MAX_CORNER_AXES:
@@ -303,9 +315,10 @@ class _Domain:
                 yield point, int(value.value)
 
     def at_points(self, index: Expr, guards: Sequence[Expr]) -> Iterator[tuple[Point, int]]:
-        """Yield where an index is least and greatest; nothing where there are too many points.
+        """Evaluate an index at all points, and yield those where it is smallest and largest.
 
-        Guards that depend on elements of tensors are taken to hold.
+        Nothing is yielded if there are too many points. Guards that depend on elements of tensors
+        count as true, since the elements are not known.
         """
         known = [guard for guard in guards if self.is_known(guard)]
         used = tuple(
@@ -332,7 +345,7 @@ class _Domain:
             yield {a.var: int(n) for a, n in zip(used, point, strict=True)}, int(values[point])
 
     def is_known(self, expr: Expr) -> bool:
-        """Tell whether an expression depends on axes of known extents alone."""
+        """Tell whether an expression depends only on axes whose extents are numbers."""
         has_loads = any(isinstance(node, TensorLoad) for node in walk(expr))
         return not has_loads and free_vars(expr) <= self.extents.keys()
 
@@ -349,9 +362,9 @@ def holds_at(guard: Expr, point: Point) -> bool:
 
 
 def earlier_reads(bodies: Iterable[Expr], axes: Sequence[Axis]) -> frozenset[TensorHandle]:
-    """Return the placeholders that are read only at earlier places of the first axis.
+    """Return the placeholders that are read only as ``A[i - c, …]``, with i the first axis.
 
-    They may be states of a recurrence, of which the first places are given in another way.
+    They may be states of a scan, whose first rows come from its inits.
     """
     found: dict[TensorHandle, bool] = {}
     for load in (node for body in bodies for node in walk(body) if isinstance(node, TensorLoad)):
@@ -362,129 +375,3 @@ def earlier_reads(bodies: Iterable[Expr], axes: Sequence[Axis]) -> frozenset[Ten
         is_earlier = is_input and terms == {axes[0].var: 1} and constant < 0
         found[load.tensor] = is_earlier and found.get(load.tensor, True)
     return frozenset(tensor for tensor, is_earlier in found.items() if is_earlier)
-
-
-def requirements(op: ComputeOp, sizes: Collection[Var]) -> tuple[Requirement, ...]:
-    """Return what symbols must satisfy so that an operation reads inside its tensors.
-
-    Parameters
-    ----------
-    op
-        The operation.
-    sizes
-        Symbols that are not negative.
-
-    Returns
-    -------
-    tuple of (condition, problem)
-        What is proved for all sizes is left out, and so is what stands under a guard. An index is
-        taken between the ends that its parts have: more than it reaches where one axis occurs in
-        several parts that do not cancel.
-    """
-    axes = (*op.axis, *op.reduce_axis)
-    shapes = (t.shape for t in (*op.input_tensors, *op.outputs))
-    extents_used = (*itertools.chain(*shapes), *(axis.extent for axis in axes))
-    indexed = set[Var]().union(*map(free_vars, op.bodies)) - {axis.var for axis in axes}
-    if not indexed and all(isinstance(extent, int) for extent in extents_used):
-        return ()
-    ranges = dict.fromkeys(sizes, Interval(0, math.inf))
-    extents = {axis.var: extent_expr(axis.extent) for axis in axes}
-    analyzer = Analyzer(ranges, extents)
-    found: dict[str, Requirement] = {}
-    reads = (read for body in op.bodies for read in guarded(body, TensorLoad))
-    for load in (load for load, guards in reads if not guards):
-        for dimension, index in enumerate(load.indices):
-            for condition in _conditions(index, load.tensor.shape[dimension], extents, analyzer):
-                problem = f"{op.name} would read {load} outside dimension {dimension}"
-                found.setdefault(str(condition), (condition, problem))
-    return tuple(found.values())
-
-
-def _conditions(
-    index: Expr, extent: Extent, extents: Mapping[Var, Expr], analyzer: Analyzer
-) -> Iterator[Expr]:
-    """Yield the conditions under which an index is inside, where a proof fails."""
-    simple = analyzer.simplify(index)
-    ends = _ends(simple, extents) or _ends(index, extents)
-    if ends is None:
-        return
-    low, high = ends
-    used = [extents[var] for var in sorted(free_vars(index) & set(extents), key=lambda v: v.name)]
-    inside = (
-        (compare("ge", simple, 0), compare("ge", low, 0)),
-        (compare("lt", simple, extent_expr(extent)), compare("lt", high, extent_expr(extent))),
-    )
-    for proof, condition in inside:
-        if analyzer.can_prove(proof):
-            continue
-        wanted: Expr = analyzer.simplify(condition)
-        for count in used:  # a loop that does not run reads nothing
-            if not isinstance(count, Const):
-                wanted = Logical("or", compare("le", count, 0), wanted)
-        if not (isinstance(wanted, Const) and wanted.value):
-            yield wanted
-
-
-def _ends(index: Expr, extents: Mapping[Var, Expr]) -> tuple[Expr, Expr] | None:
-    """Return the least and the greatest value of an index, as formulas of symbols."""
-    match index:
-        case Const():
-            return index, index
-        case Var():
-            if index not in extents:
-                return index, index
-            return index_const(0), binary("sub", extents[index], 1)
-        case Binary(op, a, b):
-            left, right = _ends(a, extents), _ends(b, extents)
-            return None if left is None or right is None else _binary_ends(op, left, right)
-        case Select(_, a, b) | IfThenElse(_, a, b):
-            left, right = _ends(a, extents), _ends(b, extents)
-            if left is None or right is None:
-                return None
-            return binary("min", left[0], right[0]), binary("max", left[1], right[1])
-    return None
-
-
-def _binary_ends(
-    op: BinaryOp, a: tuple[Expr, Expr], b: tuple[Expr, Expr]
-) -> tuple[Expr, Expr] | None:
-    match op:
-        case "add" | "min" | "max":
-            return binary(op, a[0], b[0]), binary(op, a[1], b[1])
-        case "sub":
-            return binary(op, a[0], b[1]), binary(op, a[1], b[0])
-        case "mul":
-            corners = [binary("mul", x, y) for x in dict.fromkeys(a) for y in dict.fromkeys(b)]
-            low = high = corners[0]
-            for corner in corners[1:]:
-                low, high = binary("min", low, corner), binary("max", high, corner)
-            return low, high
-        case "floordiv" if isinstance(b[0], Const) and b[0] is b[1] and b[0].value > 0:
-            return binary(op, a[0], b[0]), binary(op, a[1], b[0])
-        case "floormod" if isinstance(b[0], Const) and b[0] is b[1] and b[0].value > 0:
-            return index_const(0), binary("sub", b[0], 1)
-        # By a divisor of any sign that all elements share: monotonic; by zero, 0.
-        case "floordiv" if structural_equal(b[0], b[1], rename=False):
-            ends = binary(op, a[0], b[0]), binary(op, a[1], b[0])
-            return binary("min", *ends), binary("max", *ends)
-        case "floormod" if structural_equal(b[0], b[1], rename=False):
-            return binary("min", 0, b[0] + 1), binary("max", 0, b[0] - 1)
-        case "bitand" | "bitor" | "bitxor":
-            return _bitwise_ends(op, a, b)
-    return None
-
-
-def _bitwise_ends(
-    op: BinaryOp, a: tuple[Expr, Expr], b: tuple[Expr, Expr]
-) -> tuple[Expr, Expr] | None:
-    """Bound bit operations: no bit is set beyond those of the operands."""
-    highs = [high for low, high in (a, b) if _is_natural(low)]
-    if op == "bitand" and highs:
-        return index_const(0), binary("min", highs[0], highs[-1])
-    if len(highs) == 2:
-        return index_const(0), binary("add", *highs)
-    return None
-
-
-def _is_natural(low: Expr) -> bool:
-    return isinstance(low, Const) and low.value >= 0

@@ -1,7 +1,7 @@
-"""Arithmetic, bits and choices: operations on numbers of any dtype.
+"""Arithmetic, bit operations, conditions and choices on numbers of any dtype.
 
-Each takes expressions, axes and numbers, and whole tensors too, to which it applies element by
-element.
+Operands are expressions, axes, numbers, or whole tensors; an operation on whole tensors applies
+element by element and gives a tensor. Two operands are converted to their common dtype.
 """
 
 from __future__ import annotations
@@ -21,8 +21,24 @@ from dlcompiler.ir.operators import apply, operate
 
 
 def if_then_else(condition: Any, then: Any, otherwise: Any) -> Expr:
-    """Choose lazily: the side that is not chosen is not evaluated, so a load in it may be guarded.
+    """Choose one of two values, and evaluate only that one.
 
+    So the condition may guard a read that would be outside its tensor.
+
+    Parameters
+    ----------
+    condition : condition
+        Decides which value is taken.
+    then, otherwise : expression or number
+        The value if the condition holds, and if it does not.
+
+    Returns
+    -------
+    Expr
+        Of the common dtype of both values.
+
+    Examples
+    --------
     >>> from dlcompiler import te
     >>> A = te.placeholder((4,), name="A")
     >>> padded = te.compute((6,), lambda i: te.if_then_else(te.all(i >= 1, i < 5), A[i - 1], 0.0))
@@ -33,39 +49,57 @@ def if_then_else(condition: Any, then: Any, otherwise: Any) -> Expr:
 
 
 def select(condition: Any, then: Any, otherwise: Any) -> Expr:
-    """Choose eagerly: both sides are evaluated."""
+    """Choose one of two values, after evaluating both; parameters as for `if_then_else`."""
     cond = as_condition(condition, "te.select")
     a, b = _same_dtype(then, otherwise)
     return Select(cond, a, b)
 
 
 def all(*conditions: Any) -> Expr:
-    """Return the conjunction of conditions (Python's ``and`` would decide too early)."""
+    """Tell whether all conditions hold; later ones are evaluated only if those before hold.
+
+    Python's ``and`` cannot be used on expressions: their values are not known yet.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> i = te.var("i")
+    >>> te.all(i >= 1, i < 5)
+    Logical(i >= 1 and i < 5)
+    """
     return join("and", *conditions)
 
 
 def any(*conditions: Any) -> Expr:
-    """Return the disjunction of conditions (Python's ``or`` would decide too early)."""
+    """Tell whether any condition holds; later ones are evaluated only if those before fail.
+
+    Python's ``or`` cannot be used on expressions: their values are not known yet.
+    """
     return join("or", *conditions)
 
 
 def likely(condition: Any) -> Expr:
-    """Return a condition unchanged, with the hint that it is nearly always true."""
+    """Return a condition unchanged, marked as nearly always true for the code generator."""
     expr = as_condition(condition, "te.likely")
     return Call("likely", (expr,), expr.dtype)
 
 
 def assume_bounds(index: Any) -> Expr:
-    """Return an index unchanged, with the promise that it is inside the tensor that it indexes.
+    """Return an index unchanged, with the promise that it is inside its tensor.
 
-    An index that is read from a tensor is checked when the program runs: a call raises where one is
-    outside. This leaves the check out. The promise stands in the text of the loop nest; where it is
-    broken, the program reads memory of others. `te.evaluate` and the simulator still check.
+    By default, an index that is read from a tensor is checked when the program runs, and the call
+    raises if it is outside. With this promise the check is left out. If the promise is broken, the
+    program reads or writes memory outside the tensor. `te.evaluate` and the simulator still check.
 
     Parameters
     ----------
-    index
+    index : expression
         An integer expression, used as an index.
+
+    Returns
+    -------
+    Expr
+        Of dtype index; the promise is visible in the printed program.
 
     Examples
     --------
@@ -90,19 +124,19 @@ def _same_dtype(a: Any, b: Any) -> tuple[Expr, Expr]:
 
 
 def minimum(a: Any, b: Any) -> Any:
-    """Return the smaller of two values; NaN wins."""
+    """Return the smaller of two values; NaN if one of them is."""
     return operate("min", a, b)
 
 
 def maximum(a: Any, b: Any) -> Any:
-    """Return the larger of two values; NaN wins."""
+    """Return the larger of two values; NaN if one of them is."""
     return operate("max", a, b)
 
 
 def div(a: Any, b: Any) -> Any:
-    """Divide as C does: floats exactly, integers toward zero (as `truncdiv`).
+    """Divide as C does: integers are rounded toward zero, as by `truncdiv`; floats are not.
 
-    Python's ``/`` divides integers as ``float32``.
+    Python's ``/`` on expressions converts integers to ``float32`` before it divides.
     """
     return apply("div", _div, a, b)
 
@@ -152,8 +186,8 @@ def _ceildiv(a: Any, b: Any) -> Expr:
 def power(a: Any, b: Any) -> Any:
     """Return ``a**b``.
 
-    Of an integer and a Python int from 0 to 64 this is the product of integers, which wraps; else
-    integers are converted to ``float32``.
+    If `a` is an integer and `b` a Python int from 0 to 64, this is a product of integers, which
+    wraps. Otherwise integers are converted to ``float32``.
     """
     return operate("pow", a, b)
 
@@ -164,17 +198,17 @@ def abs(x: Any) -> Any:
 
 
 def min_value(dtype: Any) -> Const:
-    """Return the smallest value of `dtype` (minus infinity for floats)."""
+    """Return the smallest value of `dtype` as a literal (minus infinity for floats)."""
     return make_const(dtypes.min_value(dtypes.as_dtype(dtype)), dtype)
 
 
 def max_value(dtype: Any) -> Const:
-    """Return the largest value of `dtype` (infinity for floats)."""
+    """Return the largest value of `dtype` as a literal (infinity for floats)."""
     return make_const(dtypes.max_value(dtypes.as_dtype(dtype)), dtype)
 
 
 def infinity(dtype: Any = "float32") -> Const:
-    """Return positive infinity; `dtype` is a float's."""
+    """Return positive infinity as a literal of a float dtype."""
     return make_const(float("inf"), dtype)
 
 
@@ -182,34 +216,34 @@ def infinity(dtype: Any = "float32") -> Const:
 
 
 def bitwise_and(a: Any, b: Any) -> Any:
-    """Return ``a & b`` of integers, or of conditions."""
+    """Return ``a & b`` of two integers or two conditions."""
     return operate("bitand", a, b)
 
 
 def bitwise_or(a: Any, b: Any) -> Any:
-    """Return ``a | b`` of integers, or of conditions."""
+    """Return ``a | b`` of two integers or two conditions."""
     return operate("bitor", a, b)
 
 
 def bitwise_xor(a: Any, b: Any) -> Any:
-    """Return ``a ^ b`` of integers, or of conditions."""
+    """Return ``a ^ b`` of two integers or two conditions."""
     return operate("bitxor", a, b)
 
 
 def bitwise_not(a: Any) -> Any:
-    """Return ``~a`` of an integer, or of a condition."""
+    """Return ``~a`` of an integer or a condition."""
     return operate("invert", a)
 
 
 def left_shift(a: Any, b: Any) -> Any:
-    """Return ``a << b``; a shift by the width or more, or by less than 0, gives 0."""
+    """Return ``a << b``; 0 if `b` is negative, or not below the number of bits."""
     return operate("shl", a, b)
 
 
 def right_shift(a: Any, b: Any) -> Any:
     """Return ``a >> b``, which keeps the sign of signed integers.
 
-    A shift by the width or more, or by less than 0, gives 0, and -1 of a negative number.
+    If `b` is negative, or not below the number of bits, the result is 0, or -1 for a negative `a`.
     """
     return operate("shr", a, b)
 

@@ -1,7 +1,7 @@
-"""Operators between whole tensors: shapes are aligned as NumPy aligns them.
+"""Broadcasting of operators between whole tensors, by NumPy's rules.
 
-``A + B`` is a tensor of its own, with the stage ``T_add``, where A and B have the same extents,
-counted from the last dimension, or one has the extent 1 there or no such dimension.
+``A + B`` defines a new tensor with the stage ``T_add``. Dimensions are aligned from the last. In
+each, the extents of A and B must be equal, or one of them 1, or one tensor lacks the dimension.
 """
 
 from __future__ import annotations
@@ -27,16 +27,23 @@ NAMES = {
     "gt": "T_greater",
     "ge": "T_greater_equal",
 }
-"""Operator -> name of the tensor it makes, as classic libraries of operators name it."""
+"""Operator -> name of the tensor that it defines, as in TVM's operator library ``topi``."""
 
 
 def broadcast_shape(shapes: Sequence[Shape], operation: str) -> Shape:
-    """Return the shape that tensors have together.
+    """Return the common shape of tensors that an operator combines.
+
+    Parameters
+    ----------
+    shapes : sequence of tuple
+        The shapes of the tensors.
+    operation : str
+        Names the operator in errors.
 
     Raises
     ------
     ExpressionError
-        Two extents differ and neither is 1, or it is not known that they are equal.
+        If two extents are not known to be equal, and neither is 1.
 
     Examples
     --------
@@ -61,7 +68,7 @@ def broadcast_shape(shapes: Sequence[Shape], operation: str) -> Shape:
 
 
 def element_indices(shape: Shape, axes: Sequence[Axis]) -> tuple[Axis | Expr, ...]:
-    """Return where the element of a tensor for the point `axes` of the common shape is."""
+    """Return the indices of a tensor's element for the point `axes` of the common shape."""
     aligned = axes[len(axes) - len(shape) :]
     return tuple(
         index_const(0) if is_one(extent) else axis
@@ -70,7 +77,7 @@ def element_indices(shape: Shape, axes: Sequence[Axis]) -> tuple[Axis | Expr, ..
 
 
 def is_one(extent: Extent) -> bool:
-    """Tell whether a dimension has one element, and is repeated where the other has more."""
+    """Tell whether an extent is the number 1, so that the dimension is repeated."""
     return isinstance(extent, int) and extent == 1
 
 

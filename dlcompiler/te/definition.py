@@ -1,4 +1,4 @@
-"""What makes the definition of a tensor well formed."""
+"""Checks of a tensor's definition: names, dtypes, extents, and the expression of an element."""
 
 from __future__ import annotations
 
@@ -39,10 +39,29 @@ MAX_DEPTH = 128  # passes and printers recurse: Python stops them at about 1000 
 def define_tensors(
     name: str, axes: tuple[Axis, ...], values: Sequence[Any], where: str, tag: str = ""
 ) -> tuple[Tensor, ...]:
-    """Return the tensors whose elements at `axes` are `values`, or say why they cannot be."""
+    """Define tensors whose elements at `axes` are `values`.
+
+    Parameters
+    ----------
+    name : str
+        Name of the operation.
+    axes : tuple of Axis
+        The data axes, one for each dimension.
+    values : sequence
+        The expression of an element, for each output.
+    where : str
+        Names the operation in errors.
+    tag : str
+        Free text kept with the operation.
+
+    Raises
+    ------
+    ExpressionError
+        If a value is not a valid expression over `axes`, or reads outside a tensor.
+    """
     bodies = tuple(_as_data(as_expr(value)) for value in values)
     if not bodies:
-        raise ExpressionError(where, "no element is given", got=repr(values))
+        raise ExpressionError(where, "no expression of an element is given", got=repr(values))
     _check_together(bodies, where)
     for body in bodies:
         check_body(body, axes, where)
@@ -59,7 +78,7 @@ def _as_data(body: Expr) -> Expr:
 
 
 def _check_together(bodies: Sequence[Expr], where: str) -> None:
-    """Refuse several outputs that are not all plain, or all results of one reduction, in order."""
+    """Refuse a mixture: outputs are all plain expressions, or all results of one reduction."""
     reductions = [body for body in bodies if isinstance(body, Reduce)]
     if not reductions:
         return
@@ -73,7 +92,7 @@ def _check_together(bodies: Sequence[Expr], where: str) -> None:
         return
     problem = "the outputs are not the results of one reduction"
     if len(bodies) == 1:
-        problem = "one result of several stands alone"
+        problem = "only one of the reduction's results is used"
     raise ExpressionError(
         where, problem,
         got=", ".join(str(body) for body in bodies),
@@ -83,7 +102,7 @@ def _check_together(bodies: Sequence[Expr], where: str) -> None:
 
 
 def checked_name(name: object, where: str) -> str:
-    """Return the name of a tensor, an axis or a variable, or say why it cannot be one."""
+    """Return the name of a tensor, an axis or a variable; refuse one that is not valid."""
     if isinstance(name, str) and len(name) > MAX_NAME:
         checked_label(name, where)
     if not isinstance(name, str) or not name.replace(".", "_").replace("-", "_").isidentifier():
@@ -94,7 +113,7 @@ def checked_name(name: object, where: str) -> str:
 
 
 def checked_data_dtype(dtype: Any, where: str) -> str:
-    """Return the name of a dtype, or say why elements of tensors cannot have it."""
+    """Return the name of a dtype; refuse one that elements of tensors cannot have."""
     name = dtypes.as_dtype(dtype)
     if dtypes.is_index(name) or dtypes.lanes(name) != 1:
         raise ExpressionError(where, "not the dtype of a tensor", got=name, expected="float32 …")
@@ -102,9 +121,9 @@ def checked_data_dtype(dtype: Any, where: str) -> str:
 
 
 def checked_extent(value: Any, where: str) -> Extent:
-    """Return an extent: an int where it is known, else a formula of symbols.
+    """Return an extent: an int if its value is known, else a simplified formula of symbols.
 
-    A float with an integral value is accepted.
+    A float with an integral value is accepted: classic code computes extents with ``/``.
     """
     if isinstance(value, Const):
         value = value.value

@@ -1,4 +1,4 @@
-"""Calls of the functions that a user gives: of the elements, of a combination, of statements."""
+"""Calls of functions that a user passes, such as `fcompute`, with errors that explain failures."""
 
 from __future__ import annotations
 
@@ -10,30 +10,36 @@ from dlcompiler.errors import ExpressionError, UserError
 
 
 def call_given(function: Callable[..., Any], args: Sequence[Any], where: str, expected: str) -> Any:
-    """Call a function that a user gives, or say what it should have been.
+    """Call a function that a user passes; turn Python's errors into errors with an explanation.
 
     Parameters
     ----------
     function : callable
-        What was given; refused if it is no function.
+        The function; anything that cannot be called is refused.
     args : sequence
-        What it is called with.
+        The arguments of the call.
     where : str
-        What begins the error.
+        Names the operation in errors.
     expected : str
-        How it is called, for the error: ``"f(x, y), of two values"``.
+        How the function is called, for the error: ``"f(x, y), of two values"``.
+
+    Returns
+    -------
+    object
+        What the function returns.
 
     Raises
     ------
     ExpressionError
-        If it takes other arguments, or does with them what they cannot do, such as to index or to
-        unpack a value. The error of Python is its cause, with the line in the user's code.
+        If the call raises a `TypeError`, `IndexError` or `ValueError`: the function has other
+        parameters, or indexes or unpacks a single value. Python's error is the cause, with the line
+        in the user's code.
     """
     if not callable(function):
         raise ExpressionError(where, "not a function", got=repr(function), expected=expected)
     try:
         return function(*args)
-    except UserError:  # some are a ValueError too
+    except UserError:  # some are also a ValueError, and explain themselves
         raise
     except (TypeError, IndexError, ValueError) as error:
         raise ExpressionError(
@@ -43,7 +49,7 @@ def call_given(function: Callable[..., Any], args: Sequence[Any], where: str, ex
 
 
 def signature_of(function: Callable[..., Any], where: str) -> inspect.Signature:
-    """Return the parameters of a function that a user gives; those built into Python have none."""
+    """Return the signature of a function that a user passes; refuse a builtin, which has none."""
     try:
         return inspect.signature(function)
     except ValueError as error:

@@ -1,7 +1,4 @@
-"""The words of the language: what a user writes to make tensors and expressions.
-
-The names follow classic TE (and so `sum`, `max`, `all` … shadow Python's here).
-"""
+"""Placeholders, computed tensors, reduction axes and literals: the basic functions of `te`."""
 
 from __future__ import annotations
 
@@ -42,16 +39,32 @@ _axis_names = (f"rv{n or ''}" for n in itertools.count())
 def placeholder(
     shape: Sequence[Extent] | Extent, dtype: Any = "float32", name: str | None = None
 ) -> Tensor:
-    """Declare an input tensor.
+    """Declare an input tensor, whose values the caller gives.
 
     Parameters
     ----------
-    shape : tuple of int
-        Extent of each dimension; 0 is allowed.
+    shape : tuple of int or Expr
+        Extent of each dimension: a number (0 is allowed), or a formula of symbols (`te.var`). A
+        single extent makes a vector.
     dtype : str or numpy.dtype
         Element type.
     name : str, optional
-        Unique names are made up for unnamed inputs.
+        By default ``placeholder``, ``placeholder1``, …
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ExpressionError
+        If the shape, the dtype or the name is not valid.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> te.placeholder((4, te.var("n")), "float64", name="A")
+    Tensor(A: float64[4, n])
     """
     name = checked_name(name, "te.placeholder") if name is not None else next(_placeholder_names)
     where = f"te.placeholder {name}"
@@ -66,20 +79,23 @@ def compute(
     tag: str = "",
     attrs: object = None,
 ) -> Any:
-    """Define a tensor, or several computed together, element by element.
+    """Define a tensor, or several computed together, by the expression of one element.
 
     Parameters
     ----------
-    shape : tuple of int
+    shape : tuple of int or Expr
         Extent of each dimension of the result; a 0-d tensor has the shape ``()``.
     fcompute : callable
-        Gets one axis for each dimension and returns the element's expression; a reduction
-        (`te.sum` …) stands at its top. Its parameter names become the axes' names. A tuple of
-        expressions defines several tensors; of reductions, they are the results of one.
+        Gets one axis for each dimension and returns the expression of the element at that point.
+        Its parameter names become the names of the axes. A reduction (`te.sum` …) is allowed only
+        as the whole expression, not as an operand. A tuple of expressions defines several tensors;
+        if they are reductions, they must be all results of one.
     name : str
         Name of the tensor and of its stage.
     tag : str
         Free text kept with the operation.
+    attrs
+        Ignored; classic TVM has a parameter of this name.
 
     Returns
     -------
@@ -89,8 +105,8 @@ def compute(
     Raises
     ------
     ExpressionError
-        If the function takes another number of arguments than there are dimensions, or a
-        reduction stands inside another expression.
+        If the number of the function's parameters differs from the number of dimensions, if a
+        reduction is an operand of another expression, or if an element outside a tensor is read.
 
     Examples
     --------
@@ -98,8 +114,14 @@ def compute(
     >>> A = te.placeholder((4, 8), name="A")
     >>> te.compute((8, 4), lambda i, j: A[j, i], name="T")
     Tensor(T: float32[8, 4])
+
+    A product of matrices sums over a reduction axis:
+
+    >>> k = te.reduce_axis((0, 8), name="k")
+    >>> te.compute((4, 4), lambda i, j: te.sum(A[i, k] * A[j, k], axis=k), name="G")
+    Tensor(G: float32[4, 4])
     """
-    del attrs  # accepted for classic code; nothing reads it
+    del attrs  # classic TVM stores it with the operation; no pass here uses it
     where = f"te.compute {checked_name(name, 'te.compute')}"
     checked_label(tag, where, "tag")
     extents = checked_shape(shape, where)
@@ -112,7 +134,7 @@ def compute(
 
 
 def _parameter_names(fcompute: Callable[..., Any], ndim: int, where: str) -> list[str]:
-    """Return a name for each axis, from the parameters of the user's function."""
+    """Return a name for each axis: the function's parameters, where ``*i`` stands for i0, i1."""
     if not callable(fcompute):
         raise ExpressionError(where, "not a function of the axes", got=repr(fcompute))
     parameters = signature_of(fcompute, where).parameters.values()
@@ -127,15 +149,15 @@ def _parameter_names(fcompute: Callable[..., Any], ndim: int, where: str) -> lis
     needed = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
     if needed:
         raise ExpressionError(
-            where, "the function needs arguments by name", got=", ".join(needed),
-            expected="one argument for each axis, in their order",
+            where, "the function has parameters that can be given only by name",
+            got=", ".join(needed), expected="one positional parameter for each axis",
         )  # fmt: skip
     if variadic and len(positional) <= ndim:
         return positional + [f"{variadic[0]}{n}" for n in range(ndim - len(positional))]
     if len(positional) != ndim:
         raise ExpressionError(
             where,
-            "the function takes another number of axes than the shape has dimensions",
+            "the function's number of parameters differs from the number of dimensions",
             got=f"{len(positional)} parameters ({', '.join(positional) or 'none'})",
             expected=f"{ndim}",
         )
@@ -143,14 +165,31 @@ def _parameter_names(fcompute: Callable[..., Any], ndim: int, where: str) -> lis
 
 
 def reduce_axis(dom: Sequence[int], name: str | None = None) -> Axis:
-    """Declare an axis to reduce over.
+    """Declare an axis to reduce over, for a reduction such as `te.sum`.
 
     Parameters
     ----------
-    dom : (int, int)
-        First value and the value after the last: ``(0, n)``.
+    dom : (int, int or Expr)
+        The first value, and the value after the last: ``(0, n)``. The first must be a number.
     name : str, optional
-        Unique names are made up for unnamed axes.
+        By default ``rv``, ``rv1``, …
+
+    Returns
+    -------
+    Axis
+
+    Raises
+    ------
+    ExpressionError
+        If `dom` is not a pair of extents, starts at a symbol, or ends before it starts.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((4, 8), name="A")
+    >>> k = te.reduce_axis((0, 8), name="k")
+    >>> te.compute((4,), lambda i: te.sum(A[i, k], axis=k), name="rows")
+    Tensor(rows: float32[4])
     """
     name = checked_name(name, "te.reduce_axis") if name is not None else next(_axis_names)
     where = f"te.reduce_axis {name}"
@@ -162,7 +201,9 @@ def reduce_axis(dom: Sequence[int], name: str | None = None) -> Axis:
         )  # fmt: skip
     extent = extent_binary("sub", end, first)
     if isinstance(extent, int) and extent < 0:
-        raise ExpressionError(where, "the domain is empty", got=repr(dom), expected="(0, n)")
+        raise ExpressionError(
+            where, "the domain ends before it starts", got=repr(dom), expected="(0, n)"
+        )
     return Axis(name, checked_extent(extent, where), "reduce", start=first)
 
 
@@ -173,20 +214,24 @@ def _pair(dom: Any, where: str) -> tuple[Extent, Extent]:
 
 
 def const(value: Any, dtype: Any = None) -> Const:
-    """Make a literal.
+    """Return a literal of a given dtype.
 
     Parameters
     ----------
     value : number
-        Of Python or NumPy.
+        A number of Python or NumPy.
     dtype : str or numpy.dtype, optional
-        By default that of the value: of a Python bool it is ``bool``, of an int ``int32``, of a
-        float ``float32``, and a number of NumPy has its own.
+        By default, a Python bool is ``bool``, an int ``int32``, a float ``float32``; a NumPy number
+        keeps its dtype.
+
+    Returns
+    -------
+    Const
 
     Raises
     ------
     ExpressionError
-        If the dtype cannot hold the value.
+        If the dtype cannot represent the value.
 
     Examples
     --------
@@ -196,15 +241,17 @@ def const(value: Any, dtype: Any = None) -> Const:
     """
     kind = dtypes.as_dtype(_dtype_of_number(value) if dtype is None else dtype)
     if dtypes.lanes(kind) > 1:
-        raise ExpressionError("te.const", "a literal is one number", got=kind)
+        raise ExpressionError(
+            "te.const", "a literal is one number, not a vector", got=kind, expected="one lane"
+        )
     made = make_const(value, kind)
     if dtypes.is_index(kind) and not -(2**63) <= made.value < 2**63:
-        raise ExpressionError("te.const", "an index has 64 bits", got=shown_number(value))
+        raise ExpressionError("te.const", "an index must fit 64 bits", got=shown_number(value))
     return made
 
 
 def _dtype_of_number(value: Any) -> str:
-    """Return the dtype of a literal of which none is given."""
+    """Return the default dtype of a literal."""
     if isinstance(value, np.generic):
         return dtypes.from_numpy(value.dtype)
     if isinstance(value, bool):
@@ -213,7 +260,24 @@ def _dtype_of_number(value: Any) -> str:
         return "float32"
     if not -(2**31) <= int(value) < 2**31:
         raise ExpressionError(
-            "te.const", "does not fit int32, the dtype of an int", got=shown_number(value),
-            hint="give another one: te.const(value, 'int64')",
+            "te.const", "the value does not fit int32, the default dtype of an int",
+            got=shown_number(value), hint="give a dtype: te.const(value, 'int64')",
         )  # fmt: skip
     return "int32"
+
+
+# -- layouts ------------------------------------------------------------------------------------
+
+
+class AxisSeparator:
+    """Type of `AXIS_SEPARATOR`, its only value."""
+
+    def __repr__(self) -> str:
+        return "te.AXIS_SEPARATOR"
+
+
+AXIS_SEPARATOR = AxisSeparator()
+"""Marks where one dimension of the memory ends and the next begins, in `Stage.transform_layout`.
+
+``s[P].transform_layout(lambda i, j: [i, te.AXIS_SEPARATOR, j])`` stores P in a two-dimensional
+buffer: the axes before the separator form its first dimension, those after it the second."""

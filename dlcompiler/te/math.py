@@ -1,8 +1,8 @@
-"""Functions of numbers; `dlcompiler.ir.functions` says what each gives.
+"""Mathematical functions: `exp`, `sin`, `floor`, `popcount` …; see `dlcompiler.ir.functions`.
 
-A function of floats takes integers and conditions too, converted to ``float32``; of integers,
-`fmod` and the functions that round to whole numbers give integers. All take expressions, axes and
-numbers, and whole tensors, to which they apply element by element.
+Arguments are expressions, axes, numbers, or whole tensors; a function of a whole tensor applies
+element by element and gives a tensor. A function of floats converts integers and conditions to
+``float32``, except for `fmod` and the functions that round: they keep integers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _call_of_numbers(name: str, *arguments: Any) -> Expr:
 
 
 def _in_domain(name: str, expr: Expr) -> Expr:
-    """Convert an argument to what the function takes, or refuse it; True is 1.0."""
+    """Convert an argument to the dtype that the function takes, or refuse it; True is 1.0."""
     if FUNCTIONS[name].domain == "float":
         return expr if dtypes.is_float(expr.dtype) else cast(expr, "float32")
     return _as_integer(name, expr, None)
@@ -50,7 +50,7 @@ def _as_integer(name: str, value: Any, dtype: str | None) -> Expr:
 
 
 def _of_floats_only(name: str, x: Any, otherwise: Any = None) -> Any:
-    """Call a function of floats; of an integer it is the integer, or `otherwise`."""
+    """Call a function of floats; for an integer, return the integer, or `otherwise`."""
 
     def element(value: Any) -> Expr:
         expr = as_expr(value)
@@ -65,32 +65,32 @@ def _of_floats_only(name: str, x: Any, otherwise: Any = None) -> Any:
 
 
 def acos(x: Any) -> Any:
-    """Return the angle [rad] from 0 to pi with this cosine."""
+    """Return the inverse cosine [rad], from 0 to pi."""
     return _call("acos", x)
 
 
 def acosh(x: Any) -> Any:
-    """Return the inverse of `cosh`, from 0."""
+    """Return the inverse hyperbolic cosine, not negative."""
     return _call("acosh", x)
 
 
 def asin(x: Any) -> Any:
-    """Return the angle [rad] from -pi/2 to pi/2 with this sine."""
+    """Return the inverse sine [rad], from -pi/2 to pi/2."""
     return _call("asin", x)
 
 
 def asinh(x: Any) -> Any:
-    """Return the inverse of `sinh`."""
+    """Return the inverse hyperbolic sine."""
     return _call("asinh", x)
 
 
 def atan(x: Any) -> Any:
-    """Return the angle [rad] from -pi/2 to pi/2 with this tangent."""
+    """Return the inverse tangent [rad], from -pi/2 to pi/2."""
     return _call("atan", x)
 
 
 def atanh(x: Any) -> Any:
-    """Return the inverse of `tanh`."""
+    """Return the inverse hyperbolic tangent."""
     return _call("atanh", x)
 
 
@@ -135,7 +135,7 @@ def log10(x: Any) -> Any:
 
 
 def log1p(x: Any) -> Any:
-    """Return ``log(1 + x)``, exact for small x."""
+    """Return ``log(1 + x)``, accurate also for `x` near 0."""
     return _call("log1p", x)
 
 
@@ -185,7 +185,7 @@ def atan2(y: Any, x: Any) -> Any:
 
 
 def hypot(x: Any, y: Any) -> Any:
-    """Return ``sqrt(x**2 + y**2)``, which does not overflow on the way."""
+    """Return ``sqrt(x**2 + y**2)``, without overflow in the squares."""
     return _call("hypot", x, y)
 
 
@@ -193,24 +193,24 @@ def hypot(x: Any, y: Any) -> Any:
 
 
 def ceil(x: Any) -> Any:
-    """Round toward infinity, as a float; an integer stays as it is."""
+    """Round a float toward infinity; the result is a float. An integer is returned unchanged."""
     return _of_floats_only("ceil", x)
 
 
 def floor(x: Any) -> Any:
-    """Round toward minus infinity, as a float; an integer stays as it is."""
+    """Round a float toward minus infinity, to a float. An integer is returned unchanged."""
     return _of_floats_only("floor", x)
 
 
 def trunc(x: Any) -> Any:
-    """Round toward zero, as a float; an integer stays as it is."""
+    """Round a float toward zero, to a float. An integer is returned unchanged."""
     return _of_floats_only("trunc", x)
 
 
 def round(x: Any) -> Any:
-    """Round to the nearest whole number, halves to the even one, as a float.
+    """Round a float to the nearest whole number, to a float; halves go to the even number.
 
-    An integer stays as it is. `nearbyint` is the same function.
+    An integer is returned unchanged. `nearbyint` is the same function.
     """
     return _of_floats_only("round", x)
 
@@ -224,7 +224,7 @@ def copysign(x: Any, y: Any) -> Any:
 
 
 def fmod(x: Any, y: Any) -> Any:
-    """Return the remainder of `x` divided by `y` toward zero; exact, with the sign of `x`."""
+    """Return the exact remainder of ``x / y`` rounded toward zero; it has the sign of `x`."""
     return apply("fmod", _fmod, x, y)
 
 
@@ -241,22 +241,22 @@ def ldexp(x: Any, n: Any) -> Any:
 
 
 def nextafter(x: Any, y: Any) -> Any:
-    """Return the number of the dtype that follows `x` in the direction of `y`."""
+    """Return the next representable number after `x` in the direction of `y`."""
     return _call("nextafter", x, y)
 
 
 def isnan(x: Any) -> Any:
-    """Tell whether a float is not a number; no integer is."""
+    """Tell whether a float is NaN; false for integers."""
     return _of_floats_only("isnan", x, const(False, "bool"))
 
 
 def isinf(x: Any) -> Any:
-    """Tell whether a float is infinite; no integer is."""
+    """Tell whether a float is infinite; false for integers."""
     return _of_floats_only("isinf", x, const(False, "bool"))
 
 
 def isfinite(x: Any) -> Any:
-    """Tell whether a float is a number and not infinite; every integer is."""
+    """Tell whether a float is neither infinite nor NaN; true for integers."""
     return _of_floats_only("isfinite", x, const(True, "bool"))
 
 
@@ -264,10 +264,10 @@ def isfinite(x: Any) -> Any:
 
 
 def popcount(x: Any) -> Any:
-    """Return how many bits of an integer are 1, in its dtype."""
+    """Return the number of bits of an integer that are 1, in its dtype."""
     return _call("popcount", x)
 
 
 def clz(x: Any) -> Any:
-    """Return how many bits of an integer, from the highest, are 0: all of them for 0; an int32."""
+    """Return the number of leading zero bits of an integer, as int32; all bits for 0."""
     return _call("clz", x)

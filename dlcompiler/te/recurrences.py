@@ -1,4 +1,4 @@
-"""Recurrences: tensors of which each row along the time follows from earlier rows."""
+"""Recurrences (`te.scan`): tensors computed row by row, each row from earlier rows."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from dlcompiler.ir import (
     walk,
 )
 from dlcompiler.ir.rewrite import Node
-from dlcompiler.te.access import Requirement, check_accesses, earlier_reads, requirements
+from dlcompiler.te.access import check_accesses, earlier_reads
+from dlcompiler.te.bodies import rewrite_bodies
+from dlcompiler.te.broadcast import same_extent
 from dlcompiler.te.definition import checked_name
-from dlcompiler.te.notation.extents import same_extent
+from dlcompiler.te.requirements import Requirement, requirements
 from dlcompiler.te.tensor import (
     ComputeOp,
     Operation,
@@ -27,7 +29,6 @@ from dlcompiler.te.tensor import (
     ScanOp,
     Tensor,
     post_order,
-    rewrite_bodies,
 )
 
 
@@ -38,39 +39,42 @@ def scan(
     inputs: Sequence[Tensor] | None = None,
     name: str = "scan",
 ) -> Any:
-    """Define tensors row by row along their first dimension, the time.
+    """Define tensors by a recurrence: each row along the first dimension follows from earlier rows.
+
+    The first dimension is called the *time*, and computing one row is a *step*.
 
     Parameters
     ----------
     init : Tensor or sequence of Tensor
-        The first rows, shape ``(k, …)`` with a number ``k``.
+        The first rows, shape ``(k, …)`` with a number ``k >= 1``.
     update : Tensor or sequence of Tensor
-        Every row, shape ``(m, …)``, of which those from ``k`` on count. It reads earlier rows as
-        elements of the state, ``state[t - 1, …]`` to ``state[t - k, …]``, directly or through other
-        tensors whose first dimension is the time, too.
+        The expression of every row, shape ``(m, …)``; it is used for the rows from ``k`` on. It
+        reads earlier rows of the result as elements of the state, ``state[t - 1, …]`` to
+        ``state[t - k, …]``: directly, or through other tensors whose first dimension is the time.
     state_placeholder : Tensor or sequence of Tensor
         A `placeholder` of shape ``(m, …)`` for each init and update: it stands for the result.
     inputs : sequence of Tensor, optional
-        What else the updates read; they tell it themselves.
+        Ignored apart from its type: the inputs follow from the updates. Classic TVM has a parameter
+        of this name.
     name : str
         Name of the result and of its stage.
 
     Returns
     -------
     Tensor or tuple of Tensor
-        The states over all time, shape ``(m, …)``; a tuple if there are several.
+        The rows of all steps, shape ``(m, …)``; a tuple if there are several states.
 
     Raises
     ------
     ExpressionError
-        If the tensors do not fit together, or a step would need what is not computed by then.
+        If shapes or dtypes do not fit together, or a step reads a row that is not computed yet.
 
     Notes
     -----
-    **Source:** classic TVM's function of this name; the time axis is ``result.op.scan_axis``.
+    The bounds of `tolerance` grow with the number of steps: linearly if states are added, and
+    exponentially if they are multiplied by each other. So verify such a program with few steps.
 
-    The error bounds of `tolerance` grow with the steps: by the steps' roundings where states are
-    added up, exponentially where they are multiplied by each other. So few steps verify best.
+    **Source:** classic TVM's function of this name; the time axis is ``result.op.scan_axis``.
 
     Examples
     --------
@@ -92,7 +96,7 @@ def scan(
     _tensors(where, "input", inputs or ())
     if not len(inits) == len(updates) == len(states) != 0:
         raise ExpressionError(
-            where, "not as many inits, updates and states as each other",
+            where, "the numbers of inits, updates and states differ",
             got=f"{len(inits)}, {len(updates)} and {len(states)}",
         )  # fmt: skip
     for triple in zip(inits, updates, states, strict=True):
@@ -131,11 +135,14 @@ def _check_kinds(where: str, init: Tensor, update: Tensor, state: Tensor) -> Non
 def _check_shapes(
     where: str, init: Tensor, update: Tensor, state: Tensor, like: tuple[Tensor, Tensor]
 ) -> None:
-    """Refuse shapes that do not fit together, or other numbers of rows than those of `like`."""
+    """Refuse shapes that do not fit together, or differ from `like` in the number of rows."""
     wanted = f"(k, …), (m, …) and (m, …): those of {like[0].name} and {like[1].name}"
     got = f"{init.name} {init.shape}, {update.name} {update.shape}, {state.name} {state.shape}"
     if not init.ndim == update.ndim == state.ndim != 0:
-        raise ExpressionError(where, "the shapes have no time, or other ranks", got=got)
+        raise ExpressionError(
+            where, "the numbers of dimensions differ, or are 0", got=got, expected=wanted,
+            because="the first dimension is the time",
+        )  # fmt: skip
     pairs = [*zip(update.shape, state.shape, strict=True)]
     pairs += [*zip(init.shape[1:], state.shape[1:], strict=True)]
     pairs += [(init.shape[0], like[0].shape[0]), (state.shape[0], like[1].shape[0])]
@@ -144,8 +151,8 @@ def _check_shapes(
     rows, steps = init.shape[0], state.shape[0]
     if not isinstance(rows, int) or rows < 1 or (isinstance(steps, int) and steps < rows):
         raise ExpressionError(
-            where, f"{init.name} gives no number of first rows of {state.name}", got=got,
-            expected=f"1 to {steps} rows",
+            where, f"the number of first rows in {init.name} is not valid for {state.name}",
+            got=got, expected=f"1 to {steps} rows",
         )  # fmt: skip
     if not init.dtype == update.dtype == state.dtype:
         raise ExpressionError(
@@ -160,7 +167,7 @@ def _check_different(where: str, tensors: Sequence[Tensor]) -> None:
     if twice is not None:
         raise ExpressionError(
             where, f"{twice.name} is given twice",
-            hint="each state has an init, an update and a placeholder of its own",
+            hint="give each state its own init, update and placeholder",
         )  # fmt: skip
 
 
@@ -168,22 +175,22 @@ def _check_step(where: str, scan: ScanOp, op: Any) -> None:
     """Refuse an operation of the cell that does not compute one step from earlier ones."""
     if not isinstance(op, ComputeOp):
         raise ExpressionError(
-            where, f"{op.name} depends on a state, and is a recurrence itself",
-            hint="a recurrence inside the step of another is not supported",
+            where, f"{op.name} depends on a state, and is not defined by te.compute",
+            got=repr(op), because="a step is computed element by element",
         )  # fmt: skip
     steps = scan.states[0].shape[0]
     if not op.axis or not same_extent(op.axis[0].extent, steps):
         raise ExpressionError(
             where, f"the first dimension of {op.name} is not the time",
             got=f"shape {op.outputs[0].shape}", expected=f"({steps}, …)",
-            because="it depends on a state, and so has values of its own at each step",
+            because="it depends on a state, so its values differ from step to step",
         )  # fmt: skip
     made = {tensor for inner in scan.cell for tensor in inner.outputs}
     for load in _loads(op):
         offset = _offset(load, op.axis[0].var)
         if load.tensor in scan.states and (offset is None or not -scan.first <= offset <= -1):
             raise ExpressionError(
-                where, f"{op.name} reads {load}, which is no earlier step that there always is",
+                where, f"{op.name} reads {load}, which is not always an earlier row",
                 expected=f"{load.tensor.name}[{op.axis[0].name} - c, …] with c from 1 to "
                 f"{scan.first}",
                 because=f"{scan.inits[0].name} gives {scan.first} first "
@@ -191,9 +198,9 @@ def _check_step(where: str, scan: ScanOp, op: Any) -> None:
             )  # fmt: skip
         if load.tensor in made and offset != 0:
             raise ExpressionError(
-                where, f"{op.name} reads {load}, a value of another step",
+                where, f"{op.name} reads {load}, which belongs to another step",
                 expected=f"{load.tensor.name}[{op.axis[0].name}, …]",
-                hint="what the next step needs is a state",
+                hint="make it a state: only states keep values for later steps",
             )  # fmt: skip
     later = started(op, scan.first)
     for body in later.bodies:
@@ -202,7 +209,7 @@ def _check_step(where: str, scan: ScanOp, op: Any) -> None:
 
 
 def _offset(load: TensorLoad, time: Var) -> int | None:
-    """Return n when the first index of an element is the time and n; else None."""
+    """Return n if the first index of an element is ``time + n``; otherwise None."""
     if not load.indices:
         return None
     terms, constant = numeric.linear_form(load.indices[0]) or ({}, 0)
@@ -216,7 +223,7 @@ def _check_inits(where: str, scan: ScanOp) -> None:
     if wrong is not None:
         names = ", ".join(init.name for init in scan.inits)
         raise ExpressionError(
-            where, f"the first rows ({names}) depend on {wrong.name}, which they come before"
+            where, f"the first rows ({names}) depend on {wrong.name}, which is computed after them"
         )
 
 
@@ -226,7 +233,7 @@ def _loads(op: ComputeOp) -> Iterator[TensorLoad]:
 
 
 def started(op: ComputeOp, first: int) -> ComputeOp:
-    """Return an operation of a cell as it is from the step `first` on: its time starts there."""
+    """Return an operation of a scan's cell restricted to the steps from `first` on."""
     time = op.axis[0]
     rest = Axis(time.name, extent_binary("sub", time.extent, first), "data")
     now = {time.var: rest.var + first}
@@ -238,7 +245,7 @@ def started(op: ComputeOp, first: int) -> ComputeOp:
 
 
 def requirements_of(ops: Iterable[Operation], sizes: Collection[Var]) -> Iterator[Requirement]:
-    """Yield the `requirements` of operations: of a scan, those of its cell and of its inits."""
+    """Yield the `requirements` of operations, including those in the cells of scans."""
     for op in ops:
         if isinstance(op, ComputeOp):
             yield from requirements(op, sizes)
@@ -248,20 +255,26 @@ def requirements_of(ops: Iterable[Operation], sizes: Collection[Var]) -> Iterato
             assert isinstance(inner, ComputeOp)
             yield from requirements(started(inner, op.first), sizes)
         if not isinstance(rows := op.states[0].shape[0], int):
+            # Rows that the inits give must exist; with a number of rows, `scan` has checked it.
             yield compare("ge", rows, op.first), f"{op.name} has fewer rows than its inits"
 
 
 def check_recurrences(outputs: Iterable[Tensor]) -> None:
-    """Refuse what reads inside a recurrence from outside, and reads outside its tensors.
+    """Refuse uses of a scan's states and steps from outside the scan, and reads before row 0.
 
-    ``A[t - 1]`` with a placeholder ``A`` is left alone by `compute`: it may be the state of a scan
-    to come. Who uses the expression knows.
+    `te.compute` accepts ``A[t - 1]`` of a placeholder ``A``, since ``A`` may become the state of a
+    scan later. Whether it did is known here, where the whole expression is used.
+
+    Parameters
+    ----------
+    outputs : iterable of Tensor
+        The results of the expression.
 
     Raises
     ------
     ExpressionError
-        If a state, or what a scan computes at its steps, is used elsewhere; if an operation that is
-        in no scan reads an element before the first.
+        If a state, or a tensor that a scan computes at each step, is used outside the scan; if an
+        operation outside all scans reads an element before the first.
     """
     wanted = tuple(outputs)
     order = post_order(wanted)
@@ -272,8 +285,8 @@ def check_recurrences(outputs: Iterable[Tensor]) -> None:
             if owners.setdefault(tensor, scan) is not scan:
                 raise ExpressionError(
                     f"te.scan {scan.name}",
-                    f"{tensor.name} is part of the scan {owners[tensor].name}, too",
-                    hint="define states, inits and updates of its own for each scan",
+                    f"{tensor.name} is already part of the scan {owners[tensor].name}",
+                    hint="give each scan its own states, inits and updates",
                 )
     private = {tensor for tensor, scan in owners.items() if tensor not in scan.inits}
     for op in order:
@@ -297,6 +310,6 @@ def _check_early_reads(op: ComputeOp) -> None:
 def _inside(reader: str, tensor: Tensor, scan: ScanOp) -> ExpressionError:
     results = ", ".join(output.name for output in scan.outputs)
     return ExpressionError(
-        f"te.scan {scan.name}", f"{reader} uses {tensor.name}, which exists only inside its steps",
-        hint=f"use what the scan returned: {results}",
+        f"te.scan {scan.name}", f"{reader} uses {tensor.name}, which exists only within a step",
+        hint=f"use the results of the scan: {results}",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Symbols: extents and numbers that are known only when the program runs."""
+"""Symbols (`te.var`): extents and numbers that get their values when the program is called."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.runtime.arguments import as_checked_number
+from dlcompiler.te.bodies import rewrite_bodies, with_buffers
 from dlcompiler.te.definition import checked_name
-from dlcompiler.te.extern.function import with_buffers
 from dlcompiler.te.tensor import (
     ComputeOp,
     ExternOp,
@@ -39,7 +39,6 @@ from dlcompiler.te.tensor import (
     ScanOp,
     Tensor,
     post_order,
-    rewrite_bodies,
 )
 
 Resize: TypeAlias = Callable[[Extent, str], int]
@@ -53,16 +52,26 @@ NUMBERS = ("bool", "float32", "float64", "int8", "int16", "uint8", "uint16", "ui
 
 
 def var(name: str | None = None, dtype: Any = "int32") -> Var:
-    """Declare a number that the caller of the kernel gives.
+    """Declare a symbol: an extent or a number that is known when the kernel is called.
 
     Parameters
     ----------
     name : str, optional
-        Unique names are made up for unnamed symbols.
+        By default ``n``, ``n1``, …
     dtype : str
-        ``int32`` and ``int64`` make an index: it can be an extent, and then the arrays' shapes tell
+        ``int32`` and ``int64`` make an index, which can be an extent of a tensor. If it is an
+        extent of an input, its value is inferred from the array's shape; otherwise the caller gives
         it. Narrower and unsigned integers, ``float32``, ``float64`` and ``bool`` make a number to
         compute with, which wraps or rounds as its dtype does.
+
+    Returns
+    -------
+    Var
+
+    Raises
+    ------
+    ExpressionError
+        If the name is not valid, or no number of this dtype can be passed to a kernel.
 
     Examples
     --------
@@ -79,21 +88,38 @@ def var(name: str | None = None, dtype: Any = "int32") -> Var:
         return Var(name, "index", is_symbol=True)
     if kind not in NUMBERS:
         raise ExpressionError(
-            where, "not the dtype of a number that can be passed", got=kind,
+            where, "a number of this dtype cannot be passed to a kernel", got=kind,
             expected="an integer type, bool, float32 or float64",
         )  # fmt: skip
     return Var(name, kind, is_symbol=True)
 
 
 def size_var(name: str | None = None, dtype: Any = "int32") -> Var:
-    """Declare an extent that the caller's arrays give; it is not negative."""
+    """Declare a symbol for an extent; it is not negative. Otherwise as `var`."""
     if not dtypes.is_int(kind := dtypes.as_dtype(dtype)):
         raise ExpressionError("te.size_var", "an extent is an integer", got=kind)
     return var(name, "index")
 
 
 def symbols_of(outputs: Iterable[Tensor]) -> tuple[Var, ...]:
-    """Return the symbols that tensors and what they depend on use, in order of appearance."""
+    """Return the symbols in the expressions of tensors, in order of appearance.
+
+    Parameters
+    ----------
+    outputs : iterable of Tensor
+        The tensors; those that they depend on are included.
+
+    Returns
+    -------
+    tuple of Var
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((te.var("n"), te.var("m")), name="A")
+    >>> te.symbols_of([te.compute((4,), lambda i: A[i, 0], name="B")])
+    (Var(n), Var(m))
+    """
     found: dict[Var, None] = {}
     for op in post_order(outputs):
         for expr in _expressions(op):
@@ -118,18 +144,33 @@ def _expressions(op: Operation) -> list[Expr]:
 def bind_symbols(
     shapes: Mapping[Tensor, Sequence[int]], numbers_given: Mapping[Var, Any], where: str
 ) -> dict[Var, Any]:
-    """Return the value of each symbol that arrays' shapes or the caller tell.
+    """Infer the values of symbols from the shapes of arrays and from numbers that are given.
+
+    Parameters
+    ----------
+    shapes : mapping of Tensor to sequence of int
+        The shape of the array for each input.
+    numbers_given : mapping of Var to number
+        Values of symbols that the caller gives.
+    where : str
+        Names the operation in errors.
+
+    Returns
+    -------
+    dict of Var to number
+        The symbols whose values are known. Only a dimension that is a symbol by itself defines it;
+        a formula such as ``n + 1`` does not.
 
     Raises
     ------
     CallError
-        If two dimensions disagree about a symbol, or a shape is not what its symbols say.
+        If two dimensions, or a dimension and a number that is given, disagree about a symbol.
     """
     values = {
         symbol: as_checked_number(f"{where}: {symbol.name}", symbol.dtype, number)
         for symbol, number in numbers_given.items()
     }
-    told = dict.fromkeys(values, "the number given")
+    sources = dict.fromkeys(values, "the number given")
     for tensor, shape in shapes.items():
         for n, (extent, size) in enumerate(zip(tensor.shape, shape, strict=False)):
             if not isinstance(extent, Var):
@@ -138,37 +179,46 @@ def bind_symbols(
                 raise CallError(
                     where, f"{extent.name} is both {values[extent]} and {size}",
                     got=f"{size} in dimension {n} of {tensor.name}",
-                    expected=f"{values[extent]}, as {told[extent]} says",
+                    expected=f"{values[extent]}, as {sources[extent]} says",
                 )  # fmt: skip
-            told.setdefault(extent, f"dimension {n} of {tensor.name}")
+            sources.setdefault(extent, f"dimension {n} of {tensor.name}")
     return values
 
 
 def specialize(outputs: Sequence[Tensor], values: Mapping[Var, Any]) -> dict[Tensor, Tensor]:
-    """Build the expression of tensors anew, with numbers in place of symbols.
+    """Rebuild the expressions of tensors with numbers in place of symbols.
 
     Parameters
     ----------
-    outputs
-        Tensors.
-    values
+    outputs : sequence of Tensor
+        The tensors to rebuild.
+    values : mapping of Var to number
         A number for each of their symbols.
 
     Returns
     -------
     dict of Tensor to Tensor
-        For every tensor that the outputs depend on, the one of known shape.
+        From each tensor that the outputs depend on, and the outputs, to the new one.
 
     Raises
     ------
     CallError
         If a symbol has no value, or an extent becomes negative or too large.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> n = te.var("n")
+    >>> B = te.compute((n,), lambda i: i * 2, name="B")
+    >>> te.specialize([B], {n: 5})[B]
+    Tensor(B: int32[5])
     """
     missing = [symbol.name for symbol in symbols_of(outputs) if symbol not in values]
     if missing:
         raise CallError(
-            "specialize", f"nothing tells what {missing[0]} is",
-            hint=f"it is no extent of an input by itself: give it a number, {{{missing[0]}: …}}",
+            "specialize", f"symbol {missing[0]} cannot be inferred from the arguments",
+            because="no input has it as an extent by itself",
+            hint=f"give it a number: {{{missing[0]}: …}}",
         )  # fmt: skip
     literals = {symbol: const(value, symbol.dtype) for symbol, value in values.items()}
     return rebuild(outputs, lambda extent, name: _extent(extent, values, name), literals)
@@ -180,28 +230,29 @@ def rebuild(
     literals: Mapping[Var, Expr] | None = None,
     boundary: Callable[[int], int] | None = None,
 ) -> dict[Tensor, Tensor]:
-    """Build the expression of tensors anew, with other extents.
+    """Rebuild the expressions of tensors with other extents.
 
     Parameters
     ----------
     outputs
-        Tensors.
+        The tensors to rebuild.
     resize
-        Gets an extent and whose it is, and returns the new one.
+        Gets an extent and the name of its tensor or axis, and returns the new extent.
     literals
-        What stands in the place of symbols.
+        The replacement of each symbol.
     boundary
-        Gets a number that an index is compared with, and returns the new one.
+        Gets a number with which an index is compared, and returns the new number.
 
     Returns
     -------
     dict of Tensor to Tensor
-        For every tensor that the outputs depend on, the new one. Its elements may lie outside
-        others where `resize` does not suit the expression.
+        From each tensor that the outputs depend on, and the outputs, to the new one. The new
+        expressions may read outside their tensors: whether they do depends on `resize`.
     """
     known: dict[Tensor, Tensor] = {}
     order = post_order(outputs)
     scans = [op for op in order if isinstance(op, ScanOp)]
+    # `post_order` leaves the states out, but the updates that read them are rebuilt here.
     for op in (*(state.op for scan in scans for state in scan.states), *order):
         new = _rebuilt(op, resize, literals or {}, boundary, known)
         known.update(zip(op.outputs, new.outputs, strict=True))
@@ -231,7 +282,7 @@ def _rebuilt(
 def _extern(
     op: ExternOp, resize: Resize, literals: Mapping[Var, Expr], known: Mapping[Tensor, Tensor]
 ) -> ExternOp:
-    """Return the operation with other extents: its statements go on with those they name."""
+    """Return the operation on resized buffers; numbers written in its statements do not change."""
 
     def resized(buffer: Buffer) -> Buffer:
         shape = tuple(resize(extent, buffer.name) for extent in buffer.shape)

@@ -1,9 +1,8 @@
-"""Tensors and the operations that make them."""
+"""Tensors, and the operations that define them: placeholder, compute, scan, extern."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 from dlcompiler.display import render
@@ -20,11 +19,9 @@ from dlcompiler.ir import (
     as_expr,
     as_index,
     free_vars,
-    rewrite,
     walk,
 )
 from dlcompiler.ir.operators import Elementwise, Operators
-from dlcompiler.ir.rewrite import Node
 from dlcompiler.ir.stmt import extent_binary, static
 from dlcompiler.te.broadcast import NAMES, broadcast_shape, element_indices
 
@@ -32,10 +29,10 @@ Shape: TypeAlias = tuple[Extent, ...]
 
 
 class Tensor(Elementwise):
-    """A handle on the result of an operation; compared by identity.
+    """A tensor: the result of an operation. Tensors are compared by identity.
 
-    Indexing it, ``A[i, j]``, gives an element to compute with. Operators between whole tensors,
-    ``A + 2 * B``, make new ones, with the shapes aligned as in NumPy.
+    ``A[i, j]`` is the expression of an element. An operator between whole tensors, ``A + 2 * B``,
+    defines a new tensor; its shape follows NumPy's rules of broadcasting.
     """
 
     __slots__ = ("dtype", "name", "op", "shape")
@@ -46,7 +43,7 @@ class Tensor(Elementwise):
         """Extent of each dimension; [1]."""
         self.dtype = dtype
         self.op = op
-        """The operation that makes it."""
+        """The operation that defines it."""
 
     @property
     def ndim(self) -> int:
@@ -55,7 +52,7 @@ class Tensor(Elementwise):
 
     @property
     def static_shape(self) -> tuple[int, ...]:
-        """The shape, where it is known before the program runs."""
+        """The shape as numbers; an error if an extent is symbolic."""
         return static(self.shape, self.name)
 
     @property
@@ -65,7 +62,7 @@ class Tensor(Elementwise):
 
     @property
     def value_index(self) -> int:
-        """Which output of its operation it is."""
+        """The number of this tensor among the outputs of its operation."""
         return next(n for n, output in enumerate(self.op.outputs) if output is self)
 
     def __getitem__(self, indices: Any) -> Any:
@@ -86,12 +83,13 @@ class Tensor(Elementwise):
         )
 
     def __call__(self, *indices: Any) -> Any:
-        """Return an element; classic code writes ``A(i, j)`` too."""
+        """Return an element; classic code also writes ``A(i, j)``."""
         return self[indices]
 
     def __iter__(self) -> Any:
         raise ExpressionError(
-            f"iterate over {self.name}", "a tensor has no Python elements",
+            f"iterate over {self.name}", "a tensor cannot be iterated over",
+            because="its values are not known while the program is defined",
             hint="index it with axes inside te.compute: A[i, j]",
         )  # fmt: skip
 
@@ -104,7 +102,17 @@ class Tensor(Elementwise):
     def elementwise(
         self, operation: str, operands: Sequence[Any], element: Callable[..., Expr]
     ) -> Tensor:
-        """Return the tensor of `element` applied to the elements of tensors, and to scalars."""
+        """Define the tensor that applies an operator to whole tensors, element by element.
+
+        Parameters
+        ----------
+        operation : str
+            Name of the operator, such as ``"add"``.
+        operands : sequence
+            Tensors and scalars.
+        element : callable
+            Returns the expression of an element from those of the operands.
+        """
         name = NAMES.get(operation, f"T_{operation}")
         shape = broadcast_shape([x.shape for x in operands if isinstance(x, Tensor)], name)
         axes = tuple(Axis(f"ax{n}", extent, "data") for n, extent in enumerate(shape))
@@ -119,7 +127,7 @@ class Tensor(Elementwise):
 
 
 class TensorSlice(Operators):
-    """A tensor of which some indices are given: ``A[i]``, so that ``A[i][j]`` is an element."""
+    """A tensor with fewer indices than dimensions, ``A[i]``, so that ``A[i][j]`` is an element."""
 
     __slots__ = ("indices", "tensor")
 
@@ -145,7 +153,7 @@ class TensorSlice(Operators):
 
 
 class PlaceholderOp:
-    """An input: its values come from the caller."""
+    """Operation of an input, whose values the caller gives; see `placeholder`."""
 
     __slots__ = ("name", "outputs")
 
@@ -155,7 +163,7 @@ class PlaceholderOp:
     def __init__(self, name: str, shape: Shape, dtype: str) -> None:
         self.name = name
         self.outputs: tuple[Tensor, ...] = (Tensor(name, shape, dtype, self),)
-        """The one tensor that it makes."""
+        """The tensor that it defines, as a tuple of one."""
 
     @property
     def num_outputs(self) -> int:
@@ -163,7 +171,7 @@ class PlaceholderOp:
         return len(self.outputs)
 
     def output(self, index: int) -> Tensor:
-        """Return the tensor that the operation makes; `index` must be 0."""
+        """Return the tensor that the operation defines; `index` must be 0."""
         return _output(self, index)
 
     @property
@@ -179,10 +187,10 @@ class PlaceholderOp:
 
 
 class ComputeOp:
-    """Tensors computed together, element by element: the ``bodies`` for each point of ``axis``.
+    """Operation that computes tensors element by element: ``bodies`` at each point of ``axis``.
 
-    A body is an expression over the axes' variables. A reduction stands only at its top; then all
-    bodies are results of one reduction.
+    A body is an expression of the axes' variables. A reduction is never an operand: it is a whole
+    body, and then all bodies are the results of this reduction. See `compute`.
     """
 
     __slots__ = ("_input_tensors", "axis", "bodies", "name", "outputs", "reduce_axis", "tag")
@@ -223,7 +231,7 @@ class ComputeOp:
     @property
     def input_tensors(self) -> tuple[Tensor, ...]:
         """The tensors that the bodies read, in order of first use."""
-        if self._input_tensors is None:  # each step of a schedule asks
+        if self._input_tensors is None:  # cached: each step of a schedule reads it
             self._input_tensors = tensors_of(self.bodies)
         return self._input_tensors
 
@@ -235,10 +243,10 @@ class ComputeOp:
 
 
 class ScanOp:
-    """Tensors computed step by step along their first dimension, the time; `scan` makes one.
+    """Operation of a recurrence: tensors computed row by row; see `scan`.
 
-    The first rows are those of `inits`. Each later one is what `updates` say, whose operations, the
-    `cell`, read earlier rows as elements of the placeholders `states`.
+    The first rows are those of `inits`. Each later row is a row of `updates`. The operations that
+    compute it are the `cell`; they read earlier rows as elements of the placeholders `states`.
     """
 
     __slots__ = ("axis", "cell", "first", "inits", "name", "outputs", "states", "updates")
@@ -256,12 +264,12 @@ class ScanOp:
         self.inits = inits
         self.updates = updates
         self.states = states
-        """Placeholders that stand for the results so far."""
+        """Placeholders for the rows that are computed already."""
         (self.first,) = static(inits[0].shape[:1], inits[0].name)
-        """How many rows the inits give: the first that a step computes; [1]."""
+        """Number of rows that the inits give, so also the first row that a step computes; [1]."""
         steps = extent_binary("sub", states[0].shape[0], self.first)
         self.axis = (Axis("idx", steps, "scan"),)
-        """The time: its iterations are the steps."""
+        """The time axis: one iteration for each step."""
         self.cell = _cell(updates, states)
         """The operations of one step, producers first."""
         names = [name] if len(states) == 1 else [f"{name}.v{n}" for n in range(len(states))]
@@ -269,11 +277,11 @@ class ScanOp:
             Tensor(n, state.shape, state.dtype, self)
             for n, state in zip(names, states, strict=True)
         )
-        """The states over all time."""
+        """The rows of all steps, for each state."""
 
     @property
     def scan_axis(self) -> Axis:
-        """The time."""
+        """The time axis, by its name in classic TVM."""
         return self.axis[0]
 
     @property
@@ -291,7 +299,7 @@ class ScanOp:
         return (*self.inits, *self.updates)
 
     def text(self, names: Mapping[Tensor, str] | None = None) -> str:
-        """Return what makes the results, as a call: ``S = scan(first, step, state)``."""
+        """Return the operation as the text of a call: ``S = scan(first, step, state)``."""
         made, *given = (
             [tensor.name if names is None else names[tensor] for tensor in group]
             for group in (self.outputs, self.inits, self.updates, self.states)
@@ -307,9 +315,9 @@ class ScanOp:
 
 
 class ExternOp:
-    """Tensors computed together by statements: all of them, from all of the inputs, at once.
+    """Operation that computes tensors by statements or calls, not element by element; see `extern`.
 
-    It has no axes: its loops, if it has any, are those of its `body`.
+    It has no axes, so no schedule changes its loops: these are part of `body`.
     """
 
     __slots__ = ("body", "in_buffers", "inputs", "name", "out_buffers", "outputs", "tag")
@@ -330,9 +338,9 @@ class ExternOp:
         self.inputs = inputs
         """The tensors it reads, in the order of `in_buffers`."""
         self.in_buffers = in_buffers
-        """What stands for the inputs in the body."""
+        """The buffers of the inputs in `body`."""
         self.out_buffers = out_buffers
-        """What stands for the outputs in the body."""
+        """The buffers of the outputs in `body`."""
         self.body = body
         self.tag = tag
         is_one = len(out_buffers) == 1
@@ -377,7 +385,7 @@ def _shown(index: Any) -> str:
 
 
 def _element(operand: Any, axes: tuple[Axis, ...], name: str) -> Any:
-    """Return what stands for an operand of a whole-tensor operator at the point `axes`."""
+    """Return an operand of a whole-tensor operator at the point `axes`: an element, or a scalar."""
     if isinstance(operand, Tensor):
         return operand[element_indices(operand.shape, axes)]
     is_expr = isinstance(operand, Operators)
@@ -411,7 +419,23 @@ def tensors_of(bodies: Iterable[Expr]) -> tuple[Tensor, ...]:
 def post_order(outputs: Iterable[Tensor]) -> tuple[Operation, ...]:
     """Return all operations that `outputs` depend on, producers before consumers.
 
-    Placeholders that stand for the states of a scan among them are left out: nobody gives them.
+    The placeholders of a scan's states are left out: they are not inputs of the program.
+
+    Parameters
+    ----------
+    outputs : iterable of Tensor
+        The tensors; the operations that define them are included.
+
+    Returns
+    -------
+    tuple of Operation
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((4,), name="A")
+    >>> te.post_order([te.compute((4,), lambda i: A[i] + 1, name="B")])
+    (placeholder(A), compute(B))
     """
     order = _visited(outputs)
     states = {state.op for op in order if isinstance(op, ScanOp) for state in op.states}
@@ -419,14 +443,14 @@ def post_order(outputs: Iterable[Tensor]) -> tuple[Operation, ...]:
 
 
 def outside_cells(order: Iterable[Operation]) -> tuple[Operation, ...]:
-    """Return operations without those that a scan among them computes at each of its steps."""
+    """Return operations without those in the cells of scans."""
     order = tuple(order)
     inside = {op for scan in order if isinstance(scan, ScanOp) for op in scan.cell}
     return tuple(op for op in order if op not in inside)
 
 
 def _cell(updates: Sequence[Tensor], states: Sequence[Tensor]) -> tuple[Operation, ...]:
-    """Return the operations that make the updates, and those on the way to them from the states."""
+    """Return the operations of one step: all that depend on a state, and those of the updates."""
     made = set(states)
     last = {update.op for update in updates}
     cell: list[Operation] = []
@@ -450,11 +474,3 @@ def _visited(outputs: Iterable[Tensor]) -> tuple[Operation, ...]:
         visiting.append((op, True))
         visiting.extend((t.op, False) for t in reversed(op.input_tensors))
     return tuple(order)
-
-
-def rewrite_bodies(bodies: tuple[Expr, ...], rule: Callable[[Node], Node]) -> tuple[Expr, ...]:
-    """Apply `rule` to the bodies of one operation; results of one reduction go on sharing it."""
-    head = rewrite(bodies[0], rule)
-    if not isinstance(head, Reduce):
-        return (head, *(rewrite(body, rule) for body in bodies[1:]))
-    return tuple(replace(head, index=n) if n else head for n in range(len(bodies)))

@@ -1,4 +1,4 @@
-"""Thread axes: what loops of a schedule are bound to, to run on the threads of a device."""
+"""Thread axes (`te.thread_axis`), to which a schedule binds loops to run them on a GPU."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from dlcompiler.ir.names import checked_label
 
 @dataclass(frozen=True, slots=True)
 class ThreadAxis:
-    """An axis of the grid of threads that runs a kernel; `thread_axis` makes one."""
+    """An axis of the grid of threads that runs a kernel; see `thread_axis`."""
 
     tag: str
-    """Which: ``blockIdx.x``, …, ``threadIdx.z``, ``vthread``."""
+    """Its name in the grid: ``blockIdx.x``, …, ``threadIdx.z``, ``vthread``."""
     extent: int | None = None
-    """How many blocks or threads there are along it; None: as many as the loop has iterations."""
+    """Number of blocks or threads along it; None for the extent of the loop that is bound; [1]."""
     name: str = ""
-    """To show; the tag by default."""
+    """Name to show, by default the tag."""
 
     @property
     def var(self) -> Var:
-        """The number of a thread along it, in conditions: ``tx.var == 0``."""
+        """The variable of the thread's number along it, for conditions such as ``tx.var == 0``."""
         return _variable(self.tag)
 
     def __repr__(self) -> str:
@@ -45,17 +45,22 @@ def thread_axis(
     Parameters
     ----------
     dom : int, tuple of int, or str, optional
-        How many threads there are: a number, or ``(0, number)``. The tag alone may stand here.
+        The number of threads: a number, or ``(0, number)``. By default it is the extent of the loop
+        that is bound. The tag may be given here instead.
     tag : str
         ``"blockIdx.x"`` to ``"blockIdx.z"``, ``"threadIdx.x"`` to ``"threadIdx.z"``, or
-        ``"vthread"`` (also ``"cthread"``): virtual threads, several of which one thread runs.
+        ``"vthread"`` (also ``"cthread"``) for virtual threads: one thread runs several of them.
     name : str, optional
-        To show.
+        Name to show, by default the tag.
+
+    Returns
+    -------
+    ThreadAxis
 
     Raises
     ------
     ExpressionError
-        If there is no such thread axis.
+        If there is no such thread axis, or `dom` is not a number of threads.
 
     Notes
     -----
@@ -78,7 +83,7 @@ def thread_axis(
 
 
 def _extent(dom: object) -> int | None:
-    """Return the number of threads that a domain asks for."""
+    """Return the number of threads in a domain; None if it is not given."""
     start, extent = dom if isinstance(dom, tuple) and len(dom) == 2 else (0, dom)
     is_number = isinstance(extent, int) and not isinstance(extent, bool)
     if extent is None and start == 0:
@@ -86,6 +91,6 @@ def _extent(dom: object) -> int | None:
     if start == 0 and is_number and extent >= 1:  # type: ignore[operator]
         return extent  # type: ignore[return-value]
     raise ExpressionError(
-        "thread_axis", "no number of threads", got=repr(dom),
+        "thread_axis", "not a number of threads", got=repr(dom),
         expected="None, a number of at least 1, or (0, number)",
     )  # fmt: skip

@@ -523,7 +523,7 @@ def _(_):
         c[0] = _kept(a)
         return c
 
-    refused(lambda: writes(te.placeholder((4,), name="X")), "an input cannot be written")
+    refused(lambda: writes(te.placeholder((4,), name="X")), "an input cannot be written to")
     refused(lambda: calls(te.placeholder((4,), name="X")))
 
 

@@ -102,7 +102,7 @@ def test_an_element_under_too_many_conditions_is_not_read_unchecked():
     assert str(caught.value) == (
         "lower: it is not proved that I[index(I[i])] lies inside I\n"
         "  because   more than 8 combinations of conditions lead to it\n"
-        "  hint      compute what it is part of as a stage of its own, not inline"
+        "  hint      compute the stage that contains it at a loop or at the root, not inline"
     )
 
 

@@ -132,7 +132,7 @@ def test_the_text_of_such_a_refusal():
             "te.compute C: A[i] lies outside A at i=11",
             "  got       index 11 in dimension 0",
             "  expected  0 to 9, as A has the shape (10,)",
-            "  because   there i < 12 holds",
+            "  because   i < 12 holds there",
             "  hint      guard it more narrowly: te.if_then_else(condition, element, other)",
         ]
     )
@@ -376,7 +376,7 @@ def test_the_text_of_an_index_that_does_not_fit():
         "te.compute C: the index i*4611686018427387904 does not fit 64 bits\n"
         "  got       values from 0 to 41505174165846491136\n"
         "  expected  -9223372036854775808 to 9223372036854775807\n"
-        "  hint      compute it with smaller numbers: take the remainder before the product"
+        "  hint      keep the intermediate results small: take the remainder before the product"
     )
 
 

@@ -134,7 +134,7 @@ def test_a_function_that_leaves_out_an_element_is_always_refused(missing):
     C = te.compute((4, 3), lambda i, j: B[i, j] + 1.0, name="C")
     for output in (B, C):
         for seed in range(3):
-            with pytest.raises(ProgramError, match="1 elements of its results are never") as caught:
+            with pytest.raises(ProgramError, match="1 elements of its outputs are never") as caught:
                 dlc.verify(te.create_schedule(output.op), [A, output], seed=seed)
             assert caught.value.index == missing
 

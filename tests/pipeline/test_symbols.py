@@ -242,7 +242,7 @@ def test_an_unrolled_stage_can_be_inlined():
 
 
 REFUSALS = {
-    "te.var n: not the dtype of a number that can be passed\n"
+    "te.var n: a number of this dtype cannot be passed to a kernel\n"
     "  got       float16\n"
     "  expected  an integer type, bool, float32 or float64": lambda: te.var("n", "float16"),
     "te.placeholder A: an extent must be an integer\n"
@@ -373,3 +373,15 @@ def test_what_is_data_is_no_extent():
     with pytest.raises(ExpressionError, match="an extent must be an integer"):
         te.placeholder((te.var("n", "uint8"),))
     assert te.size_var("n", "uint8").dtype == te.var("n", "int64").dtype == "index"
+
+
+def test_a_symbol_that_cannot_be_inferred():
+    n = te.var("n")
+    B = te.compute((4,), lambda i: i + n, name="B")
+    with pytest.raises(CallError) as error:
+        te.evaluate(B, [])
+    assert str(error.value) == (
+        "specialize: symbol n cannot be inferred from the arguments\n"
+        "  because   no input has it as an extent by itself\n"
+        "  hint      give it a number: {n: …}"
+    )

@@ -95,16 +95,14 @@ def test_an_allocated_buffer_starts_unwritten(loop):
     body = Allocate(T, loop(i, 4, Store(B, (i,), Load(T, (i,)))))
     error = _refusal(body)
     assert str(error) == (
-        "interpret f: T[0] is read, but nothing has written it\n"
-        "  loops     i=0\n"
-        "  excerpt   B[i] = T[i]"
+        "interpret f: T[0] is read before it is written\n  loops     i=0\n  excerpt   B[i] = T[i]"
     )
     assert (error.kind, error.buffer, error.index) == ("uninitialised", "T", (0,))
 
 
 def test_an_output_starts_unwritten(loop):
     error = _refusal(loop(i, 4, Store(B, (i,), Load(B, (i,)) + 1)))
-    assert error.problem == "B[0] is read, but nothing has written it"
+    assert error.problem == "B[0] is read before it is written"
 
 
 def test_an_allocation_in_a_loop_starts_anew(loop):
@@ -116,7 +114,7 @@ def test_an_allocation_in_a_loop_starts_anew(loop):
 
 def test_a_scalar(loop):
     error = _refusal(Store(S, (), Load(S, ()) + 1))
-    assert error.problem == "S[()] is read, but nothing has written it"
+    assert error.problem == "S[()] is read before it is written"
 
 
 # -- races ----------------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ def test_an_empty_box_touches_nothing():
         ),
         (
             call_packed("test.simulate.copy", A.access_ptr("r"), B.access_ptr("rw")),
-            r"B\[0, 0\] is read, but nothing has written it",
+            r"B\[0, 0\] is read before it is written",
         ),
         (
             _in_loop(
@@ -99,7 +99,7 @@ def test_an_empty_box_touches_nothing():
         ),
         (
             call_extern("int32", "f", B.access_ptr("w")),
-            "the interpreter cannot run f, code of C",
+            "the interpreter cannot run f, a C function",
         ),
     ],
 )

@@ -198,7 +198,7 @@ def test_a_program_without_threads_is_refused():
 
 
 def test_sizes_that_are_known_only_at_a_call_are_refused():
-    assert "its sizes are known only at a call" in refused(bound((te.var("n"),)))
+    assert "its sizes are symbolic" in refused(bound((te.var("n"),)))
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_a_launch_of_one_block_has_no_index():
 def test_a_loop_that_is_no_launch_is_refused():
     other = launches(program(16, 4, 4))[0]
     assert refused(program(), launch=other) == (
-        "record a block of main: the loop is no launch of this program\n"
+        "record a block of main: the loop is not a launch of this program\n"
         "  got       i.outer\n  expected  i.outer"
     )
 
@@ -233,7 +233,7 @@ def test_code_from_outside_is_refused():
     call = ExternCall("elsewhere", "packed", ())
     body = rewrite(func.body, lambda node: call if isinstance(node, Barrier) else node)
     assert refused(replace(func, body=body)) == (
-        "record a block of main: it calls code from outside, whose accesses are not seen"
+        "record a block of main: it calls code from outside, whose accesses cannot be recorded"
     )
 
 
@@ -257,5 +257,5 @@ def test_large_arrays_are_refused():
 def test_a_wrong_program_stops_the_recording():
     func = program()
     body = rewrite(func.body, lambda node: Seq(()) if isinstance(node, Barrier) else node)
-    with pytest.raises(ProgramError, match=r"A\.shared\[0, 1\] is read, but nothing has"):
+    with pytest.raises(ProgramError, match=r"A\.shared\[0, 1\] is read before it is"):
         record_block(replace(func, body=body))

@@ -159,7 +159,7 @@ def test_two_lanes_must_not_store_to_one_element():
 def test_lanes_read_only_what_is_written():
     half = Store(B, (Ramp(ZERO, ONE, 4),), Broadcast(const(0, "float32"), 4))
     error = _refusal(Seq((half, Store(N, (ZERO, ALL), Cast(Load(B, (ALL,)), "int32x8")))))
-    assert error.problem == "B[4] is read, but nothing has written it"
+    assert error.problem == "B[4] is read before it is written"
 
 
 def test_vector_stores_of_parallel_iterations_must_not_overlap(loop):

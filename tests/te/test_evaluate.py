@@ -354,7 +354,7 @@ ROGUE = te.placeholder((2, 4), name="Z")
         ({A: a}, "evaluate C: no array is given for B\n  expected  A, B"),
         (
             {A: a, B: b, ROGUE: a},
-            "evaluate C: an array is given for what is not an input\n"
+            "evaluate C: an array is given for a tensor that is not an input\n"
             "  got       Tensor(Z: float32[2, 4])\n"
             "  expected  A, B",
         ),

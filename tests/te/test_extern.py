@@ -141,7 +141,7 @@ def test_code_of_c_has_no_oracle():
     Y = te.extern(
         (4,), [X], lambda i, o: call_extern("int32", "f", o[0].access_ptr("w"), i[0].access_ptr(1))
     )
-    with pytest.raises(ProgramError, match="the interpreter cannot run f, code of C"):
+    with pytest.raises(ProgramError, match="the interpreter cannot run f, a C function"):
         te.evaluate(Y, [np.zeros(4, "float32")])
 
 
@@ -180,7 +180,7 @@ OUT = lambda ins, outs: outs[0]  # noqa: E731 - short where it is used
         (lambda i, o: None, {}, "does not return statements"),
         (lambda i, o: o[0].vload((0,)), {}, "does not return statements"),
         (_call(lambda i, o: i[0]), {}, "nothing writes E"),
-        (_call(OUT, lambda i, o: i[0].access_ptr("rw")), {}, "it would write its input A"),
+        (_call(OUT, lambda i, o: i[0].access_ptr("rw")), {}, "the code writes its input A"),
         (_call(OUT, lambda i, o: A[0, 0]), {}, "left over from the tensor expression"),
         (_call(OUT, lambda i, o: te.reduce_axis((0, 3)).var), {}, "used outside its loop"),
         (_call(lambda i, o: decl_buffer((4,)).access_ptr("w")), {}, "which is not allocated here"),
@@ -190,8 +190,12 @@ OUT = lambda ins, outs: outs[0]  # noqa: E731 - short where it is used
         (_call(OUT), {"dtype": ["int8", "int8"]}, "wrong number of dtypes"),
         (_call(OUT), {"dtype": "index"}, "not the dtype of a tensor"),
         (_call(OUT), {"in_buffers": []}, "wrong number of in_buffers"),
-        (_call(OUT), {"out_buffers": [decl_buffer((5,))]}, "the buffer given for E is another"),
-        (_call(OUT), {"out_buffers": [decl_buffer((4,), strides=[2])]}, "is another"),
+        (
+            _call(OUT),
+            {"out_buffers": [decl_buffer((5,))]},
+            "the buffer given for E does not fit it",
+        ),
+        (_call(OUT), {"out_buffers": [decl_buffer((4,), strides=[2])]}, "does not fit it"),
         (_call(OUT), {"name": "a b"}, "not usable as a name"),
     ],
 )
@@ -206,12 +210,14 @@ def test_inputs_that_are_none_or_mixed():
     with pytest.raises(ExpressionError, match="the dtype of the result is not given"):
         te.extern((4,), [], _call(OUT))
     N = te.placeholder((4,), "int8", name="N")
-    with pytest.raises(ExpressionError, match="the inputs have float32 and int8"):
+    with pytest.raises(ExpressionError, match="the inputs have the dtypes float32 and int8"):
         te.extern((4,), [A, N], _call(OUT))
 
 
 def test_code_from_outside_has_no_notation():
-    with pytest.raises(ExpressionError, match="write C as notation: it is computed by code from"):
+    with pytest.raises(
+        ExpressionError, match=r"write C as notation: a tensor computed by te\.extern has no"
+    ):
         te.notation_text(_product())
     with pytest.raises(ExpressionError, match=r"s.trace.to_python"):
         te.notation_python(_product())
@@ -239,6 +245,6 @@ def test_a_function_that_leaves_out_an_element_is_refused(dtype):
             te.evaluate(Y, [np.full((4, 3), value, dtype)])
         assert caught.value.index == (2, 1)
         assert str(caught.value).splitlines()[:2] == [
-            "evaluate Y: 1 elements of its results are never written",
+            "evaluate Y: 1 elements of its outputs are never written",
             "  got       the first is Y[2, 1]",
         ]

@@ -38,12 +38,18 @@ FAILS = ": the call of the given function fails"
         (lambda x, y: x * y, zero, _twice, COMBINES + FAILS, "each a tuple of 2 values"),
         (lambda x, y: x[2], zero, _twice, COMBINES + FAILS, "IndexError"),
         (lambda x, y: None, zero, lambda x: x, COMBINES + ": not a value", "None"),
-        (lambda x, y: (x, y), zero, lambda x: x, COMBINES + ": another number of values", "2"),
+        (lambda x, y: (x, y), zero, lambda x: x, COMBINES + ": wrong number of values", "2"),
         (lambda x, y: x + y, lambda: 0, lambda x: x, BEGINS + FAILS, "f('float32')"),
         (lambda x, y: x, lambda d: (0, 0), _twice, BEGINS + FAILS, "f('float32', 'float32')"),
         (lambda x, y: x + y, lambda d: "0", lambda x: x, BEGINS + ": not a value", "'0'"),
         (lambda x, y: x + y, 0, lambda x: x, BEGINS + ": not a function", "got       0"),
-        (lambda x, y: x, zero, lambda x: (), "te.comm_reducer mine: no value is reduced", "()"),
+        (
+            lambda x, y: x,
+            zero,
+            lambda x: (),
+            "te.comm_reducer mine: there are no values to reduce",
+            "()",
+        ),
     ],
 )
 def test_reducers_are_refused_by_their_functions(combine, identity, values, first, parts):
@@ -88,7 +94,9 @@ def test_an_extern_without_inputs_takes_an_empty_list():
 def test_functions_of_axes():
     with pytest.raises(ExpressionError, match=r"te\.compute compute: the parameters of the funct"):
         te.compute((4,), max)
-    with pytest.raises(ExpressionError, match="the function needs arguments by name"):
+    with pytest.raises(
+        ExpressionError, match="the function has parameters that can be given only by name"
+    ):
         te.compute((4,), lambda i, *, j: a[i])
 
 

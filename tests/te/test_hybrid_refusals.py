@@ -240,12 +240,12 @@ def _scope_of_an_output(a):
 
 CASES = [
     (_joins_numbers, "'and' and 'or' join conditions"),
-    (_loop_again, "the loop would change i"),
+    (_loop_again, "the loop variable i is already a name of the script"),
     (_while, "this statement is not part of hybrid script"),
     (_unknown_function, "print is not a function of hybrid script"),
-    (_unknown_name, "nowhere stands for nothing here"),
-    (_text_around, "OTHER stands for nothing here"),
-    (_over, r"(?s)x stands for nothing here.*it is assigned in a loop or a branch that is over"),
+    (_unknown_name, "nowhere is not defined here"),
+    (_text_around, "OTHER is not defined here"),
+    (_over, r"(?s)x is not defined here.*it is assigned in a loop or a branch that has ended"),
     (_lambda, "this expression is not part of hybrid script"),
     (_attribute, "this expression is not part of hybrid script"),
     (_comprehension, "this expression is not part of hybrid script"),
@@ -254,11 +254,11 @@ CASES = [
     (_strange_loop, "not a loop of hybrid script"),
     (_step, "not a loop of hybrid script"),
     (_thread, "no such thread axis"),
-    (_copies, "const_range takes known numbers"),
-    (_writes_input, "an input cannot be written"),
+    (_copies, "the bounds of const_range must be known numbers"),
+    (_writes_input, "an input cannot be written to"),
     (_assigns_argument, "a cannot be assigned"),
     (_assigns_loop, "i cannot be assigned"),
-    (_narrows, "s would lose what it is assigned"),
+    (_narrows, "the dtype of s cannot represent the value"),
     (_dtype_twice, r"(?s)output_tensor takes a shape and a dtype.*expected  output_tensor\(shape"),
     (_no_shape, "output_tensor takes a shape and a dtype"),
     (_other_keyword, r"(?s)allocate takes a shape.*expected  allocate\(shape, dtype, scope\)"),
@@ -267,10 +267,10 @@ CASES = [
     (_whole, "not a number"),
     (_dimension, "no such dimension"),
     (_bad_dtype, "not the name of a data type"),
-    (_output_in_loop, "an output is made outside all loops"),
+    (_output_in_loop, "an output must be made outside all loops"),
     (_early, "this statement is not part of hybrid script"),
-    (_returns_input, "a script returns what output_tensor made"),
-    (_behind, "return is the last statement"),
+    (_returns_input, "a script must return arrays made by output_tensor"),
+    (_behind, "return must be the last statement"),
     (_float_index, "an index must be an integer"),
     (_arguments, "wrong number of arguments"),
 ]
@@ -294,7 +294,7 @@ def test_a_refusal_names_its_line(function, text):
 @pytest.mark.parametrize(
     ("function", "args", "text"),
     [
-        (_twice, (A,), "an array is made once"),
+        (_twice, (A,), "an array cannot be assigned again"),
         (_while, (A, A), "(?s)te.hybrid _while: wrong arguments.*too many positional"),
         (_while, (A, ["x"]), "wrong arguments"),
         (_while, (), "(?s)te.hybrid _while: wrong arguments.*missing a required argument: 'a'"),
@@ -304,7 +304,7 @@ def test_a_refusal_names_its_line(function, text):
         (_while, ({"a": A},), "the argument a is neither a tensor, nor an array, nor a number"),
         (_while, ((np.zeros(3), "x"),), "(?s)the argument a is neither.*got       'x'"),
         (lambda a: a, (A,), "not a function that is defined by def"),
-        (np.sin, (A,), "not a function of Python"),
+        (np.sin, (A,), "not a Python function"),
     ],
 )
 def test_other_refusals(function, args, text):
@@ -334,7 +334,7 @@ def _item_as_number(arrays):
 @pytest.mark.parametrize(
     ("function", "text"),
     [
-        (_item_by_loop, r"(?s)chosen by a known number.*arrays\[i\].*let const_range count"),
+        (_item_by_loop, r"(?s)item must be known.*arrays\[i\].*loop over it with const_range"),
         (_item_behind, "no such item"),
         (_item_as_number, "not a number"),
     ],
@@ -356,13 +356,13 @@ def test_arguments_that_are_none():
         c = output_tensor((4,), "float32")
         return c
 
-    with pytest.raises(ExpressionError, match="arguments are plain names"):
+    with pytest.raises(ExpressionError, match="parameters must be plain names"):
         te.hybrid.script(default)(A)
 
     def nothing(a):
         b = output_tensor((4,), "float32")
 
-    with pytest.raises(ExpressionError, match="a script returns what output_tensor made"):
+    with pytest.raises(ExpressionError, match="a script must return arrays made by output_tensor"):
         te.hybrid.script(nothing)(A)
 
 
@@ -374,7 +374,7 @@ def test_statements_are_checked_as_any():
             b[i] = a[i, 3]
         return b
 
-    with pytest.raises(ExpressionError, match="it uses an element outside its buffer"):
+    with pytest.raises(ExpressionError, match="the code uses an element outside its buffer"):
         beyond(A)
 
 

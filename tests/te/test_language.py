@@ -99,13 +99,13 @@ REFUSALS = {
     "te.reduce_axis k: the domain is not a pair\n  got       8\n  expected  (0, n)": lambda: (
         te.reduce_axis(8, name="k")
     ),
-    "te.reduce_axis k: the domain is empty\n  got       (3, 2)\n  expected  (0, n)": lambda: (
-        te.reduce_axis((3, 2), name="k")
-    ),
-    "te.compute C: the function takes another number of axes than the shape has dimensions\n"
+    "te.reduce_axis k: the domain ends before it starts\n"
+    "  got       (3, 2)\n"
+    "  expected  (0, n)": lambda: te.reduce_axis((3, 2), name="k"),
+    "te.compute C: the function's number of parameters differs from the number of dimensions\n"
     "  got       1 parameters (i)\n"
     "  expected  2": lambda: te.compute((4, 8), lambda i: A[i, 0], name="C"),
-    "te.compute C: no element is given\n  got       []": lambda: te.compute(
+    "te.compute C: no expression of an element is given\n  got       []": lambda: te.compute(
         (4,), lambda i: [], name="C"
     ),
     "te.compute C: a reduction stands inside another expression\n"
@@ -185,7 +185,8 @@ INDEX_REFUSALS = {
     "  got       1.5 (float32)": lambda: A[1.5, 0],
     "index 0 of A: an index must be an integer\n"
     "  got       A[0, 0] (float32)": lambda: A[A[0, 0], 0],
-    "iterate over A: a tensor has no Python elements\n"
+    "iterate over A: a tensor cannot be iterated over\n"
+    "  because   its values are not known while the program is defined\n"
     "  hint      index it with axes inside te.compute: A[i, j]": lambda: list(A),
     "output 1 of A: no such output\n  got       1\n  expected  0": lambda: A.op.output(1),
     "expression: not something that can be computed with\n"
@@ -350,9 +351,9 @@ def test_a_literal_has_the_dtype_of_its_value(make):
 
 
 LITERAL_REFUSALS = {
-    "te.const: does not fit int32, the dtype of an int\n"
+    "te.const: the value does not fit int32, the default dtype of an int\n"
     "  got       1099511627776\n"
-    "  hint      give another one: te.const(value, 'int64')": lambda: te.const(2**40),
+    "  hint      give a dtype: te.const(value, 'int64')": lambda: te.const(2**40),
     "literal 300: does not fit int8\n"
     "  got       300\n"
     "  expected  -128 to 127\n"
@@ -366,8 +367,10 @@ LITERAL_REFUSALS = {
     "  got       2\n"
     "  expected  0 or 1\n"
     "  hint      compare it: x != 0": lambda: te.const(2, "bool"),
-    "te.const: a literal is one number\n  got       float32x4": lambda: te.const(1, "float32x4"),
-    "te.const: an index has 64 bits\n  got       9223372036854775808": lambda: te.const(
+    "te.const: a literal is one number, not a vector\n"
+    "  got       float32x4\n"
+    "  expected  one lane": lambda: te.const(1, "float32x4"),
+    "te.const: an index must fit 64 bits\n  got       9223372036854775808": lambda: te.const(
         2**63, "index"
     ),
 }

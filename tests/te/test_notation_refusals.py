@@ -26,7 +26,7 @@ def test_disagreeing_extents():
         "te.notation: the extents of the axis k disagree\n"
         "  got       9 in dimension 0 of B\n"
         "  expected  8, as in dimension 1 of A\n"
-        "  hint      if a part is meant, give the extent: te.notation(…, k=n)\n"
+        "  hint      to use only a part, give the extent: te.notation(…, k=n)\n"
         "  excerpt   C[i, j] += A[i, k] * B[k, j]\n"
         "                                   ^"
     )
@@ -43,7 +43,7 @@ def test_an_unknown_extent():
 
 def test_an_unknown_tensor():
     assert _refused("C[i, j] += A[i, k] * B[k, j]", A=A) == (
-        "te.notation: nothing is said of B\n"
+        "te.notation: B is not declared\n"
         '  hint      declare it: te.notation(…, B=((…), "float32")), or a Tensor\n'
         "  excerpt   C[i, j] += A[i, k] * B[k, j]\n"
         "                                 ^"
@@ -127,9 +127,9 @@ HOSTILE = {
     "C[i] = A[i, 0] @ 2": ("not an operator of the notation", "@ 2"),
     "C[i] = 9 ** 99999999999": ("the number is too large", "**"),
     "C[i] = 9.0 ** 99999999999": ("the number is too large", "**"),
-    "C[i] = (-8) ** 0.5": ("a power that is no real number", "**"),
+    "C[i] = (-8) ** 0.5": ("the power is not a real number", "**"),
     "C[i] = 0 ** -1": ("division by zero", "**"),
-    "C[i] = 1 << 99999999999": ("a shift by a number that is not from 0 to 64", "<<"),
+    "C[i] = 1 << 99999999999": ("a shift by a number outside 0 to 64", "<<"),
     "C[i] = 1.5 & 1": ("bit operations take integers", "&"),
     "C[i] = ~1.5": ("'~' takes an integer or a condition", "~"),
     "C[i] = (A[i, 0] + 1) @ 2": ("not an operator", "@ 2"),
@@ -153,19 +153,19 @@ HOSTILE = {
     "C[i]: int = A[i, 0]": ("not an assignment", "C[i]"),
     "C[i] = D[i] = A[i, 0]": ("not an assignment", "C[i]"),
     "C = A[0, 0]": ("the left side is not an element", "C"),
-    "C[i], D[i] = A[i, 0]": ("another number of results", "C[i]"),
+    "C[i], D[i] = A[i, 0]": ("the number of results differs", "C[i]"),
     "C[i], D[j] = A[i, 0], 1": ("D has other axes than C", "D[j]"),
     "C[i], C[i] = A[i, 0], 1": ("C stands twice on the left", "C[i] ="),
     "C[i], D = A[i, 0], 1": ("the left side is not an element", "D ="),
     "C[i], D[i] += A[i, k]": ("not readable", None),
-    "C[i] = argmax(A[i, k], axis=k)": ("another number of results", "C[i]"),
+    "C[i] = argmax(A[i, k], axis=k)": ("the number of results differs", "C[i]"),
     "C[i], D[i] = argmax(A[i, k], axis=k, where=i < 1)": ("not understood", "where"),
     "C[i], D[i] = argmax(A[i, k], k, k)": ("each once", "argmax"),
     "C[i] = prod(A[i, k])": ("prod needs axes", "prod"),
     "C[i] = 1 + argmin(A[i, k], axis=k)": ("the argmin stands inside", "argmin"),
     "C[i] = sum(A[i, k], axis=k, where=A[i, k])": ("the condition is not a bool", "A[i, k], axis"),
     "C[i] = sum(A[i, k], axis=k, init=A[i, k])": ("cannot depend on k", "k])"),
-    "C[i] = sum(A[i, k], axis=k, init=(1, 2))": ("another number of values", "A[i, k]"),
+    "C[i] = sum(A[i, k], axis=k, init=(1, 2))": ("wrong number of values", "A[i, k]"),
     "C[i] = sum(A[i, k], axis=k, **A)": ("not understood", "**A"),
     "D[i] = C[i]; C[i] = A[i, 0]": ("C is defined by a later statement", "C[i]; "),
     "C[i] = A[i, 0]; D[i] = C[i, 0]": ("C has 1 dimensions", "C[i, 0]"),
@@ -237,7 +237,10 @@ def test_deep_text(name):
 
 DECLARATIONS = {
     "te.notation: not a text": (5, {}),
-    "te.notation: Z is declared, but does not occur": ("C[i] = A[i, 0]", {"A": A, "Z": 3}),
+    "te.notation: Z is declared, but does not occur in the text": (
+        "C[i] = A[i, 0]",
+        {"A": A, "Z": 3},
+    ),
     "te.notation, A: not a shape": ("C[i] = A[i, 0]", {"A": 5}),
     "te.notation, A: an extent must be an integer": ("C[i] = A[i, 0]", {"A": (4, 0.5)}),
     "te.notation, A: an extent must not be negative": ("C[i] = A[i, 0]", {"A": (4, -1)}),
@@ -245,7 +248,7 @@ DECLARATIONS = {
     "te.placeholder A: not the dtype of a tensor": ("C[i] = A[i, 0]", {"A": (A, "index")}),
     "te.notation, i: not the domain of an axis": ("C[i] = A[i, 0]", {"A": A, "i": {4}}),
     "te.notation, i: an extent must be an integer": ("C[i] = A[i, 0]", {"A": A, "i": True}),
-    "te.notation, k: the domain is empty": ("C[i] += A[i, k]", {"A": A, "k": (3, 2)}),
+    "te.notation, k: the domain ends before it starts": ("C[i] += A[i, k]", {"A": A, "k": (3, 2)}),
     "te.notation: the axis i is on the left, and must start at 0": (
         "C[i] = A[i, 0]",
         {"A": A, "i": (1, 3)},
@@ -257,7 +260,7 @@ DECLARATIONS = {
         {"A": A, "i": 3, "C": ((4,), "float32")},
     ),
     "te.notation: C is declared with 2 dimensions": ("C[i] = A[i, 0]", {"A": A, "C": (4, 4)}),
-    "te.notation: C is declared as another dtype than it has": (
+    "te.notation: the declared dtype of C differs from its dtype": (
         "C[i, j] = A[i, j] * A[i, j]",
         {"A": N, "C": ((4, 8), "int32")},
     ),
@@ -287,7 +290,7 @@ NUMBERS = {
     "a is declared, but does not occur": ("C[i] = A[i, 0]", {"A": A, "a": ((3,), "int8")}),
     "the extents of the axis i disagree": ("C[i] = A[i] + B[i]", {"A": ("n",), "B": ("m",)}),
     "not an extent": ("C[i] = A[i]", {"A": ("n", "float32")}),
-    "not the dtype of a number that can be passed": ("C[i] = a", {"a": "float16", "i": 3}),
+    "a number of this dtype cannot be passed to a kernel": ("C[i] = a", {"a": "float16", "i": 3}),
 }
 
 

@@ -6,7 +6,7 @@ import pytest
 from dlcompiler import te
 from dlcompiler.errors import ExpressionError
 from dlcompiler.schedule import create_schedule
-from dlcompiler.te.evaluation.magnitude import rounding_decides
+from dlcompiler.te.roundings import rounding_decides
 from tests.recurrences import (
     fibonacci,
     lstm,
@@ -188,9 +188,9 @@ def test_gradients_by_a_result_and_not_through_it():
     )
     refused(
         lambda: te.gradient(C, [r.X]),
-        "te.gradient of C: nothing is known of the derivative of S",
+        "te.gradient of C: the derivative of S is not known",
         "  got       scan(S)",
-        "  expected  operations of te.compute between the inputs and the output",
+        "  expected  only te.compute between the inputs and the output",
     )
 
 
@@ -214,7 +214,7 @@ def test_what_are_no_tensors():
     )
     refused(
         lambda: te.scan([first], [step, step], [state]),
-        "te.scan scan: not as many inits, updates and states as each other",
+        "te.scan scan: the numbers of inits, updates and states differ",
         "  got       1, 2 and 1",
     )
     refused(
@@ -245,17 +245,21 @@ def test_shapes_that_do_not_fit():
         "  expected  (k, …), (m, …) and (m, …): those of first and state",
     )
     first = te.compute((), lambda: 0.0, name="first")
-    with pytest.raises(ExpressionError, match="the shapes have no time, or other ranks"):
+    with pytest.raises(ExpressionError, match="the numbers of dimensions differ, or are 0"):
         te.scan(first, step, state)
     m = te.var("m")
     state = te.placeholder((m,), name="state")
     step = te.compute((m,), lambda t: state[t - 1], name="step")
     first = te.compute((m,), lambda t: 0.0, name="first")
-    with pytest.raises(ExpressionError, match="first gives no number of first rows of state"):
+    with pytest.raises(
+        ExpressionError, match="the number of first rows in first is not valid for state"
+    ):
         te.scan(first, step, state)
     _, state, _, step = parts(2)
     first = te.compute((3,), lambda t: 0.0, name="first")
-    with pytest.raises(ExpressionError, match="first gives no number of first rows of state"):
+    with pytest.raises(
+        ExpressionError, match="the number of first rows in first is not valid for state"
+    ):
         te.scan(first, step, state)
 
 
@@ -274,7 +278,7 @@ def test_a_tensor_given_twice():
     refused(
         lambda: te.scan([first, first], [step, step], [state, state]),
         "te.scan scan: first is given twice",
-        "  hint      each state has an init, an update and a placeholder of its own",
+        "  hint      give each state its own init, update and placeholder",
     )
 
 
@@ -290,7 +294,7 @@ def test_steps_that_are_not_known(index):
     else:
         step = te.compute((5,), lambda t: te.if_then_else(
             te.all(t >= 1, t < 3), state[eval(index, {"t": t})], 0.0), name="step")  # fmt: skip
-    with pytest.raises(ExpressionError, match="no earlier step that there always is"):
+    with pytest.raises(ExpressionError, match="which is not always an earlier row"):
         te.scan(first, step, state)
 
 
@@ -299,7 +303,7 @@ def test_the_text_of_a_step_too_far_back():
     step = te.compute((5,), lambda t: state[t - 2], name="step")
     refused(
         lambda: te.scan(first, step, state, name="S"),
-        "te.scan S: step reads state[t - 2], which is no earlier step that there always is",
+        "te.scan S: step reads state[t - 2], which is not always an earlier row",
         "  expected  state[t - c, …] with c from 1 to 1",
         "  because   first gives 1 first row",
     )
@@ -311,9 +315,9 @@ def test_values_of_another_step_inside_the_cell():
     step = te.compute((5,), lambda t: te.if_then_else(t > 0, half[t - 1], 0.0), name="step")
     refused(
         lambda: te.scan(first, step, state),
-        "te.scan scan: step reads half[t - 1], a value of another step",
+        "te.scan scan: step reads half[t - 1], which belongs to another step",
         "  expected  half[t, …]",
-        "  hint      what the next step needs is a state",
+        "  hint      make it a state: only states keep values for later steps",
     )
 
 
@@ -327,7 +331,7 @@ def test_a_stage_of_the_cell_without_time():
         "te.scan scan: the first dimension of total is not the time",
         "  got       shape ()",
         "  expected  (5, …)",
-        "  because   it depends on a state, and so has values of its own at each step",
+        "  because   it depends on a state, so its values differ from step to step",
     )
 
 
@@ -340,8 +344,8 @@ def test_a_recurrence_inside_a_step():
     step = te.compute((5,), lambda t: T[t], name="step")
     refused(
         lambda: te.scan(first, step, state),
-        "te.scan scan: T depends on a state, and is a recurrence itself",
-        "  hint      a recurrence inside the step of another is not supported",
+        "te.scan scan: T depends on a state, and is not defined by te.compute",
+        "  got       scan(T)\n  because   a step is computed element by element",
     )
 
 
@@ -350,7 +354,7 @@ def test_inits_that_depend_on_steps():
     first = te.compute((1,), lambda t: step[t], name="first")
     refused(
         lambda: te.scan(first, step, state),
-        "te.scan scan: the first rows (first) depend on state, which they come before",
+        "te.scan scan: the first rows (first) depend on state, which is computed after them",
     )
 
 
@@ -392,13 +396,13 @@ def test_what_exists_only_inside_the_steps():
     for use in (create_schedule, lambda C: te.evaluate(C, [whole(6, 5)])):
         refused(
             lambda use=use: use(C),
-            "te.scan S: C uses s1, which exists only inside its steps",
-            "  hint      use what the scan returned: S",
+            "te.scan S: C uses s1, which exists only within a step",
+            "  hint      use the results of the scan: S",
         )
     refused(
         lambda: create_schedule([r.S.op, r.s2.op]),
-        "te.scan S: the caller uses s2, which exists only inside its steps",
-        "  hint      use what the scan returned: S",
+        "te.scan S: the caller uses s2, which exists only within a step",
+        "  hint      use the results of the scan: S",
     )
 
 
@@ -408,6 +412,6 @@ def test_parts_of_two_scans():
     C = te.compute((5, 4), lambda t, i: T[t, i] + r.S[t, i], name="C")
     refused(
         lambda: create_schedule(C.op),
-        "te.scan S: step is part of the scan T, too",
-        "  hint      define states, inits and updates of its own for each scan",
+        "te.scan S: step is already part of the scan T",
+        "  hint      give each scan its own states, inits and updates",
     )

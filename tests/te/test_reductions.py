@@ -140,11 +140,11 @@ def test_the_nest_of_a_tuple_reduction(given, golden):
 
 
 REFUSALS = {
-    "one of two": "te.compute R: one result of several stands alone",
+    "one of two": "te.compute R: only one of the reduction's results is used",
     "swapped": "te.compute R: the outputs are not the results of one reduction",
     "mixed": "te.compute R: the outputs are not the results of one reduction",
     "init": "te.compute R: a reduction starts from a value that depends on the axis reduced over",
-    "arity": "te.comm_reducer two: the function that combines: another number of values",
+    "arity": "te.comm_reducer two: the function that combines: wrong number of values",
 }
 
 

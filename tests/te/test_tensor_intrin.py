@@ -64,7 +64,7 @@ def test_an_intrinsic_is_found_by_its_name_while_it_is_in_use():
     assert te.tensor_intrin(name) is intrin
     del intrin
     gc.collect()
-    with pytest.raises(ExpressionError, match="there is none of this name"):
+    with pytest.raises(ExpressionError, match="there is no intrinsic of this name"):
         te.tensor_intrin(name)
 
 
@@ -90,9 +90,9 @@ def test_inputs_that_are_computed():
     _, b = doubled()
     c = te.compute((4,), lambda i: b[i] + 1.0, name="d")
     assert refusal(c.op) == (
-        "decl_tensor_intrin mine: its input c is computed\n"
+        "decl_tensor_intrin mine: the input c is itself computed\n"
         "  expected  placeholders\n"
-        "  hint      declare what the instructions do at once as one computation"
+        "  hint      write the whole computation as one te.compute"
     )
 
 
@@ -100,23 +100,27 @@ def test_symbolic_shapes():
     a = te.placeholder((te.var("n"),), name="a")
     c = te.compute(a.shape, lambda i: a[i] * 2.0, name="c")
     assert refusal(c.op) == (
-        "decl_tensor_intrin mine: an extent is no positive number\n"
+        "decl_tensor_intrin mine: an extent is not a positive number\n"
         "  got       n\n"
-        "  expected  fixed shapes: instructions work on so many elements"
+        "  expected  fixed shapes\n"
+        "  because   an instruction has a fixed number of elements"
     )
 
 
 def test_too_many_points():
     _, c = doubled((2**11, 2**10))
-    assert "it has too many points\n  got       2097152\n  expected  at most 1048576" in refusal(
-        c.op
+    assert (
+        "the computation has too many points\n  got       2097152\n  expected  at most 1048576"
+        in refusal(c.op)
     )
 
 
 def test_several_outputs():
     a = te.placeholder((4,), name="a")
     c, _ = te.compute((4,), lambda i: (a[i], a[i] + 1.0), name="c")
-    assert refusal(c.op) == "decl_tensor_intrin mine: it has several outputs\n  got       2"
+    assert refusal(c.op) == (
+        "decl_tensor_intrin mine: the computation has several outputs\n  got       2\n  expected  1"
+    )
 
 
 def test_reducers_of_the_users_own_and_conditions():
@@ -124,11 +128,13 @@ def test_reducers_of_the_users_own_and_conditions():
     k = te.reduce_axis((0, 3), name="k")
     own = te.comm_reducer(lambda x, y: x + y, lambda t: te.const(0, t), name="plus")
     c = te.compute((4,), lambda i: own(a[i, k], axis=k), name="c")
-    assert "a reducer of the user's own cannot be matched\n  got       plus" in refusal(c.op)
+    assert "a reducer defined by te.comm_reducer cannot be matched\n  got       plus" in refusal(
+        c.op
+    )
     c = te.compute((4,), lambda i: te.sum(a[i, k], axis=k, where=k < 2), name="c")
     assert "a reduction with where= or init= cannot be matched" in refusal(c.op)
     c = te.compute((4, 3), lambda i, j: te.if_then_else(i < 2, a[i, j], 0.0), name="c")
-    assert "what it reads would depend on a condition" in refusal(c.op)
+    assert "which elements are read depends on a condition" in refusal(c.op)
 
 
 @pytest.mark.parametrize(
@@ -143,22 +149,22 @@ def test_inputs_that_are_not_read_as_a_whole(element):
     a = te.placeholder((8,), name="a")
     c = te.compute((4,), lambda i: element(a, i), name="c")
     assert refusal(c.op) == (
-        "decl_tensor_intrin mine: its input a is not read as a whole\n"
-        "  got       a shape of (8,)\n"
-        "  hint      declare the smallest box that is read, without gaps"
+        "decl_tensor_intrin mine: the input a is not read as a whole\n"
+        "  got       shape (8,)\n"
+        "  hint      give it the shape of the elements that are read, without gaps"
     )
 
 
 def test_a_diagonal_is_no_box():
     a = te.placeholder((4, 4), name="a")
     c = te.compute((4,), lambda i: a[i, i], name="c")
-    assert "its input a is not read as a whole" in refusal(c.op)
+    assert "the input a is not read as a whole" in refusal(c.op)
 
 
 def test_what_carries_it_out():
     _a, c = doubled()
     assert refusal(c.op, lambda i, o: 3) == (
-        "decl_tensor_intrin mine: body: not what can carry out an intrinsic\n"
+        "decl_tensor_intrin mine: body: not an implementation of an intrinsic\n"
         "  got       3\n"
         "  expected  the name of an emitter, or a statement of the loop IR"
     )
@@ -168,12 +174,12 @@ def test_what_carries_it_out():
         "  expected  body"
     )
     assert refusal(c.op, lambda i, o: None) == (
-        "decl_tensor_intrin mine: nothing carries it out\n"
+        "decl_tensor_intrin mine: neither body nor update is given\n"
         "  got       None\n"
         "  expected  a body or an update: the name of an emitter, or a statement"
     )
     _, _, C = product(2, 2, 2)
-    assert "nothing carries it out\n  got       reset" in refusal(
+    assert "neither body nor update is given\n  got       reset" in refusal(
         C.op, lambda i, o: (None, "r", None)
     )
 
@@ -188,8 +194,8 @@ def test_statements_over_other_buffers():
     def writes(ins, outs):
         return For(i, index_const(4), "serial", Store(ins[0], (i,), Load(ins[0], (i,))))
 
-    hint = "\n  hint      it may use the buffers that the function gets, and what it allocates"
-    head = "decl_tensor_intrin mine: body: the statement is not well formed: "
+    hint = "\n  hint      it may use only the buffers that the function gets, or that it allocates"
+    head = "decl_tensor_intrin mine: body: the statement is not valid: "
     assert refusal(c.op, reads) == f"{head}load of other, which is not allocated here{hint}"
     assert refusal(c.op, writes) == f"{head}store to a, which is not an output{hint}"
 
@@ -197,7 +203,7 @@ def test_statements_over_other_buffers():
 def test_binds_that_do_not_fit():
     a, c = doubled()
     other, _ = doubled()
-    assert "binds names a tensor that it does not have" in refusal(c.op, binds={other: (1,)})
+    assert "binds has a tensor that op does not use" in refusal(c.op, binds={other: (1,)})
     assert refusal(c.op, binds={a: (1, 1)}) == (
         "decl_tensor_intrin mine: the strides of a do not fit it\n"
         "  got       (1, 1)\n"
@@ -226,7 +232,7 @@ def test_shipped_intrinsics_have_plain_names(name):
      "gemm_f32_64x64x4", "os.system"],
 )  # fmt: skip
 def test_names_of_no_intrinsic(name):
-    with pytest.raises(ExpressionError, match="there is none of this name"):
+    with pytest.raises(ExpressionError, match="there is no intrinsic of this name"):
         te.tensor_intrin(name)
 
 

@@ -11,7 +11,7 @@ from dlcompiler.ir import Expr, Reduce, TensorLoad, substitute, walk
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.schedule.state import StageState, State
 from dlcompiler.te import ComputeOp, ExternOp, Operation, PlaceholderOp, ScanOp, Tensor
-from dlcompiler.te.tensor import rewrite_bodies
+from dlcompiler.te.bodies import rewrite_bodies
 
 Bodies: TypeAlias = tuple[Expr, ...]
 """The expression of each output of one operation."""

@@ -43,7 +43,7 @@ from dlcompiler.schedule.primitives.base import (
 from dlcompiler.schedule.state import StageState, State, new_stage, same_axes
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
 from dlcompiler.te import ComputeOp, Tensor
-from dlcompiler.te.tensor import rewrite_bodies
+from dlcompiler.te.bodies import rewrite_bodies
 
 MOVED = frozenset(
     {

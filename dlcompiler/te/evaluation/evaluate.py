@@ -1,4 +1,7 @@
-"""Evaluate a tensor expression with NumPy: the oracle that works at any size."""
+"""`te.evaluate`: values of tensor expressions by NumPy, and bounds of their rounding errors.
+
+This is the oracle with which kernels are compared.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,17 @@ from dlcompiler import dtypes
 from dlcompiler.errors import CallError, ExpressionError
 from dlcompiler.ir import Expr, Reducer, Var, numeric
 from dlcompiler.ir.numeric import REDUCTIONS, check_array, quiet, with_normal_bools
-from dlcompiler.te.evaluation.elements import NOWHERE, Array, Arrays, Block, Elements
+from dlcompiler.te.element_plan import NO_PLAN, plan_of
+from dlcompiler.te.elements import NOWHERE, Array, Arrays, Block, Elements
 from dlcompiler.te.evaluation.magnitude import (
     Magnitudes,
-    Rounding,
     combined_magnitudes,
     within_range,
 )
-from dlcompiler.te.evaluation.plan import NO_PLAN, plan_of
 from dlcompiler.te.evaluation.stages import Domain, compute_scan, compute_stage
 from dlcompiler.te.extern.function import compute_extern
 from dlcompiler.te.recurrences import check_recurrences
+from dlcompiler.te.roundings import Rounding
 from dlcompiler.te.symbols import bind_symbols, specialize, symbols_of
 from dlcompiler.te.tensor import (
     ComputeOp,
@@ -48,38 +51,39 @@ def evaluate(
 def evaluate(
     outputs: Tensor | Sequence[Tensor], arrays: Given, *, accumulate: Accumulate = "declared"
 ) -> Array | tuple[Array, ...]:
-    """Compute tensors from the values of their inputs.
+    """Compute tensors from the values of their inputs, with NumPy.
 
     Parameters
     ----------
     outputs : Tensor or sequence of Tensor
-        What to compute.
+        The tensors to compute.
     arrays : mapping of Tensor to ndarray, or sequence of ndarray
-        The values of all placeholders that the outputs depend on; a sequence gives them in the
-        order in which the expression first uses them. A mapping may give numbers for symbols
-        (`te.var`); those that are extents of an input follow from its shape.
+        The values of all placeholders that the outputs depend on. A sequence gives them in the
+        order in which the expression first uses them. A mapping may also give numbers for symbols
+        (`te.var`); symbols that are extents of an input are inferred from its shape.
     accumulate : {"declared", "float64"}
-        ``"float64"`` computes all floats in float64, through all stages, and returns float64: the
-        reference for error bounds. Literals and inputs keep the values that they have in their
-        dtypes; conversions between floats do nothing.
+        ``"float64"`` computes all floats of all stages in float64 and returns float64: this is the
+        reference for error bounds. Literals and inputs are first rounded to their declared dtypes;
+        conversions between floats have no effect.
 
     Returns
     -------
     ndarray or tuple of ndarray
-        New arrays; one of bfloat16 has the dtype of that name of `ml_dtypes`.
+        New arrays of the tensors' shapes; bfloat16 is the dtype of that name of `ml_dtypes`.
 
     Raises
     ------
     CallError
-        If the arrays do not fit the placeholders.
+        If the arrays do not fit the placeholders, or a symbol has no value.
     ProgramError
-        If an element outside a tensor is read; `if_then_else`, `all` and `any` guard.
+        If an element outside a tensor is read. A read under `if_then_else`, `all` or `any` happens
+        only where the condition selects it.
 
     Notes
     -----
-    Each stage is computed in blocks, so that memory stays within a few times the arrays' own. The
-    order of a sum is not defined (NumPy adds pairwise, BLAS in tiles), and a sum of products may
-    use FMA; all else rounds as the loop IR does.
+    Each stage is computed in blocks, so the memory needed is only a few times that of the arrays.
+    The order of a sum is not defined (NumPy adds pairwise, BLAS in tiles), and a sum of products
+    may use FMA. All other operations round as in the loop IR.
 
     Examples
     --------
@@ -103,11 +107,11 @@ def evaluate(
 
 
 def absolute_bound(output: Tensor, arrays: Given) -> Array:
-    r"""Compute how large the terms of each element are, whatever cancels: ``sum(|a|*|b|)``.
+    r"""Compute the magnitude of each element without cancellation, such as ``sum(|a|*|b|)``.
 
-    The same expression in float64, with every term replaced by its magnitude, through all stages.
-    With it, the rounding error of any order of evaluation is within ``K * u`` times this (to first
-    order in ``u``, the unit roundoff), for ``K`` see `rounding_depth`.
+    This evaluates the expression of all stages in float64, with every term replaced by its
+    magnitude. The rounding error of any order of evaluation is at most ``K * u`` times this (to
+    first order in the unit roundoff ``u``); for ``K`` see `rounding_depth`.
 
     Parameters
     ----------
@@ -119,7 +123,7 @@ def absolute_bound(output: Tensor, arrays: Given) -> Array:
     Returns
     -------
     ndarray
-        float64, of the output's shape. Not finite where values are not.
+        float64, of the output's shape; not finite where values are not finite.
 
     Notes
     -----
@@ -153,10 +157,18 @@ def absolute_bound(output: Tensor, arrays: Given) -> Array:
 
 
 def tolerance(output: Tensor, arrays: Given) -> Array:
-    """Compute how far a right result may be from ``evaluate(…, accumulate="float64")``.
+    """Compute the largest error of a correct result, beside ``evaluate(…, accumulate="float64")``.
 
-    ``K * (u * absolute_bound(output, arrays) + tiny)`` with ``K`` from `rounding_depth`, and the
-    unit roundoff ``u`` and the smallest number ``tiny`` of the coarsest float on the way.
+    The bound is ``K * (u * absolute_bound(output, arrays) + tiny)``. ``K`` is `rounding_depth`; the
+    unit roundoff ``u`` and the smallest positive number ``tiny`` are those of the least precise
+    float dtype in the expression.
+
+    Parameters
+    ----------
+    output : Tensor
+        The tensor.
+    arrays : mapping of Tensor to ndarray, or sequence of ndarray
+        As in `evaluate`.
 
     Returns
     -------
@@ -166,11 +178,19 @@ def tolerance(output: Tensor, arrays: Given) -> Array:
 
     Notes
     -----
-    First order in ``u``, apart from what rounding may bring to the end of a function's domain: a
-    divisor near 0, or the square root of what may be negative, has no bound. It cannot bound what
-    rounding may decide: a float that is compared, rounded to a whole number (`floor`, `fmod`) or
-    converted to an integer, a sign that is copied. It is infinite where a number may leave the
-    range of its dtype.
+    The bound is of first order in ``u``. It is infinite where rounding may move an argument out of
+    a function's domain (a divisor near 0, the square root of a number that may be negative), and
+    where a number may leave the range of its dtype. It does not cover discontinuities: where a
+    float is compared, rounded to a whole number (`floor`, `fmod`), converted to an integer, or its
+    sign is copied, a rounding error may change the result by any amount.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((2,), name="A")
+    >>> te.tolerance(te.compute((2,), lambda i: A[i] + 1.0), [np.ones(2, "float32")]) < 2e-7
+    array([ True,  True])
     """
     (target,), arrays = _static(_targets(output, "tolerance"), arrays)
     rounding = Rounding(target)
@@ -182,20 +202,20 @@ def tolerance(output: Tensor, arrays: Given) -> Array:
 def evaluate_within(
     outputs: Sequence[Tensor], arrays: Given
 ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    """Compute tensors in float64, and how far a right result may be from them.
+    """Compute tensors in float64, together with the bounds of `tolerance`.
 
     Parameters
     ----------
     outputs : sequence of Tensor
-        What to compute.
+        The tensors to compute.
     arrays : mapping of Tensor to ndarray, or sequence of ndarray
         As in `evaluate`.
 
     Returns
     -------
     tuple of tuple of ndarray
-        What ``evaluate(…, accumulate="float64")`` and `tolerance` return for each output, with the
-        work that these two share done once.
+        The results of ``evaluate(…, accumulate="float64")``, and those of `tolerance`, for each
+        output; work that both need is done once.
     """
     targets, arrays = _static(_targets(outputs, "evaluate"), arrays)
     roundings = [Rounding(target) for target in targets]
@@ -217,7 +237,7 @@ def _tolerance(target: Tensor, values: Mapping[Any, Array], rounding: Rounding) 
 def _magnitudes(
     target: Tensor, values: Mapping[Any, Array], rounding: Rounding | None = None
 ) -> Array:
-    """Return the magnitudes of a tensor from the values of all that it depends on."""
+    """Return the magnitudes of a tensor, from the values of all tensors that it depends on."""
     magnitudes: dict[Any, Array] = {}
 
     def domain_of(op: ComputeOp) -> Domain:
@@ -232,7 +252,7 @@ def _magnitudes(
             else:
                 for tensor in op.outputs:
                     magnitude = np.asarray(np.abs(values[tensor].astype(np.float64)))
-                    if isinstance(op, ExternOp):  # what cancels in it is not known
+                    if isinstance(op, ExternOp):  # terms that cancel inside it are not known
                         largest = magnitude[np.isfinite(magnitude)].max(initial=0.0)
                         magnitude = np.full(magnitude.shape, largest)
                     magnitudes[tensor] = magnitude
@@ -245,7 +265,7 @@ def _magnitudes(
 def _compute(
     targets: Sequence[Tensor], given: Given, *, is_wide: bool, keep_all: bool = False
 ) -> dict[Any, Array]:
-    """Return the values of the targets (and, to `keep_all`, of everything they depend on)."""
+    """Return the values of the targets, and with `keep_all` of all tensors they depend on."""
     check_recurrences(targets)
     order = outside_cells(post_order(targets))
     values: dict[Any, Array] = dict(_inputs(order, given, targets[0].name))
@@ -272,7 +292,7 @@ def _compute(
 
 
 def _used(op: Operation) -> frozenset[Tensor]:
-    """Return the tensors that have values while an operation is computed: of a scan, its cell's."""
+    """Return the tensors that an operation reads, and for a scan also those of its cell."""
     if not isinstance(op, ScanOp):
         return frozenset(op.input_tensors)
     inside = {tensor for each in op.cell for tensor in (*each.outputs, *each.input_tensors)}
@@ -368,7 +388,7 @@ def _inputs(order: Sequence[Operation], given: Given, name: str) -> dict[Tensor,
         missing = [tensor.name for tensor in inputs if tensor not in arrays]
         if extra:
             raise CallError(
-                where, "an array is given for what is not an input",
+                where, "an array is given for a tensor that is not an input",
                 got=", ".join(map(str, extra)), expected=needed,
             )  # fmt: skip
         if missing:

@@ -1,9 +1,9 @@
-"""How large the terms of an expression are, whatever cancels: the scale of its rounding errors."""
+"""Magnitudes of expressions: sizes of their terms without cancellation; see `absolute_bound`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,33 +13,19 @@ from dlcompiler.ir import (
     Binary,
     Call,
     Cast,
-    Compare,
     Const,
     Expr,
     IfThenElse,
-    Reduce,
     Reducer,
     Select,
-    TensorHandle,
     TensorLoad,
     Var,
-    walk,
 )
 from dlcompiler.ir.function_values import call_function
-from dlcompiler.ir.functions import FUNCTION_ULPS, FUNCTIONS
-from dlcompiler.ir.rewrite import Node, children
-from dlcompiler.te.evaluation.elements import Array, Arrays, Elements, choose
-from dlcompiler.te.tensor import (
-    ComputeOp,
-    ExternOp,
-    Operation,
-    ScanOp,
-    Tensor,
-    outside_cells,
-    post_order,
-)
+from dlcompiler.te.elements import Array, Arrays, Elements, choose
+from dlcompiler.te.roundings import Rounding, may_underflow
 
-# How much a function of one float stretches a small change of its argument.
+# The absolute value of the derivative of a function, or an upper bound of it.
 _SLOPES: dict[str, Callable[[Any], Any]] = {
     "abs": lambda x: 1.0,
     "acos": lambda x: 1 / np.sqrt(1 - x * x),
@@ -67,7 +53,7 @@ _SLOPES: dict[str, Callable[[Any], Any]] = {
     "tanh": lambda x: 1.0,
 }
 _STEPS = frozenset({"ceil", "floor", "round", "trunc"})
-"""Functions whose value jumps: between the jumps it does not change."""
+"""Functions that are constant between jumps."""
 
 
 def _power_slopes(x: Any, y: Any) -> tuple[Any, Any]:
@@ -78,7 +64,7 @@ def _power_slopes(x: Any, y: Any) -> tuple[Any, Any]:
     )
 
 
-# The same for each argument of a function of two.
+# The same, for each argument of a function of two.
 _SLOPES_OF_TWO: dict[str, Callable[[Any, Any], tuple[Any, Any]]] = {
     "atan2": lambda y, x: (np.abs(x) / (x * x + y * y), np.abs(y) / (x * x + y * y)),
     "copysign": lambda x, y: (1.0, 0.0),
@@ -100,9 +86,9 @@ class Magnitudes:
     magnitudes
         The magnitudes of the tensors that the operation reads.
     rounding
-        How values are rounded. With it, magnitudes also stand for errors that are not a small part
-        of a value: a product that underflows, a divisor or an argument that rounding may bring to a
-        place where the function ends. These are infinite, where no number bounds the error.
+        How values are rounded. With it, magnitudes also cover errors that are not proportional to a
+        value: a product that underflows, or a divisor or argument that rounding may move out of the
+        domain of a function. A magnitude is infinite if no number bounds the error.
     """
 
     def __init__(
@@ -114,7 +100,7 @@ class Magnitudes:
         self.memo: dict[tuple[int, int], tuple[Any, Any]] = {}
 
     def of(self, expr: Expr, mask: Any = None) -> Any:
-        """Return the magnitudes of `expr`; where `mask` is false they mean nothing."""
+        """Return the magnitudes of `expr`; where `mask` is false they are not defined."""
         plan = self.elements.plan
         if id(expr) in plan.inside:
             mask = None
@@ -132,16 +118,16 @@ class Magnitudes:
         magnitude = self.in_float64(expr, mask)
         if self.rounding is None:
             return within_range(magnitude, expr.dtype)
-        if _may_underflow(expr):
+        if may_underflow(expr):
             magnitude = np.where(magnitude == 0, 0.0, magnitude + self.rounding.lost(expr.dtype))
         return within_range(magnitude, expr.dtype, self.rounding.error(expr))
 
     def radius(self, expr: Expr, size: Any) -> Any:
-        """Return how far rounding may move the values of an expression of these magnitudes."""
+        """Return the bound of the rounding error of an expression with these magnitudes."""
         return 0.0 if self.rounding is None else self.rounding.error(expr) * size
 
     def in_float64(self, expr: Expr, mask: Any) -> Any:
-        """Return the magnitudes of one node, whatever its dtype holds."""
+        """Return the magnitudes of one node, without regard to the range of its dtype."""
         match expr:
             case TensorLoad():
                 return self.elements.load(expr, self.magnitudes, mask)
@@ -160,7 +146,7 @@ class Magnitudes:
         return self.size(expr, mask)
 
     def size(self, expr: Expr, mask: Any) -> Any:
-        """Return the absolute value."""
+        """Return the absolute values of an expression."""
         return np.abs(np.asarray(self.elements.of(expr, mask)).astype(np.float64))
 
     def binary(self, op: str, a: Expr, b: Expr, mask: Any) -> Any:
@@ -179,7 +165,7 @@ class Magnitudes:
         return np.maximum(x, y)
 
     def call(self, expr: Call, mask: Any) -> Any:
-        """Return the magnitudes of a function: its value, and its arguments' times its slope."""
+        """Return the magnitudes of a function: its value, plus slopes times magnitudes."""
         name, result = expr.name, self.size(expr, mask)
         values = [self.elements.of(arg, mask) for arg in expr.args]
         sizes = [self.of(arg, mask) for arg in expr.args]
@@ -189,10 +175,11 @@ class Magnitudes:
         return result if self.rounding is None else self.near(expr, values, sizes, result)
 
     def near(self, expr: Call, values: list[Any], sizes: list[Any], result: Any) -> Any:
-        """Return the magnitudes of a function whose arguments are rounded.
+        """Return the magnitudes of a function whose arguments have rounding errors.
 
-        `result` holds them for exact arguments. They grow to the steepest slope that rounding may
-        lead to, and are infinite where the function has no value there.
+        `result` holds the magnitudes for exact arguments. Here the function is also evaluated at
+        both ends of the arguments' error intervals, and the largest magnitude is taken. It is
+        infinite if the function is not defined at an end.
         """
         function = call_function(expr.name, self.elements.dtype(expr.args[0].dtype))
         is_finite = np.isfinite(function(*values))
@@ -210,156 +197,34 @@ class Magnitudes:
 
 
 def _slopes(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
-    """Return how much a function stretches a small change of each of its arguments."""
+    """Return the absolute slopes of a function, for each of its arguments."""
     return (_SLOPES[name](*values),) if len(values) == 1 else _SLOPES_OF_TWO[name](*values)
 
 
 def _stretched(size: Any, slopes: Sequence[Any], sizes: Sequence[Any]) -> Any:
-    """Add to a function's absolute value what its arguments' magnitudes make of its slopes."""
+    """Add slope times magnitude, for each argument, to the absolute value of a function."""
     for slope, own in zip(slopes, sizes, strict=True):
-        size = size + np.where(own == 0, 0.0, slope * own)  # what is 0 is exactly 0
+        size = size + np.where(own == 0, 0.0, slope * own)  # a magnitude of 0 has no error
     return size
 
 
 def within_range(magnitudes: Any, dtype: str, error: float = 0.0) -> Any:
-    """Make magnitudes infinite that the dtype does not hold: what overflows has no bound.
+    """Set magnitudes beyond the range of a dtype to infinity: an overflow has no error bound.
 
-    `error` is how much of them rounding may add.
+    `error` is the relative rounding error by which a value may exceed its magnitude.
     """
     largest = dtypes.LARGEST.get(dtypes.element(dtype), math.inf)
     return np.where(magnitudes * (1 + error) > largest, math.inf, magnitudes)
 
 
 def _product(x: Any, y: Any) -> Any:
-    """Multiply magnitudes: of what may be infinite and what is 0, there is no bound."""
+    """Multiply magnitudes; infinity times 0 is infinity, since it has no bound."""
     result = x * y
     return np.where(np.isnan(result) & ~np.isnan(x) & ~np.isnan(y), math.inf, result)
 
 
-# -- counting roundings ---------------------------------------------------------------------------
-
-_FUNCTION_ROUNDINGS = 2 * FUNCTION_ULPS  # a unit in the last place is up to two unit roundoffs
-
-# Unit roundoff [1] and smallest positive number of each float dtype.
-_ROUNDING = {
-    "float16": (2.0**-11, 2.0**-24),
-    "bfloat16": (2.0**-8, 2.0**-133),
-    "float32": (2.0**-24, 2.0**-149),
-    "float64": (2.0**-53, 2.0**-1074),
-}
-
-
-class Rounding:
-    """How the values of a tensor, and of all that it depends on, are rounded."""
-
-    def __init__(self, output: Tensor) -> None:
-        self.unit, self.tiny = coarsest_rounding(output)
-        """Unit roundoff and smallest number of the coarsest float on the way."""
-        self._depths = rounding_depths(output)
-        self.depth = self._depths[output]
-        """Roundings on the longest way to the tensor."""
-        self._memo: dict[int, int] = {}
-
-    def error(self, expr: Expr) -> float:
-        """Return the largest error of an expression, as a part of its magnitude."""
-        return self.unit * self.depth_of(expr)
-
-    def depth_of(self, expr: Expr) -> int:
-        """Return the roundings on the longest way to an expression."""
-        return _depth(expr, self._depths, self._memo)
-
-    def lost(self, dtype: str) -> float:
-        """Return the magnitude that stands for what an underflow loses."""
-        return _ROUNDING[dtypes.element(dtype)][1] / self.unit
-
-
-def _may_underflow(expr: Expr) -> bool:
-    """Tell whether the result of a node may be rounded to a number below the normal ones."""
-    if isinstance(expr, Binary):
-        return expr.op in ("mul", "div")
-    return isinstance(expr, Call | Cast) and _own_roundings(expr) > 0
-
-
-MAX_DEPTH = 2**53
-"""Beyond it, no number bounds an error: each step may double the relative errors of the last."""
-
-
-def rounding_depth(output: Tensor) -> int:
-    """Return how many roundings lie on the longest way from an input to `output`.
-
-    A sum over n elements counts n, an operation or an inexact conversion to a float 1, a function
-    8 (4 units in the last place), and what only chooses (maximum, selection) none. Code from
-    outside (`te.extern`) is taken for a sum over all its inputs. At a product or
-    a quotient the roundings of both operands count, since their relative errors add up. Integers
-    are exact.
-
-    Returns
-    -------
-    int
-        ``K`` in the tolerance ``K * u * absolute_bound(output, arrays)``, where ``u`` is the unit
-        roundoff (2**-24 for float32); [1].
-    """
-    return rounding_depths(output)[output]
-
-
-def rounding_depths(output: Tensor) -> dict[TensorHandle, int]:
-    """Return the `rounding_depth` of a tensor, and of all that it depends on."""
-    depths: dict[TensorHandle, int] = {}
-    for op in outside_cells(post_order([output])):
-        if isinstance(op, ScanOp):
-            _add_scan(op, depths)
-        else:
-            _add_stage(op, depths)
-    return depths
-
-
-def _add_stage(op: Operation, depths: dict[TensorHandle, int]) -> None:
-    bodies = op.bodies if isinstance(op, ComputeOp) else ()
-    own = _extern_depth(op, depths) if isinstance(op, ExternOp) else 0
-    depths.update((t, own if dtypes.is_float(t.dtype) else 0) for t in op.outputs)
-    depths.update((t, _depth(b, depths, {})) for t, b in zip(op.outputs, bodies, strict=False))
-
-
-def _add_scan(scan: ScanOp, depths: dict[TensorHandle, int]) -> None:
-    """Go the longest way through all steps: each goes on from the roundings of the last."""
-    now = [depths[init] for init in scan.inits]
-    _add_step(scan, now, depths)  # a step has depths even where none is run
-    for _ in range(scan.scan_axis.static_extent):
-        _add_step(scan, now, depths)
-        last, now = now, [
-            min(max(old, depths[update]), MAX_DEPTH)
-            for old, update in zip(now, scan.updates, strict=True)
-        ]  # fmt: skip
-        if now == last:
-            break
-    depths.update(zip(scan.outputs, now, strict=True))
-
-
-def _add_step(scan: ScanOp, states: Sequence[int], depths: dict[TensorHandle, int]) -> None:
-    depths.update(zip(scan.states, states, strict=True))
-    for op in scan.cell:
-        _add_stage(op, depths)
-
-
-def _extern_depth(op: ExternOp, depths: Mapping[TensorHandle, int]) -> int:
-    """Return a guess, since nothing is known: each element is a sum over all of the inputs."""
-    elements = sum(math.prod(tensor.static_shape) for tensor in op.input_tensors)
-    return max((depths[tensor] for tensor in op.input_tensors), default=0) + elements + 1
-
-
-def coarsest_rounding(output: Tensor) -> tuple[float, float]:
-    """Return unit roundoff and smallest number of the coarsest float that anything rounds to."""
-    computed = (op for op in post_order([output]) if isinstance(op, ComputeOp))
-    bodies = [body for op in computed for body in (*op.bodies, *_combinations(op.body))]
-    nodes = [node for body in bodies for node in walk(body) if isinstance(node, Expr)]
-    kinds = [dtypes.element(node.dtype) for node in nodes if _own_roundings(node)]
-    externs = (op for op in post_order([output]) if isinstance(op, ExternOp))
-    kinds += [t.dtype for op in externs for t in op.outputs if dtypes.is_float(t.dtype)]
-    return max((_ROUNDING[kind] for kind in kinds), default=(0.0, 0.0))
-
-
 def combined_magnitudes(reducer: Reducer, a: list[Array], b: list[Array]) -> list[Array]:
-    """Return the magnitudes of a combination, whatever it chooses, from its parts' alone."""
+    """Return magnitudes of a user's combination, for any choice that it makes."""
     known = dict(zip((*reducer.lhs, *reducer.rhs), (*a, *b), strict=True))
 
     def of(expr: Expr) -> Any:
@@ -379,93 +244,3 @@ def combined_magnitudes(reducer: Reducer, a: list[Array], b: list[Array]) -> lis
         return math.inf  # no bound without the values
 
     return [np.broadcast_to(of(result), a[0].shape) for result in reducer.results]
-
-
-def _combinations(body: Expr) -> tuple[Expr, ...]:
-    """Return the expressions by which a reduction of one's own combines values."""
-    return body.reducer.results if isinstance(body, Reduce) else ()
-
-
-def rounds(expr: Expr) -> bool:
-    """Tell whether anything in an expression rounds a float."""
-    return any(_own_roundings(node) for node in walk(expr))
-
-
-def _own_roundings(node: Node) -> int:
-    if not isinstance(node, Expr):
-        return 0
-    if not dtypes.is_float(node.dtype):
-        return 0
-    match node:
-        case Reduce(Reducer(op="add" | "mul"), _, axes):
-            return math.prod(axis.static_extent for axis in axes)
-        case Reduce(Reducer(op=None), _, axes):
-            count = sum(_own_roundings(part) for r in _combinations(node) for part in walk(r))
-            return count * math.prod(axis.static_extent for axis in axes)
-        case Binary(op, _, _):
-            return int(op not in ("min", "max"))
-        case Cast(value, dtype):
-            is_wider = dtypes.is_float(value.dtype) and dtypes.bits(value.dtype) < dtypes.bits(
-                dtype
-            )
-            return int(not is_wider)
-        case Call(name, _, _):
-            return 0 if FUNCTIONS[name].is_exact else _FUNCTION_ROUNDINGS
-    return 0
-
-
-def _depth(expr: Expr, tensors: dict[TensorHandle, int], memo: dict[int, int]) -> int:
-    if not dtypes.is_float(expr.dtype):
-        return 0
-    if isinstance(expr, TensorLoad):
-        return tensors[expr.tensor]
-    if id(expr) not in memo:
-        below = [
-            _depth(child, tensors, memo) for child in children(expr) if isinstance(child, Expr)
-        ]
-        memo[id(expr)] = _own_roundings(expr) + _joined_depth(expr, below)
-    return memo[id(expr)]
-
-
-def _joined_depth(expr: Expr, below: Sequence[int]) -> int:
-    """Return how many roundings operands bring along: relative errors of factors add up."""
-    match expr:
-        case Binary("mul" | "div", _, _):
-            return sum(below)
-        case Reduce(Reducer(op="mul"), _, axes):
-            return max(below) * math.prod(axis.static_extent for axis in axes)
-    return max(below, default=0)
-
-
-_DECIDING = frozenset({"ceil", "floor", "fmod", "nearbyint", "round", "trunc"})
-"""Functions whose value jumps where the argument changes a little."""
-
-
-def rounding_decides(outputs: Sequence[Tensor]) -> bool:
-    """Tell whether rounding may decide more than the last digits of a result.
-
-    It does where a float that is rounded is compared, made whole or converted to an integer, and in
-    a reduction of one's own that compares floats, where equal ones are chosen by their order.
-    """
-    for output in outputs:
-        rounding = Rounding(output)
-        for op in post_order([output]):
-            bodies = op.bodies if isinstance(op, ComputeOp) else ()
-            nodes = (node for body in bodies for node in walk(body))
-            if any(_is_decided(node, rounding) for node in nodes):
-                return True
-            combined = (node for body in bodies for r in _combinations(body) for node in walk(r))
-            if any(isinstance(n, Compare) and dtypes.is_float(n.a.dtype) for n in combined):
-                return True
-    return False
-
-
-def _is_decided(node: Node, rounding: Rounding) -> bool:
-    match node:
-        case Compare(_, a, b) if dtypes.is_float(a.dtype):
-            return rounding.depth_of(a) + rounding.depth_of(b) > 0
-        case Call(name, args, _) if name in _DECIDING:
-            return any(rounding.depth_of(arg) for arg in args)
-        case Cast(value, dtype) if dtypes.is_float(value.dtype) and not dtypes.is_float(dtype):
-            return rounding.depth_of(value) > 0
-    return False

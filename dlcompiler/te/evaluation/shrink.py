@@ -1,4 +1,4 @@
-"""The same expression on a smaller shape, small enough for a slow oracle."""
+"""Shrinking of an expression to smaller shapes, for an oracle that is slow."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from dlcompiler.te.tensor import ComputeOp, ExternOp, Operation, ScanOp, Tensor,
 Change: TypeAlias = Callable[[int], int]
 
 SMALL = 4
-"""Extents up to this stay as they are: windows, strides, channels of a pixel."""
+"""Extents up to this are kept, since they are often windows, strides or channels; [1]."""
 NEAR = 16
-"""Extents that differ by at most this are taken to differ by a window or a padding, and shrink by
-the same number."""
+"""Extents that differ by at most this number shrink by the same number: they are assumed to differ
+by a window or a padding; [1]."""
 
 
 def shrunk(outputs: Sequence[Tensor]) -> Iterator[dict[Tensor, Tensor]]:
@@ -32,11 +32,11 @@ def shrunk(outputs: Sequence[Tensor]) -> Iterator[dict[Tensor, Tensor]]:
     Yields
     ------
     dict of Tensor to Tensor
-        For every tensor that the outputs depend on, the one of smaller shape. Equal extents stay
-        equal, and no element is read outside its tensor, as far as `te.compute` would see.
+        From each tensor that the outputs depend on to the one of smaller shape. Equal extents stay
+        equal, and the checks of `te.compute` find no read outside a tensor.
     """
     if any(isinstance(op, ExternOp) for op in post_order(outputs)):
-        return  # statements written for these extents
+        return  # the statements are written for these extents
     extents = sorted({extent for extent in _extents(outputs) if extent > SMALL})
     for size in (16, 8, 5):
         for change in (_moved(extents, size), _divided(extents, size)):
@@ -54,7 +54,7 @@ def _extents(outputs: Sequence[Tensor]) -> Iterator[int]:
 
 
 def _moved(extents: Sequence[int], size: int) -> Change:
-    """Shrink numbers that are near each other by one number, so that windows still fit."""
+    """Subtract the same number from extents that are near each other, so that windows fit."""
     clusters: list[tuple[int, int]] = []
     for extent in extents:
         if clusters and extent - clusters[-1][1] <= NEAR:
@@ -65,7 +65,7 @@ def _moved(extents: Sequence[int], size: int) -> Change:
     def change(number: int) -> int:
         for first, last in clusters:
             if first - NEAR // 2 <= number <= last + NEAR // 2:
-                # The remainder by 4 stays, and with it whether small splits divide.
+                # The remainder by 4 is kept, so that small splits divide as before.
                 return number - max(first - size - first % 4, 0)
         return number
 
@@ -73,7 +73,7 @@ def _moved(extents: Sequence[int], size: int) -> Change:
 
 
 def _divided(extents: Sequence[int], size: int) -> Change:
-    """Shrink all extents by one factor, so that strides and packed blocks still fit."""
+    """Divide all extents by the same factor, so that strides and packed blocks fit."""
     factor = 1
     while extents and -(-extents[-1] // factor) > size:
         factor *= 2
@@ -81,7 +81,7 @@ def _divided(extents: Sequence[int], size: int) -> Change:
 
 
 def _resized(outputs: Sequence[Tensor], change: Change) -> dict[Tensor, Tensor] | None:
-    """Return the expression with other extents; None where it would read outside a tensor."""
+    """Return the expression with other extents; None if it would read outside a tensor."""
 
     def resize(extent: Extent, name: str) -> int:
         assert isinstance(extent, int), name
@@ -98,7 +98,7 @@ def _resized(outputs: Sequence[Tensor], change: Change) -> dict[Tensor, Tensor] 
 
 
 def _as_computed(order: Sequence[Operation]) -> Iterator[ComputeOp]:
-    """Yield what is computed element by element; in a recurrence, from its first step on."""
+    """Yield the operations of `te.compute`; those of a scan's cell from the first step on."""
     firsts = {op: scan.first for scan in order if isinstance(scan, ScanOp) for op in scan.cell}
     for op in order:
         if isinstance(op, ComputeOp):

@@ -1,4 +1,4 @@
-"""One operation of a tensor expression computed with NumPy, in bounded memory."""
+"""Evaluation of one operation with NumPy, in blocks so that memory stays bounded."""
 
 from __future__ import annotations
 
@@ -11,38 +11,39 @@ import numpy as np
 
 from dlcompiler import dtypes
 from dlcompiler.ir import Binary, Expr, IfThenElse, Reduce, Reducer, const
-from dlcompiler.te.evaluation.elements import NOWHERE, Array, Block, blocks, used_dimensions
+from dlcompiler.te.elements import NOWHERE, Array, Block, blocks, used_dimensions
 from dlcompiler.te.reducers.laws import is_regroupable
 from dlcompiler.te.tensor import ComputeOp, ScanOp, Tensor
 
 BLOCK_POINTS = 2**19
-"""Points computed at a time: a few arrays of this size stay in a second-level cache."""
+"""Points computed at once: a few arrays of this size fit a second-level cache; [1]."""
 
 FACTOR_ELEMENTS = 2**26
-"""Most elements of the two factors of a sum of products that is computed as a matrix product."""
+"""Most elements of the two factors if a sum of products is computed as a matrix product; [1]."""
 
 EXACT_FLOAT64 = 2**53
+"""All integers up to this are exact in float64."""
 
 LIMB_BITS = 16
-"""Of the parts in which large integers are multiplied."""
+"""Bits of the parts into which large integers are split for multiplication."""
 
 Arrays: TypeAlias = list[Array]
 
 
 @dataclass(frozen=True)
 class Domain:
-    """What is computed of each element: its value, or a bound of it."""
+    """The functions that compute elements: their values, or the magnitudes of their terms."""
 
     element: Callable[[Expr, Block], Any]
     """Values of an expression over a block of the iteration space."""
     start: Callable[[Expr, Block], Any]
-    """Values of what a reduction starts from."""
+    """Start values of a reduction, over a block."""
     storage: Callable[[str], np.dtype[np.generic]]
     """NumPy dtype of the results for elements of a dtype."""
     ufunc: Callable[[Reducer], np.ufunc]
-    """How two elements of a reduction by one operation are combined."""
+    """The NumPy function that combines two elements, for a reduction by one operation."""
     combine: Callable[[Reducer, Arrays, Arrays], Arrays]
-    """How the values of two partial results of any other reduction are combined."""
+    """Combines two partial results, for any other reduction."""
 
 
 def compute_stage(op: ComputeOp, domain: Domain) -> dict[Tensor, Array]:
@@ -66,10 +67,10 @@ def compute_scan(
     scan
         The scan.
     arrays
-        What the tensors hold that its cell reads, and its inits; results are added to it, and what
-        the cell computes on the way, the rows of the inits apart.
+        The arrays of the inits, and of the tensors that the cell reads. The results are added, and
+        so are the tensors of the cell; their first rows, before the first step, are not computed.
     domain_of
-        What is computed of each operation of the cell, from `arrays` as they are then.
+        Returns the functions for an operation of the cell, which read from `arrays`.
     """
     cell: list[tuple[ComputeOp, Domain]] = []
     for op in scan.cell:
@@ -123,7 +124,7 @@ def _reduction(box: Block, body: Reduce, domain: Domain) -> Array:
 
 
 def _fold(box: Block, body: Reduce, domain: Domain) -> Arrays:
-    """Combine the values of a reduction of one's own with what stands so far, block by block."""
+    """Compute a reduction by a user's reducer, block by block."""
     rank = len(box.axes)
     results = [_plain(box, start, domain.start, domain) for start in body.start]
     for block in blocks(box.times(body.axes), BLOCK_POINTS):
@@ -143,10 +144,10 @@ def _fold(box: Block, body: Reduce, domain: Domain) -> Arrays:
 
 
 def _merged(body: Reduce, before: Arrays, values: Arrays, domain: Domain) -> Arrays:
-    """Combine the values along the last dimension with what stands so far.
+    """Combine the values along the last dimension with the partial results `before`.
 
-    Neighbours are combined first where the order of a loop nest does not need to be kept, which
-    takes few operations on whole arrays.
+    If the reducer is associative, neighbours are combined in a tree: about log2(n) operations on
+    whole arrays instead of n.
     """
     is_ordered = not any(np.isnan(array).any() for array in (*before, *values))
     if is_regroupable(body) or (is_ordered and is_regroupable(body, is_ordered=True)):
@@ -155,7 +156,11 @@ def _merged(body: Reduce, before: Arrays, values: Arrays, domain: Domain) -> Arr
 
 
 def _merged_pairs(body: Reduce, before: Arrays, values: Arrays, domain: Domain) -> Arrays:
-    """Combine neighbours until one is left: each value first with the identity, as in a loop."""
+    """Combine neighbours until one value is left.
+
+    Each value is first combined with the identity, as the first step of a loop does: a reducer may
+    treat its left argument, a partial result, differently from its right one.
+    """
     nothing = [
         np.broadcast_to(np.asarray(domain.start(expr, NOWHERE), array.dtype), array.shape)
         for expr, array in zip(body.reducer.identities, values, strict=True)
@@ -172,7 +177,7 @@ def _merged_pairs(body: Reduce, before: Arrays, values: Arrays, domain: Domain) 
 
 
 def _merged_in_order(body: Reduce, before: Arrays, values: Arrays, domain: Domain) -> Arrays:
-    """Combine one value after the other, those that count: what a loop nest does by default."""
+    """Combine one value after the other, as a loop nest does; skip those where `counts` is 0."""
     *values, counts = values
     for n in range(counts.shape[-1]):
         merged = domain.combine(body.reducer, before, [value[..., n] for value in values])
@@ -189,7 +194,7 @@ def _counts(body: Reduce) -> Expr:
 
 
 def _counted_values(body: Reduce) -> tuple[Expr, ...]:
-    """Return what is combined: the identity where the condition does not hold."""
+    """Return the values to combine: the identity where the condition does not hold."""
     if body.condition is None:
         return body.values
     identities = body.reducer.identity_of(body.values)
@@ -202,9 +207,9 @@ def _counted_values(body: Reduce) -> tuple[Expr, ...]:
 def _matrix_product(box: Block, body: Reduce, domain: Domain) -> Array | None:
     """Compute a sum of products as one (batched) matrix product of its two factors.
 
-    Each factor is evaluated only over the axes it depends on, which is what makes this cheap:
-    n² + n² elements instead of n³ for a matrix product. None if it would not be cheaper, or if
-    the products must be rounded one by one.
+    Each factor is evaluated only over the axes it depends on: for a matrix product, n² + n²
+    elements instead of n³. Returns None if this is not cheaper, or if each product must be rounded
+    to a 16-bit float.
     """
     match body:
         case Reduce(Reducer(op="add"), (Binary("mul", x, y),), _, None, ()):
@@ -245,7 +250,7 @@ def _matrices(
 
 
 def _unpack(product: Array, block: Block, order: list[int], rank: int) -> Array:
-    """Give a stack of matrices its dimensions back, in the order of the axes."""
+    """Reshape a stack of matrices to the dimensions of the axes, in their order."""
     missing = [n for n in range(rank) if n not in order]
     shape = [block.extents[n] for n in order] + [1] * len(missing)
     back = np.argsort([*order, *missing])
@@ -254,7 +259,7 @@ def _unpack(product: Array, block: Block, order: list[int], rank: int) -> Array:
 
 
 def _multiply(left: Array, right: Array) -> Array | None:
-    """Multiply stacks of matrices; of integers, in float64 if that can be exact, else None."""
+    """Multiply stacks of matrices; integers exactly, by float64, or None if this is impossible."""
     dtype = left.dtype
     if np.issubdtype(dtype, np.floating):
         product: Array = left @ right
@@ -271,8 +276,8 @@ def _multiply(left: Array, right: Array) -> Array | None:
 def _wrapped_product(left: Array, right: Array) -> Array:
     """Multiply stacks of matrices of large integers, which wrap.
 
-    Each number is a sum of limbs of 16 bits. Products of limbs are exact in float64, and those
-    beyond the width of the dtype wrap to nothing.
+    Each number is split into limbs of 16 bits, whose products are exact in float64. Products beyond
+    the width of the dtype are multiples of its range, so they are left out.
     """
     dtype = left.dtype
     shifts = range(0, 8 * dtype.itemsize, LIMB_BITS)

@@ -1,1 +1,1 @@
-"""Tensors that code from outside computes: Python functions by name, or loop IR by hand."""
+"""`te.extern`: tensors computed by calls of external functions, or by loop IR written by hand."""

@@ -1,4 +1,4 @@
-"""Where statements of the user's own certainly use an element outside its buffer."""
+"""Accesses in a user's statements that are certainly outside their buffers."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ Counts = Mapping[Var, int]
 
 
 def outside(body: Stmt) -> Iterator[str]:
-    """Yield what is outside, as text.
+    """Yield a text for each access that is certainly outside its buffer.
 
-    Only accesses that always happen are looked at, at sums of multiples of loop variables: these
-    reach their largest and their smallest value. The oracles find the others when they run.
+    Only accesses that always happen and whose indices are linear in loop variables are examined:
+    such an index takes its smallest and its largest value. Other accesses are checked when the
+    program runs (`with_checks`).
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ def _below(stmt: Stmt, counts: Counts) -> Iterator[str]:
         case For(var, Const(count), _, body) if count > 0:
             yield from _below(body, {**counts, var: int(count)})
         case For() | If():
-            return  # it may not run
+            return  # the body may not run
         case Seq(statements):
             for statement in statements:
                 yield from _below(statement, counts)
@@ -72,7 +73,7 @@ def _in_expr(expr: Expr, counts: Counts) -> Iterator[str]:
                 yield from _wrong(buffer.name, buffer.shape, indices, counts)
             case Region(buffer, indices, extents):
                 if any(isinstance(n, Const) and n.value <= 0 for n in extents):
-                    continue  # of no element
+                    continue  # the region has no elements
                 pairs = zip(indices, extents, strict=True)
                 last = tuple(start + extent - 1 for start, extent in pairs)
                 yield from _wrong(buffer.name, buffer.shape, indices, counts)

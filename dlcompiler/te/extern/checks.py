@@ -1,4 +1,4 @@
-"""Put a check before each access, in statements of the user's own, that is not proved to be inside.
+"""Insert assertions before accesses in a user's statements that are not proved to be inside.
 
 *Before*::
 
@@ -11,8 +11,8 @@
         assert ix[i] >= 0 and ix[i] < 8, 'b[ix[i]] is outside b: …'
         b[ix[i]] = a[i]
 
-What holds at a statement is what the loops around it, the conditions and the assertions before it
-say. A condition on elements of a buffer holds only until the buffer is written.
+A proof uses the ranges of the loops around a statement, the conditions around it, and the
+assertions before it. A condition on elements of a buffer is used only until the buffer is written.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.arith.implication import implies
 from dlcompiler.arith.overflow import is_limited, limits_of_data
+from dlcompiler.errors import MAX_VALUES
 from dlcompiler.ir import (
     Allocate,
     Assert,
@@ -31,6 +32,7 @@ from dlcompiler.ir import (
     Compare,
     Const,
     Expr,
+    Extent,
     ExternCall,
     For,
     If,
@@ -44,6 +46,7 @@ from dlcompiler.ir import (
     Stmt,
     Store,
     Var,
+    compare,
     extent_expr,
     format_expr,
     index_const,
@@ -54,7 +57,6 @@ from dlcompiler.ir import (
 from dlcompiler.ir.guards import Guards, corners, guarded
 from dlcompiler.ir.rewrite import children
 from dlcompiler.te.access import is_assumed
-from dlcompiler.te.extern.index_assertion import index_assertion
 
 SIZE = Interval(0, math.inf)
 """The range of a symbol that is an extent."""
@@ -68,7 +70,8 @@ def with_checks(body: Stmt, buffers: Sequence[Buffer]) -> Stmt:
     body
         Statements on `buffers`, and on what they allocate themselves.
     buffers
-        Their extents are numbers, or formulas of symbols, which are not negative by themselves.
+        The buffers of the inputs and outputs. An extent that is a symbol by itself counts as not
+        negative.
     """
     sizes = [extent for buffer in buffers for extent in buffer.shape if isinstance(extent, Var)]
     ranges: dict[Var, Interval] = dict.fromkeys(sizes, SIZE)
@@ -77,13 +80,14 @@ def with_checks(body: Stmt, buffers: Sequence[Buffer]) -> Stmt:
 
 @dataclass(frozen=True)
 class _Place:
-    """What is known at a statement."""
+    """The facts that hold at a statement."""
 
     ranges: dict[Var, Interval]
-    """Of all variables seen so far: no name stands for two."""
+    """Ranges of all variables seen so far; shared by all places, since variables are unique."""
     extents: dict[Var, Expr]
-    """Of the variables of loops whose extent is no number."""
+    """Extents of loops whose extent is not a number, by the loop's variable."""
     facts: tuple[Expr, ...]
+    """Conditions that hold."""
     loops: tuple[Var, ...]
     """Variables of the loops around it, outermost first."""
 
@@ -91,7 +95,7 @@ class _Place:
         return replace(self, facts=(*self.facts, *facts))
 
     def forgetting(self, *parts: Stmt) -> _Place:
-        """Return what is still known while, and after, statements write buffers."""
+        """Drop the facts about elements of buffers that statements write."""
         written = frozenset(buffer for part in parts for buffer in _written(part))
         return replace(self, facts=tuple(f for f in self.facts if not _read(f) & written))
 
@@ -103,7 +107,9 @@ class _Place:
             case For(var, extent, _, body):
                 if isinstance(extent, Const):
                     self.ranges[var] = Interval(0, max(int(extent.value) - 1, 0))
-                elif _read(extent).intersection(_written(body)):  # it is evaluated only once
+                elif _read(extent).intersection(_written(body)):
+                    # The extent is evaluated once, before the loop: inside, its expression may have
+                    # another value, so it bounds nothing.
                     self.ranges[var] = SIZE
                 else:
                     self.extents[var] = extent
@@ -115,7 +121,8 @@ class _Place:
                     rest = self.under(Not(condition)).checked(otherwise)
                 stmt = If(condition, self.under(condition).checked(then), rest)
             case Let(var, value, body):
-                # The variable keeps its value, the elements that it comes from may not.
+                # The variable keeps its value, but the elements from which it was computed may
+                # change, so an equation with elements is not a fact.
                 same = () if _read(value) else (Compare("eq", var, value),)
                 stmt = replace(stmt, body=self.under(*same).checked(body))
             case Allocate(_, body):
@@ -133,8 +140,9 @@ class _Place:
     # -- one statement -------------------------------------------------------------------------
 
     def checks(self, stmt: Stmt) -> Iterator[Stmt]:
-        """Yield the assertions for what a statement itself loads, stores and hands to calls."""
-        if isinstance(stmt, Prefetch | IntrinsicCall):  # it reads nothing; it was checked as a te
+        """Yield the assertions for a statement's own loads, stores, and regions of calls."""
+        # A prefetch reads no values, and what an intrinsic computes was checked as an expression.
+        if isinstance(stmt, Prefetch | IntrinsicCall):
             return
         for child in children(stmt):
             if not isinstance(child, Expr):
@@ -148,7 +156,7 @@ class _Place:
             yield from self.of_access(stmt.buffer, stmt.indices, ())
 
     def of_region(self, region: Region, guards: Guards) -> Iterator[Stmt]:
-        """Yield the checks of the first and the last element of a region that has any."""
+        """Yield the checks of the first and the last element of a region, if it has elements."""
         is_there, ends = corners(region)
         for indices in ends:
             yield from self.of_access(region.buffer, indices, (*guards, *is_there))
@@ -188,3 +196,45 @@ def _written(stmt: Stmt) -> Iterator[Buffer]:
             yield node.buffer
         elif isinstance(node, ExternCall):
             yield from (region.buffer for region in node.regions if region.is_written)
+
+
+def index_assertion(
+    access: str,
+    name: str,
+    dimension: int,
+    bounds: tuple[Expr, Extent],
+    place: Sequence[tuple[str, Expr]],
+) -> Assert:
+    """Return the assertion that one index of an access is inside its tensor or buffer.
+
+    Parameters
+    ----------
+    access
+        The access as text: ``T[I[i], j]``.
+    name
+        Name of the tensor or buffer.
+    dimension
+        Number of the dimension that the index belongs to.
+    bounds
+        The index, and the extent of its dimension.
+    place
+        Names and values of the loops around it, for the message. An assertion reports at most
+        `MAX_VALUES` values, so the last ones may be left out.
+
+    Examples
+    --------
+    >>> from dlcompiler.ir import Var
+    >>> i, n = Var("i"), Var("n")
+    >>> print(index_assertion("A[i + 1]", "A", 0, (i + 1, n), [("i", i)]).text)
+    A[i + 1] is outside A: index i + 1 in dimension 0 of extent n, at i=i
+    """
+    index, extent = bounds[0], extent_expr(bounds[1])
+    is_inside = (compare("ge", index, 0), compare("lt", index, extent))
+    holds = logical("and", *limits_of_data(index, Analyzer({}).interval), *is_inside)
+    values = [index] if isinstance(extent, Const) else [index, extent]
+    size = extent if isinstance(extent, Const) else "{1}"
+    first, shown = len(values), place[: MAX_VALUES - len(values)]
+    at = ", ".join(f"{axis}={{{number}}}" for number, (axis, _) in enumerate(shown, first))
+    values += [value for _, value in shown]
+    message = f"{access} is outside {name}: index {{0}} in dimension {dimension} of extent {size}"
+    return Assert(holds, f"{message}, at {at}" if at else message, tuple(values))

@@ -1,4 +1,4 @@
-"""Tensors that code from outside computes: functions of Python by name, or loop IR by hand."""
+"""`te.extern`: the operation, the checks of its statements, and its evaluation."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ import numpy as np
 from dlcompiler import dtypes
 from dlcompiler.errors import ExpressionError, InternalError, ProgramError
 from dlcompiler.ir import (
-    Allocate,
     Buffer,
     Expr,
-    Load,
-    Prefetch,
     PrimFunc,
     Region,
     Stmt,
@@ -51,25 +48,27 @@ def extern(
     tag: str = "",
     attrs: object = None,
 ) -> Any:
-    """Define tensors by code that is not an expression of their elements.
+    """Define tensors by a call of an external function, or by statements of the loop IR.
 
     Parameters
     ----------
-    shape : tuple of int, or list of such
-        Extents of the result; a list of tuples defines several tensors; [1].
+    shape : tuple of int or Expr, or list of such tuples
+        Extents of the result; a list of tuples defines several tensors.
     inputs : sequence of Tensor
-        What the code reads; all of each is computed before.
+        The tensors that the code reads; they are computed completely before it runs.
     fcompute : callable
-        Gets the buffers of the inputs and those of the outputs, two lists, and returns what
-        computes them: a call (`call_packed`, `call_extern`), or statements (`ir.Builder`).
+        ``f(ins, outs)`` gets the buffers of the inputs and those of the outputs as two lists. It
+        returns a call (`call_packed`, `call_extern`), or statements (`ir.Builder`).
     name : str
         Name of the tensor and of its stage.
     dtype : str, or list of str
-        Types of the outputs; by default that of the inputs, which must then have one.
+        Dtypes of the outputs; by default the dtype of the inputs, if all have the same.
     in_buffers, out_buffers : Buffer, or list of Buffer, optional
-        The buffers that `fcompute` gets (`decl_buffer`); made here by default.
+        The buffers that `fcompute` gets (`decl_buffer`); by default, contiguous ones are made.
     tag : str
         Free text kept with the operation.
+    attrs
+        Ignored; classic TVM has a parameter of this name.
 
     Returns
     -------
@@ -79,14 +78,14 @@ def extern(
     Raises
     ------
     ExpressionError
-        If the code is not well formed, writes an input, leaves out an output, or certainly uses an
-        element outside its buffer.
+        If the statements are not valid loop IR, write an input, do not write an output, or
+        certainly use an element outside its buffer.
 
     Notes
     -----
-    Elements that the statements leave unwritten are 0: of an output, and of a temporary that they
-    store to. The loops that fill them are left out where the statements certainly write each
-    element before they read it. What only calls write is left to these calls.
+    Elements that the statements do not write are 0, in outputs and in temporaries to which the
+    statements store. The loops that fill a buffer with 0 are left out if the statements certainly
+    write each element before they read it. A buffer that only calls write is not filled.
 
     Examples
     --------
@@ -95,7 +94,7 @@ def extern(
     >>> te.extern((4, 4), [A], lambda ins, outs: ir.call_packed("docs.gram", *ins, *outs), name="G")
     Tensor(G: float32[4, 4])
     """
-    del attrs  # accepted for classic code; nothing reads it
+    del attrs  # classic TVM stores it with the operation; no pass here uses it
     where = f"te.extern {checked_name(name, 'te.extern')}"
     checked_label(tag, where, "tag")
     given = _checked_inputs(inputs, where)
@@ -135,7 +134,23 @@ def extern_op(
     where: str,
     tag: str = "",
 ) -> ExternOp:
-    """Return the operation that statements on buffers are, or say why they cannot be one."""
+    """Make the operation from statements on buffers; refuse statements that are not valid.
+
+    Parameters
+    ----------
+    name : str
+        Name of the operation.
+    inputs : tuple of Tensor
+        The tensors that it reads.
+    reads, makes : tuple of Buffer
+        The buffers of the inputs and of the outputs.
+    code : Stmt
+        The statements.
+    where : str
+        Names the operation in errors.
+    tag : str
+        Free text kept with the operation.
+    """
     body = _with_modes(code, reads, where)
     _check(body, reads, makes, where)
     return ExternOp(name, inputs, reads, makes, body, tag)
@@ -147,7 +162,8 @@ def _dtypes(dtype: Any, inputs: Sequence[Tensor], count: int, where: str) -> lis
         if len(known) != 1:
             raise ExpressionError(
                 where, "the dtype of the result is not given",
-                because=f"the inputs have {' and '.join(sorted(known)) or 'none'}",
+                because=f"the inputs have the dtypes {' and '.join(sorted(known))}"
+                if known else "there are no inputs",
             )  # fmt: skip
         return [*known] * count
     many = list(dtype) if isinstance(dtype, list | tuple) else [dtype] * count
@@ -157,7 +173,7 @@ def _dtypes(dtype: Any, inputs: Sequence[Tensor], count: int, where: str) -> lis
 
 
 def _buffers(given: Any, wanted: Sequence[tuple[str, Any, str]], what: str, where: str) -> Buffers:
-    """Return the buffers for tensors, those given if they fit."""
+    """Return the buffers of tensors: those that the user gives, if they fit, or new ones."""
     if given is None:
         return tuple(Buffer(name, shape, dtype) for name, shape, dtype in wanted)
     buffers = (given,) if isinstance(given, Buffer) else tuple(given)
@@ -169,7 +185,7 @@ def _buffers(given: Any, wanted: Sequence[tuple[str, Any, str]], what: str, wher
         plain = Buffer(name, shape, dtype)
         if (buffer.shape, buffer.dtype, buffer.strides) != (shape, dtype, plain.strides):
             raise ExpressionError(
-                where, f"the buffer given for {name} is another",
+                where, f"the buffer given for {name} does not fit it",
                 got=f"{buffer.dtype}{list(buffer.shape)}, strides {buffer.strides}",
                 expected=f"{dtype}{list(shape)}, strides {plain.strides}",
             )  # fmt: skip
@@ -177,13 +193,13 @@ def _buffers(given: Any, wanted: Sequence[tuple[str, Any, str]], what: str, wher
 
 
 def _with_modes(body: Stmt, reads: Buffers, where: str) -> Stmt:
-    """Say what calls do with the buffers that they get whole: read the inputs, write the others."""
+    """Set the access mode of buffers that calls get whole: inputs are read, others are written."""
 
     def rule(node: Node) -> Node:
         if isinstance(node, Region) and node.buffer in reads and node.is_written:
             raise ExpressionError(
-                where, f"it would write its input {node.buffer.name}", got=str(node),
-                hint="copy it first: write an output instead",
+                where, f"the code writes its input {node.buffer.name}", got=str(node),
+                hint="write an output instead, after copying the input to it",
             )  # fmt: skip
         if isinstance(node, Region) and not node.mode:
             return replace(node, mode="r" if node.buffer in reads else "w")
@@ -205,7 +221,7 @@ def _check(body: Stmt, reads: Buffers, makes: Buffers, where: str) -> None:
     written |= {node.buffer for node in walk(body) if isinstance(node, Region) and node.is_written}
     for problem in outside(body):
         raise ExpressionError(
-            where, "it uses an element outside its buffer", got=problem, excerpt=str(func)
+            where, "the code uses an element outside its buffer", got=problem, excerpt=str(func)
         )
     for buffer in makes:
         if buffer not in written:
@@ -218,23 +234,20 @@ def _symbols(buffer: Buffer) -> Iterator[Var]:
             yield from free_vars(extent)
 
 
-def with_buffers(body: Stmt, known: Mapping[Buffer, Buffer]) -> Stmt:
-    """Return statements on other buffers in the place of some."""
-
-    def rule(node: Node) -> Node:
-        if isinstance(node, Load | Store | Prefetch | Region | Allocate) and node.buffer in known:
-            return replace(node, buffer=known[node.buffer])
-        return node
-
-    return rewrite(body, rule)
-
-
 def compute_extern(
     op: ExternOp, values: Mapping[Any, Array], *, is_wide: bool
 ) -> dict[Tensor, Array]:
-    """Compute the outputs of an operation, of known shapes, by the interpreter.
+    """Compute the outputs of an operation of known shapes, by the interpreter.
 
-    It computes in the dtypes declared, whatever `is_wide` says of the arrays.
+    Parameters
+    ----------
+    op
+        The operation.
+    values
+        The array of each input.
+    is_wide
+        Whether floats in `values` and in the results are float64. The statements compute in the
+        declared dtypes in any case.
     """
     kinds = [numeric.storage(tensor.dtype) for tensor in op.inputs]
     given = [values[t].astype(kind, copy=False) for t, kind in zip(op.inputs, kinds, strict=True)]
@@ -245,7 +258,7 @@ def compute_extern(
     if report.first_unwritten is not None:
         name, index = report.first_unwritten
         raise ProgramError(
-            f"evaluate {op.name}", f"{report.unwritten} elements of its results are never written",
+            f"evaluate {op.name}", f"{report.unwritten} elements of its outputs are never written",
             kind="uninitialised", buffer=name, index=index, excerpt=op.text,
             got=f"the first is {name}[{', '.join(map(str, index))}]",
         )  # fmt: skip

@@ -1,6 +1,6 @@
-"""Zero fill of memory that a hybrid script, or loop IR by hand, may read or return unwritten.
+"""Zero fill of buffers that a hybrid script, or loop IR by hand, may read or return unwritten.
 
-A fill is left out where the statements certainly write each element before they read it::
+A fill is left out if the statements certainly write each element before they read it::
 
     for i in range(n):
         for j in range(m):
@@ -8,8 +8,8 @@ A fill is left out where the statements certainly write each element before they
             for k in range(l):
                 c[i, j] += a[i, k]*b[k, j]  # until the loops end, only the element just written
 
-Indices other than a loop's variable are not looked into: then the fill stays. What only calls
-write, of code in other languages, is left to them.
+This is recognised only for stores whose indices are loop variables; with other indices the fill
+stays. A buffer that only external calls write is not filled: the calls are expected to write it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Indices: TypeAlias = tuple[Expr, ...]
 
 
 def with_zeros(body: Stmt, outputs: Sequence[Buffer], *, fills_unstored: bool = True) -> Stmt:
-    """Return statements with the fills that their outputs and temporaries need.
+    """Insert loops that fill outputs and temporaries with 0, where they may be read unwritten.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def with_zeros(body: Stmt, outputs: Sequence[Buffer], *, fills_unstored: bool = 
     outputs
         The buffers that they return.
     fills_unstored
-        Whether a temporary that nothing stores to is filled, too. In loop IR by hand it is a
-        mistake, which a build refuses.
+        Whether to fill a temporary to which nothing stores. In loop IR by hand such a temporary is
+        a mistake, and a build refuses it; a fill would hide it.
 
     *Before*::
 
@@ -85,7 +85,8 @@ def with_zeros(body: Stmt, outputs: Sequence[Buffer], *, fills_unstored: bool = 
         return node
 
     filled = rewrite(body, rule)
-    kind: LoopKind = "blockIdx.x" if launches else "serial"  # a launch has no loop without
+    # With launches, no statement may stand outside of one: the fill becomes its own launch.
+    kind: LoopKind = "blockIdx.x" if launches else "serial"
     needed = [buffer for buffer in outputs if _needs_fill(buffer, filled)]
     return seq([*(_fill(buffer, kind) for buffer in needed), filled])
 
@@ -139,7 +140,7 @@ def _first_written(buffer: Buffer, body: Stmt, loops: tuple[For, ...] = ()) -> I
     Returns
     -------
     tuple of Expr or None
-        None: an element may be read, or left, unwritten.
+        None if an element may be read before it is written, or is never written.
     """
     find = partial(_first_written, buffer)
     match body:
@@ -167,7 +168,7 @@ def _first_written(buffer: Buffer, body: Stmt, loops: tuple[For, ...] = ()) -> I
 
 
 def _covers(buffer: Buffer, indices: Indices, loops: tuple[For, ...]) -> bool:
-    """Tell whether a store in loops reaches each element: an index is the variable of its loop."""
+    """Tell whether a store in loops writes each element: each index is the variable of a loop."""
     free = list(loops)
     for index, extent in zip(indices, buffer.shape, strict=True):
         if isinstance(index, Const) and index.value == 0 and _equal(extent, 1):
@@ -180,9 +181,9 @@ def _covers(buffer: Buffer, indices: Indices, loops: tuple[For, ...]) -> bool:
 
 
 def _keeps_to(buffer: Buffer, rest: Stmt, indices: Indices, loops: tuple[For, ...]) -> bool:
-    """Tell whether what follows a store reads only what it has written by then.
+    """Tell whether the statements after a store read only elements that it has written.
 
-    Inside the loops of the store that is its own element; behind them, any.
+    Inside the loops of the store, this is only the element of the same iteration; after them, all.
     """
     if not any(loop.var is index for loop in loops for index in indices):
         return True

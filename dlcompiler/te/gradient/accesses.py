@@ -1,4 +1,4 @@
-"""The adjoint of a tensor from the places that read it: index expressions, inverted."""
+"""The adjoint of a tensor, from the reads of its elements, by solving for the points that read."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ Equation = tuple[Expr, Expr]
 
 @dataclass(frozen=True, eq=False)
 class Use:
-    """An element that an operation reads, and what the operation adds to its adjoint."""
+    """A read of an element, and what it contributes to the adjoint of the tensor."""
 
     reader: ComputeOp
     load: TensorLoad
     adjoint: Adjoint
-    """At a point of the reader's axes, those it reduces over included, and of `Space.prefix`."""
+    """The contribution, as an expression of the reader's axes (data and reduction axes) and of
+    `Space.prefix`."""
     equations: tuple[Equation, ...] = ()
-    """Where it adds anything."""
+    """Pairs of expressions; the read contributes only at points where each pair is equal."""
 
     @property
     def tensor(self) -> Tensor:
@@ -52,19 +53,19 @@ class Use:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """What all adjoints of one gradient have in common."""
+    """The context of one gradient, common to all its adjoints."""
 
     prefix: tuple[Axis, ...]
-    """Their first dimensions: what is differentiated, or that of the head before its shape."""
+    """First dimensions of each adjoint: the dimensions of the output, or the prefix of the head."""
     symbols: Mapping[Var, Interval]
     """The ranges of symbols."""
     where: str
-    """What to call the operation in errors."""
+    """Names the operation in errors."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """What one use adds: `value` at `axes`, summed over `reduced`, where all `conditions` hold."""
+    """Contribution of a use: `value` at `axes`, summed over `reduced` where `conditions` hold."""
 
     axes: tuple[Axis, ...]
     reduced: tuple[Axis, ...]
@@ -78,8 +79,8 @@ def adjoint_tensor(tensor: Tensor, uses: Sequence[Use], space: Space) -> Tensor:
     Returns
     -------
     Tensor
-        It has the dimensions of `Space.prefix`, then those of `tensor`. Where it is a sum of
-        several terms, each that is summed over axes is a stage of its own, named after its reader.
+        It has the dimensions of `Space.prefix`, then those of `tensor`. If several uses contribute,
+        each one that needs a reduction becomes a stage of its own, named after its reader.
     """
     checked_shape([*(axis.extent for axis in space.prefix), *tensor.shape], space.where)
     name = f"{tensor.name}.grad"
@@ -94,7 +95,7 @@ def adjoint_tensor(tensor: Tensor, uses: Sequence[Use], space: Space) -> Tensor:
 
 
 def identity(tensor: Tensor, space: Space) -> Tensor:
-    """Return the derivative of a tensor by itself, of which the prefix are the axes."""
+    """Return the derivative of a tensor with respect to itself: 1 for the same element, else 0."""
     axes = _axes(tensor, [], space)
     rank = tensor.ndim
     equal = [compare("eq", a.var, b.var) for a, b in zip(axes[:rank], axes[rank:], strict=True)]
@@ -105,7 +106,7 @@ def identity(tensor: Tensor, space: Space) -> Tensor:
 
 
 def _part(tensor: Tensor, use: Use, space: Space) -> _Part | None:
-    """Return what a use adds to the adjoint of a tensor; None where that is nothing."""
+    """Return the contribution of a use to the adjoint of a tensor; None if it is 0."""
     axes = _axes(tensor, [use], space)
     prefix, own = axes[: len(space.prefix)], axes[len(space.prefix) :]
     renamed: dict[Var, Expr] = {
@@ -142,7 +143,7 @@ def _summed(name: str, part: _Part, space: Space) -> Tensor:
 
 
 def _term(name: str, part: _Part, axes: tuple[Axis, ...], space: Space) -> Expr:
-    """Return what a part is at `axes`."""
+    """Return the contribution as an expression of `axes`; a sum becomes a stage that is read."""
     if part.reduced:
         return TensorLoad(_summed(name, part, space), tuple(axis.var for axis in axes))
     value = part.value
@@ -156,7 +157,7 @@ def _term(name: str, part: _Part, axes: tuple[Axis, ...], space: Space) -> Expr:
 
 
 def _axes(tensor: Tensor, uses: Sequence[Use], space: Space) -> tuple[Axis, ...]:
-    """Return new axes for an adjoint, named as those of the tensor, or as its first reader's."""
+    """Return new axes for an adjoint, named like those of the tensor, or of its first reader."""
     names: list[str] = []
     for n in range(tensor.ndim):
         names.append(_unique(_dimension_name(tensor, n, uses), names))
@@ -166,7 +167,7 @@ def _axes(tensor: Tensor, uses: Sequence[Use], space: Space) -> tuple[Axis, ...]
 
 
 def _reduction_axes(free: Mapping[Var, Extent], axes: Sequence[Axis]) -> dict[Var, Axis]:
-    """Return an axis for each variable that is left, named as it where `axes` leave the name."""
+    """Return a reduction axis for each free variable, with its name if `axes` do not use it."""
     used = [axis.name for axis in axes]
     result: dict[Var, Axis] = {}
     for var, extent in free.items():

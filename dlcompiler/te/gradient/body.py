@@ -1,4 +1,4 @@
-"""Reverse mode inside one expression: what the elements that it reads get of its adjoint."""
+"""Reverse mode inside one expression: from its adjoint to those of the elements that it reads."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ from dlcompiler.te.gradient.rules import FUNCTIONS, OPERATIONS, STEPS, Rule
 
 @dataclass(frozen=True, eq=False)
 class Guard:
-    """Where an adjoint is not 0."""
+    """The conditions under which an adjoint is not 0."""
 
     conditions: tuple[Expr, ...]
-    """All hold there; a later one may be evaluated only where those before it hold."""
+    """All must hold; a condition may be evaluated only where those before it hold."""
     is_lazy: bool
-    """Whether the adjoint, too, may be evaluated only there."""
+    """Whether the adjoint itself may also be evaluated only where the conditions hold."""
 
 
 @dataclass(frozen=True, eq=False)
 class Adjoint:
-    """The derivative of what is differentiated by one value."""
+    """The derivative of the output with respect to one value."""
 
     value: Expr
     guard: Guard | None = None
 
     def under(self, condition: Expr, *, is_lazy: bool) -> Adjoint:
-        """Return the adjoint of what counts only where `condition` holds, too."""
+        """Return the adjoint restricted to where `condition` also holds."""
         outer = self.guard or Guard((), False)
         guard = Guard((*outer.conditions, condition), outer.is_lazy or is_lazy)
         return Adjoint(self.value, guard)
 
     def everywhere(self) -> Expr:
-        """Return the value, which is 0 where the guard does not hold."""
+        """Return the value as one expression that is 0 where the guard does not hold."""
         if self.guard is None:
             return self.value
         zero = const(0, self.value.dtype)
@@ -68,9 +68,10 @@ def _choice(condition: Expr, a: Expr, b: Expr, *, is_lazy: bool) -> Expr:
 
 
 def is_differentiable(root: Expr, wanted: Collection[TensorHandle]) -> bool:
-    """Tell whether an expression depends on the values of `wanted`, and not only in steps.
+    """Tell whether an expression has a derivative with respect to elements of `wanted`.
 
-    What passes through integers, conditions and indices changes in steps.
+    It has none if they are used only in integers, conditions and indices, or by functions such as
+    `floor`: these are constant between jumps.
     """
     return bool(_active_nodes(root, wanted))
 
@@ -85,24 +86,25 @@ def adjoints(
     root
         An expression without a reduction.
     seed
-        Its own adjoint.
+        The adjoint of the expression.
     result
-        What its value can be read from: itself, or an element that holds it.
+        An expression of its value: itself, or an element where it is stored.
     wanted
-        Tensors.
+        The tensors whose elements need adjoints.
     where
-        What to call the operation in errors.
+        Names the operation in errors.
 
     Notes
     -----
-    A value that is used several times gets the sum of what its uses give. Where each use stands
-    under conditions, the sum stands under those of any: nothing is evaluated where the expression
-    does not evaluate it.
+    The adjoint of a value that is used several times is the sum over its uses. If each use is
+    under conditions, the sum is evaluated where the conditions of any use hold. So nothing is
+    evaluated where the expression itself does not evaluate it.
     """
     nodes = _active_nodes(root, wanted)
     given: dict[int, list[Adjoint]] = {key: [] for key in nodes}
     given[id(root)] = [seed]
     loads: dict[object, tuple[TensorLoad, list[Adjoint]]] = {}
+    # Operands come before the nodes that use them, so in reverse order an adjoint is complete here.
     for key, node in reversed(nodes.items()):
         adjoint = _sum(given[key])
         if isinstance(node, TensorLoad):
@@ -115,7 +117,7 @@ def adjoints(
 
 
 def _active_nodes(root: Expr, wanted: Collection[TensorHandle]) -> dict[int, Expr]:
-    """Return the nodes on the ways from `root` to elements of `wanted`, by id, operands first."""
+    """Return the nodes between `root` and elements of `wanted`, by id, operands first."""
     active: dict[int, Expr] = {}
     seen: set[int] = set()
 
@@ -135,7 +137,7 @@ def _active_nodes(root: Expr, wanted: Collection[TensorHandle]) -> dict[int, Exp
 
 
 def _operands(node: Expr) -> tuple[Expr, ...]:
-    """Return the operands that a small change of a node's value may come from."""
+    """Return the operands whose small changes change the value of a node."""
     match node:
         case Binary(_, a, b) | Select(_, a, b) | IfThenElse(_, a, b):
             return a, b
@@ -155,7 +157,9 @@ def _parts(
             yield from _sides(condition, a, b, adjoint, is_lazy=isinstance(node, IfThenElse))
         case Binary("max" | "min", a, b):
             wins = a >= b if node.op == "max" else a <= b
-            if not isinstance(b, Const):  # beside a number, a NaN has no slope: it gets nothing
+            # If `a` is NaN, it is the result and gets the adjoint, except beside a number: in
+            # ``maximum(x, 0)`` (relu), a NaN gets 0.
+            if not isinstance(b, Const):
                 wins = any_of(wins, compare("ne", a, a))
             yield from _sides(wins, a, b, adjoint, is_lazy=False)
         case Cast(value, _):
@@ -166,8 +170,8 @@ def _parts(
             yield from _by_rules(FUNCTIONS[name], args, adjoint, result)
         case Call(name, _, _):
             raise ExpressionError(
-                where, f"nothing is known of the derivative of {name}", got=str(node),
-                hint="compute it from functions that have one",
+                where, f"the derivative of {name} is not known", got=str(node),
+                hint="use functions whose derivatives are known",
             )  # fmt: skip
 
 
@@ -181,7 +185,7 @@ def _sides(
 def _by_rules(
     rules: Sequence[Rule], operands: Sequence[Expr], adjoint: Adjoint, result: Expr
 ) -> Iterator[tuple[Expr, Adjoint]]:
-    for rule, operand in zip(rules, operands, strict=False):  # an integer operand has none
+    for rule, operand in zip(rules, operands, strict=False):  # an integer operand has no rule
         yield operand, Adjoint(rule(adjoint.value, result, *operands), adjoint.guard)
 
 
@@ -199,7 +203,7 @@ def _sum(parts: Sequence[Adjoint]) -> Adjoint:
 
 
 def _grouped(parts: Sequence[Adjoint]) -> list[Adjoint]:
-    """Add those under the same conditions."""
+    """Add the adjoints that have the same conditions."""
     groups: dict[object, list[Adjoint]] = {}
     for part in parts:
         groups.setdefault(tuple(map(structural_key, _conditions(part))), []).append(part)
@@ -207,7 +211,7 @@ def _grouped(parts: Sequence[Adjoint]) -> list[Adjoint]:
 
 
 def _with_joined_sides(parts: Sequence[Adjoint]) -> list[Adjoint] | None:
-    """Make a choice of two adjoints that stand on its sides; None where there are none."""
+    """Merge two adjoints under ``c`` and ``not c`` into a choice; None if there are no such two."""
     for then, otherwise in itertools.permutations(parts, 2):
         yes, no = _conditions(then), _conditions(otherwise)
         if not (no and len(yes) == len(no) == _common(yes, no) + 1 and isinstance(no[-1], Not)):
@@ -233,7 +237,7 @@ def _is_lazy(*parts: Adjoint) -> bool:
 
 
 def _either(parts: Sequence[Adjoint]) -> Guard | None:
-    """Return the guard that holds where that of one of several adjoints does."""
+    """Return the guard of a sum: it holds where the guard of any of the adjoints holds."""
     first, *others = map(_conditions, parts)
     count = min(_common(first, other) for other in (first, *others))
     rests = [conditions[count:] for conditions in (first, *others)]
@@ -244,6 +248,6 @@ def _either(parts: Sequence[Adjoint]) -> Guard | None:
 
 
 def _common(a: Sequence[Expr], b: Sequence[Expr]) -> int:
-    """Return how many conditions two guards begin with together."""
+    """Return the number of leading conditions that two guards have in common."""
     same = (structural_key(x) == structural_key(y) for x, y in zip(a, b, strict=False))
     return sum(itertools.takewhile(bool, same))

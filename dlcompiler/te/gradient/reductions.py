@@ -1,4 +1,4 @@
-"""What the values of a reduction get of the adjoint of its result."""
+"""Reverse mode through a reduction: from the adjoint of its result to those of its values."""
 
 from __future__ import annotations
 
@@ -40,29 +40,30 @@ _OPERATIONS: tuple[BinaryOp, ...] = ("add", "mul", "min", "max")
 
 
 def seed_of_reduction(tensor: Tensor, body: Reduce, given: Expr, where: str) -> Adjoint:
-    """Return the adjoint of the values of a reduction, where it leads to `tensor`.
+    """Return the adjoint of the values of a reduction whose result is `tensor`.
 
     Parameters
     ----------
     tensor
-        A result.
+        The result.
     body
-        How it is reduced.
+        The reduction.
     given
-        The adjoint of an element of `tensor`, at the data axes of its operation.
+        The adjoint of an element of `tensor`, as an expression of the data axes.
     where
-        What to call the reduction in errors.
+        Names the reduction in errors.
 
     Notes
     -----
-    - Each value of a sum gets all of it.
-    - Of a maximum or minimum, the first of the values that are equal to it gets all: its position
-      is a stage of its own. Comparing values with the result instead would rely on both being
-      computed with the same roundings. Where NaN wins, the first NaN gets all: its position is
-      another stage. A reducer that chooses by a comparison, ``select(x > y, x, y)``, keeps or drops
-      NaN by its order, and the stage of the position does the same.
-    - A value of a product gets it times the product of the others, which is a stage of its own: no
-      division by a value that may be 0. Of n values these are n*n factors.
+    - Sum: each value gets the adjoint of the result.
+    - Maximum and minimum: the first value that equals the result gets the adjoint. Its position is
+      computed by an additional stage. Comparing values with the result would be wrong if they are
+      rounded differently. If the result is NaN, the first NaN gets the adjoint; its position is
+      another stage. A reducer written as a choice, ``select(x > y, x, y)``, keeps or drops NaN
+      depending on the order of values, and the stage of the position does the same.
+    - Product: each value gets the adjoint times the product of the other values, which is computed
+      by an additional stage. Dividing the result by the value would fail for 0. For n values, this
+      multiplies n*n factors.
     """
     guarded = Adjoint(given)
     if body.condition is not None:
@@ -81,18 +82,18 @@ def seed_of_reduction(tensor: Tensor, body: Reduce, given: Expr, where: str) -> 
 
 
 def _operation(body: Reduce, where: str) -> BinaryOp:
-    """Return the operation that a reduction repeats, or refuse one that has no known derivative."""
+    """Return the operation of a reduction; refuse a reduction whose derivative is not known."""
     name = body.reducer.name
     if body.init:
         raise ExpressionError(
-            where, "a reduction that starts from a value of its own has no derivative here",
+            where, "the derivative of a reduction with init= is not supported",
             got=f"init={', '.join(map(str, body.init))}",
-            hint="add the start in a te.compute of its own",
+            hint="leave out init=, and add the start value in another te.compute",
         )  # fmt: skip
     if len(body.values) > 1:
         raise ExpressionError(
-            where, "a reduction of several values together has no derivative here", got=name,
-            hint="te.max and te.min have one" if name in ("argmax", "argmin") else None,
+            where, "the derivative of a reduction of several values together is not supported",
+            got=name, hint="use te.max or te.min" if name in ("argmax", "argmin") else None,
         )  # fmt: skip
     if body.reducer.op in _OPERATIONS:
         return body.reducer.op
@@ -100,14 +101,14 @@ def _operation(body: Reduce, where: str) -> BinaryOp:
     if own is not None:
         return own
     raise ExpressionError(
-        where, "nothing is known of the derivative of a reduction",
+        where, "the derivative of this reducer is not known",
         got=f"{name}: {', '.join(map(str, body.reducer.results))}",
         expected="a sum, a product, a maximum or a minimum, with its own identity",
     )  # fmt: skip
 
 
 def _operation_of(reducer: Reducer, dtype: str) -> BinaryOp | None:
-    """Return the operation that a reduction of the user's own is, with its identity; or None."""
+    """Return the operation that a user's reducer amounts to, with the right identity; or None."""
     (result,), (identity,) = reducer.results, reducer.identities
     op, *operands = _operands(result)
     if op not in _OPERATIONS or set(operands) != {*reducer.lhs, *reducer.rhs}:
@@ -116,7 +117,7 @@ def _operation_of(reducer: Reducer, dtype: str) -> BinaryOp | None:
 
 
 def _operands(result: Expr) -> tuple[BinaryOp, Expr, Expr] | tuple[None]:
-    """Return an operation and its operands; the greater or smaller one may be chosen by hand."""
+    """Return the operation of a combination and its operands; a choice may be a max or min."""
     match result:
         case Binary(op, a, b):
             return op, a, b
@@ -132,7 +133,7 @@ def _operands(result: Expr) -> tuple[BinaryOp, Expr, Expr] | tuple[None]:
 
 
 def _place(tensor: Tensor, body: Reduce, name: str, where: str) -> Expr:
-    """Return the number of the point whose value a maximum or minimum takes, at its axes."""
+    """Return the number of the point whose value is the result of a maximum or minimum."""
     kept = _kept(body.reducer)
     if kept is not None:
         x, y = (Var(var.name, var.dtype) for var in (*body.reducer.lhs, *body.reducer.rhs))
@@ -152,7 +153,7 @@ def _element(stage: Tensor, tensor: Tensor) -> Expr:
 
 
 def _kept(reducer: Reducer) -> Expr | None:
-    """Return where a reducer that chooses by a comparison takes the left value; else None."""
+    """Return the condition under which a reducer takes its left value; None if it is no choice."""
     match reducer.results:
         case (Select(condition, x, _) | IfThenElse(condition, x, _),):
             return condition if x is reducer.lhs[0] else Not(condition)
@@ -160,7 +161,7 @@ def _kept(reducer: Reducer) -> Expr | None:
 
 
 def _first(tensor: Tensor, body: Reduce, reducer: Reducer, where: str) -> Tensor:
-    """Return the number of the point where a maximum or minimum is first found."""
+    """Return the number of the first point whose value is the maximum or minimum."""
     axes, reduced, values = _copied(tensor, body)
     condition = None if body.condition is None else substitute(body.condition, values)
     value = substitute(body.value, values)
@@ -188,7 +189,7 @@ def _number(axes: Sequence[Axis]) -> Expr:
 
 
 def _others(tensor: Tensor, body: Reduce, where: str) -> Tensor:
-    """Return the product of all values but one, for each."""
+    """Return, for each value of a product, the product of the other values."""
     axes, reduced, values = _copied(tensor, body)
     points = [Axis(axis.name, axis.extent, "data") for axis in body.axes]
     is_other = any_of(*(compare("ne", a.var, b.var) for a, b in zip(reduced, points, strict=True)))
@@ -199,7 +200,7 @@ def _others(tensor: Tensor, body: Reduce, where: str) -> Tensor:
 
 
 def _copied(tensor: Tensor, body: Reduce) -> tuple[tuple[Axis, ...], list[Axis], dict[Var, Expr]]:
-    """Return axes like those of a reduction, and their variables for those that they stand for."""
+    """Copy the axes of a reduction; return data axes, reduction axes, and old -> new variables."""
     axes = tuple(Axis(axis.name, axis.extent, "data") for axis in tensor.axis)
     reduced = [Axis(a.name, a.extent, "reduce", start=a.start) for a in body.axes]
     pairs = zip((*tensor.axis, *body.axes), (*axes, *reduced), strict=True)

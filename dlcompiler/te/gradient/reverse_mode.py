@@ -1,4 +1,4 @@
-"""Gradients: reverse mode over the operations that a tensor is computed by."""
+"""`te.gradient`: reverse-mode differentiation over the operations that compute a tensor."""
 
 from __future__ import annotations
 
@@ -18,49 +18,55 @@ from dlcompiler.te.tensor import ComputeOp, Operation, Tensor, post_order
 def gradient(
     output: Tensor, inputs: Tensor | Sequence[Tensor], head: Tensor | None = None
 ) -> list[Tensor]:
-    """Return the derivatives of a tensor by others, as tensors to schedule and build.
+    """Define the derivatives of a tensor with respect to others, as tensors.
 
     Parameters
     ----------
     output : Tensor
-        What is differentiated; a tensor of floats.
+        The tensor that is differentiated, of floats.
     inputs : Tensor or sequence of Tensor
-        By what: placeholders, or tensors computed on the way, of floats.
+        The tensors with respect to which it is differentiated, of floats: placeholders, or
+        intermediate tensors.
     head : Tensor, optional
-        What the derivatives are multiplied by, of shape ``prefix + output.shape``: the adjoint of
-        `output`. Without it, the identity.
+        The adjoint of `output`, of shape ``prefix + output.shape``: the derivatives of some
+        function of `output`, for the chain rule. By default it is the identity.
 
     Returns
     -------
     list of Tensor
-        One for each input. With a head, of shape ``prefix + input.shape``: the sum over all
-        elements o of the output of ``head[…, o]`` times the derivative of ``output[o]``. Without,
-        of shape ``output.shape + input.shape``: all derivatives, which for an output of shape
-        ``()`` is its gradient. 0 for an input that the output does not depend on.
+        One tensor for each input. With a head, its shape is ``prefix + input.shape``, and it is the
+        sum over all elements o of the output of ``head[…, o]`` times the derivative of
+        ``output[o]``. Without a head, its shape is ``output.shape + input.shape``, and it holds all
+        derivatives; for an output of shape ``()`` this is the gradient. It is 0 for an input on
+        which the output does not depend.
 
     Raises
     ------
     ExpressionError
-        If something is not a tensor of floats, the head does not fit, or an operation on the way
-        has no known derivative: `nextafter`, a reduction with ``init=``, of several values together
-        (`argmax`), or of the user's own that is no sum, product, maximum or minimum.
+        If something is not a tensor of floats, the head does not fit, or an intermediate operation
+        has no known derivative: `nextafter`, `te.extern`, `te.scan`, a reduction with ``init=``, of
+        several values together (`argmax`), or by a reducer of the user that is no sum, product,
+        maximum or minimum.
 
     Notes
     -----
-    Each tensor on the way gets its adjoint, the stage ``X.grad``. It sums over all points that
-    read an element. The equations for these are solved (`dlcompiler.arith.inversion`): of
-    ``A[i*2 + k]`` with k below 3, the element a is read where ``i = a // 2 - q`` and ``k = a % 2 +
-    q*2``, for a q below 2, with guards where i and k end. So the gradient of a product of matrices
-    is one, and a read of each element once leaves nothing to sum. This holds for sums of axes times
-    numbers, and their quotients and remainders by numbers. Of other indices (``A[B[i]]``,
-    ``A[i*j]``, ``A[i // n]`` by a symbol n), the adjoint runs through all points and adds where
-    the index is a.
+    **Adjoints.** Each intermediate tensor X gets an adjoint, the stage ``X.grad``. An element of it
+    is a sum over all points that read this element of X. These points are found by solving
+    equations of indices (`dlcompiler.arith.inversion`). For example, if ``A[i*2 + k]`` is read with
+    ``k < 3``, element a is read where ``i = a // 2 - q`` and ``k = a % 2 + q*2`` for ``q < 2``,
+    under guards that keep i and k in range. So the gradient of a matrix product is a matrix
+    product, and if each element is read once, there is no sum. This works for indices that are sums
+    of axes times numbers, and their quotients and remainders by numbers. For other indices
+    (``A[B[i]]``, ``A[i*j]``, ``A[i // n]`` with a symbol n), the adjoint runs over all points and
+    adds where the index equals a.
 
-    What passes through integers, conditions and indices, and functions that go in steps (`floor`),
-    has no derivative and adds nothing. At a kink one of the slopes counts: of equal operands of
-    `maximum` or `minimum`, and of equal values that `max` or `min` reduces, the first gets all;
-    where NaN wins, the first NaN does, but of ``maximum(x, 0)`` a NaN gets nothing; `abs` has the
-    slope 1 at 0. Adjoints are computed in the dtypes of their tensors.
+    **Where there is no derivative.** Values that pass through integers, conditions or indices, and
+    functions that are constant between jumps (`floor`), contribute 0. At a kink, one of the slopes
+    is taken. If the operands of `maximum` or `minimum`, or values in a `max` or `min` reduction,
+    are equal, the first gets all of the adjoint. If the result is NaN, the first NaN gets it; in
+    ``maximum(x, 0)``, with a number, a NaN gets 0. The slope of `abs` at 0 is 1.
+
+    Adjoints are computed in the dtypes of their tensors.
 
     **Source:** reverse mode, A. Griewank, A. Walther, "Evaluating Derivatives", 2nd ed., 2008,
     section 3.2. In classic TVM: ``te.gradient``.
@@ -98,14 +104,14 @@ def _check_tensor(tensor: object, where: str) -> None:
         )
     if not dtypes.is_float(tensor.dtype):
         raise ExpressionError(
-            where, f"{tensor.name} is no tensor of floats", got=tensor.dtype,
-            because="what is counted in integers has no derivative",
+            where, f"{tensor.name} is not a tensor of floats", got=tensor.dtype,
+            because="only floats have derivatives",
             hint="convert it: A.astype('float32')",
         )  # fmt: skip
 
 
 def _check_head(head: Tensor, output: Tensor, where: str) -> int:
-    """Return how many dimensions the head has before those of the output."""
+    """Return the number of dimensions of the head before those of the output."""
     _check_tensor(head, f"{where}: head")
     rank = head.ndim - output.ndim
     pairs = zip(head.shape[rank:], output.shape, strict=True) if rank >= 0 else ()
@@ -116,13 +122,16 @@ def _check_head(head: Tensor, output: Tensor, where: str) -> int:
         )  # fmt: skip
     if head.dtype != output.dtype:
         raise ExpressionError(
-            where, "the head has another dtype", got=head.dtype, expected=output.dtype
+            where,
+            "the dtype of the head differs from that of the output",
+            got=head.dtype,
+            expected=output.dtype,
         )
     return rank
 
 
 def _sizes(tensors: Iterable[Tensor]) -> dict[Var, Interval]:
-    """Return the symbols that are extents by themselves, which are not negative."""
+    """Return the ranges of symbols that are extents by themselves: these are not negative."""
     shapes = [t.shape for op in post_order(tensors) for t in op.outputs]
     sizes = [extent for shape in shapes for extent in shape if isinstance(extent, Var)]
     return dict.fromkeys(sizes, NATURAL)
@@ -138,6 +147,7 @@ def _adjoints(
     found: dict[Tensor, Tensor] = {}
     if output in targets:
         found[output] = identity(output, space) if head is None else head
+    # In reverse order, all consumers of a tensor come before it: its adjoint is complete then.
     for op in reversed(order):
         for tensor in op.outputs:
             if tensor in uses:
@@ -163,23 +173,23 @@ def _between(order: Sequence[Operation], targets: Collection[Tensor], where: str
 
 
 def _check_source(op: Operation, wanted: Collection[Tensor], where: str) -> None:
-    """Refuse an operation that computes in another way than by an expression for each element."""
+    """Refuse an operation that has inputs and is not a `ComputeOp`: its derivative is unknown."""
     if any(tensor in wanted for tensor in op.input_tensors):
         raise ExpressionError(
-            where, f"nothing is known of the derivative of {op.name}", got=repr(op),
-            expected="operations of te.compute between the inputs and the output",
+            where, f"the derivative of {op.name} is not known", got=repr(op),
+            expected="only te.compute between the inputs and the output",
         )  # fmt: skip
 
 
 def _values(body: Expr) -> tuple[Expr, ...]:
-    """Return what an operation computes at each point, before it reduces."""
+    """Return the values of a body at each point, before a reduction combines them."""
     return body.values if isinstance(body, Reduce) else (body,)
 
 
 def _uses(
     op: ComputeOp, tensor: Tensor, own: Tensor | None, wanted: Collection[Tensor], space: Space
 ) -> Iterator[Use]:
-    """Yield what the elements that a tensor is computed from get of its adjoint.
+    """Yield the contributions of a tensor's adjoint to the elements from which it is computed.
 
     Parameters
     ----------
@@ -190,9 +200,9 @@ def _uses(
     own
         The adjoint of `tensor`; None for the identity.
     wanted
-        The tensors whose elements are asked for.
+        The tensors whose adjoints are needed.
     space
-        What all adjoints have in common.
+        The context of the gradient.
     """
     body = op.bodies[tensor.value_index]
     if not any(is_differentiable(value, wanted) for value in _values(body)):

@@ -1,6 +1,7 @@
-"""Derivatives of operations and functions: what each operand gets of the adjoint of the result.
+"""Derivatives of operations and functions, as rules from the adjoint of the result to an operand's.
 
-Where there is none, the rules give one of the slopes beside it: that of ``abs`` at 0 is 1.
+Where a function has no derivative, a rule gives one of the slopes beside the point: 1 for ``abs``
+at 0.
 """
 
 from __future__ import annotations
@@ -14,19 +15,20 @@ from dlcompiler.te.arithmetic import power, select
 from dlcompiler.te.math import cos, cosh, exp, hypot, ldexp, log, sin, sinh, sqrt, trunc
 
 Rule: TypeAlias = Callable[..., Any]
-"""Gets the adjoint of the result, the result, and its operands."""
+"""``rule(g, r, *operands)``: gets the adjoint g of the result r and the operands, and returns the
+adjoint of one operand."""
 
 STEPS = frozenset({"ceil", "floor", "round", "trunc"})
-"""Functions that do not change between their jumps: their operand gets nothing."""
+"""Functions that are constant between jumps: their operand gets 0."""
 
 
 def _of_base(g: Any, r: Any, x: Any, y: Any) -> Any:
-    """Return the adjoint of x in ``x**y``: of ``x**0`` it is 0, whatever x."""
+    """Return the adjoint of x in ``x**y``; 0 for ``x**0``, where the formula may give NaN."""
     return select(_is_zero(y), _zero(x), g * (y * power(x, binary("sub", y, 1))))
 
 
 def _of_exponent(g: Any, r: Any, x: Any, y: Any) -> Any:
-    """Return the adjoint of y in ``x**y``: of ``0**y`` it is 0."""
+    """Return the adjoint of y in ``x**y``; 0 for ``0**y``, where the formula has ``log(0)``."""
     return select(_is_zero(x), _zero(x), g * (r * log(x)))
 
 
@@ -44,7 +46,7 @@ OPERATIONS: dict[str, tuple[Rule, ...]] = {
     "mul": (lambda g, r, x, y: g * y, lambda g, r, x, y: g * x),
     "div": (lambda g, r, x, y: g / y, lambda g, r, x, y: -(g * r) / y),
 }
-"""Operation -> a rule for each operand."""
+"""Operation -> the rule of each operand."""
 
 FUNCTIONS: dict[str, tuple[Rule, ...]] = {
     "abs": (lambda g, r, x: select(x >= 0, g, -g),),
@@ -84,4 +86,4 @@ FUNCTIONS: dict[str, tuple[Rule, ...]] = {
     "tan": (lambda g, r, x: g * (1 + r * r),),
     "tanh": (lambda g, r, x: g * (1 - r * r),),
 }
-"""Function -> a rule for each operand that is a float."""
+"""Function -> the rule of each operand that is a float; integer operands come last."""

@@ -1,4 +1,4 @@
-"""Hybrid script: a subset of Python that is a stage, and runs as ordinary Python on arrays.
+"""Hybrid script: functions in a subset of Python that define a stage, or run on NumPy arrays.
 
 ::
 
@@ -13,9 +13,9 @@
     C = outer(A, B)           # of tensors: a tensor
     c = outer(a, b)           # of NumPy arrays: an array, by Python
 
-Of tensors, the source is parsed and never run: what is in it, and what each word means, is said in
-`dlcompiler.te.hybrid.statements` and `dlcompiler.te.hybrid.expressions`. Elements that it does not
-write are 0, as in Python (`dlcompiler.te.extern.zeros`).
+Called with tensors, the source is parsed and never run. `dlcompiler.te.hybrid.statements` and
+`dlcompiler.te.hybrid.expressions` list what it may contain. Elements that it does not write are 0,
+as in Python (`dlcompiler.te.extern.zeros`).
 """
 
 from __future__ import annotations
@@ -37,25 +37,41 @@ from dlcompiler.te.tensor import Tensor
 
 
 def script(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function of hybrid script from one of Python.
+    """Turn a Python function into a hybrid script, as a decorator.
 
     Parameters
     ----------
     function : callable
-        Of tensors or arrays, numbers, and tuples of these, whose items `const_range` counts. Names
-        of the surrounding code may stand for numbers, and tuples of numbers.
+        Its arguments are tensors or arrays, numbers, and tuples of these. A loop of `const_range`
+        can run over the items of a tuple. Names from the surrounding code may be numbers, and
+        tuples of numbers.
 
     Returns
     -------
     callable
-        Of tensors, it returns a tensor, or a tuple where the function returns several; of arrays,
-        what Python computes.
+        Called with tensors, it returns a tensor, or a tuple if the function returns several. Called
+        with arrays, it runs as ordinary Python.
 
     Raises
     ------
     ExpressionError
-        If the source is not there, or at a call, if an argument is something else, or if something
-        in the source is not part of the subset; the text names the line.
+        If the source of the function is not available. By a call, if an argument is of another
+        type, or if the source contains something outside the subset; the text names the line.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> @te.hybrid.script
+    ... def doubled(a):
+    ...     b = output_tensor((a.shape[0],), "float32")
+    ...     for i in range(a.shape[0]):
+    ...         b[i] = a[i] * 2.0
+    ...     return b
+    >>> doubled(te.placeholder((8,), name="A"))
+    Tensor(doubled: float32[8])
+    >>> doubled(np.ones(2, "float32"))
+    array([2., 2.], dtype=float32)
     """
     source = read_source(function)
     where = f"te.hybrid {source.name}"
@@ -77,7 +93,7 @@ def script(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _check_runs_on(given: Mapping[str, Any], where: str) -> None:
-    """Refuse to run a script as Python on what is neither an array nor a number."""
+    """Refuse to run a script as Python on arguments that are neither arrays nor numbers."""
     leaves = [(name, leaf) for name, arg in given.items() for leaf in _leaves(arg)]
     for name, leaf in leaves:
         is_array = hasattr(leaf, "__array__") and not isinstance(leaf, Operators)
@@ -94,7 +110,7 @@ def _check_runs_on(given: Mapping[str, Any], where: str) -> None:
 
 
 def _leaves(arg: object) -> Iterator[object]:
-    """Yield what an argument holds, inside tuples in tuples."""
+    """Yield the items of an argument, which may be nested tuples."""
     if not isinstance(arg, list | tuple):
         yield arg
         return
@@ -103,12 +119,12 @@ def _leaves(arg: object) -> Iterator[object]:
 
 
 def _is_symbolic(arg: object) -> bool:
-    """Tell whether an argument is, or holds, a tensor: then the source is parsed, not run."""
+    """Tell whether an argument is or contains a tensor: then the source is parsed, not run."""
     return any(isinstance(leaf, Tensor | Expr) for leaf in _leaves(arg))
 
 
 def _as_python(function: Any) -> Callable[..., Any]:
-    """Return the function with the words of the script among its global names."""
+    """Return the function with the script's functions (`output_tensor` …) as global names."""
     around = {**NAMES, **function.__globals__}
     return types.FunctionType(
         function.__code__, around, function.__name__, function.__defaults__, function.__closure__
@@ -116,7 +132,7 @@ def _as_python(function: Any) -> Callable[..., Any]:
 
 
 def _known_around(function: Any) -> dict[str, Any]:
-    """Return the numbers, and tuples of numbers, that names of the surrounding code stand for."""
+    """Return the numbers, and tuples of numbers, that the function uses from surrounding code."""
     found = inspect.getclosurevars(function)
     around = {**found.globals, **found.nonlocals}
     known = {name: _numbers(value) for name, value in around.items()}
@@ -124,7 +140,7 @@ def _known_around(function: Any) -> dict[str, Any]:
 
 
 def _numbers(value: object) -> Any:
-    """Return a number, or a tuple of what are numbers in the end; None for anything else."""
+    """Return a number, or a (nested) tuple of numbers; None for anything else."""
     if isinstance(value, int | float):
         return value
     if not isinstance(value, list | tuple):

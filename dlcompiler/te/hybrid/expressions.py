@@ -1,4 +1,6 @@
-"""Expressions of hybrid script: numbers known now stay Python's, all else becomes loop IR.
+"""Expressions of hybrid script: known numbers are computed at once, the rest becomes loop IR.
+
+Supported are:
 
 Operators, comparisons, ``and``, ``or``, ``not``, ``a if c else b``, elements ``a[i, j]``,
 ``a.shape``, ``a.dtype``, ``len``, ``min``, ``max``, ``abs``, ``round``, ``ceil_div``, ``likely``,
@@ -52,26 +54,26 @@ COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 
 def is_known(value: object) -> bool:
-    """Tell whether a value is a number of Python: known before the program runs."""
+    """Tell whether a value is a Python or NumPy number, so known before the program runs."""
     return isinstance(value, bool | int | float | np.generic)
 
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable that is assigned more than once: memory of one element."""
+    """A variable that is assigned more than once: a buffer of one element."""
 
     view: BufferView
 
 
 class Expressions:
-    """Evaluates expressions of one script.
+    """Translator of the expressions of one script.
 
     Parameters
     ----------
     source
         The script.
     look_up
-        Gives what a name stands for: a number, an expression, a `Variable` or a `BufferView`.
+        Returns the value of a name: a number, an expression, a `Variable` or a `BufferView`.
     """
 
     def __init__(self, source: Source, look_up: Callable[[ast.Name], Any]) -> None:
@@ -79,7 +81,7 @@ class Expressions:
         self.look_up = look_up
 
     def value(self, node: ast.expr) -> Any:  # noqa: C901 - one case per node
-        """Return what an expression is: a number, an expression, a shape or a text."""
+        """Return the value of an expression: a number, loop IR, a tuple (a shape), a text."""
         match node:
             case ast.Constant(value=bool() | int() | float() | str() as value):
                 return value
@@ -116,7 +118,7 @@ class Expressions:
         )
 
     def number(self, node: ast.expr) -> Any:
-        """Return a number, or an expression of one."""
+        """Return a number, or an expression of the loop IR."""
         value = self.value(node)
         if is_known(value) or isinstance(value, Expr):
             return value
@@ -127,14 +129,15 @@ class Expressions:
         )
 
     def condition(self, node: ast.expr) -> Any:
-        """Return a condition; Python's truth of a number that is known."""
+        """Return a condition; a known number counts as true if it is not 0, as in Python."""
         value = self.number(node)
         if is_known(value):
             return bool(value)
         return value if value.dtype == "bool" else value != 0
 
     def _truth(self, node: ast.expr) -> Any:
-        """Return an operand of ``and`` or ``or``: of numbers, Python would give one of these."""
+        """Return an operand of ``and`` or ``or``, which must be a condition."""
+        # With numbers, Python's `and` returns an operand, not a condition: refused, not imitated.
         value = self.number(node)
         if isinstance(value, bool) or (isinstance(value, Expr) and value.dtype == "bool"):
             return value
@@ -148,16 +151,16 @@ class Expressions:
         return _joined("and", [COMPARE[type(op)](a, b) for op, a, b in pairs])
 
     def array(self, node: ast.expr) -> BufferView:
-        """Return the array that a name stands for, or an item of an argument that is a tuple."""
+        """Return the array of a name, or of an item of a tuple."""
         value = self.whole(node)
         if not isinstance(value, BufferView):
             raise self.source.wrong(node, "not an array", got=ast.unparse(node))
         return value
 
     def whole(self, node: ast.expr) -> Any:
-        """Return what stands without indices of an array: a name, ``arrays[2]``; None for others.
+        """Return the value of a name or of an item of a tuple, ``arrays[2]``; None for others.
 
-        An item of a tuple is chosen now, so its number is one that is known.
+        An item is chosen while the script is parsed, so its number must be known.
         """
         if isinstance(node, ast.Name):
             return self.look_up(node)
@@ -174,8 +177,8 @@ class Expressions:
             raise self.source.wrong(node, "not a tuple", got=ast.unparse(node))
         if not isinstance(number, int):
             raise self.source.wrong(
-                node, "an item of a tuple is chosen by a known number", got=ast.unparse(node),
-                hint="let const_range count: for k in const_range(len(arrays))",
+                node, "the number of a tuple's item must be known", got=ast.unparse(node),
+                hint="loop over it with const_range: for k in const_range(len(arrays))",
             )  # fmt: skip
         if not -len(items) <= number < len(items):
             raise self.source.wrong(
@@ -212,7 +215,7 @@ class Expressions:
         return view[indices]
 
     def call(self, node: ast.Call, name: str, args: list[ast.expr]) -> Any:
-        """Return the value of a function."""
+        """Return the value of a function call."""
         if name == "len" and len(args) == 1:
             value = self.value(args[0])
             return len(value) if isinstance(value, tuple) else self.array(args[0]).shape[0]
@@ -252,7 +255,7 @@ def _negated(condition: Any) -> Any:
 
 
 def _joined(op: Any, parts: list[Any]) -> Any:
-    """Join conditions, those that are known at once."""
+    """Join conditions by ``and`` or ``or``; those that are known are evaluated at once."""
     decides = op == "or"
     known = [bool(part) for part in parts if is_known(part)]
     if decides in known:

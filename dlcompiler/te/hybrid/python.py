@@ -1,4 +1,4 @@
-"""The words of hybrid script as ordinary Python on NumPy arrays."""
+"""The functions of hybrid script as ordinary Python functions on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from dlcompiler.ir.functions import FUNCTIONS
 
 
 def output_tensor(shape: Any, dtype: Any = "float32") -> np.ndarray[Any, Any]:
-    """Return an array of zeros."""
+    """Return an array of zeros, which the script returns."""
     return np.zeros(shape, dtypes.to_numpy(dtypes.as_dtype(dtype)))
 
 
 def allocate(shape: Any, dtype: Any = "float32", scope: str = "global") -> np.ndarray[Any, Any]:
-    """Return an array of zeros."""
+    """Return a temporary array of zeros; NumPy has no memory scopes."""
     del scope
     return output_tensor(shape, dtype)
 
 
 def bind(tag: str, extent: int) -> range:
-    """Return the values of a loop."""
+    """Return the values of a loop that is bound to threads; in Python, one after the other."""
     del tag
     return range(extent)
 
@@ -34,12 +34,12 @@ def ceil_div(a: int, b: int) -> int:
 
 
 def likely(condition: Any) -> Any:
-    """Return a condition as it is."""
+    """Return a condition unchanged."""
     return condition
 
 
 def assume_bounds(index: Any) -> Any:
-    """Return an index as it is."""
+    """Return an index unchanged."""
     return index
 
 
@@ -56,7 +56,7 @@ def _function(name: str) -> Any:
 
 _OTHER_NAMES = ("likely", "assume_bounds", "round", "abs", "pow")
 FUNCTION_NAMES = tuple(name for name in FUNCTIONS if name not in _OTHER_NAMES)
-"""Functions of numbers that a script may call, besides Python's own."""
+"""Mathematical functions that a script may call, besides Python's own."""
 CASTS = tuple(name for name in dtypes.SCALARS if name not in ("index", "bool"))
 LOOPS = ("range", "serial", "parallel", "vectorize", "unroll", "const_range")
 
@@ -72,4 +72,4 @@ NAMES: dict[str, Any] = {
     "output_tensor": output_tensor,
     "power": pow,
 }
-"""Each word -> what it is in Python."""
+"""Name in a script -> its value when the script runs as Python."""

@@ -1,4 +1,4 @@
-"""The source of a function as a syntax tree, and errors that name its lines."""
+"""The source of a hybrid script as a syntax tree, and errors that name its lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dlcompiler.ir.names import checked_label
 
 @dataclass(frozen=True)
 class Source:
-    """A function of the user's."""
+    """The source of a user's function."""
 
     tree: ast.FunctionDef
     lines: tuple[str, ...]
@@ -26,36 +26,47 @@ class Source:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the function."""
         return self.tree.name
 
     def wrong(self, node: Any, problem: str, **parts: Any) -> HybridError:
-        """Return the error about a place in the source."""
+        """Return the error for a node of the source; `parts` are those of the error's text."""
         line = getattr(node, "lineno", 1)
         where = f"te.hybrid {self.name}, line {self.first + line - 1} of {self.file}"
         return HybridError(where, problem, **{"excerpt": self.lines[line - 1].strip(), **parts})
 
 
 class HybridError(ExpressionError):
-    """Something in a script is not part of the subset, or not well formed; it names the line."""
+    """Error for something in a script that is not supported, or not valid; it names the line."""
 
 
 def read_source(function: Callable[..., Any]) -> Source:
-    """Return the source of a function, parsed."""
+    """Parse the source of a function.
+
+    Raises
+    ------
+    ExpressionError
+        If it is not a Python function defined by ``def``, or its source is not available.
+    """
     where = f"te.hybrid.script {getattr(function, '__name__', function)!s}"
     if not inspect.isfunction(function):
-        raise ExpressionError(where, "not a function of Python", got=repr(function))
+        raise ExpressionError(where, "not a Python function", got=repr(function))
     try:
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError) as error:
         raise ExpressionError(
-            where, "its source is not there", got=str(error), hint="write it in a file or a cell"
+            where,
+            "the source of the function is not available",
+            got=str(error),
+            hint="define it in a file, or in a cell of a notebook",
         ) from error
     text = textwrap.dedent("".join(lines))
     try:
         tree = ast.parse(text).body[0]
     except SyntaxError as error:
-        raise ExpressionError(where, "its source cannot be read alone", got=str(error)) from error
+        raise ExpressionError(
+            where, "the source of the function cannot be parsed by itself", got=str(error)
+        ) from error
     if not isinstance(tree, ast.FunctionDef):
         raise ExpressionError(
             where, "not a function that is defined by def", got=text.splitlines()[0]

@@ -1,15 +1,15 @@
-"""Statements of hybrid script, which become loop IR: the body of a stage.
+"""Statements of hybrid script, translated to loop IR: the body of a stage.
 
 ======================================== =====================================================
-``c = output_tensor(shape, dtype)``       zeros that are returned, outside all loops
-``t = allocate(shape, dtype, scope)``     zeros until the end of the loop or branch around it
+``c = output_tensor(shape, dtype)``       an array of zeros to return; outside all loops
+``t = allocate(shape, dtype, scope)``     an array of zeros until its loop or branch ends
 ``x = …``                                 a variable; one that is assigned again keeps its dtype
-``c[i, j] = …``, ``c[i, j] += …``         an element, converted to the dtype of the array
+``c[i, j] = …``, ``c[i, j] += …``         a store, converted to the dtype of the array
 ``for i in range(begin, end):``           a loop; ``serial``, ``parallel``, ``vectorize``,
                                           ``unroll``, ``const_range`` (copies, for known
                                           numbers) and ``bind(tag, n)`` stand for ``range``
-``if``, ``elif``, ``else``                what is known now decides now
-``assert c, "text"``                      stops the program
+``if``, ``elif``, ``else``                a branch; a known condition selects one while parsing
+``assert c, "text"``                      stops the program with the text if ``c`` does not hold
 ``return c``, ``return c, d``             the last statement
 ======================================== =====================================================
 """
@@ -51,16 +51,16 @@ MAX_COPIES = 1024
 def script_tensors(
     source: Source, around: Mapping[str, Any], args: Sequence[Any]
 ) -> tuple[Tensor, ...]:
-    """Return the tensors that a script returns for tensors and numbers.
+    """Define the tensors that a script returns when it is called with tensors and numbers.
 
     Parameters
     ----------
     source
         The script.
     around
-        Numbers that names of the surrounding code stand for.
+        Numbers, by name, that the script uses from the surrounding code.
     args
-        Its arguments.
+        The arguments of the call.
     """
     return _Script(source, around).tensors(args)
 
@@ -70,7 +70,7 @@ class _Script:
         self.source = source
         self.ib = Builder()
         self.scopes: list[dict[str, Any]] = [dict(around), {}]
-        """What names stand for, innermost scope last."""
+        """Values of names: surrounding code, the script, then its loops and branches."""
         self.expressions = Expressions(source, self.look_up)
         self.inputs: dict[Tensor, Buffer] = {}
         self.outputs: dict[str, Buffer] = {}
@@ -88,12 +88,14 @@ class _Script:
         given = tree.args
         plain = not (given.vararg or given.kwarg or given.kwonlyargs or given.defaults)
         if not plain or given.posonlyargs:
-            raise self.source.wrong(tree, "arguments are plain names", got=ast.unparse(given))
+            raise self.source.wrong(tree, "parameters must be plain names", got=ast.unparse(given))
         for parameter, arg in zip(given.args, args, strict=True):
             self.scopes[1][parameter.arg] = self.argument(parameter, arg)
         self.block(tree.body)
         if not self.returned:
-            raise self.source.wrong(tree.body[-1], "a script returns what output_tensor made")
+            raise self.source.wrong(
+                tree.body[-1], "a script must return arrays made by output_tensor"
+            )
         makes = tuple(self.outputs[name] for name in self.returned)
         if unused := set(self.outputs) - set(self.returned):
             raise self.source.wrong(tree, "an output is not returned", got=", ".join(unused))
@@ -118,18 +120,16 @@ class _Script:
     # -- names ------------------------------------------------------------------------------------
 
     def look_up(self, node: ast.Name) -> Any:
-        """Return what a name stands for here."""
+        """Return the value of a name at this place of the script."""
         for scope in reversed(self.scopes):
             if node.id in scope:
                 return scope[node.id]
         because = hint = None
         if node.id in self.assigned:
-            because = "it is assigned in a loop or a branch that is over"
+            because = "it is assigned in a loop or a branch that has ended"
         elif node.id not in NAMES:
-            hint = "the surrounding code may name numbers and tuples of them, and nothing else"
-        raise self.source.wrong(
-            node, f"{node.id} stands for nothing here", because=because, hint=hint
-        )
+            hint = "from surrounding code, a script can use only numbers and tuples of numbers"
+        raise self.source.wrong(node, f"{node.id} is not defined here", because=because, hint=hint)
 
     @contextmanager
     def scope(self, names: Mapping[str, Any] | None = None) -> Iterator[None]:
@@ -144,7 +144,7 @@ class _Script:
     def block(self, statements: Sequence[ast.stmt]) -> None:
         for node in statements:
             if self.returned is not None:
-                raise self.source.wrong(node, "return is the last statement")
+                raise self.source.wrong(node, "return must be the last statement")
             try:
                 self.statement(node)
             except HybridError:
@@ -204,9 +204,9 @@ class _Script:
         return known
 
     def memory(self, node: ast.Name, name: str, word: str, given: Mapping[str, Any]) -> None:
-        """Make an array: an output, or one for a while."""
+        """Make an array: an output, or a temporary."""
         if self.assigned[name] > 1:
-            raise self.source.wrong(node, "an array is made once", got=name)
+            raise self.source.wrong(node, "an array cannot be assigned again", got=name)
         dtype = checked_data_dtype(given.get("dtype", "float32"), f"{word} {name}")
         extents = checked_shape(given["shape"], f"{word} {name}")
         if word == "allocate":
@@ -214,12 +214,17 @@ class _Script:
             self.scopes[-1][name] = self.ib.allocate(dtype, extents, name, scope)
             return
         if len(self.scopes) > 2:
-            raise self.source.wrong(node, "an output is made outside all loops and branches")
+            raise self.source.wrong(node, "an output must be made outside all loops and branches")
         self.outputs[name] = Buffer(name, extents, dtype)
         self.scopes[-1][name] = self.ib.buffer_ptr(self.outputs[name])
 
     def variable(self, node: ast.Name, name: str, value: Any) -> None:
-        """Assign to a variable: a name for a value, or memory where it is assigned again."""
+        """Assign to a variable.
+
+        A variable that is assigned once is a name for its value; otherwise it is a buffer of one
+        element. A value that contains loads is stored by a `Let`: what it reads may change before
+        the variable is used.
+        """
         known = next((scope[name] for scope in reversed(self.scopes[1:]) if name in scope), None)
         if known is None and self.assigned[name] == 1:
             is_plain = is_known(value) or not any(isinstance(part, Load) for part in walk(value))
@@ -232,19 +237,21 @@ class _Script:
             self.scopes[-1][name] = known
         if not isinstance(known, Variable):
             raise self.source.wrong(
-                node, f"{name} cannot be assigned", because="it is an argument, an array or a loop"
+                node,
+                f"{name} cannot be assigned",
+                because="it is an argument, an array or a loop variable",
             )
         dtype = known.view.dtype
         if dtypes.promote(own, dtype) != dtype:
             raise self.source.wrong(
-                node, f"{name} would lose what it is assigned", got=f"{expr} ({own})",
-                expected=dtype, hint=f"begin with {name} = {own}(…)",
+                node, f"the dtype of {name} cannot represent the value", got=f"{expr} ({own})",
+                expected=dtype, hint=f"start with a wider dtype: {name} = {own}(…)",
             )  # fmt: skip
         known.view[0] = cast(expr, dtype)
 
     def store(self, node: ast.expr, view: BufferView, indices: tuple[Any, ...], value: Any) -> None:
         if view.buffer in self.inputs.values():
-            raise self.source.wrong(node, "an input cannot be written", got=ast.unparse(node))
+            raise self.source.wrong(node, "an input cannot be written to", got=ast.unparse(node))
         view[indices] = cast(as_expr(value, view.dtype), view.dtype)
 
     def branch(self, condition: Any, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> None:
@@ -261,7 +268,9 @@ class _Script:
     def loop(self, node: ast.For, name: str, word: str, args: Sequence[ast.expr]) -> None:
         if any(name in scope for scope in self.scopes[1:]):
             raise self.source.wrong(
-                node, f"the loop would change {name}", hint="give its variable another name"
+                node,
+                f"the loop variable {name} is already a name of the script",
+                hint="give it another name",
             )
         if word == "bind" and len(args) == 2:
             kind, bounds = self.expressions.value(args[0]), [0, self.expressions.number(args[1])]
@@ -274,7 +283,7 @@ class _Script:
         else:
             raise self.source.wrong(
                 node, "not a loop of hybrid script", got=ast.unparse(node.iter),
-                expected=f"{', '.join(LOOPS)} of an end, or a begin and an end; bind(tag, n)",
+                expected=f"{', '.join(LOOPS)} with (end) or (begin, end); or bind(tag, n)",
             )  # fmt: skip
         if word == "const_range":
             self.copies(node, name, bounds)
@@ -284,15 +293,18 @@ class _Script:
             self.block(node.body)
 
     def copies(self, node: ast.For, name: str, bounds: Sequence[Any]) -> None:
-        """Write the body once for each value."""
+        """Repeat the body for each value of a loop of `const_range`."""
         if not all(isinstance(bound, int) for bound in bounds):
             raise self.source.wrong(
-                node, "const_range takes known numbers", got=ast.unparse(node.iter)
+                node, "the bounds of const_range must be known numbers", got=ast.unparse(node.iter)
             )
         values = range(*bounds)
         if len(values) > MAX_COPIES:
             raise self.source.wrong(
-                node, "too many copies", got=len(values), expected=f"at most {MAX_COPIES}"
+                node,
+                "const_range repeats its body too often",
+                got=len(values),
+                expected=f"at most {MAX_COPIES}",
             )
         for value in values:
             with self.scope({name: value}):
@@ -301,5 +313,5 @@ class _Script:
     def give(self, node: ast.Return, values: Sequence[ast.expr]) -> None:
         names = [value.id for value in values if isinstance(value, ast.Name)]
         if len(names) != len(values) or any(name not in self.outputs for name in names):
-            raise self.source.wrong(node, "a script returns what output_tensor made")
+            raise self.source.wrong(node, "a script must return arrays made by output_tensor")
         self.returned = names

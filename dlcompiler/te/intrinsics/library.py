@@ -1,17 +1,17 @@
-"""The tensor intrinsics that are shipped: families of one computation in many sizes.
+"""The tensor intrinsics that are shipped, in families: one computation for many sizes.
 
 ============  =====================  ==============================================================
 name          sizes                  computes
 ============  =====================  ==============================================================
 `gemm_f32`    ``m x n x k``          ``C[i, j] += A[i, k] * B[k, j]``, outer products in registers
-`gemv_f32`    ``n x k``              ``C[j] += A[k] * B[k, j]``, one row of that
+`gemv_f32`    ``n x k``              ``C[j] += A[k] * B[k, j]``, one row of `gemm_f32`
 `dot4_u8s8`   ``n x g``              ``C[j] += X[g, q] * W[g, j, q]``, q < 4: uint8 by int8, in
                                      int32
 `dot4_s8s8`   ``n x g``              the same of int8 by int8
 ============  =====================  ==============================================================
 
-The name of an intrinsic is that of its family with its sizes: ``gemm_f32_6x16x64``. The last
-dimensions of what is loaded as vectors must be contiguous.
+The name of an intrinsic is the family's name with the sizes: ``gemm_f32_6x16x64``. The last
+dimension of each operand that is loaded as vectors must be contiguous.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ from dlcompiler.te.tensor import Tensor
 
 NAME = re.compile(r"(\w+)_(\d+(?:x\d+)*)")
 MAX_RESULTS = 512
-"""Elements that one call computes: more than any machine holds in registers."""
+"""Most elements of one intrinsic's result: more than the registers of any machine hold; [1]."""
 
 Declared = tuple[Tensor, str, Mapping[Tensor, Strides]]
-"""The result of a declaration, the emitter that carries it out, and what it asks of strides."""
+"""The output of the computation, the name of its emitter, and the required strides."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """One computation in many sizes."""
+    """A family of intrinsics: one computation for many sizes."""
 
     name: str
     sizes: tuple[str, ...]
-    """What each number of a name counts."""
+    """The dimensions that the numbers in a name give, in order."""
     declare: Callable[..., Declared]
     dtypes: tuple[str, ...]
-    """Of the result and what is read: what can be computed with it."""
+    """Dtypes of the result and of the operands."""
     data: int
-    """How many of the sizes are dimensions of the result; the others are reduced."""
+    """Number of sizes that are dimensions of the result; the others are reduced; [1]."""
 
     def fitting(self, data: Sequence[int], reduced: Sequence[int]) -> str | None:
         """Return the intrinsic whose axes have these extents, if there is one."""
         own = list(reduced)
-        if self.name.startswith("dot4"):  # the last four are no size
+        if self.name.startswith("dot4"):  # the reduction over 4 products is not in the name
             if not own or own.pop() != 4:
                 return None
             own = own or [1]
@@ -75,10 +75,19 @@ def _is_small(data: Sequence[int]) -> bool:
 def tensor_intrin(name: str) -> TensorIntrin:
     """Return an intrinsic by its name: a shipped one, or one that was declared in this process.
 
+    Parameters
+    ----------
+    name : str
+        A family with sizes, such as ``gemv_f32_16x8``, or the `id` of a declared intrinsic.
+
+    Returns
+    -------
+    TensorIntrin
+
     Raises
     ------
     ExpressionError
-        If there is none of this name.
+        If there is no intrinsic of this name.
 
     Examples
     --------
@@ -93,7 +102,7 @@ def tensor_intrin(name: str) -> TensorIntrin:
     if "#" in name:
         hint = "declare it before: te.decl_tensor_intrin(…), with the same name and contents"
     raise ExpressionError(
-        f"tensor intrinsic {name!r}", "there is none of this name",
+        f"tensor intrinsic {name!r}", "there is no intrinsic of this name",
         expected=", ".join(f"{f.name}_{'x'.join(f.sizes)}" for f in FAMILIES.values()), hint=hint,
     )  # fmt: skip
 
@@ -120,10 +129,20 @@ def _shipped(name: str) -> TensorIntrin | None:
 
 
 def gemm_tile(target: Target) -> tuple[int, int]:
-    """Return the rows and columns of a float32 tile that fits the registers of a target.
+    """Return the size of a float32 tile of a matrix product that fits the registers of a target.
 
-    Two vectors wide, so that an element of A is used twice; as many rows as leave registers for
-    those two vectors of B and for copies of two elements of A.
+    The tile is two vectors wide, so that each element of A is used twice. Four registers are left
+    for two vectors of B and for two elements of A that are copied to all lanes.
+
+    Parameters
+    ----------
+    target : Target
+        The machine.
+
+    Returns
+    -------
+    tuple of int
+        Rows and columns of the tile; [1].
 
     Examples
     --------
@@ -178,4 +197,4 @@ FAMILIES: dict[str, Family] = {
     "dot4_u8s8": Family("dot4_u8s8", ("n", "g"), _dot4("uint8"), ("int32", "uint8", "int8"), 1),
     "dot4_s8s8": Family("dot4_s8s8", ("n", "g"), _dot4("int8"), ("int32", "int8", "int8"), 1),
 }
-"""The shipped intrinsics, by the name of their family."""
+"""Name -> family of shipped intrinsics."""

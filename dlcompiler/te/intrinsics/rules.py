@@ -1,4 +1,4 @@
-"""What a tensor intrinsic may declare: a computation on boxes, each read and written as a whole."""
+"""Checks of a tensor intrinsic's computation: fixed shapes, and each operand read as a whole."""
 
 from __future__ import annotations
 
@@ -11,28 +11,38 @@ from dlcompiler.ir import Expr, IfThenElse, Reduce, TensorLoad, Var, walk
 from dlcompiler.te.tensor import ComputeOp, PlaceholderOp, Tensor
 
 MAX_POINTS = 2**20
-"""Points of one intrinsic: more are loops, not instructions."""
+"""Most points of the iteration space of one intrinsic; [1]."""
 
 
 def check_declaration(op: object, where: str) -> None:
-    """Refuse what cannot be the declaration of an intrinsic.
+    """Refuse an operation that cannot be the computation of a tensor intrinsic.
+
+    Parameters
+    ----------
+    op
+        The operation that the user gives.
+    where
+        Names the declaration in errors.
 
     Raises
     ------
     ExpressionError
-        With what is wrong about it.
+        If it is not a `ComputeOp` with one output on placeholders of fixed shapes, each read as a
+        whole, or if its reduction, a condition or a symbol prevents matching.
     """
     if not isinstance(op, ComputeOp):
         raise ExpressionError(
             where, "not a computation", got=repr(op), expected="C.op of a computed tensor C"
         )
     if len(op.outputs) > 1:
-        raise ExpressionError(where, "it has several outputs", got=f"{len(op.outputs)}")
+        raise ExpressionError(
+            where, "the computation has several outputs", got=len(op.outputs), expected=1
+        )
     for tensor in op.input_tensors:
         if not isinstance(tensor.op, PlaceholderOp):
             raise ExpressionError(
-                where, f"its input {tensor.name} is computed", expected="placeholders",
-                hint="declare what the instructions do at once as one computation",
+                where, f"the input {tensor.name} is itself computed", expected="placeholders",
+                hint="write the whole computation as one te.compute",
             )  # fmt: skip
     _check_extents(op, where)
     _check_body(op.body, where)
@@ -41,9 +51,9 @@ def check_declaration(op: object, where: str) -> None:
         loads = (node for node in walk(op.body) if isinstance(node, TensorLoad))
         if not any(_reads_all(load, ranges) for load in loads if load.tensor is tensor):
             raise ExpressionError(
-                where, f"its input {tensor.name} is not read as a whole",
-                got=f"a shape of {tensor.shape}",
-                hint="declare the smallest box that is read, without gaps",
+                where, f"the input {tensor.name} is not read as a whole",
+                got=f"shape {tensor.shape}",
+                hint="give it the shape of the elements that are read, without gaps",
             )  # fmt: skip
 
 
@@ -53,13 +63,16 @@ def _check_extents(op: ComputeOp, where: str) -> None:
     for extent in extents:
         if not isinstance(extent, int) or extent < 1:
             raise ExpressionError(
-                where, "an extent is no positive number", got=str(extent),
-                expected="fixed shapes: instructions work on so many elements",
+                where, "an extent is not a positive number", got=str(extent),
+                expected="fixed shapes", because="an instruction has a fixed number of elements",
             )  # fmt: skip
     points = math.prod(axis.static_extent for axis in (*op.axis, *op.reduce_axis))
     if points > MAX_POINTS:
         raise ExpressionError(
-            where, "it has too many points", got=f"{points}", expected=f"at most {MAX_POINTS}"
+            where,
+            "the computation has too many points",
+            got=f"{points}",
+            expected=f"at most {MAX_POINTS}",
         )
 
 
@@ -67,8 +80,8 @@ def _check_body(body: Expr, where: str) -> None:
     if isinstance(body, Reduce):
         if body.reducer.op is None:
             raise ExpressionError(
-                where, "a reducer of the user's own cannot be matched", got=body.reducer.name,
-                expected="te.sum, te.prod, te.min or te.max",
+                where, "a reducer defined by te.comm_reducer cannot be matched",
+                got=body.reducer.name, expected="te.sum, te.prod, te.min or te.max",
             )  # fmt: skip
         if body.condition is not None or body.init:
             raise ExpressionError(
@@ -76,21 +89,24 @@ def _check_body(body: Expr, where: str) -> None:
             )
     if any(isinstance(node, IfThenElse) for node in walk(body)):
         raise ExpressionError(
-            where, "what it reads would depend on a condition", got=str(body),
-            hint="te.select evaluates both sides",
+            where, "which elements are read depends on a condition", got=str(body),
+            hint="use te.select, which evaluates both sides",
         )  # fmt: skip
     free = {node for node in walk(body) if isinstance(node, Var) and node.is_symbol}
     if free:
-        raise ExpressionError(where, "it depends on a symbol", got=min(v.name for v in free))
+        raise ExpressionError(
+            where, "the computation depends on a symbol", got=min(v.name for v in free)
+        )
 
 
 def _reads_all(load: TensorLoad, ranges: Mapping[Var, Interval]) -> bool:
-    """Tell whether a load reaches each element of its tensor: dimension by dimension."""
+    """Tell whether a load reads each element of its tensor, checked dimension by dimension."""
     analyzer = Analyzer(ranges)
     used: set[Var] = set()
     for index, extent in zip(load.indices, load.tensor.shape, strict=True):
         form = analyzer.affine(index)
         own = {part for term in form.terms.values() for part in term.parts}
+        # Dimensions that share a variable, as in A[i, i], do not reach all combinations.
         if used & own or not _sweeps(form, ranges, extent):
             return False
         used |= {part for part in own if isinstance(part, Var)}
@@ -98,7 +114,11 @@ def _reads_all(load: TensorLoad, ranges: Mapping[Var, Interval]) -> bool:
 
 
 def _sweeps(form: Affine, ranges: Mapping[Var, Interval], extent: object) -> bool:
-    """Tell whether a sum of loop variables takes each value from 0 to below an extent."""
+    """Tell whether a sum of loop variables takes each value from 0 to ``extent - 1``.
+
+    Terms are added in increasing order of their factors. The sum so far takes all values from `low`
+    to ``low + reach``. A further term leaves no gap if its factor is at most ``reach + 1``.
+    """
     low, reach = form.constant, 0
     for term in sorted(form.terms.values(), key=lambda term: abs(term.factor)):
         (variable, *others) = term.parts

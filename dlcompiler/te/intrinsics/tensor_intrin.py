@@ -1,8 +1,8 @@
-"""Tensor intrinsics: small computations that a machine has instructions for, declared as tensors.
+"""Declaration of tensor intrinsics: small tensor computations that special instructions implement.
 
-What an intrinsic computes is said twice: as a tensor expression, which everything here reasons on,
-and as what carries it out, which only the code generator looks at. Whether the two agree is what
-`measurement.verify` tries.
+A declaration has two parts. The tensor expression says what the intrinsic computes; scheduling and
+analyses use only this part. The implementation is an emitter of the code generator, or statements.
+`measurement.verify` tests whether the two agree.
 """
 
 from __future__ import annotations
@@ -39,28 +39,30 @@ from dlcompiler.te.tensor import ComputeOp, Tensor
 
 MODES: tuple[IntrinsicMode, ...] = ("body", "reset", "update")
 Strides: TypeAlias = Sequence[int | None]
-"""Of each dimension the distance of neighbours that is asked for, None for any; [elements]."""
+"""The required stride of each dimension [elements]; None if any stride is allowed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class TensorIntrin:
-    """A computation on small tensors of fixed shape that machine code carries out as a whole."""
+    """A computation on small tensors of fixed shape, with an implementation by instructions."""
 
     name: str
     op: ComputeOp
-    """What it computes, of placeholders."""
+    """The computation, on placeholders."""
     inputs: tuple[Tensor, ...]
     """The placeholders, in the order of their first use."""
     parts: Mapping[IntrinsicMode, Part]
-    """What carries out each mode that there is."""
+    """The implementation of each mode: an emitter's name, or a routine."""
     strides: Mapping[Tensor, tuple[int | None, ...]]
-    """What is asked of the strides of an operand."""
+    """The required strides of each operand."""
     offset_factors: Mapping[Tensor, int]
-    """What the distance of an operand from the start of its buffer is a multiple of; [elements]."""
+    """For some operands, a number that divides their offset from the start of the buffer;
+    [elements]."""
     id: str = ""
-    """What names it in traces: of one declared by the user, with a hash of all that it says."""
+    """Its name in traces. If the user declared it, this contains a hash of the declaration, so that
+    a trace is not replayed with another intrinsic of the same name."""
     lowered: Intrinsic = field(init=False)
-    """What calls of it know in the loop IR."""
+    """The intrinsic as calls in the loop IR refer to it."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lowered", Intrinsic(self.name, self.parts))
@@ -72,7 +74,7 @@ class TensorIntrin:
 
     @property
     def is_reduction(self) -> bool:
-        """Tell whether it sums up, or combines otherwise."""
+        """Tell whether the computation is a reduction."""
         return isinstance(self.op.body, Reduce)
 
     def __repr__(self) -> str:
@@ -89,29 +91,31 @@ def decl_tensor_intrin(
 
     Parameters
     ----------
-    op
-        What it computes: an operation on placeholders of fixed shape, each read as a whole.
-    fcompute
-        Gets a buffer for each input and a list with one for the output, and returns what carries
-        the intrinsic out: the name of an emitter of the code generator, or a statement over these
-        buffers. Of a reduction, a tuple (body, reset, update): all of it, its start, and what adds
-        to it; each may be None. Without a body, reset and update stand for it; without a reset,
-        plain assignments.
-    name
-        Letters, digits and '_'.
-    binds
-        For some of the tensors, the strides that are asked for: a number or None for each
-        dimension; or a buffer that says so. Others may have any. What is any is a variable in the
-        buffers that `fcompute` gets.
+    op : ComputeOp
+        The computation: an operation on placeholders of fixed shape, each read as a whole.
+    fcompute : callable
+        ``f(ins, outs)`` gets the buffers of the inputs and a list with the buffer of the output. It
+        returns the implementation: the name of an emitter of the code generator, or a statement on
+        these buffers. For a reduction, it may return a tuple (body, reset, update) of these, where
+        each may be None. `body` computes the whole result, `reset` stores the identity, `update`
+        adds to a partial result. Without `body`, `reset` and `update` are used in turn; without
+        `reset`, plain stores of the identity.
+    name : str
+        A name of letters, digits and '_'.
+    binds : mapping of Tensor to sequence or Buffer, optional
+        The required strides of some tensors: a number [elements], or None for any stride, in each
+        dimension; or a buffer with these strides. Tensors that are not in `binds` may have any
+        strides. In the buffers that `fcompute` gets, a stride that may be any is a variable.
 
     Returns
     -------
     TensorIntrin
+        If the same declaration was made before and is still in use, that one.
 
     Raises
     ------
     ExpressionError
-        If the operation is no computation that can be matched, or what carries it out does not fit.
+        If the computation cannot be matched with loops, or the implementation is not valid for it.
 
     Examples
     --------
@@ -131,7 +135,7 @@ def decl_tensor_intrin(
     inputs, output = op.input_tensors, op.output(0)
     given = dict(binds or {})
     if foreign := [t for t in given if t not in (*inputs, output)]:
-        raise ExpressionError(where, "binds names a tensor that it does not have", got=foreign[0])
+        raise ExpressionError(where, "binds has a tensor that op does not use", got=foreign[0])
     buffers = [_buffer_of(t, given.get(t), where) for t in (output, *inputs)]
     strides = {
         tensor: tuple(s if isinstance(s, int) else None for s in buffer.strides)
@@ -162,17 +166,18 @@ def decl_tensor_intrin(
 
 
 _declaring = threading.Lock()
-# What was declared in this process and is still in use, so that steps can be repeated by name.
+# Intrinsics that were declared in this process and are still in use, by id: a trace that is
+# replayed finds its intrinsic here.
 _declared: weakref.WeakValueDictionary[str, TensorIntrin] = weakref.WeakValueDictionary()
 
 
 def declared_intrin(id: str) -> TensorIntrin | None:
-    """Return what was declared in this process under an id, if it is still in use."""
+    """Return the intrinsic that was declared in this process with an id, if it is still in use."""
     return _declared.get(id)
 
 
 def _buffer_of(tensor: Tensor, given: Strides | Buffer | None, where: str) -> Buffer:
-    """Return what stands for a tensor in the statements that carry an intrinsic out."""
+    """Return the buffer of a tensor in the statements of an implementation."""
     if isinstance(given, Buffer):
         if given.static_shape != tensor.shape or given.dtype != tensor.dtype:
             raise ExpressionError(
@@ -197,12 +202,12 @@ def _buffer_of(tensor: Tensor, given: Strides | Buffer | None, where: str) -> Bu
 def _parts(
     op: ComputeOp, result: Any, buffers: list[Buffer], where: str
 ) -> dict[IntrinsicMode, Part]:
-    """Return what carries out each mode, from what the user's function returned."""
+    """Return the implementation of each mode, from the result of the user's function."""
     given = tuple(result) if isinstance(result, list | tuple) else (result,)
     modes = MODES if isinstance(op.body, Reduce) else MODES[:1]
     if not 1 <= len(given) <= len(modes):
         raise ExpressionError(
-            where, "the function returned too many parts" if given else "it returned nothing",
+            where, f"the function returned {'too many parts' if given else 'nothing'}",
             got=f"{len(given)}",
             expected="body" if len(modes) == 1 else "body or (body, reset, update)",
         )  # fmt: skip
@@ -213,7 +218,7 @@ def _parts(
     }
     if not {"body", "update"} & parts.keys():
         raise ExpressionError(
-            where, "nothing carries it out", got=", ".join(parts) or "None",
+            where, "neither body nor update is given", got=", ".join(parts) or "None",
             expected="a body or an update: the name of an emitter, or a statement",
         )  # fmt: skip
     return parts
@@ -224,15 +229,15 @@ def _part(part: Any, buffers: list[Buffer], where: str) -> Part:
         return part
     if not isinstance(part, Stmt):
         raise ExpressionError(
-            where, "not what can carry out an intrinsic", got=repr(part),
+            where, "not an implementation of an intrinsic", got=repr(part),
             expected="the name of an emitter, or a statement of the loop IR",
         )  # fmt: skip
     try:
         verify_func(_as_func(part, buffers))
     except InternalError as error:
         raise ExpressionError(
-            where, f"the statement is not well formed: {error.problem}",
-            hint="it may use the buffers that the function gets, and what it allocates",
+            where, f"the statement is not valid: {error.problem}",
+            hint="it may use only the buffers that the function gets, or that it allocates",
         ) from None  # fmt: skip
     for problem in outside(part):
         raise ExpressionError(

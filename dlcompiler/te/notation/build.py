@@ -1,4 +1,4 @@
-"""From a scanned piece of notation to the expression it means."""
+"""Builder of expressions from the syntax tree of a statement of notation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MAX_SHIFT = 64
 
 
 class Builder:
-    """Builds the expression of a scanned right side with the words of the language."""
+    """Builder of the expressions on the right side of a statement, after `read_statement`."""
 
     def __init__(
         self,
@@ -50,12 +50,12 @@ class Builder:
         self.variables = variables
 
     def build(self, node: ast.expr) -> Any:
-        """Return an expression, an axis, or a bare number, which adapts to what it meets."""
+        """Return an expression, an axis, or a bare number, which has no dtype yet."""
         with self.source.pointing_at(node):
             return self.one(node)
 
     def one(self, node: ast.expr) -> Any:  # noqa: C901 - one case per node
-        """Return what one node means, without a place for its errors."""
+        """Return the value of one node; errors do not have a place in the text yet."""
         match node:
             case ast.Constant(value=bool(value)):
                 return const(value, "bool")
@@ -92,7 +92,7 @@ class Builder:
         raise AssertionError(f"{type(node).__name__} passed the scanner")
 
     def binary(self, node: ast.BinOp, op: str, a: Any, b: Any) -> Any:
-        """Build an operation; of two bare numbers, compute it."""
+        """Build a binary operation; two bare numbers are computed at once."""
         if not (_is_bare(a) and _is_bare(b)):
             return _FOLD[op](a, b)
         if problem := _folding_problem(op, a, b):
@@ -105,7 +105,7 @@ class Builder:
         return value
 
     def comparison(self, node: ast.Compare) -> Expr:
-        """Build a comparison; a chain is the conjunction of its links."""
+        """Build a comparison; ``a < b < c`` means ``a < b and b < c``."""
         values = [self.build(value) for value in (node.left, *node.comparators)]
         links = [
             compare_exprs(COMPARISONS[type(op)], a, b)  # type: ignore[arg-type]  # a str
@@ -122,7 +122,7 @@ class Builder:
 
 
 def _folding_problem(op: str, a: Number, b: Number) -> str | None:
-    """Say why an operation on two bare numbers has no number for a result; None if it has one."""
+    """Return why an operation on two bare numbers has no result; None if it has one."""
     is_integral = isinstance(a, int) and isinstance(b, int)
     match op:
         case "div" | "floordiv" | "floormod" if b == 0:
@@ -130,7 +130,7 @@ def _folding_problem(op: str, a: Number, b: Number) -> str | None:
         case "bitand" | "bitor" | "bitxor" | "shl" | "shr" if not is_integral:
             return "bit operations take integers"
         case "shl" | "shr" if not 0 <= b <= MAX_SHIFT:
-            return f"a shift by a number that is not from 0 to {MAX_SHIFT}"
+            return f"a shift by a number outside 0 to {MAX_SHIFT}"
         case "pow":
             return _power_problem(a, b, is_integral)
     return None
@@ -140,7 +140,7 @@ def _power_problem(a: Number, b: Number, is_integral: bool) -> str | None:
     if a == 0 and b < 0:
         return "division by zero"
     if a < 0 and not float(b).is_integer():
-        return "a power that is no real number"
+        return "the power is not a real number"
     if abs(a) > 1 and b * math.log2(abs(a)) > (64 if is_integral else 1023):
         return "the number is too large"
     return None

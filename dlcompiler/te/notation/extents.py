@@ -8,7 +8,7 @@ from typing import Any
 
 from dlcompiler import dtypes
 from dlcompiler.errors import ExpressionError
-from dlcompiler.ir import Expr, Extent, Var, binary, extent_binary, index_const, structural_equal
+from dlcompiler.ir import Expr, Extent, Var, binary, extent_binary, index_const
 from dlcompiler.te import arithmetic
 from dlcompiler.te.definition import checked_extent
 from dlcompiler.te.notation.scan import INDEX_OPERATORS
@@ -27,10 +27,10 @@ _TAKEN = {*_FUNCTIONS, *dtypes.SCALARS}
 
 
 class Symbols:
-    """The numbers, by name, that the caller of the program gives.
+    """The symbols of a program of notation, by name.
 
-    They are named by texts in shapes (``("n", 8)``), declared by their dtype (``a="float32"``), or
-    come with a `Var` or a `Tensor` that is given.
+    A symbol comes from text in a shape (``("n", 8)``), from a dtype (``a="float32"``), or from a
+    `Var` or a `Tensor` in the declarations.
     """
 
     def __init__(self, declarations: Mapping[str, Any]) -> None:
@@ -41,7 +41,7 @@ class Symbols:
                     self.by_name.setdefault(symbol.name, symbol)
         for name, value in declarations.items():
             if isinstance(value, Var) and (value.dtype != "index" or value.name == name):
-                self.by_name[name] = value  # any other is the extent of an axis
+                self.by_name[name] = value  # another index is the extent of an axis: i=n
             elif isinstance(value, str) and value in dtypes.SCALARS:
                 self.by_name[name] = var(name, value)
         self.declared = {name for name in declarations if name in self.by_name}
@@ -50,7 +50,7 @@ class Symbols:
                 self._name_all(value)
 
     def _name_all(self, value: Any) -> None:
-        """Make symbols of the names in the extents of a declaration."""
+        """Make a symbol for each name in the extents of a declaration."""
         match value:
             case [list() | tuple() as shape, str()]:
                 self._name_all(shape)
@@ -93,19 +93,12 @@ class Symbols:
 
 
 def difference(a: Extent, b: Extent) -> Extent:
-    """Return the number of values from `b` to below `a`."""
+    """Return ``a - b``, the number of values from `b` up to, but not including, `a`."""
     return checked_extent(extent_binary("sub", a, b), "te.notation")
 
 
-def same_extent(a: Extent, b: Extent) -> bool:
-    """Tell whether two extents are the same number, or the same formula of the same symbols."""
-    if isinstance(a, int) or isinstance(b, int):
-        return isinstance(a, int) and isinstance(b, int) and a == b
-    return structural_equal(a, b, rename=False)
-
-
 def read_formula(text: str, where: str) -> ast.expr:
-    """Return the syntax tree of an extent, which is never executed."""
+    """Parse the text of an extent, within limits of length and depth; it is never run."""
     if len(text) > MAX_FORMULA:
         raise _no_extent(f"{text[:40]}…", where)
     try:

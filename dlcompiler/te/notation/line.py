@@ -1,4 +1,4 @@
-"""One statement of notation, written."""
+"""Printer of one statement of notation."""
 
 from __future__ import annotations
 
@@ -42,15 +42,17 @@ from dlcompiler.ir.printer import (
     is_all_ones,
     is_negation,
 )
-from dlcompiler.te.notation.extents import difference, same_extent
+from dlcompiler.te.broadcast import same_extent
+from dlcompiler.te.notation.extents import difference
 from dlcompiler.te.notation.reductions import REDUCTIONS
-from dlcompiler.te.notation.scan import FUNCTIONS, NUMBERS, Words, read_statement
+from dlcompiler.te.notation.scan import FUNCTIONS, NUMBERS, read_statement
 from dlcompiler.te.notation.source import Source
+from dlcompiler.te.notation.statement import Words
 from dlcompiler.te.symbols import symbols_of
 from dlcompiler.te.tensor import ComputeOp, ScanOp, Tensor, post_order
 
 MAX_NODES = 5_000
-_CHOICE = 0  # the precedence of "a if c else b"
+_CHOICE = 0  # precedence of "a if c else b", the lowest
 _RESERVED = {*FUNCTIONS, *NUMBERS, *REDUCTIONS, *dtypes.SCALARS, *keyword.kwlist, "te"}
 _OF_OPERATION = {"add": "sum", "mul": "prod", "max": "max", "min": "min"}
 Domain: TypeAlias = tuple[int, Extent]
@@ -59,7 +61,7 @@ Domain: TypeAlias = tuple[int, Extent]
 
 @dataclass(frozen=True)
 class Names:
-    """What tensors, symbols and reductions are called in a text."""
+    """The names of tensors, symbols and reducers in a text."""
 
     tensors: dict[Tensor, str]
     symbols: dict[Var, str]
@@ -72,7 +74,7 @@ class Names:
 
     @property
     def words(self) -> Words:
-        """What a reader must know of the names."""
+        """The names that a reader must know in advance: symbols and reducers."""
         return Words(frozenset(self.symbols.values()), frozenset(self.reducers.values()))
 
     def extent(self, extent: Extent) -> int | str:
@@ -83,7 +85,7 @@ class Names:
 
 
 def names_of(outputs: Iterable[Tensor]) -> Names:
-    """Choose names that can stand in notation, all different, for what outputs depend on."""
+    """Choose names that are valid in notation and unique, for all that outputs depend on."""
     outputs = tuple(outputs)
     used: set[str] = set()
     ops = post_order(outputs)
@@ -101,7 +103,7 @@ def names_of(outputs: Iterable[Tensor]) -> Names:
 
 
 def _unique(name: str, used: set[str], unfit: Iterable[str] = ()) -> str:
-    """Return a name that can stand in notation and is not used yet, and mark it used."""
+    """Return a name that is valid in notation and not used yet, and add it to `used`."""
     plain = unicodedata.normalize("NFKC", re.sub(r"\W", "_", name))
     plain = plain if plain.isidentifier() else f"_{plain}"
     plain = f"{plain}_" if plain in _RESERVED else plain
@@ -173,7 +175,7 @@ class Line:
         return f"{target} = {', '.join(self.value(body) for body in bodies)}"
 
     def reduction(self, target: str, body: Reduce) -> str:
-        """Return the statement of a reduction; the short one of a sum where it means the same."""
+        """Return the statement of a reduction; a sum is written ``+=`` if that means the same."""
         word = _word(body)
         names = [self.axes[axis] for axis in body.axes]
         values = [self.value(value) for value in body.values]
@@ -193,7 +195,7 @@ class Line:
         return f"{target} = {name}({', '.join(parts)})"
 
     def reads_back(self, text: str, names: list[str]) -> bool:
-        """Tell whether ``+=`` would reduce over just these axes, in this order."""
+        """Tell whether ``+=`` is read back as a sum over exactly these axes, in this order."""
         data = {self.axes[axis] for axis in self.op.axis}
         found = [name for name in self.names_in(text) if name not in data]
         return found == names
@@ -205,29 +207,32 @@ class Line:
         known = set(self.axes.values())
         return list(dict.fromkeys(word for word in words if word in known))
 
-    def untold_axes(self, text: str) -> dict[str, Domain]:
-        """Return the domains of the axes that reading `text` would not find out: first and end."""
+    def axes_to_declare(self, text: str) -> dict[str, Domain]:
+        """Return (first, end) of each axis whose domain cannot be inferred from `text`."""
         (node,) = ast.parse(text).body
         statement = read_statement(Source(text), node, self.names.words)
         shapes = {name: tensor.shape for tensor, name in self.names.tensors.items()}
-        untold: dict[str, Domain] = {}
+        declared: dict[str, Domain] = {}
         for axis, name in self.axes.items():
             uses = statement.direct.get(name, [])
             certain = [use for use in uses if not use.is_guarded] or uses
             extents = [shapes[use.tensor][use.dimension] for use in certain]
-            is_told = bool(extents) and all(same_extent(e, axis.extent) for e in extents)
-            if axis.start or not is_told:
-                untold[name] = (axis.start, difference(axis.extent, -axis.start))
-        return untold
+            is_inferred = bool(extents) and all(same_extent(e, axis.extent) for e in extents)
+            if axis.start or not is_inferred:
+                declared[name] = (axis.start, difference(axis.extent, -axis.start))
+        return declared
 
     # -- expressions ------------------------------------------------------------------------------
 
     def value(self, expr: Expr, like: str | None = None) -> str:
-        """Return an expression; a number in it is read back beside an operand of dtype `like`."""
+        """Return the text of an expression, for a place beside an operand of dtype `like`.
+
+        The dtype of a bare number follows from the operand beside it.
+        """
         return self.one(expr, like)[0]
 
     def wrap(self, expr: Expr, level: int, like: str | None = None) -> str:
-        """Return an expression, in parentheses where it binds less than `level`."""
+        """Return the text of an expression, in parentheses if its precedence is below `level`."""
         text, own = self.one(expr, like)
         return f"({text})" if own < level else text
 
@@ -285,19 +290,19 @@ class Line:
         return f"{name}({', '.join(args)})", PRECEDENCE["atom"]
 
     def pair(self, a: Expr, b: Expr, left: int = _CHOICE, right: int = _CHOICE) -> tuple[str, str]:
-        """Return two operands of one dtype; at most one is a bare number, which adapts."""
+        """Return two operands of one dtype; at most one is written as a bare number."""
         if isinstance(a, Const) and isinstance(b, Const):
             return self.operand(a, left), self.wrap(b, right, like=a.dtype)
         return self.wrap(a, left, like=b.dtype), self.wrap(b, right, like=a.dtype)
 
     def operand(self, expr: Expr, level: int = _CHOICE) -> str:
-        """Return an operand that stands alone: a number with its dtype."""
+        """Return an operand without a neighbour: a number is written with its dtype."""
         if isinstance(expr, Const) and expr.dtype != "bool":
             return f"{expr.dtype}({format_number(expr.value)})"
         return self.wrap(expr, level)
 
     def literal(self, expr: Const, like: str | None) -> tuple[str, int]:
-        """Return a number, with its dtype where reading it beside `like` would give another."""
+        """Return a number, with its dtype if it would be read back as another beside `like`."""
         text = format_number(expr.value)
         try:
             is_read_back = structural_equal(as_expr(expr.value, like), expr)
@@ -308,7 +313,7 @@ class Line:
         return text, PRECEDENCE["unary" if text.startswith("-") else "atom"]
 
     def index(self, expr: Expr) -> str:
-        """Return an index; integers read from tensors become indices by themselves."""
+        """Return an index, without the conversion of an integer from a tensor: it is implicit."""
         match expr:
             case Cast(value, "index") if dtypes.is_int(value.dtype):
                 return self.operand(value)

@@ -1,4 +1,4 @@
-"""Notation written: any tensor expression as lines of text that `te.notation` reads back."""
+"""Printer of notation: tensor expressions as text that `te.notation` reads back."""
 
 from __future__ import annotations
 
@@ -15,10 +15,23 @@ from dlcompiler.te.tensor import ComputeOp, ExternOp, PlaceholderOp, ScanOp, Ten
 
 
 def notation_text(*outputs: Tensor) -> str:
-    """Write the expression of tensors: one line for each computed tensor, producers first.
+    """Write the expressions of tensors as notation: a line for each computed tensor.
 
-    Names that the notation cannot have (``A.local``) are changed, and made unique. A recurrence is
-    written as a call, ``S = scan(init, update, state)``, which `te.notation` does not read.
+    Parameters
+    ----------
+    *outputs : Tensor
+        The results; the tensors that they depend on come first.
+
+    Returns
+    -------
+    str
+        Names that are not valid in notation (``A.local``) are changed, and made unique. A
+        recurrence is written ``S = scan(init, update, state)``, which `te.notation` cannot read.
+
+    Raises
+    ------
+    ExpressionError
+        If a tensor is computed by `te.extern`, or an expression is too large.
 
     Examples
     --------
@@ -45,7 +58,7 @@ def notation_text(*outputs: Tensor) -> str:
 
 
 def signature_text(*outputs: Tensor) -> str:
-    """Write the shape and dtype of every tensor that outputs depend on, one in each line.
+    """Write the shapes and dtypes of tensors, and of those that they depend on, one in each line.
 
     Examples
     --------
@@ -63,19 +76,24 @@ def signature_text(*outputs: Tensor) -> str:
 
 
 def notation_arguments(*outputs: Tensor) -> dict[str, Any]:
-    """Return what `te.notation` must be told beside `notation_text` to read it back.
+    """Return the declarations with which `te.notation` reads `notation_text` back.
 
-    Raises
-    ------
-    ExpressionError
-        If a recurrence is among them: `te.notation` does not read it.
+    Parameters
+    ----------
+    *outputs : Tensor
+        The results, as for `notation_text`.
 
     Returns
     -------
     dict of str
-        ``(shape, dtype)`` of each input, ``(first, end)`` of each axis that the text does not tell,
-        the dtype of each number that the caller gives and no shape names: numbers and texts only,
-        but for reductions of the user's own, which are functions.
+        ``(shape, dtype)`` of each input, ``(first, end)`` of each axis that cannot be inferred from
+        the text, and the dtype of each number that is in no shape. All are numbers and texts,
+        except for the reducers of the user, which are functions.
+
+    Raises
+    ------
+    ExpressionError
+        If a tensor is a recurrence, or computed by `te.extern`: `te.notation` cannot read it.
 
     Examples
     --------
@@ -95,7 +113,7 @@ def notation_arguments(*outputs: Tensor) -> dict[str, Any]:
             shape = tuple(names.extent(extent) for extent in tensor.shape)
             arguments[names.tensors[tensor]] = (shape, tensor.dtype)
     for line in lines:
-        for axis, (first, end) in line.untold_axes(line.text()).items():
+        for axis, (first, end) in line.axes_to_declare(line.text()).items():
             arguments[axis] = (first, names.extent(end))
     named = set(re.findall(r"\b[^\W\d]\w*", repr(list(arguments.values()))))
     for symbol, name in names.symbols.items():
@@ -107,13 +125,22 @@ def notation_arguments(*outputs: Tensor) -> dict[str, Any]:
 
 
 def notation_python(*outputs: Tensor) -> str:
-    """Write Python code that declares the inputs of tensors and defines them by notation.
+    """Write Python code that declares the inputs of tensors and defines the tensors by notation.
+
+    Parameters
+    ----------
+    *outputs : Tensor
+        The results, as for `notation_text`.
+
+    Returns
+    -------
+    str
 
     Raises
     ------
     ExpressionError
-        If a reduction of the user's own is among them: its functions are not known as text; if a
-        recurrence is.
+        If a tensor uses a reducer of the user, whose functions have no text, is a recurrence, or is
+        computed by `te.extern`.
 
     Examples
     --------
@@ -127,8 +154,8 @@ def notation_python(*outputs: Tensor) -> str:
     names = names_of(outputs)
     for reducer in names.reducers:
         raise ExpressionError(
-            f"write {reducer.name} as Python", "a reduction of the user's own has no text",
-            hint="write notation_text, and give the reduction as a declaration",
+            f"write {reducer.name} as Python", "a reducer made by te.comm_reducer has no text",
+            hint="use notation_text, and declare the reducer to te.notation",
         )  # fmt: skip
     variables = _variables(names)
     code = [
@@ -150,17 +177,17 @@ def notation_python(*outputs: Tensor) -> str:
 
 
 def python_variables(*outputs: Tensor) -> dict[Tensor | Var, str]:
-    """Return the variables of tensors and symbols in `notation_python`.
+    """Return the names of the variables for tensors and symbols in `notation_python`.
 
-    They are named as in the notation, but for names that are taken in Python: a tensor ``print`` is
-    in the variable ``print_1``.
+    They are those of the notation, except for names that Python uses: the variable of a tensor
+    ``print`` is ``print_1``.
     """
     variables = _variables(names_of(outputs))
     return dict(_items(variables))
 
 
 def _variables(names: Names) -> Names:
-    """Return the names of variables, where those of the notation are taken in Python."""
+    """Return the names of variables: as in the notation, or others where Python uses the name."""
     used = {name for _, name in _items(names) if is_free(name)}
     chosen = {
         item: name if is_free(name) else variable_name(name, used) for item, name in _items(names)
@@ -187,7 +214,7 @@ def _refuse_scans(outputs: Iterable[Tensor]) -> None:
 
 def _no_text(op: ExternOp) -> ExpressionError:
     return ExpressionError(
-        f"write {op.name} as notation", "it is computed by code from outside, which has no text",
+        f"write {op.name} as notation", "a tensor computed by te.extern has no notation",
         hint="keep the script that makes it: s.trace.to_python() writes the schedule",
     )  # fmt: skip
 
@@ -214,7 +241,7 @@ def _statement_code(line: Line, names: Names, variables: Names) -> str:
     for symbol, name in names.symbols.items():
         if name in words:
             arguments.append(f"{name}={variables.symbols[symbol]}")
-    for axis, domain in line.untold_axes(text).items():
+    for axis, domain in line.axes_to_declare(text).items():
         arguments.append(f"{axis}={_tuple(variables, domain)}")
     targets = ", ".join(variables.tensors[tensor] for tensor in op.outputs)
     return f"{targets} = te.notation({', '.join(arguments)})"

@@ -1,4 +1,4 @@
-"""A whole program in one text: statements in notation, and lines that say what their names are.
+"""Programs in one text: statements of notation, and lines that declare their names.
 
 ::
 
@@ -28,7 +28,7 @@ _RANGE = re.compile(r"(?:(-?\d{1,18})\s*\.\.\s*)?(\S(?:.*\S)?)")
 
 @dataclass(frozen=True)
 class Program:
-    """What a text defines."""
+    """The tensors that a text defines."""
 
     outputs: tuple[Tensor, ...]
     """The tensors that no other statement reads."""
@@ -37,22 +37,26 @@ class Program:
 
 
 def read_program(text: str, /, **declarations: Any) -> Program:
-    r"""Read statements and what is said of their names; nothing is evaluated.
+    r"""Read a program: statements and declarations in one text, which is never run as Python.
 
     Parameters
     ----------
     text : str
-        Statements as `te.notation` takes them, and lines such as ``A: float32[512, 512]`` for a
-        tensor (without a dtype, float32), ``k: 8`` or ``k: 2 .. 5`` for the values of an axis (up
-        to the one before the last number), and ``a: float32`` for a number that the caller gives;
-        in any order. ``#`` begins a comment.
+        Statements as for `te.notation`, and declarations in lines of their own, in any order:
+        ``A: float32[512, 512]`` for a tensor (by default float32), ``k: 8`` or ``k: 2 .. 5`` for
+        the values of an axis (the end is excluded), and ``a: float32`` for a number that the caller
+        gives. ``#`` begins a comment.
     **declarations
-        What no line says, as `te.notation` takes it.
+        Further declarations, as for `te.notation`.
+
+    Returns
+    -------
+    Program
 
     Raises
     ------
     ExpressionError
-        Its ``place`` is the line and the column in the text, where it is known.
+        If the text cannot be read. Its ``place`` is the line and the column in the text, if known.
 
     Examples
     --------
@@ -108,7 +112,7 @@ def program_text(*outputs: Tensor) -> str:
 
 
 def _declarations(lines: list[str]) -> tuple[dict[str, Any], dict[str, int]]:
-    """Return what lines say of names, and which line it is, from 0."""
+    """Return the declarations in lines, and the number of the line of each, from 0."""
     declared: dict[str, Any] = {}
     places: dict[str, int] = {}
     for number, line in enumerate(lines):
@@ -139,7 +143,7 @@ def _declared(lines: list[str], number: int, match: re.Match[str]) -> Any:
         end = _extent(lines, number, column, values[2])
         return (int(values[1]), end) if values[1] else (0, end)
     _fail(
-        lines, number, column, f"what {match[1]} is cannot be read",
+        lines, number, column, f"the declaration of {match[1]} cannot be read",
         expected="float32[512, 512] for a tensor, 8 or 2 .. 5 for an axis, float32 for a number",
     )  # fmt: skip
 
@@ -181,7 +185,7 @@ def _program(results: tuple[Tensor, ...], known: dict[str, Any]) -> Program:
 
 
 def _as_lines(hint: str | None) -> str | None:
-    """Return a hint that tells of arguments of `te.notation` so that it tells of lines."""
+    """Rewrite a hint about arguments of `te.notation` to one about lines of the text."""
     if hint is None:
         return None
     hint = re.sub(r'te\.notation\(…, (\w+)=\(\(…\), "float32"\)\), or a Tensor',
@@ -190,7 +194,7 @@ def _as_lines(hint: str | None) -> str | None:
 
 
 def _place(error: ExpressionError, lines: list[str], places: dict[str, int]) -> None:
-    """Let an error of the statements say where it is in the whole text."""
+    """Convert the place of an error in the statements to its place in the whole text."""
     for name, number in places.items():
         is_of_line = error.place is None and error.problem.startswith(f"{name} ")
         if error.operation.endswith(f", {name}") or is_of_line:

@@ -1,4 +1,4 @@
-"""Variables of exported Python: names that are free to be assigned, and that Python tells apart."""
+"""Names of variables in generated Python code: valid, not used by Python, and unique."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TAKEN = {*dir(builtins), *keyword.kwlist, "te"} - {"_"}
 
 
 def is_free(name: str) -> bool:
-    """Tell whether a variable may have a name: no keyword, builtin or special name of a module."""
+    """Tell whether a variable may have a name: it is no keyword, builtin or special name."""
     return name not in _TAKEN and not name.startswith("__")
 
 
@@ -26,7 +26,7 @@ def plain_name(name: str) -> str:
 
 
 def variable_name(name: str, used: MutableSet[str]) -> str:
-    """Return a variable for a name, and mark it used: the name itself, if that is free.
+    """Return a variable name for `name`, that name itself if it is free, and add it to `used`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Notation: tensor expressions read from lines of text, and never evaluated as Python."""
+"""`te.notation`: tensor expressions read from text, which is parsed but never run as Python."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from dlcompiler.ir import (
     Var,
 )
 from dlcompiler.te import language
+from dlcompiler.te.broadcast import same_extent
 from dlcompiler.te.definition import checked_shape, define_tensors
 from dlcompiler.te.notation.build import Builder
-from dlcompiler.te.notation.extents import Symbols, difference, same_extent
+from dlcompiler.te.notation.extents import Symbols, difference
 from dlcompiler.te.notation.printer import (
     notation_arguments,
     notation_python,
@@ -28,8 +29,9 @@ from dlcompiler.te.notation.printer import (
     signature_text,
 )
 from dlcompiler.te.notation.reductions import REDUCTIONS
-from dlcompiler.te.notation.scan import Statement, Use, Words, read_statement
+from dlcompiler.te.notation.scan import read_statement
 from dlcompiler.te.notation.source import WHERE, Source
+from dlcompiler.te.notation.statement import Statement, Use, Words
 from dlcompiler.te.tensor import Tensor
 
 __all__ = ["notation", "notation_arguments", "notation_python", "notation_text", "signature_text"]
@@ -38,39 +40,46 @@ Domain: TypeAlias = tuple[int, Extent]
 
 
 def notation(text: str, /, **declarations: Any) -> Any:
-    """Define tensors by statements written as on paper, one in each line.
+    """Define tensors by formulas in text, one statement in each line.
 
     Parameters
     ----------
     text : str
-        ``C[i, j] = …`` for each element; ``C[i, j] += …`` to add up over the axes that are not on
-        the left; ``C[i] = max(…, axis=k)``, and so with ``sum``, ``prod`` and ``min``, also with
-        ``where=condition`` and ``init=start``; ``P[i], V[i] = argmax(…, axis=k)``, and ``argmin``.
-        Later statements may read what earlier ones define.
+        The statements, of these forms:
+
+        - ``C[i, j] = …`` defines each element;
+        - ``C[i, j] += …`` sums over the axes that are not on the left;
+        - ``C[i] = max(…, axis=k)`` reduces, also by ``sum``, ``prod`` and ``min``, and with
+          ``where=condition`` and ``init=start``;
+        - ``P[i], V[i] = argmax(…, axis=k)`` gives position and value, also by ``argmin``.
+
+        Later statements may read tensors that earlier ones define.
     **declarations
-        By name: for a tensor that is read, ``(shape, dtype)``, a shape (of float32) or a `Tensor`;
-        for an axis, its extent or ``(first, end)``; for a result, ``(shape, dtype)``; for a number
-        that the caller of the program gives, its dtype or a `te.var`; for a reduction of one's own,
-        what `te.comm_reducer` returned. Extents of axes that index a tensor directly need not be
-        given. An extent in a text is a symbol or a formula of symbols: ``A=("n", "m + 1")``.
+        Declarations of names. For a tensor that is read: ``(shape, dtype)``, a shape (then it is
+        float32), or a `Tensor`. For an axis: its extent, or ``(first, end)``; not needed if it
+        indexes a tensor directly. For a result: ``(shape, dtype)``. For a number that the caller of
+        the program gives: its dtype, or a `te.var`. For a reducer of the user: what
+        `te.comm_reducer` returned. An extent may be text: a symbol, or a formula of symbols, as in
+        ``A=("n", "m + 1")``.
 
     Returns
     -------
     Tensor or tuple of Tensor
-        What the statements define, in order: a tuple if they define several.
+        The tensors that the statements define, in order; a tuple if there are several.
 
     Raises
     ------
     ExpressionError
-        With the text and a caret under the place, for anything that is not notation.
+        If the text is not notation, or a declaration is missing or does not fit. The error shows
+        the line with a caret under the place.
 
     Notes
     -----
-    Understood are ``+ - * / // % ** & | ^ ~ << >>``, comparisons (chains too), ``and``, ``or``,
-    ``not``, ``a if c else b``, numbers, ``inf``, ``nan``, ``True``, ``False``, the functions of the
-    language by their names, ``max(a, b)`` and ``min(a, b)`` of two values, and dtypes as
-    conversions: ``float32(x)``; with a number, ``int8(3)`` is a literal of that dtype. Numbers
-    adapt to the other operand as in Python code.
+    Expressions may contain ``+ - * / // % ** & | ^ ~ << >>``, comparisons and chains of them,
+    ``and``, ``or``, ``not``, ``a if c else b``, numbers, ``inf``, ``nan``, ``True``, ``False``, the
+    functions of `te` by their names, and ``max(a, b)`` and ``min(a, b)`` of two values. A dtype is
+    a conversion, ``float32(x)``; with a number, ``int8(3)``, it is a literal. A bare number
+    takes the dtype of the other operand, as in Python code.
 
     Examples
     --------
@@ -100,7 +109,7 @@ def notation(text: str, /, **declarations: Any) -> Any:
 
 
 class _Program:
-    """The statements of a text, and what their names mean."""
+    """The statements of a text, and the meaning of their names."""
 
     def __init__(self, source: Source, declarations: Mapping[str, Any]) -> None:
         self.source = source
@@ -112,7 +121,7 @@ class _Program:
         self.known: dict[str, Tensor] = {}
 
     def tensors(self) -> list[Tensor]:
-        """Return what the statements define, in order."""
+        """Return the tensors that the statements define, in order."""
         _check_names(self)
         defined: list[Tensor] = []
         for number, statement in enumerate(self.statements):
@@ -155,7 +164,7 @@ class _Program:
             dtype = output and output[1]
             if dtype is not None and tensor.dtype != dtype:
                 self.source.fail(
-                    target, f"{target.id} is declared as another dtype than it has",
+                    target, f"the declared dtype of {target.id} differs from its dtype",
                     got=tensor.dtype, expected=dtype, hint=f"convert the operands: {dtype}(…)",
                 )  # fmt: skip
         return tensors
@@ -177,15 +186,15 @@ def _check_names(program: _Program) -> None:
     for name in program.declarations:
         if name not in known:
             raise ExpressionError(
-                WHERE, f"{name} is declared, but does not occur", expected=", ".join(sorted(known)),
-                excerpt=program.source.excerpt(None),
+                WHERE, f"{name} is declared, but does not occur in the text",
+                expected=", ".join(sorted(known)), excerpt=program.source.excerpt(None),
             )  # fmt: skip
 
 
 def _tensor(program: _Program, node: ast.Subscript, name: str) -> Tensor:
     if name not in program.declarations:
         program.source.fail(
-            node, f"nothing is said of {name}",
+            node, f"{name} is not declared",
             hint=f'declare it: te.notation(…, {name}=((…), "float32")), or a Tensor',
         )  # fmt: skip
     declared = program.declarations[name]
@@ -214,7 +223,7 @@ def _shape(program: _Program, shape: Any, where: str) -> tuple[Extent, ...]:
 def _output(
     program: _Program, statement: Statement, target: ast.Name
 ) -> tuple[tuple[Extent, ...], str | None] | None:
-    """Return the shape that a result is declared to have, and its dtype."""
+    """Return the declared shape and dtype of a result; None if it is not declared."""
     if target.id not in program.declarations:
         return None
     declared = program.declarations[target.id]
@@ -235,7 +244,7 @@ def _output(
 def _domains(
     program: _Program, statement: Statement, shape: tuple[Extent, ...] | None
 ) -> dict[str, Domain]:
-    """Return the first value and the end of each axis: as declared, else as it indexes."""
+    """Return the first value and the end of each axis, declared or inferred from its uses."""
     domains: dict[str, Domain] = {}
     for n, node in enumerate(statement.left):
         declared = None if shape is None else (0, shape[n])
@@ -279,7 +288,7 @@ def _domain(
 
 
 def _goes_beyond(domain: Domain, extent: Extent) -> bool:
-    """Tell whether a domain is known to reach outside; with symbols, the call will check it."""
+    """Tell whether a domain certainly reaches outside; with symbols, the call will check it."""
     first, end = domain
     if first == end if isinstance(end, int) else False:
         return False
@@ -308,7 +317,7 @@ def _given_domain(program: _Program, declared: Any, name: str) -> Domain:
             hint="start at a number, and add the symbol where the axis is used",
         )  # fmt: skip
     if isinstance(end, int) and end < first:
-        raise ExpressionError(where, "the domain is empty", got=repr(declared))
+        raise ExpressionError(where, "the domain ends before it starts", got=repr(declared))
     return first, end
 
 
@@ -332,7 +341,7 @@ def _inferred_extent(program: _Program, statement: Statement, node: ast.Name) ->
                 use.node, f"the extents of the axis {node.id} disagree",
                 got=f"{extent_of(use)} in dimension {use.dimension} of {use.tensor}",
                 expected=f"{extent}, as in dimension {first.dimension} of {first.tensor}",
-                hint=f"if a part is meant, give the extent: te.notation(…, {node.id}=n)",
+                hint=f"to use only a part, give the extent: te.notation(…, {node.id}=n)",
             )  # fmt: skip
     return extent
 
@@ -368,7 +377,7 @@ def _define(
                 values = _reductions(program, statement, values, list(reduced.values()), build)
         if len(values) != len(statement.targets):
             source.fail(
-                statement.targets[0], "another number of results than names on the left",
+                statement.targets[0], "the number of results differs from the number of names",
                 got=f"{len(values)} for {', '.join(t.id for t in statement.targets)}",
             )  # fmt: skip
         return define_tensors(name, tuple(axes.values()), values, WHERE)
@@ -393,7 +402,7 @@ def _reductions(
 
 
 def _operation_name(names: list[str]) -> str:
-    """Return the name of what makes several tensors: C makes C_v0 and C_v1; P and V are P_V."""
+    """Return the name of an operation from its tensors: C for C_v0 and C_v1, P_V for P and V."""
     if len(names) == 1:
         return names[0]
     stems = {name.removesuffix(f"_v{n}") for n, name in enumerate(names)}

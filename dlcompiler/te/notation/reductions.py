@@ -1,15 +1,13 @@
-"""Reductions in notation: ``sum(value, axis=k, where=condition, init=start)`` and their like."""
+"""Reader of reductions in notation, such as ``sum(value, axis=k, where=condition, init=start)``."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from dlcompiler.te.notation.statement import Statement, elements_of
 from dlcompiler.te.reducers import reductions
-
-if TYPE_CHECKING:
-    from dlcompiler.te.notation.scan import Statement
 
 REDUCTIONS: dict[str, Callable[..., Any]] = {
     "sum": reductions.sum,
@@ -20,18 +18,13 @@ REDUCTIONS: dict[str, Callable[..., Any]] = {
     "argmin": reductions.argmin,
 }
 PLAIN = ("argmax", "argmin")
-"""Reductions of all points, from nothing."""
+"""Reductions that take neither ``where=`` nor ``init=``."""
 CHOICES = ("max", "min")
-"""What is a choice between two values, too."""
-
-
-def elements_of(node: ast.expr) -> list[ast.expr]:
-    """Return the elements of a tuple; anything else by itself."""
-    return node.elts if isinstance(node, ast.Tuple) else [node]
+"""Names that also mean a choice between two values: ``max(a, b)``."""
 
 
 def read_reduction(statement: Statement) -> None:
-    """Recognise a reduction at the top of the right side, and take its arguments apart."""
+    """Recognise a reduction that is the whole right side, and set the parts of the statement."""
     match statement.values:
         case [ast.Call(func=ast.Name(id=name), args=[value, *others], keywords=keywords)] if (
             name in REDUCTIONS or name in statement.words.reducers
@@ -80,7 +73,7 @@ def _elements_or_list(node: ast.expr) -> list[ast.expr]:
 
 
 def _are_axes(statement: Statement, nodes: list[ast.expr]) -> bool:
-    """Tell whether arguments are names that nothing but a reduction explains."""
+    """Tell whether all arguments are names that must be reduction axes, as in ``max(x, k)``."""
     return all(
         _is_name(statement, node) and cast(ast.Name, node).id not in statement.axes
         for node in nodes

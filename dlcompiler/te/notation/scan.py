@@ -1,21 +1,21 @@
-"""What a statement of notation consists of: everything that is allowed, and nothing else.
+"""Reader of one statement of notation: checks its syntax tree, and finds its tensors and axes.
 
-A node of Python's syntax tree that is not named here is refused, so that the builder meets only
-what it knows.
+Only the nodes of Python's syntax tree that are listed here are accepted, so the builder handles
+only known nodes.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 from dlcompiler import dtypes
 from dlcompiler.ir.functions import FUNCTIONS as SIGNATURES
 from dlcompiler.te import arithmetic, math
-from dlcompiler.te.notation.reductions import REDUCTIONS, elements_of, read_reduction
+from dlcompiler.te.notation.reductions import REDUCTIONS, read_reduction
 from dlcompiler.te.notation.source import Source
+from dlcompiler.te.notation.statement import Statement, Use, Words, elements_of
 
 MAX_INTEGER = 2**64
 
@@ -36,7 +36,7 @@ OPERATORS: dict[type[ast.operator], str] = {
 INDEX_OPERATORS: dict[type[ast.operator], str] = {
     kind: OPERATORS[kind] for kind in (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 }
-"""Those of formulas of indices and extents."""
+"""Operators that are allowed in formulas of indices and extents."""
 COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq",
     ast.NotEq: "ne",
@@ -99,74 +99,8 @@ _WORDS: dict[type[ast.AST], str] = {
 }
 
 
-@dataclass(frozen=True)
-class Use:
-    """An axis that indexes a dimension directly, as k does in ``A[i, k]``."""
-
-    tensor: str
-    dimension: int
-    node: ast.Name
-    is_guarded: bool
-    """Whether it stands under a condition, which may keep it from some values."""
-
-
-@dataclass(frozen=True)
-class Words:
-    """What names mean beside tensors and axes."""
-
-    symbols: frozenset[str] = frozenset()
-    """Numbers that the caller of the program gives."""
-    reducers: frozenset[str] = frozenset()
-    """Reductions of the user's own."""
-
-
-@dataclass
-class Statement:
-    """A statement taken apart."""
-
-    source: Source
-    words: Words
-    node: ast.stmt
-    targets: list[ast.Name]
-    """The tensors that it defines."""
-    left: list[ast.Name]
-    """The axes on the left."""
-    values: list[ast.expr]
-    """What is computed; of a reduction, what is reduced."""
-    reducer: str | None = None
-    """``sum``, ``max``, ``argmax`` … or a reduction of the user's own."""
-    explicit: list[ast.Name] | None = None
-    """The axes reduced over, where they are given."""
-    where: ast.expr | None = None
-    """The condition under which a point counts."""
-    init: list[ast.expr] = field(default_factory=list)
-    """What the reduction starts from."""
-    tensors: dict[str, list[ast.Subscript]] = field(default_factory=dict)
-    """The tensors read, in order of appearance."""
-    right: dict[str, ast.Name] = field(default_factory=dict)
-    """The axes on the right, in order of appearance."""
-    direct: dict[str, list[Use]] = field(default_factory=dict)
-
-    @property
-    def names(self) -> set[str]:
-        """The names of the tensors that it defines."""
-        return {target.id for target in self.targets}
-
-    @property
-    def axes(self) -> set[str]:
-        """The names of the axes on the left."""
-        return {node.id for node in self.left}
-
-    @property
-    def reduced(self) -> dict[str, ast.Name]:
-        """The axes reduced over, in order."""
-        if self.explicit is not None:
-            return {node.id: node for node in self.explicit}
-        return {name: node for name, node in self.right.items() if name not in self.axes}
-
-
 def read_statement(source: Source, node: ast.stmt, words: Words) -> Statement:
-    """Take a statement apart, refusing all that is not notation."""
+    """Split a statement into its parts; refuse everything that is not notation."""
     match node:
         case ast.Assign(targets=[target], value=value):
             targets, left = _targets(source, target)
@@ -189,7 +123,7 @@ def read_statement(source: Source, node: ast.stmt, words: Words) -> Statement:
 
 
 def _targets(source: Source, target: ast.expr) -> tuple[list[ast.Name], list[ast.Name]]:
-    """Return the tensors on the left, and the axes, which are the same for all of them."""
+    """Return the tensors on the left side and their axes, which must be the same for all."""
     targets = target.elts if isinstance(target, ast.Tuple) else [target]
     pairs = [_target(source, item) for item in targets]
     if not pairs:
@@ -199,7 +133,7 @@ def _targets(source: Source, target: ast.expr) -> tuple[list[ast.Name], list[ast
         if [axis.id for axis in others] != [axis.id for axis in axes]:
             source.fail(
                 other, f"{other.id} has other axes than {name.id}",
-                expected="the same for all that one statement defines: P[i], V[i] = …",
+                expected="the same axes for all tensors of one statement: P[i], V[i] = …",
             )  # fmt: skip
     names = [other for other, _ in pairs]
     for n, item in enumerate(names):
@@ -228,7 +162,7 @@ def _target(source: Source, target: ast.expr) -> tuple[ast.Name, list[ast.Name]]
 
 
 def _check_symbols(statement: Statement) -> None:
-    """Refuse symbols in the place of axes and tensors."""
+    """Refuse symbols that are used as axes or tensors."""
     reduced = statement.explicit or []
     for node in (*statement.targets, *statement.left, *reduced):
         if node.id in statement.words.symbols:
@@ -241,7 +175,7 @@ def _check_symbols(statement: Statement) -> None:
 
 
 def _check_axes(statement: Statement) -> None:
-    """Refuse axes of which it is not said what happens over them."""
+    """Refuse axes on the right that are neither on the left nor reduced over."""
     source, reduced = statement.source, statement.reduced
     for name, subscripts in statement.tensors.items():
         if name in statement.names:
@@ -261,7 +195,7 @@ def _check_axes(statement: Statement) -> None:
     for start in statement.init:
         for part in ast.walk(start):
             if isinstance(part, ast.Name) and part.id in reduced:
-                source.fail(part, f"what a reduction starts from cannot depend on {part.id}")
+                source.fail(part, f"the start value of a reduction cannot depend on {part.id}")
     if statement.reducer and not reduced:
         source.fail(
             statement.node, "'+=' adds up over axes that are not on the left, but there are none",
@@ -270,7 +204,7 @@ def _check_axes(statement: Statement) -> None:
 
 
 class _Scanner:
-    """Visits the right side, keeps what it finds, and refuses what it does not know."""
+    """Visitor of the right side: records tensors and axes, and refuses unknown nodes."""
 
     def __init__(self, statement: Statement) -> None:
         self.statement = statement

@@ -1,4 +1,4 @@
-"""The text of a piece of notation: parsed with limits, and quoted with a caret in errors."""
+"""The text of notation: parsed within limits of length and depth, and quoted in errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHOWN = 88  # characters of a line that an excerpt shows
 
 
 class Source:
-    """Statements as text, and their syntax trees, which are never executed."""
+    """Statements as text, and their syntax trees, which are never run."""
 
     def __init__(self, text: str) -> None:
         if not isinstance(text, str):
@@ -63,7 +63,7 @@ class Source:
         return statements
 
     def too_deep(self) -> ExpressionError:
-        """Return the error for what Python's own limits would stop."""
+        """Return the error for text that is nested more deeply than Python can parse."""
         return ExpressionError(
             WHERE,
             "nested too deeply",
@@ -89,7 +89,7 @@ class Source:
 
     @contextmanager
     def pointing_at(self, node: ast.AST | None) -> Iterator[None]:
-        """Let errors from within, which know nothing of the text, point at `node`."""
+        """Add the place of `node` to errors that are raised inside the block."""
         try:
             yield
         except ExpressionError as error:
@@ -98,14 +98,14 @@ class Source:
             raise
 
     def _point(self, error: ExpressionError, node: ast.AST | None) -> None:
-        """Let an error say where a node is."""
+        """Add the place of a node to an error."""
         error.excerpt = self.excerpt(node)
         if node is not None:
             line, column = self._place(node)
             error.place = line, column + 1
 
     def excerpt(self, node: ast.AST | None) -> str:
-        """Return the line of a node with a caret under its character; without one, the text."""
+        """Return the line of a node with a caret under its place; the first line for no node."""
         return self.lines[0][:SHOWN] if node is None else self._quote(*self._place(node))
 
     def _place(self, node: ast.AST) -> tuple[int, int]:
@@ -117,7 +117,7 @@ class Source:
         return line, self._column(line, getattr(node, "col_offset", 0))
 
     def _column(self, line: int, offset: int) -> int:
-        """Convert the parser's offset, which counts bytes."""
+        """Convert the parser's offset, which counts bytes of UTF-8, to a column."""
         return len(self.lines[line - 1].encode()[:offset].decode(errors="ignore"))
 
     def _after(self, node: ast.expr) -> tuple[int, int]:

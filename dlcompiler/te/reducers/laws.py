@@ -1,24 +1,31 @@
-"""Does the order matter in which a reduction combines its values? Answered with a witness.
+"""Tests of whether a reducer is associative and commutative, with a counterexample if it is not.
 
-A reduction ``r`` of the values v1, v2, … goes ``e ∘ v1 ∘ v2 ∘ …`` from the left, from the identity
-e or from what ``init=`` gives. Call what stands so far a partial result. Two laws let a schedule
-group the values otherwise and combine the groups (p and q are partial results, v is a value)::
+A reduction of the values v1, v2, … computes ``e ∘ v1 ∘ v2 ∘ …`` from the left. It starts from the
+identity e, or from the value of ``init=``. The result after some values is a *partial result*. A
+schedule may combine the values in groups, and then the groups, if two laws hold (p and q are
+partial results, v is a value)::
 
-    grouping   p ∘ (q ∘ v) = (p ∘ q) ∘ v        p ∘ e = p
+    associative   p ∘ (q ∘ v) = (p ∘ q) ∘ v
+    identity      p ∘ e = p
 
-Then ``p ∘ (e ∘ v1 ∘ v2)`` is ``p ∘ v1 ∘ v2``, by induction. One more lets values change places::
+Then ``p ∘ (e ∘ v1 ∘ v2) = p ∘ v1 ∘ v2``, by induction. It may change the order of values if a third
+law holds::
 
-    order      (p ∘ v) ∘ w = (p ∘ w) ∘ v
+    commutative   (p ∘ v) ∘ w = (p ∘ w) ∘ v
 
-The laws are asked of partial results and values that can occur, and of no others: the position that
-an argmax keeps is a number of its axis, and the count that a mean keeps is positive.
+Only partial results and values that can occur are tried. For example, the position that an argmax
+keeps is a number of its axis, and the count that a mean keeps is positive.
 
-They hold for an operation such as `x + y`, by proof: floats are taken for real numbers there, since
-a schedule may add them in any order. Of other reducers they are tried on samples. Where a reducer
-rounds, rounding may bring two sides apart, and infinities and NaN are left out; where it only
-compares and chooses, two sides are equal, and infinities and NaN are among the samples. A schedule
-leaves NaN out for an argmax that is written by hand (`is_argmax`), as it may round sums otherwise:
-of values with a NaN, its result depends on the schedule. `te.argmax` gives one result.
+How a law is tested depends on the reducer:
+
+- An operation such as ``x + y`` satisfies the laws by proof. Floats count as real numbers there:
+  a schedule may add them in any order.
+- A reducer that rounds is tried on samples. The two sides may differ by rounding errors, and the
+  samples contain no infinities and no NaN.
+- A reducer that only compares and chooses is also tried on samples. There the two sides must be
+  equal, and the samples contain infinities and NaN.
+- For an argmax that is written by hand (`is_argmax`), a schedule asks for samples without NaN. If
+  a value is NaN, its result depends on the schedule. That of `te.argmax` does not.
 """
 
 from __future__ import annotations
@@ -47,23 +54,28 @@ from dlcompiler.te.reducers.samples import Samples
 Law: TypeAlias = Literal["associative", "commutative", "identity"]
 
 COMMUTING = frozenset({"add", "mul", "min", "max", "bitand", "bitor", "bitxor"})
-"""Operations of which grouping and order do not matter: floats count as real numbers."""
+"""Associative and commutative operations; floats count as real numbers."""
 
 
 @dataclass(frozen=True)
 class Violation:
-    """A law that does not hold."""
+    """A law that a reducer does not satisfy, with a counterexample."""
 
     law: Law
     witness: str
-    """Partial results and values for which two sides differ."""
+    """Partial results and values for which the two sides of the law differ, as text."""
 
 
 @lru_cache(maxsize=256)
 def grouping_violation(head: Reduce, *, is_ordered: bool = False) -> Violation | None:
-    """Return why neighbours among the values cannot be combined first; None if they can.
+    """Return a counterexample to the associative law; None if the reducer seems associative.
 
-    With `is_ordered`, among values of which none is NaN.
+    Parameters
+    ----------
+    head : Reduce
+        The reduction.
+    is_ordered : bool
+        Try only values that are not NaN.
     """
     if head.reducer.op is not None or _is_proved(head.reducer):
         return None
@@ -78,10 +90,17 @@ def grouping_violation(head: Reduce, *, is_ordered: bool = False) -> Violation |
 
 @lru_cache(maxsize=256)
 def identity_violation(head: Reduce, *, is_ordered: bool = False) -> Violation | None:
-    """Return what the result over no points changes; None if it is an identity.
+    """Return a counterexample to the identity law; None if the identity seems right.
 
-    With `is_ordered`, of values of which none is NaN. A group may have no points: what a split that
-    does not divide leaves over, and points where the condition of a reduction fails.
+    The law matters because a group may have no points: if a split does not divide the extent, or
+    if the condition of the reduction fails at all points of a group.
+
+    Parameters
+    ----------
+    head : Reduce
+        The reduction.
+    is_ordered : bool
+        Try only values that are not NaN.
     """
     if head.reducer.op is not None:
         return None
@@ -94,7 +113,7 @@ def identity_violation(head: Reduce, *, is_ordered: bool = False) -> Violation |
 
 
 def is_regroupable(head: Reduce, *, is_ordered: bool = False) -> bool:
-    """Tell whether values (of which none is NaN) may be combined in groups, in their order."""
+    """Tell whether values may be combined in groups, in their order; see `grouping_violation`."""
     return not (
         grouping_violation(head, is_ordered=is_ordered)
         or identity_violation(head, is_ordered=is_ordered)
@@ -103,9 +122,14 @@ def is_regroupable(head: Reduce, *, is_ordered: bool = False) -> bool:
 
 @lru_cache(maxsize=256)
 def order_violation(head: Reduce, *, is_ordered: bool = False) -> Violation | None:
-    """Return why the values of a reduction cannot change places; None if they can.
+    """Return a counterexample to the commutative law; None if the reducer seems commutative.
 
-    With `is_ordered`, those of which none is NaN.
+    Parameters
+    ----------
+    head : Reduce
+        The reduction.
+    is_ordered : bool
+        Try only values that are not NaN.
     """
     if head.reducer.op is not None or _is_proved(head.reducer):
         return None
@@ -117,6 +141,7 @@ def order_violation(head: Reduce, *, is_ordered: bool = False) -> Violation | No
     found = samples.difference(sides, text, (p, v, w))
     if not found:
         return None
+    # A user expects commutativity as f(a, b) = f(b, a): show that if it fails for the same values.
     a, b = merge(e, v), merge(e, w)
     text = "f({0}, {1}) is {2}, but f({1}, {0}) is {3}"
     return Violation(
@@ -125,10 +150,10 @@ def order_violation(head: Reduce, *, is_ordered: bool = False) -> Violation | No
 
 
 def is_argmax(reducer: Reducer) -> bool:
-    """Tell whether a reducer takes one of two tuples by comparisons of their values.
+    """Tell whether a reducer chooses one of two tuples by comparing their values.
 
-    NaN has no place in such an order: in an argmax as classic code writes it, it may drop what came
-    before it.
+    Comparisons with NaN are false. So a NaN may replace the result so far in an argmax as classic
+    code writes it.
     """
     triples = list(zip(reducer.results, reducer.lhs, reducer.rhs, strict=True))
     return len(triples) > 1 and all(_is_choice(*triple) for triple in triples)
@@ -145,7 +170,7 @@ def _is_choice(result: Expr, x: Var, y: Var) -> bool:
 
 
 def _is_proved(reducer: Reducer) -> bool:
-    """Tell whether each result is an associative and commutative operation on its own values."""
+    """Tell whether each result is an associative and commutative operation on its two values."""
     triples = zip(reducer.results, reducer.lhs, reducer.rhs, strict=True)
     return all(_is_known(result, x, y) for result, x, y in triples)
 

@@ -1,4 +1,4 @@
-"""Reductions: how the values over some axes become one."""
+"""Reductions: `sum`, `max`, `argmax` …, and reducers that the user defines (`comm_reducer`)."""
 
 from __future__ import annotations
 
@@ -39,48 +39,99 @@ def sum(expr: Any, axis: Any, where: Any = None, init: Any = None) -> Reduce:
     Parameters
     ----------
     expr : expression
-        The value at each point.
+        The value at each point, a number.
     axis : Axis or sequence of Axis
-        The reduction axes.
+        The reduction axes (`te.reduce_axis`).
     where : condition, optional
-        Only points where it holds count; elsewhere `expr` is not evaluated.
+        Only points where it holds are added; elsewhere `expr` is not evaluated.
     init : number or element of a tensor, optional
-        What to start from, in place of 0.
+        The value to start from, by default 0. It must not depend on the reduction axes.
+
+    Returns
+    -------
+    Reduce
+        For the whole body of a `te.compute`: it cannot be an operand of another expression.
+
+    Raises
+    ------
+    ExpressionError
+        If `expr` is a condition, or `axis` is not made of different reduction axes.
+
+    Notes
+    -----
+    The order of addition is not defined for floats: a schedule may change it. Integers wrap.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((4, 8), name="A")
+    >>> k = te.reduce_axis((0, 8), name="k")
+    >>> te.compute((4,), lambda i: te.sum(A[i, k], axis=k, where=A[i, k] > 0), name="S")
+    Tensor(S: float32[4])
     """
     return _single(SUM, expr, axis, where, init)
 
 
 def prod(expr: Any, axis: Any, where: Any = None, init: Any = None) -> Reduce:
-    """Multiply `expr` over reduction axes; see `sum`."""
+    """Multiply `expr` over reduction axes, starting from 1; parameters as for `sum`."""
     return _single(PROD, expr, axis, where, init)
 
 
 def max(expr: Any, axis: Any, where: Any = None, init: Any = None) -> Reduce:
-    """Return the largest `expr` over reduction axes; NaN wins. See `sum`."""
+    """Return the largest `expr` over reduction axes; parameters as for `sum`.
+
+    If a value is NaN, so is the result. Over no points it is `min_value` of the dtype.
+    """
     return _single(MAX, expr, axis, where, init)
 
 
 def min(expr: Any, axis: Any, where: Any = None, init: Any = None) -> Reduce:
-    """Return the smallest `expr` over reduction axes; NaN wins. See `sum`."""
+    """Return the smallest `expr` over reduction axes; parameters as for `sum`.
+
+    If a value is NaN, so is the result. Over no points it is `max_value` of the dtype.
+    """
     return _single(MIN, expr, axis, where, init)
 
 
 def argmax(expr: Any, axis: Axis) -> tuple[Reduce, Reduce]:
-    """Return the first position of the largest `expr` along a reduction axis, and that value.
+    """Return the position of the largest `expr` along a reduction axis, and that value.
+
+    Parameters
+    ----------
+    expr : expression
+        The value at each point, a number.
+    axis : Axis
+        One reduction axis.
 
     Returns
     -------
     tuple of Reduce
-        The position (int32), and the value. For the body of a `te.compute` of two outputs. Of
-        nothing, -1 and the smallest value; NaN never wins.
+        The position (int32) and the value, for the body of a `te.compute` of two outputs. Among
+        equal values the first position is taken. NaN is ignored. Over no points, or if all values
+        are NaN, the results are -1 and `min_value` of the dtype.
+
+    Raises
+    ------
+    ExpressionError
+        If `expr` is a condition, or `axis` is not one reduction axis.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((2, 3), name="A")
+    >>> k = te.reduce_axis((0, 3), name="k")
+    >>> P, V = te.compute((2,), lambda i: te.argmax(A[i, k], axis=k), name="M")
+    >>> te.evaluate([P, V], [np.array([[1, 5, 5], [0, -1, -2]], "float32")])
+    (array([1, 0], dtype=int32), array([5., 0.], dtype=float32))
     """
     return _arg("argmax", expr, axis)
 
 
 def argmin(expr: Any, axis: Axis) -> tuple[Reduce, Reduce]:
-    """Return the first position of the smallest `expr` along a reduction axis, and that value.
+    """Return the position of the smallest `expr` along a reduction axis, and that value.
 
-    See `argmax`.
+    Parameters and results are as for `argmax`, with `max_value` over no points.
     """
     return _arg("argmin", expr, axis)
 
@@ -88,36 +139,46 @@ def argmin(expr: Any, axis: Axis) -> tuple[Reduce, Reduce]:
 def comm_reducer(
     fcombine: Callable[[Any, Any], Any], fidentity: Callable[..., Any], name: str = "reduce"
 ) -> Callable[..., Any]:
-    """Make a reduction of one's own.
+    """Define a reducer from a function that combines two partial results.
 
     Parameters
     ----------
     fcombine : callable
-        Merges two partial results: ``f(x, y)``, where both are values or, for a reduction of
-        several values together, tuples. A loop nest gives the result so far as `x`, and one value
-        more as `y`. Steps that group values, or change their order, are refused where a sample
-        shows that this gives another result. NaN is among the samples of floats, but for an argmax
-        written by hand, whose result with a NaN depends on the schedule; `argmax` has one result.
+        ``f(x, y)`` combines two partial results. Both are values, or tuples if several values are
+        reduced together. In a loop nest, `x` is the result so far and `y` the next value.
     fidentity : callable
-        Gets the dtype of each value and returns what changes nothing when merged: the result over
-        no points.
+        Gets the dtype of each value and returns the identity: combined with it, a partial result
+        does not change. It is also the result over no points.
     name : str
         Name in printed programs.
 
     Returns
     -------
     callable
-        ``r(expr, axis, where=None, init=None)``; `expr` and `init` are tuples for several values,
-        and so is the result.
+        ``r(expr, axis, where=None, init=None)`` with the parameters of `te.sum`. If several values
+        are reduced together, `expr`, `init` and the result are tuples.
+
+    Raises
+    ------
+    ExpressionError
+        By the reducer when it is called: if a function fails or returns another number of values,
+        if the combination uses anything but `x` and `y`, or if the identity is not a constant.
+
+    Notes
+    -----
+    Schedules may group values (`rfactor`, parallel reductions) or change their order. Such a step
+    is refused if a sample shows that it changes the result: the reducer is then not associative or
+    not commutative. The samples of floats contain NaN, except for an argmax that is written by
+    hand: if a value is NaN, its result depends on the schedule. That of `te.argmax` does not.
 
     Examples
     --------
     >>> from dlcompiler import te
     >>> A = te.placeholder((4, 8), "int32", name="A")
     >>> k = te.reduce_axis((0, 8), name="k")
-    >>> xor = te.comm_reducer(lambda x, y: x * y, lambda dtype: te.const(1, dtype), name="product")
-    >>> te.compute((4,), lambda i: xor(A[i, k], axis=k), name="P")
-    Tensor(P: int32[4])
+    >>> xor = te.comm_reducer(lambda x, y: x ^ y, lambda dtype: te.const(0, dtype), name="xor")
+    >>> te.compute((4,), lambda i: xor(A[i, k], axis=k), name="X")
+    Tensor(X: int32[4])
     """
     checked_label(name, "te.comm_reducer")
     known: dict[tuple[str, ...], Reducer] = {}
@@ -135,7 +196,7 @@ def comm_reducer(
 
 
 def with_reducer(reducer: Reducer) -> Callable[..., Any]:
-    """Return the function that reduces as an existing reduction does; see `comm_reducer`."""
+    """Return the function that applies an existing reducer, as `comm_reducer` returns one."""
 
     def reduce(expr: Any, axis: Any, where: Any = None, init: Any = None) -> Any:
         is_single = not isinstance(expr, list | tuple)
@@ -154,41 +215,42 @@ def _arg(name: str, expr: Any, axis: Axis) -> tuple[Reduce, Reduce]:
 
 
 def first_of(name: str, expr: Any, position: Expr, axes: Sequence[Axis]) -> tuple[Reduce, Reduce]:
-    """Return the least `position` of the largest or smallest `expr`, and that value; see `argmax`.
+    """Return the smallest `position` at which `expr` is largest or smallest, and that value.
 
     Parameters
     ----------
     name : {"argmax", "argmin"}
-        Which is looked for.
+        Whether to find the largest or the smallest value.
     expr : expression
         The value at each point.
     position : expression
-        What tells the points apart: an integer that is not negative.
+        The number of a point, not negative and different for each point.
     axes : sequence of Axis
         The reduction axes.
     """
     (value,) = _values((expr,), name)
     y = Var("y", value.dtype)
-    # NaN loses, to NaN too.
+    # A value that is NaN never replaces one, not even another NaN: the result so far is kept.
     unordered = compare("ne", y, y) if dtypes.is_float(value.dtype) else None
     reducer = position_reducer(name, Var("x", value.dtype), y, unordered)
     return positions(reducer, value, position, axes, None)
 
 
 def position_reducer(name: str, x: Var, y: Var, unordered: Expr | None) -> Reducer:
-    """Return the reducer that keeps the largest or smallest value, and where it is found first.
+    """Return the reducer of the largest or smallest value and the first position that has it.
 
     Parameters
     ----------
     name : {"argmax", "argmin"}
-        Which is looked for.
+        Whether to keep the largest or the smallest value.
     x, y : Var
-        Two values.
+        The values of the two partial results.
     unordered : condition of `x` and `y`, optional
-        Whether `x` is kept where it is neither less than `y`, nor equal, nor greater.
+        Decides whether `x` is kept if no comparison does: one of the two is NaN.
     """
     i, j = Var("i", "int32"), Var("j", "int32")
-    # The first of equals, in whatever order they come: -1 stands for nothing.
+    # Of equal values the smaller position is kept, so that the order of the points does not matter.
+    # Position -1 is the identity's: any point replaces it.
     first = Logical("and", compare("ge", i, 0), Logical("or", compare("lt", i, j), j < 0))
     wins = Logical(
         "or",
@@ -223,10 +285,10 @@ def _reducer(
     *,
     is_single: bool,
 ) -> Reducer:
-    """Call the user's functions on variables of the values' dtypes."""
+    """Make the reducer: call the user's functions once, on variables of the values' dtypes."""
     where = f"te.comm_reducer {name}"
     if not dtypes_:
-        raise ExpressionError(where, "no value is reduced", got="()")
+        raise ExpressionError(where, "there are no values to reduce", got="()")
     lhs = tuple(Var(f"x{n}", dtype) for n, dtype in enumerate(dtypes_))
     rhs = tuple(Var(f"y{n}", dtype) for n, dtype in enumerate(dtypes_))
     each = "one value" if is_single else f"a tuple of {len(lhs)} values"
@@ -241,7 +303,7 @@ def _reducer(
         names = ", ".join(_strangers(result, {*lhs, *rhs}))
         if names:
             raise ExpressionError(
-                where, "the combination depends on more than the two partial results",
+                where, "the combination uses more than the two partial results",
                 got=f"{result}, with {names}",
             )  # fmt: skip
     for expr in identities:
@@ -251,7 +313,7 @@ def _reducer(
 
 
 def _strangers(expr: Expr, known: set[Var]) -> list[str]:
-    """Return the names of variables that are not known, and of tensors, in the order of names."""
+    """Return the names, sorted, of an expression's tensors and of its variables not in `known`."""
     tensors = {node.tensor.name for node in walk(expr) if isinstance(node, TensorLoad)}
     return sorted(tensors | {var.name for var in free_vars(expr) - known})
 
@@ -261,7 +323,10 @@ def _tuple(value: Any, dtypes_: tuple[str, ...], where: str) -> tuple[Expr, ...]
     items = tuple(value) if isinstance(value, list | tuple) else (value,)
     if len(items) != len(dtypes_):
         raise ExpressionError(
-            where, "another number of values", got=len(items), expected=len(dtypes_)
+            where,
+            "wrong number of values",
+            got=len(items),
+            expected=len(dtypes_),
         )
     try:
         exprs = [as_expr(item, dtype) for item, dtype in zip(items, dtypes_, strict=True)]
@@ -278,7 +343,7 @@ def _single(reducer: Reducer, expr: Any, axis: Any, where: Any, init: Any) -> Re
 
 
 def _values(exprs: Sequence[Any], name: str) -> tuple[Expr, ...]:
-    """Return what is reduced as data, or refuse conditions, which have no sum."""
+    """Return the values to reduce as data; refuse conditions, which cannot be added."""
     values = tuple(map(_as_data, exprs))
     for value in values:
         if dtypes.is_bool(value.dtype):
@@ -298,7 +363,7 @@ def _as_data(value: Any) -> Expr:
 def _reductions(
     reducer: Reducer, values: tuple[Expr, ...], axis: Any, where: Any, init: Any
 ) -> tuple[Reduce, ...]:
-    """Return every result of a reduction."""
+    """Return all results of a reduction, one `Reduce` for each."""
     operation = f"te.{reducer.name}"
     axes = _checked_axes(axis, reducer.name)
     condition = None if where is None else as_condition(where, f"{operation}: where")

@@ -1,4 +1,4 @@
-"""Samples of what a reduction combines: values that its points can have, and partial results."""
+"""Random values and partial results of a reduction, on which the laws of its reducer are tried."""
 
 from __future__ import annotations
 
@@ -23,51 +23,52 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir.numeric import quiet, storage
 from dlcompiler.ir.rewrite import Node
-from dlcompiler.te.evaluation.elements import NOWHERE, Array, Elements
-from dlcompiler.te.evaluation.magnitude import rounds
-from dlcompiler.te.evaluation.plan import plan_of
+from dlcompiler.te.element_plan import plan_of
+from dlcompiler.te.elements import NOWHERE, Array, Elements
+from dlcompiler.te.roundings import rounds
 from dlcompiler.te.tensor import ComputeOp, Tensor
 
 Partial: TypeAlias = list[Array]
 
 PART = 1024
-"""Samples of small, special and random numbers, those beside a constant, those as large as one."""
+"""Number of samples of each of five kinds: small, special and random numbers, numbers near a
+constant of the reducer, and numbers of the same size as one."""
 ROWS = 5 * PART
 SMALL = (1, 2, 3, 4, -1, -2, 0)
-"""Few values, so that equal ones meet; exact in any order."""
+"""Few values, so that equal ones occur in one sample; their sums are exact in any order."""
 SPECIAL = (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 5.0, -5.0)
 MAX_INLINED = 3
-"""Stages before the reduction that a sample goes through; [1]."""
+"""Producer stages, one behind the other, whose expressions are inlined into a value; [1]."""
 MAX_LOADS = 64
-"""Different elements that a sample has, before it looks into no more stages; [1]."""
+"""Different elements of tensors in a value, above which no further stage is inlined; [1]."""
 UNKNOWN_EXTENT = 1024
-"""What stands for an extent that is known only when the program runs; [1]."""
+"""Value used for an extent that is known only when the program runs; [1]."""
 RARE = 0.1
-"""A condition that holds for a smaller part of the samples is not looked at."""
+"""A condition that holds for a smaller part of the samples is ignored: too few samples remain."""
 TOLERANCE = 1e-6
-"""How far rounding may bring two sides apart in float64, relative to the largest number."""
+"""Difference of two sides in float64 that counts as rounding, relative to the largest number."""
 
 
 class Samples:
-    """Partial results and values of a reduction: a row of each array is one sample.
+    """Samples of a reduction: row n of each array belongs to sample n.
 
     Parameters
     ----------
     head : Reduce
         The reduction.
     is_ordered : bool
-        Whether no value is NaN.
+        Draw no NaN.
 
     Attributes
     ----------
     nothing : list of ndarray
         The identity.
     partials : list of ndarray
-        Partial results: from the identity, or what the reduction starts from, none to two values.
+        Partial results of zero to two values, from the identity or from the value of ``init=``.
     others : list of ndarray
-        Partial results that start from the identity.
+        Partial results of zero to two values, from the identity.
     values : list of list of ndarray
-        Values of two further points.
+        The values at two further points.
     """
 
     def __init__(self, head: Reduce, *, is_ordered: bool = False) -> None:
@@ -93,7 +94,7 @@ class Samples:
             self.valid &= counts
 
     def merge(self, a: Partial, b: Partial) -> Partial:
-        """Combine partial results, or a partial result and a value."""
+        """Apply the reducer to two partial results, or to a partial result and a value."""
         variables = dict(zip((*self.reducer.lhs, *self.reducer.rhs), (*a, *b), strict=True))
         with quiet():
             return self.computed(self.reducer.results, variables)
@@ -106,18 +107,18 @@ class Samples:
         *,
         is_exact: bool = False,
     ) -> str | None:
-        """Return the first sample for which two sides of a law differ; None if there is none.
+        """Return the first sample for which two sides of a law differ, as text; None if none does.
 
         Parameters
         ----------
         sides : pair of list of ndarray
-            What the law says is equal.
+            Results that the law says are equal.
         text : str
-            A format of the parts of `shown`, then of both sides.
+            Format string; its arguments are the items of `shown`, then the two sides.
         shown : sequence of list of ndarray
-            What the sides are made of.
+            The partial results and values from which the sides are computed.
         is_exact : bool
-            Whether rounding is no excuse.
+            Whether to report a difference that rounding explains.
         """
         with quiet():
             scale = _largest([array for part in (*shown, *sides) for array in part])
@@ -129,17 +130,17 @@ class Samples:
         return text.format(*(_text(part, row) for part in (*shown, *sides)))
 
     def _point(self, points: _Points) -> tuple[Partial, Array]:
-        """Return the values of one more point, and where it counts.
+        """Draw the values at one more point, and tell for which samples they are used.
 
-        Where the reducer rounds, infinities and NaN do not count: what becomes of them depends on
-        the order in every sum.
+        If the reducer rounds, infinities and NaN are not used: even for a sum, whether the result
+        is infinite or NaN depends on the order.
         """
         variables = points.draw()
         values = self.computed(points.values, variables)
         counts = np.ones(ROWS, bool)
         if points.condition is not None:
             (counts,) = self.computed((points.condition,), variables)
-            if counts.mean() < RARE:  # too few to learn from: take all
+            if counts.mean() < RARE:  # too few samples would be left: use all
                 counts = np.ones(ROWS, bool)
         for value in values:
             if self.is_rounded:
@@ -149,7 +150,7 @@ class Samples:
         return values, counts
 
     def partial(self, points: _Points, start: Partial) -> Partial:
-        """Return partial results of no point, of one, or of two, by chance."""
+        """Return partial results of zero, one or two points, chosen at random for each sample."""
         result = last = start
         depth = self.rng.integers(0, 3, ROWS)
         for n in range(2):
@@ -172,12 +173,16 @@ class Samples:
 
 
 class _Points:
-    """The values at points of a reduction, as expressions of variables to draw.
+    """The values at the points of a reduction, as expressions of variables that are drawn.
 
-    An element of a tensor that is computed without a reduction is what computes it; one of an
-    earlier stage of the same reduction is a partial result; any other is a variable, which may be
-    anything of its dtype. The axes that are reduced over, and what depends on them, differ from
-    point to point; all else is the same at all points.
+    An element of a tensor in such an expression is replaced:
+
+    - by the tensor's own expression, if it is computed without a reduction;
+    - by a partial result, if it comes from an earlier stage of the same reducer (after `rfactor`);
+    - by a variable that takes any value of its dtype, otherwise.
+
+    The reduction axes, and elements whose indices depend on them, are drawn anew for each point;
+    all other variables keep one value for all points.
     """
 
     def __init__(self, head: Reduce, samples: Samples) -> None:
@@ -199,7 +204,7 @@ class _Points:
         self.fixed = {v: self._drawn(v) for v in self.variables if v not in self.varying}
 
     def _replaced(self, expr: Expr, levels: int) -> Expr:
-        """Return an expression without elements of tensors; it looks into so many of these."""
+        """Replace the elements of tensors in an expression, inlining up to `levels` stages."""
 
         def rule(node: Node) -> Node:
             return self._element(node, levels) if isinstance(node, TensorLoad) else node
@@ -207,7 +212,7 @@ class _Points:
         return rewrite(expr, rule)
 
     def _element(self, load: TensorLoad, levels: int) -> Expr:
-        """Return what stands for an element of a tensor, whose indices have no others in them."""
+        """Return the replacement of an element whose indices contain no elements themselves."""
         tensor = load.tensor
         key = *(structural_key(index, rename=False) for index in load.indices), load.dtype
         if isinstance(tensor, Tensor) and isinstance(tensor.op, ComputeOp):
@@ -224,7 +229,7 @@ class _Points:
         return self.loads[tensor, key]
 
     def _part(self, op: ComputeOp, key: object) -> tuple[Var, ...]:
-        """Return variables for an element of each result of an earlier stage of the reduction."""
+        """Return a variable for each result of an earlier stage of the reducer, at one element."""
         if (op, key) not in self.earlier:
             head = op.bodies[0]
             assert isinstance(head, Reduce)
@@ -233,7 +238,7 @@ class _Points:
         return self.earlier[op, key][0]
 
     def draw(self) -> dict[Var, Array]:
-        """Return the variables of one more point."""
+        """Return the values of all variables at one more point."""
         drawn = {v: self._drawn(v) for v in self.variables if v in self.varying}
         for group, points in self.earlier.values():
             part = self.samples.partial(points, self.samples.nothing)
@@ -290,7 +295,7 @@ class _Points:
 
 
 def _constants(results: Sequence[Expr]) -> tuple[float, ...]:
-    """Return the numbers in a combination: what it does may change beside them."""
+    """Return the finite numbers in a combination: its behaviour may change near them."""
     nodes = (node for result in results for node in walk(result) if isinstance(node, Const))
     values = {node.value for node in nodes if np.isfinite(node.value)}
     return tuple(sorted(values)) or (0,)
@@ -301,7 +306,7 @@ def _where(condition: Array, a: Partial, b: Partial) -> Partial:
 
 
 def _largest(arrays: Sequence[Array]) -> Array:
-    """Return the largest finite magnitude of each sample, of floats."""
+    """Return the largest finite magnitude among the floats of each sample."""
     result: Array = np.zeros(ROWS)
     for array in arrays:
         if array.dtype.kind not in "biu":
@@ -311,7 +316,7 @@ def _largest(arrays: Sequence[Array]) -> Array:
 
 
 def _same(left: Partial, right: Partial, slack: Array) -> Array:
-    """Tell for each sample whether all results are the same; one NaN is as good as another."""
+    """Tell for each sample whether all results agree within `slack`; NaN agrees with NaN."""
     same = np.ones(ROWS, bool)
     for a, b in zip(left, right, strict=True):
         equal = np.asarray(a == b)

@@ -1,4 +1,4 @@
-"""What is known of an operation's expression before it is evaluated."""
+"""Plan for evaluating an operation: nodes whose values are kept, and reads that need no mask."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dlcompiler.te.tensor import ComputeOp
 
 @dataclass(frozen=True)
 class Plan:
-    """Which nodes to treat in a special way, by ``id``."""
+    """Nodes that `Elements` treats specially, by ``id``."""
 
     shared: frozenset[int]
-    """Used more than once, leaves apart: their values are kept."""
+    """Nodes, except leaves, that are used more than once: their values are kept."""
     inside: frozenset[int]
-    """Never outside a tensor, whatever is chosen: evaluated for all points, without a mask."""
+    """Nodes whose reads are inside at all points: they are evaluated for all points, unmasked."""
 
 
 NO_PLAN = Plan(frozenset(), frozenset())
@@ -56,7 +56,7 @@ def _shared(parts: Sequence[Expr]) -> frozenset[int]:
 
 def _mark_inside(node: Node, extents: Mapping[Var, int], known: dict[int, bool]) -> bool:
     if id(node) not in known:
-        # A list, so that every child is marked.
+        # A list, not a generator: `all` would stop at the first false, and leave children unmarked.
         below = [_mark_inside(child, extents, known) for child in children(node)]
         own = not isinstance(node, TensorLoad) or _reads_inside(node, extents)
         known[id(node)] = own and all(below)

@@ -1,4 +1,4 @@
-"""The elements of a tensor expression over a box of its iteration space, as NumPy arrays."""
+"""Values of the expressions of one operation over a block of its iteration space, by NumPy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir.function_values import call_function
 from dlcompiler.ir.numeric import Linear
-from dlcompiler.te.evaluation.plan import Plan
+from dlcompiler.te.element_plan import Plan
 from dlcompiler.te.tensor import ComputeOp
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -42,7 +42,7 @@ Arrays: TypeAlias = Mapping[TensorHandle, Array]
 
 @dataclass(frozen=True)
 class Block:
-    """A box of an iteration space: dimension n of every array is the n-th axis."""
+    """A block (box) of an iteration space; dimension n of its arrays belongs to the n-th axis."""
 
     axes: tuple[Axis, ...]
     starts: tuple[int, ...]
@@ -54,27 +54,27 @@ class Block:
         return Block(axes, (0,) * len(axes), tuple(axis.static_extent for axis in axes))
 
     def row(self, place: int) -> Block:
-        """Return the part at one place of the first axis."""
+        """Return the part of the block with one value of the first axis."""
         return Block(self.axes, (place, *self.starts[1:]), (1, *self.extents[1:]))
 
     def times(self, axes: tuple[Axis, ...]) -> Block:
-        """Return the box of more dimensions in which further axes run in full."""
+        """Return the block extended by further axes, over all their values."""
         rest = Block.whole(axes)
         return Block(
             (*self.axes, *axes), (*self.starts, *rest.starts), (*self.extents, *rest.extents)
         )
 
     def place_in(self, box: Block) -> tuple[slice, ...]:
-        """Where the block lies in an array over a box of the first of its axes."""
+        """Return the slices of this block in an array over `box`, a box of its first axes."""
         triples = zip(self.starts, self.extents, box.starts, strict=False)
         return tuple(slice(start - at, start - at + extent) for start, extent, at in triples)
 
     def dimension(self, var: Var) -> int:
-        """Return the dimension that the variable of an axis runs along."""
+        """Return the dimension that belongs to the variable of an axis."""
         return next(n for n, axis in enumerate(self.axes) if axis.var is var)
 
     def values(self, var: Var) -> Array:
-        """Return the values of a variable, along its dimension."""
+        """Return the values of a variable, with extent 1 in the other dimensions."""
         n = self.dimension(var)
         shape = [1] * len(self.axes)
         shape[n] = self.extents[n]
@@ -82,11 +82,11 @@ class Block:
 
 
 NOWHERE = Block((), (), ())
-"""A box of no dimensions: a single point."""
+"""A block without dimensions: a single point."""
 
 
 def blocks(box: Block, limit: int) -> Iterator[Block]:
-    """Cut a box of an iteration space into boxes of at most `limit` points, first axes first."""
+    """Split a box of an iteration space into blocks of at most `limit` points, first axes first."""
     shape = list(box.extents)
     for n in range(len(shape)):
         if math.prod(shape) <= limit:
@@ -102,7 +102,7 @@ def blocks(box: Block, limit: int) -> Iterator[Block]:
 
 
 class Elements:
-    """The values of the expressions of one operation, for one block.
+    """Evaluator of the expressions of one operation, for one block.
 
     Parameters
     ----------
@@ -111,13 +111,13 @@ class Elements:
     arrays
         The values of the tensors that it reads.
     block
-        The part of its iteration space.
+        The part of the iteration space.
     plan
-        What is known of its body.
+        The nodes to treat specially; see `plan_of`.
     is_wide
-        Compute all floats in float64; literals keep the values they have in their dtypes.
+        Compute all floats in float64; literals are first rounded to their dtypes.
     variables
-        Values of variables that are no axes: the partial results that a reduction combines.
+        Values of variables that are not axes: the partial results that a reduction combines.
     """
 
     def __init__(
@@ -145,10 +145,10 @@ class Elements:
     def of(self, expr: Expr, mask: Any = None) -> Any:
         """Return the values of `expr`, of a shape that broadcasts to the block's.
 
-        Where `mask` is false they mean nothing, and tensors are not read there.
+        Where `mask` is false the values are not defined, and no tensor is read.
         """
         if id(expr) in self.plan.inside:
-            mask = None  # so that its values serve under every mask
+            mask = None  # computed for all points, the values can be used under every mask
         if id(expr) not in self.plan.shared:
             return self.compute(expr, mask)
         key = (id(expr), id(mask))
@@ -192,7 +192,7 @@ class Elements:
         )
 
     def literal(self, expr: Const) -> Any:
-        """Return a literal, rounded to its dtype also when computing in float64."""
+        """Return a literal, rounded to its dtype even if the computation is in float64."""
         if expr.dtype != "index":
             value = numeric.literal(expr.value, expr.dtype)
             return np.float64(value) if self.dtype(expr.dtype) != expr.dtype else value
@@ -212,7 +212,7 @@ class Elements:
         return self.gather(expr, array, mask) if view is None else view
 
     def view(self, array: Array, forms: list[Linear]) -> Array | None:
-        """Return a view of `array` if all its indices are linear and inside; None otherwise."""
+        """Return a view of `array` if all indices are linear and inside it; None otherwise."""
         if len(forms) != array.ndim:
             return None
         shape, strides = [1] * len(self.block.axes), [0] * len(self.block.axes)
@@ -233,7 +233,7 @@ class Elements:
         return as_strided(array[tuple(origin)], shape, strides, writeable=False)
 
     def gather(self, expr: TensorLoad, array: Array, mask: Any) -> Any:
-        """Return elements at indices that may be anything; outside, only where `mask` is false."""
+        """Return elements at any indices; one that is outside is an error where `mask` holds."""
         indices = [np.asarray(self.of(index, mask)) for index in expr.indices]
         pairs = zip(indices, array.shape, strict=True)
         outside = [(index < 0) | (index >= extent) for index, extent in pairs]
@@ -273,12 +273,12 @@ class Elements:
 
 
 def both(mask: Any, condition: Any) -> Any:
-    """Return where a mask (None for everywhere) and a condition hold."""
+    """Return the conjunction of a mask and a condition; the mask None holds everywhere."""
     return condition if mask is None else mask & condition
 
 
 def choose(chosen: Any, mask: Any, then: Any, otherwise: Any) -> Any:
-    """Evaluate each side under the mask of where it is chosen, and only if it is somewhere."""
+    """Evaluate each side of a choice only where it is chosen, and combine the results."""
     where = both(mask, chosen)
     if not np.any(where):
         return otherwise(mask)
