@@ -15,18 +15,9 @@ from dlcompiler.ir.shapes import check_shape
 from dlcompiler.ir.stmt import Buffer, CallConvention, ExternCall, Region
 
 LIBM = {
-    **{
-        name: name
-        for name in (
-            *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "copysign"),
-            *("cos", "cosh", "erf", "exp", "exp10", "exp2", "floor", "fmod", "hypot", "ldexp"),
-            *("log", "log10", "log1p", "log2", "nextafter", "pow", "sin", "sinh", "sqrt", "tan"),
-            *("tanh", "trunc"),
-        )
-    },
-    "fabs": "abs",
+    **{signature.libm: name for name, signature in FUNCTIONS.items() if signature.libm},
+    "exp10": "exp10",  # an extension of some C libraries
     "nearbyint": "round",
-    "rint": "round",
 }
 """Function of the C mathematics library -> ours of the same meaning; ``f`` ends that of float32."""
 

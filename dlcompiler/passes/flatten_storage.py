@@ -60,7 +60,7 @@ from dlcompiler.ir import (
     rewrite,
     walk,
 )
-from dlcompiler.ir.expr import BinaryOp
+from dlcompiler.ir.operations import BinaryOp
 from dlcompiler.ir.rewrite import Node
 
 T = TypeVar("T")

@@ -66,8 +66,9 @@ from dlcompiler.ir import (
     seq,
     structural_key,
 )
-from dlcompiler.ir.expr import fold_index, lanes_of
+from dlcompiler.ir.expr import lanes_of
 from dlcompiler.ir.guards import corners, operands
+from dlcompiler.ir.operations import fold_index
 from dlcompiler.ir.rewrite import Node, children, map_children
 
 LANES_AT_ONCE = 8

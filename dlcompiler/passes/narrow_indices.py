@@ -50,12 +50,12 @@ from dlcompiler.ir import (
     cast,
     walk,
 )
+from dlcompiler.ir.operations import DIVISIONS
 from dlcompiler.ir.rewrite import Node, map_children
 from dlcompiler.passes.base import constant_extent
 
 NARROW = "int32"
 LOW, HIGH = dtypes.min_value(NARROW), dtypes.max_value(NARROW)
-DIVISIONS = ("floordiv", "floormod", "truncdiv", "truncmod")
 
 
 def narrow_indices(func: PrimFunc) -> PrimFunc:

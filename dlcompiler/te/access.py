@@ -41,8 +41,8 @@ from dlcompiler.ir import (
     substitute,
     walk,
 )
-from dlcompiler.ir.expr import BinaryOp
 from dlcompiler.ir.guards import MAX_WAYS, Guards, guarded
+from dlcompiler.ir.operations import BinaryOp
 from dlcompiler.te.evaluation.elements import Block, Elements
 from dlcompiler.te.evaluation.plan import NO_PLAN
 from dlcompiler.te.tensor import ComputeOp, PlaceholderOp, Tensor

@@ -25,12 +25,11 @@ from dlcompiler.codegen.c.text import (
     tight_infix,
 )
 from dlcompiler.errors import InternalError
-from dlcompiler.ir.expr import DIVISIONS, BinaryOp, CompareOp
+from dlcompiler.ir.operations import BINARY, COMPARISONS, DIVISIONS, BinaryOp, CompareOp
 
-SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 LEVELS = {"add": SUM, "sub": SUM, "mul": PRODUCT, "div": PRODUCT}
-_BITS = {"bitand": "&", "bitor": "|", "bitxor": "^"}
-_COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+"""The operations for which floats and unsigned integers have an operator in C."""
+_BITS = ("bitand", "bitor", "bitxor")
 _ORDER = ("lt", "le", "gt", "ge")
 _HALVES = ("float16", "bfloat16")
 
@@ -51,7 +50,7 @@ class Arithmetic:
         if dtypes.is_float(dtype):
             return self._of_floats(op, dtype, a, b)
         if op in _BITS:
-            return strict_infix(_BITS[op], a, b, BITS)
+            return strict_infix(BINARY[op].symbol, a, b, BITS)
         if op in ("shl", "shr") or op in DIVISIONS:
             return self.helpers.call(op, dtype, a, b)
         if op == "div":
@@ -74,19 +73,19 @@ class Arithmetic:
         """Return a comparison of two operands of `dtype`; with NaN only ``!=`` holds."""
         if dtypes.is_bool(dtype) and op in _ORDER:
             return _ordered_conditions(op, a, b)
-        return Text(f"{a.at(SUM)} {_COMPARE[op]} {b.at(SUM)}", COMPARE)
+        return Text(f"{a.at(SUM)} {COMPARISONS[op].symbol} {b.at(SUM)}", COMPARE)
 
     def _of_floats(self, op: BinaryOp, dtype: str, a: Text, b: Text) -> Text:
-        if op not in SYMBOLS:
+        if op not in LEVELS:
             raise InternalError("generate C code", f"{op} of {dtype}")
-        return self.rounded(dtype, infix(SYMBOLS[op], a, b, LEVELS[op]))
+        return self.rounded(dtype, infix(BINARY[op].symbol, a, b, LEVELS[op]))
 
     def _of_integers(self, op: BinaryOp, dtype: str, a: Text, b: Text) -> Text:
         if dtypes.is_index(dtype) and op == "add":  # in any order, since nothing overflows
             return Text(f"{a.at(SUM)} + {b.at(SUM)}", SUM)
         if dtypes.is_index(dtype) and op == "mul":
             return tight_infix("*", a, b)
-        plain = infix(SYMBOLS[op], a, b, LEVELS[op])
+        plain = infix(BINARY[op].symbol, a, b, LEVELS[op])
         if dtypes.is_index(dtype):
             return plain
         if dtypes.bits(dtype) < 32:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from dlcompiler import dtypes
+from dlcompiler.ir.functions import FUNCTIONS
 
 
 @dataclass(frozen=True)
@@ -37,18 +38,12 @@ def _c99_types() -> dict[str, str]:
     return {**integers, **floats, "bool": "bool", "index": "int64_t"}
 
 
-_SAME_NAME = (
-    *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "copysign", "cos"),
-    *("cosh", "erf", "exp", "exp2", "floor", "fmod", "hypot", "ldexp", "log", "log10", "log1p"),
-    *("log2", "nextafter", "pow", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"),
-)
-
 C99 = Dialect(
     name="C99",
     types=MappingProxyType(_c99_types()),
     stored=MappingProxyType({"float16": "uint16_t", "bfloat16": "uint16_t", "bool": "uint8_t"}),
     functions=MappingProxyType(
-        {**{name: name for name in _SAME_NAME}, "abs": "fabs", "round": "rint"}
+        {name: signature.libm for name, signature in FUNCTIONS.items() if signature.libm}
     ),
     helper="static inline",
     headers=("math.h", "stdlib.h", "string.h"),

@@ -32,7 +32,7 @@ from dlcompiler.ir import (
     Var,
     index_const,
 )
-from dlcompiler.ir.expr import DIVISIONS, fold_index
+from dlcompiler.ir.operations import DIVISIONS, fold_index
 from dlcompiler.ir.printer import is_negation
 from dlcompiler.passes.flatten_storage import flat_index
 

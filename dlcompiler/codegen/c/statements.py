@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dlcompiler.codegen.c import buffers
-from dlcompiler.codegen.c.arithmetic import LEVELS, SYMBOLS
+from dlcompiler.codegen.c.arithmetic import LEVELS
 from dlcompiler.codegen.c.expressions import Expressions
 from dlcompiler.codegen.c.interface import Codes
 from dlcompiler.codegen.c.names import comment
@@ -35,6 +35,7 @@ from dlcompiler.ir import (
     structural_equal,
     walk,
 )
+from dlcompiler.ir.operations import BINARY
 from dlcompiler.ir.printer import format_buffer
 from dlcompiler.ir.stmt import compact_strides
 
@@ -164,7 +165,7 @@ class Statements:
             value, symbol = self.expressions.stored(stmt.value), "="
         else:
             self.expressions.read.add(stmt.buffer)
-            value, symbol = self.expressions.value(update.b), f"{SYMBOLS[update.op]}="
+            value, symbol = self.expressions.value(update.b), f"{BINARY[update.op].symbol}="
         self.writer.line(f"{place.text} {symbol} {value.text};")
 
     # -- control flow -----------------------------------------------------------------------------

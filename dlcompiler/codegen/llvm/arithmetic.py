@@ -11,11 +11,10 @@ from dlcompiler.codegen.llvm.bfloat16 import float32_like, in_float32, is_bfloat
 from dlcompiler.codegen.llvm.types import constant, intrinsic_suffix, value_type
 from dlcompiler.codegen.llvm.writer import Function
 from dlcompiler.errors import InternalError
-from dlcompiler.ir.expr import BinaryOp, CompareOp
+from dlcompiler.ir.operations import BinaryOp, CompareOp
 
-_PLAIN = {"add": "add", "sub": "sub", "mul": "mul"}
+_PLAIN = ("add", "sub", "mul")
 _BITWISE = {"bitand": "and", "bitor": "or", "bitxor": "xor"}
-_COMPARE = {"lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
 
 
 def binary(w: Function, op: BinaryOp, dtype: str, a: str, b: str) -> str:
@@ -30,7 +29,7 @@ def binary(w: Function, op: BinaryOp, dtype: str, a: str, b: str) -> str:
     if op in _PLAIN:
         # Index arithmetic never overflows; data integers wrap.
         flags = " nsw" if dtypes.is_index(dtype) else ""
-        return w.pure(f"{_PLAIN[op]}{flags} {value_type(dtype)} {a}, {b}")
+        return w.pure(f"{op}{flags} {value_type(dtype)} {a}, {b}")
     if op in _BITWISE:
         return w.pure(f"{_BITWISE[op]} {value_type(dtype)} {a}, {b}")
     if op in ("shl", "shr"):
@@ -218,4 +217,4 @@ def compare(w: Function, op: CompareOp, dtype: str, a: str, b: str) -> str:
     if op in ("eq", "ne"):
         return w.pure(f"icmp {op} {type_} {a}, {b}")
     unsigned = dtypes.is_unsigned(dtype) or dtypes.is_bool(dtype)
-    return w.pure(f"icmp {'u' if unsigned else 's'}{_COMPARE[op]} {type_} {a}, {b}")
+    return w.pure(f"icmp {'u' if unsigned else 's'}{op} {type_} {a}, {b}")

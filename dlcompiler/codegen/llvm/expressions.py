@@ -37,7 +37,7 @@ from dlcompiler.ir import (
     Var,
     walk,
 )
-from dlcompiler.ir.expr import DIVISIONS
+from dlcompiler.ir.operations import DIVISIONS
 
 MAX_RECURSION = 50
 """Depth of an expression from which on its operands are written without recursion."""
