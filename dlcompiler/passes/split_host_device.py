@@ -102,7 +102,7 @@ def _launch(func: PrimFunc, name: str, loops: tuple[For, ...], nest: Stmt) -> La
             hint="build for the CPU",
         )
     counts = {loop.var: Var(loop.var.name, is_symbol=True) for loop in loops}
-    nest = substitute(nest, counts)
+    original, nest = nest, substitute(nest, counts)
     nodes = list(walk(nest))
     inside = {stmt.buffer for stmt in statements(nest) if isinstance(stmt, Allocate)}
     written = {node.buffer for node in nodes if isinstance(node, Store)} - inside
@@ -120,7 +120,7 @@ def _launch(func: PrimFunc, name: str, loops: tuple[For, ...], nest: Stmt) -> La
         func.axes,
         tuple(symbol for symbol in (*func.symbols, *counts.values()) if symbol in numbers),
     )
-    return Launch(kernel, _threads(nest), loops)
+    return Launch(kernel, _threads(nest), loops, original)
 
 
 def _threads(nest: Stmt) -> dict[str, Expr]:
