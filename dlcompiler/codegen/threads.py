@@ -1,4 +1,4 @@
-"""Programs for one thread of a CPU at a time: what has device threads or launches is refused."""
+"""Refuse programs with device threads or several launches, for the generators of CPU code."""
 
 from __future__ import annotations
 
