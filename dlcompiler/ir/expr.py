@@ -494,7 +494,7 @@ def as_expr(value: Any, like: str | None = None) -> Expr:
         return const(float(value), like if like and dtypes.is_float(like) else "float32")
     raise ExpressionError(
         "expression",
-        "not something that can be computed with",
+        "cannot be used in an expression",
         got=f"{value!r} ({type(value).__name__})",
         expected="an expression, an axis, or a number",
         hint="index a tensor to use its elements: A[i, j]" if hasattr(value, "shape") else None,
@@ -566,7 +566,8 @@ def binary(op: BinaryOp, a: Any, b: Any) -> Expr:
             hint="combine with te.all/te.any, or convert with .astype('int32')",
         )
     if op == "div" and not dtypes.is_float(element):
-        a, b = (cast(x, dtypes.with_lanes("float32", dtypes.lanes(x.dtype))) for x in (a, b))
+        element = "float32"
+        a, b = (cast(x, dtypes.with_lanes(element, dtypes.lanes(x.dtype))) for x in (a, b))
     if not BINARY[op].takes(element):
         raise ExpressionError(
             f"{op} of floats", "defined for integers only", got=f"{a} and {b} ({element})",
@@ -593,7 +594,7 @@ def _index_shift(op: BinaryOp, a: Expr, b: Expr) -> Expr:
     if not isinstance(b, Const) or not 0 <= b.value <= MAX_INDEX_SHIFT:
         raise ExpressionError(
             "shift of an index",
-            "by what is not a small number",
+            "the distance is not a small constant",
             got=f"{a} and {b}",
             expected=f"0 to {MAX_INDEX_SHIFT}",
             hint="convert it: i.astype('int64')",

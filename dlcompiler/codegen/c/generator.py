@@ -165,5 +165,5 @@ def _refuse_vectors(func: PrimFunc) -> None:
                 f"generate C code for {func.name}",
                 "C has no vectors",
                 got=f"an expression of dtype {node.dtype}",
-                hint="lower(s, args, kind='c') leaves loops in their place",
+                hint="lower(s, args, target='c') keeps loops in their place",
             )

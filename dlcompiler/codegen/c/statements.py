@@ -122,7 +122,7 @@ class Statements:
             case ExternCall(name):
                 raise TargetError(
                     "generate C code",
-                    "a call of code from outside, which is for machine code only",
+                    "a call of a registered function, which needs machine code",
                     got=name,
                     hint="target='cpu'",
                 )
