@@ -54,7 +54,7 @@ from dlcompiler.ir import (
     free_vars,
     is_in_block,
 )
-from dlcompiler.ir.expr import CompareOp, fold_index
+from dlcompiler.ir.operations import CompareOp, fold_index
 
 ONE = Linear({}, 1)
 FIRST, SECOND = 0, 1

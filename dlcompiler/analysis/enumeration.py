@@ -11,18 +11,13 @@ import numpy as np
 from dlcompiler.analysis.index_sets import IndexSet
 from dlcompiler.analysis.references import Reference, Sum
 from dlcompiler.ir import Binary, Call, Compare, Const, Expr, Logical, Not, Var
+from dlcompiler.ir.operations import BINARY, COMPARISONS
 
 MOST_POINTS = 1 << 15
 """Most combinations of loop variables that are tried."""
 
-_BINARY = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "floordiv": np.floor_divide,
-    "floormod": np.mod, "min": np.minimum, "max": np.maximum,
-}  # fmt: skip
-_COMPARE = {
-    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
-    "gt": np.greater, "ge": np.greater_equal,
-}  # fmt: skip
+_BINARY = ("add", "sub", "mul", "floordiv", "floormod", "min", "max")
+"""The operations that indices are tried with."""
 
 
 class _UnknownError(Exception):
@@ -102,9 +97,9 @@ def _value(expr: Expr, values: Mapping[Var, np.ndarray]) -> np.ndarray:
         case Var() if expr in values:
             return values[expr]
         case Binary(op, a, b) if expr.dtype == "index" and op in _BINARY:
-            return _BINARY[op](_value(a, values), _value(b, values))  # type: ignore[no-any-return]
+            return np.asarray(BINARY[op].arrays(_value(a, values), _value(b, values)))
         case Compare(op, a, b):
-            return _COMPARE[op](_value(a, values), _value(b, values))  # type: ignore[no-any-return]
+            return np.asarray(COMPARISONS[op].arrays(_value(a, values), _value(b, values)))
         case Logical(op, a, b):
             both = _value(a, values), _value(b, values)
             return np.asarray(np.logical_and(*both) if op == "and" else np.logical_or(*both))

@@ -18,8 +18,8 @@ from dlcompiler.ir import (
     Select,
     Var,
 )
-from dlcompiler.ir.expr import fold_index
 from dlcompiler.ir.numeric import compare_function
+from dlcompiler.ir.operations import fold_index
 
 
 class DataDependent(Exception):  # noqa: N818 - a property of the program, not a mistake

@@ -27,7 +27,7 @@ from dlcompiler.ir import (
     substitute,
     walk,
 )
-from dlcompiler.ir.expr import BinaryOp, CompareOp, fold_index
+from dlcompiler.ir.operations import BinaryOp, CompareOp, fold_index
 from dlcompiler.ir.rewrite import Node, map_children
 
 ONE = Affine.of_constant(1)

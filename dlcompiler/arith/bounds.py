@@ -8,7 +8,7 @@ from typing import TypeAlias
 from dlcompiler.arith.interval import EVERYTHING, Interval
 from dlcompiler.arith.laws import c, d, law, x, y, z
 from dlcompiler.ir import Logical, binary, compare
-from dlcompiler.ir.expr import BinaryOp
+from dlcompiler.ir.operations import BinaryOp
 
 Rule: TypeAlias = Callable[[Interval, Interval], Interval]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from dlcompiler.arith.affine import Affine, Term
 from dlcompiler.arith.laws import c, d, k, law, q, r, x
 from dlcompiler.ir import Binary, Const, compare, structural_key
-from dlcompiler.ir.expr import BinaryOp, fold_index
+from dlcompiler.ir.operations import BinaryOp, fold_index
 
 if TYPE_CHECKING:
     from dlcompiler.arith.analyzer import Analyzer

@@ -7,7 +7,6 @@ import math
 from dlcompiler import dtypes
 from dlcompiler.arith.matching import literal
 from dlcompiler.ir import Binary, Broadcast, Cast, Compare, Const, Expr, Not
-from dlcompiler.ir.expr import BinaryOp, CompareOp, fold_index
 from dlcompiler.ir.numeric import (
     binary_function,
     cast_function,
@@ -15,6 +14,7 @@ from dlcompiler.ir.numeric import (
     quiet,
 )
 from dlcompiler.ir.numeric import literal as value_of
+from dlcompiler.ir.operations import BinaryOp, CompareOp, fold_index
 
 INT64 = range(-(2**63), 2**63)
 

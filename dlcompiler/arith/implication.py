@@ -32,7 +32,7 @@ from dlcompiler.ir import (
     cast,
     index_const,
 )
-from dlcompiler.ir.expr import CompareOp
+from dlcompiler.ir.operations import CompareOp
 
 MAX_SPLITS = 4
 """Depth of nested case splits in one proof: at most 2**4 systems; [1]."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dlcompiler.ir.expr import CompareOp
+from dlcompiler.ir.operations import CompareOp
 
 INFINITY = math.inf
 #: A longer number counts as infinite in a product, which would be too long to compute with.

@@ -30,7 +30,7 @@ from dlcompiler.ir import (
     structural_key,
     substitute,
 )
-from dlcompiler.ir.expr import BinaryOp, CompareOp
+from dlcompiler.ir.operations import BinaryOp, CompareOp
 from dlcompiler.ir.rewrite import Node, children
 
 # What an extent that is not known counts as where ways to solve are compared.

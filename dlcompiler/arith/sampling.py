@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from dlcompiler.arith.affine import Affine
 from dlcompiler.ir import Binary, Const, Expr, Var
-from dlcompiler.ir.expr import fold_index
+from dlcompiler.ir.operations import fold_index
 
 if TYPE_CHECKING:
     from dlcompiler.arith.analyzer import Analyzer

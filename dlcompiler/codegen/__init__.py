@@ -1,4 +1,4 @@
-"""Code generators: a program of loop IR in, text in one language out. No device is needed."""
+"""Code generators: each turns a program of loop IR into text in one language, without a device."""
 
 from __future__ import annotations
 

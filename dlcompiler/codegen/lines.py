@@ -1,4 +1,4 @@
-"""Which line of the printed loop IR a statement stands on."""
+"""The line of each statement in the printed loop IR."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ from dlcompiler.ir import (
 def statement_lines(func: PrimFunc) -> dict[int, int]:
     """Return the line of each statement, by ``id``, in the text that `print_func` gives.
 
-    The same numbers as `dlcompiler.ir.Printed.line_of`, without the time that printing takes.
+    The numbers are those of `dlcompiler.ir.Printed.line_of`; nothing is printed, which saves time.
     """
-    lines = enumerate(_printed_lines(func.body), start=2)
+    lines = enumerate(printed_statements(func.body), start=2)
     return {id(stmt): line for line, stmt in lines if stmt is not None}
 
 
-def _printed_lines(stmt: Stmt) -> Iterator[Stmt | None]:
+def printed_statements(stmt: Stmt) -> Iterator[Stmt | None]:
     """Yield the statement that each printed line shows; None for ``else:``."""
     match stmt:
         case Seq(statements) if statements:
             for statement in statements:
-                yield from _printed_lines(statement)
+                yield from printed_statements(statement)
         case Store() | Seq() | Prefetch() | Assert() | Barrier():
             yield stmt
         case ExternCall() | IntrinsicCall():
             yield stmt
         case For(_, _, _, body) | Allocate(_, body) | Let(_, _, body):
             yield stmt
-            yield from _printed_lines(body)
+            yield from printed_statements(body)
         case If(_, then, otherwise):
             yield stmt
-            yield from _printed_lines(then)
+            yield from printed_statements(then)
             if otherwise is not None:
                 yield None
-                yield from _printed_lines(otherwise)
+                yield from printed_statements(otherwise)
         case _:
             raise InternalError("number the lines", f"unknown statement {type(stmt).__name__}")

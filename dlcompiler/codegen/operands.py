@@ -1,4 +1,4 @@
-"""What must be computed before an expression is, whatever is chosen."""
+"""Operands that an expression always needs, whichever side of a choice is taken."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dlcompiler.ir import (
 
 
 def operands(node: Expr) -> Sequence[Expr]:
-    """Return what `node` needs before it is written, whatever is chosen."""
+    """Return the operands of `node` that are evaluated whichever side of a choice is taken."""
     match node:
         case Binary() | Compare():
             return node.a, node.b
@@ -42,7 +42,9 @@ def operands(node: Expr) -> Sequence[Expr]:
 
 
 def write_operands(root: Expr, written: Container[int], write: Callable[[Expr], object]) -> None:
-    """Write what `root` is built from bottom-up: a sum of a thousand terms is as deep.
+    """Write the operands of `root` bottom-up, without recursion.
+
+    A sum of a thousand terms is a thousand nodes deep, which is Python's limit of recursion.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Programs for one thread of a CPU at a time: what has device threads or launches is refused."""
+"""Refuse programs with device threads or several launches, for the generators of CPU code."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def only_kernel(program: Program, language: str) -> PrimFunc:
     if bound:
         raise TargetError(
             f"generate {language} code for {func.name}",
-            "a CPU has no blocks and threads of a device",
+            "a CPU has no device threads",
             got=", ".join(f"{loop.var.name}, bound to {loop.kind}" for loop in bound),
             hint="interpret(lower(s, args), arrays) runs it; on a CPU, use parallel and vectorize",
         )
     if len(program.launches) != 1:
         raise TargetError(
             f"generate {language} code for {func.name}",
-            "a function of a CPU is one kernel",
+            "a program for a CPU must be one kernel",
             got=f"{len(program.launches)} kernels",
             hint="build each of them by itself",
         )

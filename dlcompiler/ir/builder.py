@@ -86,7 +86,7 @@ class BufferView:
             expr = cast(expr, self.dtype)
         if expr.dtype != self.dtype:
             raise ExpressionError(
-                f"store to {self.buffer.name}", "the value is of another dtype",
+                f"store to {self.buffer.name}", "the value has another dtype",
                 got=f"{expr} ({expr.dtype})", expected=self.dtype,
                 hint=f"convert it: value.astype('{self.dtype}')",
             )  # fmt: skip

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 import numbers
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import (
@@ -20,7 +19,6 @@ from typing import (
     TypeGuard,
     TypeVar,
     dataclass_transform,
-    get_args,
 )
 
 import numpy as np
@@ -28,25 +26,25 @@ import numpy as np
 from dlcompiler import dtypes
 from dlcompiler.display import render
 from dlcompiler.errors import ExpressionError, shown_number
-from dlcompiler.ir.operators import OPERATIONS, Operators
+from dlcompiler.ir.operations import (
+    BINARY,
+    COMPARISONS,
+    DIVISIONS,
+    BinaryOp,
+    CompareOp,
+    LogicalOp,
+    fold_index,
+)
+from dlcompiler.ir.operators import BUILDERS, Operators
 
 if TYPE_CHECKING:
     from dlcompiler.ir.stmt import Buffer
 
-BinaryOp: TypeAlias = Literal[
-    "add", "sub", "mul", "div", "floordiv", "floormod", "truncdiv", "truncmod", "min", "max",
-    "bitand", "bitor", "bitxor", "shl", "shr",
-]  # fmt: skip
-CompareOp: TypeAlias = Literal["eq", "ne", "lt", "le", "gt", "ge"]
-LogicalOp: TypeAlias = Literal["and", "or"]
 AxisKind: TypeAlias = Literal["data", "reduce", "scan"]
 Extent: TypeAlias = "int | Expr"
 """A number of iterations or elements: a number where it is known, else an index expression."""
 T = TypeVar("T")
 
-DIVISIONS = frozenset({"floordiv", "floormod", "truncdiv", "truncmod"})
-BITWISE = frozenset({"bitand", "bitor", "bitxor", "shl", "shr"})
-INTEGER_ONLY = DIVISIONS | BITWISE
 MAX_POWER = 64
 MAX_INDEX_SHIFT = 62
 
@@ -496,7 +494,7 @@ def as_expr(value: Any, like: str | None = None) -> Expr:
         return const(float(value), like if like and dtypes.is_float(like) else "float32")
     raise ExpressionError(
         "expression",
-        "not something that can be computed with",
+        "cannot be used in an expression",
         got=f"{value!r} ({type(value).__name__})",
         expected="an expression, an axis, or a number",
         hint="index a tensor to use its elements: A[i, j]" if hasattr(value, "shape") else None,
@@ -568,8 +566,9 @@ def binary(op: BinaryOp, a: Any, b: Any) -> Expr:
             hint="combine with te.all/te.any, or convert with .astype('int32')",
         )
     if op == "div" and not dtypes.is_float(element):
-        a, b = (cast(x, dtypes.with_lanes("float32", dtypes.lanes(x.dtype))) for x in (a, b))
-    if op in INTEGER_ONLY and dtypes.is_float(element):
+        element = "float32"
+        a, b = (cast(x, dtypes.with_lanes(element, dtypes.lanes(x.dtype))) for x in (a, b))
+    if not BINARY[op].takes(element):
         raise ExpressionError(
             f"{op} of floats", "defined for integers only", got=f"{a} and {b} ({element})",
             hint="te.floor(a / b) and te.fmod(a, b) are for floats" if op in DIVISIONS else None,
@@ -595,7 +594,7 @@ def _index_shift(op: BinaryOp, a: Expr, b: Expr) -> Expr:
     if not isinstance(b, Const) or not 0 <= b.value <= MAX_INDEX_SHIFT:
         raise ExpressionError(
             "shift of an index",
-            "by what is not a small number",
+            "the distance is not a small constant",
             got=f"{a} and {b}",
             expected=f"0 to {MAX_INDEX_SHIFT}",
             hint="convert it: i.astype('int64')",
@@ -660,31 +659,6 @@ def absolute(value: Any) -> Expr:
     return expr if dtypes.is_unsigned(expr.dtype) else binary("max", expr, -expr)
 
 
-def fold_index(op: BinaryOp, a: int, b: int) -> int:
-    """Compute an index operation on two numbers; division by zero gives 0."""
-    return 0 if op in DIVISIONS and b == 0 else _FOLDS[op](a, b)
-
-
-def _truncdiv(a: int, b: int) -> int:
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-_FOLDS: dict[str, Callable[[int, int], int]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "floordiv": operator.floordiv,
-    "floormod": operator.mod,
-    "truncdiv": _truncdiv,
-    "truncmod": lambda a, b: a - b * _truncdiv(a, b),
-    "min": min,
-    "max": max,
-    "bitand": operator.and_,
-    "bitor": operator.or_,
-    "bitxor": operator.xor,
-}
-
-
 def compare(op: CompareOp, a: Any, b: Any) -> Expr:
     """Build a comparison; operands are promoted to one dtype."""
     a, b = promoted(a, b)
@@ -739,10 +713,10 @@ def cast(value: Any, dtype: Any) -> Expr:
     return Cast(expr, target)
 
 
-OPERATIONS.update(
+BUILDERS.update((op, partial(binary, op)) for op in BINARY)
+BUILDERS.update((op, partial(compare, op)) for op in COMPARISONS)
+BUILDERS.update(
     {
-        **{op: partial(binary, op) for op in get_args(BinaryOp)},
-        **{op: partial(compare, op) for op in get_args(CompareOp)},
         "neg": negate,
         "pos": as_expr,
         "abs": absolute,

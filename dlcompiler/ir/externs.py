@@ -15,18 +15,9 @@ from dlcompiler.ir.shapes import check_shape
 from dlcompiler.ir.stmt import Buffer, CallConvention, ExternCall, Region
 
 LIBM = {
-    **{
-        name: name
-        for name in (
-            *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "copysign"),
-            *("cos", "cosh", "erf", "exp", "exp10", "exp2", "floor", "fmod", "hypot", "ldexp"),
-            *("log", "log10", "log1p", "log2", "nextafter", "pow", "sin", "sinh", "sqrt", "tan"),
-            *("tanh", "trunc"),
-        )
-    },
-    "fabs": "abs",
+    **{signature.libm: name for name, signature in FUNCTIONS.items() if signature.libm},
+    "exp10": "exp10",  # an extension of some C libraries
     "nearbyint": "round",
-    "rint": "round",
 }
 """Function of the C mathematics library -> ours of the same meaning; ``f`` ends that of float32."""
 
@@ -97,7 +88,7 @@ def decl_buffer(
     alignment = 64 if data_alignment == -1 else data_alignment
     if not _is_count(alignment) or alignment < 1 or alignment & (alignment - 1):
         raise ExpressionError(
-            where, "data_alignment is no power of two", got=repr(data_alignment),
+            where, "data_alignment is not a power of two", got=repr(data_alignment),
             expected="bytes: 16, 32, 64 …, or -1",
         )  # fmt: skip
     if not _is_count(offset_factor) or offset_factor < 0:
@@ -214,7 +205,7 @@ def call_pure_extern(dtype: Any, name: str, *args: Any) -> Expr:
     if ours is None:
         raise ExpressionError(
             where,
-            "not a function of the C mathematics library that is known here",
+            "not a supported function of the C mathematics library",
             got=f"{name} of {element}",
             expected=", ".join(known) or "float32 or float64",
         )
@@ -243,14 +234,14 @@ def _argument(value: Any, convention: CallConvention, where: str) -> Expr:
     if isinstance(buffer, Buffer) and not isinstance(value, Expr):
         if convention == "c":
             raise ExpressionError(
-                where, f"it is not said what the function does with {buffer.name}",
+                where, f"no access is declared for {buffer.name}",
                 hint=f"pass {buffer.name}.access_ptr('r'), 'w' or 'rw'",
             )  # fmt: skip
         return buffer.region([0] * len(buffer.shape), buffer.shape)
     if isinstance(value, str):
         raise ExpressionError(
-            where, "a text cannot be passed", got=repr(value),
-            hint="register a function that knows it",
+            where, "a string cannot be passed", got=repr(value),
+            hint="register a function that contains the string",
         )  # fmt: skip
     if type(value) is not bool and isinstance(value, numbers.Integral):
         return as_index(value, where)

@@ -18,40 +18,6 @@ from dlcompiler.errors import InternalError
 from dlcompiler.ir.functions import FUNCTIONS
 from dlcompiler.ir.numeric import Function, Value, to_bfloat16
 
-_UFUNCS: dict[str, Function] = {
-    "abs": np.abs,
-    "acos": np.arccos,
-    "acosh": np.arccosh,
-    "asin": np.arcsin,
-    "asinh": np.arcsinh,
-    "atan": np.arctan,
-    "atan2": np.arctan2,
-    "atanh": np.arctanh,
-    "ceil": np.ceil,
-    "copysign": np.copysign,
-    "cos": np.cos,
-    "cosh": np.cosh,
-    "exp": np.exp,
-    "exp2": np.exp2,
-    "floor": np.floor,
-    "fmod": np.fmod,
-    "hypot": np.hypot,
-    "isfinite": np.isfinite,
-    "isinf": np.isinf,
-    "isnan": np.isnan,
-    "ldexp": np.ldexp,
-    "log": np.log,
-    "log10": np.log10,
-    "log1p": np.log1p,
-    "log2": np.log2,
-    "round": np.rint,
-    "sin": np.sin,
-    "sinh": np.sinh,
-    "sqrt": np.sqrt,
-    "tan": np.tan,
-    "tanh": np.tanh,
-    "trunc": np.trunc,
-}
 _IN_THEIR_DTYPE = ("abs", "isfinite", "isinf", "isnan", "nextafter")
 _erf_elements = np.frompyfunc(math.erf, 1, 1)
 
@@ -65,8 +31,8 @@ def call_function(name: str, dtype: str) -> Function:
 
 
 def _function(name: str, element: str) -> Function:
-    if name in _UFUNCS:
-        return _UFUNCS[name]
+    if name in FUNCTIONS and (function := FUNCTIONS[name].numpy) is not None:
+        return function
     if name in _OWN:
         return partial(_OWN[name], element=element)
     raise InternalError(

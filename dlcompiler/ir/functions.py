@@ -24,8 +24,11 @@ A function that rounds may give other bits of NaN in other places, and another s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
 
 from dlcompiler import dtypes
 
@@ -47,6 +50,10 @@ class Signature:
     """Whether the result is the true one, of an exact argument."""
     last: str | None = None
     """Dtype of the last argument, where it is another one."""
+    libm: str | None = None
+    """Its name in the C library for float64; with an ``f`` behind it for float32."""
+    numpy: Callable[..., Any] | None = None
+    """NumPy's function of the same meaning, for every dtype of the domain but those of 16 bits."""
 
     def result_dtype(self, argument: str) -> str:
         """Return the dtype of the result for a first argument of this dtype."""
@@ -80,24 +87,45 @@ class Signature:
 FUNCTION_ULPS = 4
 """How far a function that rounds may be from the true result, in units in the last place."""
 
-_ROUNDED = (
-    *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "exp", "exp10"),
-    *("exp2", "log", "log10", "log1p", "log2", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan"),
-    "tanh",
-)
-
 FUNCTIONS: dict[str, Signature] = {
-    **{name: Signature("float") for name in _ROUNDED},
-    **{name: Signature("float", 2) for name in ("atan2", "hypot", "nextafter", "pow")},
-    **{name: Signature("float", is_exact=True) for name in ("ceil", "floor", "round", "trunc")},
-    "abs": Signature("number", is_exact=True),
-    "copysign": Signature("float", 2, is_exact=True),
-    "fmod": Signature("float", 2, is_exact=True),
-    "ldexp": Signature("float", 2, last="int32"),
-    **{
-        name: Signature("float", result="bool", is_exact=True)
-        for name in ("isfinite", "isinf", "isnan")
-    },
+    "acos": Signature("float", libm="acos", numpy=np.arccos),
+    "acosh": Signature("float", libm="acosh", numpy=np.arccosh),
+    "asin": Signature("float", libm="asin", numpy=np.arcsin),
+    "asinh": Signature("float", libm="asinh", numpy=np.arcsinh),
+    "atan": Signature("float", libm="atan", numpy=np.arctan),
+    "atanh": Signature("float", libm="atanh", numpy=np.arctanh),
+    "cos": Signature("float", libm="cos", numpy=np.cos),
+    "cosh": Signature("float", libm="cosh", numpy=np.cosh),
+    "erf": Signature("float", libm="erf"),
+    "exp": Signature("float", libm="exp", numpy=np.exp),
+    "exp10": Signature("float"),
+    "exp2": Signature("float", libm="exp2", numpy=np.exp2),
+    "log": Signature("float", libm="log", numpy=np.log),
+    "log10": Signature("float", libm="log10", numpy=np.log10),
+    "log1p": Signature("float", libm="log1p", numpy=np.log1p),
+    "log2": Signature("float", libm="log2", numpy=np.log2),
+    "rsqrt": Signature("float"),
+    "sigmoid": Signature("float"),
+    "sin": Signature("float", libm="sin", numpy=np.sin),
+    "sinh": Signature("float", libm="sinh", numpy=np.sinh),
+    "sqrt": Signature("float", libm="sqrt", numpy=np.sqrt),
+    "tan": Signature("float", libm="tan", numpy=np.tan),
+    "tanh": Signature("float", libm="tanh", numpy=np.tanh),
+    "atan2": Signature("float", 2, libm="atan2", numpy=np.arctan2),
+    "hypot": Signature("float", 2, libm="hypot", numpy=np.hypot),
+    "nextafter": Signature("float", 2, libm="nextafter"),
+    "pow": Signature("float", 2, libm="pow"),
+    "ceil": Signature("float", is_exact=True, libm="ceil", numpy=np.ceil),
+    "floor": Signature("float", is_exact=True, libm="floor", numpy=np.floor),
+    "round": Signature("float", is_exact=True, libm="rint", numpy=np.rint),
+    "trunc": Signature("float", is_exact=True, libm="trunc", numpy=np.trunc),
+    "abs": Signature("number", is_exact=True, libm="fabs", numpy=np.abs),
+    "copysign": Signature("float", 2, is_exact=True, libm="copysign", numpy=np.copysign),
+    "fmod": Signature("float", 2, is_exact=True, libm="fmod", numpy=np.fmod),
+    "ldexp": Signature("float", 2, last="int32", libm="ldexp", numpy=np.ldexp),
+    "isfinite": Signature("float", result="bool", is_exact=True, numpy=np.isfinite),
+    "isinf": Signature("float", result="bool", is_exact=True, numpy=np.isinf),
+    "isnan": Signature("float", result="bool", is_exact=True, numpy=np.isnan),
     "popcount": Signature("integer", is_exact=True),
     "clz": Signature("integer", result="int32", is_exact=True),
     "likely": Signature("bool", is_exact=True),

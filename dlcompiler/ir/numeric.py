@@ -12,7 +12,6 @@ avoids ufuncs, which are ten times slower there. Callers run them inside ``with 
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeAlias
@@ -21,7 +20,8 @@ import numpy as np
 
 from dlcompiler import dtypes
 from dlcompiler.errors import CallError
-from dlcompiler.ir.expr import Binary, BinaryOp, CompareOp, Const, Expr, Var, fold_index
+from dlcompiler.ir.expr import Binary, Const, Expr, Var
+from dlcompiler.ir.operations import BINARY, COMPARISONS, BinaryOp, CompareOp, fold_index
 
 Value: TypeAlias = Any  # a NumPy scalar, an array, or a Python int for an index
 Function: TypeAlias = Callable[..., Value]
@@ -98,27 +98,8 @@ def _in_float32(function: Function) -> Function:
 
 # -- binary operations ----------------------------------------------------------------------------
 
-_PLAIN: dict[str, Function] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "div": operator.truediv,
-    "floordiv": operator.floordiv,
-    "floormod": operator.mod,
-    "bitand": operator.and_,
-    "bitor": operator.or_,
-    "bitxor": operator.xor,
-    # NumPy's shifts by the width or more (or less than 0) shift everything out, as ours.
-    "shl": operator.lshift,
-    "shr": operator.rshift,
-}
-
-REDUCTIONS: dict[str, np.ufunc] = {
-    "add": np.add,
-    "mul": np.multiply,
-    "min": np.minimum,
-    "max": np.maximum,
-}
+REDUCTIONS: dict[str, np.ufunc] = {op: BINARY[op].arrays for op in ("add", "mul", "min", "max")}
+"""NumPy's functions that reduce an array, by the `op` of a `Reducer`."""
 
 
 def binary_function(op: BinaryOp, dtype: str, *, vector: bool = False) -> Function:
@@ -128,45 +109,16 @@ def binary_function(op: BinaryOp, dtype: str, *, vector: bool = False) -> Functi
 
 
 def _binary(op: BinaryOp, dtype: str, vector: bool) -> Function:
-    if op in ("min", "max"):
-        if vector:
-            return REDUCTIONS[op]
-        return _scalar_min if op == "min" else _scalar_max
+    row = BINARY[op]
     if dtypes.is_index(dtype) and not vector and op not in ("add", "sub", "mul"):
         return partial(fold_index, op)
-    if op == "truncdiv":
-        return _truncdiv
-    if op == "truncmod":
-        return np.fmod
-    return _PLAIN[op]
-
-
-def _scalar_min(a: Value, b: Value) -> Value:
-    return a if a < b or a != a else b
-
-
-def _scalar_max(a: Value, b: Value) -> Value:
-    return a if a > b or a != a else b
-
-
-def _truncdiv(a: Value, b: Value) -> Value:
-    """Divide toward zero: one above the floor where that was inexact and negative."""
-    return a // b + ((a % b != 0) & ((a < 0) != (b < 0)))
-
-
-_COMPARISONS: dict[str, Function] = {
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
-}
+    # Python's operators take arrays as well; what is written as a call may not.
+    return row.arrays if vector and not row.symbol else row.numbers
 
 
 def compare_function(op: CompareOp) -> Function:
     """Return the comparison of two values; with a NaN all are false but ``ne``."""
-    return _COMPARISONS[op]
+    return COMPARISONS[op].numbers
 
 
 # -- conversions ----------------------------------------------------------------------------------

@@ -10,40 +10,29 @@ import numpy as np
 
 from dlcompiler import dtypes
 from dlcompiler.errors import ExpressionError
+from dlcompiler.ir.operations import BINARY, COMPARISONS
 
 if TYPE_CHECKING:
     from dlcompiler.ir.expr import Expr
 
-OPERATIONS: dict[str, Callable[..., Any]] = {}
+BUILDERS: dict[str, Callable[..., Any]] = {}
 """What each operator builds: filled by `dlcompiler.ir.expr`, whose nodes have these operators."""
 
 
 _NUMPY_NAMES = {
-    "add": "add",
-    "subtract": "sub",
-    "multiply": "mul",
-    "divide": "div",
-    "floor_divide": "floordiv",
-    "remainder": "floormod",
     "power": "pow",
-    "bitwise_and": "bitand",
-    "bitwise_or": "bitor",
-    "bitwise_xor": "bitxor",
-    "left_shift": "shl",
-    "right_shift": "shr",
-    "equal": "eq",
-    "not_equal": "ne",
-    "less": "lt",
-    "less_equal": "le",
-    "greater": "gt",
-    "greater_equal": "ge",
+    **{
+        row.arrays.__name__: name
+        for name, row in (*BINARY.items(), *COMPARISONS.items())
+        if row.symbol
+    },
 }
-"""The operations that NumPy's numbers and arrays ask for, by the names of its functions."""
+"""The operators of Python, by the name of the NumPy function that carries out each."""
 
 
 def operate(operation: str, *operands: Any) -> Any:
     """Apply an operator of Python: to numbers and expressions, or to whole tensors."""
-    return apply(operation, OPERATIONS[operation], *operands)
+    return apply(operation, BUILDERS[operation], *operands)
 
 
 def apply(operation: str, element: Callable[..., Any], *operands: Any) -> Any:
@@ -331,4 +320,4 @@ class Elementwise(Operators):
     def astype(self, dtype: Any) -> Any:
         """Convert each element to `dtype`."""
         name = dtypes.as_dtype(dtype)
-        return self.elementwise("cast", (self,), lambda value: OPERATIONS["cast"](value, name))
+        return self.elementwise("cast", (self,), lambda value: BUILDERS["cast"](value, name))

@@ -33,6 +33,7 @@ from dlcompiler.ir.expr import (
     Var,
 )
 from dlcompiler.ir.intrinsic import IntrinsicCall
+from dlcompiler.ir.operations import BINARY, COMPARISONS, PRECEDENCE
 from dlcompiler.ir.rewrite import tree_size
 from dlcompiler.ir.stmt import (
     Allocate,
@@ -53,17 +54,6 @@ from dlcompiler.ir.stmt import (
 
 if TYPE_CHECKING:
     from dlcompiler.ir.func import PrimFunc
-
-INFIX = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "floormod": "%",
-    "bitand": "&", "bitor": "|", "bitxor": "^", "shl": "<<", "shr": ">>",
-}  # fmt: skip
-COMPARISON = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-PRECEDENCE = {
-    "or": 1, "and": 2, "not": 3, "compare": 4, "bitor": 5, "bitxor": 6, "bitand": 7,
-    "shl": 8, "shr": 8, "add": 9, "sub": 9,
-    "mul": 10, "div": 10, "floordiv": 10, "floormod": 10, "unary": 11, "atom": 13,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -128,16 +118,14 @@ def _expr(expr: Expr) -> tuple[str, int]:  # noqa: C901 - one case per node
             return f"-{_wrap(b, PRECEDENCE['unary'])}", PRECEDENCE["unary"]
         case Binary("bitxor", a, Const(value, dtype)) if is_all_ones(value, dtype):
             return f"~{_wrap(a, PRECEDENCE['unary'])}", PRECEDENCE["unary"]
-        case Binary(op, a, b) if op in INFIX:
+        case Binary(op, a, b) if BINARY[op].symbol:
             level = PRECEDENCE[op]
-            # "i*32 + j": products bind visibly tighter.
-            joint = "*" if op == "mul" else f" {INFIX[op]} "
-            return f"{_wrap(a, level)}{joint}{_wrap(b, level + 1)}", level
+            return f"{_wrap(a, level)}{BINARY[op].joint}{_wrap(b, level + 1)}", level
         case Binary(op, a, b):
             return f"{op}({_text(a)}, {_text(b)})", PRECEDENCE["atom"]
         case Compare(op, a, b):
             level = PRECEDENCE["compare"]
-            return f"{_wrap(a, level + 1)} {COMPARISON[op]} {_wrap(b, level + 1)}", level
+            return f"{_wrap(a, level + 1)}{COMPARISONS[op].joint}{_wrap(b, level + 1)}", level
         case Logical(op, a, b):
             level = PRECEDENCE[op]
             return f"{_wrap(a, level)} {op} {_wrap(b, level + 1)}", level

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from dlcompiler.ir.expr import Const, Expr
 from dlcompiler.ir.func import PrimFunc
-from dlcompiler.ir.stmt import Buffer, For
+from dlcompiler.ir.stmt import Buffer, For, Stmt
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +20,9 @@ class Launch:
     extent 1."""
     loops: tuple[For, ...] = ()
     """Loops of the host around the launch, outermost first."""
+    nest: Stmt | None = None
+    """The part of `Program.func` that the kernel computes, statement by statement; None for a
+    kernel that is the whole function."""
 
     def count(self, tag: str) -> int | None:
         """Return the extent of a thread axis; None where a symbol decides."""

@@ -7,21 +7,10 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from dlcompiler.errors import InternalError
-from dlcompiler.ir.expr import (
-    Binary,
-    Compare,
-    Const,
-    Expr,
-    Extent,
-    Load,
-    Logical,
-    Not,
-    Var,
-    const,
-    fold_index,
-)
+from dlcompiler.ir.expr import Binary, Compare, Const, Expr, Extent, Load, Logical, Not, Var, const
 from dlcompiler.ir.func import PrimFunc
 from dlcompiler.ir.numeric import compare_function
+from dlcompiler.ir.operations import fold_index
 from dlcompiler.ir.rewrite import Node, rewrite
 from dlcompiler.ir.stmt import Allocate, Buffer, Prefetch, Region, Store
 

@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 from dlcompiler import dtypes
 from dlcompiler.errors import ExpressionError, InternalError, as_template, filled
 from dlcompiler.ir.expr import (
-    BinaryOp,
     Expr,
     Extent,
     Load,
@@ -18,10 +17,10 @@ from dlcompiler.ir.expr import (
     as_expr,
     as_index,
     binary,
-    fold_index,
     index_const,
     node,
 )
+from dlcompiler.ir.operations import BinaryOp, fold_index
 
 ThreadTag: TypeAlias = Literal[
     "blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z", "vthread"

@@ -8,7 +8,6 @@ from typing import NoReturn
 from dlcompiler import dtypes
 from dlcompiler.errors import MAX_VALUES, InternalError
 from dlcompiler.ir.expr import (
-    INTEGER_ONLY,
     Binary,
     Broadcast,
     Call,
@@ -30,6 +29,7 @@ from dlcompiler.ir.expr import (
 from dlcompiler.ir.func import PrimFunc
 from dlcompiler.ir.functions import FUNCTIONS
 from dlcompiler.ir.intrinsic import IntrinsicCall
+from dlcompiler.ir.operations import BINARY
 from dlcompiler.ir.printer import format_extern_call, format_intrinsic, format_store
 from dlcompiler.ir.rewrite import Node, children, walk
 from dlcompiler.ir.stmt import (
@@ -297,7 +297,7 @@ def _binary_problem(item: Binary) -> str | None:
     if item.a.dtype != item.b.dtype:
         return f"{item} mixes {item.a.dtype} and {item.b.dtype}"
     element = dtypes.element(item.a.dtype)
-    if dtypes.is_bool(element) or (item.op in INTEGER_ONLY and dtypes.is_float(element)):
+    if not BINARY[item.op].takes(element):
         return f"{item} computes {item.op} of {element}"
     if item.op in ("shl", "shr") and dtypes.is_index(element):
         return f"{item} shifts an index"

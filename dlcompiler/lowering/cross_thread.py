@@ -24,62 +24,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from dlcompiler.ir import (
     Barrier,
     Buffer,
     Expr,
     If,
-    Let,
     Load,
-    Origin,
+    Reduce,
     Reducer,
     Stmt,
-    Store,
     Var,
     binary,
     combine,
     compare,
     index_const,
+    is_in_block,
     logical,
     seq,
 )
+from dlcompiler.lowering.loop_builder import LoopBuilder
+from dlcompiler.lowering.pieces import (
+    Assigner,
+    Inside,
+    PendingAllocation,
+    Place,
+    accumulate,
+    loop_vars_of,
+    under,
+    with_allocations,
+)
 from dlcompiler.schedule import StageBounds, StageState
-from dlcompiler.schedule.inference.threads import reduced_by_threads
+from dlcompiler.schedule.inference.threads import (
+    nest_order,
+    reduced_by_threads,
+    threads_around,
+)
 
 PART = "(part)"
 """Names, in an origin, what only one thread's part of a reduction is about."""
-
-Place: TypeAlias = tuple[Buffer, tuple[Expr, ...]]
-
-
-@dataclass(frozen=True)
-class Assigner:
-    """Makes stores of one origin."""
-
-    origin: Origin
-
-    def __call__(self, place: Place, value: Expr) -> Store:
-        """Return what stores a value at a place."""
-        return Store(*place, value, self.origin)
-
-
-def accumulate(
-    reducer: Reducer, places: Sequence[Place], values: Sequence[Expr], assign: Assigner
-) -> Stmt:
-    """Return what combines one more value of each result with those so far, at their places."""
-    old = [Load(buffer, indices) for buffer, indices in places]
-    new = combine(reducer, old, values)
-    if len(new) > 1:  # each result may depend on all old ones, so none is stored too early
-        fresh = [Var(f"{buffer.name}.next", buffer.dtype) for buffer, _ in places]
-    else:
-        fresh = []
-    pairs = zip(places, fresh or new, strict=True)
-    update = seq(assign(place, value) for place, value in pairs)
-    for var, value in zip(reversed(fresh), reversed(new), strict=False):
-        update = Let(var, value, update)
-    return update
 
 
 @dataclass(frozen=True)
@@ -161,3 +144,79 @@ def parts_of(
         lane,
         count,
     )
+
+
+def nest_across_threads(
+    builder: LoopBuilder,
+    stage: StageState,
+    bounds: StageBounds,
+    guards: Sequence[Expr],
+) -> Stmt:
+    """Return the loops of a reduction that threads share.
+
+    All threads must reach its barriers: the guards are inside. The threads' loops are outside the
+    other loops of the reduction, because each thread's part is kept while these run.
+
+    Parameters
+    ----------
+    builder, stage
+        The reduction.
+    bounds
+        Its bounds, without guards around the loops.
+    guards
+        Conditions of its elements, which are tested at the stores.
+    """
+    head = builder.bodies[stage.name][0]
+    assert isinstance(head, Reduce)
+    values = {axis.var: value for axis, value in bounds.values.items()}
+    targets = [builder.target(stage, bounds, tensor) for tensor in stage.tensors]
+    threads = reduced_by_threads(stage)
+    order = nest_order(stage)
+    first = next(n for n, leaf in enumerate(order) if leaf is threads[0])
+    outer, serial = order[:first], order[first + len(threads) :]
+    names = [builder.buffers[tensor].name for tensor in stage.tensors]
+    parts = parts_of(stage, bounds, _threads_beside(builder, stage), names)
+    builder.shared += (PendingAllocation(buffer, stage.name) for buffer in parts.left)
+    assign = Assigner(builder.origin(stage, PART, (*outer, *threads)))
+    start = [builder.expr(expr, values) for expr in head.start]
+    identity = head.reducer.identity_of(head.values)
+    fresh = seq(map(assign, parts.places(), identity))
+    update = under(guards, builder.update(stage, parts.places(), head, values))
+    most = builder.loops(stage, bounds, serial, (*outer, *threads), Inside(None, update))
+    reduced = {bounds.loop_vars[leaf] for leaf in (*threads, *serial)}
+    needed = (guard for guard in guards if not loop_vars_of(guard) & reduced)
+    result: Sequence[Expr] = [Load(*slot) for slot in parts.slots(index_const(0))]
+    if head.init:
+        result = combine(head.reducer, start, result)
+    places = zip((builder.buffers[tensor] for tensor in stage.tensors), targets, strict=True)
+    store = under((*_storing(builder, stage), *needed), seq(map(assign, places, result)))
+    body = seq((fresh, most, parts.combined(head.reducer, assign), store))
+    own = (PendingAllocation(buffer, stage.name) for buffer in parts.own)
+    body = with_allocations(own, body)
+    body = builder.loops(stage, bounds, threads, outer, Inside(None, body))
+    return builder.loops(stage, bounds, outer, (), Inside(None, body))
+
+
+def _threads_beside(builder: LoopBuilder, stage: StageState) -> list[tuple[Var, int]]:
+    """Return variables and extents of a block's threads but those that share a reduction."""
+    bounds = builder.bounds.stages[stage.name]
+    found = {
+        builder.bounds.stages[host.name].loop_vars[leaf]: builder.bounds.stages[host.name].extents[
+            leaf
+        ]
+        for host, leaf in threads_around(builder.state, stage).values()
+        if is_in_block(host.kind(leaf))
+    }
+    for leaf in stage.leaves:
+        if leaf.kind == "data" and is_in_block(stage.kind(leaf)):
+            found.setdefault(bounds.loop_vars[leaf], bounds.extents[leaf])
+    return [(var, extent) for var, extent in found.items() if isinstance(extent, int)]
+
+
+def _storing(builder: LoopBuilder, stage: StageState) -> Iterator[Expr]:
+    """Yield which of the threads that share a reduction stores the result: the first of all."""
+    bounds = builder.bounds.stages[stage.name]
+    for leaf in reduced_by_threads(stage):
+        yield compare(
+            "eq", bounds.loop_vars[leaf], index_const(stage.storing.get(stage.kind(leaf), 0))
+        )

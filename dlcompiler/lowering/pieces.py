@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from dlcompiler.ir import (
     Allocate,
@@ -11,19 +12,30 @@ from dlcompiler.ir import (
     Expr,
     For,
     If,
+    Let,
+    Load,
+    Origin,
+    Reducer,
     StepRef,
     Stmt,
+    Store,
     Var,
     Window,
+    combine,
     free_vars,
     logical,
     rewrite,
+    seq,
     substitute,
 )
 from dlcompiler.ir.rewrite import Node
 
 INIT = "(init)"
 """Marks the part of a stage that sets its elements to what a reduction starts from."""
+
+
+Place: TypeAlias = tuple[Buffer, tuple[Expr, ...]]
+"""An element of a buffer: the buffer and the indices."""
 
 
 @dataclass(frozen=True)
@@ -72,3 +84,31 @@ def rename(body: Stmt, fresh: dict[Var, Expr]) -> Stmt:
         return node
 
     return rewrite(body, rule)
+
+
+@dataclass(frozen=True)
+class Assigner:
+    """Makes stores of one origin."""
+
+    origin: Origin
+
+    def __call__(self, place: Place, value: Expr) -> Store:
+        """Return what stores a value at a place."""
+        return Store(*place, value, self.origin)
+
+
+def accumulate(
+    reducer: Reducer, places: Sequence[Place], values: Sequence[Expr], assign: Assigner
+) -> Stmt:
+    """Return what combines one more value of each result with those so far, at their places."""
+    old = [Load(buffer, indices) for buffer, indices in places]
+    new = combine(reducer, old, values)
+    if len(new) > 1:  # each result may depend on all old ones, so none is stored too early
+        fresh = [Var(f"{buffer.name}.next", buffer.dtype) for buffer, _ in places]
+    else:
+        fresh = []
+    pairs = zip(places, fresh or new, strict=True)
+    update = seq(assign(place, value) for place, value in pairs)
+    for var, value in zip(reversed(fresh), reversed(new), strict=False):
+        update = Let(var, value, update)
+    return update

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dlcompiler.ir import Expr, IntrinsicMode, Region, Stmt, index_const
 from dlcompiler.lowering.intrinsics import check_strides, intrinsic_statement
+from dlcompiler.lowering.loop_builder import LoopBuilder
 from dlcompiler.lowering.pieces import INIT, Inside, under
 from dlcompiler.schedule import StageBounds, StageState
 from dlcompiler.schedule.legality.matching import Operand
@@ -13,12 +12,9 @@ from dlcompiler.schedule.legality.tensorized import Match, matched
 from dlcompiler.schedule.state import step_ref
 from dlcompiler.te import Tensor
 
-if TYPE_CHECKING:
-    from dlcompiler.lowering.nest import _Builder
-
 
 def tensorized_nest(
-    builder: _Builder, stage: StageState, bounds: StageBounds, inner_guards: tuple[Expr, ...]
+    builder: LoopBuilder, stage: StageState, bounds: StageBounds, inner_guards: tuple[Expr, ...]
 ) -> Stmt:
     """Return the loops around an intrinsic, with its calls.
 
@@ -39,7 +35,7 @@ def tensorized_nest(
     return builder.loops(stage, bounds, shared, (), Inside(init, main))
 
 
-def _call(builder: _Builder, stage: StageState, match: Match, mode: IntrinsicMode) -> Stmt:
+def _call(builder: LoopBuilder, stage: StageState, match: Match, mode: IntrinsicMode) -> Stmt:
     """Return the call of an intrinsic, or calls that together do what is asked."""
     leaves = [leaf for leaf in stage.leaves if mode != "reset" or leaf.kind == "data"]
     origin = builder.origin(stage, INIT if mode == "reset" else "", leaves)
@@ -51,7 +47,7 @@ def _call(builder: _Builder, stage: StageState, match: Match, mode: IntrinsicMod
     return intrinsic_statement(match.intrin, mode, regions, dims, (*origin, *own))
 
 
-def _region(builder: _Builder, operand: Operand, declared: Tensor) -> Region:
+def _region(builder: LoopBuilder, operand: Operand, declared: Tensor) -> Region:
     """Return the part of a buffer that a declared tensor stands for."""
     indices = builder.shift(operand.tensor, [builder.expr(i, {}) for i in operand.indices])
     lengths = dict(zip(operand.dims, declared.static_shape, strict=True))

@@ -37,7 +37,7 @@ from dlcompiler.ir import (
     Var,
     walk,
 )
-from dlcompiler.ir.expr import BinaryOp
+from dlcompiler.ir.operations import BinaryOp
 from dlcompiler.ir.rewrite import Node, children
 from dlcompiler.te import ComputeOp, ExternOp, PlaceholderOp, Tensor
 from dlcompiler.te.tensor import post_order

@@ -1,4 +1,4 @@
-"""Passes: loop IR to loop IR, one file each, pure. What a pass does not change, it returns."""
+"""Passes: pure functions from loop IR to loop IR; one that changes nothing returns its input."""
 
 from dlcompiler.passes.base import Pass
 from dlcompiler.passes.batch_assertions import batch_assertions

@@ -1,4 +1,4 @@
-"""What a pass is, and what passes share."""
+"""The `Pass` class and functions that several passes use."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Pass:
     """A named step of a pipeline.
 
     `requires` and `establishes` name properties of the program (such as ``no vectorized loops``):
-    a pipeline is well ordered when each required property was established before.
+    a pipeline is well ordered if an earlier pass establishes each required property.
     """
 
     name: str
@@ -47,12 +47,12 @@ class Pass:
     requires: frozenset[str] = frozenset()
     establishes: frozenset[str] = frozenset()
     reads_target: bool = False
-    """Whether what it does depends on more of the target than its kind of device."""
+    """Whether it depends on the target, and not only on the kind of device."""
     only_for: Callable[[Target], bool] | None = None
-    """Which targets it is for; None: all."""
+    """Tells which targets it is for; None: all."""
 
     def apply(self, func: PrimFunc, target: Target) -> PrimFunc:
-        """Return the function that this pass makes of another."""
+        """Run the pass on a function and return the new function."""
         return self.run(func, target=target) if self.reads_target else self.run(func)
 
 
@@ -62,7 +62,7 @@ def constant_extent(loop: For) -> int | None:
 
 
 def statements(stmt: Stmt) -> Iterator[Stmt]:
-    """Yield a statement and those in it, parents first, without a look at expressions."""
+    """Yield a statement and those in it, parents first; expressions are not visited."""
     stack = [stmt]
     while stack:
         current = stack.pop()
@@ -77,7 +77,7 @@ def statements(stmt: Stmt) -> Iterator[Stmt]:
 
 
 def push_origin(body: Stmt, origin: Origin) -> Stmt:
-    """Hand the origin of a deleted loop to what it contained."""
+    """Add the origin of a deleted loop to the statements of its body."""
     if not origin:
         return body
     match body:

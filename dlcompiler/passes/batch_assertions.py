@@ -1,4 +1,4 @@
-"""Test the assertions of a loop many at once, and look for the one that fails only if there is one.
+"""Test the assertions of a loop in vectors, and find the failing one only if a test fails.
 
 *Before*::
 
@@ -21,7 +21,7 @@
                 for i in range(64):
                     assert I[i] < 10, 'too large'
 
-An assertion may end its loop, so that each element costs a branch. What is tested first has none:
+An assertion may end its loop, so that each element costs a branch. The vector tests have none:
 checking the indices of an embedding costs 0.4 to 2 % of the look-up with rows of 64 to 768 numbers
 (6 to 9 % with rows of 16), instead of 1 to 27 %. Only perfect nests of loops with nothing but
 assertions inside are changed, and only where the innermost has 32 iterations or more.
@@ -62,7 +62,7 @@ from dlcompiler.ir import (
 from dlcompiler.ir.rewrite import Node, map_children
 
 LANES = 16
-"""Tests at once: as many as 32-bit numbers fit into 64 bytes; [1]."""
+"""Tests in one vector: as many as 32-bit numbers fit into 64 bytes; [1]."""
 
 
 def batch_assertions(func: PrimFunc) -> PrimFunc:
@@ -81,7 +81,7 @@ def _visit(node: Node) -> Node:
 
 
 def _is_test(loop: For) -> bool:
-    """Tell whether a statement is a perfect nest of serial loops over assertions."""
+    """Tell whether a statement is a perfect nest of serial loops that contains only assertions."""
     if loop.kind != "serial":
         return False
     if isinstance(loop.body, For):

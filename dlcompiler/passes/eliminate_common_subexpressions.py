@@ -1,4 +1,4 @@
-"""Compute once what several assignments in a row compute alike.
+"""Compute common subexpressions of consecutive assignments once.
 
 *Before*::
 
@@ -16,9 +16,9 @@
             C[i] = t2*2.0
             D[i] = t2 + B[t1]
 
-Only what is computed in any case is taken out, and only for assignments without a loop or condition
-between them; an element is read again after its buffer was written. Vectors of indices stay, for
-they tell that neighbours are read together; so does what is cheap.
+An expression is named only if it is computed unconditionally, for assignments without a loop or
+condition between them. An element is read again after its buffer was written. Vectors of indices
+stay, because their form shows that neighbours are read together; cheap expressions stay as well.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ from dlcompiler.ir.rewrite import Node, children, map_children
 from dlcompiler.ir.structural import structural_key
 
 MIN_COST = 4
-"""Of what is taken out, where an addition costs 1, a division 4 and a function 8; [1]."""
+"""Least cost of a named expression: an addition costs 1, a division 4, a function 8; [1]."""
 
 
 def eliminate_common_subexpressions(func: PrimFunc, *, min_cost: int = MIN_COST) -> PrimFunc:
-    """Give names to what straight-line code computes more than once.
+    """Name the expressions that straight-line code computes more than once.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class _Eliminator:
         return stmt
 
     def groups(self, statements: Sequence[Stmt]) -> Iterator[Stmt]:
-        """Yield statements, those of each run of assignments as one."""
+        """Yield statements; consecutive assignments are one group."""
         run: list[Store] = []
         for statement in (*statements, None):
             if isinstance(statement, Store):
@@ -134,10 +134,10 @@ class _Shared:
     operands: tuple[_Shared, ...]
     cost: int
     first: int
-    """The assignment that needs it first."""
+    """Number of the first assignment that uses it."""
     uses: int = 0
     is_certain: bool = False
-    """Whether it is computed whatever is chosen."""
+    """Whether it is computed unconditionally."""
 
 
 @dataclass
@@ -159,7 +159,7 @@ class _Graph:
             self.versions[store.buffer] = self.versions.get(store.buffer, 0) + 1
 
     def add(self, root: Expr, number: int) -> _Shared:
-        """Return what stands for an expression of an assignment."""
+        """Return the shared node of an expression of an assignment."""
         stack = [root]
         while stack:
             expr = stack[-1]
@@ -202,7 +202,7 @@ def _slots(store: Store) -> tuple[Expr, ...]:
 
 
 def _mark(root: _Shared) -> None:
-    """Mark what is computed whenever `root` is."""
+    """Mark the expressions that are computed whenever `root` is."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -231,7 +231,7 @@ def _cost(expr: Expr, operands: Sequence[_Shared]) -> int:
 
 
 def _rebuilt(graph: _Graph, stores: Sequence[Store], names: dict[int, Var]) -> Stmt:
-    """Return the assignments with names for what is shared, each from where it is needed on."""
+    """Return the assignments with names for shared expressions, each bound before its first use."""
     values: dict[int, Expr] = {}
     definitions: dict[int, list[tuple[Var, Expr]]] = {}
     for node in graph.nodes:

@@ -1,4 +1,4 @@
-"""Give internal buffers one dimension, strides and padding included.
+"""Flatten internal buffers to one dimension, including strides and padding.
 
 *Before*::
 
@@ -26,9 +26,9 @@ Rows that `storage_align` keeps 20 elements apart become ``B[i*20 + j]`` of 76 e
 ``float32[4 | 16, 2]``, with a separator between its axes, becomes ``float32[4 | 32]``: memory of
 several dimensions gets an index for each.
 
-Code generators of this project take strides, and a reader prefers the dimensions, so this is no
-pass of a pipeline. `storage_rewrite` flattens the buffers that share memory but not a shape; a
-generator for a language without strides runs it on all.
+The code generators of this project support strides, and dimensions are easier to read, so no
+pipeline contains this pass. `storage_rewrite` flattens buffers that share memory and differ in
+shape; a generator for a language without strides runs it on all buffers.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ from dlcompiler.ir import (
     rewrite,
     walk,
 )
-from dlcompiler.ir.expr import BinaryOp
+from dlcompiler.ir.operations import BinaryOp
 from dlcompiler.ir.rewrite import Node
 
 T = TypeVar("T")
 
 
 def flatten_storage(func: PrimFunc, *, only: Collection[Buffer] | None = None) -> PrimFunc:
-    """Give the buffers that a function allocates one dimension, or those of their memory.
+    """Flatten the buffers that a function allocates to the dimensions of their memory, mostly one.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def is_flat(buffer: Buffer) -> bool:
 
 
 def flat_buffer(buffer: Buffer) -> Buffer:
-    """Return the buffer that a buffer lies in: of one dimension, or those of its memory."""
+    """Return a buffer as one of fewer dimensions: one, or those of its memory."""
     if buffer.separators:
         shape = tuple(extent_product(part) for part in _parts(buffer, buffer.shape))
         return Buffer(
@@ -102,7 +102,7 @@ def flat_buffer(buffer: Buffer) -> Buffer:
 
 
 def elements_spanned(buffer: Buffer) -> Extent:
-    """Return how many elements a buffer reaches over, gaps included."""
+    """Return the number of elements that a buffer spans, gaps included."""
     if buffer.is_static:
         if 0 in buffer.shape:
             return 0
@@ -129,7 +129,7 @@ def with_flat_accesses(stmt: Stmt, flat: Mapping[Buffer, Buffer]) -> Stmt:
 
 
 def flat_indices(buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    """Return where an element is in the buffer that `flat_buffer` returns."""
+    """Return the indices of an element in the buffer that `flat_buffer` returns."""
     if not buffer.separators:
         return (flat_index(buffer, indices),)
     parts = zip(_parts(buffer, buffer.shape), _parts(buffer, indices), strict=True)

@@ -23,11 +23,11 @@
             for j in range(8):
                 C[i*8 + j] = B[i % 2, 7 - j]*2.0
 
-What fills the buffer must be apart from what reads it, and must read nothing that the loop
-computes. `partition_loops` then takes the condition out: what is left is a prologue, a steady loop,
-and a last iteration. With `split_loop` the loop is cut in groups of that many iterations, to be
-unrolled: in groups of two the halves have fixed places. A loop that runs once leaves a buffer
-single.
+The statements that fill the buffer must be separate from those that read it, and must read nothing
+that the loop computes. `partition_loops` then removes the condition, which leaves a prologue, a
+steady loop and a last iteration. With `split_loop` the loop is cut into groups of that many
+iterations, to be unrolled: in groups of two each half has a constant index. A loop that runs once
+needs a single buffer.
 
 Threads that share the buffer need one barrier in each iteration, before they fill the other half.
 It stands between filling a half and reading it, an iteration later, and between reading a half and
@@ -119,12 +119,12 @@ class _Around:
 
     loops: frozenset[Var] = frozenset()
     in_block: bool = False
-    """Whether threads of a block run it."""
+    """Whether the statement is inside loops over the threads of a block."""
     is_repeated: bool = False
     """Whether each of these threads may run it several times."""
 
     def inside(self, loop: For) -> _Around:
-        """Return what is around the body of a loop."""
+        """Return the surroundings of the body of a loop."""
         is_repeated = self.is_repeated or (self.in_block and not is_in_block(loop.kind))
         in_block = self.in_block or is_in_block(loop.kind)
         return _Around(self.loops | {loop.var}, in_block, is_repeated)
@@ -155,7 +155,7 @@ class _Body:
 
     @property
     def conditions(self) -> tuple[Expr, ...]:
-        """What must hold for the statements to run."""
+        """The conditions around the statements."""
         return tuple(stmt.condition for stmt in self.around if isinstance(stmt, If))
 
     def allocations(self, buffers: AbstractSet[Buffer]) -> list[Allocate]:
@@ -217,7 +217,7 @@ class _Injection:
         return stmt
 
     def ahead(self, loop: For, own: set[Buffer], around: _Around) -> Stmt:
-        """Return what fills buffers for the first iteration, and the loop that goes on from there.
+        """Return the fill for the first iteration, and the loop that fills each next one.
 
         Memory of the loop's body is allocated around both.
         """
@@ -341,7 +341,7 @@ def _fills(loop: For, body: _Body, own: set[Buffer]) -> list[Stmt]:
 def _check_independent(
     loop: For, body: _Body, fills: Sequence[Stmt], rest: Sequence[Stmt], own: set[Buffer]
 ) -> None:
-    """Refuse what cannot run before the rest of the iteration before."""
+    """Refuse a fill that depends on the rest of the previous iteration."""
     inside = {n.buffer for fill in fills for n in walk(fill) if isinstance(n, Allocate)}
     around = {stmt.buffer for stmt in body.around if isinstance(stmt, Allocate)}
     touched = {buffer for stmt in rest for buffer in _touched(stmt)}
@@ -361,10 +361,10 @@ def _check_independent(
 def _with_needed_barriers(
     stmts: Sequence[Stmt], fills: Sequence[Stmt], own: set[Buffer]
 ) -> tuple[Stmt, ...]:
-    """Return the statements of an iteration with the barriers that threads need now.
+    """Return the statements of an iteration with the barriers that double buffering needs.
 
-    One stands before what fills the other half. Those go that only stood between filling and
-    reading: the two are an iteration apart.
+    One barrier is before the fill of the other half. Barriers between filling and reading the same
+    half are removed: these are now an iteration apart.
     """
     phases: list[list[Stmt]] = [[]]
     for stmt in stmts:
@@ -417,7 +417,7 @@ def _touches(stmt: Stmt, buffers: AbstractSet[Buffer]) -> bool:
 
 
 def _doubled(buffer: Buffer) -> Buffer:
-    """Return two of a buffer, one behind the other, both aligned."""
+    """Return a buffer with two aligned copies of another, one after the other."""
     size = elements_spanned(buffer)
     if isinstance(size, int):
         unit = max(buffer.alignment // dtypes.bytes_of(buffer.dtype), 1)

@@ -1,4 +1,4 @@
-"""Ask for what a later iteration reads, a cache line at a time.
+"""Insert prefetches of the cache lines that a later iteration reads.
 
 *Before*::
 
@@ -59,7 +59,7 @@ from dlcompiler.passes.base import statements
 PRAGMA = "prefetch."
 LINE_BYTES = 64
 MAX_LINES = 256
-"""Of one buffer in one iteration; more would drive out what is needed first; [1]."""
+"""Most lines of one buffer per iteration; more would evict lines that are needed sooner; [1]."""
 
 
 def inject_prefetch(func: PrimFunc) -> PrimFunc:
@@ -135,7 +135,7 @@ def _analyzer(loops: Sequence[For], ranges: dict[Var, Interval]) -> Analyzer:
 
 
 def _box(loads: Sequence[Load], moving: set[Var], analyzer: Analyzer) -> list[Span] | None:
-    """Return what the loads together sweep in each dimension."""
+    """Return the range of indices that the loads together read in each dimension."""
     box: list[Span] = []
     for dimension in range(len(loads[0].indices)):
         total: Span | None = None

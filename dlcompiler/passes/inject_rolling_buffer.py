@@ -1,4 +1,4 @@
-"""Keep what the next iteration needs again in a circular buffer, and compute only what is new.
+"""Keep values that the next iteration reuses in a circular buffer, and compute only new ones.
 
 *Before*::
 
@@ -28,10 +28,10 @@
             for x in range(16):
                 C[y, x] = P[(y*2 + 0) % 3, x] + P[(y*2 + 2) % 3, x]
 
-The schedule proved that the part moves on by that step with each iteration, and that iteration 0
-is the first that runs. The indices stay relative to the part: the same in each iteration, so that
-`partition_loops` takes the conditions out and leaves a first iteration, and a steady loop over what
-is new.
+The schedule has proved that the window moves by that step in each iteration, and that iteration 0
+runs first. Loop variables stay relative to the window, the same in each iteration, so that
+`partition_loops` can remove the conditions: it leaves a first iteration and a steady loop over the
+new elements.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ from dlcompiler.passes.base import statements
 
 
 def inject_rolling_buffer(func: PrimFunc) -> PrimFunc:
-    """Move buffers that roll out of their loops, and compute in each iteration what is new.
+    """Move rolling buffers out of their loops, and compute only the new elements in each iteration.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def _parts(stmt: Stmt) -> tuple[Stmt, ...]:
 
 
 def _without(stmt: Stmt, loop: For) -> Stmt:
-    """Return the body of a loop without what rolls with it, in which only what is new is made."""
+    """Return the body of a loop that computes only the new elements of its rolling buffers."""
     if isinstance(stmt, For):
         return stmt
 
@@ -139,7 +139,7 @@ def _without(stmt: Stmt, loop: For) -> Stmt:
 
 
 def _filled(stmt: Stmt, buffer: Buffer, window: Window) -> Stmt:
-    """Return a statement that fills a buffer in iteration 0, and adds what is new in the others."""
+    """Return a statement that fills a buffer in iteration 0, and adds new elements afterwards."""
     match stmt:
         case Allocate() | Let():
             return replace(stmt, body=_filled(stmt.body, buffer, window))
@@ -151,7 +151,7 @@ def _filled(stmt: Stmt, buffer: Buffer, window: Window) -> Stmt:
 
 
 def _added(stmt: Stmt, buffer: Buffer, window: Window) -> Stmt:
-    """Return a statement that computes what one more step brings into the window."""
+    """Return a statement that computes the elements that one step adds to the window."""
     (n,) = (n for n, step in enumerate(window.steps) if step)
     old = extent_binary("sub", buffer.shape[n], window.steps[n])
 
@@ -179,7 +179,7 @@ def _stores(stmt: Stmt, buffer: Buffer) -> Iterator[Store]:
 
 
 def _circular(stmt: Stmt, buffer: Buffer, window: Window) -> Stmt:
-    """Return a statement in which each element of a buffer stays where it is put."""
+    """Replace the indices of a buffer by circular ones: an element keeps its place in memory."""
 
     def place(index: Expr, extent: Extent, step: int) -> Expr:
         if not step:

@@ -1,4 +1,4 @@
-"""Let one thread run its virtual threads in turns, statement by statement.
+"""Interleave virtual threads in one thread, statement by statement.
 
 *Before*::
 
@@ -20,10 +20,10 @@
             C[1*32 + t] = B[1, 0] + 1.0
 
 The loop of the virtual threads moves inward to the statements that depend on it, and is unrolled
-there: what each of them has for itself gets one more dimension, loops around are run once for all,
-and all of them come to a barrier together. So their loads and arithmetic stand side by side, and
-the time one waits for memory is another's to compute. What does not depend on the virtual thread is
-executed once. They are iterations of a concurrent loop: their order is free.
+there. A buffer of each virtual thread gets one more dimension, loops between are run once for all
+of them, and they reach each barrier together. Their loads and arithmetic are then interleaved:
+while one waits for memory, another computes. A statement that does not depend on the virtual thread
+is executed once. Interleaving is legal because the iterations of a concurrent loop have no order.
 
 **Source:** T. Chen et al., "TVM", OSDI 2018, section 4.4.
 """
@@ -60,19 +60,20 @@ from dlcompiler.passes.base import constant_extent, in_copies, push_origin, stat
 
 
 def inject_virtual_threads(func: PrimFunc, *, max_unrolled: int = 16) -> PrimFunc:
-    """Replace loops of virtual threads by what one thread does for all of them.
+    """Replace loops of virtual threads by the statements of all of them in one thread.
 
     Parameters
     ----------
     func
         Any function without vector operations.
     max_unrolled
-        More virtual threads than that are a serial loop at each statement; [1].
+        With more virtual threads each statement gets a serial loop instead of copies; [1].
 
     Raises
     ------
     ScheduleError
-        If the number of virtual threads is no number, or only some of them would come to a barrier.
+        If the number of virtual threads is not a constant, or only some of them would reach a
+        barrier.
     """
 
     def rule(node: Node) -> Node:
@@ -86,29 +87,31 @@ def inject_virtual_threads(func: PrimFunc, *, max_unrolled: int = 16) -> PrimFun
 
 
 class _Injection:
-    """One loop of virtual threads, on its way inward."""
+    """Moves one loop of virtual threads inward."""
 
     def __init__(self, loop: For, max_unrolled: int) -> None:
         count = constant_extent(loop)
         if count is None:
             raise ScheduleError(
-                f"inject virtual threads {loop.var.name}", "their number is not known",
+                f"inject virtual threads {loop.var.name}",
+                "the number of virtual threads is not a constant",
                 got=str(loop.extent), hint="split the loop by a number, and bind the inner one",
             )  # fmt: skip
         for stmt in statements(loop.body):
             if isinstance(stmt, ExternCall):
                 raise ScheduleError(
-                    f"inject virtual threads {loop.var.name}", f"they would call {stmt.name}",
-                    because="code from outside gets a buffer as it is, not one thread's copy",
+                    f"inject virtual threads {loop.var.name}",
+                    f"they would call {stmt.name}",
+                    because="an external function gets a whole buffer, not the copy of one thread",
                     hint="bind the loop to a thread, or leave it serial",
                 )  # fmt: skip
         self.var, self.count = loop.var, count
         self.is_unrolled = count <= max_unrolled
         self.own = _own_buffers(loop)
-        """What each virtual thread has for itself -> the buffer of all of them."""
+        """Private buffer of a virtual thread -> the buffer with one copy for each of them."""
 
     def run(self, stmt: Stmt) -> Stmt:
-        """Return what does a statement for all virtual threads."""
+        """Return a statement that does the work of `stmt` for all virtual threads."""
         if not self.depends(stmt):
             return stmt
         match stmt:
@@ -127,7 +130,7 @@ class _Injection:
         if any(isinstance(inner, Barrier) for inner in statements(stmt)):
             raise ScheduleError(
                 f"inject virtual threads {self.var.name}",
-                "only some of them would come to a barrier",
+                "only some of the virtual threads would reach a barrier",
                 got=str(stmt.condition if isinstance(stmt, If) else stmt),
                 hint="attach what they share outside the condition",
             )
@@ -143,9 +146,9 @@ class _Injection:
         )
 
     def copies(self, stmt: Stmt) -> Stmt:
-        """Return a statement once for each virtual thread, each on what it has for itself.
+        """Return one copy of a statement for each virtual thread, on its own buffers.
 
-        What a copy allocates itself is its own already.
+        Buffers allocated inside the statement need no copies.
         """
         inside = {part.buffer for part in statements(stmt) if isinstance(part, Allocate)}
         shared_out = {b: copy for b, copy in self.own.items() if b not in inside}
@@ -156,19 +159,21 @@ class _Injection:
 
 
 def _own_buffers(loop: For) -> dict[Buffer, Buffer]:
-    """Return the buffers inside a loop of virtual threads that differ between them, with a copy."""
+    """Return the buffers whose contents differ between virtual threads, each with a copy."""
     inside = {stmt.buffer for stmt in statements(loop.body) if isinstance(stmt, Allocate)}
     count = constant_extent(loop)
     differing = _Differing(loop.var)
     before = -1
-    while before != len(differing.buffers):  # what differs makes others differ
+    while before != len(
+        differing.buffers
+    ):  # until nothing changes: a buffer that differs makes others differ
         before = len(differing.buffers)
         differing.note(loop.body)
     return {buffer: _with_copies(buffer, count or 0) for buffer in inside & differing.buffers}
 
 
 class _Differing:
-    """What differs between virtual threads: variables, and buffers by what is stored in them."""
+    """The variables and buffers whose values differ between virtual threads."""
 
     def __init__(self, var: Var) -> None:
         self.vars = {var}

@@ -1,4 +1,4 @@
-"""Check each access before it happens: an index outside its buffer stops the program.
+"""Assert before each access that its indices are inside the buffer.
 
 *Before*::
 
@@ -18,9 +18,9 @@
         assert 0 >= 0 and 0 < 8 and 7 >= 0 and 7 < 8, 'C[0 : +8] is outside C[8]'
         C[0 : +8] = A[2 : +8]
 
-Nothing is assumed to be right, so nothing is left out because it can be proved. A load that may not
-be chosen is checked where it is; so are the lanes of a masked access. It comes last, so that it
-checks the program that becomes machine code.
+No check is omitted because it can be proved: the pass also finds mistakes of other passes. A load
+on one side of a choice is checked only if that side is chosen, and lanes of a masked access only if
+they are active. The pass runs last, so that it checks the program that becomes machine code.
 """
 
 from __future__ import annotations
@@ -66,8 +66,9 @@ from dlcompiler.ir import (
     seq,
     structural_key,
 )
-from dlcompiler.ir.expr import fold_index, lanes_of
+from dlcompiler.ir.expr import lanes_of
 from dlcompiler.ir.guards import corners, operands
+from dlcompiler.ir.operations import fold_index
 from dlcompiler.ir.rewrite import Node, children, map_children
 
 LANES_AT_ONCE = 8
@@ -86,7 +87,7 @@ def instrument_bounds(func: PrimFunc) -> PrimFunc:
 
 
 LaneVars: TypeAlias = Mapping[Var, Sequence[Var]]
-"""The variables that hold the lanes of variables that are vectors."""
+"""For each vector variable, the scalar variables of its lanes."""
 
 
 def _instrumented(stmt: Stmt, known: LaneVars) -> Stmt:
@@ -126,7 +127,7 @@ def _with_checks(old: Stmt, new: Stmt, known: LaneVars) -> Stmt:
 
 
 def _checks(stmt: Stmt, known: LaneVars) -> Iterator[Assert]:
-    """Yield an assertion for each different access of a statement, in the order they happen."""
+    """Yield an assertion for each different access of a statement, in order of execution."""
     search, done = _Search(), set()
     for child in children(stmt):
         if isinstance(child, Expr):
@@ -155,7 +156,7 @@ class _Access:
     guards: tuple[Expr, ...]
 
     def checks(self, known: LaneVars) -> Iterator[Assert]:
-        """Yield assertions that every lane that is on is inside."""
+        """Yield assertions that every active lane is inside."""
         for condition in self.conditions(known):
             yield Assert(condition, self.message())
 
@@ -166,7 +167,7 @@ class _Access:
         return f"{name}[{indices}] is outside {name}[{shape}]"
 
     def conditions(self, known: LaneVars) -> Iterator[Expr]:
-        """Yield conditions that together say that every lane that is on is inside."""
+        """Yield conditions that hold together if every active lane is inside."""
         lanes = lanes_of(self.indices)
         guards = self.guards if self.predicate is None else (*self.guards, self.predicate)
         if not guards and all(_is_monotone(index) for index in self.indices):

@@ -1,4 +1,4 @@
-"""Conditions over the lanes of a loop: where they hold in all lanes, and where in some."""
+"""Test whether a condition on the lanes of a loop holds in all lanes, or in some."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from dlcompiler.ir import (
 
 
 class LaneTest(NamedTuple):
-    """What a condition on lanes says of them together."""
+    """Scalar conditions for all lanes, and for some lane, of a condition on lanes."""
 
     in_all: Expr
     """Holds where the condition holds in every lane."""
     in_some: Expr
     """Holds where the condition holds in some lane, and perhaps elsewhere."""
     is_exact: bool
-    """Whether `in_some` holds nowhere else: the lanes that pass are the first ones or the last."""
+    """Whether `in_some` is exact, because the lanes that pass are the first or the last ones."""
 
 
 def lane_test(condition: Expr, var: Var, first: int, last: int) -> LaneTest | None:

@@ -1,4 +1,4 @@
-"""Vectors of what an expression is in each lane of a loop."""
+"""Build the vector expressions whose lanes are the values of a scalar expression in a loop."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class ScalarOnlyError(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mask:
-    """The lanes that are on."""
+    """The active lanes."""
 
     on: Var
     """A vector of conditions."""
     is_some: bool
-    """Whether at least one lane is on for certain: what all lanes share may be read then."""
+    """Whether at least one lane is certainly active: a load that all lanes share is then safe."""
 
 
 class LaneVectors:

@@ -1,4 +1,4 @@
-"""Put the statements of intrinsics in the place of their calls.
+"""Replace calls of intrinsics by their statements.
 
 *Before*::
 
@@ -13,8 +13,8 @@
             for r in range(4):
                 C[i.outer*4 + r] = A[i.outer*4 + r, 0] + A[i.outer*4 + r, 1]
 
-Only of intrinsics that are given as statements: those that the code generator writes, by an emitter
-of theirs, stay calls. What was declared of them is not needed any more, and is not looked at.
+Only intrinsics that are defined by statements are replaced; calls of those with an emitter stay for
+the code generator. The declaration of an intrinsic is not used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dlcompiler.ir.rewrite import Node
 
 
 def lower_intrinsics(func: PrimFunc) -> PrimFunc:
-    """Put the statements of intrinsics in the place of their calls.
+    """Replace calls of intrinsics by their statements.
 
     Parameters
     ----------

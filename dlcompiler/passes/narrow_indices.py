@@ -1,4 +1,4 @@
-"""Compute vectors of indices with 32 bits, where their values are known to fit.
+"""Compute vectors of indices in 32 bits where their values fit.
 
 *Before*::
 
@@ -17,8 +17,8 @@ take such vectors apart: measured on AVX2, gathers by ``j // 3`` or ``j*7 % 509`
 times as long. Scalars cost nothing there, and stay. So do ramps that are indices: they say that
 neighbours are read together, and so do the indices of a fused loop (`arith.joining`).
 
-The narrow numbers are data, which wrap; the ranges of loops and constants show that none does, on
-the way either. Where an extent is symbolic that is not known, and nothing is changed.
+The narrow numbers are data, which wrap. The ranges of loops and constants prove that no result and
+no intermediate value does. Where an extent is symbolic this is not known, and nothing is changed.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ from dlcompiler.ir import (
     cast,
     walk,
 )
+from dlcompiler.ir.operations import DIVISIONS
 from dlcompiler.ir.rewrite import Node, map_children
 from dlcompiler.passes.base import constant_extent
 
 NARROW = "int32"
 LOW, HIGH = dtypes.min_value(NARROW), dtypes.max_value(NARROW)
-DIVISIONS = ("floordiv", "floormod", "truncdiv", "truncmod")
 
 
 def narrow_indices(func: PrimFunc) -> PrimFunc:

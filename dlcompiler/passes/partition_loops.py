@@ -103,7 +103,7 @@ def partition_loops(func: PrimFunc, *, max_growth: float = MAX_GROWTH) -> PrimFu
 
 
 def _conditions(stmt: Stmt) -> bool:
-    """Tell whether a statement may bring guards."""
+    """Tell whether a statement may contain guards."""
     return isinstance(stmt, If) or (isinstance(stmt, For) and _has_hint(stmt))
 
 
@@ -113,7 +113,7 @@ def _has_hint(loop: For) -> bool:
 
 @dataclass(frozen=True)
 class _Bound:
-    """What a guard asks of the loop variable: ``low <= v`` or ``v < high``.
+    """The bound that a guard puts on the loop variable: ``low <= v`` or ``v < high``.
 
     `loss` is the number of iterations in which the guard may hold for some inner iterations only.
     """
@@ -154,7 +154,7 @@ class _Partitioner:
         return stmt
 
     def loop(self, loop: For) -> Stmt:
-        """Split a loop if that is of use, then those in its parts."""
+        """Split a loop if it is worth it, then the loops in its parts."""
         if is_thread(loop.kind):
             return loop
         if _has_hint(loop) or any(isinstance(item, If) for item in statements(loop.body)):
@@ -172,10 +172,10 @@ class _Partitioner:
         self.loops.pop()
         return loop if body is loop.body else replace(loop, body=body)
 
-    # -- what the guards ask -----------------------------------------------------------------------
+    # -- bounds from guards ------------------------------------------------------------------------
 
     def analyzer(self, loops: Sequence[For]) -> Analyzer:
-        """Return what is known inside some loops."""
+        """Return an analyzer with the ranges of some loops."""
         key = tuple(loops)
         if key not in self.analyzers:
             ranges, extents = dict(self.ranges), {}
@@ -188,7 +188,7 @@ class _Partitioner:
         return self.analyzers[key]
 
     def bounds(self, loop: For) -> Iterator[_Bound]:
-        """Yield what each guard in a loop asks of its variable, where that can be told."""
+        """Yield the bounds that guards in a loop put on its variable."""
         found: dict[int, list[_Bound | None]] = {}
         for guard, inner in _guards(loop.body, (), with_choices=_has_hint(loop)):
             if loop.var in free_vars(guard) and not has_loads(guard):
@@ -293,7 +293,7 @@ class _Partitioner:
         return start, analyzer.simplify(binary("max", stop, start))
 
     def is_useful(self, loop: For, bound: _Bound) -> bool:
-        """Tell whether a bound holds anywhere, and elsewhere only in few iterations or never."""
+        """Tell whether a bound separates a main part from a small rest."""
         if loop.kind == "parallel" and bound.loss == 0:
             return False  # its own condition is as good
         end = bound.low if bound.high is None else bound.high
@@ -305,7 +305,7 @@ class _Partitioner:
         return count > 0 and (bound.loss == 0 or 2 * count >= extent)
 
     def is_worth(self, loop: For, start: Expr, stop: Expr, bounds: list[_Bound]) -> bool:
-        """Tell whether there is a main part, and room for the copies of the others."""
+        """Tell whether there is a main part, and whether the copies stay below the growth limit."""
         count = _difference(stop, start)
         if (count is not None and count <= 0) or (count is None and loop.kind == "unrolled"):
             return False
@@ -374,7 +374,7 @@ def _guards(
 
 
 def _outermost_guards(body: Stmt) -> Iterator[Compare]:
-    """Yield the guards without which nothing of a body happens."""
+    """Yield the guards around a whole body."""
     while isinstance(body, If) and body.otherwise is None:
         yield from _conjuncts(body.condition)
         body = body.then

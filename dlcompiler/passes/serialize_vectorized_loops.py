@@ -1,4 +1,4 @@
-"""Run the lanes of vectorized loops one after another, and say so at the loop.
+"""Turn vectorized loops into serial ones with a pragma, for languages without vectors.
 
 *Before*::
 
@@ -14,8 +14,8 @@
             for j in range(8):  # vectorized = 1
                 C[i*8 + j] = A[i*8 + j]*2.0
 
-For languages without vectors: lanes may run in any order, so this is one of them. A compiler that
-reads the loop may make vectors of it again.
+The lanes of a vectorized loop may run in any order, also one after another. The compiler of the
+generated source may vectorize the loop again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Give a function of symbolic shapes a body of its own for the shapes that fulfil conditions.
+"""Add a specialised body for shapes that fulfil conditions, chosen when the function is called.
 
 *Before*::
 
@@ -61,13 +61,13 @@ FORMS = "n >= 128, n <= 7, n == 64, or m % 4 == 0, of symbols n and m"
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What conditions say of a symbol: it lies between two numbers, and a third divides it."""
+    """Facts about a symbol: two bounds and a divisor."""
 
     range: Interval = EVERYTHING
     divisor: int = 1
 
     def both(self, other: Fact) -> Fact:
-        """Return what two facts say together."""
+        """Return the conjunction of two facts."""
         low = max(self.range.low, other.range.low)
         high = min(self.range.high, other.range.high)
         return Fact(Interval(low, high), math.lcm(self.divisor, other.divisor))
@@ -110,7 +110,7 @@ def specialize_conditions(func: PrimFunc, *, conditions: Sequence[Expr]) -> Prim
 
 
 def facts_of(func: PrimFunc, conditions: Sequence[object]) -> dict[Var, Fact]:
-    """Return what conditions say of the symbols of a function.
+    """Return the facts that conditions imply for the symbols of a function.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def facts_of(func: PrimFunc, conditions: Sequence[object]) -> dict[Var, Fact]:
             symbol, fact = _fact(part, where)
             if symbol not in func.variables:
                 raise ScheduleError(
-                    where, f"{symbol.name} is no symbol of the function",
+                    where, f"{symbol.name} is not a symbol of the function",
                     expected=", ".join(var.name for var in func.variables) or None,
                 )  # fmt: skip
             known = facts.get(symbol, Fact(NATURAL if symbol in sizes else EVERYTHING))
@@ -153,7 +153,7 @@ def _conjuncts(condition: Expr) -> Iterator[Expr]:
 
 def _refuse(where: str, condition: Any) -> NoReturn:
     raise ScheduleError(
-        where, "not a condition that a proof can use", got=str(condition), expected=FORMS
+        where, "a condition of this form is not supported", got=str(condition), expected=FORMS
     )
 
 
@@ -178,7 +178,7 @@ _TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne
 
 
 def _compared(op: str, number: int) -> Fact | None:
-    """Return what ``symbol op number`` says."""
+    """Return the fact of ``symbol op number``."""
     low, high = {
         "lt": (-math.inf, number - 1),
         "le": (-math.inf, number),

@@ -1,4 +1,4 @@
-"""Take a program of threads apart: a kernel for each nest, and what the host does around them.
+"""Split a program into kernels, one for each nest, and the host code around them.
 
 *Before*::
 
@@ -18,8 +18,8 @@
             for i.inner in threadIdx.x(32):
                 C[i.outer*32 + i.inner] = B[i.outer*32 + i.inner] + 1.0
 
-A loop around the threads of a nest is the host's: each iteration launches the kernel, which gets
-the number of it.
+A loop around the threads of a nest runs on the host: each iteration launches the kernel with the
+loop variable as an argument.
 
 A nest without threads is a kernel of one thread; `analysis.device_limits` refuses one that was
 never bound.
@@ -73,9 +73,9 @@ def split_host_device(func: PrimFunc) -> Program:
 def _nests(
     stmt: Stmt, temporaries: list[Buffer], loops: tuple[For, ...] = ()
 ) -> Iterator[tuple[tuple[For, ...], Stmt]]:
-    """Yield the nests of a program, one after another, with the host's loops around each.
+    """Yield the nests of a program in order, with the host's loops around each.
 
-    The buffers around them are noted.
+    Buffers allocated around nests are appended to `temporaries`.
     """
     match stmt:
         case Allocate(buffer, body) if not loops or buffer.scope == "global":
@@ -98,11 +98,11 @@ def _launch(func: PrimFunc, name: str, loops: tuple[For, ...], nest: Stmt) -> La
         raise TargetError(
             f"split {func.name} into kernels",
             f"{call.name} is code from outside",
-            because="a device cannot call what this process has",
+            because="a device cannot call functions of this process",
             hint="build for the CPU",
         )
     counts = {loop.var: Var(loop.var.name, is_symbol=True) for loop in loops}
-    nest = substitute(nest, counts)
+    original, nest = nest, substitute(nest, counts)
     nodes = list(walk(nest))
     inside = {stmt.buffer for stmt in statements(nest) if isinstance(stmt, Allocate)}
     written = {node.buffer for node in nodes if isinstance(node, Store)} - inside
@@ -120,11 +120,11 @@ def _launch(func: PrimFunc, name: str, loops: tuple[For, ...], nest: Stmt) -> La
         func.axes,
         tuple(symbol for symbol in (*func.symbols, *counts.values()) if symbol in numbers),
     )
-    return Launch(kernel, _threads(nest), loops)
+    return Launch(kernel, _threads(nest), loops, original)
 
 
 def _threads(nest: Stmt) -> dict[str, Expr]:
-    """Return the threads of each axis: of loops beside each other, the longest says."""
+    """Return the extent of each thread axis: the longest of the loops bound to it."""
     found: dict[str, Expr] = {}
     for stmt in statements(nest):
         if isinstance(stmt, For) and is_thread(stmt.kind) and stmt.kind != "vthread":
@@ -133,7 +133,7 @@ def _threads(nest: Stmt) -> dict[str, Expr]:
 
 
 def _longer(a: Expr, b: Expr) -> Expr:
-    """Return the larger of two extents, also where a symbol decides."""
+    """Return the larger of two extents, as an expression if they are symbolic."""
     if structural_equal(a, b):
         return a
     if isinstance(a, Const) and isinstance(b, Const):

@@ -1,4 +1,4 @@
-"""Let buffers that are never needed at the same time share their memory.
+"""Let buffers whose lifetimes do not overlap share memory.
 
 *Before*::
 
@@ -33,14 +33,14 @@
             for j in range(32):
                 C[i, j] = B_D[i*32 + j]
 
-What is asked of buffers that share: the same scope and dtype; the same place with respect to
-parallel and vectorized loops, whose iterations have buffers of their own; and no moment at which
-both hold something that is still read. A loop counts as one moment for what is allocated around it.
+Buffers share memory if they have the same scope and dtype, are allocated inside the same parallel
+and vectorized loops (whose iterations have buffers of their own), and are never live at the same
+time. For a buffer allocated around a loop, the loop counts as one moment.
 One exception: a nest may write an element of one buffer *in place* of the same element of another
 that it is the last to read, where each element is written once.
 
-Small buffers keep their own memory: they are to become registers. So do those that intrinsics work
-on, by their dimensions.
+Small buffers keep their own memory, because LLVM turns them into registers. So do operands of
+intrinsics, which use the dimensions of a buffer.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ MIN_BYTES = 4096
 
 
 def storage_rewrite(func: PrimFunc, *, min_bytes: int = MIN_BYTES) -> PrimFunc:
-    """Let buffers that are never needed at the same time share their memory.
+    """Let buffers whose lifetimes do not overlap share memory.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def _bytes(buffer: Buffer) -> int | None:
     return elements * dtypes.bytes_of(buffer.dtype) if isinstance(elements, int) else None
 
 
-# -- when each buffer is needed --------------------------------------------------------------------
+# -- lifetimes -------------------------------------------------------------------------------------
 
 Span = tuple[int, int]
 Path = tuple[Stmt, ...]
@@ -141,7 +141,7 @@ class _Survey:
     def __init__(self, func: PrimFunc) -> None:
         self.variables = set(func.variables)
         self.fixed = {node.buffer for node in walk(func.body) if isinstance(node, Region)}
-        """What calls from outside get: its shape and strides are theirs, too."""
+        """Arguments of external calls: these use the shape and the strides."""
         self.moment = 0
         self.lives: dict[Buffer, _Life] = {}
         self.open: dict[Buffer, Span | None] = {}
@@ -159,7 +159,7 @@ class _Survey:
             case For():
                 region = stmt if is_concurrent(stmt.kind) else region
                 touched = self.touch(stmt.extent) | self.visit(stmt.body, region, path)
-                for buffer in touched:  # what one iteration leaves, the next may need
+                for buffer in touched:  # an iteration may read values of the previous one
                     self.extend(buffer, first, self.moment)
             case IntrinsicCall():  # at one moment, whatever order its machine code works in
                 touched = self.touch(*stmt.regions, stmt=stmt)
@@ -217,7 +217,7 @@ class _Survey:
         return all(free_vars(extent) <= self.variables for extent in extents)
 
 
-# -- who shares with whom --------------------------------------------------------------------------
+# -- assignment to slots ---------------------------------------------------------------------------
 
 
 @dataclass
@@ -227,7 +227,7 @@ class _Slot:
     lives: list[_Life] = field(default_factory=list)
     size: int = 0
     end: int = -1
-    """The last moment at which one of them is needed."""
+    """The last moment at which one of them is live."""
 
     def add(self, life: _Life, size: int) -> None:
         self.lives.append(life)

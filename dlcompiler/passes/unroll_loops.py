@@ -14,7 +14,7 @@
             C[i, 0] = A[i, 0]
             C[i, 1] = A[i, 1]
 
-It comes late: an unrolled tile makes every later pass pay.
+The pass runs late, because unrolled code makes every later pass slower.
 
 The pragma ``auto_unroll_max_step`` unrolls serial loops too, from the innermost outwards, as long
 as the copies make no more assignments than its value: here 8 would have unrolled ``i``. With
@@ -54,7 +54,7 @@ MAX_NODES = 250_000
 
 @dataclass(frozen=True)
 class AutoUnroll:
-    """Which serial loops are unrolled, too: classic TVM's ``tir.UnrollLoop``."""
+    """Limits for unrolling serial loops, as in classic TVM's ``tir.UnrollLoop``."""
 
     max_step: int = 0
     """Assignments that the copies of nested loops may make; the pragma ``auto_unroll_max_step``."""
@@ -66,7 +66,7 @@ class AutoUnroll:
     """Whether bodies are repeated, not only marked; the pragma ``unroll_explicit``."""
 
     def inside(self, loop: For) -> AutoUnroll:
-        """Return what the pragmas of a loop make of it."""
+        """Return the limits inside a loop, changed by its pragmas."""
         given = dict(loop.annotations)
         if not given.keys() & {*_PRAGMAS, "unroll_explicit"}:
             return self
@@ -108,7 +108,7 @@ def unroll_loops(
 
 @dataclass(frozen=True)
 class _Contents:
-    """What stands in a statement."""
+    """The size of a statement."""
 
     steps: int = 0
     """Assignments made, if each loop that is left ran once."""
@@ -181,7 +181,7 @@ def _check_size(loop: For, size: int, unit: str, most: int) -> None:
     if size > most:
         raise ScheduleError(
             f"unroll loop {loop.var.name}",
-            "the copies of its body are too many",
+            "its body would be copied too many times",
             got=f"{size} {unit}",
             expected=f"at most {most}",
             hint="unroll a shorter inner loop, or attach the stage at an inner loop",

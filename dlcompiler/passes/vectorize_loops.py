@@ -20,9 +20,9 @@
                     l.on = (j*8 : +8) < broadcast(30, 8)
                     C[i, j*8 : +8] = (A[i, j*8 : +8] where l.on)*broadcast(s[i], 8) where l.on
 
-Lanes are independent, so statements may be vectorized one by one. A statement is cut into vectors
-of 2, 4, … `max_lanes` lanes, and a loop longer than these into rounds of them; what the last round
-leaves of a loop whose extent is known when the program runs is done under a mask.
+Lanes are independent, so statements are vectorized one by one. A statement is cut into vectors of
+2, 4, … `max_lanes` lanes, and a longer loop into rounds of them. If the extent is only known when
+the program runs, the remainder after the last full round runs under a mask.
 
 A guard that differs between lanes runs the vector when it holds for all of them, and a vector under
 a mask when it holds for some, as above. A choice that guards a load becomes a load under a mask.
@@ -75,11 +75,11 @@ from dlcompiler.passes.lane_vectors import LaneVectors, Mask, ScalarOnlyError
 
 MAX_LANES = 64
 VECTOR_BYTES = 256
-"""What a vector may hold: eight or sixteen registers of most machines [byte]."""
+"""Largest vector: eight or sixteen registers of most machines; [byte]."""
 TAIL_BYTES = 64
-"""What a vector of a loop holds whose extent is known when the program runs [byte]."""
+"""Size of a vector of a loop with a symbolic extent; [byte]."""
 LANE_COPIES_BYTES = 16 * 1024
-"""What the copies of a buffer for the lanes of a loop may take [byte]."""
+"""Largest total size of the copies of a buffer for the lanes of a loop; [byte]."""
 NOTHING = Seq(())
 
 
@@ -89,7 +89,7 @@ def vectorize_loops(func: PrimFunc, *, max_lanes: int = MAX_LANES) -> PrimFunc:
     Parameters
     ----------
     func
-        A function; its vectorized loops are independent (the schedule saw to that).
+        A function whose vectorized loops have independent iterations, which the schedule ensures.
     max_lanes
         The most lanes of a vector; a power of two.
     """
@@ -289,7 +289,7 @@ class _PieceVectorizer:
                 return stmt
             case Barrier():
                 return stmt
-            case IntrinsicCall():  # its machine code has lanes of its own
+            case IntrinsicCall():  # an intrinsic is already vector code
                 raise ScalarOnlyError
             case Prefetch(buffer, indices):
                 if any(map(has_loads, indices)):

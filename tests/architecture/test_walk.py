@@ -20,8 +20,8 @@ C = te.compute((6, 20), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C"
 """
 NOTES = {
     "loop nests": "`lowering/nest.py` builds a loop for each leaf, the initialisation where the "
-    "first reduction loop begins, and each guard at the outermost loop that knows it. The verifier "
-    "and the race analysis look at this program.",
+    "first reduction loop begins, and each guard at the outermost loop that binds all of its "
+    "variables. The verifier and the race analysis look at this program.",
     "simplify": "Index arithmetic takes its affine form; conditions that are certain go away.",
     "partition": "The loop that holds the guard is cut: in the main part it holds for certain.",
     "vectorize": "A vectorized loop becomes operations on vectors, its variable a ramp (`: +8`).",

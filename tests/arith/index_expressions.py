@@ -20,7 +20,7 @@ from dlcompiler.ir import (
     Var,
     index_const,
 )
-from dlcompiler.ir.expr import fold_index
+from dlcompiler.ir.operations import fold_index
 
 OPERATIONS = ("add", "sub", "mul", "floordiv", "floormod", "truncdiv", "truncmod", "min", "max")
 COMPARISONS = {

@@ -56,7 +56,7 @@ def test_other_conditions_are_refused(doubled):
     s, args, m = doubled
     with (
         te.SpecializedCondition(m != 4),
-        pytest.raises(ScheduleError, match="not a condition that a proof can use"),
+        pytest.raises(ScheduleError, match="a condition of this form is not supported"),
     ):
         tvm.lower(s, args)
     assert te.SpecializedCondition.current() is None

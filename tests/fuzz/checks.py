@@ -48,11 +48,11 @@ EAGER = (
     *EXTRA_PASSES.values(),
 )
 """The passes of users' kernels and those on request; small buffers share memory, too."""
-LIMITS = ("the copies of its body are too many",)
+LIMITS = ("its body would be copied too many times",)
 """Refusals of `lower` that a legal schedule may meet: they depend on sizes and on later steps."""
 THREAD_LIMITS = (
-    "only some of them would come to a barrier",
-    "their number is not known",
+    "only some of the virtual threads would reach a barrier",
+    "the number of virtual threads is not a constant",
     "has one of its own, under a condition",
 )
 """Refusals of the pass *virtual threads*, and of *double buffer* for what that leaves."""

@@ -121,7 +121,7 @@ def test_nothing_is_a_program_too():
         (lambda ib: ib.buffer_ptr(A)[1.5], "an index must be an integer"),
         (
             lambda ib: ib.buffer_ptr(B).__setitem__((0, 0), Var("x", "int32")),
-            "the value is of another dtype",
+            "the value has another dtype",
         ),
     ],
 )

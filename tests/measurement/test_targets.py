@@ -47,7 +47,7 @@ def test_loops_bound_to_threads_are_refused_on_a_cpu():
     with pytest.raises(TargetError) as caught:
         dlc.verify(*doubled(bound=True))
     assert str(caught.value).startswith(
-        "generate LLVM code for main: a CPU has no blocks and threads of a device\n"
+        "generate LLVM code for main: a CPU has no device threads\n"
         "  got       i0, bound to blockIdx.x, i1, bound to threadIdx.x\n"
     )
 

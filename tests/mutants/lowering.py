@@ -15,7 +15,7 @@ from tests.mutants.mutant import Family
 from tests.mutants.patching import Patch
 
 LOWERING = Family()
-BOUNDS, NEST = "schedule/inference/bounds.py", "lowering/nest.py"
+BOUNDS, NEST = "schedule/inference/bounds.py", "lowering/loop_builder.py"
 
 
 @LOWERING(BOUNDS, quick=True)
@@ -138,7 +138,7 @@ def extent_one_short(patch: Patch) -> None:
             return For(loop.var, shorter, loop.kind, loop.body, loop.origin)
         return loop
 
-    patch.method("lowering.nest:_Builder", "loop", wrong)
+    patch.method("lowering.loop_builder:LoopBuilder", "loop", wrong)
 
 
 @LOWERING(NEST)
@@ -150,13 +150,13 @@ def extent_one_long(patch: Patch) -> None:
         longer = binary("add", loop.extent, index_const(1))
         return For(loop.var, longer, loop.kind, loop.body, loop.origin)
 
-    patch.method("lowering.nest:_Builder", "loop", wrong)
+    patch.method("lowering.loop_builder:LoopBuilder", "loop", wrong)
 
 
 @LOWERING(NEST, quick=True)
 def init_dropped(patch: Patch) -> None:
     """A reduction starts from what is in memory."""
-    patch.method("lowering.nest:_Builder", "init_nest", lambda original, *args: NOTHING)
+    patch.method("lowering.loop_builder:LoopBuilder", "init_nest", lambda original, *args: NOTHING)
 
 
 @LOWERING(NEST)
@@ -168,7 +168,7 @@ def init_after_update(patch: Patch) -> None:
             inside = Inside(inside.update, inside.init)
         return original(self, stage, limits, leaves, outside, inside)
 
-    patch.method("lowering.nest:_Builder", "loops", wrong)
+    patch.method("lowering.loop_builder:LoopBuilder", "loops", wrong)
 
 
 @LOWERING(NEST)
@@ -179,7 +179,7 @@ def init_outside_the_data_loops(patch: Patch) -> None:
         kept = [a for a in inner if a.kind != "data"]
         return original(self, stage, limits, start, kept, guards)
 
-    patch.method("lowering.nest:_Builder", "init_nest", wrong)
+    patch.method("lowering.loop_builder:LoopBuilder", "init_nest", wrong)
 
 
 @LOWERING("ir/expr.py", tests="te")
@@ -197,7 +197,7 @@ def attached_after_its_reader(patch: Patch) -> None:
         result = original(self, stage, leaf, marker)
         return _last_first(result, self) if result is not marker else result
 
-    patch.method("lowering.nest:_Builder", "with_attached", wrong)
+    patch.method("lowering.loop_builder:LoopBuilder", "with_attached", wrong)
 
 
 def _last_first(stmt, builder):
@@ -215,7 +215,9 @@ def _last_first(stmt, builder):
 def region_offset_forgotten(patch: Patch) -> None:
     """An access to a buffer of a region counts from the tensor's start."""
     patch.method(
-        "lowering.nest:_Builder", "shift", lambda original, self, tensor, indices: tuple(indices)
+        "lowering.loop_builder:LoopBuilder",
+        "shift",
+        lambda original, self, tensor, indices: tuple(indices),
     )
 
 
@@ -241,7 +243,7 @@ def buffer_one_short(patch: Patch) -> None:
         shape = tuple(max(extent - 1, 1) for extent in buffer.shape)
         return Buffer(buffer.name, shape, buffer.dtype, buffer.scope)
 
-    patch.method("lowering.nest:_Builder", "internal_buffer", wrong)
+    patch.method("lowering.loop_builder:LoopBuilder", "internal_buffer", wrong)
 
 
 @LOWERING("schedule/inference/inlining.py", quick=True)

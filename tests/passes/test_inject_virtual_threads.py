@@ -154,7 +154,7 @@ def test_a_barrier_that_only_some_reach_is_refused():
                         barrier
             """)
     assert str(caught.value) == (
-        "inject virtual threads v: only some of them would come to a barrier\n"
+        "inject virtual threads v: only some of the virtual threads would reach a barrier\n"
         "  got       A[v] > 0.0\n"
         "  hint      attach what they share outside the condition"
     )
@@ -168,7 +168,7 @@ def test_their_number_must_be_known():
                     C[v] = A[v]
             """)
     assert str(caught.value) == (
-        "inject virtual threads v: their number is not known\n"
+        "inject virtual threads v: the number of virtual threads is not a constant\n"
         "  got       n\n"
         "  hint      split the loop by a number, and bind the inner one"
     )

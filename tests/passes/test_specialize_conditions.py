@@ -123,7 +123,7 @@ def test_refuses_what_no_proof_can_use(condition):
     with pytest.raises(ScheduleError) as caught:
         specialize_conditions(func, conditions=[wrong])
     assert str(caught.value) == (
-        "specialize main: not a condition that a proof can use\n"
+        "specialize main: a condition of this form is not supported\n"
         f"  got       {wrong}\n"
         "  expected  n >= 128, n <= 7, n == 64, or m % 4 == 0, of symbols n and m"
     )
@@ -133,7 +133,7 @@ def test_refuses_symbols_of_other_functions():
     with pytest.raises(ScheduleError) as caught:
         specialize_conditions(read(TEXT), conditions=[te.var("k") >= 4])
     assert str(caught.value) == (
-        "specialize main: k is no symbol of the function\n  expected  m, n"
+        "specialize main: k is not a symbol of the function\n  expected  m, n"
     )
 
 

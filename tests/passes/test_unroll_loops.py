@@ -39,7 +39,7 @@ def test_copies_of_a_long_expression_are_refused(text):
     with pytest.raises(ScheduleError) as caught:
         text(unroll_loops, body, (a, c), frozenset({REF}))
     assert str(caught.value) == (
-        "unroll loop i: the copies of its body are too many\n"
+        "unroll loop i: its body would be copied too many times\n"
         "  got       995328 operations\n"
         "  expected  at most 250000\n"
         "  hint      unroll a shorter inner loop, or attach the stage at an inner loop"
@@ -50,7 +50,7 @@ def test_too_many_copies_are_refused(text):
     with pytest.raises(ScheduleError) as caught:
         text(lambda func: unroll_loops(func, max_statements=3), *unrolled(4))
     assert str(caught.value) == (
-        "unroll loop i: the copies of its body are too many\n"
+        "unroll loop i: its body would be copied too many times\n"
         "  got       4 statements\n"
         "  expected  at most 3\n"
         "  hint      unroll a shorter inner loop, or attach the stage at an inner loop"

@@ -113,4 +113,4 @@ def test_known_shapes_have_no_symbols_to_ask_about(product):
     C = te.compute((4,), lambda i: A[i] + 1, name="C")
     with pytest.raises(ScheduleError) as caught:
         lower(create_schedule(C.op), [A, C], conditions=[m >= 4])
-    assert str(caught.value) == "specialize main: m is no symbol of the function"
+    assert str(caught.value) == "specialize main: m is not a symbol of the function"

@@ -200,7 +200,7 @@ def test_threads_of_a_device():
     s = te.create_schedule(B.op)
     assert dlc.verify(s, [A, B], target="gpu").oracles == ("interpreter",)
     for refused in (dlc.build, dlc.verify):
-        with pytest.raises(dlc.UserError, match="a CPU has no blocks and threads of a device"):
+        with pytest.raises(dlc.UserError, match="a CPU has no device threads"):
             refused(s, [A, B])
 
 

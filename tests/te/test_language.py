@@ -189,11 +189,11 @@ INDEX_REFUSALS = {
     "  because   its values are not known while the program is defined\n"
     "  hint      index it with axes inside te.compute: A[i, j]": lambda: list(A),
     "output 1 of A: no such output\n  got       1\n  expected  0": lambda: A.op.output(1),
-    "expression: not something that can be computed with\n"
+    "expression: cannot be used in an expression\n"
     "  got       Tensor(A: float32[4, 8]) (Tensor)\n"
     "  expected  an expression, an axis, or a number\n"
     "  hint      index a tensor to use its elements: A[i, j]": lambda: te.all(A),
-    "expression: not something that can be computed with\n"
+    "expression: cannot be used in an expression\n"
     "  got       'x' (str)\n"
     "  expected  an expression, an axis, or a number": lambda: te.exp("x"),
 }  # fmt: skip

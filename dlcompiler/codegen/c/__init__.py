@@ -1,11 +1,11 @@
-"""Loop IR to C: source that a person reads and any C compiler takes.
+"""Generate readable C99 from loop IR, for any C compiler.
 
-- `generator`: the way in;
-- `dialect`: what C99 calls types and functions; another language of its family is another table;
+- `generator`: the entry point;
+- `dialect`: the names of types and functions in C99; a similar language needs another table;
 - `names`: identifiers that clash with nothing;
 - `text`: pieces of expressions, and where they need parentheses;
 - `literals`, `arithmetic`, `conversions`, `calls`: operations, with the IR's semantics;
-- `helpers`: the small functions that these need, put into the source only where they are used;
+- `helpers`: small functions that these call; a source contains only those that it uses;
 - `expressions`, `statements`: the two walks over the loop IR;
 - `buffers`: which temporaries are arrays on the stack, and which come from ``malloc``;
 - `interface`: the header.

@@ -1,8 +1,9 @@
-"""Operations on numbers: plain C where it means the same, else a helper.
+"""Write operations on numbers: C's own operator where it has the IR's semantics, else a helper.
 
 Indices never overflow, as in the loop IR. Other integers wrap: signed ones of 32 and 64 bits are
-computed by helpers, since overflow of them is undefined in C; smaller ones fit into an ``int``
-before they are cut off. Conversions to signed integers wrap, as all compilers have it.
+computed by helpers, because their overflow is undefined in C; smaller ones are promoted to ``int``,
+where they cannot overflow, and then truncated. The standard leaves conversions to signed integers
+to the implementation; all known compilers wrap.
 """
 
 from __future__ import annotations
@@ -25,25 +26,24 @@ from dlcompiler.codegen.c.text import (
     tight_infix,
 )
 from dlcompiler.errors import InternalError
-from dlcompiler.ir.expr import DIVISIONS, BinaryOp, CompareOp
+from dlcompiler.ir.operations import BINARY, COMPARISONS, DIVISIONS, BinaryOp, CompareOp
 
-SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 LEVELS = {"add": SUM, "sub": SUM, "mul": PRODUCT, "div": PRODUCT}
-_BITS = {"bitand": "&", "bitor": "|", "bitxor": "^"}
-_COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+"""The operations for which floats and unsigned integers have an operator in C."""
+_BITS = ("bitand", "bitor", "bitxor")
 _ORDER = ("lt", "le", "gt", "ge")
 _HALVES = ("float16", "bfloat16")
 
 
 class Arithmetic:
-    """Operations in a dialect."""
+    """Writes operations in a dialect of C."""
 
     def __init__(self, dialect: Dialect, helpers: Helpers) -> None:
         self.dialect = dialect
         self.helpers = helpers
 
     def binary(self, op: BinaryOp, dtype: str, a: Text, b: Text) -> Text:
-        """Return ``a op b``; `quotient` knows divisions that need no helper."""
+        """Return ``a op b``; divisions that need no helper are written by `quotient`."""
         if dtypes.is_bool(dtype):
             raise InternalError("generate C code", f"{op} of {dtype}")
         if op in ("min", "max"):
@@ -51,7 +51,7 @@ class Arithmetic:
         if dtypes.is_float(dtype):
             return self._of_floats(op, dtype, a, b)
         if op in _BITS:
-            return strict_infix(_BITS[op], a, b, BITS)
+            return strict_infix(BINARY[op].symbol, a, b, BITS)
         if op in ("shl", "shr") or op in DIVISIONS:
             return self.helpers.call(op, dtype, a, b)
         if op == "div":
@@ -59,7 +59,7 @@ class Arithmetic:
         return self._of_integers(op, dtype, a, b)
 
     def quotient(self, op: BinaryOp, a: Text, b: Text) -> Text:
-        """Return a division of indices of which neither is negative, nor the divisor 0."""
+        """Return a division of indices that are not negative, by a divisor that is not 0."""
         return tight_infix("%" if op in ("floormod", "truncmod") else "/", a, b)
 
     def negated(self, value: Text) -> Text:
@@ -67,39 +67,39 @@ class Arithmetic:
         return Text(f"-{value.at(UNARY + 1)}", UNARY)
 
     def rounded(self, dtype: str, value: Text) -> Text:
-        """Return a float as one of `dtype`: those of 16 bits are rounded after each operation."""
+        """Round the result of an operation to `dtype`: C computes floats of 16 bits in float32."""
         return self.helpers.call("round", dtype, value) if dtype in _HALVES else value
 
     def compare(self, op: CompareOp, dtype: str, a: Text, b: Text) -> Text:
         """Return a comparison of two operands of `dtype`; with NaN only ``!=`` holds."""
         if dtypes.is_bool(dtype) and op in _ORDER:
             return _ordered_conditions(op, a, b)
-        return Text(f"{a.at(SUM)} {_COMPARE[op]} {b.at(SUM)}", COMPARE)
+        return Text(f"{a.at(SUM)} {COMPARISONS[op].symbol} {b.at(SUM)}", COMPARE)
 
     def _of_floats(self, op: BinaryOp, dtype: str, a: Text, b: Text) -> Text:
-        if op not in SYMBOLS:
+        if op not in LEVELS:
             raise InternalError("generate C code", f"{op} of {dtype}")
-        return self.rounded(dtype, infix(SYMBOLS[op], a, b, LEVELS[op]))
+        return self.rounded(dtype, infix(BINARY[op].symbol, a, b, LEVELS[op]))
 
     def _of_integers(self, op: BinaryOp, dtype: str, a: Text, b: Text) -> Text:
-        if dtypes.is_index(dtype) and op == "add":  # in any order, since nothing overflows
+        if dtypes.is_index(dtype) and op == "add":  # associative: indices never overflow
             return Text(f"{a.at(SUM)} + {b.at(SUM)}", SUM)
         if dtypes.is_index(dtype) and op == "mul":
             return tight_infix("*", a, b)
-        plain = infix(SYMBOLS[op], a, b, LEVELS[op])
+        plain = infix(BINARY[op].symbol, a, b, LEVELS[op])
         if dtypes.is_index(dtype):
             return plain
         if dtypes.bits(dtype) < 32:
-            if dtype == "uint16" and op == "mul":  # may be more than an int
+            if dtype == "uint16" and op == "mul":  # 65535² overflows an int: undefined
                 plain = infix("*", conversion("uint32_t", a), b, PRODUCT)
             return conversion(self.dialect.types[dtype], plain)
         return plain if dtypes.is_unsigned(dtype) else self.helpers.call(op, dtype, a, b)
 
 
 def _ordered_conditions(op: CompareOp, a: Text, b: Text) -> Text:
-    """Return whether a condition is before another, as false is before true.
+    """Return an order comparison of two conditions, where false is less than true.
 
-    Compilers warn of less and greater between conditions.
+    It is written with ``!``, ``&&`` and ``||``: compilers warn about ``<`` between conditions.
     """
     symbol, level = ("&&", AND) if op in ("lt", "gt") else ("||", OR)
     left, right = (f"!{a.at(UNARY)}", b.at(COMPARE))

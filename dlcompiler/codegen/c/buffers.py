@@ -1,4 +1,4 @@
-"""Temporaries: small ones are arrays on the stack, the others come from ``malloc``."""
+"""Decide which temporary buffers are arrays on the stack and which come from ``malloc``."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dlcompiler.ir.rewrite import children
 from dlcompiler.passes.flatten_storage import elements_spanned
 
 STACK_BYTES = 16 * 1024
-"""What the temporaries of the function, or of an iteration of a parallel loop, take of the stack;
-the others come from ``malloc``."""
+"""Most bytes on the stack for the temporaries of a function or of one iteration of a parallel loop;
+further temporaries come from ``malloc``."""
 
 
 def static_elements(buffer: Buffer) -> int | None:
-    """Return how many elements a buffer takes, at least one; None where symbols decide."""
+    """Return the number of elements of a buffer, at least one; None if it depends on symbols."""
     count = elements_spanned(buffer)
     return max(count, 1) if isinstance(count, int) else None
 
@@ -27,9 +27,9 @@ def from_malloc(body: Stmt, *, is_parallel: bool) -> tuple[Buffer, ...]:
     Parameters
     ----------
     body
-        Of the function, whose parallel loops have their own; or of one of these.
+        The body of the function, without its parallel loops, or the body of a parallel loop.
     is_parallel
-        Whether it is that of a parallel loop, in which others run serially.
+        Whether it is the body of a parallel loop; parallel loops inside it run serially.
     """
     left, found = STACK_BYTES, []
     for buffer in dict.fromkeys(_allocated(body, is_parallel)):
@@ -51,7 +51,7 @@ def all_from_malloc(body: Stmt) -> tuple[Buffer, ...]:
 
 
 def no_memory(buffers: tuple[Buffer, ...]) -> str:
-    """Return what to say where there is no memory."""
+    """Return the message for a failed allocation."""
     return f"{OutOfMemory.PROBLEM}: {', '.join(buffer.name for buffer in buffers)}"
 
 

@@ -1,4 +1,4 @@
-"""Functions of numbers: those of the C library, and a few of our own."""
+"""Write calls of functions of numbers: those of the C library, or helpers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OF_INTEGERS = ("abs", "popcount", "clz")
 
 
 def call(arithmetic: Arithmetic, name: str, dtype: str, arguments: tuple[Text, ...]) -> Text:
-    """Return the function `name` of arguments of which the first is of `dtype`."""
+    """Return the call of the function `name`; `dtype` is that of the first argument."""
     if name in ("likely", "assume_bounds"):
         return arguments[0]
     if not dtypes.is_float(dtype):

@@ -1,4 +1,4 @@
-"""Conversions between dtypes. To integers they truncate and saturate; NaN becomes 0."""
+"""Write conversions between dtypes. To integers they truncate and saturate; NaN becomes 0."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dlcompiler.codegen.c.text import Text, conversion
 
 
 def convert(arithmetic: Arithmetic, value: Text, source: str, target: str) -> Text:
-    """Return `value`, of dtype `source`, as one of `target`."""
+    """Return the conversion of `value` from dtype `source` to `target`."""
     if source == target:
         return value
     if dtypes.is_bool(target):
@@ -34,7 +34,7 @@ def _to_float(arithmetic: Arithmetic, value: Text, source: str, target: str) -> 
 
 
 def _nearly(arithmetic: Arithmetic, value: Text, source: str, target: str) -> Text:
-    """Return a float that rounds to the same number of 16 bits as `value`."""
+    """Return a float32 that rounds to the same float of 16 bits as `value`."""
     helpers = arithmetic.helpers
     if source == "float64":
         return helpers.call("odd", "float64", value)

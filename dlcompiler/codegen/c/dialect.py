@@ -1,4 +1,4 @@
-"""What the languages of the C family spell differently, as a table."""
+"""Tables of what the languages of the C family spell differently."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from dlcompiler import dtypes
+from dlcompiler.ir.functions import FUNCTIONS
 
 
 @dataclass(frozen=True)
@@ -14,17 +15,17 @@ class Dialect:
     """A language of the C family."""
 
     name: str
-    """As in messages and comments: ``"C99"``."""
+    """Name in messages and comments: ``"C99"``."""
     types: Mapping[str, str]
     """Dtype -> type of a value."""
     stored: Mapping[str, str]
-    """Dtype -> type of an element in memory, where that is another one."""
+    """Dtype -> type of an element in memory, where it differs from that of a value."""
     functions: Mapping[str, str]
-    """Function of the IR -> function of float64; of float32 with an ``f`` behind its name."""
+    """Function of the IR -> C function for float64; the one for float32 has the suffix ``f``."""
     helper: str
-    """What stands before the definition of a helper function."""
+    """Qualifiers of helper functions."""
     headers: tuple[str, ...]
-    """What the source includes beside what its header does."""
+    """Headers that the source includes, besides those of its own header."""
 
     def element(self, dtype: str) -> str:
         """Return the type of an element in memory."""
@@ -37,22 +38,16 @@ def _c99_types() -> dict[str, str]:
     return {**integers, **floats, "bool": "bool", "index": "int64_t"}
 
 
-_SAME_NAME = (
-    *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "copysign", "cos"),
-    *("cosh", "erf", "exp", "exp2", "floor", "fmod", "hypot", "ldexp", "log", "log10", "log1p"),
-    *("log2", "nextafter", "pow", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"),
-)
-
 C99 = Dialect(
     name="C99",
     types=MappingProxyType(_c99_types()),
     stored=MappingProxyType({"float16": "uint16_t", "bfloat16": "uint16_t", "bool": "uint8_t"}),
     functions=MappingProxyType(
-        {**{name: name for name in _SAME_NAME}, "abs": "fabs", "round": "rint"}
+        {name: signature.libm for name, signature in FUNCTIONS.items() if signature.libm}
     ),
     helper="static inline",
     headers=("math.h", "stdlib.h", "string.h"),
 )
-"""C99 has no floats of 16 bits: they are kept as their bits, and computed as ``float`` that is
-rounded after each operation. A bool in memory is a byte, of which each value but 0 is true: a
-``bool`` of C whose byte is neither 0 nor 1 has no defined value."""
+"""C99 has no floats of 16 bits: memory holds their bits, and operations compute in ``float`` and
+round each result. A bool in memory is a ``uint8_t`` where every value but 0 is true: reading a C
+``bool`` whose byte is neither 0 nor 1 is undefined."""

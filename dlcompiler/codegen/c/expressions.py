@@ -1,4 +1,4 @@
-"""Expressions: what is used again, or nests deeply, gets a name in front of the statement."""
+"""Write expressions; shared and deeply nested ones are named before the statement."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from dlcompiler.ir import (
     Var,
     index_const,
 )
-from dlcompiler.ir.expr import DIVISIONS, fold_index
+from dlcompiler.ir.operations import DIVISIONS, fold_index
 from dlcompiler.ir.printer import is_negation
 from dlcompiler.passes.flatten_storage import flat_index
 
 MAX_RECURSION = 50
-"""Depth of an expression from which on its operands are written without recursion."""
+"""Depth beyond which operands are written without recursion, which Python limits."""
 
 
 class Expressions:
@@ -59,21 +59,21 @@ class Expressions:
         self.buffers: dict[Buffer, str] = {}
         """The identifier of each buffer in scope."""
         self.read: set[Var | Buffer] = set()
-        """What the text reads; compilers warn of what is only set."""
+        """What the text reads; compilers warn about variables that are only set."""
         self.written: set[Buffer] = set()
-        """What it writes."""
+        """The buffers that the text writes."""
         self._ranges: dict[Var, Interval] = {}
         self._extents: dict[Var, Expr] = {}
         self._analyzer: Analyzer | None = None
         self._named: set[int] = set()
-        # By identity of the node, which is kept alive with its text.
+        # By `id` of the node. The node is kept with its text, so that no new node gets its id.
         self._texts: dict[int, tuple[Expr, Text]] = {}
         self._depth = 0
 
-    # -- what is known of variables ---------------------------------------------------------------
+    # -- variables --------------------------------------------------------------------------------
 
     def bind(self, var: Var, name: str, extent: Expr | None = None) -> None:
-        """Note the identifier of a variable; of a loop's variable, its number of iterations."""
+        """Enter a variable with its identifier, and the extent of its loop if it has one."""
         self.variables[var] = name
         self._analyzer = None
         self._ranges.pop(var, None)
@@ -86,7 +86,7 @@ class Expressions:
             self._ranges[var] = Interval(0, float("inf"))
 
     def least(self, expr: Expr) -> float:
-        """Return a number that an index is never below."""
+        """Return a lower bound of an index."""
         if self._analyzer is None:
             self._analyzer = Analyzer(dict(self._ranges), dict(self._extents))
         return self._analyzer.interval(expr).low
@@ -94,11 +94,11 @@ class Expressions:
     # -- statements -------------------------------------------------------------------------------
 
     def start(self, *roots: Expr) -> None:
-        """Begin a statement with these expressions, and forget the names of the last one."""
+        """Begin a statement with these expressions; the names of the last statement are dropped."""
         self._texts = {}
         parts = named(roots)
         self._named = parts.all
-        for node in parts.harmless:  # others where they are first needed: maybe on a chosen side
+        for node in parts.harmless:  # the others only where a chosen side needs them
             self.value(node)
 
     def value(self, node: Expr) -> Text:
@@ -121,14 +121,14 @@ class Expressions:
         return text
 
     def element(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Text:
-        """Return the place of an element in memory."""
+        """Return the lvalue of an element in memory."""
         return Text(f"{self.buffers[buffer]}[{self.value(flat_index(buffer, indices)).text}]")
 
     def stored(self, value: Expr) -> Text:
-        """Return a value as an element of memory holds it."""
+        """Return a value in the type of memory: floats of 16 bits as their bits."""
         if value.dtype not in self.arithmetic.dialect.stored:
             return self.value(value)
-        if dtypes.is_bool(value.dtype):  # 0 or 1, whatever byte it was loaded from
+        if dtypes.is_bool(value.dtype):  # a load compares with 0, so that 0 or 1 is stored
             return self.value(value)
         if isinstance(value, Load) and value.predicate is None:
             return self._loaded(value)
@@ -145,7 +145,7 @@ class Expressions:
         return Text(self.variables[node])
 
     def _declared(self, dtype: str, text: Text) -> Text:
-        """Give a value a name."""
+        """Declare a constant for a value and return its name."""
         name = self.writer.names.new("v")
         self.writer.line(f"const {self.type_of(dtype)} {name} = {text.text};")
         return Text(name)
@@ -220,7 +220,7 @@ class Expressions:
         return self.arithmetic.binary(op, "index", self.value(a), self.value(b))
 
     def _number(self, expr: Expr) -> int | None:
-        """Return the number that an index is, if it is one."""
+        """Return the value of an index if it is a constant."""
         match expr:
             case Const(value, "index"):
                 return int(value)
@@ -233,7 +233,7 @@ class Expressions:
     # -- conditions and choices -------------------------------------------------------------------
 
     def _choice(self, condition: Expr, a: Expr, b: Expr) -> Text:
-        """Return a choice of which only the chosen side is computed."""
+        """Return a choice that computes only the chosen side; an ``if`` if a side needs names."""
         decided = self.value(condition)
         name, sides = self.writer.names.new("v"), []
         for side in (a, b):
@@ -253,12 +253,12 @@ class Expressions:
         return Text(name)
 
     def _chosen(self, dtype: str, condition: Text, a: Text, b: Text) -> Text:
-        if dtypes.is_index(dtype):  # two literals would be an int
+        if dtypes.is_index(dtype):  # the choice between two literals would have type int
             a = conversion(self.type_of(dtype), a)
         return choice(condition, a, b)
 
     def _logical(self, node: Logical) -> Text:
-        """Return ``and``/``or``; the second side is computed only where it decides."""
+        """Return ``and``/``or``; the second side is computed only if the first leaves it open."""
         symbol, level = ("&&", AND) if node.op == "and" else ("||", OR)
         first, name = self.value(node.a), self.writer.names.new("v")
         with self._scope(), self.writer.aside() as lines:
@@ -277,7 +277,7 @@ class Expressions:
 
     @contextmanager
     def _scope(self) -> Iterator[None]:
-        """Write what may not run: its names are forgotten afterwards."""
+        """Write code that may not run: names declared in it are dropped afterwards."""
         texts = self._texts
         self._texts = dict(texts)
         try:

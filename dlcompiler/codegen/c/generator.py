@@ -1,4 +1,4 @@
-"""The way in: a loop-IR function becomes a C source and its header."""
+"""Entry point of the C generator: turn a program of one kernel into a source and its header."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _COMPARED = {
     "GCC": ("-Wbool-compare", "-Wsign-compare", "-Wtautological-compare", "-Wtype-limits"),
     "clang": ("-Wtautological-compare",),
 }
-"""Warnings about what a program means, by compiler. A temporary may be written and read under one
-condition: the verifier checks that. A comparison may always hold: it is the user's."""
+"""Warnings that are disabled, by compiler. A temporary that is written and read under the same
+condition looks uninitialised, and a comparison that the user wrote may always hold."""
 
 
 def emit(program: Program, target: Target) -> Source:
@@ -52,8 +52,8 @@ def emit(program: Program, target: Target) -> Source:
     Source
         C99 that can be compiled alone: it begins with its header. The function takes pointers to
         the arrays, in order, then the numbers in ``func.variables``, and returns 0 or the number
-        of a message. Where messages have numbers in them, it stores these where one more pointer
-        says. A parallel loop is one of OpenMP, where the compiler is told to see it.
+        of a message. If messages contain numbers, it takes one more pointer and stores them there.
+        A parallel loop has an OpenMP directive, which the compiler uses if OpenMP is enabled.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def emit(program: Program, target: Target) -> Source:
 
 
 def _preamble(func: PrimFunc, dialect: Dialect, helpers: Helpers) -> list[str]:
-    """Return what stands between the header and the function."""
+    """Return the lines between the header and the function."""
     lines = [f"#include <{name}>" for name in dialect.headers]
     lines += ["", *FAST_MATH, *_quieted(func), ""]
     for definition in helpers.definitions():
@@ -123,7 +123,7 @@ def _preamble(func: PrimFunc, dialect: Dialect, helpers: Helpers) -> list[str]:
 
 
 def _quieted(func: PrimFunc) -> list[str]:
-    """Return the lines that keep compilers from warning of what a program means."""
+    """Return the pragmas that disable warnings about the program's own meaning."""
     nodes = list(walk(func.body))
     kinds = []
     if any(isinstance(node, Allocate) for node in nodes):
@@ -149,18 +149,21 @@ def _quieted(func: PrimFunc) -> list[str]:
 
 
 def _may_be_decided(node: Node) -> bool:
-    """Tell whether compilers may see that a condition always holds: lowering decides indices'."""
+    """Tell whether a compiler may warn that a condition always holds.
+
+    Comparisons of indices that always hold are already removed by `simplify`.
+    """
     is_of_data = isinstance(node, Compare) and not dtypes.is_index(node.a.dtype)
     return is_of_data or isinstance(node, Logical)
 
 
 def _refuse_vectors(func: PrimFunc) -> None:
-    """Refuse operations on vectors, which the passes for C leave no one of."""
+    """Refuse vector operations; the pipeline for C makes none."""
     for node in walk(func.body):
         if isinstance(node, Expr) and dtypes.lanes(node.dtype) > 1:
             raise TargetError(
                 f"generate C code for {func.name}",
                 "C has no vectors",
                 got=f"an expression of dtype {node.dtype}",
-                hint="lower(s, args, kind='c') leaves loops in their place",
+                hint="lower(s, args, target='c') keeps loops in their place",
             )

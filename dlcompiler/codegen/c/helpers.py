@@ -1,7 +1,7 @@
-"""The helper functions of the source: where C leaves undefined what the loop IR defines.
+"""Helper functions in C, for operations that C leaves undefined and the loop IR defines.
 
-Each is found by an operation and the short name of a dtype: ``floordiv`` of ``i32`` is
-``dlc_floordiv_i32``. A source holds those that it uses, in the order of this file.
+The name is made of the operation and the short name of the dtype: ``floordiv`` of ``i32`` is
+``dlc_floordiv_i32``. A source contains the helpers that it uses, in the order of this file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Helpers:
         self._used: dict[tuple[str, str], None] = {}
 
     def call(self, operation: str, dtype: str, *arguments: Text) -> Text:
-        """Return the call of a helper for a dtype, which from now on is part of the source."""
+        """Return the call of a helper for a dtype, and add the helper to the source."""
         dtype = "int64" if dtypes.is_index(dtype) else dtype
         name = self._use(operation, dtype)
         return Text(f"{name}({', '.join(argument.text for argument in arguments)})")
@@ -83,7 +83,7 @@ class _Helper:
     about: str
     """What it computes."""
     write: Callable[[str], str]
-    """Dtype -> its definition, in which ``<name>``, ``<T>`` … stand for what depends on it."""
+    """Dtype -> its definition, with ``<name>``, ``<T>`` … in place of what depends on the dtype."""
     needs: Callable[[str], tuple[tuple[str, str], ...]] = lambda dtype: ()
     """Dtype -> the helpers that it calls."""
 

@@ -1,4 +1,4 @@
-"""The header: what a caller needs to know of the function."""
+"""Write the header of the generated function: its declaration and its error codes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from dlcompiler.ir import Buffer, PrimFunc, Var
 from dlcompiler.ir.printer import format_buffer
 
 PLACES = tuple(f"{{{place}}}" for place in range(MAX_VALUES))
-"""What stands in a comment for the numbers of a message."""
+"""Placeholder in a comment for the numbers of a message."""
 COLUMNS = 100
-"""Width of a line."""
+"""Width of a line; [characters]."""
 
 
 class Codes:
-    """What the function returns where something fails: numbers from 1, each with its macro.
+    """The error codes that the function returns: numbers from 1, each with its macro.
 
     Messages are templates for `errors.filled`.
     """
@@ -29,20 +29,20 @@ class Codes:
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """What each number says, from 1."""
+        """The message of each code, from 1."""
         return tuple(self._macros)
 
     def add(self, message: str) -> str:
-        """Return the macro of an assertion's message."""
+        """Add the message of an assertion and return its macro."""
         return self._macros.setdefault(message, f"{self._prefix}_ASSERTION_{len(self._macros) + 1}")
 
     def add_no_memory(self, message: str) -> None:
-        """Note that memory may be short."""
+        """Add the code of a failed allocation."""
         self._macros[message] = self.no_memory
 
     @property
     def no_memory(self) -> str:
-        """The macro of the want of memory."""
+        """The macro of a failed allocation."""
         return f"{self._prefix}_NO_MEMORY"
 
     def definitions(self) -> list[str]:

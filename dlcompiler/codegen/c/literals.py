@@ -1,4 +1,4 @@
-"""Numbers as C writes them: the value and the type are exactly those of the loop IR."""
+"""Write constants in C with exactly the value and the type of the loop IR."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dlcompiler.ir import numeric
 
 
 def literal(value: bool | int | float, dtype: str) -> Text:
-    """Return a number of a dtype.
+    """Return a constant of a dtype.
 
     Examples
     --------

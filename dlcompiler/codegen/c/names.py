@@ -1,4 +1,4 @@
-"""Identifiers: close to the names in the loop IR, and never those of C or its library."""
+"""Choose identifiers close to the names in the loop IR that do not clash with C's own."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ RESERVED = frozenset(
     [*_C.split(), *_CPP.split(), *_LIBRARY.split(), "status", "done"]
     + [f"{name}{suffix}" for name in _MATH.split() for suffix in ("", "f", "l")]
 )
-"""Keywords of C and C++, names of the library's headers, and what every function here declares."""
+"""Keywords of C and C++, names of the library's headers, and names that every source declares."""
 
 # Macros of the headers, reserved by the standard, and types: int64_t, INT64_MAX, M_PI, FP_NAN …
 _RESERVED_FORM = re.compile(
     r"_.*|.*_t|dlc_.*|U?INT.*_(MAX|MIN|C)|(M|FP|HUGE|MATH|FLT|DBL|SIZE|PTRDIFF|SIG|WCHAR|WINT)_.*"
 )
 MOST_CHARACTERS = 60
-"""Of a name that is made of one in the IR; compilers look at 63 at least."""
+"""Longest identifier that is made from a name in the IR; C compares at least 63 characters."""
 
 
 def identifier(name: str) -> str:
-    """Return a name as an identifier that clashes with nothing of the language.
+    """Return a name as an identifier that is no keyword and no library name.
 
     Examples
     --------
@@ -65,13 +65,13 @@ def identifier(name: str) -> str:
 
 
 class Names:
-    """The identifiers of one function: unique among those that can be seen at a place."""
+    """The identifiers of one function; each is unique among those in scope."""
 
     def __init__(self) -> None:
         self._blocks: list[set[str]] = [set()]
 
     def new(self, name: str) -> str:
-        """Return an identifier for a new thing of this name, until its block ends."""
+        """Return a new identifier for this name, in scope until its block ends."""
         wanted = text = identifier(name)
         number = 0
         while any(text in block for block in self._blocks):
@@ -81,12 +81,12 @@ class Names:
         return text
 
     def release(self, text: str) -> None:
-        """Take back an identifier of this block that was not used."""
+        """Free an identifier of this block that was not used."""
         self._blocks[-1].remove(text)
 
     @contextmanager
     def block(self) -> Iterator[None]:
-        """Open a block; what is named inside is forgotten behind it."""
+        """Open a block; its identifiers go out of scope at its end."""
         self._blocks.append(set())
         try:
             yield
@@ -95,7 +95,7 @@ class Names:
 
 
 def comment(text: str) -> str:
-    """Return a text as the inside of a comment, which it cannot end.
+    """Escape a text for a comment, so that it cannot end the comment.
 
     Examples
     --------

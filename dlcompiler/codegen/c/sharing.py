@@ -1,4 +1,4 @@
-"""Which parts of an expression get a name: what is used again, and what would nest too deeply."""
+"""Find the parts of an expression to be named: shared ones and deeply nested ones."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dlcompiler.ir import Call, Const, Expr, Load, Var
 from dlcompiler.ir.rewrite import Node, children
 
 MOST_NESTED = 24
-"""Operations inside each other without a name. Compilers take 63 parentheses at least."""
+"""Deepest nesting of operations without a name; C guarantees 63 levels of parentheses."""
 SMALL = 8
-"""Nodes of what is rather written again, where it calls no function."""
+"""Shared expressions of at most so many nodes are repeated, unless they call a function."""
 SMALL_INDEX = 24
-"""The same of an index, which is easier to read in full."""
+"""The same bound for an index, which is easier to read in full."""
 
 
 class Named(NamedTuple):
@@ -24,7 +24,7 @@ class Named(NamedTuple):
     all: set[int]
     """By ``id``."""
     harmless: list[Expr]
-    """Those that may be computed where they are not needed, since they read and call nothing."""
+    """Those that may be computed unconditionally: they load nothing and call nothing."""
 
 
 def named(roots: Sequence[Expr]) -> Named:
@@ -58,7 +58,7 @@ def _is_large(node: Node, size: int) -> bool:
 
 
 def _children_first(roots: Sequence[Expr]) -> Iterator[Node]:
-    """Yield each node once, behind what is below it."""
+    """Yield each node once, children before their parents."""
     seen: set[int] = set()
     stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(roots)]
     while stack:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dlcompiler.codegen.c import buffers
-from dlcompiler.codegen.c.arithmetic import LEVELS, SYMBOLS
+from dlcompiler.codegen.c.arithmetic import LEVELS
 from dlcompiler.codegen.c.expressions import Expressions
 from dlcompiler.codegen.c.interface import Codes
 from dlcompiler.codegen.c.names import comment
@@ -35,21 +35,22 @@ from dlcompiler.ir import (
     structural_equal,
     walk,
 )
+from dlcompiler.ir.operations import BINARY
 from dlcompiler.ir.printer import format_buffer
 from dlcompiler.ir.stmt import compact_strides
 
 MOST_ORIGINS = 3
-"""Axes that the comment at a loop names."""
+"""Most axes named in the comment at a loop."""
 
 
 @dataclass
 class _Frame:
-    """What is left as a whole when something fails: the function, or a parallel iteration."""
+    """The code that a failure ends: the function, or an iteration of a parallel loop."""
 
     label: str
     is_parallel: bool
     memory: list[str] = field(default_factory=list)
-    """What has to be freed."""
+    """Pointers to be freed at its end."""
 
 
 class Statements:
@@ -58,11 +59,11 @@ class Statements:
     Parameters
     ----------
     expressions
-        Writes its expressions, and knows its parameters.
+        Writes its expressions; holds the identifiers of its parameters.
     lines
         The line of each statement in the printed function, by ``id``.
     codes
-        What the function returns where something fails.
+        The error codes of the function.
     report
         Identifier of the parameter that receives the values of assertions, where some have them.
     """
@@ -121,14 +122,14 @@ class Statements:
             case ExternCall(name):
                 raise TargetError(
                     "generate C code",
-                    "a call of code from outside, which is for machine code only",
+                    "a call of a registered function, which needs machine code",
                     got=name,
                     hint="target='cpu'",
                 )
-            case IntrinsicCall():  # its machine code is LLVM's: what it declares is C
+            case IntrinsicCall():  # emitters write LLVM IR only: C gets the declaration
                 self.write(stmt.body)
             case Prefetch() | Barrier():
-                pass  # C has no word for the one; the other is of one thread alone
+                pass  # a hint, and a barrier of one thread: both do nothing
             case _:
                 raise InternalError("generate C code", f"unknown statement {type(stmt).__name__}")
 
@@ -136,7 +137,7 @@ class Statements:
         self.writer.source_line = self.lines.get(id(stmt), 0)
 
     def _sequence(self, statements: Sequence[Stmt]) -> None:
-        """Append statements; what declares something gets a block, unless nothing follows it."""
+        """Append statements; a statement that declares names gets a block unless it is the last."""
         for number, statement in enumerate(statements, 1):
             if isinstance(statement, Allocate | Let) and number < len(statements):
                 with self.writer.block(""):
@@ -164,7 +165,7 @@ class Statements:
             value, symbol = self.expressions.stored(stmt.value), "="
         else:
             self.expressions.read.add(stmt.buffer)
-            value, symbol = self.expressions.value(update.b), f"{SYMBOLS[update.op]}="
+            value, symbol = self.expressions.value(update.b), f"{BINARY[update.op].symbol}="
         self.writer.line(f"{place.text} {symbol} {value.text};")
 
     # -- control flow -----------------------------------------------------------------------------
@@ -198,7 +199,7 @@ class Statements:
                 self.writer.line(f"goto {self._frame.label};")
 
     def _iteration(self, body: Stmt) -> None:
-        """Append the body of a parallel loop, which nothing may leave by a jump."""
+        """Append the body of a parallel loop: OpenMP allows no jump out of it."""
         if not self._may_fail(body):
             around, self._frame = self._frame, _Frame("", is_parallel=True)
             self.write(body)
@@ -224,7 +225,7 @@ class Statements:
         self.writer.line("}")
 
     def _directive(self, text: str) -> None:
-        """Append a directive of OpenMP, which compilers without it do not see."""
+        """Append an OpenMP directive, inside ``#ifdef`` for compilers without OpenMP."""
         for line in ("#ifdef _OPENMP", f"#pragma omp {text}", "#endif"):
             self.writer.directive(line)
 
@@ -243,7 +244,7 @@ class Statements:
         self.writer.line("}")
 
     def _fail(self, code: str, values: Sequence[Expr] = ()) -> None:
-        """Append that the function is to return a code; the first of several threads wins."""
+        """Append the code that makes the function fail; the first failing thread wins."""
         if self._frame.is_parallel:
             self._directive("critical")
             with self.writer.block(""), self.writer.block("if (status == 0)"):
@@ -253,7 +254,7 @@ class Statements:
         self.writer.line(f"goto {self._frame.label};")
 
     def _report(self, code: str, values: Sequence[Expr]) -> None:
-        """Append what makes a code the status, and stores values for the caller who wants them."""
+        """Append the stores of the status and of the values of its message."""
         self.writer.line(f"status = {code};")
         if not values:
             return
@@ -263,7 +264,7 @@ class Statements:
                 self.writer.line(f"{self.report}[{place}] = {self.expressions.value(value).text};")
 
     def _end_frame(self) -> None:
-        """Append the place where a frame is left: its memory is freed there."""
+        """Append the exit of a frame, where its memory is freed."""
         self.writer.label(f"{self._frame.label}:" + ("" if self._frame.memory else " ;"))
         for name in reversed(self._frame.memory):
             self.writer.line(f"free({name});")
@@ -271,7 +272,7 @@ class Statements:
     # -- temporaries and names --------------------------------------------------------------------
 
     def _get_memory(self, wanted: Sequence[Buffer]) -> None:
-        """Append the calls of ``malloc`` at the start of a frame, for all that it needs."""
+        """Append the calls of ``malloc`` for all temporaries of a frame, at its start."""
         for buffer in wanted:
             name = self.writer.names.new(buffer.name)
             self.expressions.buffers[buffer] = name
@@ -332,7 +333,7 @@ class Statements:
         del self.expressions.variables[stmt.var]
 
     def _with_use(self, what: Var | Buffer, name: str, body: Stmt) -> None:
-        """Append a body, and that `name` need not be read there where it is not."""
+        """Append a body, with a cast to void if it never reads `name`: compilers warn otherwise."""
         place = len(self.writer.lines)
         self.expressions.read.discard(what)
         self.write(body)
@@ -379,7 +380,7 @@ def _factors(buffer: Buffer) -> Sequence[int | Expr]:
 
 
 def _about(loop: For) -> str:
-    """Return what a loop is in the schedule."""
+    """Return the comment at a loop: its axes, its kind and its pragmas."""
     origins = [str(ref) for ref in loop.origin]
     more = [f"and {len(origins) - MOST_ORIGINS} more"] if len(origins) > MOST_ORIGINS else []
     kind = [] if loop.kind == "serial" else [loop.kind]

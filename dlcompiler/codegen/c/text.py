@@ -1,26 +1,26 @@
-"""Pieces of C expressions, each with how tightly its outermost operation binds."""
+"""Texts of C expressions, each with the precedence of its outermost operation."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 CHOICE, OR, AND, COMPARE, BITS, SUM, PRODUCT, UNARY, ATOM = range(1, 10)
-"""Levels of binding, loosest first. Shifts and bit operations are one: they never mix here."""
+"""Precedence levels, loosest first. Bit operations share one: operands get parentheses."""
 
 
 class Text(NamedTuple):
-    """An expression and its level."""
+    """The text of an expression and its precedence level."""
 
     text: str
     level: int = ATOM
 
     def at(self, level: int) -> str:
-        """Return the text for an operand that must bind at least this tightly."""
+        """Return the text as an operand of this level, in parentheses if it binds less tightly."""
         return self.text if self.level >= level else f"({self.text})"
 
 
 def infix(symbol: str, a: Text, b: Text, level: int) -> Text:
-    """Return ``a symbol b``, where operations of this level go from left to right."""
+    """Return ``a symbol b`` for operations that associate to the left."""
     return Text(f"{a.at(level)} {symbol} {b.at(level + 1)}", level)
 
 
@@ -32,7 +32,7 @@ def tight_infix(symbol: str, a: Text, b: Text) -> Text:
 def strict_infix(symbol: str, a: Text, b: Text, level: int) -> Text:
     """Return ``a symbol b`` with parentheses around all but the simplest operands.
 
-    Compilers ask for them where precedence surprises people.
+    Compilers warn about bit operations without them.
     """
     return Text(f"{a.at(UNARY)} {symbol} {b.at(UNARY)}", level)
 

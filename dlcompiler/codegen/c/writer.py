@@ -1,4 +1,4 @@
-"""The body of a function while it is written: lines, blocks, and what is named in them."""
+"""Collect the lines, blocks and identifiers of a function's body."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dlcompiler.codegen.c.names import Names
 
 INDENT = "    "
 COLUMNS = 100
-"""Of code in a line; what is longer is continued."""
+"""Longest line of code; longer ones are continued; [characters]."""
 _INDEX = re.compile(r"\[[^\[\]]*\]")
 _NO_BREAK = "\0"
 
@@ -29,11 +29,11 @@ class Writer:
         self.names = names
         self.lines: list[tuple[str, int]] = []
         self.source_line = 0
-        """The line of the loop IR that is carried out now."""
+        """The line of the loop IR that the next lines belong to."""
         self._depth = 1
 
     def line(self, text: str) -> None:
-        """Append a line, or several where it is long; indices are not broken."""
+        """Append a line; a long one is broken, but not inside an index."""
         code, mark, comment = text.partition("  /*")
         indent = INDENT * self._depth
         broken = textwrap.wrap(
@@ -52,7 +52,7 @@ class Writer:
         self.lines.append((text, self.source_line))
 
     def label(self, text: str) -> None:
-        """Append a label, to the left of the statements around it."""
+        """Append a label, indented less than the statements around it."""
         self.lines.append((INDENT * (self._depth - 1) + text, self.source_line))
 
     def extend(self, lines: Sequence[tuple[str, int]]) -> None:
@@ -61,7 +61,7 @@ class Writer:
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Append a block: ``head {``, what is written inside, and ``}``."""
+        """Append ``head {``, the lines written inside the context, and ``}``."""
         self.line(f"{head} {{".strip())
         with self.inside():
             yield

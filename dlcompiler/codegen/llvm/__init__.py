@@ -1,16 +1,16 @@
-"""Loop IR to LLVM IR, as text: for x86, Arm and whatever else LLVM knows.
+"""Generate LLVM IR, as text, from loop IR: for x86, Arm and the other targets of LLVM.
 
-- `generator`: the way in;
+- `generator`: the entry point;
 - `types`: dtypes, constants and identifiers as text;
-- `writer`: functions and modules while they are written;
-- `debug`: which line of the loop IR an instruction carries out;
+- `writer`: collects the lines of functions and modules;
+- `debug`: line tables: the line of the loop IR for each instruction;
 - `arithmetic`, `conversions`, `calls`: operations on operands;
-- `functions`: exp, log, sin, … as mathematics on vectors;
+- `functions`: exp, log, sin, … computed by vector arithmetic;
 - `lanes`, `addresses`, `memory`: loads and stores of one element or of many;
 - `intrinsics`: the machine code of tensor intrinsics;
-- `streaming`: stores past the caches;
+- `streaming`: non-temporal stores;
 - `expressions`, `statements`: the two walks over the loop IR;
-- `parallel`: loops that become functions of their own.
+- `parallel`: parallel loops, outlined as functions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From the indices of an access to addresses: offsets in elements from the start of the buffer."""
+"""Compute addresses from indices: offsets in elements from the start of the buffer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from dlcompiler.ir import Binary, Buffer, Const, Expr, extent_expr
 class Offset(NamedTuple):
     """A distance in elements: an operand (or None for 0) plus a constant.
 
-    The constant is kept apart so that neighbouring accesses share the operand.
+    The constant is separate so that neighbouring accesses, ``A[i]`` and ``A[i + 1]``, share the
+    operand.
     """
 
     variable: str | None
@@ -45,7 +46,7 @@ class Addresses:
         self.pointers: dict[Buffer, str] = {}
         """Where each buffer starts."""
         self.streamed: dict[Buffer, int] = {}
-        """The buffers that are stored past the caches here."""
+        """The buffers that non-temporal stores write here."""
 
     def pointer(self, buffer: Buffer, offset: Offset, *, in_bounds: bool = True) -> str:
         """Write the address of an element; `in_bounds` promises that it lies in the buffer."""
@@ -95,7 +96,7 @@ class Addresses:
         return None if found is None else (self.offset(buffer, found[0]), found[1])
 
     def scattered(self, buffer: Buffer, indices: Sequence[Expr], lanes: int) -> list[Offset]:
-        """Write the offset of each lane, whatever the indices are."""
+        """Write the offset of each lane, for indices of any form."""
         w, dtype = self.w, dtypes.with_lanes("index", lanes)
         type_ = value_type(dtype)
         total = constant(0, dtype)
@@ -131,7 +132,7 @@ def _bases(buffer: Buffer, indices: Sequence[Expr]) -> tuple[list[Expr], int] | 
 
 
 def span(buffer: Buffer) -> int:
-    """Return how many elements of memory a buffer of known shape reaches over."""
+    """Return the number of elements that a buffer of known shape spans, with its padding."""
     if buffer.size == 0:
         return 0
     steps = zip(buffer.static_shape, buffer.static_strides, strict=True)

@@ -1,8 +1,8 @@
-"""Temporary buffers: which go on the stack, and which into the call's workspace.
+"""Decide which temporary buffers are on the stack and which in workspaces.
 
-A workspace is a block that the runtime lends: ``ptr dlc_workspace_alloc(i64 bytes)`` and
-``void dlc_workspace_free(ptr)``. Where there is no memory, the status gets the number of the
-message that says so, as if an assertion had failed.
+The runtime allocates a workspace by ``ptr dlc_workspace_alloc(i64 bytes)`` and frees it by
+``void dlc_workspace_free(ptr)``. If there is no memory, the status becomes the number of that
+message, as if an assertion had failed.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from dlcompiler.ir import Allocate, Buffer, Const, For, Stmt
 from dlcompiler.ir.rewrite import Node, children
 
 STACK_BYTES = 16 * 1024
-"""What the buffers of one function may take of the stack; the others are in workspaces."""
+"""Most bytes of stack for the buffers of one function; further buffers are in workspaces."""
 
 ALIGNMENT = 64
-"""Of every buffer that the generated code allocates [byte]."""
+"""Alignment of every buffer that the generated code allocates: a cache line; [byte]."""
 
 ABSURD_ELEMENTS = float(2**46)
-"""More than any machine has room for, and few enough that their bytes do not overflow."""
+"""More elements than any machine can hold, and few enough that their bytes fit an i64."""
 
 NO_MEMORY = 1
-"""Number of the message that says so: the first of a module that needs workspaces."""
+"""Number of the message of a failed allocation: the first in a module with workspaces."""
 
 _ALLOCATES = 'nounwind allockind("alloc,uninitialized") allocsize(0)'
 _FREES = 'nounwind allockind("free")'
@@ -34,21 +34,22 @@ _FAMILY = '"alloc-family"="dlc_workspace"'
 
 
 def size_bytes(buffer: Buffer) -> int:
-    """Return what a buffer of fixed size takes [byte]; at least one element."""
+    """Return the size of a buffer of known shape, at least one element; [byte]."""
     return max(span(buffer), 1) * dtypes.bytes_of(buffer.dtype)
 
 
 def in_workspaces(body: Stmt, *, is_outlined: bool = False) -> tuple[Buffer, ...]:
     """Return the buffers that need a workspace.
 
-    More may be named than there are, but none where there are none.
+    If the buffers of a function do not fit on the stack together, all of them are returned,
+    although some will be on the stack. The result is empty exactly if no buffer needs a workspace.
 
     Parameters
     ----------
     body
-        Of a function.
+        Body of a function.
     is_outlined
-        Whether it is that of a parallel loop; else its parallel loops are functions of their own.
+        Whether it is the body of an outlined parallel loop, in which parallel loops run serially.
     """
     found: list[Buffer] = []
     for scope in [_allocated(_walk(body, None))] if is_outlined else _scopes(body):
@@ -59,12 +60,12 @@ def in_workspaces(body: Stmt, *, is_outlined: bool = False) -> tuple[Buffer, ...
 
 
 def message(buffers: Iterable[Buffer]) -> str:
-    """Return what to say where there is no memory."""
+    """Return the message for a failed allocation."""
     return f"{OutOfMemory.PROBLEM}: {', '.join(_with_size(buffer) for buffer in buffers)}"
 
 
 def declare(module: Module) -> tuple[str, str]:
-    """Declare what lends a workspace and what takes it back, and return both as operands."""
+    """Declare the functions that allocate and free a workspace; return both as operands."""
     lend = module.declare("dlc_workspace_alloc", "noalias ptr", "i64", f"{_ALLOCATES} {_FAMILY}")
     take = module.declare("dlc_workspace_free", "void", "ptr allocptr", f"{_FREES} {_FAMILY}")
     return lend, take

@@ -1,7 +1,7 @@
-"""Arithmetic and comparisons: one LLVM instruction, or the few that keep the loop IR's semantics.
+"""Write arithmetic and comparisons in LLVM IR with the semantics of the loop IR.
 
-Every function here takes and returns operands, and works on scalars and vectors alike. Nothing it
-writes can trap, whatever the operands are.
+Each function takes and returns operands, scalars or vectors. The instructions neither trap nor give
+poison for any operands: they may be executed where their result is not used.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from dlcompiler.codegen.llvm.bfloat16 import float32_like, in_float32, is_bfloat
 from dlcompiler.codegen.llvm.types import constant, intrinsic_suffix, value_type
 from dlcompiler.codegen.llvm.writer import Function
 from dlcompiler.errors import InternalError
-from dlcompiler.ir.expr import BinaryOp, CompareOp
+from dlcompiler.ir.operations import BinaryOp, CompareOp
 
-_PLAIN = {"add": "add", "sub": "sub", "mul": "mul"}
+_PLAIN = ("add", "sub", "mul")
 _BITWISE = {"bitand": "and", "bitor": "or", "bitxor": "xor"}
-_COMPARE = {"lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
 
 
 def binary(w: Function, op: BinaryOp, dtype: str, a: str, b: str) -> str:
@@ -28,9 +27,10 @@ def binary(w: Function, op: BinaryOp, dtype: str, a: str, b: str) -> str:
     if dtypes.is_float(dtype):
         return _float_operation(w, op, dtype, a, b)
     if op in _PLAIN:
-        # Index arithmetic never overflows; data integers wrap.
+        # Index arithmetic never overflows, so `nsw` is true; data integers wrap, so it would make
+        # the result poison.
         flags = " nsw" if dtypes.is_index(dtype) else ""
-        return w.pure(f"{_PLAIN[op]}{flags} {value_type(dtype)} {a}, {b}")
+        return w.pure(f"{op}{flags} {value_type(dtype)} {a}, {b}")
     if op in _BITWISE:
         return w.pure(f"{_BITWISE[op]} {value_type(dtype)} {a}, {b}")
     if op in ("shl", "shr"):
@@ -68,7 +68,10 @@ def _float_operation(w: Function, op: BinaryOp, dtype: str, a: str, b: str) -> s
 
 
 def _shift(w: Function, op: BinaryOp, dtype: str, a: str, b: str) -> str:
-    """Write a shift; LLVM leaves one by the width or more (or less than 0) undefined."""
+    """Write a shift; in LLVM a shift by the width or more is poison.
+
+    A negative shift is a large unsigned one. `select` drops the poison of the side not chosen.
+    """
     type_, condition = value_type(dtype), _bool_like(dtype)
     last = constant(dtypes.bits(dtype) - 1, dtype)
     if op == "shr" and not dtypes.is_unsigned(dtype):
@@ -80,8 +83,8 @@ def _shift(w: Function, op: BinaryOp, dtype: str, a: str, b: str) -> str:
 
 def _extremum(w: Function, op: BinaryOp, dtype: str, a: str, b: str) -> str:
     if dtypes.is_float(dtype):
-        # llvm.maximum propagates NaN. The loop IR does not say which of 0 and -0 is the larger;
-        # `nsz` on this one call says so too and saves the instructions that would decide it.
+        # llvm.maximum propagates NaN. The loop IR does not define which of 0 and -0 is larger;
+        # `nsz` on this call saves the instructions that would decide it.
         return intrinsic(w, f"{op}imum", dtype, a, b, flags="nsz ")
     unsigned = dtypes.is_unsigned(dtype) or dtypes.is_bool(dtype)
     return intrinsic(w, f"{'u' if unsigned else 's'}{op}", dtype, a, b)
@@ -128,7 +131,7 @@ class _Division:
         return self.w.pure(f"{'s' if self.signed else 'u'}div {self.type} {self.a}, {self.b}")
 
     def remainder(self) -> str:
-        """Return what division toward zero leaves: it has the sign of `a`."""
+        """Return the remainder of division toward zero: it has the sign of `a`."""
         if self.divisor == 0 or (self.divisor == -1 and self.signed):
             return self.zero
         divisor = self._safe_divisor() if self.divisor is None else self.b
@@ -156,7 +159,7 @@ class _Division:
         return self._select(self._signs_differ(self.remainder()), lowered, quotient)
 
     def floor_remainder(self) -> str:
-        """Return what division toward minus infinity leaves: it has the sign of `b`."""
+        """Return the remainder of division toward minus infinity: it has the sign of `b`."""
         w = self.w
         if not self.signed:
             return self.remainder()
@@ -177,7 +180,11 @@ class _Division:
         return w.pure(f"and {bool_type} {inexact}, {differ}")
 
     def _safe_divisor(self) -> str:
-        """Return the divisor, or 1 where the machine instruction would trap."""
+        """Return the divisor, or 1 where the machine instruction would trap.
+
+        `sdiv` and `srem` are undefined for a divisor of 0 and for INT_MIN / -1, and x86 traps. The
+        results for 0 and -1 are selected afterwards, or equal those for 1: x % 1 is 0.
+        """
         unsafe = self._is(0)
         if self.signed:
             bool_type = value_type(_bool_like(self.dtype))
@@ -203,7 +210,7 @@ def _bool_like(dtype: str) -> str:
 
 
 def select(w: Function, dtype: str, condition_dtype: str, condition: str, a: str, b: str) -> str:
-    """Write a choice between two evaluated values; the condition may be one for all lanes."""
+    """Write a choice between two evaluated values; a scalar condition is for all lanes."""
     type_ = value_type(dtype)
     return w.pure(f"select {value_type(condition_dtype)} {condition}, {type_} {a}, {type_} {b}")
 
@@ -218,4 +225,4 @@ def compare(w: Function, op: CompareOp, dtype: str, a: str, b: str) -> str:
     if op in ("eq", "ne"):
         return w.pure(f"icmp {op} {type_} {a}, {b}")
     unsigned = dtypes.is_unsigned(dtype) or dtypes.is_bool(dtype)
-    return w.pure(f"icmp {'u' if unsigned else 's'}{_COMPARE[op]} {type_} {a}, {b}")
+    return w.pure(f"icmp {'u' if unsigned else 's'}{op} {type_} {a}, {b}")

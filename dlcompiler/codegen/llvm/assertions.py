@@ -1,7 +1,7 @@
-"""Assertions: where one fails, its number goes to the status, and the functions return.
+"""Write assertions: a failing one stores its number in the status and ends the function.
 
-The status is a number in memory of the caller, so that calls at the same time do not meet. The
-first assertion that fails wins, also among threads; the others return at their next look.
+The status is in memory of the caller, so that concurrent calls are independent. It is exchanged
+atomically: the first failure is kept. Other threads return when they next read the status.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dlcompiler.ir.rewrite import children
 
 
 def are_in(stmt: Stmt) -> bool:
-    """Tell whether a statement contains assertions, or calls of Python, which may raise."""
+    """Tell whether a statement contains assertions or calls of Python, which may raise."""
     if isinstance(stmt, Assert) or (isinstance(stmt, ExternCall) and stmt.convention == "packed"):
         return True
     return any(are_in(child) for child in children(stmt) if isinstance(child, Stmt))
@@ -43,18 +43,18 @@ def write(
 
 
 def write_check(w: Function, condition: str, status: str, number: int) -> str:
-    """Append a check; the block for its failure is open then, and must end with a return.
+    """Append a check and open the block for its failure, which the caller ends with a return.
 
     Returns
     -------
     str
-        The label of the block that goes on where it holds.
+        The label of the block that continues if the condition holds.
     """
     return _branch(w, condition, status, number)[0]
 
 
 def _branch(w: Function, condition: str, status: str, number: int) -> tuple[str, str]:
-    """Append a check; return the label where it holds, and what exchanging the status gave."""
+    """Append a check; return the label for success and the result of the exchange."""
     holds, fails = w.name("holds"), w.name("fails")
     w.branch(condition, holds, fails)
     w.open(fails)
@@ -63,7 +63,7 @@ def _branch(w: Function, condition: str, status: str, number: int) -> tuple[str,
 
 
 def write_look(w: Function, status: str) -> str:
-    """Append a look at the status, in the same way as `write`."""
+    """Append a test of the status: has another thread failed? Blocks are as for `write`."""
     value = w.value(f"load atomic i64, ptr {status} monotonic, align 8")
     holds, fails = w.name("holds"), w.name("failed")
     w.branch(w.pure(f"icmp eq i64 {value}, 0"), holds, fails)

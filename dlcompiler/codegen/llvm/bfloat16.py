@@ -1,8 +1,8 @@
-"""The format bfloat16: the upper half of a float32, held in an ``i16``.
+"""Write operations on bfloat16, the upper half of a float32, which is held in an ``i16``.
 
-LLVM's own type is not used: its arithmetic calls functions that C libraries lack, and no processor
-of before 2020 has instructions for it. So an operation widens to float32, where all bfloat16 are
-exact, and rounds its result by operations on integers.
+LLVM's own type is not used: its arithmetic calls functions that C libraries lack, and processors
+before 2020 have no instructions for it. An operation widens to float32, which holds every bfloat16
+exactly, and rounds its result by integer operations.
 """
 
 from __future__ import annotations

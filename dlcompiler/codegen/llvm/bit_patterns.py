@@ -1,4 +1,4 @@
-"""Functions of the bits of a number: counts of integers' ones, kinds and neighbours of floats."""
+"""Write functions of the bits of a number: counts of bits, classes and neighbours of floats."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80, "float32": 0x7F800000, "floa
 
 
 def count_ones(w: Function, dtype: str, x: str) -> str:
-    """Write how many bits of an integer are 1."""
+    """Write the number of bits of an integer that are 1."""
     return intrinsic(w, "ctpop", dtype, x)
 
 
 def leading_zeros(w: Function, dtype: str, x: str) -> str:
-    """Write how many bits of an integer, from the highest, are 0; an int32."""
+    """Write the number of leading zero bits of an integer, as an int32."""
     type_, result = value_type(dtype), dtypes.with_lanes("int32", dtypes.lanes(dtype))
     symbol = w.module.declare(f"llvm.ctlz.{intrinsic_suffix(dtype)}", type_, f"{type_}, i1")
     count = w.pure(f"call {type_} {symbol}({type_} {x}, i1 false)")
@@ -44,7 +44,7 @@ def is_finite(w: Function, dtype: str, x: str) -> str:
 def next_after(w: Function, dtype: str, x: str, y: str) -> str:
     """Write the number of the dtype that follows `x` toward `y`.
 
-    The pattern of a float grows with its magnitude, so that the neighbours differ by one.
+    The bits of a float, read as an integer, grow with its magnitude: neighbours differ by one.
     """
     bits, condition = _bits_like(dtype), dtypes.with_lanes("bool", dtypes.lanes(dtype))
     pattern, toward = _pattern(w, dtype, x), _pattern(w, dtype, y)

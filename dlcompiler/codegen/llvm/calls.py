@@ -1,4 +1,4 @@
-"""Functions: LLVM intrinsics where machines have an instruction, our own code, the C library."""
+"""Write calls of functions: as LLVM intrinsics, as vector arithmetic, or to the C library."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dlcompiler.codegen.llvm.conversions import convert
 from dlcompiler.codegen.llvm.types import constant, value_type
 from dlcompiler.codegen.llvm.writer import Function
 from dlcompiler.errors import InternalError
+from dlcompiler.ir.functions import FUNCTIONS
 
 Operands: TypeAlias = tuple[str, ...]
 
@@ -24,13 +25,6 @@ INTRINSICS = {
     "copysign": "copysign",
 }
 """Functions of floats with vector instructions -> the LLVM intrinsic."""
-
-LIBM = (
-    *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "erf", "exp"),
-    *("exp2", "fmod", "hypot", "ldexp", "log", "log10", "log1p", "log2", "pow", "sin", "sinh"),
-    *("tan", "tanh"),
-)
-"""Functions computed lane by lane by the C library, under these names, where not by `functions`."""
 
 
 def call(w: Function, name: str, argument_dtypes: tuple[str, ...], arguments: Operands) -> str:
@@ -74,8 +68,8 @@ def _by_lanes(w: Function, name: str, argument_dtypes: tuple[str, ...], argument
     element, lanes = dtypes.element(argument_dtypes[0]), dtypes.lanes(argument_dtypes[0])
     type_ = value_type(element)
     types = [value_type(dtypes.element(dtype)) for dtype in argument_dtypes]
-    # `nobuiltin`, or LLVM would put in other functions, that nobody has looked up: pow(10, x) is
-    # exp10(x), which not every C library has.
+    # Without `nobuiltin` LLVM replaces calls by other functions, pow(10, x) by exp10(x), which not
+    # every C library has; the module would then not link.
     symbol = w.module.declare(
         name if element == "float64" else f"{name}f",
         type_,
@@ -138,3 +132,9 @@ _PATTERNS: dict[str, Callable[..., str]] = {
     "popcount": bit_patterns.count_ones,
 }
 """Functions that look at the bits of their argument, also of floats of 16 bits."""
+LIBM = tuple(
+    signature.libm
+    for name, signature in FUNCTIONS.items()
+    if signature.libm and name not in INTRINSICS and name not in _PATTERNS
+)
+"""Functions computed lane by lane by the C library, unless `functions` has vector code."""

@@ -1,4 +1,4 @@
-"""Conversions between dtypes. To integers they truncate and saturate; NaN becomes 0."""
+"""Write conversions between dtypes. To integers they truncate and saturate; NaN becomes 0."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def _from_integer(w: Function, value: str, source: str, target: str) -> str:
     instruction = "uitofp" if _is_unsigned(source) else "sitofp"
     if dtypes.element(target) != "float16":
         return _step(w, instruction, value, source, target)
-    # Exact in the first step where the second is finite, so it rounds once; machines have no other.
+    # Machines have no direct conversion. Integers below 2**24 are exact in float32, so that the
+    # conversion rounds once; all larger ones exceed float16 and become infinity.
     wide = dtypes.with_lanes("float32", dtypes.lanes(target))
     return _step(w, "fptrunc", _step(w, instruction, value, source, wide), wide, target)
 
@@ -58,7 +59,8 @@ def _to_integer(w: Function, value: str, source: str, target: str) -> str:
         wide = dtypes.with_lanes("float32", lanes)
         return _to_integer(w, _step(w, "fpext", value, source, wide), wide, target)
     if dtypes.bits(target) < 32:
-        # LLVM has good vector code for 32 bits only; saturating twice is saturating to the smaller.
+        # LLVM has fast vector code for 32 bits only. Saturating to int32 and then to the smaller
+        # type gives the same result as saturating once.
         wide = dtypes.with_lanes("int32", lanes)
         clamped = _to_integer(w, value, source, wide)
         for op, limit in (("max", dtypes.min_value(target)), ("min", dtypes.max_value(target))):
@@ -72,7 +74,7 @@ def _to_integer(w: Function, value: str, source: str, target: str) -> str:
 
 
 def _to_bfloat16(w: Function, value: str, source: str, target: str) -> str:
-    """Round once: all steps but the last are exact, or to odd."""
+    """Convert to bfloat16, rounding once: the steps before the last are exact or round to odd."""
     wide = float32_like(target)
     if dtypes.is_float(source):
         if dtypes.bits(source) > 32:
@@ -87,9 +89,9 @@ def _to_bfloat16(w: Function, value: str, source: str, target: str) -> str:
 
 
 def _sticky(w: Function, value: str, dtype: str) -> str:
-    """Write an integer of 64 bits with 53 of them, the last of which records that more were set.
+    """Reduce a 64-bit integer to 53 significant bits; the last one is set if a lower bit was.
 
-    One that has no more is unchanged.
+    An integer of 53 bits or fewer is unchanged.
     """
     type_, condition = value_type(dtype), dtypes.with_lanes("bool", dtypes.lanes(dtype))
     lost = w.pure(f"and {type_} {value}, {constant(0x7FF, dtype)}")

@@ -1,4 +1,4 @@
-"""Debug information: line tables only, which tie machine code to lines of the printed loop IR."""
+"""Write debug information: line tables that map machine code to the printed loop IR."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dlcompiler.codegen.llvm.types import identifier
 class DebugInfo:
     """The metadata of one module.
 
-    Its file is the text that `dlcompiler.ir.print_func` gives for the function; line 0 marks what
-    belongs to no single line.
+    The source file is the text that `dlcompiler.ir.print_func` returns. Line 0 is for code that
+    belongs to no single line, as in DWARF.
     """
 
     _FILE, _UNIT, _TYPE = 0, 1, 2
@@ -36,7 +36,7 @@ class DebugInfo:
         )
 
     def location(self, scope: int, line: int) -> int:
-        """Return the number of the place `line` in the function `scope`."""
+        """Return the number of the location of `line` in the function `scope`."""
         number = self._locations.get((scope, line))
         if number is None:
             number = self._add(f"!DILocation(line: {line}, scope: !{scope})")
@@ -44,7 +44,7 @@ class DebugInfo:
         return number
 
     def note(self, node: str) -> int:
-        """Return the number of other metadata, which is kept here with the rest."""
+        """Add other metadata, once, and return its number."""
         if node not in self._notes:
             self._notes[node] = self._add(node)
         return self._notes[node]

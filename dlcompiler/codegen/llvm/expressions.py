@@ -1,7 +1,7 @@
-"""Expressions: each node is written once a statement, and its value shared.
+"""Write expressions; each node is written once per statement, and its value is shared.
 
-The value of a vector expression of which only some lanes are chosen (`IfThenElse`) is computed for
-all lanes *under a mask*: nothing but a load can do harm, so only loads look at the mask.
+A vector expression of which an `IfThenElse` chooses some lanes is computed for all lanes *under a
+mask*. Only loads test the mask: no other operation can trap.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from dlcompiler.ir import (
     Var,
     walk,
 )
-from dlcompiler.ir.expr import DIVISIONS
+from dlcompiler.ir.operations import DIVISIONS
 
 MAX_RECURSION = 50
-"""Depth of an expression from which on its operands are written without recursion."""
+"""Depth beyond which operands are written without recursion, which Python limits."""
 
 
 class Expressions:
@@ -53,7 +53,7 @@ class Expressions:
     addresses : Addresses
         Where buffers are.
     columns : dict of int to Column
-        Loads, by ``id``, that are columns of a block which is read as rows.
+        Loads, by ``id``, that are columns of a block that is read by rows.
     """
 
     def __init__(self, w: Function) -> None:
@@ -61,17 +61,17 @@ class Expressions:
         self.variables: dict[Var, str] = {}
         self.addresses = Addresses(w, self.value)
         self.columns: dict[int, Column] = {}
-        # By identity of the node, which is kept alive with its value.
+        # By `id` of the node. The node is kept with its value, so that no new node gets its id.
         self._values: dict[int, tuple[Expr, str]] = {}
         self._mask: memory.Mask | None = None
         self._depth = 0
 
     def start_run(self, stores: Sequence[Store]) -> None:
-        """Look at neighbouring stores together, before the first of them is written."""
+        """Find the columns read by a run of stores, before the first store is written."""
         self.columns = find_columns(stores, self.addresses)
 
     def start_statement(self) -> None:
-        """Forget the values of the last statement, which may not reach the next."""
+        """Drop the values of the last statement: stores may have changed memory since."""
         self._values = {}
 
     def value(self, node: Expr) -> str:
@@ -153,7 +153,8 @@ class Expressions:
     def _compare_lanes(self, node: Compare) -> str | None:
         """Write a comparison of indices whose lanes differ by a constant step, if it is one.
 
-        One subtraction of scalars decides how many lanes pass, and 32 bits a lane can tell them.
+        One scalar subtraction gives the limit of the lanes that pass. The limit is clamped to the
+        range of the steps, so that lanes of 32 bits suffice: half as many vectors as with 64 bits.
         """
         w, lanes = self.w, dtypes.lanes(node.dtype)
         if lanes == 1 or dtypes.element(node.a.dtype) != "index":
@@ -176,7 +177,7 @@ class Expressions:
     # -- conditions on memory -----------------------------------------------------------------
 
     def _predicated(self, node: Load) -> str:
-        """Write a load under a predicate; where that fails, its indices are not computed either."""
+        """Write a load under a predicate; a scalar one jumps over its indices if that is false."""
         assert node.predicate is not None
         load = Load(node.buffer, node.indices)
         mask = self.value(node.predicate)
@@ -223,7 +224,7 @@ class Expressions:
         return self._select(condition, a.dtype, yes, no)
 
     def _branch(self, condition: str, dtype: str, a: Expr | str, b: Expr | str) -> str:
-        """Write a choice by a jump; a side that is a constant is given by its operand."""
+        """Write a choice as a branch; a side given as `str` is a constant operand."""
         w = self.w
         then, otherwise, end = w.name("then"), w.name("else"), w.name("endif")
         w.branch(condition, then, otherwise)
@@ -237,7 +238,7 @@ class Expressions:
         return w.join(end, value_type(dtype), incoming)
 
     def _logical(self, node: Logical) -> str:
-        """Write ``and``/``or``; the second side runs always if it can do no harm."""
+        """Write ``and``/``or``; the second side is unconditional unless it loads or calls."""
         w, dtype = self.w, node.dtype
         if not _loads_or_calls(node.b):
             return w.pure(
@@ -267,7 +268,7 @@ class Expressions:
 
     @contextmanager
     def _scope(self, mask: memory.Mask | None) -> Iterator[None]:
-        """Write what may not run: its values are forgotten afterwards."""
+        """Write code that may not run: its values are dropped afterwards."""
         values, outer = self._values, self._mask
         self._values, self._mask = dict(values), mask
         try:
@@ -299,5 +300,5 @@ def _is_zero(expr: Expr) -> bool:
 
 
 def _loads_or_calls(expr: Expr) -> bool:
-    """Tell whether `expr` may do harm where it is not chosen, or takes long."""
+    """Tell whether `expr` loads, which may trap if it is not chosen, or calls, which is slow."""
     return any(isinstance(node, Load | Call) for node in walk(expr))

@@ -1,7 +1,7 @@
-"""Calls of code from outside, by symbols that the runtime binds to what the process registered.
+"""Write calls of registered functions, by symbols that the runtime binds.
 
-A function of Python is called as `dlcompiler.runtime.callbacks` says, and may fail as an assertion
-does; a function of C gets pointers and numbers.
+A Python function is called through `dlcompiler.runtime.callbacks`, and may fail like an assertion.
+A C function gets pointers and numbers.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def call_c(scope: Expressions, call: ExternCall) -> None:
 def call_packed(scope: Expressions, call: ExternCall, status: str) -> str:
     """Write the call of a function of Python.
 
-    The block for its failure is open then, and must end with a return.
+    The block for its failure is left open; the caller ends it with a return.
 
     Returns
     -------
     str
-        The label of the block that goes on.
+        The label of the block that continues after success.
     """
     w = scope.w
     values = [value for arg in call.args for value in _values(scope, arg)]
@@ -56,7 +56,7 @@ def call_packed(scope: Expressions, call: ExternCall, status: str) -> str:
 
 
 def _start(scope: Expressions, region: Region) -> str:
-    """Write the address of the first element of a region, which may have none."""
+    """Write the address where a region begins; the region may be empty."""
     offset = scope.addresses.offset(region.buffer, region.indices)
     return scope.addresses.pointer(region.buffer, offset, in_bounds=False)
 
@@ -69,7 +69,7 @@ def _kind(arg: Expr) -> str:
 
 
 def _values(scope: Expressions, arg: Expr) -> list[tuple[str, str]]:
-    """Return what stands for an argument: type and operand of values of 8 bytes."""
+    """Return the type and the operand of each 8-byte value of an argument."""
     if isinstance(arg, Region):
         sizes = (*arg.extents, *map(extent_expr, arg.buffer.strides))
         return [("ptr", _start(scope, arg)), *(("i64", scope.value(size)) for size in sizes)]

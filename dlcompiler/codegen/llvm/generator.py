@@ -1,4 +1,4 @@
-"""The way in: a loop-IR function becomes the text of an LLVM module."""
+"""Entry point of the LLVM generator: turn a program of one kernel into a module's text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RESERVED = frozenset(
     {"aligned_alloc", "free", "malloc", "memcpy", "memmove", "memset", *_MATH}
     | {f"{name}f" for name in _MATH}
 )
-"""What the code calls, or LLVM makes it call: a kernel of that name would call itself."""
+"""Functions that the code may call, or LLVM inserts: a kernel of such a name would call itself."""
 
 
 def emit(program: Program, target: Target) -> Source:
@@ -42,9 +42,9 @@ def emit(program: Program, target: Target) -> Source:
     Source
         A module with ``void @name(ptr, …, i64, …)``: the pointers of the arrays, in order, none of
         which may overlap one that is written, then those in ``func.variables``, then the status if
-        there are messages. Parallel loops
-        call ``void dlc_parallel_for(ptr body, ptr env, i64 begin, i64 end)``, which the runtime
-        provides and which calls ``void body(i64 begin, i64 end, ptr env)`` for parts of the range.
+        there are messages. Parallel loops call
+        ``void dlc_parallel_for(ptr body, ptr env, i64 begin, i64 end)`` of the runtime, which calls
+        ``void body(i64 begin, i64 end, ptr env)`` for parts of the range.
 
     Raises
     ------

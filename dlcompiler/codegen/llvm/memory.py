@@ -1,4 +1,4 @@
-"""Loads and stores: one element, a vector of neighbours, or lane by lane."""
+"""Write loads and stores: of one element, of a vector of neighbours, or lane by lane."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _load_any(addresses: Addresses, buffer: Buffer, offset: Offset, mask: Mask |
 
 
 def _load_one(addresses: Addresses, buffer: Buffer, offset: Offset, condition: str | None) -> str:
-    """Load one element, if a condition holds; else load a 0 of the stack: no jump is needed."""
+    """Load one element if a condition holds, else a 0 from the stack, so that no jump is needed."""
     w = addresses.w
     if condition is None:
         return _from_memory(w, _read(addresses, buffer, offset, buffer.dtype), buffer.dtype)
@@ -137,7 +137,8 @@ def _load_neighbours(
 
 def _masked_load(addresses: Addresses, buffer: Buffer, base: Offset, dtype: str, mask: Mask) -> str:
     w, type_ = addresses.w, memory_type(dtype)
-    # An inactive lane may lie outside the buffer, and so may the first.
+    # The first lane may be inactive and outside the buffer: with `inbounds` its address would be
+    # poison, although no lane reads it.
     address = addresses.pointer(buffer, base, in_bounds=False)
     suffix = intrinsic_suffix(_as_stored(dtype))
     symbol = w.module.declare(f"llvm.masked.load.{suffix}.p0", type_, f"ptr, {mask.type}, {type_}")
@@ -148,9 +149,9 @@ def _masked_load(addresses: Addresses, buffer: Buffer, base: Offset, dtype: str,
 
 
 def _load_strided(addresses: Addresses, buffer: Buffer, base: Offset, step: int, dtype: str) -> str:
-    """Load elements `step` apart: all from the first to the last, by vectors, and choose of them.
+    """Load elements `step` apart: load all between the first and the last, and shuffle.
 
-    The last vector ends at the last element, so nothing is read that lies beyond it.
+    The last vector ends at the last element, so that no load leaves the buffer.
     """
     w, lanes, type_ = addresses.w, dtypes.lanes(dtype), memory_type(dtype)
     reach = (lanes - 1) * abs(step) + 1
@@ -170,7 +171,7 @@ def _load_strided(addresses: Addresses, buffer: Buffer, base: Offset, step: int,
 
 
 def _choice(lane: int, place: int, number: int, start: int, lanes: int) -> int | str:
-    """Return what a lane takes when vector `number` is joined to those before it."""
+    """Return the index of a lane in the shuffle that joins vector `number` to those before."""
     of = place // lanes
     if of == number:
         return lanes + place - start
@@ -178,10 +179,10 @@ def _choice(lane: int, place: int, number: int, start: int, lanes: int) -> int |
 
 
 def _has_masks(buffer: Buffer) -> bool:
-    """Tell whether machines load and store neighbours of this size under a mask.
+    """Tell whether machines have masked loads and stores of elements of this size.
 
-    They do not those of less than 32 bits: LLVM takes these one by one, with jumps, which is worth
-    avoiding where all lanes are active.
+    They have none below 32 bits: LLVM expands these into a jump per lane. Callers therefore test
+    first whether all lanes are active.
     """
     return dtypes.bytes_of(buffer.dtype) >= 4
 
@@ -203,7 +204,7 @@ def _load_lanes(
 
 
 def store(addresses: Addresses, node: Store, value: str, mask: Mask | None) -> None:
-    """Write a store of the operand `value`, of the lanes of `mask`; None stands for all."""
+    """Write a store of the operand `value`, in the lanes of `mask`; None for all lanes."""
     w, buffer = addresses.w, node.buffer
     lanes = lanes_of(node.indices)
     if dtypes.lanes(node.value.dtype) != lanes:
@@ -269,7 +270,7 @@ def _write_neighbours(
 def _write_one(
     addresses: Addresses, buffer: Buffer, offset: Offset, value: str, condition: str
 ) -> None:
-    """Store one element, if a condition holds; else store it where nobody reads it."""
+    """Store one element if a condition holds, else to an unused place on the stack: no jump."""
     w = addresses.w
     address = addresses.pointer(buffer, offset, in_bounds=False)
     chosen = w.pure(f"select i1 {condition}, ptr {address}, ptr {w.waste()}")
@@ -306,7 +307,8 @@ def prefetch(addresses: Addresses, node: Prefetch) -> None:
 
 
 def _align(buffer: Buffer) -> str:
-    # Callers' arrays may be aligned to their elements only; of own buffers LLVM knows more.
+    # Arrays of callers may be aligned to their elements only; a larger value would be undefined
+    # behaviour. For own buffers LLVM finds the alignment at the `alloca` or the workspace call.
     return f", align {dtypes.bytes_of(buffer.dtype)}"
 
 

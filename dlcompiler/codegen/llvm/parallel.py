@@ -1,10 +1,11 @@
-"""Parallel loops: the body becomes a function that the thread pool calls for a range of iterations.
+"""Write parallel loops: outline the body as a function of a range of iterations.
 
 For ``for i in parallel(n)`` in the function ``f`` there are
 
-- ``f.parallel.0(begin, end, env)``, which the pool calls: it reads what the body uses from `env`;
-- ``f.parallel.0.body(begin, end, …)``, the loop itself. What it uses are parameters: of pointers
-  read from memory LLVM would not know that they do not overlap, and vector code would suffer;
+- ``f.parallel.0(begin, end, env)``, which the thread pool calls: it reads captured values from
+  `env`;
+- ``f.parallel.0.body(begin, end, …)``, the loop itself, with the captured values as parameters.
+  Only parameters can be ``noalias``; without it LLVM emits slower vector code;
 
 and in ``f`` an `env` on the stack and a call of ``dlc_parallel_for``.
 """
@@ -35,14 +36,14 @@ from dlcompiler.ir import (
 
 @dataclass(frozen=True)
 class Captures:
-    """What a loop uses from around it, in the order of appearance."""
+    """The values and buffers that a loop uses from outside, in the order of appearance."""
 
     buffers: tuple[Buffer, ...]
     variables: tuple[Var, ...]
 
 
 def captures(loop: For) -> Captures:
-    """Return what `loop` uses from around it."""
+    """Return the values and buffers that `loop` uses from outside."""
     buffers: dict[Buffer, None] = {}
     variables: dict[Var, None] = {}
     own: set[Buffer | Var] = set()

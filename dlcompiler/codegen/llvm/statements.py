@@ -59,7 +59,7 @@ class Statements:
         self.is_outlined = is_outlined
         self.expressions = Expressions(w)
         self.status: str | None = None
-        """Where the number of what fails goes."""
+        """The operand of the status, which receives the number of a failure."""
         self._stack_bytes = 0
         self._blocks: list[str] = []
 
@@ -104,7 +104,7 @@ class Statements:
                 )
 
     def _sequence(self, statements: Sequence[Stmt]) -> None:
-        """Append statements; the loads of plain stores in a row are looked at together."""
+        """Append statements; `start_run` sees consecutive plain stores together."""
         for is_plain, run in groupby(statements, _is_plain_store):
             members = list(run)
             if is_plain:
@@ -145,7 +145,7 @@ class Statements:
         begin, end
             Operands.
         runs_once
-            Whether there is at least one iteration for certain.
+            Whether there is certainly at least one iteration.
         """
         addresses, w = self.expressions.addresses, self.w
         known = addresses.pointers
@@ -264,14 +264,14 @@ class Statements:
         self.w.open(done)
 
     def leave_if_failed(self) -> None:
-        """Append a return for when something has failed elsewhere."""
+        """Append a return if another thread has failed."""
         assert self.status is not None
         holds = assertions.write_look(self.w, self.status)
         self._leave()
         self.w.open(holds)
 
     def _leave(self) -> None:
-        """End the block with the end of the function, where nothing may stay allocated."""
+        """Free the open workspaces and end the block with a jump to the end of the function."""
         for pointer in self._blocks:
             self.w.effect(self._take(pointer))
         self.w.leave()
@@ -279,9 +279,10 @@ class Statements:
     # -- buffers ------------------------------------------------------------------------------
 
     def _allocate(self, buffer: Buffer) -> None:
-        """Provide memory in the prologue: its size is fixed, so one block serves all iterations.
+        """Allocate a buffer of fixed size in the prologue, once for all iterations.
 
-        It serves the copies of an unrolled or partitioned loop, too.
+        Copies of an unrolled or partitioned loop use the same memory. An `alloca` inside a loop
+        would take more stack in each iteration.
         """
         if buffer in self.expressions.addresses.pointers:
             return
@@ -299,7 +300,7 @@ class Statements:
         self.expressions.addresses.pointers[buffer] = pointer
 
     def _allocate_here(self, stmt: Allocate) -> None:
-        """Provide memory around the body only: its size is known when the program gets there."""
+        """Allocate a buffer around its body; its size is computed there."""
         w, buffer = self.w, stmt.buffer
         count = extent_product((*buffer.shape[:1], *buffer.strides[:1]))
         elements = self.expressions.value(extent_expr(count))
@@ -320,7 +321,7 @@ class Statements:
         w.effect(self._take(pointer))
 
     def _within_reason(self, buffer: Buffer, size: str) -> str:
-        """Return a size, or one that nobody has where the product of the extents overflows."""
+        """Return a size, or -1 if the product of the extents overflows: that allocation fails."""
         w, product = self.w, "1.0"
         for extent in buffer.shape:
             factor = self.expressions.value(extent_expr(extent))
@@ -329,18 +330,18 @@ class Statements:
         return w.pure(f"select i1 {absurd}, i64 -1, i64 {size}")
 
     def _lend(self, size: str) -> str:
-        """Return the call that gives a workspace of `size` bytes, or null."""
+        """Return the call that allocates a workspace of `size` bytes; its result may be null."""
         lend, _ = allocations.declare(self.w.module)
         return f"call align {allocations.ALIGNMENT} ptr {lend}(i64 {size})"
 
     def _take(self, pointer: str) -> str:
-        """Return the call that takes a workspace back."""
+        """Return the call that frees a workspace."""
         _, take = allocations.declare(self.w.module)
         return f"call void {take}(ptr {pointer})"
 
 
 def may_fail(body: Stmt, *, is_outlined: bool) -> bool:
-    """Tell whether the body of a function needs a status: for assertions, or for want of memory."""
+    """Tell whether the body of a function needs a status: for assertions or for allocations."""
     return assertions.are_in(body) or bool(allocations.in_workspaces(body, is_outlined=is_outlined))
 
 

@@ -1,9 +1,9 @@
-"""Stores past the caches, under the pragma ``nontemporal``.
+"""Write non-temporal stores, which bypass the caches, under the pragma ``nontemporal``.
 
-A large result that nothing reads soon need not pass through the caches, and a line that is written
-whole need not be read first. Machines store so from a vector to a place of its alignment, and LLVM
-makes stores of single elements of others: the loop is written several times, and a look at the
-pointers chooses::
+They suit a large result that is not read soon: the caches keep other data, and a line that is
+written whole is not read first. Machines have them for aligned vectors only; LLVM splits others
+into stores of single elements. The loop is therefore written several times, and a test of the
+pointers chooses one::
 
     if C begins at a multiple of 32 bytes:
         for i: C[i*8 : +8] = …          past the caches, in vectors
@@ -34,21 +34,21 @@ stored by parts, which takes 8 % longer (measured on Zen 3, a copy of 64 MiB).""
 
 
 def alignments(triple: str) -> tuple[int, ...]:
-    """Return the alignments to look for, the best one first [byte]."""
+    """Return the alignments to test for, the largest first; [byte]."""
     return (32, LEAST) if triple.startswith("x86_64") else (LEAST,)
 
 
 def streamed(loop: For, known: Collection[Buffer], alignment: int) -> tuple[Buffer, ...]:
-    """Return the buffers that a loop may store past the caches, if they begin aligned.
+    """Return the buffers that a loop may write by non-temporal stores, if they are aligned.
 
     Parameters
     ----------
     loop
         Any loop; without the pragma, none are returned.
     known
-        Buffers that begin before the loop: of the others nothing can be asked there.
+        Buffers that exist before the loop; only their pointers can be tested there.
     alignment
-        Of the places that are stored to [byte].
+        Alignment of the stores; [byte].
     """
     if not dict(loop.annotations).get(PRAGMA):
         return ()
@@ -60,7 +60,7 @@ def streamed(loop: For, known: Collection[Buffer], alignment: int) -> tuple[Buff
 
 
 def is_streamable(store: Store, alignment: int) -> bool:
-    """Tell whether a store is of a whole vector to an aligned place, if its buffer is aligned."""
+    """Tell whether a store writes a whole vector at an aligned index."""
     buffer, element_bytes = store.buffer, dtypes.bytes_of(store.buffer.dtype)
     if store.predicate is not None or lanes_of(store.indices) * element_bytes % alignment:
         return False
@@ -75,7 +75,7 @@ def is_streamable(store: Store, alignment: int) -> bool:
 
 
 def are_aligned(w: Function, pointers: Sequence[str], alignment: int) -> str:
-    """Write whether all pointers are aligned, and return it."""
+    """Write the test that all pointers are aligned, and return its operand."""
     numbers = [w.pure(f"ptrtoint ptr {pointer} to i64") for pointer in pointers]
     joined = numbers[0]
     for number in numbers[1:]:
@@ -84,14 +84,14 @@ def are_aligned(w: Function, pointers: Sequence[str], alignment: int) -> str:
 
 
 def mark(w: Function) -> str:
-    """Return the metadata that makes a store pass the caches."""
+    """Return the metadata that makes a store non-temporal."""
     return f", !nontemporal !{w.module.debug.note('!{i32 1}')}"
 
 
 def write_fence(w: Function) -> None:
-    """Let whoever is told that the loop has ended see what it stored.
+    """Write a fence, so that threads that see the end of the loop also see its stores.
 
-    On x86 such stores pass others, also the one that tells another thread.
+    On x86 other stores may overtake non-temporal ones, also the store that signals another thread.
     """
     if w.module.triple.startswith(("x86_64", "i686")):
         symbol = w.module.declare("llvm.x86.sse.sfence", "void", "")
@@ -99,7 +99,7 @@ def write_fence(w: Function) -> None:
 
 
 def _divisor(index: Expr) -> int:
-    """Return a number that divides an index whatever its variables are; 0 if it is 0."""
+    """Return a number that divides an index for all values of its variables; 0 if it is 0."""
     match index:
         case Const(value):
             return abs(int(value))

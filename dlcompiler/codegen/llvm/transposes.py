@@ -1,4 +1,4 @@
-"""Columns of a block of memory, read as rows and transposed in registers.
+"""Read columns of a block of memory by rows and transpose them in registers.
 
 ::
 
@@ -8,8 +8,8 @@
     C[7, 0 : +8] = T[0 : +8, 7]
 
 Eight columns of eight elements are 64 loads of one element each, and as many insertions; as rows
-they are 8 loads and 24 shuffles. The loads of neighbouring statements are looked at together: as
-many as a vector has lanes, of one buffer, each beginning one element after the one before.
+they are 8 loads and 24 shuffles. A block is found in the loads of consecutive stores: as many as a
+vector has lanes, from one buffer, each beginning one element after the previous one.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class Column:
 def find_columns(stores: Sequence[Store], addresses: Addresses) -> dict[int, Column]:
     """Return the loads of neighbouring stores that are columns of blocks, by ``id``.
 
-    A store to the buffer that they read ends what may be read together. The offsets of loads that
-    come into question are written.
+    A store to the buffer that they read ends a block: later loads may see other values. The offsets
+    of candidate loads are written to the function.
     """
     found: dict[int, Column] = {}
     waiting: dict[Buffer, list[Load]] = defaultdict(list)
@@ -85,7 +85,7 @@ def find_columns(stores: Sequence[Store], addresses: Addresses) -> dict[int, Col
 
 
 def _plain_loads(value: Expr) -> list[Load]:
-    """Return the loads of an expression in which nothing depends on a condition."""
+    """Return the loads without a predicate; none if the expression has a choice or a condition."""
     loads: list[Load] = []
     pending = [value]
     while pending:

@@ -1,4 +1,4 @@
-"""Types, constants and identifiers of LLVM IR, as text."""
+"""Write types, constants and identifiers of LLVM IR."""
 
 from __future__ import annotations
 

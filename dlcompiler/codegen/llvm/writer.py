@@ -1,7 +1,7 @@
-"""Text of LLVM functions and modules, written instruction by instruction.
+"""Collect the text of LLVM functions and modules, instruction by instruction.
 
-A `Function` gives numbers to values, names to what a reader knows by name (loop variables, buffers,
-blocks), and the debug location of the current statement to every instruction.
+A `Function` numbers values, names loop variables, buffers and blocks, and gives every instruction
+the debug location of the current statement.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from dlcompiler.codegen.llvm.types import identifier
 
 
 class Function:
-    """One function while it is written: a list of lines, in the order of the text.
+    """Collects the lines of one function, in the order of the text.
 
     Attributes
     ----------
     symbol : str
         Name of the function, without ``@``.
     line : int or None
-        The loop-IR line where it begins; None: it has no lines there, and where LLVM puts it in
-        place of a call, it takes the line of the call.
+        The loop-IR line where it begins; None: it has no line of its own, and where LLVM inlines
+        it, its instructions get the line of the call.
     lines : list of tuple of str and int
         Each line of the body with the loop-IR line it carries out.
     block : str
@@ -64,7 +64,7 @@ class Function:
         return operand
 
     def at(self, line: int) -> None:
-        """Attribute what follows to a line of the printed loop IR."""
+        """Give the following instructions a line of the printed loop IR."""
         self._line = line
         self._suffix = self._location(line)
 
@@ -101,16 +101,16 @@ class Function:
         self.effect(f"{value} = {operation}")
 
     def prologue(self, instruction: str) -> None:
-        """Add an instruction to the start of the function, where it runs once a call."""
+        """Add an instruction to the start of the function: it runs once per call."""
         self._prologue.append((f"  {instruction}{self._suffix}", self._line))
 
     def prologue_check(self, pointer: str, status: str, number: int) -> None:
-        """Leave before the body where a pointer of the prologue is null, with that status."""
+        """Return before the body, with this status, if a pointer of the prologue is null."""
         self._wanted.append(pointer)
         self._refusal = f"cmpxchg ptr {status}, i64 0, i64 {number} monotonic monotonic"
 
     def zero(self) -> str:
-        """Return the address of a 0 of any type: what a load reads that may not touch memory."""
+        """Return the address of a 0, valid for any type: an inactive load reads it."""
         if self._zero is None:
             self._zero = f"%{self.name('zero')}"
             self.prologue(f"{self._zero} = alloca i64, align 8")
@@ -118,7 +118,7 @@ class Function:
         return self._zero
 
     def waste(self) -> str:
-        """Return an address that nothing reads: where a store goes that may not touch memory."""
+        """Return an address that is never read: an inactive store writes to it."""
         if self._waste is None:
             self._waste = f"%{self.name('waste')}"
             self.prologue(f"{self._waste} = alloca i64, align 8")

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 
 from dlcompiler.arith import Affine, Analyzer
 from dlcompiler.ir import Binary, Const, Expr, TensorLoad, Var, free_vars
+from dlcompiler.ir.operations import REORDERED
 from dlcompiler.ir.rewrite import children
 from dlcompiler.te import Tensor
-
-COMMUTATIVE = frozenset({"add", "mul", "min", "max", "bitand", "bitor", "bitxor"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ class Comparison:
         pairs = _expressions(mine), _expressions(declared)
         if self._are_same(*pairs):
             return True
-        if not (isinstance(mine, Binary) and mine.op in COMMUTATIVE):
+        if not (isinstance(mine, Binary) and mine.op in REORDERED):
             return False
         first = self.difference
         if self._are_same(pairs[0][::-1], pairs[1]):

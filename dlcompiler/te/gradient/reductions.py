@@ -26,7 +26,7 @@ from dlcompiler.ir import (
     structural_equal,
     substitute,
 )
-from dlcompiler.ir.expr import BinaryOp
+from dlcompiler.ir.operations import BinaryOp
 from dlcompiler.te.arithmetic import all as all_of
 from dlcompiler.te.arithmetic import any as any_of
 from dlcompiler.te.definition import define_tensors

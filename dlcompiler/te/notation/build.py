@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 from dlcompiler.ir import Axis, Expr, Not, Var, const, logical
 from dlcompiler.ir import cast as convert
 from dlcompiler.ir import compare as compare_exprs
-from dlcompiler.ir.expr import LogicalOp, condition
+from dlcompiler.ir.expr import condition
+from dlcompiler.ir.operations import BINARY, LogicalOp
 from dlcompiler.te import arithmetic
 from dlcompiler.te.notation.scan import COMPARISONS, FUNCTIONS, MAX_INTEGER, NUMBERS, OPERATORS
 from dlcompiler.te.notation.source import WHERE, Source
@@ -20,18 +21,8 @@ from dlcompiler.te.tensor import Tensor
 Number: TypeAlias = int | float
 
 _FOLD: dict[str, Callable[[Any, Any], Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "div": operator.truediv,
-    "floordiv": operator.floordiv,
-    "floormod": operator.mod,
+    **{name: operation.numbers for name, operation in BINARY.items()},
     "pow": operator.pow,
-    "bitand": operator.and_,
-    "bitor": operator.or_,
-    "bitxor": operator.xor,
-    "shl": operator.lshift,
-    "shr": operator.rshift,
 }
 MAX_SHIFT = 64
 

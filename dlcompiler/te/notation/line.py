@@ -34,14 +34,8 @@ from dlcompiler.ir import (
     substitute,
     tree_size,
 )
-from dlcompiler.ir.printer import (
-    COMPARISON,
-    INFIX,
-    PRECEDENCE,
-    format_number,
-    is_all_ones,
-    is_negation,
-)
+from dlcompiler.ir.operations import BINARY, COMPARISONS, PRECEDENCE
+from dlcompiler.ir.printer import format_number, is_all_ones, is_negation
 from dlcompiler.te.broadcast import same_extent
 from dlcompiler.te.notation.extents import difference
 from dlcompiler.te.notation.reductions import REDUCTIONS
@@ -249,18 +243,17 @@ class Line:
                 return f"-{self.operand(b, PRECEDENCE['unary'])}", PRECEDENCE["unary"]
             case Binary("bitxor", a, Const(ones, dtype)) if is_all_ones(ones, dtype):
                 return f"~{self.operand(a, PRECEDENCE['unary'])}", PRECEDENCE["unary"]
-            case Binary(op, a, b) if op in INFIX:
+            case Binary(op, a, b) if BINARY[op].symbol:
                 level = PRECEDENCE[op]
-                joint = "*" if op == "mul" else f" {INFIX[op]} "
                 first, second = self.pair(a, b, level, level + 1)
-                return f"{first}{joint}{second}", level
+                return f"{first}{BINARY[op].joint}{second}", level
             case Binary(op, a, b):
                 name = {"min": "minimum", "max": "maximum"}.get(op, op)
                 return self.function(name, *self.pair(a, b))
             case Compare(op, a, b):
                 level = PRECEDENCE["compare"]
                 first, second = self.pair(a, b, level + 1, level + 1)
-                return f"{first} {COMPARISON[op]} {second}", level
+                return f"{first}{COMPARISONS[op].joint}{second}", level
             case Logical(op, a, b):
                 level = PRECEDENCE[op]
                 return f"{self.wrap(a, level)} {op} {self.wrap(b, level + 1)}", level

@@ -49,12 +49,10 @@ from dlcompiler.ir import (
     Var,
     walk,
 )
+from dlcompiler.ir.operations import REORDERED
 from dlcompiler.te.reducers.samples import Samples
 
 Law: TypeAlias = Literal["associative", "commutative", "identity"]
-
-COMMUTING = frozenset({"add", "mul", "min", "max", "bitand", "bitor", "bitxor"})
-"""Associative and commutative operations; floats count as real numbers."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +175,7 @@ def _is_proved(reducer: Reducer) -> bool:
 
 def _is_known(result: Expr, x: Var, y: Var) -> bool:
     match result:
-        case Binary(op, a, b) if op in COMMUTING:
+        case Binary(op, a, b) if op in REORDERED:
             operands = a, b
         case Logical(_, a, b):
             operands = a, b

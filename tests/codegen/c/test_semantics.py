@@ -288,7 +288,7 @@ def test_vectors_are_refused():
     assert str(caught.value) == (
         "generate C code for kernel: C has no vectors\n"
         "  got       an expression of dtype indexx8\n"
-        "  hint      lower(s, args, kind='c') leaves loops in their place"
+        "  hint      lower(s, args, target='c') keeps loops in their place"
     )
 
 
@@ -297,7 +297,7 @@ def test_threads_of_a_device_are_refused():
     with pytest.raises(TargetError) as caught:
         emit(func(loop(I, 8, Store(a, (I,), number(0.0)), "threadIdx.x"), a), resolve("c"))
     assert str(caught.value).startswith(
-        "generate C code for kernel: a CPU has no blocks and threads of a device\n"
+        "generate C code for kernel: a CPU has no device threads\n"
         "  got       i, bound to threadIdx.x\n"
     )
 
@@ -319,7 +319,7 @@ def test_a_call_of_code_from_outside_is_refused():
     with pytest.raises(TargetError) as caught:
         emit(func(ExternCall("sgemm", "c", ()), a), resolve("c"))
     assert str(caught.value) == (
-        "generate C code: a call of code from outside, which is for machine code only\n"
+        "generate C code: a call of a registered function, which needs machine code\n"
         "  got       sgemm\n"
         "  hint      target='cpu'"
     )

@@ -151,7 +151,7 @@ def test_a_cpu_refuses_it_and_says_what_runs_it(matmul):
     with pytest.raises(TargetError) as caught:
         build(matmul.s, matmul.args)
     assert str(caught.value) == (
-        "generate LLVM code for main: a CPU has no blocks and threads of a device\n"
+        "generate LLVM code for main: a CPU has no device threads\n"
         "  got       i, bound to blockIdx.x\n"
         "  hint      interpret(lower(s, args), arrays) runs it; on a CPU, use parallel and "
         "vectorize"
