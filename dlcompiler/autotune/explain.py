@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dlcompiler.autotune.models.base import CostModel
+from dlcompiler.runtime.provenance import Provenance
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,11 @@ class Explanation:
     def predicted_s(self) -> float:
         """Seconds of a call that the parts add up to [s]."""
         return math.exp2(-(self.shared + math.fsum(self.parts)))
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where `predicted_s` comes from."""
+        return Provenance("predicted", "the cost model")
 
     def against(self, other: Explanation) -> tuple[float, ...]:
         """Return by how much each feature speaks for this point rather than for another [log2]."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from dlcompiler.autotune.proposal import Origin
+from dlcompiler.runtime.provenance import MEASURED, Provenance
 from dlcompiler.runtime.timing import half_quartile_range
 from dlcompiler.space import Config
 
@@ -42,6 +43,9 @@ class Result:
     """What checking and timing took [s]."""
     is_noisy: bool = False
     """Whether the machine was too busy for the time to be relied upon."""
+    provenance: Provenance | None = None
+    """Whether the samples are measured or simulated, and on what; the pool sets it. None: it is not
+    stated, and the samples count as measured on the machine of the trial."""
 
     @property
     def seconds(self) -> float | None:
@@ -90,11 +94,18 @@ class Trial:
         return self.result.seconds
 
     @property
+    def provenance(self) -> Provenance:
+        """Whether its time is measured or simulated, and on what."""
+        return self.result.provenance or MEASURED
+
+    @property
     def gflops(self) -> float | None:
         """Rate at the median [GFLOP/s]; None unless it ended well."""
         seconds = self.result.seconds
         return None if seconds is None else self.flops / seconds / 1e9
 
     def __repr__(self) -> str:
-        rate = f"{self.gflops:.3g} GFLOP/s" if self.gflops is not None else self.outcome
+        rate: str = self.outcome
+        if self.gflops is not None:
+            rate = f"{self.gflops:.3g} GFLOP/s {self.provenance}"
         return f"Trial({self.index}: {rate}, {self.config})"

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from dlcompiler.codegen import Source
 from dlcompiler.errors import MeasurementError
 from dlcompiler.measurement.inputs import valid_indices
+from dlcompiler.measurement.provenance import check_measured
 from dlcompiler.pipeline import Built, Kernel
 from dlcompiler.pipeline.lower import Argument
 from dlcompiler.runtime.externs import calls_outside
@@ -168,8 +169,10 @@ class RemoteKernel:
         Raises
         ------
         MeasurementError
-            If the kernel crashes, hangs or cannot be loaded, or if no arrays can be drawn.
+            If the kernel crashes, hangs or cannot be loaded, or if no arrays can be drawn. If
+            programs for its target are simulated, or have no times.
         """
+        provenance = check_measured(self.target, f"measure {self.name}")
         arrays = self._drawn(seed) if arrays is None else arrays
         params = {
             "random": {"seed": seed, "kind": "uniform"},
@@ -177,7 +180,7 @@ class RemoteKernel:
         }
         outcome = self._call("time", params, arrays=arrays, timeout_s=timeout_s)
         value = outcome.unwrap(f"measure {self.name}")
-        return Timing(tuple(value["samples_s"]), flops, value["batch"])
+        return Timing(tuple(value["samples_s"]), flops, value["batch"], provenance)
 
     def pair(
         self,
@@ -200,8 +203,12 @@ class RemoteKernel:
         Raises
         ------
         MeasurementError
-            If one of them crashes, hangs or cannot be loaded, or if no arrays can be drawn.
+            If one of them crashes, hangs or cannot be loaded, or if no arrays can be drawn. If
+            programs for their target are simulated, or have no times.
         """
+        provenance = check_measured(self.target, f"measure {self.name}")
+        if isinstance(other, RemoteKernel):
+            check_measured(other.target, f"measure {other.name}")
         arrays = self._drawn(seed)
         if isinstance(other, RemoteKernel) and (failure := other.load()):
             failure.unwrap(f"load {other.name}")
@@ -212,8 +219,10 @@ class RemoteKernel:
         }
         outcome = self._call("pair", params, arrays=arrays, timeout_s=timeout_s)
         value = outcome.unwrap(f"measure {self.name}")
-        a = Timing(tuple(value["other"]["samples_s"]), flops, value["other"]["batch"])
-        b = Timing(tuple(value["own"]["samples_s"]), flops, value["own"]["batch"])
+        a, b = (
+            Timing(tuple(value[name]["samples_s"]), flops, value[name]["batch"], provenance)
+            for name in ("other", "own")
+        )
         return Paired(a, b, tuple(value["ratios"]))
 
     def _drawn(self, seed: int) -> dict[str, Array]:

@@ -11,6 +11,7 @@ from dlcompiler.display import model, render
 from dlcompiler.errors import MeasurementError
 from dlcompiler.ir import PrimFunc
 from dlcompiler.measurement.oracle import oracle_of
+from dlcompiler.measurement.provenance import check_measured
 from dlcompiler.measurement.remote import RemoteKernel
 from dlcompiler.measurement.verify import Verified, verify_kernel
 from dlcompiler.pipeline import emit_source, lower
@@ -56,7 +57,7 @@ class MeasuredStep:
             parts.append(f"{self.timing.gflops:.3g} GFLOP/s")
         if self.ratio is not None:
             parts.append(f"{self.ratio:.2g} × baseline")
-        return ", ".join([*parts, "measured", "verified"])
+        return ", ".join([*parts, self.timing.label, "verified"])
 
     def _repr_html_(self) -> str:
         return render("step", self)
@@ -120,11 +121,13 @@ class StepTable:
         VerificationError
             If the result is wrong; nothing is added then.
         MeasurementError
-            If the kernel crashes or hangs.
+            If the kernel crashes or hangs; if programs for the target are simulated, or have no
+            times.
         """
         count = self.threads if threads is None else threads
-        source, _ = emit_source(schedule, args, self.target)
         target = resolve(self.target)
+        check_measured(target, f"measure {title}")
+        source, _ = emit_source(schedule, args, target)
         kernel = RemoteKernel(source, target, threads=count, args=args)
         worst, seconds = verify_kernel(kernel, args, oracle_of(schedule, 0), timeout_s=timeout_s)
         work = work_of(schedule.outputs)
@@ -175,7 +178,8 @@ class StepTable:
                 "baseline_gflops": None if step.paired is None else step.paired.a.gflops,
                 "ratio": step.ratio,
                 "verified": True,
-                "label": step.timing.label,
+                "label": step.timing.provenance.kind,
+                "on": step.timing.provenance.on,
             }
             for step in self.steps
         ]
@@ -183,7 +187,8 @@ class StepTable:
     def __repr__(self) -> str:
         heading = f"{'step':<20} {'threads':>7} {'time':>10} {'±':>8} {'GFLOP/s':>8}"
         beside = f" {self.baseline:>13} {'ratio':>6}" if self.baseline else ""
-        lines = [heading + beside + "  (measured)"]
+        labels = dict.fromkeys(step.timing.label for step in self.steps)
+        lines = [heading + beside + (f"  ({'; '.join(labels)})" if labels else "")]
         for step in self.steps:
             line = (
                 f"{step.title:<20} {step.threads or 'all':>7} "

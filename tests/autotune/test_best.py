@@ -37,7 +37,9 @@ def test_a_measured_config_is_taken_as_it_is(store):
         item.result.seconds for item in store.records(record.workload)
     )
     assert (choice.source, choice.record, choice.config) == ("record", record, record.config)
-    assert choice.note.startswith(f"measured: {record.result.seconds:.3g} s, run {record.run}")
+    assert choice.note.startswith(
+        f"measured on {record.target}: {record.result.seconds:.3g} s, run {record.run}"
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         schedule, args = apply_best(matmul(64), CPU, store, threads=1)

@@ -12,6 +12,7 @@ from dlcompiler.autotune.trial import Result
 from dlcompiler.errors import InternalError, UserError
 from dlcompiler.measurement.bench import CandidateBench
 from dlcompiler.measurement.candidates import Candidate, Ceiling, Job, Measured
+from dlcompiler.measurement.provenance import check_measured
 from dlcompiler.ops import Operator
 from dlcompiler.pipeline import emit_source
 from dlcompiler.runtime.sampling import Effort, median_interval, ratio_interval
@@ -45,6 +46,11 @@ class LocalPool:
         Build while candidates run; by default, where a trial shows that it does not disturb.
     seed : int
         Of the data that candidates are checked with.
+
+    Raises
+    ------
+    MeasurementError
+        If programs for the target are simulated, or have no times.
     """
 
     def __init__(
@@ -64,7 +70,8 @@ class LocalPool:
         self._workload = workload
         self._target = target
         count = threads or target.cores
-        self._devices = (Device(target_key(target, count)),)
+        self._provenance = check_measured(target, f"tune {workload}")
+        self._devices = (Device(target_key(target, count), provenance=self._provenance),)
         self._bench = CandidateBench(
             partial(correctness_test, operator, workload, seed),
             target,
@@ -106,7 +113,7 @@ class LocalPool:
                 self._fastest.append((found.median_s, configs[number], candidate))
                 self._fastest.sort(key=lambda item: item[0])
                 del self._fastest[MOST_COMPARED:]
-            report(number, _result(found))
+            report(number, self._result(found))
 
         self._bench.measure([partial(generate, config) for config in configs], best_s, take)
 
@@ -140,7 +147,7 @@ class LocalPool:
             partial(lambda config: known.get(config) or self._candidate(config), config)
             for config in chosen
         ]
-        results = [_result(m) for m in self._bench.compare(jobs, budget_s=budget_s, seed=seed)]
+        results = [self._result(m) for m in self._bench.compare(jobs, budget_s=budget_s, seed=seed)]
         right = [result for result in results if result.samples_s]
         fastest = min(right, key=lambda result: result.seconds or 0.0, default=None)
         return tuple(
@@ -163,6 +170,12 @@ class LocalPool:
         """End the workers."""
         self._bench.close()
 
+    def _result(self, found: Measured) -> Result:
+        return Result(
+            found.outcome, found.samples_s, found.message, found.build_s, found.run_s,
+            found.is_noisy, self._provenance,
+        )  # fmt: skip
+
     def _candidate(self, config: Config) -> Candidate | Measured:
         return candidate_of(self._operator, self._workload, self._target, config)
 
@@ -180,9 +193,3 @@ def candidate_of(
     except InternalError as error:
         return Measured("build error", message=str(error))
     return Candidate(source)
-
-
-def _result(found: Measured) -> Result:
-    return Result(
-        found.outcome, found.samples_s, found.message, found.build_s, found.run_s, found.is_noisy
-    )

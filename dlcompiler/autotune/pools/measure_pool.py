@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from dlcompiler.autotune.trial import Result
+from dlcompiler.errors import TuningError
+from dlcompiler.runtime.provenance import Kind, Provenance
 from dlcompiler.space import Config
 
 Report: TypeAlias = Callable[[int, Result], None]
@@ -20,7 +22,37 @@ class Device:
     kind: str
     """Name of its class: times of one class can be compared. `target_key` of a machine."""
     tags: tuple[str, ...] = ()
-    """Further properties: the name of the host, cores, "simulated"."""
+    """Further properties, such as the name of the host."""
+    provenance: Provenance | None = None
+    """What its times are; None: measured, on the machine that `kind` names."""
+
+    @property
+    def times(self) -> Provenance:
+        """Whether its times are measured or simulated, and on what."""
+        return self.provenance or Provenance("measured", self.kind)
+
+    def labelled(self, result: Result) -> Result:
+        """Return a result that says where its time comes from."""
+        return result if result.provenance else replace(result, provenance=self.times)
+
+
+def kind_of_pool(pool: MeasurePool) -> Kind:
+    """Return of which kind the times of a pool are.
+
+    Raises
+    ------
+    TuningError
+        If the times of its devices cannot be compared: some are measured, others simulated.
+    """
+    times = [device.times for device in pool.devices]
+    kinds = dict.fromkeys(each.kind for each in times)
+    if len(kinds) != 1:
+        raise TuningError(
+            "tune", "the devices of the pool do not give times of one kind",
+            got=", ".join(map(str, times)) or "no device",
+            expected="all measured, or all simulated",
+        )  # fmt: skip
+    return next(iter(kinds))
 
 
 class MeasurePool(Protocol):

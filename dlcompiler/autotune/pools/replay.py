@@ -22,6 +22,7 @@ from dlcompiler.errors import TuningError
 from dlcompiler.input_files import open_regular
 from dlcompiler.json_text import JsonError, parse
 from dlcompiler.output_files import make_folder, write_file
+from dlcompiler.runtime.provenance import Provenance
 from dlcompiler.space import Config, Filter, Knob, Space, Workload
 from dlcompiler.space.knob import as_value
 
@@ -105,6 +106,12 @@ class ReplayTable:
             (row for row in self.rows if row.median_s is not None),
             key=lambda row: (row.median_s, row.point),
         )
+
+    @property
+    def provenance(self) -> Provenance:
+        """What its times are: measured on the machine of the table, and replayed."""
+        machine = self.machine.get("cpu", self.target)
+        return Provenance("measured", f"{machine}, replayed from the table {self.name}")
 
     def hits(self, fraction: float = 0.95) -> frozenset[int]:
         """Return the points whose rate is at least this fraction of the best one's."""
@@ -204,11 +211,12 @@ class ReplayPool:
         """What a user should know of the times."""
         self.table = table
         """What it reads."""
+        self._device = Device(table.target, ("replay",), table.provenance)
 
     @property
     def devices(self) -> tuple[Device, ...]:
         """The machine that the table was measured on."""
-        return (Device(self.table.target, ("replay",)),)
+        return (self._device,)
 
     def measure(self, configs: Sequence[Config], best_s: float | None, report: Report) -> None:
         """Report what the table has of each config.
@@ -228,7 +236,7 @@ class ReplayPool:
                     got=f"point {point}", expected=f"one of {len(self.table.rows):,} points",
                     hint="give the tuner the table's points: tuner(…, points=table.points)",
                 )  # fmt: skip
-            report(number, row.result)
+            report(number, self._device.labelled(row.result))
 
     def interrupt(self) -> None:
         """Do nothing: a batch takes no time."""

@@ -45,6 +45,7 @@ class SerialPool:
                 return  # what an interrupted measurement says means nothing
             if not (result.build_s or result.run_s):
                 result = replace(result, run_s=time.perf_counter() - start)
+            result = self._device.labelled(result)
             if result.seconds is not None and (best_s is None or result.seconds < best_s):
                 best_s = result.seconds
             report(number, result)

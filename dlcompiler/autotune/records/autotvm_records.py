@@ -70,7 +70,18 @@ def import_autotvm(store: RecordStore, path: str | Path) -> Imported:
 
 
 def line_of(record: Record, kinds: Mapping[str, Kind]) -> LogLine:
-    """Return a record as a line of a log."""
+    """Return a record as a line of a log.
+
+    Raises
+    ------
+    TuningError
+        Its time was not measured, which a log cannot say; or the kind of a knob is not known.
+    """
+    if record.provenance.kind != "measured":
+        raise TuningError(
+            "write an AutoTVM log", "its readers would take the time for a measured one",
+            got=f"{record.workload}: {record.provenance}", expected="measured records only",
+        )  # fmt: skip
     entities = tuple(
         (name, _tag(name, value, kinds), value) for name, value in record.config.values.items()
     )

@@ -15,7 +15,9 @@ from dlcompiler.autotune.records.remap import remapped
 from dlcompiler.autotune.records.store import RecordStore
 from dlcompiler.autotune.run.plan import completed, operator_of
 from dlcompiler.errors import UserError
+from dlcompiler.measurement.provenance import kind_of_times
 from dlcompiler.ops import Operator
+from dlcompiler.runtime.provenance import Kind
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target, resolve
@@ -50,7 +52,10 @@ def best(
     threads: int | None = None,
     template: Operator | None = None,
 ) -> Record | None:
-    """Return the record of the shortest time that was measured; None: there is none.
+    """Return the record of the shortest time; None: there is none.
+
+    Times count that are of the kind of the target's: measured ones for this machine, simulated ones
+    for a GPU that is simulated.
 
     Parameters
     ----------
@@ -73,7 +78,9 @@ def best(
     machine = resolve(target)
     workload = completed(operator_of(workload, template), workload)
     with _opened(db) as store:
-        return store.best(workload, target_key(machine, threads or machine.cores))
+        kind = kind_of_times(machine)
+        key = target_key(machine, threads or machine.cores)
+        return None if kind is None else store.best(workload, key, kind)
 
 
 def best_choice(
@@ -108,7 +115,7 @@ def best_choice(
     key = target_key(machine, threads or machine.cores)
     with _opened(db) as store:
         records = store.records(target=key, op=workload.op)
-    for record in _in_order(place, _timed(records)):
+    for record in _in_order(place, _timed(records, kind_of_times(machine))):
         choice = place.choice(record)
         if choice is not None:
             return choice
@@ -171,7 +178,10 @@ class _Place:
         try:
             if self.fits(record):
                 config = self.space.adopt(record.config)
-                note = f"measured: {_seconds(record):.3g} s, run {record.run}, {record.measured_at}"
+                note = (
+                    f"{record.provenance}: {_seconds(record):.3g} s, run {record.run},"
+                    f" {record.measured_at}"
+                )
                 return Choice(self.workload, config, "record", record, note)
             made = remapped(record.config.values, self.space, self.default)
             self.operator.template(self.workload, self.target, made.config)
@@ -197,8 +207,10 @@ def _in_order(place: _Place, records: Sequence[Record]) -> list[Record]:
     return [*own, *(fastest[other] for _, _, other in near)]
 
 
-def _timed(records: Iterable[Record]) -> list[Record]:
-    return [record for record in records if record.result.seconds is not None]
+def _timed(records: Iterable[Record], kind: Kind | None) -> list[Record]:
+    """Return the records that have a time of a kind."""
+    timed = (record for record in records if record.result.seconds is not None)
+    return [record for record in timed if record.provenance.kind == kind]
 
 
 def _seconds(record: Record) -> float:

@@ -51,6 +51,14 @@ ROWS = "SELECT id, CAST(key AS BLOB), CAST(record AS BLOB) FROM records"
 """Bytes, for `read_row`: a text that is not UTF-8 is an error of its row, not of the query."""
 
 
+KIND = (
+    "CASE WHEN json_valid(CAST(record AS TEXT)) THEN"
+    " coalesce(json_extract(CAST(record AS TEXT), '$.provenance.kind'), 'measured') END"
+)
+"""Whether the time of a row is measured or simulated. Rows without it were written by versions that
+only measured. A damaged row is NULL: json_extract would end the query with an error."""
+
+
 def row_of(record: Record) -> tuple[str, str, str, float | None, str]:
     """Return what `INSERT` needs."""
     return (

@@ -14,6 +14,7 @@ from dlcompiler.autotune.proposal import Origin
 from dlcompiler.autotune.trial import OUTCOMES, OutcomeName, Result
 from dlcompiler.errors import TuningError
 from dlcompiler.json_text import JsonError, is_encodable, parse
+from dlcompiler.runtime.provenance import Provenance
 from dlcompiler.space import Config, Workload
 from dlcompiler.target import Target
 
@@ -62,8 +63,19 @@ class Record:
     elapsed_s: float = 0.0
     """Time from the start of the run to the end of the trial [s]."""
 
+    @property
+    def provenance(self) -> Provenance:
+        """Whether its time is measured or simulated, and on what.
+
+        Records of versions that did not store this are measured, on their target.
+        """
+        return self.result.provenance or Provenance("measured", self.target)
+
     def to_json(self) -> dict[str, Any]:
         """Return a value that ``json`` can write."""
+        found = self.result.provenance
+        # Without it, a record of an older version has the key that it was stored with.
+        provenance = {} if found is None else {"provenance": found.to_json()}
         return {
             "schema": SCHEMA,
             "workload": self.workload.to_json(),
@@ -83,6 +95,7 @@ class Record:
             "predicted_s": self.predicted_s,
             "spread": self.spread,
             "elapsed_s": self.elapsed_s,
+            **provenance,
         }
 
     @classmethod
@@ -202,7 +215,21 @@ def _result(data: Mapping[str, Any]) -> Result:
         _seconds(data, "build_s"),
         _seconds(data, "run_s"),
         is_noisy,
+        _provenance(data),
     )
+
+
+def _provenance(data: Mapping[str, Any]) -> Provenance | None:
+    """Read the provenance of a time; None where it is not stored, as in older records."""
+    if "provenance" not in data:
+        return None
+    given = data["provenance"]
+    try:
+        found = Provenance.from_json(given)
+    except ValueError as error:
+        raise _bad(f"provenance is damaged: {error}", given) from error
+    _text(given, "on")
+    return found
 
 
 def _origin(data: Mapping[str, Any]) -> Origin:

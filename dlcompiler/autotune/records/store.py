@@ -19,6 +19,7 @@ from types import TracebackType
 from dlcompiler.autotune.records.database import (
     FAILURES,
     INSERT,
+    KIND,
     MEMORY,
     ROWS,
     failure,
@@ -32,6 +33,7 @@ from dlcompiler.autotune.records.database import (
 from dlcompiler.autotune.records.owners import is_gone, this_process
 from dlcompiler.autotune.records.record import Record, read_row
 from dlcompiler.errors import TuningError
+from dlcompiler.runtime.provenance import Kind
 from dlcompiler.space import Workload
 
 __all__ = ["MEMORY", "Claim", "RecordStore"]
@@ -108,6 +110,8 @@ class RecordStore:
     def prune(self, keep: int) -> int:
         """Delete all records but the fastest of each workload on each machine.
 
+        Measured times and simulated ones are ranked apart.
+
         Parameters
         ----------
         keep : int
@@ -120,7 +124,7 @@ class RecordStore:
         """
         ranked = (
             "SELECT id FROM (SELECT id, seconds, row_number() OVER"
-            " (PARTITION BY workload, target ORDER BY seconds, id) AS place"
+            f" (PARTITION BY workload, target, {KIND} ORDER BY seconds, id) AS place"
             " FROM records WHERE seconds IS NOT NULL) WHERE place <= ?"
         )
         with self._using() as connection:
@@ -149,9 +153,14 @@ class RecordStore:
         """
         return list(self._found(workload, target, op, "id"))
 
-    def best(self, workload: Workload, target: str) -> Record | None:
-        """Return the record of the shortest time, or None."""
-        return next(self._found(workload, target, None, "seconds", is_timed=True), None)
+    def best(self, workload: Workload, target: str, kind: Kind = "measured") -> Record | None:
+        """Return the record of the shortest time of a kind, or None.
+
+        Times of other kinds are not compared with these: a simulated one may be shorter than any
+        that can be measured.
+        """
+        found = self._found(workload, target, None, "seconds", is_timed=True)
+        return next((record for record in found if record.provenance.kind == kind), None)
 
     @property
     def unreadable(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dlcompiler.autotune.near_ties import fastest_of, near_ties
 from dlcompiler.autotune.pools.measure_pool import MeasurePool
@@ -98,10 +98,12 @@ class Search:
         claim = self.store.claim(self.name, plan.identity())
         self.name = claim.run
         prior: dict[int, Trial] = {}
-        strange = 0
+        strange = other = 0
         for record in self.store.records(plan.workload, plan.machine):
             point = self._point_of(record)
-            if point is None:
+            if record.provenance.kind != plan.kind:
+                other += 1
+            elif point is None:
                 strange += 1
             elif record.run == self.name:
                 self._known[point] = record
@@ -113,7 +115,7 @@ class Search:
         for trial in prior.values():
             self._observe(trial)
         self.clock.go_on_from(max((r.elapsed_s for r in self._known.values()), default=0.0))
-        self._note("records", self._about_records(len(prior), strange))
+        self._note("records", self._about_records(len(prior), strange, other))
 
     def _point_of(self, record: Record) -> int | None:
         """Return the point of a record; None if it belongs to another version of the space."""
@@ -124,7 +126,7 @@ class Search:
         except TuningError:
             return None
 
-    def _about_records(self, prior: int, strange: int) -> str:
+    def _about_records(self, prior: int, strange: int, other: int) -> str:
         parts = []
         if self._known:
             parts.append(
@@ -138,11 +140,14 @@ class Search:
             )
         if strange:
             parts.append(f"{_records(strange)} left out: they are of another space of configs")
+        if other:
+            parts.append(f"{_records(other)} left out: their times are not {self.plan.kind}")
         return "; ".join(parts)
 
     def _trial_of(self, record: Record, point: int, index: int) -> Trial:
+        result = replace(record.result, provenance=record.provenance)
         return Trial(
-            index, point, record.config, record.result, record.elapsed_s, self.plan.flops,
+            index, point, record.config, result, record.elapsed_s, self.plan.flops,
             record.round, record.origin, record.predicted_s, record.spread,
         )  # fmt: skip
 
@@ -197,6 +202,7 @@ class Search:
 
         def report(place: int, result: Result) -> None:
             with self.clock.during("searching"):
+                result = self._labelled(result)
                 reported.add(place)
                 self.clock.add(result)
                 proposal = proposals[place]
@@ -220,6 +226,17 @@ class Search:
                 got=f"{len(reported)} reports", expected=f"{len(proposals)}",
             )  # fmt: skip
         return left
+
+    def _labelled(self, result: Result) -> Result:
+        """Return a result that says where its time comes from; refuse one of another kind."""
+        result = self.pool.devices[0].labelled(result)
+        if result.provenance is not None and result.provenance.kind != self.plan.kind:
+            raise TuningError(
+                f"tune {self.plan.workload}", "the pool reported a time of another kind",
+                got=str(result.provenance), expected=self.plan.kind,
+                because="measured and simulated times cannot be compared",
+            )  # fmt: skip
+        return result
 
     def _take_in(self, trial: Trial) -> None:
         self.progress.add(trial)

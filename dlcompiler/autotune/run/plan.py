@@ -10,6 +10,7 @@ from dlcompiler.autotune.proposal import Proposal
 from dlcompiler.autotune.records.record import target_key
 from dlcompiler.errors import TuningError
 from dlcompiler.ops import Operator, operator
+from dlcompiler.runtime.provenance import Kind
 from dlcompiler.space import Space, Workload
 from dlcompiler.target import Target
 
@@ -39,7 +40,9 @@ class Plan:
     early_stopping: int | None = None
     """The run ends after so many trials without a faster one; None: it does not."""
     first: tuple[Proposal, ...] = ()
-    """What is tried before the tuner is asked."""
+    """What is tried before the search."""
+    kind: Kind = "measured"
+    """Whether the pool measures times or simulates them."""
 
     @property
     def machine(self) -> str:
@@ -51,6 +54,8 @@ class Plan:
 
         How long they may take is no part of it.
         """
+        # Without the kind where it is measured, as in runs that older versions began.
+        kind = {} if self.kind == "measured" else {"kind": self.kind}
         return json.dumps(
             {
                 "workload": self.workload.to_json(),
@@ -60,6 +65,7 @@ class Plan:
                 "seed": self.seed,
                 "batch": self.batch,
                 "first": [proposal.point for proposal in self.first],
+                **kind,
             },
             sort_keys=True,
         )

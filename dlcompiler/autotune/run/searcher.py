@@ -21,6 +21,7 @@ from dlcompiler.autotune.records.store import RecordStore
 from dlcompiler.autotune.tuners import check_name, tuner
 from dlcompiler.errors import DLCompilerError, TuningError
 from dlcompiler.ops import Operator
+from dlcompiler.runtime.provenance import Kind
 from dlcompiler.space import Space, Workload
 from dlcompiler.target import Target
 
@@ -41,6 +42,8 @@ class Searched:
     target: Target
     threads: int
     space: Space
+    kind: Kind = "measured"
+    """Whether times are measured or simulated."""
 
 
 class DeferredTuner:
@@ -186,6 +189,8 @@ def experience_in(
     """Return what the records of other shapes teach, and a note about it; None: there are none."""
     shapes: dict[Workload, list[Record]] = {}
     for record in store.records(target=target_key(searched.target, searched.threads)):
+        if record.provenance.kind != searched.kind:
+            continue
         if record.workload.op == searched.workload.op and record.workload != searched.workload:
             shapes.setdefault(record.workload, []).append(record)
     chosen = sorted(shapes, key=lambda other: (-len(shapes[other]), str(other)))[:MOST_SHAPES]

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from dlcompiler.analysis import work_of
 from dlcompiler.autotune.pools.local import LocalPool
 from dlcompiler.autotune.pools.measure import Measurer
-from dlcompiler.autotune.pools.measure_pool import Device, MeasurePool
+from dlcompiler.autotune.pools.measure_pool import Device, MeasurePool, kind_of_pool
 from dlcompiler.autotune.pools.serial import SerialPool
 from dlcompiler.autotune.proposal import Proposal, Tuner
 from dlcompiler.autotune.records.record import target_key
@@ -21,6 +21,7 @@ from dlcompiler.autotune.run.searcher import Searched, searcher
 from dlcompiler.autotune.run.tuning_run import TuningRun
 from dlcompiler.errors import TuningError
 from dlcompiler.measurement.candidates import Ceiling
+from dlcompiler.measurement.provenance import provenance_of_times
 from dlcompiler.ops import Operator
 from dlcompiler.runtime.options import Options
 from dlcompiler.space import Config, Space, Value, Workload
@@ -112,6 +113,9 @@ def tune(
         If an argument makes no sense, or the database cannot be used.
     TargetError
         If this machine cannot run the target's code.
+    MeasurementError
+        If programs for the target have no times; without a `measurer` or `pool`, if they are
+        simulated.
 
     Examples
     --------
@@ -138,20 +142,20 @@ def tune(
     work = work_of(outputs)
     flops = float(work.flops) if work else 0.0
     name = tuner if isinstance(tuner, str) else getattr(tuner, "__qualname__", repr(tuner))
+    if pool is None and measurer is not None:
+        pool = SerialPool(measurer, _device(machine, count))
+    elif pool is None:
+        Options.for_target(machine).check()
+        ceiling = Ceiling(build_s=timeout_s, run_s=timeout_s)
+        pool = LocalPool(item, workload, machine, threads=count, ceiling=ceiling, seed=seed)
     plan = Plan(
         item, workload, machine, space, count, trials, seconds, batch, flops, name, seed,
         early_stopping, _first(item.default_config(workload, machine), space, first),
+        kind_of_pool(pool),
     )  # fmt: skip
     store = db if isinstance(db, RecordStore) else RecordStore(MEMORY if db is None else db)
-    searched = Searched(item, workload, machine, count, space)
+    searched = Searched(item, workload, machine, count, space, plan.kind)
     made = searcher(tuner, searched, seed, store) if isinstance(tuner, str) else tuner(space, seed)
-    if measurer is None and pool is None:
-        Options.for_target(machine).check()
-    if pool is None and measurer is not None:
-        pool = SerialPool(measurer, Device(target_key(machine, count)))
-    elif pool is None:
-        ceiling = Ceiling(build_s=timeout_s, run_s=timeout_s)
-        pool = LocalPool(item, workload, machine, threads=count, ceiling=ceiling, seed=seed)
     run = TuningRun(plan, made, pool, store, listeners)
     run.start()
     if block:
@@ -161,6 +165,19 @@ def tune(
             run.stop()
             run.wait()
     return run
+
+
+def _device(machine: Target, threads: int) -> Device:
+    """Return the device of a measurer of a target, which may stand for another machine.
+
+    Raises
+    ------
+    MeasurementError
+        If programs for the target have no times.
+    """
+    times = provenance_of_times(machine, f"tune for {machine.name}")
+    key = target_key(machine, threads)
+    return Device(key, provenance=None if times.kind == "measured" else times)
 
 
 def _first(

@@ -217,7 +217,7 @@ class TuningRun:
         best, total = self.best, self.plan.trials
         parts = [f"{self.state}, {len(self.trials)}{f'/{total}' if total else ''} trials"]
         if best is not None:
-            parts.append(f"best {best.gflops:.3g} GFLOP/s")
+            parts.append(f"best {best.gflops:.3g} GFLOP/s {best.provenance}")
         parts += [f"{count} {name}" for name, count in self.counts.items() if name != "ok"]
         return f"TuningRun({self.plan.workload}: {', '.join(parts)})"
 
