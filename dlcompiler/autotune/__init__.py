@@ -13,6 +13,7 @@ told. `apply_best` uses what is known::
 
 """
 
+from dlcompiler.autotune.candidate import Candidate, StoredCandidate, TemplateCandidate
 from dlcompiler.autotune.pools.local import LocalPool
 from dlcompiler.autotune.pools.measure import Measurer
 from dlcompiler.autotune.pools.measure_pool import Compared, Device, MeasurePool
@@ -40,6 +41,7 @@ from dlcompiler.autotune.trial import OUTCOMES, Result, Trial
 __all__ = [
     "OUTCOMES",
     "BadLine",
+    "Candidate",
     "Choice",
     "Compared",
     "Device",
@@ -54,6 +56,8 @@ __all__ = [
     "Result",
     "Round",
     "SerialPool",
+    "StoredCandidate",
+    "TemplateCandidate",
     "Trial",
     "TuningRun",
     "apply_best",

@@ -17,8 +17,8 @@ def trials_table(trials: Sequence[Trial]) -> pandas.DataFrame:
 
     Columns: ``trial``, ``round``, ``origin``, ``outcome``, ``seconds``, ``spread_s``, ``gflops``,
     ``predicted_s``, ``elapsed_s``, ``build_s``, ``run_s``, ``is_noisy``, ``message``, ``kind`` and
-    ``on`` (what ``seconds`` is: ``measured`` or ``simulated``, and on what), and ``cfg.NAME`` for
-    each knob.
+    ``on`` (what ``seconds`` is: ``measured`` or ``simulated``, and on what), ``candidate``
+    (what was tried, in words), and ``cfg.NAME`` for each knob.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def trials_table(trials: Sequence[Trial]) -> pandas.DataFrame:
 
 _COLUMNS = (
     "trial", "round", "origin", "outcome", "seconds", "spread_s", "gflops", "predicted_s",
-    "elapsed_s", "build_s", "run_s", "is_noisy", "message", "kind", "on",
+    "elapsed_s", "build_s", "run_s", "is_noisy", "message", "kind", "on", "candidate",
 )  # fmt: skip
 
 
@@ -41,6 +41,7 @@ def _row(trial: Trial) -> dict[str, Any]:
         trial.index, trial.round, trial.origin, trial.outcome, trial.seconds, result.spread_s,
         trial.gflops, trial.predicted_s, trial.elapsed_s, result.build_s, result.run_s,
         result.is_noisy, result.message, trial.provenance.kind, trial.provenance.on,
+        trial.describe(),
     )  # fmt: skip
     knobs = {f"cfg.{name}": value for name, value in trial.config.values.items()}
     return dict(zip(_COLUMNS, values, strict=True)) | knobs

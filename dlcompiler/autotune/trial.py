@@ -6,6 +6,7 @@ import statistics
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
+from dlcompiler.autotune.candidate import StoredCandidate, config_text
 from dlcompiler.autotune.proposal import Origin
 from dlcompiler.runtime.provenance import MEASURED, Provenance
 from dlcompiler.runtime.timing import half_quartile_range
@@ -60,14 +61,14 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One config, measured."""
+    """One candidate and its result: a config of a template, or another source of a schedule."""
 
     index: int
     """Number of the trial in its run, from 0."""
     point: int
-    """Index of the config in the space."""
+    """Index of the config in the space, or of the candidate in the list that was measured."""
     config: Config
-    """What was tried."""
+    """The config; without values if `candidate` is given."""
     result: Result
     """What came of it."""
     elapsed_s: float
@@ -82,6 +83,12 @@ class Trial:
     """Seconds per call that the model expected [s]; None: no model was asked."""
     spread: float | None = None
     """Standard deviation of the prediction among the models of an ensemble [log2]."""
+    candidate: StoredCandidate | None = None
+    """What was tried, if it is no config of a template."""
+
+    def describe(self) -> str:
+        """Return what was tried, in one line."""
+        return self.candidate.text if self.candidate else config_text(self.config.values)
 
     @property
     def outcome(self) -> OutcomeName:
@@ -108,4 +115,5 @@ class Trial:
         rate: str = self.outcome
         if self.gflops is not None:
             rate = f"{self.gflops:.3g} GFLOP/s {self.provenance}"
-        return f"Trial({self.index}: {rate}, {self.config})"
+        tried = self.config if self.candidate is None else self.candidate.text
+        return f"Trial({self.index}: {rate}, {tried})"

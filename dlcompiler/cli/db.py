@@ -57,8 +57,8 @@ def _best(args: argparse.Namespace) -> int:
         print(json.dumps([record.to_json() for record in best], indent=1))
         return 0
     for record in best:
-        values = ", ".join(f"{name}={value}" for name, value in record.config.values.items())
-        show(str(record.workload), f"  {record.target}", f"  {_time_of(record)}: {values}")
+        facts = f"  {_time_of(record)}: {record.describe()}"
+        show(str(record.workload), f"  {record.target}", facts)
     return 0
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from dlcompiler.autotune.candidate import Tried
 from dlcompiler.autotune.trial import Result
-from dlcompiler.space import Config
 
 
 class Measurer(Protocol):
     """What tells the time of a config; another one may stand for other machines."""
 
-    def measure(self, config: Config, best_s: float | None) -> Result:
+    def measure(self, config: Tried, best_s: float | None) -> Result:
         """Measure a config; `best_s` is the shortest time so far [s]."""
 
     def interrupt(self) -> None:

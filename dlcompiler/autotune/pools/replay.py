@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from dlcompiler.autotune.candidate import Tried
 from dlcompiler.autotune.pools.measure_pool import Device, Report
 from dlcompiler.autotune.trial import OUTCOMES, OutcomeName, Result
 from dlcompiler.errors import TuningError
@@ -218,7 +219,7 @@ class ReplayPool:
         """The machine that the table was measured on."""
         return (self._device,)
 
-    def measure(self, configs: Sequence[Config], best_s: float | None, report: Report) -> None:
+    def measure(self, configs: Sequence[Tried], best_s: float | None, report: Report) -> None:
         """Report what the table has of each config.
 
         Raises
@@ -228,6 +229,11 @@ class ReplayPool:
         """
         del best_s
         for number, config in enumerate(configs):
+            if not isinstance(config, Config):
+                raise TuningError(
+                    f"replay {config.describe()}", "a table has configs only",
+                    got=f"a candidate of kind {config.kind!r}", expected="a config of its space",
+                )  # fmt: skip
             point = self.table.space.index_of(config)
             row = self.table.by_point.get(point)
             if row is None:

@@ -7,9 +7,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+from dlcompiler.autotune.candidate import Tried
 from dlcompiler.autotune.pools.measure import Measurer
 from dlcompiler.autotune.pools.measure_pool import Device, Report
-from dlcompiler.space import Config
 
 
 class SerialPool:
@@ -35,7 +35,7 @@ class SerialPool:
         """What it measures on."""
         return (self._device,)
 
-    def measure(self, configs: Sequence[Config], best_s: float | None, report: Report) -> None:
+    def measure(self, configs: Sequence[Tried], best_s: float | None, report: Report) -> None:
         """Measure a batch; see `dlcompiler.autotune.pools.measure_pool.MeasurePool`."""
         self._interrupted.clear()
         for number, config in enumerate(configs):

@@ -82,6 +82,11 @@ def line_of(record: Record, kinds: Mapping[str, Kind]) -> LogLine:
             "write an AutoTVM log", "its readers would take the time for a measured one",
             got=f"{record.workload}: {record.provenance}", expected="measured records only",
         )  # fmt: skip
+    if record.candidate is not None:
+        raise TuningError(
+            "write an AutoTVM log", "what was tried is no config of a template",
+            got=record.candidate.text, expected="records of configs only",
+        )  # fmt: skip
     entities = tuple(
         (name, _tag(name, value, kinds), value) for name, value in record.config.values.items()
     )

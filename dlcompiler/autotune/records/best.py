@@ -208,8 +208,9 @@ def _in_order(place: _Place, records: Sequence[Record]) -> list[Record]:
 
 
 def _timed(records: Iterable[Record], kind: Kind | None) -> list[Record]:
-    """Return the records that have a time of a kind."""
+    """Return the records of configs that have a time of a kind."""
     timed = (record for record in records if record.result.seconds is not None)
+    timed = (record for record in timed if record.candidate is None)
     return [record for record in timed if record.provenance.kind == kind]
 
 

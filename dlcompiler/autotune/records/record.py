@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, get_args
 
+from dlcompiler.autotune.candidate import StoredCandidate, config_text
 from dlcompiler.autotune.proposal import Origin
-from dlcompiler.autotune.trial import OUTCOMES, OutcomeName, Result
+from dlcompiler.autotune.trial import OUTCOMES, OutcomeName, Result, Trial
 from dlcompiler.errors import TuningError
 from dlcompiler.json_text import JsonError, is_encodable, parse
 from dlcompiler.runtime.provenance import Provenance
@@ -43,7 +44,8 @@ class Record:
     target: str
     """The machine, as `target_key` names it."""
     config: Config
-    """What was tried, by the names of its knobs, with the fingerprint of its space."""
+    """What was tried, by the names of its knobs, with the fingerprint of its space; without values
+    if `candidate` is given."""
     result: Result
     """What came of it."""
     run: str
@@ -62,6 +64,37 @@ class Record:
     """Standard deviation of the prediction among the models of an ensemble [log2]."""
     elapsed_s: float = 0.0
     """Time from the start of the run to the end of the trial [s]."""
+    candidate: StoredCandidate | None = None
+    """What was tried, if it is no config of a template."""
+
+    @classmethod
+    def of(
+        cls, trial: Trial, workload: Workload, target: str, run: str, measured_at: str
+    ) -> Record:
+        """Return a trial as it is stored.
+
+        Parameters
+        ----------
+        trial : Trial
+            What was tried, and its result.
+        workload : Workload
+            What was tuned.
+        target : str
+            The machine, as `target_key` names it.
+        run : str
+            Name of the run.
+        measured_at : str
+            Date and time, ISO 8601, UTC.
+        """
+        return cls(
+            workload, target, trial.config, trial.result, run, trial.index, measured_at,
+            trial.round, trial.origin, trial.predicted_s, trial.spread, trial.elapsed_s,
+            trial.candidate,
+        )  # fmt: skip
+
+    def describe(self) -> str:
+        """Return what was tried, in one line."""
+        return self.candidate.text if self.candidate else config_text(self.config.values)
 
     @property
     def provenance(self) -> Provenance:
@@ -74,6 +107,7 @@ class Record:
     def to_json(self) -> dict[str, Any]:
         """Return a value that ``json`` can write."""
         found = self.result.provenance
+        tried = {} if self.candidate is None else {"candidate": self.candidate.to_json()}
         # Without it, a record of an older version has the key that it was stored with.
         provenance = {} if found is None else {"provenance": found.to_json()}
         return {
@@ -96,6 +130,7 @@ class Record:
             "spread": self.spread,
             "elapsed_s": self.elapsed_s,
             **provenance,
+            **tried,
         }
 
     @classmethod
@@ -124,10 +159,11 @@ class Record:
             raise _bad("not a record: no known schema", schema)
         if schema == 1:
             data = {**_ADDED, **data}
+        config = Config.from_json(data.get("config"))
         return cls(
             Workload.from_json(data.get("workload")),
             _text(data, "target"),
-            Config.from_json(data.get("config")),
+            config,
             _result(data),
             _text(data, "run"),
             _number(data, "trial"),
@@ -137,6 +173,7 @@ class Record:
             _seconds(data, "predicted_s") if data.get("predicted_s", 0) is not None else None,
             _seconds(data, "spread") if data.get("spread", 0) is not None else None,
             _seconds(data, "elapsed_s"),
+            _candidate(data, config),
         )
 
     def key(self) -> str:
@@ -229,6 +266,18 @@ def _provenance(data: Mapping[str, Any]) -> Provenance | None:
     except ValueError as error:
         raise _bad(f"provenance is damaged: {error}", given) from error
     _text(given, "on")
+    return found
+
+
+def _candidate(data: Mapping[str, Any], config: Config) -> StoredCandidate | None:
+    """Read what was tried where it is no config; its config must then be the empty one."""
+    if "candidate" not in data:
+        return None
+    found = StoredCandidate.from_json(data["candidate"])
+    for name in ("kind", "text"):
+        _text(data["candidate"], name)
+    if found.config != config:
+        raise _bad("its config is not that of its candidate", config)
     return found
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+from dlcompiler.autotune.candidate import Tried
 from dlcompiler.autotune.pools.measure_pool import Compared, ComparingPool, MeasurePool, Report
 from dlcompiler.autotune.trial import Result
 from dlcompiler.errors import MeasurementError
-from dlcompiler.space import Config
 
 _INTERRUPT_EVERY_S = 0.1
 
@@ -40,7 +40,7 @@ class Control:
 
     # -- the run's thread --------------------------------------------------------------------
 
-    def measure(self, configs: Sequence[Config], best_s: float | None, report: Report) -> bool:
+    def measure(self, configs: Sequence[Tried], best_s: float | None, report: Report) -> bool:
         """Measure a batch; after it was cut short, nothing more of it is reported.
 
         What an interrupted measurement says means nothing: its process was killed.
@@ -67,7 +67,7 @@ class Control:
         return not self._is_cut
 
     def compare(
-        self, configs: Sequence[Config], budget_s: float, seed: int
+        self, configs: Sequence[Tried], budget_s: float, seed: int
     ) -> Sequence[Compared] | None:
         """Measure a few configs in turn; None where the pool cannot, or was interrupted.
 

@@ -250,10 +250,7 @@ class Search:
     def _record(self, trial: Trial) -> Record:
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
         plan = self.plan
-        return Record(
-            plan.workload, plan.machine, trial.config, trial.result, self.name, trial.index, now,
-            trial.round, trial.origin, trial.predicted_s, trial.spread, trial.elapsed_s,
-        )  # fmt: skip
+        return Record.of(trial, plan.workload, plan.machine, self.name, now)
 
     def _settle_near_ties(self) -> None:
         """Measure the near ties of the best trial in turn with it; the fastest becomes the best."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dlcompiler.autotune import OUTCOMES, Trial, TuningRun
+from dlcompiler.autotune.candidate import StoredCandidate
 from dlcompiler.autotune.proposal import Origin
 from dlcompiler.autotune.run.clock import Phases
 from dlcompiler.autotune.run.rounds import Round
@@ -47,6 +48,8 @@ class TrialRow:
     """What checking and timing took [s]."""
     provenance: Provenance = MEASURED
     """Whether its time is measured or simulated, and on what."""
+    candidate: StoredCandidate | None = None
+    """What was tried, if it is no config of the space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,7 @@ def row_of(trial: Trial) -> TrialRow:
         trial.index, trial.point, trial.outcome, seconds,
         None if seconds is None else trial.flops / seconds / 1e9,
         trial.elapsed_s, trial.round, trial.origin, trial.predicted_s, trial.result.build_s,
-        trial.result.run_s, trial.provenance,
+        trial.result.run_s, trial.provenance, trial.candidate,
     )  # fmt: skip
 
 
