@@ -13,7 +13,7 @@ from typing import Literal
 from dlcompiler.autotune.records.record import Record, target_key
 from dlcompiler.autotune.records.remap import remapped
 from dlcompiler.autotune.records.store import RecordStore
-from dlcompiler.autotune.run.plan import completed, operator_of
+from dlcompiler.autotune.workloads import completed, operator_of
 from dlcompiler.errors import UserError
 from dlcompiler.measurement.provenance import kind_of_times
 from dlcompiler.ops import Operator

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from dataclasses import dataclass
 
 from dlcompiler.autotune.proposal import Proposal
 from dlcompiler.autotune.records.record import target_key
-from dlcompiler.errors import TuningError
-from dlcompiler.ops import Operator, operator
+from dlcompiler.ops import Operator
 from dlcompiler.runtime.provenance import Kind
 from dlcompiler.space import Space, Workload
 from dlcompiler.target import Target
@@ -69,26 +67,3 @@ class Plan:
             },
             sort_keys=True,
         )
-
-
-def completed(item: Operator, workload: Workload) -> Workload:
-    """Return a workload with the parameters that whoever made it by hand has left out.
-
-    Operators take some parameters together, as the kernel of a convolution, and name them one by
-    one in the workload: one that names them so comes from the operator, and is complete.
-    """
-    given = workload.as_dict()
-    known = inspect.signature(item.workload).parameters
-    return item.workload(**given) if all(name in known for name in given) else workload
-
-
-def operator_of(workload: Workload, template: Operator | None) -> Operator:
-    """Return the operator that a workload is of: a template, or the library's of its name."""
-    if template is None:
-        return operator(workload.op)
-    if template.name != workload.op:
-        raise TuningError(
-            "tune", "the workload is not one of the template", got=workload.op,
-            expected=template.name, hint=f"{template.name}.workload(…)",
-        )  # fmt: skip
-    return template

@@ -16,9 +16,10 @@ from dlcompiler.autotune.proposal import Proposal, Tuner
 from dlcompiler.autotune.records.record import target_key
 from dlcompiler.autotune.records.store import MEMORY, RecordStore
 from dlcompiler.autotune.run.events import Listener
-from dlcompiler.autotune.run.plan import Plan, completed, operator_of
+from dlcompiler.autotune.run.plan import Plan
 from dlcompiler.autotune.run.searcher import Searched, searcher
 from dlcompiler.autotune.run.tuning_run import TuningRun
+from dlcompiler.autotune.workloads import completed, operator_of
 from dlcompiler.errors import TuningError
 from dlcompiler.measurement.candidates import Ceiling
 from dlcompiler.measurement.provenance import provenance_of_times
