@@ -167,4 +167,11 @@ def config_text(values: Mapping[str, Value]) -> str:
 
 
 def _canonical(data: Any) -> str:
-    return json.dumps(data, sort_keys=True, ensure_ascii=True, allow_nan=False)
+    try:
+        return json.dumps(data, sort_keys=True, ensure_ascii=True, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TuningError(
+            "store a candidate", "its to_json returned a value that json cannot write",
+            got=f"{type(error).__name__}: {error}",
+            expected="dict, list, str, int, float, bool or None",
+        ) from error  # fmt: skip

@@ -171,6 +171,17 @@ def test_what_only_knows_configs_refuses_others(record, tmp_path):
     )
 
 
+@pytest.mark.parametrize("data", [object(), float("nan"), {"a": {1, 2}}])
+def test_what_json_cannot_write_is_refused(data, monkeypatch):
+    monkeypatch.setattr(HandMade, "to_json", lambda self: data)
+    with pytest.raises(TuningError) as caught:
+        stored_form(HandMade("ikj"))
+    assert str(caught.value).startswith(
+        "store a candidate: its to_json returned a value that json cannot write\n  got       "
+    )
+    assert "expected  dict, list, str, int, float, bool or None" in str(caught.value)
+
+
 def test_a_stored_candidate_is_read_back():
     stored = StoredCandidate.of(HandMade("ikj"))
     assert StoredCandidate.from_json(json.loads(json.dumps(stored.to_json()))) == stored
