@@ -27,7 +27,7 @@ LOAD_LIMIT_S = 60.0
 
 @cache
 def shared_worker() -> Worker:
-    """Return the worker of this process, for calls that need none of their own."""
+    """Return the worker that calls of this process share."""
     return Worker()
 
 
@@ -39,14 +39,14 @@ class RemoteKernel:
     source : Source
         The generated code.
     target : Target
-        What it was generated for.
+        The target that it was generated for.
     threads : int, optional
         Number of threads of its parallel loops; by default, the cores allowed.
     worker : Worker, optional
         By default, the worker of this process.
     args : sequence of Tensor and Var
-        What the parameters stand for: of those that are used as indices, `time` and `pair` draw
-        valid ones. Without it, all arrays are random.
+        The tensors and symbols of the parameters. With them, `time` and `pair` draw valid values
+        for arrays that are used as indices; without them, all arrays are random.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class RemoteKernel:
         Raises
         ------
         MeasurementError
-            If it is simulated, or never run: it has no times.
+            If it is simulated or never runs, so that it has no times.
         """
         if not isinstance(kernel, Kernel):
             raise MeasurementError(
@@ -104,7 +104,7 @@ class RemoteKernel:
         if calls_outside(self.source.text):
             raise MeasurementError(
                 f"run {self.name} in a worker process", "it calls code from outside",
-                because="what this process has registered is not there",
+                because="functions that this process has registered are not there",
                 hint="call the kernel here: dlc.build(s, args)",
             )  # fmt: skip
         outcome = self.worker.call(
@@ -152,7 +152,7 @@ class RemoteKernel:
         own = {"handle": self.handle, "threads": self.threads}
         outcome = self.worker.call(entry, {**params, **own}, **options)
         if outcome.kind == "error" and self.worker.generation != generation:
-            return self._call(entry, params, **options)  # it had died while idle
+            return self._call(entry, params, **options)  # its process had ended while idle
         return outcome
 
     def time(
@@ -198,7 +198,7 @@ class RemoteKernel:
         Returns
         -------
         Paired
-            ``a`` is the other one, ``b`` this: a ratio above 1 says that this one is faster.
+            ``a`` is the other one, ``b`` is this one: a ratio above 1 means this one is faster.
 
         Raises
         ------

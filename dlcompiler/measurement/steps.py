@@ -1,4 +1,4 @@
-"""A table of schedules, each verified and measured: the story of an optimisation."""
+"""A table of the steps of an optimisation: a schedule each, verified and measured."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class StepTable:
     Parameters
     ----------
     baseline : str, optional
-        What each is measured beside, in alternation: ``numpy.matmul`` is ``a @ b`` of the first two
-        parameters. ``None``: nothing.
+        The function that each is measured against, in alternation: ``numpy.matmul`` is ``a @ b`` of
+        the first two parameters. None: there is no baseline.
     threads : int
         Number of threads of kernels and baseline.
     target : str or Target
@@ -104,9 +104,9 @@ class StepTable:
         Parameters
         ----------
         title : str
-            What was done.
+            Name of the step.
         schedule : Schedule
-            At the state to measure.
+            The schedule at the state that is measured.
         args : sequence of Tensor
             Parameters of the kernel: inputs first, outputs last.
         threads : int, optional
@@ -132,7 +132,7 @@ class StepTable:
         worst, seconds = verify_kernel(kernel, args, oracle_of(schedule, 0), timeout_s=timeout_s)
         work = work_of(schedule.outputs)
         flops = work.flops or None if work else None
-        is_slow = seconds > SLOW_S  # then the verified run was warm-up enough
+        is_slow = seconds > SLOW_S  # then the verified run has warmed it up
         limits: dict[str, float] = {"rounds": rounds}
         if is_slow:
             limits = {"rounds": 3, "warmup": 0, "batch": 1}
