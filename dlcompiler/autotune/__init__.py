@@ -1,8 +1,8 @@
 """Search for the fastest config of a template, and keep what was measured.
 
-`tune` starts a `TuningRun`: round after round, a tuner proposes points, a pool builds, checks and
-times them in worker processes, each `Trial` becomes a `Record` in a `RecordStore`, and the tuner is
-told. `apply_best` uses what is known::
+`tune` starts a `TuningRun`. In each round, a tuner proposes points, and a pool builds, checks and
+times them in worker processes. Each `Trial` is stored as a `Record` in a `RecordStore`, and the
+tuner observes its rate. `apply_best` returns the schedule of the fastest record::
 
     >>> from dlcompiler import autotune, ops
     >>> work = ops.operator("matmul").workload(m=512, n=512, k=512)

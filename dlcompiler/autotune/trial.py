@@ -1,4 +1,4 @@
-"""Trials: what was tried and what came of it."""
+"""Trials: candidates with their results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OUTCOMES: tuple[OutcomeName, ...] = get_args(OutcomeName)
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of measuring a config."""
+    """The result of building, checking and timing a candidate."""
 
     outcome: OutcomeName
     """``ok``; ``refused``: the schedule forbids it; ``build error``: it could not be compiled;
@@ -39,11 +39,11 @@ class Result:
     message: str = ""
     """Why there is no time; empty when there is one."""
     build_s: float = 0.0
-    """What scheduling, generating and compiling took [s]."""
+    """Time of scheduling, generating and compiling [s]."""
     run_s: float = 0.0
-    """What checking and timing took [s]."""
+    """Time of checking and timing [s]."""
     is_noisy: bool = False
-    """Whether the machine was too busy for the time to be relied upon."""
+    """Whether the machine was too busy for the time to be reliable."""
     provenance: Provenance | None = None
     """Whether the samples are measured or simulated, and on what; the pool sets it. None: it is not
     stated, and the samples count as measured on the machine of the trial."""
@@ -70,7 +70,7 @@ class Trial:
     config: Config
     """The config; without values if `candidate` is given."""
     result: Result
-    """What came of it."""
+    """Its result."""
     elapsed_s: float
     """Time from the start of the run to the end of the trial [s]."""
     flops: float
@@ -80,7 +80,7 @@ class Trial:
     origin: Origin = "random"
     """Why it was tried."""
     predicted_s: float | None = None
-    """Seconds per call that the model expected [s]; None: no model was asked."""
+    """Seconds per call that the model expected [s]; None: there was no prediction."""
     spread: float | None = None
     """Standard deviation of the prediction among the models of an ensemble [log2]."""
     candidate: StoredCandidate | None = None

@@ -22,7 +22,7 @@ from dlcompiler.space import Config, Workload
 from dlcompiler.target import Target
 
 MOST_COMPARED = 8
-"""Configs that `LocalPool.compare` takes at once: all are in memory together."""
+"""The most candidates that `LocalPool.compare` measures: all are in memory at once."""
 
 
 class LocalPool:
@@ -31,23 +31,23 @@ class LocalPool:
     Parameters
     ----------
     operator : Operator
-        Whose template.
+        The operator whose template makes schedules of configs.
     workload : Workload
-        For which shapes.
+        What is tuned.
     target : Target
         This machine.
     threads : int, optional
-        Of parallel loops; by default, the target's cores.
+        Number of threads of parallel loops; by default, the target's cores.
     ceiling : Ceiling
-        What a candidate may take at most: time to build, time to run, memory.
+        Limits of a candidate: time to build, time to run, memory.
     effort : Effort
         How precisely it is timed.
     flush_caches : bool
         Empty the caches before each sample.
     overlap : bool, optional
-        Build while candidates run; by default, where a trial shows that it does not disturb.
+        Build while candidates run; by default, if a test shows that this does not disturb them.
     seed : int
-        Of the data that candidates are checked with.
+        Seed of the data that candidates are checked with.
 
     Raises
     ------
@@ -84,21 +84,21 @@ class LocalPool:
             overlap=overlap,
         )
         self._fastest: list[tuple[float, Config, Generated]] = []
-        """Those that may have to be compared: they are not generated again."""
+        """The fastest candidates with their texts, which `compare` then need not generate again."""
 
     @property
     def note(self) -> str:
-        """That the machine is too busy, if it is."""
+        """A warning that the machine is too busy; empty if it is not."""
         return self._bench.note
 
     @property
     def overlaps(self) -> bool | None:
-        """Whether candidates are built while others run; None: not tried yet."""
+        """Whether candidates are built while others run; None: not tested yet."""
         return self._bench.overlaps
 
     @property
     def devices(self) -> tuple[Device, ...]:
-        """What it measures on: this machine."""
+        """The devices that it measures on: this machine."""
         return self._devices
 
     def measure(self, configs: Sequence[Tried], best_s: float | None, report: Report) -> None:
@@ -129,9 +129,9 @@ class LocalPool:
         configs : sequence of Config or Candidate
             Those that were right; of more than `MOST_COMPARED`, the first ones.
         budget_s : float
-            How long it may take, beside building [s].
+            Time limit, without building [s].
         seed : int
-            Of the order in each round.
+            Seed of the order in each round.
 
         Returns
         -------
@@ -165,7 +165,7 @@ class LocalPool:
         )
 
     def interrupt(self) -> None:
-        """Let a batch that another thread waits for end soon."""
+        """End, soon, the batch that another thread waits for."""
         self._bench.interrupt()
 
     def close(self) -> None:

@@ -18,21 +18,21 @@ class SerialPool:
     Parameters
     ----------
     measurer : Measurer
-        Tells the time of one config.
+        Measures one candidate.
     device : Device
-        What it measures on.
+        The device that it measures on.
     """
 
     def __init__(self, measurer: Measurer, device: Device) -> None:
         self.note = ""
-        """What a user should know of the measurements; empty."""
+        """A note for the user about the times; empty."""
         self._measurer = measurer
         self._device = device
         self._interrupted = threading.Event()
 
     @property
     def devices(self) -> tuple[Device, ...]:
-        """What it measures on."""
+        """The device that it measures on."""
         return (self._device,)
 
     def measure(self, configs: Sequence[Tried], best_s: float | None, report: Report) -> None:
@@ -42,7 +42,7 @@ class SerialPool:
             start = time.perf_counter()
             result = self._measurer.measure(config, best_s)
             if self._interrupted.is_set():
-                return  # what an interrupted measurement says means nothing
+                return  # the result of an interrupted measurement is meaningless
             if not (result.build_s or result.run_s):
                 result = replace(result, run_s=time.perf_counter() - start)
             result = self._device.labelled(result)
@@ -56,5 +56,5 @@ class SerialPool:
         self._measurer.interrupt()
 
     def close(self) -> None:
-        """Give back what the measurer holds."""
+        """Release the resources of the measurer."""
         self._measurer.close()

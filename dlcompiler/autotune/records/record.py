@@ -20,8 +20,8 @@ from dlcompiler.space import Config, Workload
 from dlcompiler.target import Target
 
 SCHEMA = 2
-"""Version of what `Record.to_json` writes, and of the tables of a database. Version 1 did not know
-why a config was tried, what was predicted, and what it took to measure it."""
+"""Version of what `Record.to_json` writes, and of the tables of a database. Version 1 had
+neither origins nor predictions nor the times of building and running."""
 
 _LONGEST_TEXT = 100_000
 _LONGEST_S = 1e9
@@ -32,12 +32,12 @@ _ADDED: dict[str, Any] = {
     "build_s": 0.0, "run_s": 0.0, "is_noisy": False, "round": 0, "origin": "random",
     "predicted_s": None, "spread": None, "elapsed_s": 0.0,
 }  # fmt: skip
-"""What version 2 added, as it stands in records of version 1."""
+"""Values of the fields that version 2 added, for records of version 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A trial with what is needed to use it again: workload, machine, config, times."""
+    """A stored trial: workload, machine, config, times."""
 
     workload: Workload
     """What was tuned."""
@@ -47,7 +47,7 @@ class Record:
     """What was tried, by the names of its knobs, with the fingerprint of its space; without values
     if `candidate` is given."""
     result: Result
-    """What came of it."""
+    """Its result."""
     run: str
     """Name of the run."""
     trial: int
@@ -59,7 +59,7 @@ class Record:
     origin: Origin = "random"
     """Why it was tried."""
     predicted_s: float | None = None
-    """Seconds per call that the model expected [s]; None: no model was asked."""
+    """Seconds per call that the model expected [s]; None: there was no prediction."""
     spread: float | None = None
     """Standard deviation of the prediction among the models of an ensemble [log2]."""
     elapsed_s: float = 0.0
@@ -159,10 +159,11 @@ class Record:
             raise _bad("not a record: no known schema", schema)
         if schema == 1:
             data = {**_ADDED, **data}
+        workload, target = Workload.from_json(data.get("workload")), _text(data, "target")
         config = Config.from_json(data.get("config"))
         return cls(
-            Workload.from_json(data.get("workload")),
-            _text(data, "target"),
+            workload,
+            target,
             config,
             _result(data),
             _text(data, "run"),
@@ -177,7 +178,7 @@ class Record:
         )
 
     def key(self) -> str:
-        """Return a name of this record's content: two equal ones are the same record."""
+        """Return a hash of the content; records with equal keys are the same record."""
         text = json.dumps(self.to_json(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 

@@ -1,4 +1,4 @@
-"""What a set of records holds, workload by workload and machine by machine."""
+"""Summarise records by workload, machine and kind of time."""
 
 from __future__ import annotations
 

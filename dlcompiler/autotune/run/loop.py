@@ -23,7 +23,7 @@ from dlcompiler.errors import InternalError, MeasurementError, TuningError
 
 _COMPARING_S = 1.0
 _COMPARING_SHARE = 0.03
-"""How long near ties are measured again: at most so many seconds, and so much of the run."""
+"""Limits of the time for measuring near ties again: in seconds, and as a share of the run."""
 
 Tell = Callable[[EventKind, Trial | None, Round | None], None]
 """Called with the kind of an event and what it is about."""
@@ -31,11 +31,11 @@ Tell = Callable[[EventKind, Trial | None, Round | None], None]
 
 @dataclass(slots=True)
 class Search:
-    """What the thread of a run does.
+    """The search that the thread of a run does.
 
-    The tuner never sees a clock, and the pool never sees the tuner. A trial is in the store before
-    anyone hears of it. Where an earlier process was killed in the middle of the same run, the
-    tuner is asked anew, and what it proposes is answered from the records as far as they go.
+    The tuner has no access to a clock, and the pool has none to the tuner. A trial is in the store
+    before listeners are called. If an earlier process was killed in the middle of the same run, the
+    tuner proposes the same points again, and those with records are not measured again.
     """
 
     plan: Plan
@@ -46,10 +46,10 @@ class Search:
     progress: RunProgress
     clock: Clock
     name: str
-    """Of the run in the records; that of an earlier process, if it goes on with its run."""
+    """Name of the run in the records; that of an earlier process if this run continues it."""
     tell: Tell
     _known: dict[int, Record] = field(default_factory=dict)
-    """What an earlier process measured, by point, until the tuner proposes it again."""
+    """Records of an earlier process by point, until the tuner proposes the point again."""
     _observed: int = 0
 
     def run(self) -> None:
@@ -73,7 +73,7 @@ class Search:
             self._round(proposals, time.perf_counter() - start)
 
     def is_over(self) -> bool:
-        """Tell whether no trial may begin any more."""
+        """Return whether no further trial may begin."""
         plan, progress = self.plan, self.progress
         if self.control.is_stopping or self._left() <= 0:
             return True
@@ -92,7 +92,7 @@ class Search:
     # -- records of earlier runs -------------------------------------------------------------
 
     def _look_into_records(self) -> None:
-        """Take in what the store has of this workload, on this machine."""
+        """Read the records of this workload on this machine, and observe them."""
         self._take_notes()
         plan = self.plan
         claim = self.store.claim(self.name, plan.identity())
@@ -108,7 +108,7 @@ class Search:
             elif record.run == self.name:
                 self._known[point] = record
             elif claim.goes_on and record.measured_at > claim.began_at:
-                continue  # of another run, since this one began
+                continue  # of another run that began after this one
             else:
                 prior[point] = self._trial_of(record, point, record.trial)
         self.progress.learn(tuple(prior.values()))
@@ -154,7 +154,7 @@ class Search:
     # -- rounds ------------------------------------------------------------------------------
 
     def _round(self, proposals: Sequence[Proposal], searching_s: float) -> None:
-        """Try what was proposed."""
+        """Measure the proposed points, except those with records."""
         begun = Round(
             number=len(self.progress.rounds),
             first=self.progress.count,
@@ -178,11 +178,11 @@ class Search:
                 self.control.wait_while_paused()
 
     def _answer_from_records(self, proposals: list[Proposal], number: int) -> list[Proposal]:
-        """Take in what an earlier process measured of a round; returns the rest of the round."""
+        """Use the records of an earlier process for a round; returns the rest of the round."""
         if not self._known:
             return proposals
         known = [proposal for proposal in proposals if proposal.point in self._known]
-        if not known:  # the tuner goes another way: it has changed since
+        if not known:  # the tuner proposes other points than then: its code has changed
             for point, record in self._known.items():
                 self._observe(self._trial_of(record, point, record.trial))
             rest = tuple(self._trial_of(r, p, r.trial) for p, r in self._known.items())
@@ -195,7 +195,7 @@ class Search:
         return [proposal for proposal in proposals if proposal not in known]
 
     def _measure(self, proposals: list[Proposal], number: int) -> list[Proposal]:
-        """Measure a batch; returns what was not measured."""
+        """Measure a batch; returns the proposals that were not measured."""
         plan = self.plan
         configs = [plan.space.at(proposal.point) for proposal in proposals]
         reported: set[int] = set()
@@ -222,7 +222,7 @@ class Search:
         left = [p for place, p in enumerate(proposals) if place not in reported]
         if left and is_whole:
             raise InternalError(
-                f"tune {plan.workload}", "the pool did not report what came of each config",
+                f"tune {plan.workload}", "the pool did not report the result of each config",
                 got=f"{len(reported)} reports", expected=f"{len(proposals)}",
             )  # fmt: skip
         return left

@@ -22,7 +22,7 @@ class Plan:
     target: Target
     space: Space
     threads: int
-    """Threads of parallel loops."""
+    """Number of threads of parallel loops."""
     trials: int | None
     """Most trials; None: as many as there is time for."""
     seconds: float | None
@@ -34,7 +34,7 @@ class Plan:
     tuner: str = "random"
     """Name of the tuner."""
     seed: int = 0
-    """Of the search, its model and the data that candidates are checked with."""
+    """Seed of the search, its model and the data that candidates are checked with."""
     early_stopping: int | None = None
     """The run ends after so many trials without a faster one; None: it does not."""
     first: tuple[Proposal, ...] = ()
@@ -48,9 +48,9 @@ class Plan:
         return target_key(self.target, self.threads)
 
     def identity(self) -> str:
-        """Return what two runs have in common that propose the same points, as JSON.
+        """Return JSON that is equal for runs that propose the same points.
 
-        How long they may take is no part of it.
+        It does not contain their limits of time and of trials.
         """
         # Without the kind where it is measured, as in runs that older versions began.
         kind = {} if self.kind == "measured" else {"kind": self.kind}

@@ -65,8 +65,8 @@ def tune(
     target : str or Target
         This machine.
     template : Operator, optional
-        Whose workload it is: what `autotune.template` made; by default, the library's operator of
-        that name.
+        The operator of the workload, as `autotune.template` makes it; by default, the library's
+        operator of that name.
     trials : int, optional
         Most trials; None: as many as `seconds` allow.
     seconds : float, optional
@@ -74,10 +74,10 @@ def tune(
     tuner : str or callable
         A key of `dlcompiler.autotune.tuners.TUNERS`, as ``"random"`` or ``"genetic"``.
         ``"xgb"`` ranks by a cost model that learns from the trials; where xgboost is missing it
-        uses a ridge model, and `TuningRun.note` says so. Or what makes a tuner from a space and a
-        seed.
+        uses a ridge model, and `TuningRun.note` says so. A callable makes a tuner from a space and
+        a seed.
     seed : int
-        Of the search, its model and the data that candidates are checked with. Equal seeds and
+        Seed of the search, its model and the data that candidates are checked with. Equal seeds and
         equal measurements give equal trials.
     db : path or RecordStore, optional
         Where to keep the records; in memory by default. Configs that it has for this workload and
@@ -86,12 +86,12 @@ def tune(
     batch : int
         How many trials are chosen at once; the model learns after each batch.
     first : sequence of Config or mapping, optional
-        What to try behind the default config, before the search begins; a mapping has a value for
+        Configs to try after the default one, before the search begins; a mapping has a value for
         each knob.
     early_stopping : int, optional
         End after so many trials without a faster one.
     threads : int, optional
-        Of parallel loops; by default, the target's cores.
+        Number of threads of parallel loops; by default, the target's cores.
     timeout_s : float
         Limit of one candidate [s].
     block : bool
@@ -99,9 +99,9 @@ def tune(
     listeners : sequence of callable
         Called with each `Event`.
     measurer : Measurer, optional
-        What measures one config after the other; by default, a worker process of this machine.
+        Measures one config after the other; by default, a worker process of this machine.
     pool : MeasurePool, optional
-        What measures batches, in place of a `measurer`.
+        Measures batches, in place of a `measurer`.
 
     Returns
     -------
