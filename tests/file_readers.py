@@ -479,6 +479,7 @@ READERS = (
 )
 
 NO_CAMPAIGN = {
+    "autotune.candidate": "JSON that it wrote itself; `record` checks what a file holds",
     "input_files": "opens and reads for the readers above",
     "json_text": "parses for the readers above",
     "output_files": "the first bytes, to tell a database; and new files of its own",

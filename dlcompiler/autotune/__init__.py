@@ -1,8 +1,8 @@
 """Search for the fastest config of a template, and keep what was measured.
 
-`tune` starts a `TuningRun`: round after round, a tuner proposes points, a pool builds, checks and
-times them in worker processes, each `Trial` becomes a `Record` in a `RecordStore`, and the tuner is
-told. `apply_best` uses what is known::
+`tune` starts a `TuningRun`. In each round, a tuner proposes points, and a pool builds, checks and
+times them in worker processes. Each `Trial` is stored as a `Record` in a `RecordStore`, and the
+tuner observes its rate. `apply_best` returns the schedule of the fastest record::
 
     >>> from dlcompiler import autotune, ops
     >>> work = ops.operator("matmul").workload(m=512, n=512, k=512)
@@ -13,6 +13,7 @@ told. `apply_best` uses what is known::
 
 """
 
+from dlcompiler.autotune.candidate import Candidate, StoredCandidate, TemplateCandidate
 from dlcompiler.autotune.pools.local import LocalPool
 from dlcompiler.autotune.pools.measure import Measurer
 from dlcompiler.autotune.pools.measure_pool import Compared, Device, MeasurePool
@@ -40,6 +41,7 @@ from dlcompiler.autotune.trial import OUTCOMES, Result, Trial
 __all__ = [
     "OUTCOMES",
     "BadLine",
+    "Candidate",
     "Choice",
     "Compared",
     "Device",
@@ -54,6 +56,8 @@ __all__ = [
     "Result",
     "Round",
     "SerialPool",
+    "StoredCandidate",
+    "TemplateCandidate",
     "Trial",
     "TuningRun",
     "apply_best",

@@ -1,4 +1,4 @@
-"""What a cost model says of itself, as plain numbers: what it looks at, and why one is faster."""
+"""Explain a cost model in numbers: the weights of its features, and their part in a prediction."""
 
 from __future__ import annotations
 
@@ -9,42 +9,48 @@ from dataclasses import dataclass
 import numpy as np
 
 from dlcompiler.autotune.models.base import CostModel
+from dlcompiler.runtime.provenance import Provenance
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a model predicts what it predicts for a point."""
+    """What each feature adds to the prediction for one point."""
 
     point: int
     """Index in the space."""
     columns: tuple[str, ...]
-    """What the features are."""
+    """Names of the features."""
     parts: tuple[float, ...]
-    """What each adds to the prediction [log2 of calls per second]; 1 doubles the speed."""
+    """What each feature adds to the prediction [log2 of calls per second]; 1 doubles the speed."""
     shared: float
-    """What all points share [log2 of calls per second]; with a reference, its mean prediction."""
+    """The constant part [log2 of calls per second]; with a reference, its mean prediction."""
 
     @property
     def predicted_s(self) -> float:
         """Seconds of a call that the parts add up to [s]."""
         return math.exp2(-(self.shared + math.fsum(self.parts)))
 
+    @property
+    def provenance(self) -> Provenance:
+        """Where `predicted_s` comes from."""
+        return Provenance("predicted", "the cost model")
+
     def against(self, other: Explanation) -> tuple[float, ...]:
-        """Return by how much each feature speaks for this point rather than for another [log2]."""
+        """Return how much faster each feature makes this point than another [log2]."""
         return tuple(a - b for a, b in zip(self.parts, other.parts, strict=True))
 
 
 def explain(
     model: CostModel, points: Sequence[int], reference: Sequence[int] = ()
 ) -> tuple[Explanation, ...]:
-    """Return why a model predicts what it predicts, for each point.
+    """Return what each feature adds to the prediction, for each point.
 
     Parameters
     ----------
     model
         The model.
     points
-        What to explain.
+        The points to explain.
     reference
         Points to compare with: a part is then what a feature adds beyond its mean over these. A
         feature that adds the same to all of them explains nothing, however much that is.

@@ -1,4 +1,4 @@
-"""What a tuner proposes, and what it is told."""
+"""The interface of tuners: proposals, and observations of their results."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ Origin: TypeAlias = Literal[
     "default", "grid", "random", "model", "mutation", "crossover", "neighbour", "history", "user"
 ]
 """Why a point is tried: ``default``, the analytic config; ``grid``, the next in order; ``random``;
-``model``, what a cost model ranks high; ``mutation`` and ``crossover`` of good points;
+``model``, ranked high by a cost model; ``mutation`` and ``crossover`` of good points;
 ``neighbour``, one step of a descent; ``history``, good for another shape; ``user``, asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A point to be tried next."""
+    """A point to try next."""
 
     point: int
     """Index in the space."""
     origin: Origin = "random"
     """Why it is tried."""
     predicted_s: float | None = None
-    """Seconds per call that the model expects [s]; None: no model was asked."""
+    """Seconds per call that the model expects [s]; None: there was no prediction."""
     spread: float | None = None
     """Standard deviation of the prediction among the models of an ensemble [log2]."""
 
 
 class Tuner(Protocol):
-    """Proposes points, and is told what came of them.
+    """Proposes points, and observes their results.
 
     Equal seeds and equal observations give equal proposals.
     """
 
     note: str
-    """What a user should know about how it works now; may be empty."""
+    """A note for the user about how it works at present; may be empty."""
 
     @property
     def model(self) -> CostModel | None:
@@ -45,10 +45,10 @@ class Tuner(Protocol):
 
     @property
     def walkers(self) -> tuple[int, ...]:
-        """Points where its searchers stand; none for a tuner without any."""
+        """The points at which its walkers are; empty for a tuner without walkers."""
 
     def propose(self, count: int) -> Sequence[Proposal]:
         """Return up to `count` points that were not observed; none when there are no more."""
 
     def observe(self, point: int, rate: float | None) -> None:
-        """Take in what came of a point: calls per second, None when it failed."""
+        """Record the result of a point: calls per second, None if it failed."""

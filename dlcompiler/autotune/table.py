@@ -16,8 +16,9 @@ def trials_table(trials: Sequence[Trial]) -> pandas.DataFrame:
     """Return a data frame with a row for each trial.
 
     Columns: ``trial``, ``round``, ``origin``, ``outcome``, ``seconds``, ``spread_s``, ``gflops``,
-    ``predicted_s``, ``elapsed_s``, ``build_s``, ``run_s``, ``is_noisy``, ``message``, and
-    ``cfg.NAME`` for each knob.
+    ``predicted_s``, ``elapsed_s``, ``build_s``, ``run_s``, ``is_noisy``, ``message``, ``kind`` and
+    ``on`` (what ``seconds`` is: ``measured`` or ``simulated``, and on what), ``candidate``
+    (what was tried, in words), and ``cfg.NAME`` for each knob.
 
     Parameters
     ----------
@@ -30,7 +31,7 @@ def trials_table(trials: Sequence[Trial]) -> pandas.DataFrame:
 
 _COLUMNS = (
     "trial", "round", "origin", "outcome", "seconds", "spread_s", "gflops", "predicted_s",
-    "elapsed_s", "build_s", "run_s", "is_noisy", "message",
+    "elapsed_s", "build_s", "run_s", "is_noisy", "message", "kind", "on", "candidate",
 )  # fmt: skip
 
 
@@ -39,7 +40,8 @@ def _row(trial: Trial) -> dict[str, Any]:
     values = (
         trial.index, trial.round, trial.origin, trial.outcome, trial.seconds, result.spread_s,
         trial.gflops, trial.predicted_s, trial.elapsed_s, result.build_s, result.run_s,
-        result.is_noisy, result.message,
+        result.is_noisy, result.message, trial.provenance.kind, trial.provenance.on,
+        trial.describe(),
     )  # fmt: skip
     knobs = {f"cfg.{name}": value for name, value in trial.config.values.items()}
     return dict(zip(_COLUMNS, values, strict=True)) | knobs

@@ -1,4 +1,4 @@
-"""Templates of one's own: a definition and a schedule whose knobs are declared inside.
+"""Templates of users: a definition, and a schedule function that declares its knobs.
 
 ::
 
@@ -38,14 +38,14 @@ from dlcompiler.te import PlaceholderOp, Tensor
 Define: TypeAlias = Callable[..., Sequence[Tensor]]
 Apply: TypeAlias = Callable[[Schedule, Sequence[Tensor], Choices, Target], None]
 _JSON = "json:"
-"""Begins a parameter that is neither a number nor a name."""
+"""Prefix of a parameter that is neither a number nor a name."""
 _KEPT_SPACES = 8
 
 
 def template(
     define: Define, *, name: str | None = None, default: Mapping[str, Any] | None = None
 ) -> Callable[[Apply], Operator]:
-    """Make an operator of a definition and of a schedule with knobs, which this decorates.
+    """Make an operator of a definition and of the decorated schedule function with knobs.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def template(
         Returns the kernel's parameters as tensors, inputs first, outputs last. Its own parameters
         are the workload's: numbers, names, tuples.
     name : str, optional
-        Of the operator; by default that of `define`. The library's names are taken.
+        Name of the operator; by default that of `define`. Names of the library are refused.
     default : mapping, optional
         Values of the knobs that are tried first; by default, the first that are allowed.
 
@@ -131,7 +131,7 @@ def _operator(
 
 
 def first_config(space: Space, default: Mapping[str, Any] | None = None) -> Config:
-    """Return the config of some values, or the first one that the filters allow.
+    """Return the config with the given values, or the first one that the filters allow.
 
     Raises
     ------
@@ -150,14 +150,14 @@ def first_config(space: Space, default: Mapping[str, Any] | None = None) -> Conf
 
 
 def reference_of(args: Sequence[Tensor], seed: int) -> Reference:
-    """Return inputs of some tensors' kernel and what `te.evaluate` makes of them.
+    """Return random inputs of a kernel, and the outputs that `te.evaluate` computes.
 
     Parameters
     ----------
     args : sequence of Tensor
         The kernel's parameters.
     seed : int
-        Of the inputs.
+        Seed of the inputs.
 
     Returns
     -------
@@ -184,7 +184,7 @@ def workload_of(name: str, define: Callable[..., Any], parameters: Mapping[str, 
     Raises
     ------
     TuningError
-        They do not go with the function, or one of them is no data.
+        They do not fit the function's parameters, or one of them cannot be stored.
     """
     try:
         bound = inspect.signature(define).bind(**parameters)
@@ -196,7 +196,7 @@ def workload_of(name: str, define: Callable[..., Any], parameters: Mapping[str, 
 
 
 def parameters_of(workload: Workload) -> dict[str, Any]:
-    """Return the arguments that `workload_of` made a workload of; lists come back as tuples."""
+    """Return the arguments of a workload that `workload_of` made; lists become tuples."""
     return {key: _given(value) for key, value in workload.params}
 
 

@@ -1,4 +1,4 @@
-"""Trials: what was tried and what came of it."""
+"""Trials: candidates with their results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import statistics
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
+from dlcompiler.autotune.candidate import StoredCandidate, config_text
 from dlcompiler.autotune.proposal import Origin
+from dlcompiler.runtime.provenance import MEASURED, Provenance
 from dlcompiler.runtime.timing import half_quartile_range
 from dlcompiler.space import Config
 
@@ -25,7 +27,7 @@ OUTCOMES: tuple[OutcomeName, ...] = get_args(OutcomeName)
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of measuring a config."""
+    """The result of building, checking and timing a candidate."""
 
     outcome: OutcomeName
     """``ok``; ``refused``: the schedule forbids it; ``build error``: it could not be compiled;
@@ -37,11 +39,14 @@ class Result:
     message: str = ""
     """Why there is no time; empty when there is one."""
     build_s: float = 0.0
-    """What scheduling, generating and compiling took [s]."""
+    """Time of scheduling, generating and compiling [s]."""
     run_s: float = 0.0
-    """What checking and timing took [s]."""
+    """Time of checking and timing [s]."""
     is_noisy: bool = False
-    """Whether the machine was too busy for the time to be relied upon."""
+    """Whether the machine was too busy for the time to be reliable."""
+    provenance: Provenance | None = None
+    """Whether the samples are measured or simulated, and on what; the pool sets it. None: it is not
+    stated, and the samples count as measured on the machine of the trial."""
 
     @property
     def seconds(self) -> float | None:
@@ -56,16 +61,16 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One config, measured."""
+    """One candidate and its result: a config of a template, or another source of a schedule."""
 
     index: int
     """Number of the trial in its run, from 0."""
     point: int
-    """Index of the config in the space."""
+    """Index of the config in the space, or of the candidate in the list that was measured."""
     config: Config
-    """What was tried."""
+    """The config; without values if `candidate` is given."""
     result: Result
-    """What came of it."""
+    """Its result."""
     elapsed_s: float
     """Time from the start of the run to the end of the trial [s]."""
     flops: float
@@ -75,9 +80,15 @@ class Trial:
     origin: Origin = "random"
     """Why it was tried."""
     predicted_s: float | None = None
-    """Seconds per call that the model expected [s]; None: no model was asked."""
+    """Seconds per call that the model expected [s]; None: there was no prediction."""
     spread: float | None = None
     """Standard deviation of the prediction among the models of an ensemble [log2]."""
+    candidate: StoredCandidate | None = None
+    """What was tried, if it is no config of a template."""
+
+    def describe(self) -> str:
+        """Return what was tried, in one line."""
+        return self.candidate.text if self.candidate else config_text(self.config.values)
 
     @property
     def outcome(self) -> OutcomeName:
@@ -90,11 +101,19 @@ class Trial:
         return self.result.seconds
 
     @property
+    def provenance(self) -> Provenance:
+        """Whether its time is measured or simulated, and on what."""
+        return self.result.provenance or MEASURED
+
+    @property
     def gflops(self) -> float | None:
         """Rate at the median [GFLOP/s]; None unless it ended well."""
         seconds = self.result.seconds
         return None if seconds is None else self.flops / seconds / 1e9
 
     def __repr__(self) -> str:
-        rate = f"{self.gflops:.3g} GFLOP/s" if self.gflops is not None else self.outcome
-        return f"Trial({self.index}: {rate}, {self.config})"
+        rate: str = self.outcome
+        if self.gflops is not None:
+            rate = f"{self.gflops:.3g} GFLOP/s {self.provenance}"
+        tried = self.config if self.candidate is None else self.candidate.text
+        return f"Trial({self.index}: {rate}, {tried})"

@@ -1,6 +1,6 @@
 """Heldout shapes: random shapes that no shipped config was tuned for, drawn from a seed.
 
-The command line and saved tables call their suites ``unlisted``.
+The suites ``heldout`` and ``heldout-FAMILY`` measure them.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def page(document: Mapping[str, Any]) -> str:
 def _markdown(rows: Sequence[Mapping[str, Any]], name: str) -> str:
     shown = list(rows)
     text = ""
-    if name.startswith("unlisted"):
+    if name.startswith("heldout"):
         shown = sorted(rows, key=lambda row: row["ratio"] or 0.0)[:SHOWN_OF_HELDOUT]
         text = f"\nThe {len(shown)} of {len(rows)} with the smallest ratios:\n"
     columns = [*_COLUMNS, "operator"]

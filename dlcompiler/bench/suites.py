@@ -148,8 +148,8 @@ TABLES: tuple[Table, ...] = (
         (WorstRatio(0.95, ("memcpy", "numpy", "stream")),),
     ),
 )
-_HELDOUT = tuple(f"unlisted-{family}" for family in FAMILIES)
-SUITES = ("paper", "unlisted", *(table.name for table in TABLES), *_HELDOUT)
+_HELDOUT = tuple(f"heldout-{family}" for family in FAMILIES)
+SUITES = ("paper", "heldout", *(table.name for table in TABLES), *_HELDOUT)
 """Names on the command line: ``paper`` is all tables."""
 
 
@@ -175,13 +175,13 @@ def tables_of(suite: str, *, seed: int = SEED, count: int = COUNT) -> tuple[Tabl
         )  # fmt: skip
     heldout = tuple(
         Table(
-            f"unlisted-{family}",
-            f"Unlisted shapes: {family}, seed {seed}",
+            f"heldout-{family}",
+            f"Heldout shapes: {family}, seed {seed}",
             {work.text.partition(":")[2]: work for work in heldout_works(family, seed, count)},
             (MeanRatio(0.7),),
             is_tuned=False,
         )
         for family in FAMILIES
-        if suite in ("paper", "unlisted", f"unlisted-{family}")
+        if suite in ("paper", "heldout", f"heldout-{family}")
     )
     return (*(t for t in TABLES if suite in ("paper", t.name)), *heldout)

@@ -100,7 +100,8 @@ class _Journal:
         """Take in what an earlier measurement left."""
         subject = self.subject
         for record in self.store.records(subject.workload, subject.key):
-            if record.config.fingerprint == subject.space.fingerprint:
+            is_measured = record.provenance.kind == "measured"
+            if is_measured and record.config.fingerprint == subject.space.fingerprint:
                 results = self.of(record.run)
                 results.setdefault(subject.space.index_of(record.config), record.result)
 

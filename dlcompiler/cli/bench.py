@@ -277,8 +277,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--untuned", action="store_true", help="use analytic configs only")
     parser.add_argument("--seconds", type=_positive, help="time for the rounds of one row")
-    parser.add_argument("--seed", type=int, default=SEED, help="of the unlisted shapes")
-    parser.add_argument("--count", type=int, default=COUNT, help="of unlisted shapes in a family")
+    seed, count = "seed of the heldout shapes", "number of heldout shapes in a family"
+    parser.add_argument("--seed", type=int, default=SEED, help=seed)
+    parser.add_argument("--count", type=int, default=COUNT, help=count)
     parser.add_argument(
         "--save",
         metavar="FILE",

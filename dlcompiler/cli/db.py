@@ -37,7 +37,7 @@ def _list(args: argparse.Namespace) -> int:
         return 0
     for group in found:
         counts = ", ".join(f"{count} {name}" for name, count in group.counts.items())
-        best = format_seconds(group.best.result.seconds or 0.0) if group.best else "none"
+        best = _time_of(group.best) if group.best else "none"
         facts = f"  best {best}; {counts}; {group.runs} runs"
         show(str(group.workload), f"  {group.target}", facts)
     show(f"{sum(sum(group.counts.values()) for group in found)} records")
@@ -57,10 +57,16 @@ def _best(args: argparse.Namespace) -> int:
         print(json.dumps([record.to_json() for record in best], indent=1))
         return 0
     for record in best:
-        values = ", ".join(f"{name}={value}" for name, value in record.config.values.items())
-        seconds = format_seconds(record.result.seconds or 0.0)
-        show(str(record.workload), f"  {record.target}", f"  {seconds}: {values}")
+        facts = f"  {_time_of(record)}: {record.describe()}"
+        show(str(record.workload), f"  {record.target}", facts)
     return 0
+
+
+def _time_of(record: Record) -> str:
+    """Return the time of a record, with whether it was measured or simulated, and on what."""
+    found = record.provenance
+    label = found.kind if found.on == record.target else str(found)  # its target stands above
+    return f"{format_seconds(record.result.seconds or 0.0)} {label}"
 
 
 def _merge(args: argparse.Namespace) -> int:
@@ -160,6 +166,8 @@ def _described(group: Group) -> dict[str, Any]:
         "counts": dict(group.counts),
         "runs": group.runs,
         "best_seconds": group.best.result.seconds if group.best else None,
+        "kind": group.kind,
+        "best_on": group.best.provenance.on if group.best else None,
     }
 
 

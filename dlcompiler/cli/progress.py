@@ -33,7 +33,8 @@ def status(run: TuningRun) -> str:
     if run.best is not None and run.best.seconds is not None:
         known = " (known before)" if run.best in run.prior else f" at {run.best.index}"
         rate = f" ({run.best.gflops:.3g} GFLOP/s)" if run.best.flops else ""
-        parts.append(f"best {format_seconds(run.best.seconds)}{rate}{known}")
+        kind = run.best.provenance.kind
+        parts.append(f"best {format_seconds(run.best.seconds)}{rate} {kind}{known}")
     parts.append(f"{run.trials_per_second:.1f} trials/s")
     recall = run.recall(_BEST_OF)
     if recall is not None:

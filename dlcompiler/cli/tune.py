@@ -107,7 +107,8 @@ def _conclude(work: Work, found: TuningRun, args: argparse.Namespace) -> int:
     values = ", ".join(f"{name}={value}" for name, value in best.config.values.items())
     if not args.json:
         beside = "" if default is None else f", the default {format_seconds(default)}"
-        show(f"{work.text:<36} best {format_seconds(best.seconds)}{beside}: {values}")
+        time = f"{format_seconds(best.seconds)} {best.provenance}"
+        show(f"{work.text:<36} best {time}{beside}: {values}")
     if found.state == "stopped":
         return _INTERRUPTED
     if found.state == "failed":
@@ -148,6 +149,8 @@ def _document(work: Work, run: TuningRun, args: argparse.Namespace) -> dict[str,
         "state": run.state,
         "note": run.note,
         "best_seconds": None if best is None else best.seconds,
+        "best_kind": None if best is None else best.provenance.kind,
+        "best_on": None if best is None else best.provenance.on,
         "best_config": None if best is None else dict(best.config.values),
         "default_seconds": _default(run),
         "space_size": plan.space.size,
@@ -168,6 +171,8 @@ def _trial(trial: Trial) -> dict[str, Any]:
         "origin": trial.origin,
         "outcome": trial.outcome,
         "seconds": trial.seconds,
+        "kind": trial.provenance.kind,
+        "on": trial.provenance.on,
         "spread": trial.result.spread_s,
         "predicted_seconds": trial.predicted_s,
         "elapsed": trial.elapsed_s,

@@ -1,4 +1,4 @@
-"""What a built program does: run, verified and timed, in worker processes."""
+"""Run, verify and time programs in worker processes."""
 
 from dlcompiler.measurement.compare import Comparison, compare
 from dlcompiler.measurement.counterpart import numpy_counterpart

@@ -1,4 +1,4 @@
-"""A batch of candidates on its way: generated in a thread, compiled by who is free, then run."""
+"""A batch of candidates: generated in a thread, compiled in a free worker, then run."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ Ready: TypeAlias = "Measured | Candidate | Built"
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """What the thread that runs candidates should do next."""
+    """The next step of the thread that runs candidates."""
 
     number: int
-    """Of the job."""
+    """Number of the job in the batch."""
     ready: Ready
-    """What came of it so far."""
+    """The generated text, the compiled code, or the result if there is one."""
     spent_s: float
-    """What it took so far [s]."""
+    """Time spent on the job so far [s]."""
 
 
 class Batch:
-    """Jobs, and the threads that make candidates of them.
+    """The jobs of a batch, and the two threads that generate and compile their candidates.
 
-    One thread generates text, another one has it compiled by `builder`. The caller takes what
-    `next` gives: it runs what was built, and compiles first of all while there is nothing to run:
-    texts and code that are made beside it share a core.
+    One thread generates texts, another one compiles them in the worker of `builder`. The caller
+    loops over `next`: it runs candidates that are compiled, and compiles one itself while there is
+    nothing to run. While candidates run, both threads share a core.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Batch:
     is_eager : bool
         Whether candidates may run while others are built.
     cores : sequence of int
-        Where texts are generated; none: anywhere.
+        Cores on which texts are generated; empty: any.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Batch:
             self._unreported -= 1
 
     def put_built(self, number: int, built: Built | Measured, spent_s: float) -> None:
-        """Take what the caller, or the builder, has made of a text."""
+        """Store the compiled code of a text, or the reason why there is none."""
         with self._changed:
             if isinstance(built, Built):
                 self._built.append((number, built, spent_s))
@@ -119,7 +119,7 @@ class Batch:
             self._changed.notify_all()
 
     def end(self) -> None:
-        """Build no more; the threads end with what they are at."""
+        """Start no more builds; each thread ends after its present step."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()
@@ -144,7 +144,7 @@ class Batch:
     # -- in threads of its own ----------------------------------------------------------------
 
     def generate(self, generator: _Generator) -> None:
-        """Generate texts until there are no more jobs, or `generator` was given up."""
+        """Generate texts until there are no more jobs, or `generator` was replaced."""
         self._pin()
         while True:
             with self._changed:
@@ -156,7 +156,7 @@ class Batch:
             spent_s = time.perf_counter() - start
             with self._changed:
                 if generator is not self._generator:
-                    return  # nobody waits for it any more
+                    return  # `generator` was replaced: its result is not used
                 generator.number = None
                 if isinstance(made, Candidate):
                     self._texts.append((number, made, spent_s))
@@ -165,7 +165,7 @@ class Batch:
                 self._changed.notify_all()
 
     def _compile_all(self) -> None:
-        """Compile texts as they come."""
+        """Compile texts in the order in which they are generated."""
         while True:
             with self._changed:
                 self._changed.wait_for(self._has_work)
@@ -189,8 +189,8 @@ class Batch:
     def _has_work(self) -> bool:
         """Tell whether to compile, or to end.
 
-        A caller with nothing to do takes texts first. Where code is made on the core that
-        generates, one text is left for the caller, so that the next one comes soon.
+        An idle caller takes texts first. If compiling shares a core with generating, one text is
+        left for the caller, so that the core can generate the next one.
         """
         is_generated = self._is_generated()
         kept = 1 if self._is_eager and not is_generated else 0
@@ -201,7 +201,7 @@ class Batch:
         return not self._todo and self._generator.number is None
 
     def _give_up_generator(self) -> None:
-        """Let another thread go on when one generates a text for too long: nothing can end it."""
+        """Start another thread if generating a text takes too long: a thread cannot be ended."""
         late, number = self._generator, self._generator.number
         if number is None or time.perf_counter() - late.since <= self._limit_s:
             return
@@ -230,7 +230,7 @@ class _Generator(threading.Thread):
 
 
 def _generated(job: Job) -> Candidate | Measured:
-    """Return the text of a candidate; what its generator raises is an outcome."""
+    """Return the text of a candidate; an exception of its generator becomes its outcome."""
     try:
         return job()
     except MemoryError as error:

@@ -1,7 +1,7 @@
 """Measure batches of candidates in two workers: one builds, the other one checks and times.
 
-Where building does not disturb what runs on another core, the two overlap, and the second builds,
-too, when it has nothing to run; elsewhere both build the whole batch before the first one runs.
+If building does not disturb what runs on another core, the two overlap, and the second worker also
+builds when it has nothing to run. Otherwise both build the whole batch before any candidate runs.
 """
 
 from __future__ import annotations
@@ -40,30 +40,30 @@ Report: TypeAlias = Callable[[int, Measured], None]
 _REMEMBERED = 16
 _LOOK_S = 0.02
 _BUSY = 0.25
-"""Part of the last times that must be noisy for the machine to be called too busy."""
+"""Share of the last times that are noisy, above which the machine is reported as too busy."""
 
 
 class CandidateBench:
-    """Measures candidates of one workload.
+    """Builds, checks and times candidates of one workload.
 
     Parameters
     ----------
     test : CorrectnessTest or callable
         What each candidate must compute; a callable is called when the test is first needed.
     target : Target
-        What their text is generated for.
+        The target that their text is generated for.
     threads : int
-        Of parallel loops.
+        Number of threads of parallel loops.
     ceiling : Ceiling
-        What a candidate may take at most.
+        The most time and memory that a candidate may use.
     effort : Effort
         How precisely it is timed.
     flush_caches : bool
         Empty the caches before each sample.
     overlap : bool, optional
-        Build while candidates run; by default, where a trial shows that it does not disturb.
+        Build while candidates run; by default, if a test shows that this does not disturb them.
     command : sequence of str
-        Starts a worker.
+        The command that starts a worker.
     """
 
     def __init__(
@@ -79,9 +79,9 @@ class CandidateBench:
         command: Sequence[str] = MEASUREMENT_WORKER,
     ) -> None:
         self.note = ""
-        """That the machine is too busy, if it is."""
+        """A warning that the machine is too busy; empty if it is not."""
         self.ceiling = ceiling or Ceiling()
-        """What a candidate may take at most."""
+        """The most time and memory that a candidate may use."""
         self._test = test
         self._options = Options.for_target(target)
         self._threads = threads
@@ -100,7 +100,7 @@ class CandidateBench:
 
     @property
     def overlaps(self) -> bool | None:
-        """Whether it builds while candidates run; None: that was not tried yet."""
+        """Whether it builds while candidates run; None: this was not tested yet."""
         return self._overlap
 
     def measure(self, jobs: Sequence[Job], best_s: float | None, report: Report) -> None:
@@ -109,11 +109,11 @@ class CandidateBench:
         Parameters
         ----------
         jobs : sequence of callable
-            Each generates the text of a candidate, or tells why there is none; called in threads.
+            Each generates the text of a candidate, or returns why there is none; called in threads.
         best_s : float, optional
-            The shortest time so far [s]: what is far slower is not timed precisely.
+            The shortest time so far [s]; a far slower candidate is not timed precisely.
         report : callable
-            Called with the number of a job and what came of it, in any order, in this thread.
+            Called with the number of a job and its result, in any order, in this thread.
 
         Raises
         ------
@@ -132,7 +132,7 @@ class CandidateBench:
             while (step := batch.next()) is not None:
                 result = self._made(step, batch, partial(runner.run, best_s=best_s))
                 if self._interrupted.is_set():
-                    return  # what an interrupted measurement says means nothing
+                    return  # the result of an interrupted measurement is meaningless
                 if result is not None:
                     best_s = self._noted(result, best_s)
                     report(step.number, result)
@@ -141,21 +141,21 @@ class CandidateBench:
     def compare(
         self, jobs: Sequence[Job], *, budget_s: float = 1.0, seed: int = 0
     ) -> list[Measured]:
-        """Measure candidates that were right in turn, so that a drift of the machine meets all.
+        """Measure correct candidates in turn, so that a drift of the machine affects all equally.
 
         Parameters
         ----------
         jobs : sequence of callable
-            As of `measure`; few, since all are in memory at once.
+            As in `measure`; only a few, since all are in memory at once.
         budget_s : float
             How long the rounds may take [s].
         seed : int
-            Of the order in each round.
+            Seed of the order in each round.
 
         Returns
         -------
         list of Measured
-            For each job; those that are ``ok`` have samples of the same rounds. None when
+            The result of each job; those that are ``ok`` have samples of the same rounds. Empty if
             `interrupt` was called.
 
         Raises
@@ -186,7 +186,7 @@ class CandidateBench:
         return [] if self._interrupted.is_set() else [results[n] for n in range(len(jobs))]
 
     def interrupt(self) -> None:
-        """Let a batch that another thread waits for end soon."""
+        """End, soon, the batch that another thread waits for."""
         self._interrupted.set()
         if self._starting is not None:
             self._starting.is_interrupted = True
@@ -206,7 +206,7 @@ class CandidateBench:
     # -- what a batch needs -------------------------------------------------------------------
 
     def _ready(self) -> Runner | None:
-        """Return what runs candidates, started the first time; None if that was interrupted."""
+        """Return the runner; the first call starts it. None if the start was interrupted."""
         self._is_closed = False
         while True:
             if self._starting is None:
@@ -214,7 +214,7 @@ class CandidateBench:
                 self._starting.start()
             while self._starting.is_alive():
                 if self._interrupted.is_set():
-                    return None  # it goes on: NumPy cannot be interrupted
+                    return None  # the start goes on: NumPy cannot be interrupted
                 self._starting.join(_LOOK_S)
             if self._starting.error is None:
                 return self._runner
@@ -224,13 +224,13 @@ class CandidateBench:
                 raise begun.error
 
     def _start(self) -> None:
-        """Start the workers while the test is made, and try the machine."""
+        """Start the workers while the test is computed, and test whether builds disturb runs."""
         memory = self.ceiling.memory_bytes
         first = Worker(self._command, memory)
         with ThreadPoolExecutor(2) as starting:
             begun = starting.submit(first.start)
             test = self._test if isinstance(self._test, CorrectnessTest) else self._test()
-            # Shared with this process, copied for each place, and outputs of each.
+            # The arrays are shared with this process, copied for each place, and have outputs.
             second = Worker(self._command, None if memory is None else memory + 8 * test.nbytes)
             self._workers = (first, second)
             begun_too = starting.submit(second.start)
@@ -258,7 +258,7 @@ class CandidateBench:
     def _made(
         self, step: Next, batch: Batch, run: Callable[[Built], Measured] | None = None
     ) -> Measured | None:
-        """Do the next step of a job; return its result, if that was the last."""
+        """Do the next step of a job; return its result if it was the last step."""
         match step.ready:
             case Measured():
                 return replace(step.ready, build_s=step.spent_s)
@@ -276,7 +276,7 @@ class CandidateBench:
                 return replace(run(step.ready), build_s=step.spent_s)
 
     def _noted(self, result: Measured, best_s: float | None) -> float | None:
-        """Note how noisy a time is; return the shortest so far [s]."""
+        """Count noisy times, and return the shortest time so far [s]."""
         if result.outcome != "ok":
             return best_s
         self._recent.append(result.is_noisy)
@@ -303,7 +303,7 @@ class CandidateBench:
 
 
 class _Starting(threading.Thread):
-    """Makes what a bench needs, so that whoever waits for it can be interrupted."""
+    """Starts a bench in a thread of its own, so that waiting for it can be interrupted."""
 
     def __init__(self, start: Callable[[], None]) -> None:
         super().__init__(name="dlcompiler-start", daemon=True)

@@ -1,7 +1,7 @@
-"""Candidates: kernels that should all compute the same, and may crash, hang or be wrong.
+"""Candidates: kernels of one workload as generated text, which may crash, hang or be wrong.
 
-They come as generated text. One worker builds them, another one checks and times them: what goes
-wrong there is an outcome, and costs the next candidate nothing but a new process.
+One worker builds them, another one checks and times them. A failure there is an outcome of the
+candidate; the next candidate gets a new process.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _MEMORY_ERRORS = ("MemoryError", "_ArrayMemoryError", "OutOfMemory")
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """What a candidate may take at most."""
+    """The most time and memory that a candidate may use."""
 
     build_s: float = 10.0
-    """To be compiled [s]."""
+    """Limit of compiling [s]."""
     run_s: float = 10.0
-    """To be checked and timed [s]."""
+    """Limit of checking and timing [s]."""
     memory_bytes: int | None = 4 << 30
     """Address space of each worker, beside the arrays of the test [byte]; None: no limit."""
 
@@ -78,25 +78,25 @@ class Built:
     made: CompiledObject
     """Its machine code."""
     build_s: float = 0.0
-    """What compiling took [s]."""
+    """Time of compiling [s]."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What came of a candidate."""
+    """The result of building, checking and timing a candidate."""
 
     outcome: CandidateOutcome
     """Whether there is a time, and if not, why."""
     samples_s: tuple[float, ...] = ()
     """Seconds per call, in the order measured [s]."""
     message: str = ""
-    """What went wrong."""
+    """Why there is no time; empty if there is one."""
     build_s: float = 0.0
-    """What generating and compiling took [s]."""
+    """Time of generating and compiling [s]."""
     run_s: float = 0.0
-    """What checking and timing took [s]."""
+    """Time of checking and timing [s]."""
     is_noisy: bool = False
-    """Whether the machine was too busy for the time to be relied upon."""
+    """Whether the machine was too busy for the time to be reliable."""
 
     @property
     def median_s(self) -> float:
@@ -110,13 +110,13 @@ class Builder:
     Parameters
     ----------
     worker : Worker
-        Where.
+        The worker that compiles.
     options : Options
-        How.
+        Options of LLVM.
     limit_s : float
-        For one candidate [s].
+        Time limit of one candidate [s].
     cores : sequence of int
-        On which the worker runs; none: on any.
+        Cores on which the worker runs; empty: any.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Builder:
         self._limit_s = limit_s
 
     def build(self, candidate: Candidate) -> Built | Measured:
-        """Compile a candidate, or tell why that cannot be.
+        """Compile a candidate, or return why it cannot be compiled.
 
         Raises
         ------
@@ -154,32 +154,32 @@ class Runner:
     """Checks and times candidates of one workload in a worker."""
 
     worker: Worker
-    """Where."""
+    """The worker that runs them."""
     test: CorrectnessTest
-    """What each candidate must pass."""
+    """The test that each candidate must pass."""
     options: Options
-    """How they were compiled."""
+    """Options of LLVM with which they were compiled."""
     limit_s: float
-    """For one candidate [s]."""
+    """Time limit of one candidate [s]."""
     cores: Sequence[int] = ()
-    """On which the worker runs; none: on any."""
+    """Cores on which the worker runs; empty: any."""
     threads: int | None = None
-    """Of parallel loops; None: as many as there are cores."""
+    """Number of threads of parallel loops; None: the number of cores."""
     effort: Effort = field(default_factory=Effort)
-    """How precisely it is timed."""
+    """How precisely a candidate is timed."""
     flush_bytes: int = 0
-    """Size of what is written before each sample, to empty the caches [byte]."""
+    """Number of bytes written before each sample, to empty the caches [byte]."""
     _prepared: int | None = None
 
     def run(self, built: Built, best_s: float | None = None) -> Measured:
-        """Check a candidate, and time it if it is right.
+        """Check a candidate, and time it if its results are right.
 
         Parameters
         ----------
         built : Built
             The candidate.
         best_s : float, optional
-            The shortest time so far [s]: what is far slower is not timed precisely.
+            The shortest time so far [s]; a far slower candidate is not timed precisely.
 
         Raises
         ------
@@ -206,7 +206,7 @@ class Runner:
     def alternate(
         self, several: Sequence[Built], budget_s: float, seed: int
     ) -> list[tuple[float, ...]]:
-        """Time candidates that are right in turn; returns their samples, round by round [s].
+        """Time correct candidates in turn; returns their samples, round by round [s].
 
         Raises
         ------
@@ -247,10 +247,10 @@ class Runner:
             outcome = self.worker.call(entry, params, data=data, timeout_s=limit_s)
             if outcome.kind != "error" or self.worker.generation == self._prepared:
                 return outcome
-            # A new process, after a crash or a death while idle, was not prepared: once more.
+            # A new process, after a crash, does not have the test yet: prepare it, and call again.
 
     def prepare(self) -> None:
-        """Give the worker the test, unless its process has it.
+        """Send the test to the worker, unless its process has it.
 
         Raises
         ------
@@ -268,7 +268,7 @@ class Runner:
 
 
 def _failure(outcome: Outcome, what: Literal["build", "run"], limit_s: float) -> Measured:
-    """Return what came of a candidate whose worker did not answer as it should."""
+    """Return the result of a candidate whose worker failed."""
     if not outcome.has_started:
         outcome.unwrap("measure candidates")
     where = "while it was compiled: " if what == "build" else ""
@@ -293,4 +293,4 @@ def _failure(outcome: Outcome, what: Literal["build", "run"], limit_s: float) ->
 
 
 Job: TypeAlias = Callable[[], "Candidate | Measured"]
-"""Generates the text of a candidate, or tells why there is none."""
+"""Generates the text of a candidate, or returns why there is none."""

@@ -1,4 +1,4 @@
-"""The worker's side of `dlcompiler.measurement.candidates`: build, check, and only then time."""
+"""Build, check and then time candidates, inside the worker process."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ Consecutive cases use different poison: an element that is never written is wron
 WORKER_RUNS = {"language": "llvm", "device": "host"}
 """What a worker can load: see `Source.language` and `Target.runs_on`."""
 _PLACES: tuple[Place, Place] = ("end", "begin")
-"""Where the arrays of the cases lie, in turn: an access behind their end kills the process in the
-first case, an access before their begin in the second."""
+"""Ends of guarded memory at which the arrays of the cases are placed, in turn. An access behind the
+end kills the process in the first case, an access before the begin in the second."""
 
 
 def load_function(request: Request) -> Function:
@@ -121,7 +121,7 @@ class CheckedKernels:
         return {"median_s": timing.median_s}
 
     def prepare(self, request: Request) -> dict[str, Any]:
-        """Keep the test of all candidates to come, given as `CorrectnessTest.arrays`.
+        """Store the test of all later candidates, given as `CorrectnessTest.arrays`.
 
         Parameters: ``flush_bytes``, the size of what is written before each sample to empty the
         caches, or 0.
@@ -156,7 +156,7 @@ class CheckedKernels:
             return _answer("wrong answer", str(error))
         except (OutOfMemory, MemoryError) as error:
             return _answer("out of memory", str(error) or "no memory")
-        except DLCompilerError as error:  # an assertion in it
+        except DLCompilerError as error:  # an assertion in the kernel
             return _answer("wrong answer", str(error))
         samples_s = timed.timing.samples_s
         return {**_answer("ok"), "samples_s": samples_s, "is_noisy": timed.is_noisy}
@@ -203,7 +203,7 @@ class CheckedKernels:
         return seconds
 
     def _timed(self, function: Function, given: dict[str, Any], seen_s: list[float]) -> Sampled:
-        """Time a kernel that was right, and look whether it still is."""
+        """Time a kernel whose results were right, and check them again afterwards."""
         own = self._memory[-1]
         arrays = own.arguments(function)
         timed = sampled(
@@ -217,7 +217,7 @@ class CheckedKernels:
         return timed
 
     def _before(self) -> Callable[[], object] | None:
-        """Return what empties the caches, if it is asked for."""
+        """Return a function that empties the caches; None if the request does not ask for it."""
         evictor = self._evictor
         return (lambda: np.add(evictor, 1, out=evictor)) if evictor.size else None
 

@@ -1,4 +1,4 @@
-"""Compare two schedules: what differs in their programs, and which is faster."""
+"""Compare two schedules: the difference of their programs, and which one is faster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dlcompiler.te import Tensor
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two schedules beside each other."""
+    """Two schedules with the difference of their loop nests and their times."""
 
     a: str
     b: str
@@ -49,13 +49,13 @@ def compare(
     Parameters
     ----------
     a, b : Schedule
-        The schedules, each at the state to compare.
+        The schedules, each at the state that is compared.
     args : sequence of Tensor, optional
         Parameters of both; by default all inputs, then the outputs.
     target : str or Target
-        What to build for; it must run here.
+        The target to build for; it must run here.
     rounds : int
-        Samples of each.
+        Number of samples of each.
     timeout_s : float
         Limit of the measurement [s].
     """

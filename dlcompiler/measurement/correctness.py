@@ -92,7 +92,7 @@ class Case:
             By the names of the parameters.
         expected, bound : mapping of str to array
             The right outputs, as of `Limits.around`, and the largest difference allowed for each
-            element; 0 asks for equality.
+            element; 0 means equality.
         kinds : mapping of str to str
             Dtypes of the outputs.
         """
@@ -141,7 +141,7 @@ class CorrectnessTest:
 
 
 def _is_free(limits: Limits) -> Array:
-    """Tell which elements may have any value."""
+    """Return which elements may have any value."""
     if limits.low.dtype.kind != "f":
         return np.zeros(limits.low.shape, np.bool_)
     return np.isneginf(limits.low) & np.isposinf(limits.high)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from dlcompiler.codegen import Source
 from dlcompiler.errors import MeasurementError
 from dlcompiler.measurement.inputs import valid_indices
+from dlcompiler.measurement.provenance import check_measured
 from dlcompiler.pipeline import Built, Kernel
 from dlcompiler.pipeline.lower import Argument
 from dlcompiler.runtime.externs import calls_outside
@@ -26,7 +27,7 @@ LOAD_LIMIT_S = 60.0
 
 @cache
 def shared_worker() -> Worker:
-    """Return the worker of this process, for calls that need none of their own."""
+    """Return the worker that calls of this process share."""
     return Worker()
 
 
@@ -38,14 +39,14 @@ class RemoteKernel:
     source : Source
         The generated code.
     target : Target
-        What it was generated for.
+        The target that it was generated for.
     threads : int, optional
         Number of threads of its parallel loops; by default, the cores allowed.
     worker : Worker, optional
         By default, the worker of this process.
     args : sequence of Tensor and Var
-        What the parameters stand for: of those that are used as indices, `time` and `pair` draw
-        valid ones. Without it, all arrays are random.
+        The tensors and symbols of the parameters. With them, `time` and `pair` draw valid values
+        for arrays that are used as indices; without them, all arrays are random.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class RemoteKernel:
         Raises
         ------
         MeasurementError
-            If it is simulated, or never run: it has no times.
+            If it is simulated or never runs, so that it has no times.
         """
         if not isinstance(kernel, Kernel):
             raise MeasurementError(
@@ -103,7 +104,7 @@ class RemoteKernel:
         if calls_outside(self.source.text):
             raise MeasurementError(
                 f"run {self.name} in a worker process", "it calls code from outside",
-                because="what this process has registered is not there",
+                because="functions that this process has registered are not there",
                 hint="call the kernel here: dlc.build(s, args)",
             )  # fmt: skip
         outcome = self.worker.call(
@@ -151,7 +152,7 @@ class RemoteKernel:
         own = {"handle": self.handle, "threads": self.threads}
         outcome = self.worker.call(entry, {**params, **own}, **options)
         if outcome.kind == "error" and self.worker.generation != generation:
-            return self._call(entry, params, **options)  # it had died while idle
+            return self._call(entry, params, **options)  # its process had ended while idle
         return outcome
 
     def time(
@@ -168,8 +169,10 @@ class RemoteKernel:
         Raises
         ------
         MeasurementError
-            If the kernel crashes, hangs or cannot be loaded, or if no arrays can be drawn.
+            If the kernel crashes, hangs or cannot be loaded, or if no arrays can be drawn. If
+            programs for its target are simulated, or have no times.
         """
+        provenance = check_measured(self.target, f"measure {self.name}")
         arrays = self._drawn(seed) if arrays is None else arrays
         params = {
             "random": {"seed": seed, "kind": "uniform"},
@@ -177,7 +180,7 @@ class RemoteKernel:
         }
         outcome = self._call("time", params, arrays=arrays, timeout_s=timeout_s)
         value = outcome.unwrap(f"measure {self.name}")
-        return Timing(tuple(value["samples_s"]), flops, value["batch"])
+        return Timing(tuple(value["samples_s"]), flops, value["batch"], provenance)
 
     def pair(
         self,
@@ -195,13 +198,17 @@ class RemoteKernel:
         Returns
         -------
         Paired
-            ``a`` is the other one, ``b`` this: a ratio above 1 says that this one is faster.
+            ``a`` is the other one, ``b`` is this one: a ratio above 1 means this one is faster.
 
         Raises
         ------
         MeasurementError
-            If one of them crashes, hangs or cannot be loaded, or if no arrays can be drawn.
+            If one of them crashes, hangs or cannot be loaded, or if no arrays can be drawn. If
+            programs for their target are simulated, or have no times.
         """
+        provenance = check_measured(self.target, f"measure {self.name}")
+        if isinstance(other, RemoteKernel):
+            check_measured(other.target, f"measure {other.name}")
         arrays = self._drawn(seed)
         if isinstance(other, RemoteKernel) and (failure := other.load()):
             failure.unwrap(f"load {other.name}")
@@ -212,8 +219,10 @@ class RemoteKernel:
         }
         outcome = self._call("pair", params, arrays=arrays, timeout_s=timeout_s)
         value = outcome.unwrap(f"measure {self.name}")
-        a = Timing(tuple(value["other"]["samples_s"]), flops, value["other"]["batch"])
-        b = Timing(tuple(value["own"]["samples_s"]), flops, value["own"]["batch"])
+        a, b = (
+            Timing(tuple(value[name]["samples_s"]), flops, value[name]["batch"], provenance)
+            for name in ("other", "own")
+        )
         return Paired(a, b, tuple(value["ratios"]))
 
     def _drawn(self, seed: int) -> dict[str, Array]:

@@ -1,4 +1,4 @@
-"""A schedule replayed on a smaller shape, for an oracle that counts every step."""
+"""Replay a schedule on a smaller shape, for an oracle that limits the number of steps."""
 
 from __future__ import annotations
 

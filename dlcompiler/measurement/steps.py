@@ -1,4 +1,4 @@
-"""A table of schedules, each verified and measured: the story of an optimisation."""
+"""A table of the steps of an optimisation: a schedule each, verified and measured."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dlcompiler.display import model, render
 from dlcompiler.errors import MeasurementError
 from dlcompiler.ir import PrimFunc
 from dlcompiler.measurement.oracle import oracle_of
+from dlcompiler.measurement.provenance import check_measured
 from dlcompiler.measurement.remote import RemoteKernel
 from dlcompiler.measurement.verify import Verified, verify_kernel
 from dlcompiler.pipeline import emit_source, lower
@@ -56,7 +57,7 @@ class MeasuredStep:
             parts.append(f"{self.timing.gflops:.3g} GFLOP/s")
         if self.ratio is not None:
             parts.append(f"{self.ratio:.2g} × baseline")
-        return ", ".join([*parts, "measured", "verified"])
+        return ", ".join([*parts, self.timing.label, "verified"])
 
     def _repr_html_(self) -> str:
         return render("step", self)
@@ -68,8 +69,8 @@ class StepTable:
     Parameters
     ----------
     baseline : str, optional
-        What each is measured beside, in alternation: ``numpy.matmul`` is ``a @ b`` of the first two
-        parameters. ``None``: nothing.
+        The function that each is measured against, in alternation: ``numpy.matmul`` is ``a @ b`` of
+        the first two parameters. None: there is no baseline.
     threads : int
         Number of threads of kernels and baseline.
     target : str or Target
@@ -103,9 +104,9 @@ class StepTable:
         Parameters
         ----------
         title : str
-            What was done.
+            Name of the step.
         schedule : Schedule
-            At the state to measure.
+            The schedule at the state that is measured.
         args : sequence of Tensor
             Parameters of the kernel: inputs first, outputs last.
         threads : int, optional
@@ -120,16 +121,18 @@ class StepTable:
         VerificationError
             If the result is wrong; nothing is added then.
         MeasurementError
-            If the kernel crashes or hangs.
+            If the kernel crashes or hangs; if programs for the target are simulated, or have no
+            times.
         """
         count = self.threads if threads is None else threads
-        source, _ = emit_source(schedule, args, self.target)
         target = resolve(self.target)
+        check_measured(target, f"measure {title}")
+        source, _ = emit_source(schedule, args, target)
         kernel = RemoteKernel(source, target, threads=count, args=args)
         worst, seconds = verify_kernel(kernel, args, oracle_of(schedule, 0), timeout_s=timeout_s)
         work = work_of(schedule.outputs)
         flops = work.flops or None if work else None
-        is_slow = seconds > SLOW_S  # then the verified run was warm-up enough
+        is_slow = seconds > SLOW_S  # then the verified run has warmed it up
         limits: dict[str, float] = {"rounds": rounds}
         if is_slow:
             limits = {"rounds": 3, "warmup": 0, "batch": 1}
@@ -175,7 +178,8 @@ class StepTable:
                 "baseline_gflops": None if step.paired is None else step.paired.a.gflops,
                 "ratio": step.ratio,
                 "verified": True,
-                "label": step.timing.label,
+                "label": step.timing.provenance.kind,
+                "on": step.timing.provenance.on,
             }
             for step in self.steps
         ]
@@ -183,7 +187,8 @@ class StepTable:
     def __repr__(self) -> str:
         heading = f"{'step':<20} {'threads':>7} {'time':>10} {'±':>8} {'GFLOP/s':>8}"
         beside = f" {self.baseline:>13} {'ratio':>6}" if self.baseline else ""
-        lines = [heading + beside + "  (measured)"]
+        labels = dict.fromkeys(step.timing.label for step in self.steps)
+        lines = [heading + beside + (f"  ({'; '.join(labels)})" if labels else "")]
         for step in self.steps:
             line = (
                 f"{step.title:<20} {step.threads or 'all':>7} "

@@ -36,7 +36,7 @@ from dlcompiler.te import Tensor, specialize, symbols_of
 
 Array = npt.NDArray[Any]
 MAX_INTERPRETED_STEPS = 200_000
-"""Programs of more steps are left to the NumPy oracle; the interpreter needs about a second."""
+"""Most steps of a program that the interpreter checks; it needs about a second for them."""
 MAX_SIMULATED_STEPS = 20_000_000
 """The same of programs for a GPU, which nothing else runs, where no smaller shape suits: about a
 minute."""
@@ -47,7 +47,7 @@ Check: TypeAlias = Callable[[Oracle], float]
 
 @dataclass(frozen=True)
 class Verified:
-    """The result was right, by the oracles named."""
+    """The result of a verification: the kernel agreed with the oracles."""
 
     oracles: tuple[str, ...]
     """What it was compared with: ``numpy``, ``interpreter``, or the latter on a smaller shape."""
@@ -89,7 +89,7 @@ def verify(
     The kernel runs in a worker process, its outputs poisoned, on several kinds of inputs: random
     ones, the extremes of each dtype, equal numbers, alternating signs, large and tiny floats
     (`measurement.inputs`); of an expensive expression, only the first two. Inputs that are used as
-    indices are drawn so that these are valid, which the result says.
+    indices get valid values; the result says which.
 
     The oracle is `te.evaluate` (NumPy, accumulating in float64); programs of few steps also run in
     the interpreter, which finds reads out of bounds, uninitialised elements and races. For longer
@@ -113,7 +113,7 @@ def verify(
     worker : Worker, optional
         Where to run; by default, in the worker of this process.
     conditions : sequence of Expr
-        As of `build`: sizes are tried that fulfil all of them, and sizes that do not.
+        As in `build`. Sizes that satisfy all of them are tried, and sizes that do not.
 
     Returns
     -------
@@ -128,7 +128,7 @@ def verify(
     TargetError
         If `build` refuses the schedule for this target, or the target does not run here.
     ProgramError
-        If the program, or the expression itself, does what none may.
+        If the program or the expression is invalid, such as one that reads out of bounds.
     """
     machine = resolve(target)
     if machine.runs_on == "simulator":
@@ -169,13 +169,13 @@ def _oracles(
     try:
         yield from oracles_of(schedule, seed, values, kinds)
     except ProgramError as error:
-        # Of an empty tensor, no index names an element: the expression is not for this size.
+        # An empty tensor has no valid index: the expression cannot be evaluated at this size.
         if error.kind != "out_of_bounds" or 0 not in values.values():
             raise
 
 
 class _Findings:
-    """What has been found to be right so far."""
+    """The checks that have passed so far."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -185,17 +185,17 @@ class _Findings:
         self.kinds: dict[str, None] = {}
         self.indices: tuple[str, ...] = ()
         self.compared: dict[Tensor, bool] = {}
-        """For each output that has elements, whether one of them could have been wrong."""
+        """Whether a wrong element would have been noticed, for each output that has elements."""
         self.steps: float = 0
         """Interpreted for the size at hand."""
 
     def begin(self, oracle: str, steps: int) -> None:
-        """Begin with another size, on which the program takes so many steps."""
+        """Begin the checks for another size, for which the program takes this many steps."""
         self.steps = 0 if steps <= MAX_INTERPRETED_STEPS else math.inf
         self.oracles = {oracle: None} if oracle else {}
 
     def may_interpret(self, programs: Sequence[PrimFunc], values: Mapping[Var, Any]) -> bool:
-        """Tell whether a run is affordable, as the first one is, and count its steps then."""
+        """Return whether another run fits the limit of steps, and count its steps if so."""
         if self.steps >= MAX_INTERPRETED_STEPS:
             return False
         steps = sum(count_steps(specialize_func(func, values)) for func in programs)
@@ -205,7 +205,7 @@ class _Findings:
         return True
 
     def add(self, oracle: Oracle, worst: float, name: str = "numpy") -> None:
-        """Note that a run was right."""
+        """Count a run whose result was right."""
         self.worst = max(self.worst, worst)
         self.oracles[name] = None
         self.kinds[oracle.kind] = None
@@ -218,7 +218,7 @@ class _Findings:
             self.shape = next(iter(oracle.expected.values())).shape
 
     def verdict(self, func: PrimFunc) -> Verified:
-        """Return what was found, or say why that is nothing."""
+        """Return the result, or raise an error if nothing could be checked."""
         if self.shape is None:
             raise MeasurementError(
                 f"verify {func.name}",
@@ -246,7 +246,7 @@ def _verify_simulated(
     seed: int,
     conditions: Sequence[Expr],
 ) -> Verified:
-    """Check in the interpreter a program for a GPU, which no machine here can run."""
+    """Check a program for a GPU in the interpreter, because no machine here can run it."""
     check_outputs(schedule, args, "main")
     func = lower_program(schedule, args, machine, conditions=conditions).func
     programs_of = partial(_nests_and_result, target=machine, conditions=conditions)
@@ -262,7 +262,7 @@ def _verify_simulated(
         for oracle in _oracles(schedule, seed, values, number):
             if found.may_interpret(programs, values):
                 found.add(oracle, _interpret(programs, args, oracle), "interpreter")
-    if not found.compared and too_long:  # at most an empty size was short enough
+    if not found.compared and too_long:  # no size but an empty one was short enough
         found.shape = None
         _simulate_slowly(schedule, args, programs_of, found, too_long)
     return found.verdict(func)
@@ -275,7 +275,7 @@ def _simulate_slowly(
     found: _Findings,
     sizes: Sequence[tuple[int, dict[Var, Any]]],
 ) -> None:
-    """Check a long program on a smaller shape; where it has none, in many steps.
+    """Check a long program on a smaller shape; if it has none, at full size.
 
     Raises
     ------
@@ -442,7 +442,7 @@ def _compare(name: str, tensor: Tensor, got: Array, oracle: Oracle) -> float:
     found = differences(got, expected, bound)
     if found.first is None and np.isfinite(bound).all():
         return found.worst
-    # What has no bound may be anything but what was there before.
+    # An element without a bound may have any value except the poison it had before.
     untouched = unwritten(got, poison_for(expected, got.dtype))
     wrong = found.wrong | untouched
     if not wrong.any():

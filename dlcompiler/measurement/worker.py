@@ -50,11 +50,11 @@ class Kernels:
         }
 
     def ping(self, request: Request) -> dict[str, Any]:
-        """Return the parameters as they came."""
+        """Return the parameters of the request unchanged."""
         return dict(request.params)
 
     def counts(self, request: Request) -> dict[str, Any]:
-        """Return what this process compiled and what it found compiled, as `Counts`."""
+        """Return how many modules were compiled and how many came from the cache, as `Counts`."""
         del request
         return dataclasses.asdict(object_cache.counts())
 
@@ -80,7 +80,7 @@ class Kernels:
         """
         function = self._function(request)
         arrays = _arrays_of(function, _with_random(function, request))
-        # Memory of this process, in which large pages are possible, as in a user's program.
+        # In memory of this process, which may have large pages, as in a user's program.
         own = [array.copy() for array in arrays]
         timing = time_call(lambda: function(*own), **request.params.get("limits", {}))
         return {"samples_s": timing.samples_s, "batch": timing.batch}
@@ -112,7 +112,7 @@ class Kernels:
         return lambda: function(*arrays)
 
     def unload(self, request: Request) -> dict[str, Any]:
-        """Forget a kernel: ``handle``."""
+        """Unload a kernel: ``handle``."""
         self._function(request)
         del self._functions[request.params["handle"]]
         return {}
@@ -136,7 +136,7 @@ class Kernels:
 
 
 BASELINES: dict[str, Callable[..., object]] = {"numpy.matmul": np.matmul}
-"""What a kernel can be measured beside: functions of its inputs with ``out=``."""
+"""Functions of the inputs, with ``out=``, that a kernel can be measured against."""
 
 
 def _baseline(name: str, function: Function, request: Request) -> Callable[[], object]:
@@ -202,7 +202,7 @@ def _arrays_of(function: Function, arrays: Mapping[str, Array]) -> list[Array]:
 
 
 def main() -> None:
-    """Serve until the pipe closes."""
+    """Answer requests until the pipe closes."""
     llvm.version()  # import LLVM now: starting a process is not part of any measurement
     serve_in_children({**Kernels().entries(), **CheckedKernels().entries()})
 

@@ -14,7 +14,9 @@ from dlcompiler.runtime.c_source import COMPILERS, c_compiler
 from dlcompiler.runtime.device import Device, HostMemory
 from dlcompiler.runtime.llvm import compile_ir
 from dlcompiler.runtime.options import Options
+from dlcompiler.runtime.provenance import Provenance
 from dlcompiler.runtime.source import Source
+from dlcompiler.runtime.timing import measured_here
 from dlcompiler.target import Target
 
 
@@ -32,6 +34,10 @@ class HostDevice(HostMemory):
         module = compile_ir(source.text, Options.for_target(target))
         return Kernel(module, source, target)
 
+    def times(self, target: Target) -> Provenance:
+        """Return that times are measured, and on which processor."""
+        return measured_here()
+
 
 class CDevice(HostMemory):
     """The CPU of this process, through the C compiler that is installed."""
@@ -44,6 +50,10 @@ class CDevice(HostMemory):
         """Return C, which is compiled when it is first called."""
         return CKernel(source, target)
 
+    def times(self, target: Target) -> Provenance:
+        """Return that times are measured, and on which processor."""
+        return measured_here()
+
 
 class SimulatedDevice(HostMemory):
     """The interpreter of loop IR, which runs the threads of a GPU in turn."""
@@ -51,6 +61,10 @@ class SimulatedDevice(HostMemory):
     def load(self, source: Source, target: Target) -> SimulatedKernel:
         """Return a program that the interpreter runs."""
         return SimulatedKernel(source, target)
+
+    def times(self, target: Target) -> Provenance:
+        """Return that times are simulated, and for which target."""
+        return Provenance("simulated", target.name)
 
 
 class NullDevice(HostMemory):

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dlcompiler import dtypes
+from dlcompiler.runtime.provenance import Provenance
 from dlcompiler.runtime.source import Source
 from dlcompiler.target import Target
 
@@ -69,6 +70,9 @@ class Device(Protocol):
     def synchronise(self) -> None:
         """Wait until all that was started has ended."""
 
+    def times(self, target: Target) -> Provenance | None:
+        """Return what a time of a program for this target is; None: the device has no times."""
+
 
 class HostMemory:
     """The part of a `Device` that is the same wherever arrays are NumPy's and calls wait."""
@@ -91,3 +95,7 @@ class HostMemory:
 
     def synchronise(self) -> None:
         """Return at once: a call has ended when it returns."""
+
+    def times(self, target: Target) -> Provenance | None:
+        """Return None: how long a call takes here says nothing about a machine."""
+        return None

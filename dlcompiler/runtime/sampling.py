@@ -9,7 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from dlcompiler.runtime.timing import Call, Timing, batch_size, sample, undisturbed
+from dlcompiler.runtime.timing import (
+    Call,
+    Timing,
+    batch_size,
+    measured_here,
+    sample,
+    undisturbed,
+)
 
 CONFIDENCE = 0.95
 """Probability with which `median_interval` covers the median."""
@@ -88,11 +95,15 @@ def sampled(
             samples.append(sample(call, size) / size)
             spent = time.perf_counter() - start
             if _is_hopeless([*seen_s, *samples], far_s):
-                return Sampled(Timing(tuple(samples), batch=size), is_noisy=False)
+                return Sampled(_timing(samples, size), is_noisy=False)
             if _is_enough(samples, spent, effort, _needed(samples, best_s, effort)):
                 break
     is_noisy = half_width(samples) > NOISY
-    return Sampled(Timing(tuple(samples), batch=size), is_noisy)
+    return Sampled(_timing(samples, size), is_noisy)
+
+
+def _timing(samples: Sequence[float], size: int) -> Timing:
+    return Timing(tuple(samples), batch=size, provenance=measured_here())
 
 
 def tells_enough(seen_s: Sequence[float], best_s: float | None) -> bool:

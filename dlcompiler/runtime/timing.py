@@ -14,6 +14,8 @@ from functools import cached_property
 
 from dlcompiler.display import render
 from dlcompiler.errors import MeasurementError
+from dlcompiler.runtime.provenance import MEASURED, Provenance
+from dlcompiler.target.detect import cpu_model
 
 Call = Callable[[], object]
 
@@ -32,7 +34,7 @@ class Timing:
     Examples
     --------
     >>> Timing((0.0381, 0.0382, 0.0395), flops=2 * 1024**3)
-    Timing(median=38.2 ms, spread=350 µs, n=3, 56.2 GFLOP/s)
+    Timing(median=38.2 ms, spread=350 µs, n=3, 56.2 GFLOP/s, measured)
     """
 
     samples_s: tuple[float, ...]
@@ -41,8 +43,8 @@ class Timing:
     """Floating-point operations of one call, if known."""
     batch: int = 1
     """Calls per sample; a sample is their mean."""
-    label: str = "measured"
-    """What the number is: measured, simulated or predicted."""
+    provenance: Provenance = MEASURED
+    """Whether the samples are measured, simulated or predicted, and on what."""
 
     def __post_init__(self) -> None:
         if not self.samples_s:
@@ -62,6 +64,11 @@ class Timing:
         return half_quartile_range(self.samples_s)
 
     @property
+    def label(self) -> str:
+        """What the time is, in words: ``measured on AMD EPYC``."""
+        return str(self.provenance)
+
+    @property
     def n(self) -> int:
         """Number of samples."""
         return len(self.samples_s)
@@ -73,9 +80,8 @@ class Timing:
 
     def __repr__(self) -> str:
         rate = "" if self.gflops is None else f", {self.gflops:.3g} GFLOP/s"
-        kind = "" if self.label == "measured" else f", {self.label}"
         median, spread = format_seconds(self.median_s), format_seconds(self.spread_s)
-        return f"Timing(median={median}, spread={spread}, n={self.n}{rate}{kind})"
+        return f"Timing(median={median}, spread={spread}, n={self.n}{rate}, {self.label})"
 
     def _repr_html_(self) -> str:
         return render("timing", self)
@@ -89,6 +95,13 @@ class Paired:
     b: Timing
     ratios: tuple[float, ...]
     """Time of ``a`` divided by the time of ``b``, round by round."""
+
+    def __post_init__(self) -> None:
+        if self.a.provenance.kind != self.b.provenance.kind:
+            raise MeasurementError(
+                "compare two timings", "they are of different kinds",
+                got=f"{self.a.label}, {self.b.label}", expected="both measured, or both simulated",
+            )  # fmt: skip
 
     @cached_property
     def ratio(self) -> float:
@@ -154,7 +167,7 @@ def time_call(
             seconds = sample(call, size)
             total += seconds
             samples.append(seconds / size)
-    return Timing(tuple(samples), flops, size)
+    return Timing(tuple(samples), flops, size, measured_here())
 
 
 def paired(
@@ -208,7 +221,9 @@ def paired(
                 time.sleep(settle_s)
                 samples.append(sample(call, size) / size)
     ratios = tuple(x / y for x, y in zip(of_a, of_b, strict=True))
-    return Paired(Timing(tuple(of_a), flops, size_a), Timing(tuple(of_b), flops, size_b), ratios)
+    here = measured_here()
+    timing_a = Timing(tuple(of_a), flops, size_a, here)
+    return Paired(timing_a, Timing(tuple(of_b), flops, size_b, here), ratios)
 
 
 def alternate(
@@ -274,7 +289,16 @@ def alternate(
                 elif not samples[n] or samples[n][-1] < _WARM_BELOW_S:
                     _warm(calls[n], warm_s)
                 samples[n].append(sample(calls[n], sizes[n]) / sizes[n])
-    return tuple(Timing(tuple(of), batch=size) for of, size in zip(samples, sizes, strict=True))
+    here = measured_here()
+    return tuple(
+        Timing(tuple(of), batch=size, provenance=here)
+        for of, size in zip(samples, sizes, strict=True)
+    )
+
+
+def measured_here() -> Provenance:
+    """Return the provenance of what this process measures: measured, on this processor."""
+    return Provenance("measured", cpu_model())
 
 
 def half_quartile_range(values: Sequence[float]) -> float:

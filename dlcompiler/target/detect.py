@@ -1,7 +1,7 @@
 """Detection of the machine that this process runs on.
 
 A file that cannot be read is not an error: a typical value is used, and `HostCPU.assumed` names it.
-Only `host` is cached.
+Only `host` and `cpu_model` are cached.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def host() -> HostCPU:
     caches, groups = _caches(cores[0]), _groups(cores)
     assumed = (("caches",) if caches is None else ()) + (("core_groups",) if groups is None else ())
     return HostCPU(
-        model=_model_name(),
+        model=cpu_model(),
         llvm_cpu=llvm.get_host_cpu_name(),
         triple=llvm.get_process_triple(),
         features=tuple(f"{'+' if on else '-'}{name}" for name, on in sorted(flags.items())),
@@ -150,7 +150,9 @@ def _caches(core: int) -> tuple[CacheLevel, ...] | None:
     return tuple(levels) or None
 
 
-def _model_name() -> str:
+@cache
+def cpu_model() -> str:
+    """Return the name that the manufacturer gave the processor. Imports nothing, unlike `host`."""
     for line in _read(Path("/proc/cpuinfo")).splitlines():
         key, _, value = line.partition(":")
         if key.strip() == "model name":

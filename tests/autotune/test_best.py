@@ -37,7 +37,9 @@ def test_a_measured_config_is_taken_as_it_is(store):
         item.result.seconds for item in store.records(record.workload)
     )
     assert (choice.source, choice.record, choice.config) == ("record", record, record.config)
-    assert choice.note.startswith(f"measured: {record.result.seconds:.3g} s, run {record.run}")
+    assert choice.note.startswith(
+        f"measured on {record.target}: {record.result.seconds:.3g} s, run {record.run}"
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         schedule, args = apply_best(matmul(64), CPU, store, threads=1)
@@ -58,7 +60,7 @@ def test_an_unseen_shape_takes_the_nearest_ones(store):
 def test_what_is_built_from_a_neighbour_is_right_and_was_told(fake, tmp_path):
     path = tmp_path / "records.db"
     tune(matmul(64), trials=4, tuner="random", measurer=fake(), db=path, threads=1).wait()
-    with pytest.warns(UserWarning, match="not measured as it is: from a record of matmul"):
+    with pytest.warns(UserWarning, match="not measured for this workload: from a record of matmul"):
         schedule, args = apply_best(matmul(37, 19, 23), "cpu", path, threads=1)
     a, b = np.ones((37, 23), np.float32), np.full((23, 19), 2.0, np.float32)
     c = np.empty((37, 19), np.float32)

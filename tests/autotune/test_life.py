@@ -251,7 +251,7 @@ def test_a_pool_that_forgets_is_a_bug():
     with pytest.raises(TuningError) as error:
         run.wait()
     assert isinstance(error.value.__cause__, InternalError)
-    assert "the pool did not report what came of each config" in str(error.value)
+    assert "the pool did not report the result of each config" in str(error.value)
 
 
 # -- near ties ----------------------------------------------------------------------------------

@@ -1,9 +1,11 @@
 """A pool around whatever measures one config at a time."""
 
 import threading
+from dataclasses import replace
 
 from dlcompiler.autotune import MeasurePool, Result, SerialPool
 from dlcompiler.autotune.pools.measure_pool import Device
+from dlcompiler.runtime.provenance import Provenance
 from dlcompiler.space import Config
 
 CONFIGS = [
@@ -33,7 +35,7 @@ def test_what_a_measurer_says_of_its_time_is_kept(fake):
     pool = SerialPool(fake(faults={0: given}), Device("x86:test"))
     reported = []
     pool.measure(CONFIGS[:1], None, lambda _, result: reported.append(result))
-    assert reported == [given]
+    assert reported == [replace(given, provenance=Provenance("measured", "x86:test"))]
 
 
 def test_an_interrupt_ends_the_batch(fake):

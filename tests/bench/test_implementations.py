@@ -36,7 +36,7 @@ def test_the_arrays_of_an_operator_are_those_of_the_work(text):
 
 @pytest.mark.parametrize("is_tuned", [True, False])
 def test_all_works_of_the_tables_have_a_config(is_tuned):
-    for table in (*TABLES, *tables_of("unlisted", count=3)):
+    for table in (*TABLES, *tables_of("heldout", count=3)):
         for work in table.works.values():
             for row in work.rows:
                 try:

@@ -70,11 +70,11 @@ def test_the_suites():
     assert by_name["conv2d"].works["C4"].text == "conv2d:1x64x56x56,128,3,2,1"
     assert by_name["depthwise"].works["D9"].text == "depthwise:1x1024x7x7,3,1,1"
     assert len(by_name["cores"].works) == 19
-    heldout = tables_of("unlisted", seed=3, count=2)
+    heldout = tables_of("heldout", seed=3, count=2)
     assert [len(table.works) for table in heldout] == [2] * 5
     assert {table.name for table in tables_of("paper")} > set(by_name)
     with pytest.raises(UserError, match="no such suite"):
-        tables_of("unlisted", count=0)
+        tables_of("heldout", count=0)
 
 
 def table(name, goals=()):

@@ -45,8 +45,8 @@ def test_list(db, capsys):
     assert status == 0
     assert text == (
         "matmul(m=64, n=64, k=64, dtype=float32)\n  x86:zen\n"
-        "  best 250 ms; 3 ok, 1 crashed; 2 runs\n"
-        "matmul(m=64, n=64, k=64, dtype=float32)\n  arm\n  best 100 ms; 1 ok; 1 runs\n"
+        "  best 250 ms measured; 3 ok, 1 crashed; 2 runs\n"
+        "matmul(m=64, n=64, k=64, dtype=float32)\n  arm\n  best 100 ms measured; 1 ok; 1 runs\n"
         "5 records\n"
     )
     data = json.loads(db_command(capsys, "list", db, "--json")[1])
@@ -57,7 +57,7 @@ def test_list(db, capsys):
 def test_best(db, capsys):
     status, text, _ = db_command(capsys, "best", db, "--only", "matmul")
     assert status == 0
-    assert "  x86:zen\n  250 ms: tile=1\n" in text
+    assert "  x86:zen\n  250 ms measured: tile=1\n" in text
     found = json.loads(db_command(capsys, "best", db, "--json")[1])
     assert Record.from_json(found[0]) == record(1, 0.25)
     status, _, error = db_command(capsys, "best", db, "--only", "conv")

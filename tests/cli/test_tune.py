@@ -177,7 +177,7 @@ def run():
 
 def test_the_state_of_a_run_in_a_line(run):
     text = status(run)
-    assert text.startswith("trial 5/5 · best 1 ms (2 GFLOP/s) at 2 · ")
+    assert text.startswith("trial 5/5 · best 1 ms (2 GFLOP/s) measured at 2 · ")
     assert text.endswith(" trials/s · 3 failed (1 crashed, 2 wrong answer)")
     assert header(run).startswith(f"space {run.plan.space.size:,} points, ")
 

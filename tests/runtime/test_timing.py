@@ -6,18 +6,43 @@ import time
 import pytest
 
 from dlcompiler.errors import MeasurementError
-from dlcompiler.runtime.timing import Timing, format_seconds, half_quartile_range, paired, time_call
+from dlcompiler.runtime.provenance import Provenance
+from dlcompiler.runtime.timing import (
+    Paired,
+    Timing,
+    format_seconds,
+    half_quartile_range,
+    paired,
+    time_call,
+)
+from dlcompiler.target.detect import cpu_model
 
 
 def test_a_timing_shows_median_spread_and_rate():
     timing = Timing((0.036, 0.0382, 0.040), flops=2 * 1024**3)
-    assert repr(timing) == "Timing(median=38.2 ms, spread=1 ms, n=3, 56.2 GFLOP/s)"
+    assert repr(timing) == "Timing(median=38.2 ms, spread=1 ms, n=3, 56.2 GFLOP/s, measured)"
     assert timing.gflops == pytest.approx(2 * 1024**3 / 0.0382 / 1e9)
-    assert repr(Timing((2e-6,))) == "Timing(median=2 µs, spread=0 s, n=1)"
+    assert repr(Timing((2e-6,))) == "Timing(median=2 µs, spread=0 s, n=1, measured)"
 
 
-def test_a_time_that_was_not_measured_says_so():
-    assert repr(Timing((1.0,), label="simulated")).endswith("n=1, simulated)")
+def test_a_time_says_whether_it_was_measured_and_on_what():
+    simulated = Timing((1.0,), provenance=Provenance("simulated", "v100"))
+    assert repr(simulated).endswith("n=1, simulated on v100)")
+    measured = time_call(lambda: None, warmup=0, min_repeats=1, max_repeats=1)
+    assert measured.provenance == Provenance("measured", cpu_model())
+    assert repr(measured).endswith(f", measured on {cpu_model()})")
+    assert paired(int, int, rounds=1).a.provenance == measured.provenance
+
+
+def test_a_measured_time_is_not_paired_with_a_simulated_one():
+    simulated = Timing((1.0,), provenance=Provenance("simulated", "v100"))
+    with pytest.raises(MeasurementError) as caught:
+        Paired(Timing((1.0,)), simulated, (1.0,))
+    assert str(caught.value) == (
+        "compare two timings: they are of different kinds\n"
+        "  got       measured, simulated on v100\n"
+        "  expected  both measured, or both simulated"
+    )
 
 
 def test_no_samples_are_refused():

@@ -10,6 +10,7 @@ from dlcompiler.analysis import analyze_races
 from dlcompiler.ir import Buffer, For, PrimFunc, Store, Var, const, index_const
 from dlcompiler.measurement.compare import Comparison
 from dlcompiler.measurement.verify import Verified
+from dlcompiler.runtime.provenance import Provenance
 from dlcompiler.runtime.timing import Paired, Timing
 from dlcompiler.schedule import Stage
 from dlcompiler.schedule.trace import Trace
@@ -109,7 +110,8 @@ def test_times(shown):
     assert "38.2 ms ± 350 µs, measured" in text
     assert "56.2 GFLOP/s" in text
     assert "3 samples" in text
-    assert "predicted" in shown(Timing((0.5,), label="predicted"))
+    by_model = Provenance("predicted", "a model")
+    assert "predicted by a model" in shown(Timing((0.5,), provenance=by_model))
     assert "each the mean of 8 calls" in shown(Timing((1.0, 1.0), batch=8))
     text = shown(Paired(TIMING, Timing((0.02,)), (1.9, 1.91, 1.95)))
     assert "a takes 1.91 ± 0.013 times as long as b: b is the faster one" in text

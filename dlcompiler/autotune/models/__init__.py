@@ -1,4 +1,4 @@
-"""Cost models: what predicts how fast a config is, and what it looks at.
+"""Cost models, which predict how fast a config is, and the features that they use.
 
 `make_model` makes one by its name. `FeatureSource`s describe points by numbers: `KnobFeatures` by
 the knobs alone, `dlcompiler.autotune.features` by what the schedule does.

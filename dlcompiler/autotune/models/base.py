@@ -1,4 +1,4 @@
-"""What a cost model is."""
+"""Protocols of cost models and of the sources of their features."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class FeatureSource(Protocol):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What each number is."""
+        """Names of the features."""
 
     def rows(self, points: Indices) -> Matrix:
         """Return a row for each point, shape ``(len(points), len(columns))``; NaN: no such one."""
@@ -28,27 +28,27 @@ class CostModel(Protocol):
     """Predicts how fast points of a space are."""
 
     name: str
-    """As a user asks for it."""
+    """Its name in the registry of models."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What its features are."""
+        """Names of its features."""
 
     def fit(self, points: Sequence[int], rates: Sequence[float | None]) -> None:
         """Learn from measured points: calls per second [1/s], None for one that failed."""
 
     def predict(self, points: Indices) -> Vector:
-        """Return log2 of the calls per second that it expects of each point."""
+        """Predict log2 of the calls per second of each point."""
 
     def spread(self, points: Indices) -> Vector:
         """Return the standard deviation of each prediction among its models [log2]."""
 
     def importance(self) -> Mapping[str, float]:
-        """Return what part of its decisions each feature makes; they add up to 1."""
+        """Return the importance of each feature; they add up to 1."""
 
     def contributions(self, points: Indices) -> Vector:
         """Return what each feature adds to each prediction [log2].
 
-        Shape ``(len(points), len(columns) + 1)``; the last column is what all points share, and
+        Shape ``(len(points), len(columns) + 1)``; the last column is the constant part, and
         each row adds up to the prediction.
         """

@@ -1,4 +1,4 @@
-"""Features of many points, kept."""
+"""Cache the features of many points."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 from dlcompiler.autotune.models.base import FeatureSource, Indices, Matrix
 
 MOST_BYTES = 256 << 20
-"""Of the rows that are kept [byte]."""
+"""Largest size of the cached rows [byte]."""
 
 
 class CachedFeatures:
-    """Keeps the rows of a list of points: they are computed once, at their first use.
+    """Caches the rows of a list of points: they are computed once, at their first use.
 
     Parameters
     ----------
     source : FeatureSource
-        What computes rows.
+        The source that computes rows.
     listed : callable
         Returns the points whose rows are kept, in ascending order; None: there is no list. If the
         rows would take more than `MOST_BYTES`, none are kept.
@@ -26,7 +26,7 @@ class CachedFeatures:
 
     def __init__(self, source: FeatureSource, listed: Callable[[], Indices | None]) -> None:
         self.source = source
-        """What computes rows."""
+        """The source that computes rows."""
         self._listed = listed
         self._points: Indices | None = None
         self._kept: Matrix | None = None
@@ -34,7 +34,7 @@ class CachedFeatures:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What each number is."""
+        """Names of the features."""
         return self.source.columns
 
     def rows(self, points: Indices) -> Matrix:

@@ -1,4 +1,4 @@
-"""Why one point was predicted to be faster than another."""
+"""Explain why one point is predicted to be faster than another, feature by feature."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Difference:
     """What one feature adds to the difference of two predictions."""
 
     column: str
-    """What the feature is."""
+    """Name of the feature."""
     log2: float
-    """By how much it speaks for the first point [log2 of the rate]; negative: for the second."""
+    """What it adds to the rate of the first point over the second [log2]; may be negative."""
 
     @property
     def factor(self) -> float:
@@ -25,7 +25,7 @@ class Difference:
 
 
 def compare_predictions(model: CostModel, a: int, b: int) -> tuple[Difference, ...]:
-    """Return what speaks for one point rather than another, the strongest first.
+    """Return the parts of the features in the difference of two predictions, the largest first.
 
     The parts add up to the difference of the predictions, and their factors multiply to the
     predicted ratio of the rates. Features that make no difference are left out.

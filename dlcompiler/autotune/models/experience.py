@@ -1,4 +1,4 @@
-"""What measurements of other shapes of an operator teach about this one."""
+"""Learn from measurements of other shapes of an operator (transfer learning)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dlcompiler.autotune.models.learners import Learner
 from dlcompiler.autotune.models.roofline import roofline_of
 
 HALF_LIFE = 64
-"""After so many own points experience counts half: as AutoTVM discounts it."""
+"""Number of own points after which experience has half its weight, as in AutoTVM."""
 LEAST_WEIGHT = 0.05
-"""Below this it is left out, as there."""
+"""Weight below which experience is ignored, as in AutoTVM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Experience:
     """Measured points of other shapes, described by features with the same names."""
 
     columns: tuple[str, ...]
-    """What each number is."""
+    """Names of the features."""
     rows: Matrix
     """A row for each point, shape ``(n, len(columns))``; NaN: its shape has no such feature."""
     labels: Vector
@@ -80,9 +80,9 @@ class Prior:
     Parameters
     ----------
     experience : Experience
-        What is known of other shapes.
+        The points of other shapes.
     make_learner : callable
-        Makes what learns it.
+        Makes the learner.
 
     Notes
     -----
@@ -92,12 +92,12 @@ class Prior:
 
     def __init__(self, experience: Experience, make_learner: Callable[[], Learner]) -> None:
         self.experience = experience
-        """What it was learned from."""
+        """The points that it was fitted to."""
         self._learner = make_learner()
         self._learner.fit(experience.rows, experience.labels)
 
     def weight(self, count: int) -> float:
-        """Return how much it counts when this many points of the new shape are known."""
+        """Return its weight when this many points of the new shape are known."""
         weight = 0.5 ** (count / HALF_LIFE)
         return weight if weight >= LEAST_WEIGHT else 0.0
 

@@ -1,4 +1,4 @@
-"""Several sources of features as one."""
+"""Join several sources of features."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dlcompiler.autotune.models.base import FeatureSource, Indices, Matrix
 
 
 class JoinedFeatures:
-    """The columns of several sources side by side; of equal names the first source counts.
+    """The columns of several sources side by side; of columns with equal names, the first is used.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class JoinedFeatures:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """What each number is."""
+        """Names of the features."""
         return tuple(dict.fromkeys(name for source in self._sources for name in source.columns))
 
     @cached_property

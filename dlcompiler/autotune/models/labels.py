@@ -1,4 +1,4 @@
-"""What models learn: logarithms of rates."""
+"""Labels of points for learning: logarithms of rates."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def labels(rates: Sequence[float | None]) -> Vector:
 def ordered(
     points: Sequence[int], rates: Sequence[float | None]
 ) -> tuple[Indices, list[float | None]]:
-    """Return points in ascending order with their rates: what is learned has no order of arrival.
+    """Return points in ascending order with their rates; a fit then does not depend on the order.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Learners: what fits numbers to rows of features, whatever these stand for."""
+"""Learners: protocols of regression on rows of features."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Learner(Protocol):
         """Learn from rows, shape ``(n, columns)``, with labels, shape ``(n,)``."""
 
     def predict(self, rows: Matrix) -> Vector:
-        """Return the label that it expects of each row."""
+        """Predict the label of each row."""
 
     def spread(self, rows: Matrix) -> Vector:
         """Return the standard deviation of each prediction."""
@@ -25,7 +25,7 @@ class Learner(Protocol):
         """Return how much each column matters, shape ``(columns,)``; not scaled."""
 
     def contributions(self, rows: Matrix) -> Vector:
-        """Return what each column adds to each prediction; the last one is what all share.
+        """Return what each column adds to each prediction; the last one is the constant part.
 
         Shape ``(n, columns + 1)``.
         """

@@ -1,1 +1,1 @@
-"""Measure pools: what measures batches of candidates, in workers or from a table."""
+"""Measure pools: measure batches of candidates in workers, or read times from a table."""

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from dlcompiler.autotune.candidate import Tried, bound, stored_form
 from dlcompiler.autotune.pools.correctness import correctness_test
 from dlcompiler.autotune.pools.measure_pool import Compared, Device, Report
 from dlcompiler.autotune.records.record import target_key
 from dlcompiler.autotune.trial import Result
 from dlcompiler.errors import InternalError, UserError
 from dlcompiler.measurement.bench import CandidateBench
-from dlcompiler.measurement.candidates import Candidate, Ceiling, Job, Measured
+from dlcompiler.measurement.candidates import Candidate as Generated
+from dlcompiler.measurement.candidates import Ceiling, Job, Measured
+from dlcompiler.measurement.provenance import check_measured
 from dlcompiler.ops import Operator
 from dlcompiler.pipeline import emit_source
 from dlcompiler.runtime.sampling import Effort, median_interval, ratio_interval
@@ -19,32 +22,37 @@ from dlcompiler.space import Config, Workload
 from dlcompiler.target import Target
 
 MOST_COMPARED = 8
-"""Configs that `LocalPool.compare` takes at once: all are in memory together."""
+"""The most candidates that `LocalPool.compare` measures: all are in memory at once."""
 
 
 class LocalPool:
-    """Measures configs of an operator's template on this machine.
+    """Measures candidates of a workload on this machine: configs of its template, and others.
 
     Parameters
     ----------
     operator : Operator
-        Whose template.
+        The operator whose template makes schedules of configs.
     workload : Workload
-        For which shapes.
+        What is tuned.
     target : Target
         This machine.
     threads : int, optional
-        Of parallel loops; by default, the target's cores.
+        Number of threads of parallel loops; by default, the target's cores.
     ceiling : Ceiling
-        What a candidate may take at most: time to build, time to run, memory.
+        Limits of a candidate: time to build, time to run, memory.
     effort : Effort
         How precisely it is timed.
     flush_caches : bool
         Empty the caches before each sample.
     overlap : bool, optional
-        Build while candidates run; by default, where a trial shows that it does not disturb.
+        Build while candidates run; by default, if a test shows that this does not disturb them.
     seed : int
-        Of the data that candidates are checked with.
+        Seed of the data that candidates are checked with.
+
+    Raises
+    ------
+    MeasurementError
+        If programs for the target are simulated, or have no times.
     """
 
     def __init__(
@@ -64,7 +72,8 @@ class LocalPool:
         self._workload = workload
         self._target = target
         count = threads or target.cores
-        self._devices = (Device(target_key(target, count)),)
+        self._provenance = check_measured(target, f"tune {workload}")
+        self._devices = (Device(target_key(target, count), provenance=self._provenance),)
         self._bench = CandidateBench(
             partial(correctness_test, operator, workload, seed),
             target,
@@ -74,55 +83,55 @@ class LocalPool:
             flush_caches=flush_caches,
             overlap=overlap,
         )
-        self._fastest: list[tuple[float, Config, Candidate]] = []
-        """Those that may have to be compared: they are not generated again."""
+        self._fastest: list[tuple[float, Config, Generated]] = []
+        """The fastest candidates with their texts, which `compare` then need not generate again."""
 
     @property
     def note(self) -> str:
-        """That the machine is too busy, if it is."""
+        """A warning that the machine is too busy; empty if it is not."""
         return self._bench.note
 
     @property
     def overlaps(self) -> bool | None:
-        """Whether candidates are built while others run; None: not tried yet."""
+        """Whether candidates are built while others run; None: not tested yet."""
         return self._bench.overlaps
 
     @property
     def devices(self) -> tuple[Device, ...]:
-        """What it measures on: this machine."""
+        """The devices that it measures on: this machine."""
         return self._devices
 
-    def measure(self, configs: Sequence[Config], best_s: float | None, report: Report) -> None:
+    def measure(self, configs: Sequence[Tried], best_s: float | None, report: Report) -> None:
         """Measure a batch; see `dlcompiler.autotune.pools.measure_pool.MeasurePool`."""
-        made: dict[Config, Candidate | Measured] = {}
+        made: dict[int, Generated | Measured] = {}
 
-        def generate(config: Config) -> Candidate | Measured:
-            made[config] = self._candidate(config)
-            return made[config]
+        def generate(number: int) -> Generated | Measured:
+            made[number] = self._candidate(configs[number])
+            return made[number]
 
         def take(number: int, found: Measured) -> None:
-            candidate = made.pop(configs[number], None)
-            if found.outcome == "ok" and isinstance(candidate, Candidate):
-                self._fastest.append((found.median_s, configs[number], candidate))
+            kernel = made.pop(number, None)
+            if found.outcome == "ok" and isinstance(kernel, Generated):
+                self._fastest.append((found.median_s, _identity(configs[number]), kernel))
                 self._fastest.sort(key=lambda item: item[0])
                 del self._fastest[MOST_COMPARED:]
-            report(number, _result(found))
+            report(number, self._result(found))
 
-        self._bench.measure([partial(generate, config) for config in configs], best_s, take)
+        self._bench.measure([partial(generate, n) for n in range(len(configs))], best_s, take)
 
     def compare(
-        self, configs: Sequence[Config], *, budget_s: float = 1.0, seed: int = 0
+        self, configs: Sequence[Tried], *, budget_s: float = 1.0, seed: int = 0
     ) -> tuple[Compared, ...]:
         """Measure the best few configs again, in turn, to choose between near ties.
 
         Parameters
         ----------
-        configs : sequence of Config
+        configs : sequence of Config or Candidate
             Those that were right; of more than `MOST_COMPARED`, the first ones.
         budget_s : float
-            How long it may take, beside building [s].
+            Time limit, without building [s].
         seed : int
-            Of the order in each round.
+            Seed of the order in each round.
 
         Returns
         -------
@@ -135,12 +144,12 @@ class LocalPool:
             If no worker can be started, or one of them crashes now.
         """
         chosen = configs[:MOST_COMPARED]
-        known = {config: candidate for _, config, candidate in self._fastest}
+        known = {config: kernel for _, config, kernel in self._fastest}
         jobs: list[Job] = [
-            partial(lambda config: known.get(config) or self._candidate(config), config)
-            for config in chosen
+            partial(lambda tried: known.get(_identity(tried)) or self._candidate(tried), tried)
+            for tried in chosen
         ]
-        results = [_result(m) for m in self._bench.compare(jobs, budget_s=budget_s, seed=seed)]
+        results = [self._result(m) for m in self._bench.compare(jobs, budget_s=budget_s, seed=seed)]
         right = [result for result in results if result.samples_s]
         fastest = min(right, key=lambda result: result.seconds or 0.0, default=None)
         return tuple(
@@ -156,33 +165,38 @@ class LocalPool:
         )
 
     def interrupt(self) -> None:
-        """Let a batch that another thread waits for end soon."""
+        """End, soon, the batch that another thread waits for."""
         self._bench.interrupt()
 
     def close(self) -> None:
         """End the workers."""
         self._bench.close()
 
-    def _candidate(self, config: Config) -> Candidate | Measured:
-        return candidate_of(self._operator, self._workload, self._target, config)
+    def _result(self, found: Measured) -> Result:
+        return Result(
+            found.outcome, found.samples_s, found.message, found.build_s, found.run_s,
+            found.is_noisy, self._provenance,
+        )  # fmt: skip
+
+    def _candidate(self, tried: Tried) -> Generated | Measured:
+        return candidate_of(self._operator, self._workload, self._target, tried)
+
+
+def _identity(tried: Tried) -> Config:
+    """Return what is equal for equal candidates, and hashable."""
+    return stored_form(tried)[0]
 
 
 def candidate_of(
-    operator: Operator, workload: Workload, target: Target, config: Config
-) -> Candidate | Measured:
-    """Schedule a config and generate its code; a refusal is a result."""
+    operator: Operator, workload: Workload, target: Target, tried: Tried
+) -> Generated | Measured:
+    """Schedule a candidate and generate its code; a refusal is a result."""
     try:
-        schedule, args = operator.template(workload, target, config)
+        schedule, args = bound(tried, operator, workload).schedule(target)
         name = f"{workload.op}_kernel"
         source, _ = emit_source(schedule, args, target, name, verify_passes=False)
     except UserError as error:
         return Measured("refused", message=str(error))
     except InternalError as error:
         return Measured("build error", message=str(error))
-    return Candidate(source)
-
-
-def _result(found: Measured) -> Result:
-    return Result(
-        found.outcome, found.samples_s, found.message, found.build_s, found.run_s, found.is_noisy
-    )
+    return Generated(source)

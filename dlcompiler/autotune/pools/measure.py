@@ -1,21 +1,21 @@
-"""What measures one config at a time; `dlcompiler.autotune.pools.serial` makes a pool of it."""
+"""Measurers: the interface of what measures one candidate at a time, for `SerialPool`."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
+from dlcompiler.autotune.candidate import Tried
 from dlcompiler.autotune.trial import Result
-from dlcompiler.space import Config
 
 
 class Measurer(Protocol):
-    """What tells the time of a config; another one may stand for other machines."""
+    """Measures one candidate at a time, on this machine or on another one."""
 
-    def measure(self, config: Config, best_s: float | None) -> Result:
-        """Measure a config; `best_s` is the shortest time so far [s]."""
+    def measure(self, config: Tried, best_s: float | None) -> Result:
+        """Measure a candidate; `best_s` is the shortest time so far [s]."""
 
     def interrupt(self) -> None:
-        """Let a measurement that another thread waits for end soon, whatever its result."""
+        """End, soon, the measurement that another thread waits for; its result is discarded."""
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Release its resources."""

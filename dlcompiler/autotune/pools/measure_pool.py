@@ -1,16 +1,18 @@
-"""Measure pools: the interface of what measures batches of configs."""
+"""Measure pools: the interface of what measures batches of candidates."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias, runtime_checkable
 
+from dlcompiler.autotune.candidate import Tried
 from dlcompiler.autotune.trial import Result
-from dlcompiler.space import Config
+from dlcompiler.errors import TuningError
+from dlcompiler.runtime.provenance import Kind, Provenance
 
 Report: TypeAlias = Callable[[int, Result], None]
-"""Called with the index of a config in its batch, and its result."""
+"""Called with the index of a candidate in its batch, and its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +22,41 @@ class Device:
     kind: str
     """Name of its class: times of one class can be compared. `target_key` of a machine."""
     tags: tuple[str, ...] = ()
-    """Further properties: the name of the host, cores, "simulated"."""
+    """Further properties, such as the name of the host."""
+    provenance: Provenance | None = None
+    """What its times are; None: measured, on the machine that `kind` names."""
+
+    @property
+    def times(self) -> Provenance:
+        """Whether its times are measured or simulated, and on what."""
+        return self.provenance or Provenance("measured", self.kind)
+
+    def labelled(self, result: Result) -> Result:
+        """Return a result that says where its time comes from."""
+        return result if result.provenance else replace(result, provenance=self.times)
+
+
+def kind_of_pool(pool: MeasurePool) -> Kind:
+    """Return of which kind the times of a pool are.
+
+    Raises
+    ------
+    TuningError
+        If the times of its devices cannot be compared: some are measured, others simulated.
+    """
+    times = [device.times for device in pool.devices]
+    kinds = dict.fromkeys(each.kind for each in times)
+    if len(kinds) != 1:
+        raise TuningError(
+            "tune", "the devices of the pool do not give times of one kind",
+            got=", ".join(map(str, times)) or "no device",
+            expected="all measured, or all simulated",
+        )  # fmt: skip
+    return next(iter(kinds))
 
 
 class MeasurePool(Protocol):
-    """Measures batches of configs, on this machine or on others."""
+    """Measures batches of candidates, on this machine or on others."""
 
     @property
     def note(self) -> str:
@@ -34,18 +66,18 @@ class MeasurePool(Protocol):
     def devices(self) -> tuple[Device, ...]:
         """The devices that candidates run on."""
 
-    def measure(self, configs: Sequence[Config], best_s: float | None, report: Report) -> None:
+    def measure(self, configs: Sequence[Tried], best_s: float | None, report: Report) -> None:
         """Measure a batch.
 
         Parameters
         ----------
-        configs : sequence of Config
-            The configs to measure.
+        configs : sequence of Config or Candidate
+            What to measure; a bare config belongs to the template that the pool was made for.
         best_s : float, optional
-            The shortest time so far [s]; a config that is far slower may be measured roughly.
+            The shortest time so far [s]; a candidate that is far slower may be measured roughly.
         report : callable
-            Called once for each config as soon as its result is known, in the caller's thread, in
-            any order. When `interrupt` was called, the rest need not be reported.
+            Called once for each candidate as soon as its result is known, in the caller's thread,
+            in any order. When `interrupt` was called, the rest need not be reported.
         """
 
     def interrupt(self) -> None:
@@ -59,8 +91,8 @@ class MeasurePool(Protocol):
 class Compared:
     """A config measured in turn with others."""
 
-    config: Config
-    """The config that was measured."""
+    config: Tried
+    """What was measured."""
     result: Result
     """Its times, or the reason for having none."""
     interval_s: tuple[float, float] | None = None
@@ -75,14 +107,14 @@ class ComparingPool(MeasurePool, Protocol):
     """A measure pool that can find the fastest of a few configs."""
 
     def compare(
-        self, configs: Sequence[Config], *, budget_s: float = 1.0, seed: int = 0
+        self, configs: Sequence[Tried], *, budget_s: float = 1.0, seed: int = 0
     ) -> Sequence[Compared]:
         """Measure configs again, in turn; return their results in the same order.
 
         Parameters
         ----------
-        configs : sequence of Config
-            Configs whose results were right; a pool may measure only the first few.
+        configs : sequence of Config or Candidate
+            Those whose results were right; a pool may measure only the first few.
         budget_s : float
             Time limit, without building [s].
         seed : int

@@ -1,7 +1,7 @@
 """Replay tables: measured times of many points of one space, and the pool that reads them.
 
-A table stands for a machine: tuners are judged on it in seconds, again and again, with the same
-times. `dlcompiler bench --measure-table` makes one.
+Replaying a table takes the place of measuring: tuners are compared on it within seconds, and every
+run sees the same times. `dlcompiler bench --measure-table` makes a table.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from dlcompiler.autotune.candidate import Tried
 from dlcompiler.autotune.pools.measure_pool import Device, Report
 from dlcompiler.autotune.trial import OUTCOMES, OutcomeName, Result
 from dlcompiler.errors import TuningError
 from dlcompiler.input_files import open_regular
 from dlcompiler.json_text import JsonError, parse
 from dlcompiler.output_files import make_folder, write_file
+from dlcompiler.runtime.provenance import Provenance
 from dlcompiler.space import Config, Filter, Knob, Space, Workload
 from dlcompiler.space.knob import as_value
 
@@ -36,7 +38,7 @@ _COLUMNS = ("point", "outcome", "median_s", "low_s", "high_s")
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """What came of one point."""
+    """The result of one point."""
 
     point: int
     """Index in the space."""
@@ -56,9 +58,9 @@ class TableRow:
 
     @property
     def result(self) -> Result:
-        """It as a pool reports it: the samples are the interval's ends and the median."""
+        """The result to report; its samples are the median and the ends of its interval."""
         if self.low_s is None or self.median_s is None or self.high_s is None:
-            return Result(self.outcome, message="as the table has it")
+            return Result(self.outcome, message="failed when the table was measured")
         return Result(self.outcome, (self.low_s, self.median_s, self.high_s))
 
 
@@ -67,25 +69,25 @@ class ReplayTable:
     """Measured points of one space."""
 
     name: str
-    """As the suite calls it: ``C2``, ``gemm 512×512×512``."""
+    """Its name in the suite: ``C2``, ``gemm 512×512×512``."""
     workload: Workload
     """What was measured."""
     target: str
     """The machine, as `dlcompiler.autotune.records.record.target_key` names it."""
     machine: Mapping[str, str]
-    """What a reader should know of it."""
+    """Properties of the machine, for readers."""
     date: str
     """When it was measured, ISO 8601."""
     knobs: tuple[Knob, ...]
-    """Of the space as it was then."""
+    """Knobs of the space when it was measured."""
     rules: tuple[str, ...]
-    """Of its filters."""
+    """Descriptions of the filters of the space."""
     rows: tuple[TableRow, ...]
     """Each point once, in ascending order."""
 
     @cached_property
     def space(self) -> Space:
-        """The space as it was measured. Its filters allow anything: `points` are what there is."""
+        """The space as it was measured. Its filters allow every point; see `points`."""
         return Space(self.workload, self.knobs, [Filter(rule, _anything) for rule in self.rules])
 
     @cached_property
@@ -105,6 +107,12 @@ class ReplayTable:
             (row for row in self.rows if row.median_s is not None),
             key=lambda row: (row.median_s, row.point),
         )
+
+    @property
+    def provenance(self) -> Provenance:
+        """What its times are: measured on the machine of the table, and replayed."""
+        machine = self.machine.get("cpu", self.target)
+        return Provenance("measured", f"{machine}, replayed from the table {self.name}")
 
     def hits(self, fraction: float = 0.95) -> frozenset[int]:
         """Return the points whose rate is at least this fraction of the best one's."""
@@ -196,30 +204,36 @@ class ReplayPool:
     Parameters
     ----------
     table : ReplayTable
-        Of one space; whoever proposes must keep to `ReplayTable.points`.
+        The table; tuners may propose its `points` only.
     """
 
     def __init__(self, table: ReplayTable) -> None:
         self.note = f"replayed from the table {table.name} of {table.date}; nothing is measured"
-        """What a user should know of the times."""
+        """A note for the user about the times."""
         self.table = table
-        """What it reads."""
+        """The table that it reads."""
+        self._device = Device(table.target, ("replay",), table.provenance)
 
     @property
     def devices(self) -> tuple[Device, ...]:
         """The machine that the table was measured on."""
-        return (Device(self.table.target, ("replay",)),)
+        return (self._device,)
 
-    def measure(self, configs: Sequence[Config], best_s: float | None, report: Report) -> None:
-        """Report what the table has of each config.
+    def measure(self, configs: Sequence[Tried], best_s: float | None, report: Report) -> None:
+        """Report the result that the table has for each config.
 
         Raises
         ------
         TuningError
-            If it does not have one.
+            If it has none.
         """
         del best_s
         for number, config in enumerate(configs):
+            if not isinstance(config, Config):
+                raise TuningError(
+                    f"replay {config.describe()}", "a table has configs only",
+                    got=f"a candidate of kind {config.kind!r}", expected="a config of its space",
+                )  # fmt: skip
             point = self.table.space.index_of(config)
             row = self.table.by_point.get(point)
             if row is None:
@@ -228,13 +242,13 @@ class ReplayPool:
                     got=f"point {point}", expected=f"one of {len(self.table.rows):,} points",
                     hint="give the tuner the table's points: tuner(…, points=table.points)",
                 )  # fmt: skip
-            report(number, row.result)
+            report(number, self._device.labelled(row.result))
 
     def interrupt(self) -> None:
         """Do nothing: a batch takes no time."""
 
     def close(self) -> None:
-        """Do nothing: there is nothing to give back."""
+        """Do nothing: there are no resources."""
 
 
 def _anything(values: Mapping[str, Any]) -> bool:

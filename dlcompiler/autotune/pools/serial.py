@@ -7,9 +7,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+from dlcompiler.autotune.candidate import Tried
 from dlcompiler.autotune.pools.measure import Measurer
 from dlcompiler.autotune.pools.measure_pool import Device, Report
-from dlcompiler.space import Config
 
 
 class SerialPool:
@@ -18,33 +18,34 @@ class SerialPool:
     Parameters
     ----------
     measurer : Measurer
-        Tells the time of one config.
+        Measures one candidate.
     device : Device
-        What it measures on.
+        The device that it measures on.
     """
 
     def __init__(self, measurer: Measurer, device: Device) -> None:
         self.note = ""
-        """What a user should know of the measurements; empty."""
+        """A note for the user about the times; empty."""
         self._measurer = measurer
         self._device = device
         self._interrupted = threading.Event()
 
     @property
     def devices(self) -> tuple[Device, ...]:
-        """What it measures on."""
+        """The device that it measures on."""
         return (self._device,)
 
-    def measure(self, configs: Sequence[Config], best_s: float | None, report: Report) -> None:
+    def measure(self, configs: Sequence[Tried], best_s: float | None, report: Report) -> None:
         """Measure a batch; see `dlcompiler.autotune.pools.measure_pool.MeasurePool`."""
         self._interrupted.clear()
         for number, config in enumerate(configs):
             start = time.perf_counter()
             result = self._measurer.measure(config, best_s)
             if self._interrupted.is_set():
-                return  # what an interrupted measurement says means nothing
+                return  # the result of an interrupted measurement is meaningless
             if not (result.build_s or result.run_s):
                 result = replace(result, run_s=time.perf_counter() - start)
+            result = self._device.labelled(result)
             if result.seconds is not None and (best_s is None or result.seconds < best_s):
                 best_s = result.seconds
             report(number, result)
@@ -55,5 +56,5 @@ class SerialPool:
         self._measurer.interrupt()
 
     def close(self) -> None:
-        """Give back what the measurer holds."""
+        """Release the resources of the measurer."""
         self._measurer.close()

@@ -32,13 +32,13 @@ from dlcompiler.space import Config, Space
 from dlcompiler.space.knob import Kind, is_value
 
 VERSION = 0.2
-"""What is written."""
+"""The version that is written."""
 NO_TIME_S = 1e9
-"""Stands for the seconds of what has none."""
+"""The seconds that are written for a failed measurement."""
 TAGS: dict[Kind, str] = {"split": "sp", "reorder": "re", "annotate": "an", "option": "ot"}
-"""Kind of a knob -> how a line names it."""
+"""Kind of a knob -> its tag in a line."""
 KINDS: dict[str, Kind] = {tag: kind for kind, tag in TAGS.items()}
-"""How a line names it -> kind of a knob."""
+"""Tag in a line -> kind of a knob."""
 ERRORS: dict[OutcomeName, int] = {
     "ok": 0,
     "refused": 1,
@@ -67,7 +67,7 @@ class LogLine:
     """One measurement."""
 
     target: str
-    """As it was written for TVM."""
+    """The target as TVM writes it."""
     task: str
     """Name of the template."""
     args: tuple[Any, ...]
@@ -79,19 +79,19 @@ class LogLine:
     error: int = 0
     """A key of `OUTCOMES`."""
     all_cost_s: float = 0.0
-    """What building and running took [s]."""
+    """Time of building and running [s]."""
     timestamp: float = 0.0
-    """When, in seconds since 1970 [s]."""
+    """Time of the measurement [s since 1970]."""
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     """Named arguments."""
     index: int = 0
     """Of the config in the space of whoever wrote it; it is not read as a position here."""
     tvm_version: str = ""
-    """Of whoever wrote it."""
+    """Version of TVM that wrote it."""
 
     @property
     def result(self) -> Result:
-        """What came of it, as of a trial."""
+        """Its result, as a trial has it."""
         outcome = OUTCOMES[self.error]
         message = "" if outcome == "ok" else f"AutoTVM's error {self.error}"
         return Result(outcome, self.costs_s if outcome == "ok" else (), message)
@@ -155,7 +155,7 @@ def read_log_line(text: str) -> LogLine:
 
 
 def read_log(path: str | Path) -> tuple[list[LogLine], list[BadLine]]:
-    """Read a file; what is no measurement is told by its line. Comments begin with ``#``.
+    """Read a file; lines that are no measurements are returned as such. ``#`` begins a comment.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def append_to_log(path: str | Path, lines: Iterable[LogLine]) -> None:
 
 
 def entities_of(config: Config, space: Space) -> tuple[tuple[str, str, Any], ...]:
-    """Return a config's values as they stand in a line."""
+    """Return the values of a config as a line has them."""
     return tuple((knob.name, TAGS[knob.kind], config[knob.name]) for knob in space.knobs)
 
 

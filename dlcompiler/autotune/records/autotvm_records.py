@@ -1,4 +1,4 @@
-"""Records as lines of an AutoTVM log, and back: for programs that read those."""
+"""Convert records to lines of an AutoTVM log, and back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dlcompiler.space import Config, Value, Workload
 from dlcompiler.space.knob import Kind, is_value
 
 FOREIGN = "autotvm"
-"""In place of a space's fingerprint: values are taken by name."""
+"""The fingerprint of imported configs, whose values are taken by name."""
 
 
 def export_autotvm(
@@ -35,9 +35,9 @@ def export_autotvm(
     records : iterable of Record
         What is written; the parameters of a workload are named arguments of its task.
     path : path
-        Where to.
+        The log.
     kinds : mapping, optional
-        What knobs are whose values are tuples (`Knob.kind`).
+        Kinds of the knobs whose values are tuples (`Knob.kind`).
 
     Raises
     ------
@@ -50,10 +50,9 @@ def export_autotvm(
 
 
 def import_autotvm(store: RecordStore, path: str | Path) -> Imported:
-    """Add the measurements of an AutoTVM log to a store; bad lines are left out and told.
+    """Add the measurements of an AutoTVM log to a store; bad lines are reported, not added.
 
-    Their times stand for the target that the log names: they are no times of this machine, unless
-    it was written here.
+    The times belong to the target that the log names, and not to this machine.
     """
     records: list[Record] = []
     bad: list[BadLine] = []
@@ -70,7 +69,23 @@ def import_autotvm(store: RecordStore, path: str | Path) -> Imported:
 
 
 def line_of(record: Record, kinds: Mapping[str, Kind]) -> LogLine:
-    """Return a record as a line of a log."""
+    """Return a record as a line of a log.
+
+    Raises
+    ------
+    TuningError
+        Its time was not measured, which a log cannot say; or the kind of a knob is not known.
+    """
+    if record.provenance.kind != "measured":
+        raise TuningError(
+            "write an AutoTVM log", "its readers would take the time for a measured one",
+            got=f"{record.workload}: {record.provenance}", expected="measured records only",
+        )  # fmt: skip
+    if record.candidate is not None:
+        raise TuningError(
+            "write an AutoTVM log", "what was tried is no config of a template",
+            got=record.candidate.text, expected="records of configs only",
+        )  # fmt: skip
     entities = tuple(
         (name, _tag(name, value, kinds), value) for name, value in record.config.values.items()
     )
@@ -90,9 +105,9 @@ def record_of(line: LogLine, run: str, number: int) -> Record:
     line : LogLine
         A measurement; its task's arguments are the workload's parameters, by name or as ``arg0``.
     run : str
-        In place of the name of a run.
+        Used as the name of the run.
     number : int
-        In place of the number of a trial.
+        Used as the number of the trial.
 
     Raises
     ------

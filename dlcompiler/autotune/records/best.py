@@ -1,4 +1,4 @@
-"""The best known config of a workload: of its own records, of a neighbour's, or the default."""
+"""The best config of a workload: from its own records, from another shape's, or the default."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from typing import Literal
 from dlcompiler.autotune.records.record import Record, target_key
 from dlcompiler.autotune.records.remap import remapped
 from dlcompiler.autotune.records.store import RecordStore
-from dlcompiler.autotune.run.plan import completed, operator_of
+from dlcompiler.autotune.workloads import completed, operator_of
 from dlcompiler.errors import UserError
+from dlcompiler.measurement.provenance import kind_of_times
 from dlcompiler.ops import Operator
+from dlcompiler.runtime.provenance import Kind
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target, resolve
@@ -30,16 +32,16 @@ class Choice:
     """A config for a workload, and where it comes from."""
 
     workload: Workload
-    """What it is for."""
+    """The workload that it is for."""
     config: Config
     """The config."""
     source: Literal["record", "neighbour", "default"]
     """``record``: the fastest that was measured; ``neighbour``: made from the fastest of another
     shape; ``default``: the analytic one."""
     record: Record | None
-    """What it rests on; None for the default."""
+    """The record that the config comes from; None for the default."""
     note: str
-    """What was done, in words."""
+    """Where the config comes from, in words."""
 
 
 def best(
@@ -50,20 +52,24 @@ def best(
     threads: int | None = None,
     template: Operator | None = None,
 ) -> Record | None:
-    """Return the record of the shortest time that was measured; None: there is none.
+    """Return the record of the shortest time; None: there is none.
+
+    Only times of the target's kind count: measured ones for this machine, simulated ones for a GPU
+    that is simulated.
 
     Parameters
     ----------
     workload : Workload
-        For what.
+        What was tuned.
     target : str or Target
         The machine.
     db : path or RecordStore
-        Where the records are; the file is only read.
+        The records; the file is only read.
     threads : int, optional
-        Of parallel loops; by default, the target's cores.
+        Number of threads of parallel loops; by default, the target's cores.
     template : Operator, optional
-        Whose workload it is: what `autotune.template` made; by default, the library's operator.
+        The operator of the workload, as `autotune.template` makes it; by default, the one of the
+        library.
 
     Raises
     ------
@@ -73,7 +79,9 @@ def best(
     machine = resolve(target)
     workload = completed(operator_of(workload, template), workload)
     with _opened(db) as store:
-        return store.best(workload, target_key(machine, threads or machine.cores))
+        kind = kind_of_times(machine)
+        key = target_key(machine, threads or machine.cores)
+        return None if kind is None else store.best(workload, key, kind)
 
 
 def best_choice(
@@ -84,21 +92,22 @@ def best_choice(
     threads: int | None = None,
     template: Operator | None = None,
 ) -> Choice:
-    """Return the config to use for a workload, also one that was never measured.
+    """Return the config to use for a workload, even if it was never measured.
 
-    The fastest measured one; else that of the nearest shape of the same operator on this machine,
-    its values taken by name and moved to the nearest that this space allows; else the default.
+    It is the config of the fastest record of the workload. If there is none, it is made from the
+    fastest record of the nearest shape of the same operator on this machine: values are taken by
+    name, and moved to the nearest ones that this space allows. Otherwise it is the default.
 
     Parameters
     ----------
     workload, target, db, threads, template
-        As of `best`.
+        As in `best`.
 
     Notes
     -----
-    Shapes are near that differ by small factors: the distance is that of the logarithms of the
-    parameters that are numbers; the others, such as the dtype, must be equal. Whether the config is
-    good for this shape is not known: it was not measured there.
+    The distance of two shapes is that of the logarithms of their numeric parameters; the others,
+    such as the dtype, must be equal. A config of another shape was not measured for this one, and
+    may be slow.
     """
     machine = resolve(target)
     item = operator_of(workload, template)
@@ -108,7 +117,7 @@ def best_choice(
     key = target_key(machine, threads or machine.cores)
     with _opened(db) as store:
         records = store.records(target=key, op=workload.op)
-    for record in _in_order(place, _timed(records)):
+    for record in _in_order(place, _timed(records, kind_of_times(machine))):
         choice = place.choice(record)
         if choice is not None:
             return choice
@@ -133,7 +142,7 @@ def apply_best(
 
     See Also
     --------
-    best_choice : What is chosen.
+    best_choice : Returns the config, and where it comes from.
     """
     choice = best_choice(workload, target, db, threads=threads, template=template)
     if choice.source != "record":
@@ -153,7 +162,7 @@ def _opened(db: str | Path | RecordStore) -> Iterator[RecordStore]:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a config is wanted."""
+    """The workload, target and space that a config is chosen for."""
 
     operator: Operator
     workload: Workload
@@ -167,11 +176,14 @@ class _Place:
         return same and record.workload == self.workload
 
     def choice(self, record: Record) -> Choice | None:
-        """Return what a record means here; None if the schedule refuses it."""
+        """Return the config made from a record; None if the schedule refuses it."""
         try:
             if self.fits(record):
                 config = self.space.adopt(record.config)
-                note = f"measured: {_seconds(record):.3g} s, run {record.run}, {record.measured_at}"
+                note = (
+                    f"{record.provenance}: {_seconds(record):.3g} s, run {record.run},"
+                    f" {record.measured_at}"
+                )
                 return Choice(self.workload, config, "record", record, note)
             made = remapped(record.config.values, self.space, self.default)
             self.operator.template(self.workload, self.target, made.config)
@@ -180,12 +192,12 @@ class _Place:
         is_own = record.workload == self.workload
         origin = "another version of its space" if is_own else str(record.workload)
         changed = f"; {', '.join(made.changes)}" if made.changes else ""
-        note = f"not measured as it is: from a record of {origin}{changed}"
+        note = f"not measured for this workload: from a record of {origin}{changed}"
         return Choice(self.workload, made.config, "neighbour", record, note)
 
 
 def _in_order(place: _Place, records: Sequence[Record]) -> list[Record]:
-    """Return the records to ask, the best first: those that fit, then the nearest shapes'."""
+    """Return the records to try, the best first: those that fit, then those of near shapes."""
     own = sorted((record for record in records if place.fits(record)), key=_seconds)
     fastest: dict[Workload, Record] = {}
     for record in records:
@@ -197,8 +209,11 @@ def _in_order(place: _Place, records: Sequence[Record]) -> list[Record]:
     return [*own, *(fastest[other] for _, _, other in near)]
 
 
-def _timed(records: Iterable[Record]) -> list[Record]:
-    return [record for record in records if record.result.seconds is not None]
+def _timed(records: Iterable[Record], kind: Kind | None) -> list[Record]:
+    """Return the records of configs that have a time of a kind."""
+    timed = (record for record in records if record.result.seconds is not None)
+    timed = (record for record in timed if record.candidate is None)
+    return [record for record in timed if record.provenance.kind == kind]
 
 
 def _seconds(record: Record) -> float:

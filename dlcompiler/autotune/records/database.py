@@ -1,4 +1,4 @@
-"""Databases of records as files: made, opened, brought up to date, or refused as they are."""
+"""SQLite files of records: create, check, open and upgrade them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dlcompiler.space import Workload
 APPLICATION = 0x444C4354  # "DLCT": tells a database of this project from another one
 MEMORY = ":memory:"
 ENDS = ("-wal", "-shm", "-journal")
-"""What SQLite adds to the name of a database for its files beside it."""
+"""Suffixes of the files that SQLite keeps beside a database."""
 
 _BUSY_LIMIT_S = 30.0
 _RECORDS = """
@@ -51,8 +51,16 @@ ROWS = "SELECT id, CAST(key AS BLOB), CAST(record AS BLOB) FROM records"
 """Bytes, for `read_row`: a text that is not UTF-8 is an error of its row, not of the query."""
 
 
+KIND = (
+    "CASE WHEN json_valid(CAST(record AS TEXT)) THEN"
+    " coalesce(json_extract(CAST(record AS TEXT), '$.provenance.kind'), 'measured') END"
+)
+"""Whether the time of a row is measured or simulated. Rows without it were written by versions that
+only measured. A damaged row is NULL: json_extract would end the query with an error."""
+
+
 def row_of(record: Record) -> tuple[str, str, str, float | None, str]:
-    """Return what `INSERT` needs."""
+    """Return the values that `INSERT` stores."""
     return (
         record.key(),
         workload_key(record.workload),
@@ -63,18 +71,18 @@ def row_of(record: Record) -> tuple[str, str, str, float | None, str]:
 
 
 def workload_key(workload: Workload) -> str:
-    """Return the text that stands for a workload."""
+    """Return the text of a workload in its column."""
     return json.dumps(workload.to_json(), sort_keys=True)
 
 
 def prefix_of(op: str) -> tuple[str, str]:
-    """Return two texts between which are those of an operator's workloads, and no other's."""
+    """Return the ends of the range that contains all workloads of an operator, and no others."""
     start = f'{{"op": {json.dumps(op)}, '
     return start, f"{start}\U0010ffff"
 
 
 def open_database(path: str, *, is_read_only: bool = False) -> sqlite3.Connection:
-    """Open a database, which is made if there is none; one that is not ours is left as it is.
+    """Open a database; create it if there is none. A file of another kind is not changed.
 
     Raises
     ------
@@ -103,7 +111,7 @@ def open_database(path: str, *, is_read_only: bool = False) -> sqlite3.Connectio
 
 
 def reopen(path: str, *, is_read_only: bool = False) -> sqlite3.Connection:
-    """Open a database that `open_database` has looked at."""
+    """Open a database that `open_database` has checked."""
     return _connect_to_read(path) if is_read_only else _connect(path)
 
 
@@ -123,7 +131,7 @@ def _connect(path: str) -> sqlite3.Connection:
 
 
 def _connect_to_read(path: str) -> sqlite3.Connection:
-    """Open without writing; where not even a file of locks may be made, as what nobody changes."""
+    """Open read-only; in a folder that cannot be written, as a file that nobody changes."""
     place = Path(path).resolve().as_uri()
     for mode in ("mode=ro", "mode=ro&immutable=1"):
         connection = sqlite3.connect(
@@ -146,13 +154,13 @@ def _connect_to_read(path: str) -> sqlite3.Connection:
 
 
 def _distrust(connection: sqlite3.Connection) -> None:
-    """Take the file for one that anybody may have written."""
+    """Make SQLite treat the file as untrusted input."""
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
 
 
 def _check_place(path: str, is_read_only: bool) -> None:
-    """Make a new file, if there is none; refuse what cannot be a database."""
+    """Create the file if there is none; refuse what cannot be a database."""
     place = Path(os.path.realpath(path))
     where = f"open the records in {path}"
     if not place.exists():
@@ -179,7 +187,7 @@ def _is_irregular(path: Path) -> bool:
 
 
 def _make(place: Path) -> None:
-    """Make a database that appears whole: other processes never see it without its tables."""
+    """Create a database at once: other processes never see it without its tables."""
     temporary = place.with_name(f".{place.name}-{uuid.uuid4().hex[:8]}")
     try:
         connection = _connect(str(temporary))
@@ -191,7 +199,7 @@ def _make(place: Path) -> None:
         try:
             os.link(temporary, place)
         except FileExistsError:
-            pass  # somebody else was faster
+            pass  # another process was faster
         except OSError:  # a file system without links
             if not place.exists():
                 temporary.rename(place)
@@ -202,7 +210,7 @@ def _make(place: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Put the names of a folder's files on the disk, where the system can."""
+    """Write the entries of a folder to the disk, if the system can."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -224,7 +232,7 @@ def _stamp(connection: sqlite3.Connection) -> None:
 
 
 def _check(connection: sqlite3.Connection, path: str, is_read_only: bool) -> None:
-    """Refuse a file that is not ours, damaged or newer; bring an older one up to date."""
+    """Refuse a foreign, damaged or newer file; upgrade an older one."""
     where = f"open the records in {path}"
     version = _pragma(connection, "user_version")
     if _pragma(connection, "application_id") != APPLICATION:
@@ -242,13 +250,13 @@ def _check(connection: sqlite3.Connection, path: str, is_read_only: bool) -> Non
         raise sqlite3.DatabaseError(found)
     if is_read_only:
         return
-    with transaction(connection):  # tells at once whether it may be written
+    with transaction(connection):  # fails at once if the file may not be written
         if _pragma(connection, "user_version") == 1:
             _upgrade_from_1(connection)
 
 
 def _check_schema(connection: sqlite3.Connection, where: str, version: int) -> None:
-    """Refuse a database that runs statements of its own, or whose tables are not ours."""
+    """Refuse a database with triggers, views or changed tables."""
     found = {
         str(name): (str(kind), re.sub(r"\s", "", str(sql)))  # a damaged one may be of any type
         for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master")
@@ -269,7 +277,7 @@ def _check_schema(connection: sqlite3.Connection, where: str, version: int) -> N
 
 
 def _upgrade_from_1(connection: sqlite3.Connection) -> None:
-    """Write the records of version 1 as those of this one; what is no record stays as it is."""
+    """Rewrite records of version 1 as records of this version; leave damaged rows unchanged."""
     for number, stored, text in connection.execute(ROWS).fetchall():
         with contextlib.suppress(TuningError):
             key, *_, record = row_of(read_row(stored, text))
@@ -283,7 +291,7 @@ def _upgrade_from_1(connection: sqlite3.Connection) -> None:
 
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Begin as a writer, and write all or nothing.
+    """Begin a transaction as a writer; commit all of it or nothing.
 
     A transaction that reads first and writes later fails at once when another process writes in
     between.
@@ -327,11 +335,11 @@ _KNOWN = {
 
 
 FAILURES = (sqlite3.Error, UnicodeDecodeError)
-"""What SQLite raises; the latter where its message quotes a damaged name."""
+"""Errors of SQLite; the second one is raised if a message quotes a name that is not UTF-8."""
 
 
 def failure(path: str, error: sqlite3.Error | UnicodeDecodeError) -> TuningError:
-    """Return what a failure of SQLite means to a user."""
+    """Return the user error of a failure of SQLite."""
     name = getattr(error, "sqlite_errorname", "")
     for prefix, (problem, hint) in _KNOWN.items():
         if name.startswith(prefix):

@@ -1,4 +1,4 @@
-"""Records as JSON lines: for people, for version control, for other programs."""
+"""Write records to files of JSON lines, and read them back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dlcompiler.output_files import Rules, replacing
 from dlcompiler.terminal import escaped
 
 LONGEST_LINE = 1 << 20
-"""Of a file of records [byte]."""
+"""Largest file of records that is read [byte]."""
 MOST_BAD_LINES = 1000
 """Lines that are no records after which a file without any record is read no further."""
 
@@ -34,7 +34,7 @@ class BadLine:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What came of reading a file."""
+    """The result of importing a file."""
 
     added: int
     """Records that were new."""
@@ -58,7 +58,7 @@ def write_records(
     records : iterable of Record
         What to write.
     path : str or Path
-        Where.
+        The file.
     overwrite : bool
         Whether a file that is there is replaced. What is no regular file, and a database of SQLite,
         never is.
@@ -85,7 +85,7 @@ def write_records(
 
 
 def read_records(path: str | Path) -> tuple[list[Record], list[BadLine]]:
-    """Read a file of JSON lines; what is not a record is told by its line.
+    """Read a file of JSON lines; lines that are no records are returned with their numbers.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def refuse_if_all_bad(operation: str, bad: Sequence[BadLine]) -> None:
 
 
 def import_records(store: RecordStore, path: str | Path) -> Imported:
-    """Add the records of a file of JSON lines to a store; bad lines are left out and told.
+    """Add the records of a file of JSON lines to a store; bad lines are reported, not added.
 
     Examples
     --------

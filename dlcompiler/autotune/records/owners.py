@@ -1,4 +1,4 @@
-"""Which process a run belongs to, and whether that process is still there."""
+"""Name the process of a run, and find out whether it has ended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def this_process() -> str:
 def is_gone(owner: str) -> bool:
     """Tell whether a process, named by `this_process`, has certainly ended.
 
-    Of a process on another machine, nothing is known.
+    False for a process on another machine, about which nothing is known.
     """
     host, _, rest = owner.rpartition(":")
     host, _, number = host.rpartition(":")
@@ -24,13 +24,13 @@ def is_gone(owner: str) -> bool:
         return False
     if rest != _started(int(number)):
         return True
-    if os.name != "posix":  # elsewhere, signal 0 is no question
+    if os.name != "posix":  # on Windows, signal 0 is CTRL_C_EVENT
         return False
     try:
         os.kill(int(number), 0)
     except ProcessLookupError:
         return True
-    except OSError:  # it is there, and another user's
+    except OSError:  # it exists, and belongs to another user
         return False
     return False
 

@@ -10,16 +10,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, get_args
 
+from dlcompiler.autotune.candidate import StoredCandidate, config_text
 from dlcompiler.autotune.proposal import Origin
-from dlcompiler.autotune.trial import OUTCOMES, OutcomeName, Result
+from dlcompiler.autotune.trial import OUTCOMES, OutcomeName, Result, Trial
 from dlcompiler.errors import TuningError
 from dlcompiler.json_text import JsonError, is_encodable, parse
+from dlcompiler.runtime.provenance import Provenance
 from dlcompiler.space import Config, Workload
 from dlcompiler.target import Target
 
 SCHEMA = 2
-"""Version of what `Record.to_json` writes, and of the tables of a database. Version 1 did not know
-why a config was tried, what was predicted, and what it took to measure it."""
+"""Version of what `Record.to_json` writes, and of the tables of a database. Version 1 had
+neither origins nor predictions nor the times of building and running."""
 
 _LONGEST_TEXT = 100_000
 _LONGEST_S = 1e9
@@ -30,21 +32,22 @@ _ADDED: dict[str, Any] = {
     "build_s": 0.0, "run_s": 0.0, "is_noisy": False, "round": 0, "origin": "random",
     "predicted_s": None, "spread": None, "elapsed_s": 0.0,
 }  # fmt: skip
-"""What version 2 added, as it stands in records of version 1."""
+"""Values of the fields that version 2 added, for records of version 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A trial with what is needed to use it again: workload, machine, config, times."""
+    """A stored trial: workload, machine, config, times."""
 
     workload: Workload
     """What was tuned."""
     target: str
     """The machine, as `target_key` names it."""
     config: Config
-    """What was tried, by the names of its knobs, with the fingerprint of its space."""
+    """What was tried, by the names of its knobs, with the fingerprint of its space; without values
+    if `candidate` is given."""
     result: Result
-    """What came of it."""
+    """Its result."""
     run: str
     """Name of the run."""
     trial: int
@@ -56,14 +59,57 @@ class Record:
     origin: Origin = "random"
     """Why it was tried."""
     predicted_s: float | None = None
-    """Seconds per call that the model expected [s]; None: no model was asked."""
+    """Seconds per call that the model expected [s]; None: there was no prediction."""
     spread: float | None = None
     """Standard deviation of the prediction among the models of an ensemble [log2]."""
     elapsed_s: float = 0.0
     """Time from the start of the run to the end of the trial [s]."""
+    candidate: StoredCandidate | None = None
+    """What was tried, if it is no config of a template."""
+
+    @classmethod
+    def of(
+        cls, trial: Trial, workload: Workload, target: str, run: str, measured_at: str
+    ) -> Record:
+        """Return a trial as it is stored.
+
+        Parameters
+        ----------
+        trial : Trial
+            What was tried, and its result.
+        workload : Workload
+            What was tuned.
+        target : str
+            The machine, as `target_key` names it.
+        run : str
+            Name of the run.
+        measured_at : str
+            Date and time, ISO 8601, UTC.
+        """
+        return cls(
+            workload, target, trial.config, trial.result, run, trial.index, measured_at,
+            trial.round, trial.origin, trial.predicted_s, trial.spread, trial.elapsed_s,
+            trial.candidate,
+        )  # fmt: skip
+
+    def describe(self) -> str:
+        """Return what was tried, in one line."""
+        return self.candidate.text if self.candidate else config_text(self.config.values)
+
+    @property
+    def provenance(self) -> Provenance:
+        """Whether its time is measured or simulated, and on what.
+
+        Records of versions that did not store this are measured, on their target.
+        """
+        return self.result.provenance or Provenance("measured", self.target)
 
     def to_json(self) -> dict[str, Any]:
         """Return a value that ``json`` can write."""
+        found = self.result.provenance
+        tried = {} if self.candidate is None else {"candidate": self.candidate.to_json()}
+        # Without it, a record of an older version has the key that it was stored with.
+        provenance = {} if found is None else {"provenance": found.to_json()}
         return {
             "schema": SCHEMA,
             "workload": self.workload.to_json(),
@@ -83,6 +129,8 @@ class Record:
             "predicted_s": self.predicted_s,
             "spread": self.spread,
             "elapsed_s": self.elapsed_s,
+            **provenance,
+            **tried,
         }
 
     @classmethod
@@ -111,10 +159,12 @@ class Record:
             raise _bad("not a record: no known schema", schema)
         if schema == 1:
             data = {**_ADDED, **data}
+        workload, target = Workload.from_json(data.get("workload")), _text(data, "target")
+        config = Config.from_json(data.get("config"))
         return cls(
-            Workload.from_json(data.get("workload")),
-            _text(data, "target"),
-            Config.from_json(data.get("config")),
+            workload,
+            target,
+            config,
             _result(data),
             _text(data, "run"),
             _number(data, "trial"),
@@ -124,10 +174,11 @@ class Record:
             _seconds(data, "predicted_s") if data.get("predicted_s", 0) is not None else None,
             _seconds(data, "spread") if data.get("spread", 0) is not None else None,
             _seconds(data, "elapsed_s"),
+            _candidate(data, config),
         )
 
     def key(self) -> str:
-        """Return a name of this record's content: two equal ones are the same record."""
+        """Return a hash of the content; records with equal keys are the same record."""
         text = json.dumps(self.to_json(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -202,7 +253,33 @@ def _result(data: Mapping[str, Any]) -> Result:
         _seconds(data, "build_s"),
         _seconds(data, "run_s"),
         is_noisy,
+        _provenance(data),
     )
+
+
+def _provenance(data: Mapping[str, Any]) -> Provenance | None:
+    """Read the provenance of a time; None where it is not stored, as in older records."""
+    if "provenance" not in data:
+        return None
+    given = data["provenance"]
+    try:
+        found = Provenance.from_json(given)
+    except ValueError as error:
+        raise _bad(f"provenance is damaged: {error}", given) from error
+    _text(given, "on")
+    return found
+
+
+def _candidate(data: Mapping[str, Any], config: Config) -> StoredCandidate | None:
+    """Read what was tried where it is no config; its config must then be the empty one."""
+    if "candidate" not in data:
+        return None
+    found = StoredCandidate.from_json(data["candidate"])
+    for name in ("kind", "text"):
+        _text(data["candidate"], name)
+    if found.config != config:
+        raise _bad("its config is not that of its candidate", config)
+    return found
 
 
 def _origin(data: Mapping[str, Any]) -> Origin:

@@ -1,4 +1,4 @@
-"""A config of one space as the nearest one of another: by names and values, never by position."""
+"""Map a config to the nearest one of another space, by names and values of knobs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Remapped:
     """A config of a space, made from one of another space."""
 
     config: Config
-    """What the space allows."""
+    """A config that the space allows."""
     changes: tuple[str, ...]
-    """What had to be changed, knob by knob, in words."""
+    """The changed knobs with their changes, in words."""
 
 
 def remapped(values: Mapping[str, Any], space: Space, default: Config) -> Remapped:
@@ -32,7 +32,7 @@ def remapped(values: Mapping[str, Any], space: Space, default: Config) -> Remapp
     values : mapping
         Values by knob; names that the space does not have are left out.
     space : Space
-        Where the result belongs.
+        The space of the result.
     default : Config
         A config that the space allows.
 

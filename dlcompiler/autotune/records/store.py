@@ -1,4 +1,4 @@
-"""Where records are kept: an SQLite database, which a killed process leaves whole.
+"""Stores of records: SQLite databases that stay consistent if a process is killed.
 
 Every `RecordStore.add` is one transaction that is on the disk when the call returns (write-ahead
 log, ``synchronous=FULL``). Each thread of each process has a connection of its own.
@@ -19,6 +19,7 @@ from types import TracebackType
 from dlcompiler.autotune.records.database import (
     FAILURES,
     INSERT,
+    KIND,
     MEMORY,
     ROWS,
     failure,
@@ -32,6 +33,7 @@ from dlcompiler.autotune.records.database import (
 from dlcompiler.autotune.records.owners import is_gone, this_process
 from dlcompiler.autotune.records.record import Record, read_row
 from dlcompiler.errors import TuningError
+from dlcompiler.runtime.provenance import Kind
 from dlcompiler.space import Workload
 
 __all__ = ["MEMORY", "Claim", "RecordStore"]
@@ -41,12 +43,12 @@ _MOST_KEPT = 2**63 - 1  # SQLite's largest integer
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a run is told that begins to use a store."""
+    """The answer to a run that begins to use a store."""
 
     run: str
     """The name under which it stores its records."""
     goes_on: bool
-    """Whether it goes on with an equal run that did not come to its end."""
+    """Whether it continues an equal run that did not finish."""
     began_at: str
     """Date and time of its beginning, ISO 8601, UTC."""
 
@@ -60,13 +62,13 @@ class RecordStore:
         The file, created when it does not exist; ``":memory:"`` keeps the records in this object
         only.
     is_read_only : bool
-        Only look: the file must exist, and is not changed, nor brought up to date.
+        Only read: the file must exist, and is neither changed nor upgraded.
 
     Raises
     ------
     TuningError
-        If the file is empty, damaged, belongs to something else, may not be written, or was written
-        by a newer version. It is left as it is.
+        If the file is empty, damaged, of another program, not writable, or written by a newer
+        version. It is not changed.
 
     Notes
     -----
@@ -108,6 +110,8 @@ class RecordStore:
     def prune(self, keep: int) -> int:
         """Delete all records but the fastest of each workload on each machine.
 
+        Measured times and simulated ones are ranked apart.
+
         Parameters
         ----------
         keep : int
@@ -120,7 +124,7 @@ class RecordStore:
         """
         ranked = (
             "SELECT id FROM (SELECT id, seconds, row_number() OVER"
-            " (PARTITION BY workload, target ORDER BY seconds, id) AS place"
+            f" (PARTITION BY workload, target, {KIND} ORDER BY seconds, id) AS place"
             " FROM records WHERE seconds IS NOT NULL) WHERE place <= ?"
         )
         with self._using() as connection:
@@ -138,7 +142,7 @@ class RecordStore:
     ) -> Sequence[Record]:
         """Return records in the order in which they were stored.
 
-        What is in the database and no record is left out; `unreadable` tells of it.
+        Rows that are no records are left out, and listed in `unreadable`.
 
         Parameters
         ----------
@@ -149,13 +153,18 @@ class RecordStore:
         """
         return list(self._found(workload, target, op, "id"))
 
-    def best(self, workload: Workload, target: str) -> Record | None:
-        """Return the record of the shortest time, or None."""
-        return next(self._found(workload, target, None, "seconds", is_timed=True), None)
+    def best(self, workload: Workload, target: str, kind: Kind = "measured") -> Record | None:
+        """Return the record of the shortest time of a kind, or None.
+
+        Times of other kinds are not compared with these: a simulated one may be shorter than any
+        that can be measured.
+        """
+        found = self._found(workload, target, None, "seconds", is_timed=True)
+        return next((record for record in found if record.provenance.kind == kind), None)
 
     @property
     def unreadable(self) -> tuple[str, ...]:
-        """What was found in the database that is no record, with the number of its row."""
+        """Rows of the database that are no records, with their numbers and reasons."""
         return tuple(f"row {number}: {reason}" for number, reason in self._unreadable.items())
 
     def __len__(self) -> int:
@@ -195,7 +204,7 @@ class RecordStore:
                 self._unreadable[number] = str(error).splitlines()[0]
 
     def check(self) -> list[str]:
-        """Return what is wrong with the database, row by row; nothing where all is well."""
+        """Return the problems of the database, row by row; an empty list if there are none."""
         with self._using() as connection:
             found = [text for (text,) in connection.execute("PRAGMA integrity_check")]
             rows = connection.execute(f"{ROWS} ORDER BY id").fetchall()
@@ -221,12 +230,12 @@ class RecordStore:
         run : str
             Name of the new run.
         identity : str
-            What equal runs have in common: `dlcompiler.autotune.run.plan.Plan.identity`.
+            A text that is the same for equal runs: `dlcompiler.autotune.run.plan.Plan.identity`.
 
         Returns
         -------
         Claim
-            A run that goes on was killed, or failed. No other run can claim it now.
+            A continued run was killed, or failed. No other run can claim it now.
         """
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
         ours = this_process()
@@ -249,7 +258,7 @@ class RecordStore:
         return Claim(run, False, now)
 
     def leave(self, run: str, state: str) -> None:
-        """Keep how a run ended."""
+        """Store how a run ended."""
         with self._using() as connection, transaction(connection):
             connection.execute("UPDATE runs SET state = ? WHERE name = ?", (state, run))
 
@@ -260,7 +269,7 @@ class RecordStore:
         connection = self._local.__dict__.pop("connection", None)
         self._local.__dict__.pop("process", None)
         if connection is not None:
-            with self._lock, contextlib.suppress(ValueError):  # `close` may have been here
+            with self._lock, contextlib.suppress(ValueError):  # `close` may have removed it
                 self._all.remove(connection)
             connection.close()
 
@@ -286,7 +295,7 @@ class RecordStore:
 
     @contextlib.contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:
-        """Give a connection; what goes wrong with the database becomes a TuningError."""
+        """Yield a connection; errors of the database become a TuningError."""
         lock = self._lock if self.path == MEMORY else contextlib.nullcontext()
         try:
             with lock:

@@ -1,4 +1,4 @@
-"""What a set of records holds, workload by workload and machine by machine."""
+"""Summarise records by workload, machine and kind of time."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from dlcompiler.autotune.records.record import Record
 from dlcompiler.autotune.trial import OUTCOMES, OutcomeName
+from dlcompiler.runtime.provenance import Kind
 from dlcompiler.space import Workload
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The records of one workload on one machine."""
+    """The records of one workload on one machine, whose times are of one kind."""
 
     workload: Workload
     """What was tuned."""
@@ -25,17 +26,20 @@ class Group:
     """How many runs they are of."""
     best: Record | None
     """The fastest; None: nothing succeeded."""
+    kind: Kind = "measured"
+    """Whether its times are measured or simulated."""
 
 
 def groups(records: Iterable[Record]) -> list[Group]:
-    """Return records by workload and machine, in the order of the first of each."""
-    by_place: dict[tuple[Workload, str], list[Record]] = {}
+    """Return records by workload, machine and kind of time, in the order of the first of each."""
+    by_place: dict[tuple[Workload, str, Kind], list[Record]] = {}
     for record in records:
-        by_place.setdefault((record.workload, record.target), []).append(record)
-    return [_group(workload, target, own) for (workload, target), own in by_place.items()]
+        place = record.workload, record.target, record.provenance.kind
+        by_place.setdefault(place, []).append(record)
+    return [_group(*place, own) for place, own in by_place.items()]
 
 
-def _group(workload: Workload, target: str, records: list[Record]) -> Group:
+def _group(workload: Workload, target: str, kind: Kind, records: list[Record]) -> Group:
     found = Counter(record.result.outcome for record in records)
     timed = [record for record in records if record.result.seconds is not None]
     return Group(
@@ -44,4 +48,5 @@ def _group(workload: Workload, target: str, records: list[Record]) -> Group:
         {name: found[name] for name in OUTCOMES if found[name]},
         len({record.run for record in records}),
         min(timed, key=lambda record: record.result.seconds or 0.0, default=None),
+        kind,
     )

@@ -1,4 +1,4 @@
-"""Where the time of a run goes."""
+"""Clocks of tuning runs: how much time they spend on what."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Activity: TypeAlias = Literal["searching", "measuring", "paused", "ended"]
 
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """What a run has spent its time on; without pauses, the four add up to what it took."""
+    """The times that a run has spent on what; without pauses, they add up to its duration."""
 
     searching_s: float
     """The tuner's own work: choosing points, features, training, recording trials [s]."""
@@ -27,11 +27,11 @@ class Phases:
     waiting_s: float
     """The rest: starting workers, candidates that were interrupted [s]."""
     paused_s: float
-    """Pauses; no part of the time that the run took [s]."""
+    """Pauses, which do not count as time of the run [s]."""
 
     @property
     def total_s(self) -> float:
-        """What the run took, without pauses [s]."""
+        """Duration of the run, without pauses [s]."""
         return self.searching_s + self.building_s + self.running_s + self.waiting_s
 
     @property
@@ -41,17 +41,17 @@ class Phases:
 
 
 class Clock:
-    """Adds up the time of a run by what it does; one thread changes it, others may read.
+    """Adds up the time of a run by activity; one thread changes it, others may read.
 
     Parameters
     ----------
     now : callable
-        Tells the time [s].
+        Returns the time [s].
 
     Notes
     -----
-    What a pool builds while it runs something else costs the run nothing: building counts only as
-    far as there was time in which nothing ran.
+    Building that overlaps with running takes no time of the run. Therefore building counts only for
+    the time in which no candidate ran.
     """
 
     def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
@@ -63,12 +63,12 @@ class Clock:
         self._before_s = self._built_s = self._ran_s = 0.0
 
     def go_on_from(self, seconds: float) -> None:
-        """Count `seconds` of a run that this one goes on with [s]."""
+        """Add `seconds`, the duration of the earlier run that this one continues [s]."""
         with self._lock:
             self._before_s = seconds
 
     def begin(self, activity: Activity) -> None:
-        """Say what is done from now on; after ``ended``, nothing is added."""
+        """Set the activity from now on; after ``ended``, no time is added."""
         with self._lock:
             self._close()
             if self._activity != "ended":
@@ -76,7 +76,7 @@ class Clock:
 
     @contextmanager
     def during(self, activity: Activity) -> Iterator[None]:
-        """Say what is done in a block; afterwards it is again what it was."""
+        """Set the activity within a ``with`` block, and restore the previous one."""
         before = self._activity
         self.begin(activity)
         try:
@@ -85,7 +85,7 @@ class Clock:
             self.begin(before)
 
     def add(self, result: Result) -> None:
-        """Take in what a candidate took."""
+        """Add the times of a candidate."""
         with self._lock:
             self._built_s += result.build_s
             self._ran_s += result.run_s
@@ -98,13 +98,13 @@ class Clock:
 
     @property
     def elapsed_s(self) -> float:
-        """What the run took so far, without pauses [s]."""
+        """Duration of the run so far, without pauses [s]."""
         with self._lock:
             self._close()
             return self._before_s + self._spent["searching"] + self._spent["measuring"]
 
     def phases(self) -> Phases:
-        """Return what the time so far was spent on; that of an earlier process is left out."""
+        """Return the times so far by activity, without those of an earlier process."""
         with self._lock:
             self._close()
             measuring = self._spent["measuring"]

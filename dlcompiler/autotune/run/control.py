@@ -1,14 +1,14 @@
-"""Pause, resume and stop: how a run's thread and its pool hear of what a user asks."""
+"""Pause, resume and stop the thread of a run, and interrupt its pool."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
 
+from dlcompiler.autotune.candidate import Tried
 from dlcompiler.autotune.pools.measure_pool import Compared, ComparingPool, MeasurePool, Report
 from dlcompiler.autotune.trial import Result
 from dlcompiler.errors import MeasurementError
-from dlcompiler.space import Config
 
 _INTERRUPT_EVERY_S = 0.1
 
@@ -19,7 +19,7 @@ class Control:
     Parameters
     ----------
     pool : MeasurePool
-        Measures. Only the run's thread measures with it; any thread may pause, resume and stop.
+        The pool. Only the run's thread measures with it; any thread may pause, resume and stop.
     """
 
     def __init__(self, pool: MeasurePool) -> None:
@@ -40,10 +40,10 @@ class Control:
 
     # -- the run's thread --------------------------------------------------------------------
 
-    def measure(self, configs: Sequence[Config], best_s: float | None, report: Report) -> bool:
+    def measure(self, configs: Sequence[Tried], best_s: float | None, report: Report) -> bool:
         """Measure a batch; after it was cut short, nothing more of it is reported.
 
-        What an interrupted measurement says means nothing: its process was killed.
+        The result of an interrupted measurement is meaningless: its process was killed.
 
         Returns
         -------
@@ -60,14 +60,14 @@ class Control:
         try:
             self._pool.measure(configs, best_s, report_unless_cut)
         except MeasurementError:
-            if not self._is_cut:  # what is interrupted may complain
+            if not self._is_cut:  # an interrupted pool may raise
                 raise
         finally:
             self._finish()
         return not self._is_cut
 
     def compare(
-        self, configs: Sequence[Config], budget_s: float, seed: int
+        self, configs: Sequence[Tried], budget_s: float, seed: int
     ) -> Sequence[Compared] | None:
         """Measure a few configs in turn; None where the pool cannot, or was interrupted.
 
@@ -89,7 +89,7 @@ class Control:
         return None if self._is_cut else found
 
     def _begin(self) -> bool:
-        """Tell whether something may be measured now, and remember that it is."""
+        """Return whether a batch may begin now; if so, mark it as being measured."""
         with self._changed:
             if self._is_paused or self._is_stopping:
                 return False
@@ -107,7 +107,7 @@ class Control:
         self._pool.interrupt()
 
     def wait_while_paused(self) -> None:
-        """Return when the run may go on, or is to stop."""
+        """Wait until the run is resumed or stopped."""
         with self._changed:
             while self._is_paused and not self._is_stopping:
                 self._changed.wait()
@@ -127,7 +127,7 @@ class Control:
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Cut the batch short, and begin none ever."""
+        """Cut the batch short, and never begin another one."""
         with self._changed:
             self._is_stopping = True
             self._cut()

@@ -1,4 +1,4 @@
-"""What a run tells those who watch it."""
+"""Events of a run, which its listeners receive."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ EventKind: TypeAlias = Literal["trial", "round", "note", "state", "ended"]
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something happened in a run."""
+    """A change of a run."""
 
     kind: EventKind
-    """``trial``: one more is done; ``round``: one began, or all its trials are done; ``note``:
+    """``trial``: a trial is done; ``round``: a round began, or all its trials are done; ``note``:
     `TuningRun.note` changed; ``state``: it pauses, goes on or stops; ``ended``: nothing follows."""
     run: TuningRun
     """The run."""

@@ -1,4 +1,4 @@
-"""A tuner whose model others may ask while it works: one thread at a time."""
+"""Guard a tuner with a lock, so that other threads may use its cost model."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dlcompiler.autotune.proposal import Proposal, Tuner
 
 
 class GuardedModel:
-    """A cost model that answers while its tuner does not use it.
+    """A cost model that other threads may use while its tuner is idle.
 
-    A model keeps what it was last asked, and is between two states while it learns; whoever looks
-    at it must not change what the search sees.
+    A model is inconsistent while it learns, and it caches the rows of its last call. Calls of other
+    threads must not change what the search computes.
 
     Parameters
     ----------
     model : CostModel
-        The tuner's.
+        The model of the tuner.
     lock : Lock
         Held by the tuner while it works.
     """
@@ -58,12 +58,12 @@ class GuardedModel:
 
 
 class GuardedTuner:
-    """A tuner that works in one thread, and whose model others may ask meanwhile.
+    """A tuner that one thread uses, while others may use its model.
 
     Parameters
     ----------
     tuner : Tuner
-        What proposes.
+        The tuner to guard.
     """
 
     def __init__(self, tuner: Tuner) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dlcompiler.autotune.near_ties import fastest_of, near_ties
 from dlcompiler.autotune.pools.measure_pool import MeasurePool
@@ -23,7 +23,7 @@ from dlcompiler.errors import InternalError, MeasurementError, TuningError
 
 _COMPARING_S = 1.0
 _COMPARING_SHARE = 0.03
-"""How long near ties are measured again: at most so many seconds, and so much of the run."""
+"""Limits of the time for measuring near ties again: in seconds, and as a share of the run."""
 
 Tell = Callable[[EventKind, Trial | None, Round | None], None]
 """Called with the kind of an event and what it is about."""
@@ -31,11 +31,11 @@ Tell = Callable[[EventKind, Trial | None, Round | None], None]
 
 @dataclass(slots=True)
 class Search:
-    """What the thread of a run does.
+    """The search that the thread of a run does.
 
-    The tuner never sees a clock, and the pool never sees the tuner. A trial is in the store before
-    anyone hears of it. Where an earlier process was killed in the middle of the same run, the
-    tuner is asked anew, and what it proposes is answered from the records as far as they go.
+    The tuner has no access to a clock, and the pool has none to the tuner. A trial is in the store
+    before listeners are called. If an earlier process was killed in the middle of the same run, the
+    tuner proposes the same points again, and those with records are not measured again.
     """
 
     plan: Plan
@@ -46,10 +46,10 @@ class Search:
     progress: RunProgress
     clock: Clock
     name: str
-    """Of the run in the records; that of an earlier process, if it goes on with its run."""
+    """Name of the run in the records; that of an earlier process if this run continues it."""
     tell: Tell
     _known: dict[int, Record] = field(default_factory=dict)
-    """What an earlier process measured, by point, until the tuner proposes it again."""
+    """Records of an earlier process by point, until the tuner proposes the point again."""
     _observed: int = 0
 
     def run(self) -> None:
@@ -73,7 +73,7 @@ class Search:
             self._round(proposals, time.perf_counter() - start)
 
     def is_over(self) -> bool:
-        """Tell whether no trial may begin any more."""
+        """Return whether no further trial may begin."""
         plan, progress = self.plan, self.progress
         if self.control.is_stopping or self._left() <= 0:
             return True
@@ -92,28 +92,30 @@ class Search:
     # -- records of earlier runs -------------------------------------------------------------
 
     def _look_into_records(self) -> None:
-        """Take in what the store has of this workload, on this machine."""
+        """Read the records of this workload on this machine, and observe them."""
         self._take_notes()
         plan = self.plan
         claim = self.store.claim(self.name, plan.identity())
         self.name = claim.run
         prior: dict[int, Trial] = {}
-        strange = 0
+        strange = other = 0
         for record in self.store.records(plan.workload, plan.machine):
             point = self._point_of(record)
-            if point is None:
+            if record.provenance.kind != plan.kind:
+                other += 1
+            elif point is None:
                 strange += 1
             elif record.run == self.name:
                 self._known[point] = record
             elif claim.goes_on and record.measured_at > claim.began_at:
-                continue  # of another run, since this one began
+                continue  # of another run that began after this one
             else:
                 prior[point] = self._trial_of(record, point, record.trial)
         self.progress.learn(tuple(prior.values()))
         for trial in prior.values():
             self._observe(trial)
         self.clock.go_on_from(max((r.elapsed_s for r in self._known.values()), default=0.0))
-        self._note("records", self._about_records(len(prior), strange))
+        self._note("records", self._about_records(len(prior), strange, other))
 
     def _point_of(self, record: Record) -> int | None:
         """Return the point of a record; None if it belongs to another version of the space."""
@@ -124,7 +126,7 @@ class Search:
         except TuningError:
             return None
 
-    def _about_records(self, prior: int, strange: int) -> str:
+    def _about_records(self, prior: int, strange: int, other: int) -> str:
         parts = []
         if self._known:
             parts.append(
@@ -138,18 +140,21 @@ class Search:
             )
         if strange:
             parts.append(f"{_records(strange)} left out: they are of another space of configs")
+        if other:
+            parts.append(f"{_records(other)} left out: their times are not {self.plan.kind}")
         return "; ".join(parts)
 
     def _trial_of(self, record: Record, point: int, index: int) -> Trial:
+        result = replace(record.result, provenance=record.provenance)
         return Trial(
-            index, point, record.config, record.result, record.elapsed_s, self.plan.flops,
+            index, point, record.config, result, record.elapsed_s, self.plan.flops,
             record.round, record.origin, record.predicted_s, record.spread,
         )  # fmt: skip
 
     # -- rounds ------------------------------------------------------------------------------
 
     def _round(self, proposals: Sequence[Proposal], searching_s: float) -> None:
-        """Try what was proposed."""
+        """Measure the proposed points, except those with records."""
         begun = Round(
             number=len(self.progress.rounds),
             first=self.progress.count,
@@ -173,11 +178,11 @@ class Search:
                 self.control.wait_while_paused()
 
     def _answer_from_records(self, proposals: list[Proposal], number: int) -> list[Proposal]:
-        """Take in what an earlier process measured of a round; returns the rest of the round."""
+        """Use the records of an earlier process for a round; returns the rest of the round."""
         if not self._known:
             return proposals
         known = [proposal for proposal in proposals if proposal.point in self._known]
-        if not known:  # the tuner goes another way: it has changed since
+        if not known:  # the tuner proposes other points than then: its code has changed
             for point, record in self._known.items():
                 self._observe(self._trial_of(record, point, record.trial))
             rest = tuple(self._trial_of(r, p, r.trial) for p, r in self._known.items())
@@ -190,13 +195,14 @@ class Search:
         return [proposal for proposal in proposals if proposal not in known]
 
     def _measure(self, proposals: list[Proposal], number: int) -> list[Proposal]:
-        """Measure a batch; returns what was not measured."""
+        """Measure a batch; returns the proposals that were not measured."""
         plan = self.plan
         configs = [plan.space.at(proposal.point) for proposal in proposals]
         reported: set[int] = set()
 
         def report(place: int, result: Result) -> None:
             with self.clock.during("searching"):
+                result = self._labelled(result)
                 reported.add(place)
                 self.clock.add(result)
                 proposal = proposals[place]
@@ -216,10 +222,21 @@ class Search:
         left = [p for place, p in enumerate(proposals) if place not in reported]
         if left and is_whole:
             raise InternalError(
-                f"tune {plan.workload}", "the pool did not report what came of each config",
+                f"tune {plan.workload}", "the pool did not report the result of each config",
                 got=f"{len(reported)} reports", expected=f"{len(proposals)}",
             )  # fmt: skip
         return left
+
+    def _labelled(self, result: Result) -> Result:
+        """Return a result that says where its time comes from; refuse one of another kind."""
+        result = self.pool.devices[0].labelled(result)
+        if result.provenance is not None and result.provenance.kind != self.plan.kind:
+            raise TuningError(
+                f"tune {self.plan.workload}", "the pool reported a time of another kind",
+                got=str(result.provenance), expected=self.plan.kind,
+                because="measured and simulated times cannot be compared",
+            )  # fmt: skip
+        return result
 
     def _take_in(self, trial: Trial) -> None:
         self.progress.add(trial)
@@ -233,10 +250,7 @@ class Search:
     def _record(self, trial: Trial) -> Record:
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
         plan = self.plan
-        return Record(
-            plan.workload, plan.machine, trial.config, trial.result, self.name, trial.index, now,
-            trial.round, trial.origin, trial.predicted_s, trial.spread, trial.elapsed_s,
-        )  # fmt: skip
+        return Record.of(trial, plan.workload, plan.machine, self.name, now)
 
     def _settle_near_ties(self) -> None:
         """Measure the near ties of the best trial in turn with it; the fastest becomes the best."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from dataclasses import dataclass
 
 from dlcompiler.autotune.proposal import Proposal
 from dlcompiler.autotune.records.record import target_key
-from dlcompiler.errors import TuningError
-from dlcompiler.ops import Operator, operator
+from dlcompiler.ops import Operator
+from dlcompiler.runtime.provenance import Kind
 from dlcompiler.space import Space, Workload
 from dlcompiler.target import Target
 
@@ -23,7 +22,7 @@ class Plan:
     target: Target
     space: Space
     threads: int
-    """Threads of parallel loops."""
+    """Number of threads of parallel loops."""
     trials: int | None
     """Most trials; None: as many as there is time for."""
     seconds: float | None
@@ -35,11 +34,13 @@ class Plan:
     tuner: str = "random"
     """Name of the tuner."""
     seed: int = 0
-    """Of the search, its model and the data that candidates are checked with."""
+    """Seed of the search, its model and the data that candidates are checked with."""
     early_stopping: int | None = None
     """The run ends after so many trials without a faster one; None: it does not."""
     first: tuple[Proposal, ...] = ()
-    """What is tried before the tuner is asked."""
+    """What is tried before the search."""
+    kind: Kind = "measured"
+    """Whether the pool measures times or simulates them."""
 
     @property
     def machine(self) -> str:
@@ -47,10 +48,12 @@ class Plan:
         return target_key(self.target, self.threads)
 
     def identity(self) -> str:
-        """Return what two runs have in common that propose the same points, as JSON.
+        """Return JSON that is equal for runs that propose the same points.
 
-        How long they may take is no part of it.
+        It does not contain their limits of time and of trials.
         """
+        # Without the kind where it is measured, as in runs that older versions began.
+        kind = {} if self.kind == "measured" else {"kind": self.kind}
         return json.dumps(
             {
                 "workload": self.workload.to_json(),
@@ -60,29 +63,7 @@ class Plan:
                 "seed": self.seed,
                 "batch": self.batch,
                 "first": [proposal.point for proposal in self.first],
+                **kind,
             },
             sort_keys=True,
         )
-
-
-def completed(item: Operator, workload: Workload) -> Workload:
-    """Return a workload with the parameters that whoever made it by hand has left out.
-
-    Operators take some parameters together, as the kernel of a convolution, and name them one by
-    one in the workload: one that names them so comes from the operator, and is complete.
-    """
-    given = workload.as_dict()
-    known = inspect.signature(item.workload).parameters
-    return item.workload(**given) if all(name in known for name in given) else workload
-
-
-def operator_of(workload: Workload, template: Operator | None) -> Operator:
-    """Return the operator that a workload is of: a template, or the library's of its name."""
-    if template is None:
-        return operator(workload.op)
-    if template.name != workload.op:
-        raise TuningError(
-            "tune", "the workload is not one of the template", got=workload.op,
-            expected=template.name, hint=f"{template.name}.workload(…)",
-        )  # fmt: skip
-    return template

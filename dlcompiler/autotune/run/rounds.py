@@ -1,4 +1,4 @@
-"""Rounds: batches of trials, with what the tuner knew and how well its model ranked them."""
+"""Rounds: batches of trials, and how well the cost model ranked them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PART = 4
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Trials that were chosen at once."""
+    """The trials that the tuner proposed together."""
 
     number: int
     """Counted from 0, as `Trial.round`."""
@@ -25,9 +25,9 @@ class Round:
     count: int
     """How many points were chosen; the trials that were done, once it is complete."""
     searching_s: float
-    """What choosing them took [s]."""
+    """Time of choosing them [s]."""
     walkers: tuple[int, ...] = ()
-    """Points where the tuner's searchers stood."""
+    """Points at which the tuner's walkers were."""
     trained_on: int = 0
     """How many measured points the model could learn from; 0 without a model."""
     is_complete: bool = False
@@ -35,7 +35,7 @@ class Round:
     correlation: float | None = None
     """Rank correlation of predicted and measured times; None: too few were predicted."""
     recall: float | None = None
-    """Share of the fastest quarter that the model had in its fastest quarter; None: as above."""
+    """Share of the fastest quarter that the model predicted to be in it; None: as above."""
 
     def completed(self, trials: Sequence[Trial]) -> Round:
         """Return the round with its trials done, and how well they were predicted."""
@@ -99,7 +99,7 @@ def recall(predicted: Sequence[float], measured: Sequence[float], count: int) ->
     predicted, measured : sequence of float
         Seconds in the same order; ``inf`` for what failed, which is never among the fastest [s].
     count : int
-        How many are "the fastest".
+        Number of the fastest.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What a run searches with: a tuner, with what its model looks at and what other shapes teach."""
+"""Make the tuner of a run, with the features of its model and records of other shapes."""
 
 from __future__ import annotations
 
@@ -21,37 +21,40 @@ from dlcompiler.autotune.records.store import RecordStore
 from dlcompiler.autotune.tuners import check_name, tuner
 from dlcompiler.errors import DLCompilerError, TuningError
 from dlcompiler.ops import Operator
+from dlcompiler.runtime.provenance import Kind
 from dlcompiler.space import Space, Workload
 from dlcompiler.target import Target
 
 WITHOUT_MODEL = frozenset({"random", "grid", "genetic", "descent"})
-"""Tuners that look at no features."""
+"""Tuners without features."""
 MOST_SHAPES = 4
-"""Other shapes that are learned from: those with the most records."""
+"""Number of other shapes to learn from: those with the most records."""
 MOST_RECORDS = 1000
-"""Of each of them."""
+"""The most records of each shape."""
 
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What is tuned."""
+    """The workload that is tuned, with its space."""
 
     operator: Operator
     workload: Workload
     target: Target
     threads: int
     space: Space
+    kind: Kind = "measured"
+    """Whether times are measured or simulated."""
 
 
 class DeferredTuner:
-    """A tuner that is made when it is asked first: in the thread of a run.
+    """A tuner that is made at its first use, in the thread of a run.
 
     Parameters
     ----------
     make : callable
-        Makes the tuner. Features of a space take a while.
+        Makes the tuner, which takes a while because of the features of the space.
     more : callable, optional
-        Returns what is to be said beside the tuner's note.
+        Returns a text that is added to the tuner's note.
     """
 
     def __init__(self, make: Callable[[], Tuner], more: Callable[[], str] = str) -> None:
@@ -61,7 +64,7 @@ class DeferredTuner:
 
     @property
     def note(self) -> str:
-        """What a user should know about how it works now; may be empty."""
+        """A note for the user about how it works at present; may be empty."""
         return (
             "" if self._made is None else "; ".join(filter(None, (self._made.note, self._more())))
         )
@@ -77,7 +80,7 @@ class DeferredTuner:
 
     @property
     def walkers(self) -> tuple[int, ...]:
-        """Points where its searchers stand."""
+        """The points at which its walkers are."""
         return () if self._made is None else self._made.walkers
 
     def propose(self, count: int) -> Sequence[Proposal]:
@@ -85,7 +88,7 @@ class DeferredTuner:
         return self._tuner().propose(count)
 
     def observe(self, point: int, rate: float | None) -> None:
-        """Take in what came of a point: calls per second, None when it failed."""
+        """Record the result of a point: calls per second, None if it failed."""
         self._tuner().observe(point, rate)
 
     def _tuner(self) -> Tuner:
@@ -104,7 +107,7 @@ def searcher(name: str, searched: Searched, seed: int, store: RecordStore) -> Tu
     searched : Searched
         What is tuned.
     seed : int
-        Of the search.
+        Seed of the search.
     store : RecordStore
         Its records of other shapes of the operator, on this machine, are learned from.
 
@@ -115,7 +118,7 @@ def searcher(name: str, searched: Searched, seed: int, store: RecordStore) -> Tu
     """
     check_name(name)
     programs = Programs(searched)
-    if name not in WITHOUT_MODEL:  # while the workers start; whoever asks for it waits
+    if name not in WITHOUT_MODEL:  # while the workers start; the first use waits for it
         for preparation in (preload, lambda: programs.columns):
             threading.Thread(target=preparation, name="features", daemon=True).start()
 
@@ -132,15 +135,15 @@ def searcher(name: str, searched: Searched, seed: int, store: RecordStore) -> Tu
 
 
 class Programs:
-    """What the programs of a space do, as far as its template can be traced.
+    """Features of the programs of a space, as far as its template can be traced.
 
-    A template is anyone's code: where tracing it fails, nothing is known of its programs, and the
-    search goes on with the knobs.
+    A template is the user's code. If tracing it fails, there are no features of its programs, and
+    the search uses the knobs only.
 
     Parameters
     ----------
     searched : Searched
-        Whose programs.
+        The workload and its space.
     """
 
     def __init__(self, searched: Searched) -> None:
@@ -148,12 +151,12 @@ class Programs:
             searched.operator, searched.workload, searched.target, searched.space
         )
         self.lack = ""
-        """Why less is known than should be; empty if nothing is missing."""
+        """Why features are missing; empty if none are."""
         self._tracing = threading.Lock()
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What each number is; the first thread that asks finds it out, others wait for it."""
+        """Names of the features; the first thread that reads them computes them, others wait."""
         with self._tracing:
             return self._columns
 
@@ -183,9 +186,11 @@ def _lack(error: Exception) -> str:
 def experience_in(
     store: RecordStore, searched: Searched, features: FeatureSource
 ) -> tuple[Experience | None, str]:
-    """Return what the records of other shapes teach, and a note about it; None: there are none."""
+    """Return the records of other shapes for learning, and a note; None if there are none."""
     shapes: dict[Workload, list[Record]] = {}
     for record in store.records(target=target_key(searched.target, searched.threads)):
+        if record.provenance.kind != searched.kind:
+            continue
         if record.workload.op == searched.workload.op and record.workload != searched.workload:
             shapes.setdefault(record.workload, []).append(record)
     chosen = sorted(shapes, key=lambda other: (-len(shapes[other]), str(other)))[:MOST_SHAPES]

@@ -10,17 +10,19 @@ from typing import TypeAlias
 from dlcompiler.analysis import work_of
 from dlcompiler.autotune.pools.local import LocalPool
 from dlcompiler.autotune.pools.measure import Measurer
-from dlcompiler.autotune.pools.measure_pool import Device, MeasurePool
+from dlcompiler.autotune.pools.measure_pool import Device, MeasurePool, kind_of_pool
 from dlcompiler.autotune.pools.serial import SerialPool
 from dlcompiler.autotune.proposal import Proposal, Tuner
 from dlcompiler.autotune.records.record import target_key
 from dlcompiler.autotune.records.store import MEMORY, RecordStore
 from dlcompiler.autotune.run.events import Listener
-from dlcompiler.autotune.run.plan import Plan, completed, operator_of
+from dlcompiler.autotune.run.plan import Plan
 from dlcompiler.autotune.run.searcher import Searched, searcher
 from dlcompiler.autotune.run.tuning_run import TuningRun
+from dlcompiler.autotune.workloads import completed, operator_of
 from dlcompiler.errors import TuningError
 from dlcompiler.measurement.candidates import Ceiling
+from dlcompiler.measurement.provenance import provenance_of_times
 from dlcompiler.ops import Operator
 from dlcompiler.runtime.options import Options
 from dlcompiler.space import Config, Space, Value, Workload
@@ -63,8 +65,8 @@ def tune(
     target : str or Target
         This machine.
     template : Operator, optional
-        Whose workload it is: what `autotune.template` made; by default, the library's operator of
-        that name.
+        The operator of the workload, as `autotune.template` makes it; by default, the library's
+        operator of that name.
     trials : int, optional
         Most trials; None: as many as `seconds` allow.
     seconds : float, optional
@@ -72,10 +74,10 @@ def tune(
     tuner : str or callable
         A key of `dlcompiler.autotune.tuners.TUNERS`, as ``"random"`` or ``"genetic"``.
         ``"xgb"`` ranks by a cost model that learns from the trials; where xgboost is missing it
-        uses a ridge model, and `TuningRun.note` says so. Or what makes a tuner from a space and a
-        seed.
+        uses a ridge model, and `TuningRun.note` says so. A callable makes a tuner from a space and
+        a seed.
     seed : int
-        Of the search, its model and the data that candidates are checked with. Equal seeds and
+        Seed of the search, its model and the data that candidates are checked with. Equal seeds and
         equal measurements give equal trials.
     db : path or RecordStore, optional
         Where to keep the records; in memory by default. Configs that it has for this workload and
@@ -84,12 +86,12 @@ def tune(
     batch : int
         How many trials are chosen at once; the model learns after each batch.
     first : sequence of Config or mapping, optional
-        What to try behind the default config, before the search begins; a mapping has a value for
+        Configs to try after the default one, before the search begins; a mapping has a value for
         each knob.
     early_stopping : int, optional
         End after so many trials without a faster one.
     threads : int, optional
-        Of parallel loops; by default, the target's cores.
+        Number of threads of parallel loops; by default, the target's cores.
     timeout_s : float
         Limit of one candidate [s].
     block : bool
@@ -97,9 +99,9 @@ def tune(
     listeners : sequence of callable
         Called with each `Event`.
     measurer : Measurer, optional
-        What measures one config after the other; by default, a worker process of this machine.
+        Measures one config after the other; by default, a worker process of this machine.
     pool : MeasurePool, optional
-        What measures batches, in place of a `measurer`.
+        Measures batches, in place of a `measurer`.
 
     Returns
     -------
@@ -112,6 +114,9 @@ def tune(
         If an argument makes no sense, or the database cannot be used.
     TargetError
         If this machine cannot run the target's code.
+    MeasurementError
+        If programs for the target have no times; without a `measurer` or `pool`, if they are
+        simulated.
 
     Examples
     --------
@@ -138,20 +143,20 @@ def tune(
     work = work_of(outputs)
     flops = float(work.flops) if work else 0.0
     name = tuner if isinstance(tuner, str) else getattr(tuner, "__qualname__", repr(tuner))
+    if pool is None and measurer is not None:
+        pool = SerialPool(measurer, _device(machine, count))
+    elif pool is None:
+        Options.for_target(machine).check()
+        ceiling = Ceiling(build_s=timeout_s, run_s=timeout_s)
+        pool = LocalPool(item, workload, machine, threads=count, ceiling=ceiling, seed=seed)
     plan = Plan(
         item, workload, machine, space, count, trials, seconds, batch, flops, name, seed,
         early_stopping, _first(item.default_config(workload, machine), space, first),
+        kind_of_pool(pool),
     )  # fmt: skip
     store = db if isinstance(db, RecordStore) else RecordStore(MEMORY if db is None else db)
-    searched = Searched(item, workload, machine, count, space)
+    searched = Searched(item, workload, machine, count, space, plan.kind)
     made = searcher(tuner, searched, seed, store) if isinstance(tuner, str) else tuner(space, seed)
-    if measurer is None and pool is None:
-        Options.for_target(machine).check()
-    if pool is None and measurer is not None:
-        pool = SerialPool(measurer, Device(target_key(machine, count)))
-    elif pool is None:
-        ceiling = Ceiling(build_s=timeout_s, run_s=timeout_s)
-        pool = LocalPool(item, workload, machine, threads=count, ceiling=ceiling, seed=seed)
     run = TuningRun(plan, made, pool, store, listeners)
     run.start()
     if block:
@@ -161,6 +166,19 @@ def tune(
             run.stop()
             run.wait()
     return run
+
+
+def _device(machine: Target, threads: int) -> Device:
+    """Return the device of a measurer of a target, which may stand for another machine.
+
+    Raises
+    ------
+    MeasurementError
+        If programs for the target have no times.
+    """
+    times = provenance_of_times(machine, f"tune for {machine.name}")
+    key = target_key(machine, threads)
+    return Device(key, provenance=None if times.kind == "measured" else times)
 
 
 def _first(

@@ -40,8 +40,8 @@ _RECENT = 32
 class TuningRun:
     """A search for the fastest config of a workload. `dlcompiler.autotune.run.tune` starts it.
 
-    The search goes on in a thread of its own, candidates run in worker processes. Whatever happens
-    to either, the trials done so far are in `trials` and in the `store`.
+    The search runs in a thread of its own, and candidates run in worker processes. If either fails,
+    the trials done so far are still in `trials` and in the `store`.
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class TuningRun:
         listeners: Sequence[Listener] = (),
     ) -> None:
         self.plan = plan
-        """What is searched."""
+        """What is searched, how, and for how long."""
         self.store = store
-        """Where its records are."""
+        """The store of its records."""
         self.listeners: list[Listener] = list(listeners)
         """Called with each `Event`, mostly from the run's thread; they should be quick."""
         self._tuner = GuardedTuner(tuner)
@@ -90,12 +90,12 @@ class TuningRun:
 
     @property
     def is_running(self) -> bool:
-        """Tell whether trials may still come."""
+        """Return whether the search goes on, so that more trials may follow."""
         return not self._ended.is_set()
 
     @property
     def note(self) -> str:
-        """What a user should know: that it starts warm, that there is no cost model; or nothing."""
+        """Notes for the user, such as that records are used or a cost model is missing; or ''."""
         return "; ".join(self.notes)
 
     @property
@@ -130,23 +130,23 @@ class TuningRun:
 
     @property
     def model(self) -> CostModel | None:
-        """The tuner's cost model, as it was last fitted; None: it has none. Any thread may ask."""
+        """The tuner's cost model, as last fitted; None: it has none. Any thread may use it."""
         return self._tuner.model
 
     @property
     def walkers(self) -> tuple[int, ...]:
-        """Points where the tuner's searchers stood when it last proposed."""
+        """Points at which the tuner's walkers were when it last proposed."""
         rounds = self._progress.rounds
         return rounds[-1].walkers if rounds else ()
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the start, or that it took; without pauses [s]."""
+        """Duration so far, without pauses [s]."""
         return self._clock.elapsed_s
 
     @property
     def clock(self) -> Phases:
-        """Where the time went: searching, building, running, waiting."""
+        """Time by activity: searching, building, running, waiting."""
         return self._clock.phases()
 
     @property
@@ -156,9 +156,9 @@ class TuningRun:
 
     @property
     def remaining_s(self) -> float | None:
-        """How long it will go on at most, at the pace of the last trials [s].
+        """Predicted time until its end, at the pace of the last trials [s].
 
-        0 once it has ended; None while nothing is known. An estimate: no measurement.
+        0 once it has ended; None while no trial is done. It is an estimate, and an upper limit.
         """
         if not self.is_running:
             return 0.0
@@ -173,9 +173,9 @@ class TuningRun:
         return min(limits, default=None)
 
     def recall(self, count: int = 16) -> float | None:
-        """Return the share of the fastest `count` trials that the model had expected there.
+        """Return the share of the fastest `count` trials that the model predicted to be among them.
 
-        Of the trials that it predicted before they were measured; None if there are too few.
+        Only trials with a prediction count; None if there are too few.
         """
         return recall(*predictions(self.trials), count)
 
@@ -217,7 +217,7 @@ class TuningRun:
         best, total = self.best, self.plan.trials
         parts = [f"{self.state}, {len(self.trials)}{f'/{total}' if total else ''} trials"]
         if best is not None:
-            parts.append(f"best {best.gflops:.3g} GFLOP/s")
+            parts.append(f"best {best.gflops:.3g} GFLOP/s {best.provenance}")
         parts += [f"{count} {name}" for name, count in self.counts.items() if name != "ok"]
         return f"TuningRun({self.plan.workload}: {', '.join(parts)})"
 
@@ -239,7 +239,7 @@ class TuningRun:
             self._tell(Event("state", self))
 
     def stop(self) -> None:
-        """Ask the run to end: within a second, without the trials it is at. Returns at once."""
+        """End the run within a second, without the trials in progress. Returns at once."""
         if self._go("running", "stopping") or self._go("paused", "stopping"):
             self._control.stop()
             threading.Thread(target=self._end_in_time, daemon=True).start()
@@ -254,7 +254,7 @@ class TuningRun:
             If the run failed: its records could not be stored, or no worker could be started.
         """
         end = math.inf if timeout_s is None else time.perf_counter() + timeout_s
-        # In pieces: a lock that waits for ever does not notice Ctrl-C on every system.
+        # In pieces, because waiting for a lock without a limit ignores Ctrl-C on some systems.
         while not self._ended.wait(min(_WAIT_PIECE_S, max(end - time.perf_counter(), 0.0))):
             if time.perf_counter() >= end:
                 break
@@ -275,7 +275,7 @@ class TuningRun:
     # -- the thread --------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin; `tune` calls this."""
+        """Start the thread; `tune` calls this."""
         self._thread.start()
 
     def _work(self) -> None:
@@ -284,7 +284,7 @@ class TuningRun:
             self._search.run()
             state = "stopped" if self._control.is_stopping else "finished"
         except Exception as error:
-            if self._control.is_stopping:  # what was interrupted may complain
+            if self._control.is_stopping:  # an interrupted pool may raise
                 state = "stopped"
             else:
                 self._error = error
@@ -308,7 +308,7 @@ class TuningRun:
             if self._has_end:
                 return
             self._has_end = True
-        with contextlib.suppress(TuningError):  # what was stored is right without it
+        with contextlib.suppress(TuningError):  # the stored trials are right without it
             self.store.leave(self.name, state)
         self._clock.begin("ended")
         self._state = state

@@ -1,4 +1,4 @@
-"""Tuners: which points of a space are tried next. `tuner` makes one by its name."""
+"""Tuners choose the points of a space to try next. `tuner` makes one by its name."""
 
 from dlcompiler.autotune.proposal import Proposal, Tuner
 from dlcompiler.autotune.tuners.base import BaseTuner, GridTuner, RandomTuner

@@ -16,7 +16,7 @@ Score = Callable[[Indices], Vector]
 
 @dataclass(frozen=True, slots=True)
 class Cooling:
-    """How long walkers walk, and how ready they are to step down.
+    """The temperature of an annealing search, and when it ends.
 
     Notes
     -----
@@ -39,9 +39,9 @@ class Annealing:
     Parameters
     ----------
     candidates : Candidates
-        Where they walk.
+        The points that they may visit.
     generator : Generator
-        Of all draws.
+        Source of random numbers.
     cooling : Cooling
         How long they walk.
     """
@@ -56,7 +56,7 @@ class Annealing:
         self._generator = generator
         self._cooling = cooling or Cooling()
         self.points: Indices = np.empty(0, np.int64)
-        """Where the walkers stand; the next search begins there."""
+        """The points at which the walkers are; the next search begins there."""
 
     def best(self, score: Score, count: int, tried: Collection[int]) -> tuple[Indices, Vector]:
         """Walk; return the points with the highest scores of all that were passed, best first.

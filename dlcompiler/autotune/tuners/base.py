@@ -1,4 +1,4 @@
-"""What all tuners share: what they have proposed, and what came of it."""
+"""The base of all tuners: it stores proposals and their results."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from dlcompiler.autotune.tuners.candidates import Candidates
 
 
 class BaseTuner:
-    """Remembers points; a tuner is one that proposes some.
+    """Stores the points that were proposed and observed; a subclass proposes points.
 
     Parameters
     ----------
     candidates : Candidates
-        What it may propose.
+        The points that it may propose.
     seed : int
         Equal seeds and equal observations give equal proposals.
     """
 
     def __init__(self, candidates: Candidates, seed: int) -> None:
         self.note = ""
-        """What a user should know about how it works now; may be empty."""
+        """A note for the user about how it works at present; may be empty."""
         self.candidates = candidates
-        """What it may propose."""
+        """The points that it may propose."""
         self._generator = np.random.default_rng(seed)
         self._rates: dict[int, float | None] = {}
-        """What came of the points that were observed [1/s]; None: it failed."""
+        """Rates of the points that were observed [1/s]; None: the point failed."""
         self._taken: set[int] = set()
         """Points that were observed or proposed."""
 
@@ -41,16 +41,16 @@ class BaseTuner:
 
     @property
     def walkers(self) -> tuple[int, ...]:
-        """Points where its searchers stand; none for a tuner without any."""
+        """The points at which its walkers are; empty for a tuner without walkers."""
         return ()
 
     def observe(self, point: int, rate: float | None) -> None:
-        """Take in what came of a point: calls per second, None when it failed."""
+        """Record the result of a point: calls per second, None if it failed."""
         self._rates[point] = rate
         self._taken.add(point)
 
     def _proposed(self, points: Iterable[int], origin: Origin) -> tuple[Proposal, ...]:
-        """Return points as proposals; they are not proposed again."""
+        """Return points as proposals, and mark them as proposed."""
         proposals = tuple(Proposal(int(point), origin) for point in points)
         self._taken.update(proposal.point for proposal in proposals)
         return proposals
@@ -66,7 +66,7 @@ class BaseTuner:
 
 
 class RandomTuner(BaseTuner):
-    """Draws points at random, none twice."""
+    """Draws points at random, without repetition."""
 
     def propose(self, count: int) -> tuple[Proposal, ...]:
         """Return up to `count` points that were not observed; none when there are no more."""

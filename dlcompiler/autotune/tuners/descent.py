@@ -18,7 +18,7 @@ class DescentTuner(BaseTuner):
     Parameters
     ----------
     candidates : Candidates
-        What it may propose.
+        The points that it may propose.
     seed : int
         Of where it starts.
 

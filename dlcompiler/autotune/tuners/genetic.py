@@ -27,7 +27,7 @@ class GeneticTuner(BaseTuner):
     Parameters
     ----------
     candidates : Candidates
-        What it may propose.
+        The points that it may propose.
     seed : int
         Of all draws.
     population : int

@@ -28,13 +28,13 @@ class Strategy:
     epsilon: float = 0.05
     """Share of random points in a batch (ε-greedy), rounded; AutoTVM's last 5 % of a plan."""
     acquisition: Acquisition = "bound"
-    """What ranks: the prediction itself, the improvement expected of it, or its upper bound."""
+    """The score of a point: its prediction, its expected improvement, or an upper bound."""
     deviations: float = 0.5
     """How many standard deviations the bound is above the prediction."""
     choice: float = 3.0
     """How many times as many of the best as the batch needs are offered to the diversity filter."""
     walks: bool = False
-    """Whether walkers search small spaces, too, instead of ranking all points."""
+    """Whether walkers also search small spaces, instead of ranking all points."""
 
 
 class ModelTuner(BaseTuner):
@@ -46,11 +46,11 @@ class ModelTuner(BaseTuner):
     Parameters
     ----------
     candidates : Candidates
-        What it may propose.
+        The points that it may propose.
     seed : int
-        Of all draws.
+        Seed of all random numbers.
     model : CostModel
-        What ranks.
+        The model that ranks points.
     strategy : Strategy
         How a batch is planned.
     knows : bool
@@ -80,7 +80,7 @@ class ModelTuner(BaseTuner):
 
     @property
     def walkers(self) -> tuple[int, ...]:
-        """Points where its searchers stand; none if it ranks all points."""
+        """The points at which its walkers are; empty if it ranks all points."""
         return tuple(self._annealing.points.tolist())
 
     def propose(self, count: int) -> tuple[Proposal, ...]:

@@ -1,4 +1,4 @@
-"""Which of the points that a model likes make a batch."""
+"""Choose a batch from the points that a model ranks first."""
 
 from __future__ import annotations
 

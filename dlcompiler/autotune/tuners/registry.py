@@ -25,13 +25,13 @@ from dlcompiler.space import Space
 
 @dataclass(frozen=True, slots=True)
 class Ingredients:
-    """What a tuner may be made of."""
+    """The parts that a tuner is made of."""
 
     candidates: Candidates
-    """What it may propose."""
+    """The points that it may propose."""
     seed: int
     features: FeatureSource
-    """What a model looks at; the rows of listed points are kept."""
+    """The features of its model; the rows of listed points are cached."""
     experience: Experience | None = None
     """What is known of other shapes."""
 
@@ -109,7 +109,7 @@ def tuner(
     points : sequence of int, optional
         Keep to these points of the space: those of a replay table.
     features : FeatureSource, optional
-        What a model looks at; by default, the knobs.
+        The features of its model; by default, the knobs.
     experience : Experience, optional
         What is known of other shapes, described by features of the same names.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
+from dlcompiler.runtime.provenance import Kind
 from dlcompiler.runtime.timing import format_seconds
 from dlcompiler.views.render.scene import Mark, Scene, Table
 from dlcompiler.views.tuning.chart import (
@@ -91,7 +92,7 @@ def best_so_far(
     rising = _rising(good)
     stride = stride_of(len(good))
     drawn = good if stride == 1 else [r for r in good if r.index % stride == 0]
-    marks = axes(x, y, _labels(against, shown), _formats(shown))
+    marks = axes(x, y, _labels(against, shown, seen.provenance.kind), _formats(shown))
     marks += dots(drawn, place)
     marks += _curve([place(row) for row in rising], x.at(_reached(seen, against)))
     lanes, height = _lanes(failed, x, against, base + BOTTOM + 4)
@@ -131,9 +132,9 @@ def _value(row: TrialRow, shown: Shown) -> float:
     return (row.gflops if shown == "rate" else row.seconds) or 0.0
 
 
-def _labels(against: Against, shown: Shown) -> tuple[str, str]:
+def _labels(against: Against, shown: Shown, kind: Kind) -> tuple[str, str]:
     across = "trial" if against == "trials" else "seconds since the start [s]"
-    up = "measured rate [GFLOP/s]" if shown == "rate" else "measured time of a call, log scale"
+    up = f"{kind} rate [GFLOP/s]" if shown == "rate" else f"{kind} time of a call, log scale"
     return across, up
 
 
@@ -193,6 +194,8 @@ def _summary(seen: Watched, stride: int) -> str:
     else:
         rate = f"{best.gflops or 0:.3g} GFLOP/s"
         parts.append(f"best {rate} ({format_seconds(best.seconds or 0)}) at trial {best.index}")
+        if seen.provenance.on:
+            parts.append(str(seen.provenance))
     failed = [f"{count} {name}" for name, count in seen.counts.items() if name != "ok"]
     parts.append(f"failed: {', '.join(failed)}" if failed else "none failed")
     if stride > 1:

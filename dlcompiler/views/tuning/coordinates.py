@@ -91,7 +91,7 @@ def coordinates(
         items.append(("your own", _OWN))
     if picked is not None and picked is not best:
         items.append(("chosen", _BEST | {"dash": "2 3"}))
-    marks += scale_of_rates(top, _SIDE_PX, base + 28)
+    marks += scale_of_rates(top, _SIDE_PX, base + 28, seen.provenance.kind)
     marks += legend(items, _SIDE_PX, base + 62, width - 2 * _SIDE_PX)
     return {
         "title": "The space, knob by knob",

@@ -53,5 +53,5 @@ def map_legend(seen: Watched, ground: Ground, below: float, top: float, width: f
     if count:
         few = f"{MOST_WALKERS} of {count} walkers" if count > MOST_WALKERS else "walkers"
         items.append((f"{few}, from where they stood a round ago", _WALKER))
-    rates = scale_of_rates(top, LEFT, below + 12)
+    rates = scale_of_rates(top, LEFT, below + 12, seen.provenance.kind)
     return [*rates, *legend(items, LEFT, below + 44, width - LEFT)]

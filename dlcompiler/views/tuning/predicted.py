@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from dlcompiler.autotune.run.rounds import Round
+from dlcompiler.runtime.provenance import Kind
 from dlcompiler.views.render.scene import Cell, Mark, Scene, Table
 from dlcompiler.views.tuning.accuracy import correlation
 from dlcompiler.views.tuning.chart import (
@@ -58,7 +59,7 @@ def predicted_measured(seen: Watched, *, chosen: int | None = None, width: float
     rounds = [each for each in seen.rounds if each.correlation is not None]
     is_wide = width >= _WIDE_PX
     size = min(_SQUARE_PX, width - LEFT - RIGHT)
-    marks = _scatter(known, size, chosen)
+    marks = _scatter(known, size, chosen, seen.provenance.kind)
     below = TOP + size + BOTTOM
     if is_wide:
         marks += _rounds(rounds, LEFT * 2 + size + RIGHT + 10, width - RIGHT, TOP, TOP + size)
@@ -84,7 +85,7 @@ _LINE: Mark = {"shape": "line", "role": "curve", "stroke": BLUE}
 _DASHED: Mark = {"shape": "line", "role": "curve", "stroke": ORANGE, "dash": "6 3"}
 
 
-def _scatter(known: Sequence[TrialRow], size: float, chosen: int | None) -> list[Mark]:
+def _scatter(known: Sequence[TrialRow], size: float, chosen: int | None, kind: Kind) -> list[Mark]:
     values = [value for row in known for value in (row.predicted_s or 0, row.seconds or 0)]
     x = log_scale(values, LEFT, LEFT + size)
     y = Scale(x.low, x.high, TOP + size, TOP, is_log=True)
@@ -92,7 +93,7 @@ def _scatter(known: Sequence[TrialRow], size: float, chosen: int | None) -> list
     def place(row: TrialRow) -> tuple[float, float]:
         return x.at(row.predicted_s or 0), y.at(row.seconds or 0)
 
-    marks = axes(x, y, ("predicted time", "measured time"), (seconds, seconds))
+    marks = axes(x, y, ("predicted time", f"{kind} time"), (seconds, seconds))
     marks.append(line(x.start, y.start, x.end, y.end, "capacity"))
     if not known:
         marks.append(text(LEFT + 10, TOP + 20, "nothing is predicted yet"))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from dlcompiler.runtime.provenance import Kind
 from dlcompiler.space import Config, Space
 from dlcompiler.views.render.scene import Mark
 from dlcompiler.views.tuning.chart import VIRIDIS, nice_ceiling
@@ -83,13 +84,13 @@ def measured(rows: Sequence[TrialRow]) -> list[TrialRow]:
     return [row for row in rows if row.gflops]
 
 
-def scale_of_rates(top: float, x: float, y: float) -> list[Mark]:
+def scale_of_rates(top: float, x: float, y: float, kind: Kind) -> list[Mark]:
     """Return the legend of the colours of rates."""
     marks: list[Mark] = [
         {"shape": "rect", "role": "cell", "x": x + n * 18, "y": y, "w": 18, "h": 12, "fill": color}
         for n, color in enumerate(VIRIDIS)
     ]
-    words = f"0 to {top:g} GFLOP/s, measured"
+    words = f"0 to {top:g} GFLOP/s, {kind}"
     marks.append({"shape": "text", "role": "soft", "x": x + len(VIRIDIS) * 18 + 8, "y": y + 10,
                   "text": words, "anchor": "start"})  # fmt: skip
     return marks

@@ -139,8 +139,9 @@ def _shown(seen: Watched, row: TrialRow) -> ShownTrial:
         "" if row.predicted_s is None else format_seconds(row.predicted_s),
         "" if error is None else f"{error:.2f}×",
     ]  # fmt: skip
+    tried = row.candidate.text if row.candidate else config_text(seen, row.point)
     return {"key": key_of(row.index), "outcome": row.outcome, "cells": cells,
-            "config": config_text(seen, row.point)}  # fmt: skip
+            "config": tried}  # fmt: skip
 
 
 def _error(row: TrialRow) -> float | None:

@@ -11,10 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dlcompiler.autotune import OUTCOMES, Trial, TuningRun
+from dlcompiler.autotune.candidate import StoredCandidate
 from dlcompiler.autotune.proposal import Origin
 from dlcompiler.autotune.run.clock import Phases
 from dlcompiler.autotune.run.rounds import Round
 from dlcompiler.autotune.trial import OutcomeName
+from dlcompiler.runtime.provenance import MEASURED, Provenance
 from dlcompiler.space import Space
 
 
@@ -44,6 +46,10 @@ class TrialRow:
     """What scheduling, generating and compiling took [s]."""
     run_s: float = 0.0
     """What checking and timing took [s]."""
+    provenance: Provenance = MEASURED
+    """Whether its time is measured or simulated, and on what."""
+    candidate: StoredCandidate | None = None
+    """What was tried, if it is no config of the space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,12 @@ class Watched:
     def best(self) -> TrialRow | None:
         """The fastest trial of this run."""
         return min((row for row in self.rows if row.seconds), key=_seconds, default=None)
+
+    @property
+    def provenance(self) -> Provenance:
+        """Whether its times are measured or simulated, and on what; all are of one kind."""
+        timed = (row.provenance for row in (*self.rows, *self.prior) if row.seconds)
+        return next(timed, MEASURED)
 
     @property
     def counts(self) -> Mapping[OutcomeName, int]:
@@ -120,7 +132,7 @@ def row_of(trial: Trial) -> TrialRow:
         trial.index, trial.point, trial.outcome, seconds,
         None if seconds is None else trial.flops / seconds / 1e9,
         trial.elapsed_s, trial.round, trial.origin, trial.predicted_s, trial.result.build_s,
-        trial.result.run_s,
+        trial.result.run_s, trial.provenance, trial.candidate,
     )  # fmt: skip
 
 

@@ -1,0 +1,177 @@
+"""Candidates: sources of schedules that a pool measures, a record stores and a table shows.
+
+A candidate is a config of a template, or anything else that makes a schedule, such as the trace of
+a search. Pools, records and tables depend on this module only, not on who proposed a candidate.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from dlcompiler.errors import TuningError
+from dlcompiler.ops import Operator
+from dlcompiler.schedule import Schedule
+from dlcompiler.space import Config, Value, Workload
+from dlcompiler.target import Target
+from dlcompiler.te import Tensor
+
+CONFIG = "config"
+"""The kind of a candidate that is a config of a template."""
+
+_KEY_LENGTH = 16
+
+
+@runtime_checkable
+class Candidate(Protocol):
+    """A source of one schedule of a workload."""
+
+    @property
+    def kind(self) -> str:
+        """What `to_json` returns, so that a reader of records recognises it: ``"trace"``."""
+
+    def describe(self) -> str:
+        """Return what a user reads in a table, in one line."""
+
+    def to_json(self) -> Any:
+        """Return a value that ``json`` can write; equal values mean equal schedules."""
+
+    def schedule(self, target: Target) -> tuple[Schedule, tuple[Tensor, ...]]:
+        """Return the schedule, and the kernel's parameters.
+
+        Raises
+        ------
+        UserError
+            If there is no such schedule for the target: the outcome is then ``refused``.
+        """
+
+
+Tried: TypeAlias = Config | Candidate
+"""What a pool measures. A bare config means the config of the template that the pool was made for.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateCandidate:
+    """A config of an operator's template, as a candidate."""
+
+    operator: Operator
+    """Whose template it is."""
+    workload: Workload
+    """What is scheduled."""
+    config: Config
+    """The values of the knobs."""
+
+    @property
+    def kind(self) -> str:
+        """``"config"``."""
+        return CONFIG
+
+    def describe(self) -> str:
+        """Return the values of the knobs."""
+        return config_text(self.config.values)
+
+    def to_json(self) -> Any:
+        """Return the config as a value that ``json`` can write."""
+        return self.config.to_json()
+
+    def schedule(self, target: Target) -> tuple[Schedule, tuple[Tensor, ...]]:
+        """Return what the template makes of the config."""
+        return self.operator.template(self.workload, target, self.config)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCandidate:
+    """A candidate other than a config as it is stored: what it was, without its schedule."""
+
+    kind: str
+    """What `document` is, as `Candidate.kind` says."""
+    text: str
+    """What `Candidate.describe` returned."""
+    document: str
+    """What `Candidate.to_json` returned, as JSON with sorted keys."""
+
+    @classmethod
+    def of(cls, candidate: Candidate) -> StoredCandidate:
+        """Return a candidate as it is stored."""
+        return cls(candidate.kind, candidate.describe(), _canonical(candidate.to_json()))
+
+    @property
+    def data(self) -> Any:
+        """What `Candidate.to_json` returned; who wrote that kind makes the schedule again."""
+        return json.loads(self.document)
+
+    @property
+    def config(self) -> Config:
+        """A config without values, for readers that know configs only.
+
+        Its fingerprint is the candidate's own, so that no space takes it for one of its configs.
+        """
+        key = hashlib.sha256(f"{self.kind}\n{self.document}".encode()).hexdigest()
+        return Config({}, f"{self.kind}:{key[:_KEY_LENGTH]}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a value that ``json`` can write."""
+        return {"kind": self.kind, "text": self.text, "data": self.data}
+
+    @classmethod
+    def from_json(cls, data: object) -> StoredCandidate:
+        """Read what `to_json` wrote.
+
+        Raises
+        ------
+        TuningError
+            If it is something else.
+        """
+        match data:
+            case {"kind": str(kind), "text": str(text), "data": document, **rest} if (
+                not rest and kind and kind != CONFIG
+            ):
+                return cls(kind, text, _canonical(document))
+        raise TuningError(
+            "read a candidate", "not a candidate", got=f"{data!r:.200}",
+            expected='{"kind": …, "text": …, "data": …}, of a kind other than "config"',
+        )  # fmt: skip
+
+
+def bound(tried: Tried, operator: Operator, workload: Workload) -> Candidate:
+    """Return what is tried as a candidate: a bare config is one of the operator's template."""
+    return TemplateCandidate(operator, workload, tried) if isinstance(tried, Config) else tried
+
+
+def stored_form(tried: Tried) -> tuple[Config, StoredCandidate | None]:
+    """Return how trials and records hold what was tried: a config, or a stored candidate with it.
+
+    The second value is None for a config of a template.
+    """
+    if isinstance(tried, Config):
+        return tried, None
+    if isinstance(tried, TemplateCandidate):
+        return tried.config, None
+    stored = StoredCandidate.of(tried)
+    return stored.config, stored
+
+
+def config_text(values: Mapping[str, Value]) -> str:
+    """Return the values of knobs in one line.
+
+    Examples
+    --------
+    >>> config_text({"tile_m": 4, "pack": True})
+    'tile_m=4, pack=True'
+    """
+    return ", ".join(f"{name}={value}" for name, value in values.items())
+
+
+def _canonical(data: Any) -> str:
+    try:
+        return json.dumps(data, sort_keys=True, ensure_ascii=True, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TuningError(
+            "store a candidate", "its to_json returned a value that json cannot write",
+            got=f"{type(error).__name__}: {error}",
+            expected="dict, list, str, int, float, bool or None",
+        ) from error  # fmt: skip

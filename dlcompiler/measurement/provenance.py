@@ -1,0 +1,58 @@
+"""What a time on a target is: measured or simulated, and on what."""
+
+from __future__ import annotations
+
+from dlcompiler.errors import MeasurementError
+from dlcompiler.pipeline.devices import device_of
+from dlcompiler.runtime.provenance import Kind, Provenance
+from dlcompiler.target import Target
+
+
+def provenance_of_times(target: Target, operation: str) -> Provenance:
+    """Return what times of programs for a target are, as its device says.
+
+    Parameters
+    ----------
+    target : Target
+        What programs are built for.
+    operation : str
+        What the user wants: the beginning of the message.
+
+    Raises
+    ------
+    MeasurementError
+        If programs for it have no times, because its device computes nothing or has no clock.
+    TargetError
+        If there is no device of the name that the target gives.
+    """
+    found = device_of(target).times(target)
+    if found is None:
+        raise MeasurementError(
+            operation, f"programs for {target.name} have no times",
+            because=f"the device {target.runs_on!r} neither measures nor simulates them",
+            hint="target='cpu' is measured",
+        )  # fmt: skip
+    return found
+
+
+def kind_of_times(target: Target) -> Kind | None:
+    """Return of which kind times on a target are; None: it has no times."""
+    found = device_of(target).times(target)
+    return None if found is None else found.kind
+
+
+def check_measured(target: Target, operation: str) -> Provenance:
+    """Return on what programs for a target are measured.
+
+    Raises
+    ------
+    MeasurementError
+        If they are simulated, or have no times.
+    """
+    found = provenance_of_times(target, operation)
+    if found.kind != "measured":
+        raise MeasurementError(
+            operation, "only machine code has measured times", got=f"times that are {found}",
+            hint="target='cpu' is measured",
+        )  # fmt: skip
+    return found

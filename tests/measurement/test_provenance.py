@@ -1,0 +1,75 @@
+"""What a time on a target is: no time of a simulated or null target is called measured."""
+
+import dataclasses
+
+import pytest
+
+import dlcompiler as dlc
+from dlcompiler import te
+from dlcompiler.errors import MeasurementError
+from dlcompiler.measurement.provenance import check_measured, provenance_of_times
+from dlcompiler.runtime.provenance import Provenance
+from dlcompiler.target import resolve
+from dlcompiler.target.detect import cpu_model
+
+NULL = dataclasses.replace(resolve("cpu"), name="nothing", runs_on="null")
+
+
+@pytest.fixture
+def doubled():
+    A = te.placeholder((64,), name="A")
+    C = te.compute((64,), lambda i: A[i] * 2.0, name="C")
+    return te.create_schedule(C.op), [A, C]
+
+
+def test_times_of_this_machine_are_measured():
+    assert provenance_of_times(resolve("cpu"), "x") == Provenance("measured", cpu_model())
+    assert provenance_of_times(resolve("c"), "x").kind == "measured"
+
+
+def test_times_of_a_gpu_are_simulated():
+    assert provenance_of_times(resolve("v100"), "x") == Provenance("simulated", "v100")
+    with pytest.raises(MeasurementError) as caught:
+        check_measured(resolve("v100"), "measure main")
+    assert str(caught.value) == (
+        "measure main: only machine code has measured times\n"
+        "  got       times that are simulated on v100\n"
+        "  hint      target='cpu' is measured"
+    )
+
+
+def test_a_null_device_has_no_times():
+    with pytest.raises(MeasurementError) as caught:
+        provenance_of_times(NULL, "measure main")
+    assert str(caught.value) == (
+        "measure main: programs for nothing have no times\n"
+        "  because   the device 'null' neither measures nor simulates them\n"
+        "  hint      target='cpu' is measured"
+    )
+
+
+@pytest.mark.parametrize("target", [NULL, "v100"])
+def test_no_way_of_measuring_measures_what_does_not_run(doubled, target):
+    s, args = doubled
+    ways = [
+        lambda: dlc.measure(dlc.build(s, args, target)),
+        lambda: dlc.compare(s, s, args, target=target),
+        lambda: dlc.StepTable(target=target).add("plain", s, args),
+    ]
+    if target == "v100":
+        (i,) = s[args[1]].op.axis
+        s[args[1]].bind(i, te.thread_axis("threadIdx.x"))
+    for way in ways:
+        with pytest.raises(MeasurementError, match=r"no times|machine code"):
+            way()
+
+
+def test_a_measurement_says_where_it_was_made(doubled):
+    s, args = doubled
+    timing = dlc.measure(dlc.build(s, args), seconds=0.01)
+    assert repr(timing).endswith(f", measured on {cpu_model()})")
+    table = dlc.StepTable()
+    step = table.add("plain", s, args, rounds=3)
+    assert f", measured on {cpu_model()}, verified" in repr(step)
+    assert repr(table).splitlines()[0].endswith(f"(measured on {cpu_model()})")
+    assert f"measured on {cpu_model()}" in repr(dlc.compare(s, s, args, rounds=3).timing)
