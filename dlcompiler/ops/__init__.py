@@ -28,7 +28,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dlcompiler.errors import TuningError
-from dlcompiler.ops.base import Operator, Reference, Selection
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, Selection, by_device
 from dlcompiler.ops.conv2d.plain import (
     conv2d_hwcn,
     conv2d_nchw,
@@ -42,10 +42,12 @@ from dlcompiler.target import Target
 
 __all__ = [
     "REGISTRY",
+    "DeviceSchedule",
     "Operator",
     "Reference",
     "Selection",
     "batch_matmul",
+    "by_device",
     "config_for",
     "conv2d_hwcn",
     "conv2d_nchw",
@@ -140,7 +142,6 @@ def select(
     'matmul'
     """
     if kind == "conv2d":
-        operator("conv2d_direct").check_device(target)  # all ways to compute it have the same
         choose = importlib.import_module("dlcompiler.ops.conv2d.choose")
         selection: Selection = choose.select_conv2d(params, target, tuned, is_exact=is_exact)
         return selection

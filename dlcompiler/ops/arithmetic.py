@@ -13,7 +13,7 @@ from dlcompiler.errors import TuningError
 from dlcompiler.ir.function_values import call_function
 from dlcompiler.ops import elementwise
 from dlcompiler.ops.activations import ACTIVATIONS, Activation
-from dlcompiler.ops.base import Operator, Reference, as_expected
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, as_expected, by_device
 from dlcompiler.ops.injective import default_injective, injective_space, schedule_injective
 from dlcompiler.ops.rounding import SMALLEST, Array, unit
 from dlcompiler.ops.shapes import FLOATS, INTEGERS, checked_dtype, shape_of, shape_text
@@ -197,4 +197,10 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     schedule_injective(s, out, target, cfg.values)
 
 
-ELEMENTWISE = Operator("elementwise", workload, define, reference, space, default_config, schedule)
+ELEMENTWISE = Operator(
+    "elementwise",
+    workload,
+    define,
+    reference,
+    by_device({"cpu": DeviceSchedule(space, default_config, schedule)}),
+)

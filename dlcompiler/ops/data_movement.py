@@ -9,7 +9,7 @@ import numpy as np
 
 from dlcompiler import dtypes, te
 from dlcompiler.errors import TuningError
-from dlcompiler.ops.base import Operator, Reference, as_expected
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, as_expected, by_device
 from dlcompiler.ops.injective import default_injective, injective_space, schedule_injective
 from dlcompiler.ops.rounding import Array
 from dlcompiler.ops.shapes import (
@@ -188,7 +188,13 @@ def _operator(
     def default_config(work: Workload, target: Target) -> Config:
         return default_injective(work, define(work)[-1], target)
 
-    return Operator(name, workload, define, reference, space, default_config, _schedule)
+    return Operator(
+        name,
+        workload,
+        define,
+        reference,
+        by_device({"cpu": DeviceSchedule(space, default_config, _schedule)}),
+    )
 
 
 TRANSPOSE = _operator(

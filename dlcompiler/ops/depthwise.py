@@ -15,7 +15,7 @@ import numpy as np
 
 from dlcompiler import te
 from dlcompiler.errors import TuningError
-from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device
 from dlcompiler.ops.channels import (
     channels_config,
     channels_space,
@@ -214,4 +214,11 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
         schedule_channels(s, result, cfg, target)
 
 
-DEPTHWISE = Operator(NAME, workload, define, reference, space, default_config, schedule, prepack)
+DEPTHWISE = Operator(
+    NAME,
+    workload,
+    define,
+    reference,
+    by_device({"cpu": DeviceSchedule(space, default_config, schedule)}),
+    prepack,
+)

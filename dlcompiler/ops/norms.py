@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dlcompiler import dtypes, te
-from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device
 from dlcompiler.ops.helpers import over, tensor
 from dlcompiler.ops.lanes import widest_power
 from dlcompiler.ops.rounding import Array, Wide, unit
@@ -225,7 +225,13 @@ def _operator(name: str) -> Operator:
     def named(**parameters: Any) -> Workload:
         return workload(name, **parameters)
 
-    return Operator(name, named, define, reference, space, default_config, schedule)
+    return Operator(
+        name,
+        named,
+        define,
+        reference,
+        by_device({"cpu": DeviceSchedule(space, default_config, schedule)}),
+    )
 
 
 LAYER_NORM = _operator("layer_norm")

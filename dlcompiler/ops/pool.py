@@ -19,7 +19,7 @@ import numpy as np
 from dlcompiler import dtypes, te
 from dlcompiler.errors import TuningError
 from dlcompiler.ops import reductions
-from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device
 from dlcompiler.ops.channels import (
     channels_config,
     channels_space,
@@ -370,4 +370,10 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
         schedule_channels(s, result, cfg, target)
 
 
-POOL2D = Operator(NAME, workload, define, reference, space, default_config, schedule)
+POOL2D = Operator(
+    NAME,
+    workload,
+    define,
+    reference,
+    by_device({"cpu": DeviceSchedule(space, default_config, schedule)}),
+)

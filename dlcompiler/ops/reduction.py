@@ -13,7 +13,7 @@ import numpy as np
 from dlcompiler import dtypes, te
 from dlcompiler.errors import TuningError
 from dlcompiler.ops import reductions
-from dlcompiler.ops.base import Operator, Reference, as_expected
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, as_expected, by_device
 from dlcompiler.ops.helpers import ELEMWISE, tensor
 from dlcompiler.ops.injective import schedule_injective
 from dlcompiler.ops.lanes import schedule_reduction
@@ -267,4 +267,10 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     schedule_reduction(s, out, cfg.values, target.lanes(out.dtype), parts)
 
 
-REDUCTION = Operator("reduction", workload, define, reference, space, default_config, schedule)
+REDUCTION = Operator(
+    "reduction",
+    workload,
+    define,
+    reference,
+    by_device({"cpu": DeviceSchedule(space, default_config, schedule)}),
+)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dlcompiler import dtypes, te
-from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device
 from dlcompiler.ops.helpers import along, dimensions, reduced, tensor, without
 from dlcompiler.ops.lanes import widest_power
 from dlcompiler.ops.rounding import SMALLEST, Wide, unit
@@ -284,7 +284,13 @@ def _operator(name: str) -> Operator:
     def named(**parameters: Any) -> Workload:
         return workload(name, **parameters)
 
-    return Operator(name, named, define, reference, space, default_config, schedule)
+    return Operator(
+        name,
+        named,
+        define,
+        reference,
+        by_device({"cpu": DeviceSchedule(space, default_config, schedule)}),
+    )
 
 
 SOFTMAX = _operator("softmax")

@@ -28,17 +28,17 @@ _VECTORS = ("avx512f", "avx2", "sse2", "sse4.1")
 
 
 def target_class(target: Target) -> str:
-    """Return the class of targets that share configs: ``"x86_64-avx2"``.
+    """Return the class of targets that share configs: device, processor family, vectors.
 
     Examples
     --------
     >>> from dlcompiler.target import resolve
     >>> target_class(resolve("x86-64-avx2"))
-    'x86_64-avx2'
+    'cpu-x86_64-avx2'
     """
     family = target.triple.partition("-")[0]
     widest = next((name for name in _VECTORS if target.has(name)), f"{target.vector_bits}")
-    return f"{family}-{widest}"
+    return f"{target.device}-{family}-{widest}"
 
 
 def config_for(
@@ -59,7 +59,6 @@ def config_for(
     -------
     Config
     """
-    operator.check_device(target)
     default = operator.default_config(workload, target)
     found = (shipped(target_class(target)) if tuned is None else tuned).get(anchor(workload))
     if found is not None:

@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 
 from dlcompiler import te
-from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device
 from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.direct_schedule import (
     EXTRA_ROWS,
     default_config,
+    estimate,
     schedule,
     space,
 )
@@ -180,6 +181,5 @@ def packing(workload: Workload, target: Target) -> tuple[Schedule, tuple[Tensor,
     return panels(shape.weight, shape.groups, workload["block"], shape.dtype, target)
 
 
-CONV2D_DIRECT = Operator(
-    NAME, workload, define, reference, space, default_config, schedule, prepack, packing
-)
+CPU = DeviceSchedule(space, default_config, schedule, packing, estimate)
+CONV2D_DIRECT = Operator(NAME, workload, define, reference, by_device({"cpu": CPU}), prepack)

@@ -16,10 +16,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from dlcompiler import te
-from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device
 from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.direct import packed_shape, packed_weight
-from dlcompiler.ops.conv2d.gemm_schedule import EXTRA_PIXELS, default_config, schedule, space
+from dlcompiler.ops.conv2d.gemm_schedule import (
+    EXTRA_PIXELS,
+    default_config,
+    estimate,
+    schedule,
+    space,
+)
 from dlcompiler.ops.conv2d.shapes import Shape, shape_of
 from dlcompiler.ops.epilogues import Epilogue
 from dlcompiler.ops.packing import panels
@@ -139,6 +145,5 @@ def packing(workload: Workload, target: Target) -> tuple[Schedule, tuple[Tensor,
     return panels(shape.weight, shape.groups, workload["block"], shape.dtype, target)
 
 
-CONV2D_GEMM = Operator(
-    NAME, workload, define, reference, space, default_config, schedule, prepack, packing
-)
+CPU = DeviceSchedule(space, default_config, schedule, packing, estimate)
+CONV2D_GEMM = Operator(NAME, workload, define, reference, by_device({"cpu": CPU}), prepack)

@@ -28,12 +28,13 @@ import numpy as np
 
 from dlcompiler import te
 from dlcompiler.errors import TuningError
-from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device
 from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.shapes import Shape
 from dlcompiler.ops.conv2d.winograd_schedule import (
     MOST_ROWS,
     default_config,
+    estimate,
     schedule,
     space,
     tiles_of,
@@ -265,6 +266,5 @@ def error_bound(shape: Shape, tile: int, data: Array, weight: Array) -> Wide:
     return bound
 
 
-WINOGRAD = Operator(
-    NAME, workload, define, reference, space, default_config, schedule, prepack, packing
-)
+CPU = DeviceSchedule(space, default_config, schedule, packing, estimate)
+WINOGRAD = Operator(NAME, workload, define, reference, by_device({"cpu": CPU}), prepack)
