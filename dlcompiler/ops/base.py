@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dlcompiler import dtypes
 from dlcompiler.display import render
-from dlcompiler.errors import TargetError
+from dlcompiler.errors import TargetError, TuningError
 from dlcompiler.registry import Registry
 from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.space import Config, Space, Workload
@@ -111,7 +111,11 @@ class Operator:
         ------
         TargetError
             If there is none; the message lists the kinds of devices that have one.
+        TuningError
+            If `target` is not a Target.
         """
+        if not isinstance(target, Target):
+            raise self._wrong("target", target, "a Target: resolve('cpu')")
         if target.device not in self.schedules:
             raise no_schedule(self.name, target, self.schedules)
         return self.schedules[target.device]
@@ -123,7 +127,10 @@ class Operator:
         ------
         TargetError
             If the operator has no schedule for the kind of device.
+        TuningError
+            If an argument has the wrong type, or the workload is of another operator.
         """
+        self._check_workload(workload)
         return self.schedule_for(target).space(workload, target)
 
     def default_config(self, workload: Workload, target: Target) -> Config:
@@ -133,7 +140,10 @@ class Operator:
         ------
         TargetError
             If the operator has no schedule for the kind of device.
+        TuningError
+            If an argument has the wrong type, or the workload is of another operator.
         """
+        self._check_workload(workload)
         return self.schedule_for(target).default_config(workload, target)
 
     def template(
@@ -163,13 +173,34 @@ class Operator:
             If a primitive refuses a value of the config.
         TargetError
             If the operator has no schedule for the kind of device.
+        TuningError
+            If an argument has the wrong type, or the workload is of another operator.
         """
+        self._check_workload(workload)
         chosen = self.schedule_for(target)
+        if not isinstance(cfg, Config):
+            raise self._wrong("cfg", cfg, "a Config: operator.space(workload, target).config(…)")
         args = self.define(workload)
         outs = tuple(tensor for tensor in args if not isinstance(tensor.op, PlaceholderOp))
         s = make(outs)
         chosen.apply(s, outs, cfg, target)
         return s, args
+
+    def _check_workload(self, workload: Workload) -> None:
+        if not isinstance(workload, Workload):
+            raise self._wrong("workload", workload, f"a Workload: {self.name}.workload(…)")
+        if workload.op != self.name:
+            raise TuningError(
+                f"schedule {self.name}",
+                "the workload is of another operator",
+                got=str(workload),
+                expected=f"{self.name}(…)",
+            )
+
+    def _wrong(self, name: str, value: object, expected: str) -> TuningError:
+        """Return the error for an argument of the wrong type."""
+        problem = f"the argument {name} has the wrong type"
+        return TuningError(f"schedule {self.name}", problem, got=repr(value), expected=expected)
 
     def __repr__(self) -> str:
         return f"Operator({self.name})"

@@ -6,9 +6,11 @@ this user alone, and is loaded from there.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import shutil
+import signal
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -161,28 +163,49 @@ def _load(text: str, name: str) -> ctypes.CDLL:
 def run_compiler(
     command: Sequence[str], operation: str, error: type[UserError]
 ) -> subprocess.CompletedProcess[str]:
-    """Run a C compiler, to compile or to link; what it prints is in English.
+    """Run a C compiler, to compile or to link; its messages are in English.
 
     Raises
     ------
     UserError
-        Of the class `error`: it cannot be started, or does not end in time.
+        Of the class `error`: the compiler cannot be started, or runs longer than `LIMIT_S`.
+
+    Notes
+    -----
+    A compiler driver starts other processes (``cc1``, ``as``, ``ld``). The driver therefore runs in
+    a session of its own, and after the time limit or an interruption the whole group is killed.
     """
     try:
-        return subprocess.run(
+        process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            timeout=LIMIT_S,
-            check=False,
-            env={**os.environ, "LC_ALL": "C"},  # what it says is looked at
+            env={**os.environ, "LC_ALL": "C"},  # `_compile` searches the messages
+            start_new_session=True,
         )
-    except subprocess.TimeoutExpired as late:
-        raise error(operation, f"{command[0]} did not end within {LIMIT_S:g} s") from late
     except OSError as reason:
         raise error(operation, f"{command[0]} cannot be started", got=reason.strerror) from reason
+    with process:
+        try:
+            output, messages = process.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired as late:
+            _kill_group(process)
+            raise error(operation, f"{command[0]} did not end within {LIMIT_S:g} s") from late
+        except BaseException:  # Ctrl-C reaches this process only: the compiler has another session
+            _kill_group(process)
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, output, messages)
+
+
+def _kill_group(process: subprocess.Popen[str]) -> None:
+    """Kill a process that leads a session, and all that it started in this session."""
+    # The leader is not reaped before, so that its id still names the group.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
 
 
 def _compile(command: Sequence[str], name: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 import dlcompiler as dlc
 from dlcompiler import ops, te
 from dlcompiler.autotune.templates import declared_schedule, template
-from dlcompiler.errors import TargetError
+from dlcompiler.errors import TargetError, TuningError
 from dlcompiler.ops.conv2d.choose import select_conv2d
 from dlcompiler.target import resolve
 
@@ -139,3 +139,58 @@ def test_a_convolution_that_no_schedule_there_computes(monkeypatch):
     )
     with pytest.raises(TargetError, match="computes this convolution"):
         select_conv2d(CONVOLUTION | {"kernel": 5}, GPU)
+
+
+# -- arguments that are none --------------------------------------------------------------------
+
+
+MATMUL = ops.operator("matmul")
+PRODUCT = MATMUL.workload(m=8, n=8, k=8)
+CONFIG = MATMUL.default_config(PRODUCT, CPU)
+
+
+@pytest.mark.parametrize(
+    ("use", "name", "got", "expected"),
+    [
+        (
+            lambda: MATMUL.template(PRODUCT, CPU, 5),
+            "cfg", "5", "a Config: operator.space(workload, target).config(…)",
+        ),
+        (
+            lambda: MATMUL.template(PRODUCT, "cpu", CONFIG),
+            "target", "'cpu'", "a Target: resolve('cpu')",
+        ),
+        (lambda: MATMUL.space(PRODUCT, None), "target", "None", "a Target: resolve('cpu')"),
+        (
+            lambda: MATMUL.default_config("matmul", CPU),
+            "workload", "'matmul'", "a Workload: matmul.workload(…)",
+        ),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_an_argument_of_the_wrong_type(use, name, got, expected):
+    with pytest.raises(TuningError) as caught:
+        use()
+    assert str(caught.value) == (
+        f"schedule matmul: the argument {name} has the wrong type\n"
+        f"  got       {got}\n"
+        f"  expected  {expected}"
+    )
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: MATMUL.space(WORK, CPU),
+        lambda: MATMUL.default_config(WORK, CPU),
+        lambda: MATMUL.template(WORK, CPU, CONFIG),
+    ],
+)
+def test_the_workload_of_another_operator(use):
+    with pytest.raises(TuningError) as caught:
+        use()
+    assert str(caught.value) == (
+        "schedule matmul: the workload is of another operator\n"
+        "  got       elementwise(function=add, shapes=6x40,40, dtype=float32)\n"
+        "  expected  matmul(…)"
+    )
