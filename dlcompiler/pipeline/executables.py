@@ -13,7 +13,7 @@ from dlcompiler.output_files import write_file
 from dlcompiler.runtime.arguments import as_checked_array, as_checked_number, check_count
 from dlcompiler.runtime.c_source import CCode
 from dlcompiler.runtime.device import Executable
-from dlcompiler.runtime.function import Code, Function
+from dlcompiler.runtime.function import Code, Function, described_by
 from dlcompiler.runtime.source import Source
 from dlcompiler.simulate import Report, interpret
 from dlcompiler.target import Target
@@ -49,16 +49,8 @@ class Kernel(Function):
     """A built function: call it with NumPy arrays, outputs last."""
 
     def __init__(self, module: Code, source: Source, target: Target) -> None:
-        called, program = source.interface, program_of(source)
-        super().__init__(
-            module,
-            called.symbol,
-            called.params,
-            program.func.name,
-            variables=called.variables,
-            checks=called.checks,
-            messages=called.messages,
-        )
+        program = program_of(source)
+        super().__init__(module, name=program.func.name, **described_by(source.interface))
         self.generated = source
         """What the code generator wrote."""
         self.program = program

@@ -136,6 +136,17 @@ class Code(Protocol):
         """Return a function of operands of these types."""
 
 
+def described_by(called: Interface) -> dict[str, Any]:
+    """Return the arguments of `Function`, without the code, that an interface describes."""
+    return {
+        "symbol": called.symbol,
+        "params": called.params,
+        "variables": called.variables,
+        "checks": called.checks,
+        "messages": called.messages,
+    }
+
+
 class Function:
     """A kernel that takes NumPy arrays, outputs last.
 
@@ -215,14 +226,7 @@ class Function:
         called : Interface
             How it is called.
         """
-        return Function(
-            module,
-            called.symbol,
-            called.params,
-            variables=called.variables,
-            checks=called.checks,
-            messages=called.messages,
-        )
+        return Function(module, **described_by(called))
 
     @property
     def uses_threads(self) -> bool:
