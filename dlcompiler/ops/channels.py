@@ -17,6 +17,7 @@ from dlcompiler.ops.conv2d.shapes import Window
 from dlcompiler.ops.helpers import tensor
 from dlcompiler.ops.sharing import is_worth_sharing
 from dlcompiler.ops.sliding import Sliding
+from dlcompiler.ops.stages import stages_by_role, unroll
 from dlcompiler.ops.widening import converted
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload, parallel_knob, split_knob
@@ -124,7 +125,7 @@ def schedule_channels(s: Schedule, result: Tensor, cfg: Config, target: Target) 
     target : Target
         A CPU.
     """
-    stages = {stage.name.rpartition(".")[2]: stage.tensor for stage in s.stages}
+    stages = stages_by_role(s)
     sums, padded = stages["sums"], stages["padded"]
     lanes = target.lanes(sums.dtype)
     *outer, y, x, c = result.op.axis
@@ -147,10 +148,7 @@ def schedule_channels(s: Schedule, result: Tensor, cfg: Config, target: Target) 
     s[tile].vectorize(own_lane)
     if cfg["parallel"]:
         s[result].parallel(y)
-    s[result].unroll(column)
-    s[result].unroll(vector)
     copies = [own_column, vectors]
     copies += [q] if cfg["unroll_columns"] else []
     copies += [p] if cfg["unroll_rows"] else []
-    for axis in copies:
-        s[tile].unroll(axis)
+    unroll(s, [(result, column), (result, vector), *((tile, axis) for axis in copies)])

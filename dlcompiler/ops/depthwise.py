@@ -8,19 +8,16 @@ ahead to lie side by side, too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from dlcompiler import te
 from dlcompiler.errors import TuningError
-from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device
+from dlcompiler.ops.base import Operator, Reference, by_device
 from dlcompiler.ops.channels import (
-    channels_config,
-    channels_space,
     framed_beside,
-    schedule_channels,
 )
 from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.layouts import Layout, layout_of, stored
@@ -33,14 +30,10 @@ from dlcompiler.ops.sliding import (
     EXTRA_ROWS,
     Sliding,
     framed,
-    schedule_sliding,
-    sliding_config,
-    sliding_space,
 )
 from dlcompiler.ops.widening import DTYPES, converted
-from dlcompiler.schedule import Schedule
-from dlcompiler.space import Config, Space, Workload
-from dlcompiler.target import Target
+from dlcompiler.ops.windows import window_schedule
+from dlcompiler.space import Workload
 from dlcompiler.te import Tensor
 
 NAME = "depthwise_conv2d"
@@ -180,7 +173,7 @@ def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Arr
     return {**arrays, "weight": np.ascontiguousarray(rows.transpose(1, 2, 0))}
 
 
-# -- the choices, and the schedule --------------------------------------------------------------
+# -- the schedule -------------------------------------------------------------------------------
 
 
 def _sliding(workload: Workload) -> Sliding:
@@ -188,37 +181,11 @@ def _sliding(workload: Workload) -> Sliding:
     return Sliding(shape.n, shape.o, shape.rows, shape.columns, shape.sums_dtype)
 
 
-def space(workload: Workload, target: Target) -> Space:
-    """Return the configs of `schedule`: see `sliding.sliding_space`, `channels.channels_space`."""
-    if workload["layout"] == PLAIN.name:
-        return sliding_space(workload, _sliding(workload), target)
-    return channels_space(workload, _sliding(workload), target)
-
-
-def default_config(workload: Workload, target: Target) -> Config:
-    """Return the config that a simple model prefers."""
-    if workload["layout"] == PLAIN.name:
-        return sliding_config(workload, _sliding(workload), target)
-    return channels_config(workload, _sliding(workload), target)
-
-
-def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
-    """Schedule a depthwise convolution on a CPU.
-
-    See `sliding.schedule_sliding` for NCHW, else `channels.schedule_channels`.
-    """
-    (result,) = outs
-    if "rows" in cfg:
-        schedule_sliding(s, result, cfg, target)
-    else:
-        schedule_channels(s, result, cfg, target)
-
-
 DEPTHWISE = Operator(
     NAME,
     workload,
     define,
     reference,
-    by_device({"cpu": DeviceSchedule(space, default_config, schedule)}),
+    by_device({"cpu": window_schedule(_sliding)}),
     prepack,
 )

@@ -19,13 +19,10 @@ import numpy as np
 from dlcompiler import dtypes, te
 from dlcompiler.errors import TuningError
 from dlcompiler.ops import reductions
-from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device
+from dlcompiler.ops.base import Operator, Reference, by_device
 from dlcompiler.ops.channels import (
-    channels_config,
-    channels_space,
     framed_beside,
     resized,
-    schedule_channels,
 )
 from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.layouts import Layout, layout_of
@@ -38,13 +35,9 @@ from dlcompiler.ops.sliding import (
     EXTRA_ROWS,
     Sliding,
     framed,
-    schedule_sliding,
-    sliding_config,
-    sliding_space,
 )
-from dlcompiler.schedule import Schedule
-from dlcompiler.space import Config, Space, Workload
-from dlcompiler.target import Target
+from dlcompiler.ops.windows import window_schedule
+from dlcompiler.space import Workload
 from dlcompiler.te import Tensor
 
 NAME = "pool2d"
@@ -327,7 +320,7 @@ def _hit(window: Window, tap: int) -> tuple[Array, Array]:
     return read[is_inside], places[is_inside]
 
 
-# -- the choices, and the schedule --------------------------------------------------------------
+# -- the schedule -------------------------------------------------------------------------------
 
 
 def _sliding(workload: Workload) -> Sliding:
@@ -335,45 +328,10 @@ def _sliding(workload: Workload) -> Sliding:
     return Sliding(workload["n"], workload["c"], of.rows, of.columns, workload["dtype"])
 
 
-def space(workload: Workload, target: Target) -> Space:
-    """Return the configs of `schedule`: see `sliding.sliding_space`, `channels.channels_space`."""
-    if workload["layout"] == "NCHW":
-        return sliding_space(workload, _sliding(workload), target)
-    return channels_space(workload, _sliding(workload), target)
-
-
-def default_config(workload: Workload, target: Target) -> Config:
-    """Return the config that a simple model prefers."""
-    if workload["layout"] == "NCHW":
-        return sliding_config(workload, _sliding(workload), target)
-    return channels_config(workload, _sliding(workload), target)
-
-
-def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
-    """Schedule a pooling on a CPU.
-
-    Parameters
-    ----------
-    s : Schedule
-        A fresh schedule of `outs`.
-    outs : sequence of Tensor
-        The result.
-    cfg : Config
-        Of `space`.
-    target : Target
-        A CPU.
-    """
-    (result,) = outs
-    if "rows" in cfg:
-        schedule_sliding(s, result, cfg, target)
-    else:
-        schedule_channels(s, result, cfg, target)
-
-
 POOL2D = Operator(
     NAME,
     workload,
     define,
     reference,
-    by_device({"cpu": DeviceSchedule(space, default_config, schedule)}),
+    by_device({"cpu": window_schedule(_sliding)}),
 )

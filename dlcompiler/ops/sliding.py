@@ -15,6 +15,7 @@ from dlcompiler import dtypes, te
 from dlcompiler.ops.conv2d.shapes import Window
 from dlcompiler.ops.helpers import tensor
 from dlcompiler.ops.sharing import is_worth_sharing
+from dlcompiler.ops.stages import Loop, stages_by_role, unroll
 from dlcompiler.ops.widening import converted
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload, parallel_knob, split_knob
@@ -240,7 +241,7 @@ def schedule_sliding(s: Schedule, result: Tensor, cfg: Config, target: Target) -
     target : Target
         A CPU.
     """
-    stages = {stage.name.rpartition(".")[2]: stage.tensor for stage in s.stages}
+    stages = stages_by_role(s)
     sums, padded = stages["sums"], stages["padded"]
     tile = s.cache_write(sums, "local")
     s[sums].compute_inline()
@@ -250,15 +251,10 @@ def schedule_sliding(s: Schedule, result: Tensor, cfg: Config, target: Target) -
     unrolled += _schedule_sums(s, tile, cfg)
     s[padded].compute_at(s[result], strips)
     unrolled += _schedule_copy(s, padded, cfg)
-    # Last, since the extents of unrolled loops are looked at with each step that follows.
-    for of, axis in unrolled:
-        s[of].unroll(axis)
+    unroll(s, unrolled)
 
 
-_Loops = list[tuple[Tensor, Any]]
-
-
-def _schedule_result(s: Schedule, result: Tensor, cfg: Config) -> tuple[Any, Any, _Loops]:
+def _schedule_result(s: Schedule, result: Tensor, cfg: Config) -> tuple[Any, Any, list[Loop]]:
     """Split the result into tiles; returns the loops over strips of rows and over tiles."""
     n, o, y, x = result.op.axis
     y, row = s[result].split(y, cfg["rows"])
@@ -274,7 +270,7 @@ def _schedule_result(s: Schedule, result: Tensor, cfg: Config) -> tuple[Any, Any
     return strips, x, [(result, row), (result, vector)]
 
 
-def _schedule_sums(s: Schedule, tile: Tensor, cfg: Config) -> _Loops:
+def _schedule_sums(s: Schedule, tile: Tensor, cfg: Config) -> list[Loop]:
     """Order the loops of a tile: rows innermost, which read the same rows of the image."""
     _, _, y, x = tile.op.axis
     p, q = tile.op.reduce_axis
@@ -286,7 +282,7 @@ def _schedule_sums(s: Schedule, tile: Tensor, cfg: Config) -> _Loops:
     return [(tile, axis) for axis in copies]
 
 
-def _schedule_copy(s: Schedule, padded: Tensor, cfg: Config) -> _Loops:
+def _schedule_copy(s: Schedule, padded: Tensor, cfg: Config) -> list[Loop]:
     """Copy rows by vectors, those at the edges apart, and those at the ends under masks."""
     _, _, y, x = padded.op.axis
     s[padded].align_extent(x, cfg["copy_lanes"])

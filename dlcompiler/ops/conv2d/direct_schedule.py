@@ -9,22 +9,27 @@ from typing import Any
 from dlcompiler import dtypes
 from dlcompiler.ir import Axis
 from dlcompiler.ops.conv2d.layouts import Layout
+from dlcompiler.ops.conv2d.nest import (
+    parallelize_outermost,
+    place_copy,
+    split_channels,
+    split_reduction,
+    sums_and_operands,
+)
 from dlcompiler.ops.conv2d.shapes import Shape, shape_of
 from dlcompiler.ops.conv2d.tiles import (
     COPY_CYCLES,
     TILE_CYCLES,
     Machine,
     pieces,
-    schedule_copy,
     shares_evenly,
-    sums_and_operands,
 )
 from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload, parallel_knob
 from dlcompiler.space.knob import divisors
 from dlcompiler.target import Target
-from dlcompiler.te import ComputeOp, PlaceholderOp, Tensor
+from dlcompiler.te import ComputeOp, Tensor
 
 MAX_BLOCK_ROWS = 32
 EXTRA_ROWS = MAX_BLOCK_ROWS - 1
@@ -218,10 +223,7 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     rows, inner = _schedule_result(s, result, weight, cfg, lanes)
     s[local].compute_at(s[result], inner)
     _schedule_sums(s, local, cfg, lanes)
-    if not isinstance(image.op, PlaceholderOp):
-        if cfg["order"] == "rows":
-            s[image].compute_at(s[result], rows)
-        schedule_copy(s, image, lanes, parallel=cfg["parallel"] and cfg["order"] != "rows")
+    place_copy(s, image, result, rows, cfg, lanes=lanes)
 
 
 def _schedule_result(
@@ -250,12 +252,7 @@ def _schedule_result(
     else:
         stage.reorder(*outermost, row, x, *channels)
         stage.vectorize(channels[-1])
-    inner = outermost[-1]
-    if cfg["parallel"]:
-        shared = stage.fuse(*(outermost[:2] if is_by_rows else outermost[:-1]))
-        stage.parallel(shared)
-        rows = shared if is_by_rows else rows
-    return rows, inner
+    return parallelize_outermost(stage, n, rows, blocks, cfg), outermost[-1]
 
 
 def _tagged(result: Tensor) -> tuple[Layout, int]:
@@ -279,16 +276,11 @@ def _split_channels(
     s: Schedule, result: Tensor, layout: Layout, groups: int, block: int
 ) -> tuple[list[Axis], list[Axis]]:
     """Split the channels; returns the loops over groups and blocks, and those inside a block."""
-    stage = s[result]
     _, channel, *rest, _, _ = _axes(result, layout)
     together = layout.channels or 1
-    outer: list[Axis] = []
-    if groups > 1:
-        extent = layout.element(*result.static_shape)[1] // together
-        group, channel = stage.split(channel, max(extent // groups, 1))
-        outer = [group]
-    blocks, inside = stage.split(channel, block // together)
-    return [*outer, blocks], [inside, *rest]
+    extent = layout.element(*result.static_shape)[1] // together
+    outer, inside = split_channels(s[result], channel, extent, groups, block // together)
+    return outer, [inside, *rest]
 
 
 def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int) -> None:
@@ -303,11 +295,7 @@ def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int) -> None:
     if cfg["split_c"]:
         part, c = stage.split(c, cfg["split_c"])
         parts = [part]
-    steps = [c, p, q]
-    if cfg["unroll_c"] > 1:
-        c, step = stage.split(c, cfg["unroll_c"])
-        steps = [c, p, q, step]
-        stage.unroll(step)
+    steps = split_reduction(stage, c, (p, q), cfg["unroll_c"])
     stage.reorder(n, b, *parts, y, x, *steps, row, column, vectors, vector)
     stage.vectorize(vector)
     for loop in (row, column, vectors):

@@ -11,6 +11,7 @@ from dlcompiler.ops.conv2d.shapes import Shape
 from dlcompiler.ops.conv2d.winograd_transforms import TAPS
 from dlcompiler.ops.conv2d.winograd_weights import PANEL
 from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
+from dlcompiler.ops.stages import Loop, stages_by_role, unroll
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Knob, Space, Workload, divisors, parallel_knob
 from dlcompiler.target import Target
@@ -112,9 +113,6 @@ def estimate(workload: Workload, target: Target) -> float:
 
 # -- the schedule -------------------------------------------------------------------------------
 
-_Place = tuple[Tensor, Any]
-"""A stage and one of its loops, to compute another at."""
-
 
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
     """Schedule a convolution by minimal filtering on a CPU.
@@ -135,7 +133,7 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     """
     (result,) = outs
     lanes = min(target.lanes(result.dtype), PANEL)
-    stages = {stage.name.rpartition(".")[2]: stage.tensor for stage in s.stages}
+    stages = stages_by_role(s)
     tile = _extent(stages["columns"], 0)
     block, group, panel, unrolled = _schedule_result(s, result, cfg, lanes, tile)
     unrolled += _schedule_output(s, stages["output"], stages["columns"], lanes, (result, panel))
@@ -147,9 +145,7 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     if cfg["parallel"]:
         s[result].parallel(group)
         s[stages["input"]].parallel(channels)
-    # Last, since the extents of unrolled loops are looked at with each step that follows.
-    for of, axis in unrolled:
-        s[of].unroll(axis)
+    unroll(s, unrolled)
 
 
 def _extent(of: Tensor, dimension: int) -> int:
@@ -160,7 +156,7 @@ def _extent(of: Tensor, dimension: int) -> int:
 
 def _schedule_result(
     s: Schedule, result: Tensor, cfg: Config, lanes: int, tile: int
-) -> tuple[Any, Any, Any, list[_Place]]:
+) -> tuple[Any, Any, Any, list[Loop]]:
     """Split the result; returns the loops over blocks of rows, groups of panels, and panels."""
     n, o, y, x = result.op.axis
     order, block = [], n
@@ -180,8 +176,8 @@ def _schedule_result(
 
 
 def _schedule_output(
-    s: Schedule, output: Tensor, columns: Tensor, lanes: int, at: _Place
-) -> list[_Place]:
+    s: Schedule, output: Tensor, columns: Tensor, lanes: int, at: Loop
+) -> list[Loop]:
     """Transform sums back, tile by tile, in vectors of output channels."""
     tile = _extent(columns, 0)
     s[output].compute_at(s[at[0]], at[1])
@@ -201,7 +197,7 @@ def _schedule_output(
     return [(output, q), (columns, row)]
 
 
-def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int, at: _Place) -> list[_Place]:
+def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int, at: Loop) -> list[Loop]:
     """Multiply matrices, tiles by channels; a register tile is two vectors of channels wide."""
     tile = s.cache_write(sums, "local")
     s[sums].compute_at(s[at[0]], at[1])
@@ -227,8 +223,8 @@ def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int, at: _Plac
 
 
 def _schedule_input(
-    s: Schedule, transformed: Tensor, rows: Tensor, lanes: int, at: _Place
-) -> list[_Place]:
+    s: Schedule, transformed: Tensor, rows: Tensor, lanes: int, at: Loop
+) -> list[Loop]:
     """Transform tiles in vectors of input channels."""
     s[transformed].compute_at(s[at[0]], at[1])
     i, j, n, t, c = transformed.op.axis
@@ -243,7 +239,7 @@ def _schedule_input(
     return [(transformed, j), (rows, row)]
 
 
-def _schedule_image(s: Schedule, image: Tensor, lanes: int, at: _Place) -> list[_Place]:
+def _schedule_image(s: Schedule, image: Tensor, lanes: int, at: Loop) -> list[Loop]:
     """Copy the image to channels side by side: columns that are read together are transposed."""
     s[image].compute_at(s[at[0]], at[1])
     _, y, x, lane = image.op.axis

@@ -19,6 +19,7 @@ from dlcompiler.ops.conv2d.winograd_transforms import (
 from dlcompiler.ops.helpers import tensor
 from dlcompiler.ops.packing import GIVEN
 from dlcompiler.ops.rounding import Array, Wide
+from dlcompiler.ops.stages import unroll
 from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.space import Workload
 from dlcompiler.target import Target
@@ -111,5 +112,4 @@ def _schedule_packing(s: Schedule, stages: Sequence[Tensor], lanes: int) -> None
         if stage is rows:
             s[rows].reorder(*axes[1:-1], axes[0], axes[-1])
         unrolled.append((stage, axes[which]))
-    for of, axis in unrolled:
-        s[of].unroll(axis)
+    unroll(s, unrolled)
