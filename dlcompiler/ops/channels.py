@@ -1,9 +1,9 @@
-"""Windows that slide over images whose channels lie side by side, in vectors of channels.
+"""Schedule sliding windows over images in NHWC or NCHWc, in vectors of channels.
 
-Depthwise convolution and pooling have the same three stages: the image in its frame, ``….padded``;
-what each window gives, ``….sums``; and the result. In the layouts NHWC and NCHWc the frame is not
-stored: windows that lie in the image are computed without conditions, those at the edges apart.
-`dlcompiler.ops.sliding` is for NCHW.
+Depthwise convolution and pooling have the same three stages: the padded image, ``….padded``; the
+result of each window before the epilogue, ``….sums``; and the result. In these layouts the padding
+is not stored: windows inside the image are computed without conditions, those at the edges in
+separate loops. `dlcompiler.ops.sliding` is for NCHW.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def resized(extents: Sequence[Any], layout: Layout, height: int, width: int) -> 
 def framed_beside(
     data: Tensor, layout: Layout, rows: Window, columns: Window, value: Any, name: str
 ) -> Tensor:
-    """Define images in a frame of a value and of its dtype, no larger than they are read."""
+    """Define images padded by a value and converted to its dtype, no larger than they are read."""
 
     def element(*i: Any) -> Any:
         n, c, y, x = layout.element(*i)
@@ -64,7 +64,7 @@ def channels_space(workload: Workload, of: Sliding, target: Target) -> Space:
     """Return the configs of `schedule_channels`.
 
     ==================  ========================================================================
-    ``vectors``         of channels, in registers over a window
+    ``vectors``         vectors of channels that stay in registers over a window
     ``columns``         places side by side whose sums are in registers together
     ``unroll_columns``  write out the columns of the window
     ``unroll_rows``     its rows as well
@@ -98,7 +98,7 @@ def _side(workload: Workload, of: Sliding) -> int:
 
 
 def channels_config(workload: Workload, of: Sliding, target: Target) -> Config:
-    """Return the config that a simple model prefers."""
+    """Return the config with enough vectors to hide the latency of an addition."""
     places = of.images * of.channels * of.rows.out * of.columns.out
     choices = channels_space(workload, of, target)
     vectors = next(knob.values for knob in choices.knobs if knob.name == "vectors")

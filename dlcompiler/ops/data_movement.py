@@ -1,4 +1,4 @@
-"""Data movement: transpose, pad and concatenate."""
+"""The operators that move data: transpose, pad and concatenate."""
 
 from __future__ import annotations
 
@@ -80,7 +80,11 @@ def _pad_workload(
     for extent, one, other in zip(extents, first, last, strict=True):
         widest = max(one, other)
         if extent + one + other < 0 or min(one, other) < -extent:
-            raise TuningError("pad", "more is cut off than there is", got=f"{one} and {other}")
+            raise TuningError(
+                "pad",
+                "the negative widths remove more elements than there are",
+                got=f"{one} and {other}",
+            )
         if mode != "constant" and widest > 0 and (widest >= extent or not extent):
             raise TuningError("pad", "the border is wider than the tensor", got=str(widest))
     kind = checked_dtype(dtype, DTYPES, "pad")

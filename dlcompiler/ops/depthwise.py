@@ -1,9 +1,9 @@
 """Depthwise convolution: each output channel reads one input channel.
 
-The stages before the result are ``depthwise.padded``, the image in its frame of zeros and in the
-dtype of the sums, and ``depthwise.sums``. Along rows of NCHW `dlcompiler.ops.sliding` schedules
-them; in the layouts with channels side by side `dlcompiler.ops.channels`, whose weights are packed
-ahead to lie side by side, too.
+The stages before the result are ``depthwise.padded``, the image padded with zeros and converted to
+the dtype of the sums, and ``depthwise.sums``. `dlcompiler.ops.sliding` schedules them in NCHW,
+`dlcompiler.ops.channels` in the layouts whose channels lie side by side. For the latter, the
+weights are packed before the calls.
 """
 
 from __future__ import annotations
@@ -128,12 +128,12 @@ def workload(
     Raises
     ------
     TuningError
-        A parameter is not what it should be.
+        A parameter is not valid.
     """
     for name, number, least in (("c", c, 0), ("multiplier", multiplier, 1)):
         if type(number) is not int or number < least:
             raise TuningError(
-                NAME, f"{name} is not a number that it may be", got=repr(number),
+                NAME, f"{name} is out of range", got=repr(number),
                 expected=f"an int from {least}",
             )  # fmt: skip
     layout_of(NAME, layout, c, c * multiplier)
@@ -160,7 +160,7 @@ def define(workload: Workload) -> tuple[Tensor, ...]:
 
 
 def reference(workload: Workload, seed: int) -> Reference:
-    """Return inputs in the kernel's layouts, the right result, and its bound ``K·u·Σ|a||b|``."""
+    """Return inputs in the kernel's layouts, the expected result, and its bound ``K·u·Σ|a||b|``."""
     return stored(shapes.reference(workload, seed), workload, prepack)
 
 

@@ -1,9 +1,9 @@
-"""Windows that slide over the rows of images (n, c, h, w), in vectors along the width.
+"""Schedule sliding windows over images in NCHW, in vectors along the width.
 
-Depthwise convolution and pooling have the same three stages: the image in its frame, ``….padded``;
-what each window gives, ``….sums``; and the result. The first two reach beyond the result, so that a
-tile at an edge is computed as any other and only what is stored is guarded: a schedule copies a few
-rows at a time, and reads whole vectors of them without conditions.
+Depthwise convolution and pooling have the same three stages: the padded image, ``….padded``; the
+result of each window before the epilogue, ``….sums``; and the result. The first two are defined
+larger than needed, so that all tiles have full size: only the stores of the result are guarded, and
+all loads read whole vectors without conditions.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _MOST_COPIES = 160
 _MOST_COPIED_VECTORS = 16
 """Vectors of a padded row that are copied without a loop."""
 _STRIP_BYTES = 16 * 1024
-"""What the copied rows may take: half of the nearest cache [byte]."""
+"""Most memory for the copied rows: half of the nearest cache [byte]."""
 _MOST_STRIDED_ROWS = 7
-"""Rows of the tallest tile whose sums do not leave the registers where elements are shuffled."""
+"""Rows of the tallest tile whose sums stay in registers if strided elements are shuffled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Sliding:
 
 
 def framed(data: Tensor, rows: Window, columns: Window, value: Any, name: str) -> Tensor:
-    """Define images in a frame of a value and of its dtype, as wide as the widest tile may read."""
+    """Define images padded by a value and converted to its dtype, for the widest tile."""
 
     def element(n: Any, c: Any, y: Any, x: Any) -> Any:
         row, column = y - rows.before, x - columns.before
@@ -78,7 +78,7 @@ def framed(data: Tensor, rows: Window, columns: Window, value: Any, name: str) -
 
 
 def reach(window: Window, places: int) -> int:
-    """Return the extent that a number of places reads."""
+    """Return the extent that a number of windows reads."""
     return (max(places, 1) - 1) * window.stride + window.reach
 
 
@@ -160,9 +160,9 @@ def sliding_config(workload: Workload, of: Sliding, target: Target) -> Config:
 
     Notes
     -----
-    A tile takes half a cycle for each multiply-add or load, whichever are more; a row of the image
-    is loaded once for all rows of the result that read it. Loads a stride apart take two loads and
-    three shuffles, and registers for them. Of tiles that are equally good the smaller is taken.
+    A tile takes half a cycle for each multiply-add or for each load, whichever are more. A row of
+    the image is loaded once for all rows of the result that read it. A strided load takes two
+    loads and three shuffles, with registers for them. Of equally good tiles the smallest is taken.
     """
     choices = sliding_space(workload, of, target)
     values = {knob.name: knob.values for knob in choices.knobs}
@@ -203,7 +203,7 @@ def sliding_config(workload: Workload, of: Sliding, target: Target) -> Config:
 
 
 def _cycles(of: Sliding, rows: int) -> float:
-    """Return what a column of tiles takes of one vector [cycles]."""
+    """Return how long a column of tiles takes, one vector wide [cycle]."""
     tiles = -(-of.rows.out // rows)
     loads = reach(of.rows, rows) * of.columns.kernel
     products = rows * of.taps
@@ -218,7 +218,7 @@ def _is_unrolled(of: Sliding, rows: int, vectors: int) -> bool:
 
 
 def lanes_of(width: int, dtype: str, target: Target) -> int:
-    """Return the lanes of a vector: of the target, or fewer for a narrow result."""
+    """Return the lanes of a vector: those of the target, or fewer for a narrow result."""
     return min(target.lanes(dtype), _MOST_LANES, 1 << (max(width, 1) - 1).bit_length())
 
 
@@ -228,7 +228,7 @@ def lanes_of(width: int, dtype: str, target: Target) -> int:
 def schedule_sliding(s: Schedule, result: Tensor, cfg: Config, target: Target) -> None:
     """Schedule windows over rows on a CPU.
 
-    A strip of rows of a channel is copied into its frame; a tile of sums stays in registers.
+    For each strip of rows, the padded image is copied; a tile of sums stays in registers.
 
     Parameters
     ----------

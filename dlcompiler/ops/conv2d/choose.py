@@ -1,4 +1,4 @@
-"""Which operator computes a convolution: the tuned one, or that of the lowest estimate."""
+"""Choose the operator of a convolution: a tuned one, or the one with the lowest estimate."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _winograd(params: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _is_usual(params: Mapping[str, Any]) -> bool:
-    """Tell whether layout and dtype are those that all operators take."""
+    """Tell whether all operators support the layout and the dtype."""
     is_wide = params.get("dtype", "float32") in shapes.FLOATS
     return is_wide and params.get("layout", "NCHW") == "NCHW"
 
@@ -69,7 +69,7 @@ _CANDIDATES = (
 def select_conv2d(
     params: Mapping[str, Any], target: Target, tuned: Tuned | None = None, *, is_exact: bool = False
 ) -> Selection:
-    """Return how to compute a convolution.
+    """Choose the operator, workload and config of a convolution.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def select_conv2d(
     TargetError
         No operator that has a schedule for the kind of device computes this convolution.
     TuningError
-        The parameters are no convolution.
+        The parameters are not those of a convolution.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How the direct convolution is computed: its choices, the analytic one, and the schedule."""
+"""The CPU schedule of the direct convolution: space, default config and schedule."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from dlcompiler.te import ComputeOp, Tensor
 
 MAX_BLOCK_ROWS = 32
 EXTRA_ROWS = MAX_BLOCK_ROWS - 1
-"""How far the stages reach beyond the last row of the result."""
+"""Additional rows of the stages beyond the last row of the result."""
 
 _TILE_ROWS = (1, 2, 3, 4)
 _TILE_COLUMNS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 14)
@@ -51,8 +51,8 @@ def space(workload: Workload, target: Target) -> Space:
     ``split_c``      input channels whose weights are used for all tiles of a block of rows before
                      the next; 0 for all
     ``block_rows``   rows that are computed for one block of output channels before the next
-    ``order``        what is outermost: ``rows``, each block of which is padded when it is needed,
-                     or ``channels``, whose weights are then read once
+    ``order``        outermost loop: ``rows``, whose blocks are padded one by one, or
+                     ``channels``, whose weights are then read once
     ``parallel``     run the outermost loop on several cores
     ===============  ===========================================================================
     """
@@ -93,10 +93,10 @@ def default_config(workload: Workload, target: Target) -> Config:
 
     Notes
     -----
-    The tile needs the fewest cycles (`tiles.Machine`) for a block of rows, with what is left at its
-    edges. A block of rows of the image fits half of the L2 cache, and a block of weights, for a
-    part of the input channels, a quarter: they are read anew for each tile. Of a 1x1 kernel they
-    fit L1, together with the rows that they are multiplied by.
+    The tile needs the fewest cycles (`tiles.Machine`) for a block of rows, with the smaller tiles
+    at its edges. A block of rows of the image fits half of the L2 cache, and a block of weights,
+    for a part of the input channels, a quarter, since each tile reads all of them. For a 1x1 kernel
+    the weights fit L1, together with the rows of the image.
     """
     shape = shape_of(workload)
     choices = space(workload, target)
@@ -119,7 +119,7 @@ def default_config(workload: Workload, target: Target) -> Config:
 
 
 def _block_rows(shape: Shape, target: Target) -> int:
-    """Return how many rows of the result need what fits half of L2 of the image, evenly shared."""
+    """Return how many rows of the result read as much of the image as fits half of L2."""
     height = max(shape.rows.out, 1)
     width = max(shape.columns.span, 1)
     item = dtypes.bytes_of(shape.sums_dtype)
@@ -129,7 +129,8 @@ def _block_rows(shape: Shape, target: Target) -> int:
     most = min(max(fitting, 1), height, MAX_BLOCK_ROWS)
     if shape.is_copied:
         return -(-height // -(-height // most))
-    # Of an image that is read as it is, rows beyond the last would cost a comparison at each load.
+    # Without a padded copy, a shorter last block would need a comparison at each load: the number
+    # of rows must divide the height.
     dividing = divisors(height, MAX_BLOCK_ROWS)
     near = [rows for rows in dividing if 2 * rows >= most]
     return min(near, key=lambda rows: abs(rows - most)) if near else max(dividing)
@@ -139,7 +140,7 @@ def _split_c(shape: Shape, block: int, target: Target, values: Sequence[Any]) ->
     item = dtypes.bytes_of(shape.sums_dtype)
     taps = shape.rows.kernel * shape.columns.kernel
     of_channel, room = taps * block * item, target.cache_bytes(1) // 4
-    if taps == 1:  # each step reads another row of the image, too: from L2 that is too much
+    if taps == 1:  # each step also reads another row of the image, which must come from L1
         of_channel += max(shape.columns.size * item, _LINE_BYTES)
         room = target.cache_bytes(0)
     if shape.weight[1] * of_channel <= room:
@@ -201,8 +202,8 @@ def estimate(workload: Workload, target: Target) -> float:
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
     """Schedule a direct convolution on a CPU.
 
-    For a block of rows, and in it for a block of output channels, the sums are made tile by tile in
-    registers, and kept in a small buffer; then they are copied out, with the epilogue.
+    For each block of rows, and in it for each block of output channels, the sums are computed tile
+    by tile in registers, and stored in a small buffer. Then the epilogue copies them to the result.
 
     Parameters
     ----------
@@ -235,7 +236,7 @@ def _schedule_result(
     -------
     tuple of Axis
         The loop over blocks of rows (fused with that over images where it is parallel), and the
-        loop where sums are made.
+        loop at which sums are computed.
     """
     stage, (layout, groups) = s[result], _tagged(result)
     n, *_, y, x = _axes(result, layout)
@@ -256,7 +257,7 @@ def _schedule_result(
 
 
 def _tagged(result: Tensor) -> tuple[Layout, int]:
-    """Return the layout and the number of groups, which the definition left in the tag."""
+    """Return the layout and the number of groups, which the definition stores in the tag."""
     assert isinstance(result.op, ComputeOp)
     _, layout, groups = result.op.tag.split(":")
     return Layout(layout), int(groups)

@@ -1,4 +1,4 @@
-"""How the convolution as a matrix product is computed: choices, the analytic one, the schedule."""
+"""The CPU schedule of the convolution as a matrix product: space, default config, schedule."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from dlcompiler.te import ComputeOp, Tensor
 _TILE_VECTORS = (1, 2, 3, 4)
 _MOST_ACCUMULATORS = 28
 EXTRA_PIXELS = 63
-"""How far the stages reach beyond the last pixel: the widest tile is four vectors of 16 lanes."""
+"""Additional pixels of the stages beyond the last one: the widest tile has four vectors of 16."""
 
 
 def space(workload: Workload, target: Target) -> Space:
@@ -41,7 +41,7 @@ def space(workload: Workload, target: Target) -> Space:
                       the packed weights
     ``unroll_c``      input channels in one iteration of the reduction, where the kernel is 1x1
     ``block_rows``    rows of the result whose columns are copied together
-    ``order``         what is outermost, blocks of ``rows`` or of ``channels``
+    ``order``         outermost loop: blocks of ``rows`` or of ``channels``
     ``parallel``      run the outermost loop on several cores
     ================  ==========================================================================
     """
@@ -78,8 +78,8 @@ def default_config(workload: Workload, target: Target) -> Config:
 
     Notes
     -----
-    As in `direct_schedule.default_config`. A block of rows is as large as the columns that fit half
-    of the L2 cache; where none are copied, it is all rows.
+    As in `direct_schedule.default_config`. The columns of a block of rows fit half of the L2 cache.
+    If no columns are copied, all rows are one block.
     """
     shape = shape_of(workload)
     choices = space(workload, target)
@@ -142,8 +142,7 @@ def _block_rows(shape: Shape, tile: int, target: Target, values: Sequence[int]) 
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
     """Schedule a convolution as a matrix product on a CPU.
 
-    The sums of a tile stay in registers over the whole reduction, and leave them through the
-    epilogue into the result.
+    The sums of a tile stay in registers over the whole reduction; the epilogue stores them.
 
     Parameters
     ----------

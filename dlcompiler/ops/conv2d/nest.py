@@ -1,4 +1,4 @@
-"""Loops that the direct convolution and the one as a matrix product share.
+"""Schedule steps that the direct convolution and the one as a matrix product share.
 
 Both keep a tile of sums in registers, and compute it inside blocks of rows and blocks of output
 channels of the result; the image, copied before, is read by all blocks of channels.
@@ -36,7 +36,7 @@ def split_channels(
     channel : Axis
         Its loop over `extent` channels, or over bundles of channels.
     extent, groups, block : int
-        How many there are, into how many groups they fall, and how many a block has; [1].
+        Number of channels, of groups, and of channels in a block; [1].
 
     Returns
     -------

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from dlcompiler.target import Target
 
 TILE_CYCLES = 30
-"""What it takes to begin and to end a tile [cycle]."""
+"""Time to begin and to end a tile [cycle]."""
 COPY_CYCLES = 0.25
-"""What it takes to copy an element that lies beside the one before [cycle]."""
+"""Time to copy an element of a contiguous row [cycle]."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a register tile costs.
+    """A cost model of register tiles.
 
     **Source:** two multiply-adds and two loads in a cycle, and the latency of an FMA, from A. Fog,
     instruction tables (Zen 3); the loads of single elements a little slower, as measured there.
@@ -34,7 +34,7 @@ class Machine:
         return elements * vectors + vectors + 1 <= self.registers
 
     def cycles(self, elements: int, vectors: int) -> float:
-        """Return how long a step of the reduction takes a tile [cycle]."""
+        """Return how long a step of the reduction takes for a tile [cycle]."""
         return max(elements * vectors / 2, (elements + vectors) / 2, 0.8 * elements, 4.0)
 
 
@@ -46,7 +46,7 @@ def pieces(extent: int, tile: int) -> Iterator[tuple[int, int]]:
 
 
 def shares_evenly(pieces: int, cores: int) -> bool:
-    """Tell whether no core waits for long when pieces of work are shared out.
+    """Tell whether pieces of work can be distributed so that cores wait at most 20 % of the time.
 
     Examples
     --------

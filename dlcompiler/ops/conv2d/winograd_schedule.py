@@ -1,4 +1,4 @@
-"""How a convolution by minimal filtering is computed; see `dlcompiler.ops.conv2d.winograd`."""
+"""The CPU schedule of the convolution by minimal filtering: space, default config, schedule."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from dlcompiler.te import Tensor
 MOST_ROWS = 6
 """Tiles in the largest register tile of the products."""
 _BLOCK_BYTES = 4 * 1024 * 1024
-"""What the transformed tiles of a block may take of the last cache [byte]."""
+"""Most memory for the transformed tiles of a block: a part of the last cache [byte]."""
 _SAVED = 2
-"""How much faster than by the definition results are, with the transforms: measured."""
+"""Measured speedup over the definition, with the time of the transforms."""
 _SHARED_LOOPS = 4
-"""Loops that are shared one after the other, each of which must be worth it: measured."""
+"""Number of parallel loops in a row; each must be worth the cost of starting threads. Measured."""
 _LEAST_CYCLES = 4.4
-"""What a step of a register tile takes at least: the latency of a multiply-add, nearly hidden."""
+"""Least time of a step of a register tile: a nearly hidden latency of a multiply-add [cycle]."""
 
 
 def tiles_of(shape: Shape, tile: int) -> tuple[int, int]:
-    """Return the numbers of tiles below and beside each other, at least one."""
+    """Return the numbers of tiles along the height and the width, at least one."""
     return max(-(-shape.rows.out // tile), 1), max(-(-shape.columns.out // tile), 1)
 
 
@@ -65,9 +65,9 @@ def default_config(workload: Workload, target: Target) -> Config:
 
     Notes
     -----
-    A step of the products takes a register tile of ``r`` tiles and two vectors ``r`` cycles, and no
-    less than 4.4: fewer sums do not hide the latency of a multiply-add. Blocks are made where the
-    transformed tiles of the whole image would not stay in the last cache.
+    A step of the products takes ``r`` cycles for a register tile of ``r`` tiles and two vectors,
+    and at least 4.4: fewer sums do not hide the latency of a multiply-add. The image is split into
+    blocks if all its transformed tiles would not fit the last cache.
     """
     shape, tile = shapes.shape_of(workload), workload["tile"]
     down, across = tiles_of(shape, tile)
@@ -94,8 +94,8 @@ def estimate(workload: Workload, target: Target) -> float:
     Notes
     -----
     The constants were measured on one x86-64 machine with AVX2 (Zen 3): a transform takes 4.6
-    cycles for each position of a tile and vector of channels, and the last cache or memory brings
-    10 bytes of weights in a cycle while others are used.
+    cycles for each position of a tile and vector of channels, and 10 bytes of weights are loaded
+    from the last cache or memory in a cycle, during other work.
     """
     shape, tile = shapes.shape_of(workload), workload["tile"]
     cfg = default_config(workload, target)
@@ -117,8 +117,8 @@ def estimate(workload: Workload, target: Target) -> float:
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
     """Schedule a convolution by minimal filtering on a CPU.
 
-    The transforms work on vectors of channels, so that tiles of any number and place fill them;
-    images are transposed to channels side by side, and back, in registers.
+    The transforms work on vectors of channels, which are full for any number of tiles. Images are
+    transposed in registers, to a layout with channels innermost and back.
 
     Parameters
     ----------

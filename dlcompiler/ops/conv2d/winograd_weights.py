@@ -1,4 +1,4 @@
-"""Weights for convolution by minimal filtering: transformed ahead, and packed into panels."""
+"""Transform the weights of minimal filtering, and pack them into panels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
 PANEL = 16
-"""Output channels that lie side by side in packed weights and in sums."""
+"""Output channels of a panel, which are contiguous in packed weights and in sums."""
 
 
 def packed_shape(shape: Shape, tile: int) -> tuple[int, ...]:
@@ -57,7 +57,7 @@ def _in_panels(transformed: Wide) -> Wide:
 
 
 def packing(workload: Workload, target: Target) -> tuple[Schedule, tuple[Tensor, ...]]:
-    """Return a kernel that does what `pack` does, with the transforms in the workload's dtype.
+    """Return the kernel that does the same as `pack`, with transforms in the workload's dtype.
 
     Returns
     -------

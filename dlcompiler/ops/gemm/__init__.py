@@ -1,4 +1,4 @@
-"""Products of matrices: matmul, dense and batch_matmul."""
+"""The operators of matrix products: matmul, dense and batch_matmul."""
 
 from dlcompiler.ops.base import DeviceSchedule, Operator, by_device
 from dlcompiler.ops.gemm.default import default_config, packed_width
