@@ -1,4 +1,4 @@
-"""Facts about programs that no pass needs, but people, tuners and the pipeline's checks do."""
+"""Analyses of programs for views, tuners and the pipeline's checks; passes do not use them."""
 
 from dlcompiler.analysis.dependences import Dependence, dependences
 from dlcompiler.analysis.initialisation import (

@@ -1,4 +1,4 @@
-"""Every load and store of a program, with the loops, lanes and conditions around it."""
+"""Collect every load and store of a program with the loops, lanes and conditions around it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Loop:
 
     @property
     def is_concurrent(self) -> bool:
-        """Tell whether its iterations may run in any order, or at once."""
+        """Tell whether its iterations may run in any order, or at the same time."""
         return self.kind == "lanes" or is_concurrent(self.kind)
 
     @property
@@ -81,7 +81,7 @@ class Access:
     indices: tuple[Expr, ...]
     is_write: bool
     loops: tuple[Loop, ...]
-    """Outermost first."""
+    """The loops around the access, outermost first."""
     conditions: tuple[Expr, ...]
     statement: Stmt
     shared_from: int
@@ -105,12 +105,12 @@ class Accesses:
 
     func: PrimFunc
     loops: tuple[Loop, ...]
-    """Without the lanes of stores that plainly store to an element each."""
+    """The loops, without the lanes of stores whose lanes clearly write different elements."""
     items: tuple[Access, ...]
     shared: Mapping[Loop, Mapping[Buffer, Sequence[Access]]]
     """For each loop, the accesses inside it to buffers that its iterations share."""
     analyzer: Analyzer
-    """Knows the range of each variable: of one that two loops share, what covers both."""
+    """Holds the range of each variable; if two loops share a variable, a range that covers both."""
 
     def shared_in(self, loop: Loop) -> Mapping[Buffer, Sequence[Access]]:
         """Return the accesses inside `loop` to buffers that its iterations share."""
@@ -118,9 +118,9 @@ class Accesses:
 
 
 def collect_accesses(func: PrimFunc, *, with_inputs: bool = False) -> Accesses:
-    """Return the accesses of a lowered function to the buffers that it writes or allocates.
+    """Collect the accesses of a lowered function to the buffers that it writes or allocates.
 
-    Inputs cannot take part in a dependence, and are left out unless they are asked for.
+    Inputs are only read, so they carry no dependence; they are left out unless requested.
     """
     return _Collector(func, with_inputs).run()
 
@@ -151,7 +151,7 @@ def _statements(body: Stmt) -> Iterator[Stmt]:
 
 @dataclass(slots=True)
 class _Place:
-    """Where a statement stands."""
+    """The context of a statement: the loops, conditions and allocations around it."""
 
     loops: tuple[Loop, ...] = ()
     conditions: tuple[Expr, ...] = ()
@@ -170,7 +170,7 @@ class _Place:
 
 
 def conjuncts(condition: Expr) -> Iterator[Expr]:
-    """Yield the conditions that together are one."""
+    """Split a conjunction: yield its parts."""
     match condition:
         case Logical("and", a, b) | Not(Logical("or", Not(a), Not(b))):
             yield from conjuncts(a)
@@ -245,7 +245,7 @@ class _Collector:
             case ExternCall():
                 for arg in stmt.args:
                     self.argument(arg, stmt, place)
-            case IntrinsicCall(body=body):  # it touches what it declares
+            case IntrinsicCall(body=body):  # it touches what its body, the declaration, touches
                 self.stmt(body, place)
             case Barrier():
                 self.epochs.pass_barrier()
@@ -302,7 +302,7 @@ class _Collector:
             self.add(arg.buffer, tuple(indices), is_write, call, inside)
 
     def in_lanes(self, stmt: Stmt, lanes: int, place: _Place) -> tuple[Loop | None, _Place]:
-        """Return the loop that the lanes of a statement are, and the place inside it."""
+        """Return the lanes of a vector statement as a loop, and the context inside this loop."""
         if lanes == 1:
             return None, place
         loop = Loop(Var("lane"), index_const(lanes), "lanes", stmt)
@@ -370,7 +370,7 @@ def _operands(expr: Expr) -> Iterable[Expr]:
 
 
 def _in_lane(expr: Expr, place: _Place) -> Expr:
-    """Return what a vector expression is in the lane that is the innermost of the loops."""
+    """Return the scalar value of a vector expression in one lane: the innermost loop."""
     if dtypes.lanes(expr.dtype) == 1:
         return expr
     lane = place.loops[-1].var

@@ -1,4 +1,4 @@
-"""Barrier epochs: how many barriers a thread passes before an access.
+"""Compute barrier epochs: how many barriers a thread passes before an access.
 
 All threads of a block reach each barrier. So the *epoch* of an access, the number of barriers
 before it, is a sum over the loops inside those of the threads::
@@ -57,7 +57,7 @@ class EpochCounter:
         self._in_block = False
 
     def _passed(self, stmt: Stmt) -> Expr | None:
-        """Return how many barriers a thread passes in a statement; None if that is not known."""
+        """Return how many barriers a thread passes in a statement; None if unknown."""
         match stmt:
             case Barrier():
                 return ONE

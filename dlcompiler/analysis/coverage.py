@@ -1,9 +1,9 @@
-"""What a store covers: the box of elements that its loops write without gaps.
+"""Compute the box of elements that a store and its loops write without gaps.
 
-The loops that enclose the reader, too, stand still; the others sweep. An index such as
-``4*o + v`` sweeps 0, 1, … without a gap when each factor is at most what the terms below it reach
-together. A guard on exactly such a sum (``4*o + v < 10``) cuts the sweep short; any other condition
-that sweeps makes the answer None, as does whatever else is not understood.
+Loops that also enclose the reader are fixed at one iteration; the others run (*sweep*). An index
+such as ``4*o + v`` sweeps 0, 1, … without a gap when each factor is at most what the terms below it
+reach together. A guard on exactly such a sum (``4*o + v < 10``) cuts the sweep short; The answer is
+None for any other condition on a sweeping variable, and for any other form of index.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Sweep:
     first: Affine
     count: int
     limits: tuple[Affine, ...] = ()
-    """Sums over what stands still that k does not exceed."""
+    """Upper limits of k: sums over the variables of fixed loops."""
 
     def has(self, index: Affine, guards: Guards, analyzer: Analyzer) -> bool:
         """Tell whether an index is always in the sweep where the guards hold."""
@@ -51,11 +51,11 @@ def covered_box(
     store
         The store.
     shared
-        Loops that stand still: those around both the store and who asks.
+        Fixed loops: those around both the store and the reader.
     holds
         Conditions that are known to hold.
     analyzer
-        Knows the range of each variable.
+        Holds the range of each variable.
 
     Returns
     -------
@@ -67,7 +67,9 @@ def covered_box(
         return None
     open_ = store.conditions
     if open_:
-        known = {  # data may change meanwhile, and a variable that sweeps has other values, too
+        # Other conditions may not hold for the whole sweep: data may change, and sweeping
+        # variables take other values.
+        known = {
             structural_key(c) for c in holds if not (has_load(c) or free_vars(c) & sweeping.keys())
         }
         open_ = tuple(c for c in open_ if structural_key(c) not in known)
@@ -84,12 +86,12 @@ class _Cover:
     guards: Guards
     analyzer: Analyzer
     used: dict[AtomKey, list[tuple[int, int]]] = field(default_factory=dict)
-    """For each value that sweeps, the digits [low, high) of it that an index has taken."""
+    """For each sweeping value, the digits [low, high) that indices have used so far."""
     sizes: dict[AtomKey, int] = field(default_factory=dict)
     used_guards: set[int] = field(default_factory=set)
 
     def sweep(self, number: Affine) -> Sweep | None:
-        """Return what a number sweeps, in steps of 1; None if that is not known."""
+        """Return the range that an index sweeps in steps of 1; None if unknown."""
         first, moving = Affine.of_constant(number.constant), list[tuple[AtomKey, Term]]()
         for key, term in number.terms.items():
             if self.is_moving(term):
@@ -141,7 +143,7 @@ class _Cover:
         return self.sizes.get(key) or None
 
     def cut(self, terms: dict[AtomKey, Term], count: int) -> Sweep:
-        """Return what the guards on a sum leave of its sweep."""
+        """Return the part of a sweep that the guards on its sum allow."""
         limits: list[Affine] = []
         for number, (known, interval) in enumerate(self.guards.bounds):
             moving = {key: term for key, term in known.terms.items() if self.is_moving(term)}

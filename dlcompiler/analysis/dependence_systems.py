@@ -1,4 +1,4 @@
-"""Dependence systems: two accesses in two iterations of a loop, as integer constraints.
+"""Decide whether two accesses conflict in two iterations of a loop, by integer constraints.
 
 A loop carries a dependence if there is a point of the iteration space for each access such that the
 outer loops have equal values, the second access is in a later iteration of the loop, all conditions
@@ -62,7 +62,7 @@ FIRST, SECOND = 0, 1
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """Two points of the program at which two accesses touch one element."""
+    """Two points of the program whose accesses touch one element: a proof of a dependence."""
 
     first: Mapping[Loop, int]
     """The value of each loop around the first access; outermost first."""
@@ -76,7 +76,7 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A dependence could neither be shown nor excluded."""
+    """The answer if a dependence could neither be shown nor excluded, with the reason."""
 
     reason: str
 
@@ -100,7 +100,7 @@ def find_dependence(
     analyzer
         Knows the range of each variable.
     with_distance
-        Find out, too, whether all such points are equally far apart.
+        Also find out whether the distance is the same for all such pairs of points.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def may_write(
     Returns
     -------
     bool
-        False only if it provably has not.
+        False only if a proof shows that no store has written it.
     """
     system = _DependenceSystem(write, write, len(write.loops), analyzer)
     require = system.constraints.require
@@ -249,7 +249,7 @@ class _DependenceSystem:
         return self.checked(solution)
 
     def checked(self, solution: list[int]) -> Witness | Doubt:
-        """Return the witness of a solution if evaluating the program confirms it, else a doubt."""
+        """Return a solution as a witness if evaluating the indices confirms it; else a doubt."""
         values = [
             {var: self.at(var, side, solution) for var in (*self.symbols(), *self.loops[side])}
             for side in (FIRST, SECOND)

@@ -1,10 +1,10 @@
-"""Dependences: which loops carry one, of which kind, between which accesses, over what distance.
+"""Find the dependences that loops carry: kind, accesses and distance.
 
 A loop carries a dependence when two of its iterations touch the same element and one of them
-writes it, while the loops outside stand still. It is a *flow* dependence when the earlier iteration
-writes and the later reads, *anti* when it reads first, *output* when both write. Memory decides,
-not values: a write between the two does not undo it. Buffers that are allocated inside the loop
-belong to one iteration.
+writes it, in the same iteration of the outer loops. It is a *flow* dependence when the earlier
+iteration writes and the later reads, *anti* when it reads first, *output* when both write.
+Dependences are between memory accesses, not values: a third write between the two does not remove
+the dependence. Buffers that are allocated inside the loop belong to one iteration.
 
 **Source:** R. Allen and K. Kennedy, *Optimizing Compilers for Modern Architectures*, 2001, sections
 2.2 and 2.3.
@@ -28,7 +28,7 @@ MAX_PAIRS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """Two accesses of which a later iteration of a loop must not come before an earlier one."""
+    """A dependence: two accesses whose iterations must keep their order."""
 
     kind: DependenceKind
     loop: Loop
@@ -89,7 +89,7 @@ def carried(
     analyzer
         Knows the range of each variable.
     with_distance
-        Find out, too, whether the distance is always the same.
+        Also find out whether the distance is always the same.
     """
     if loop.size is not None and loop.size < 2:
         return
@@ -116,7 +116,7 @@ def carried(
 
 
 def _distinct(group: Sequence[Access], *, keep_reads: bool) -> list[Access]:
-    """Return one access of those at one place and epoch; a write stands for a read if it may."""
+    """Keep one access of those with equal indices and epoch, if possible a write."""
     kept: dict[object, Access] = {}
     for access in sorted(group, key=lambda access: not access.is_write):
         place = (

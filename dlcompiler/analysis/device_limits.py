@@ -27,7 +27,7 @@ AXES = tuple(f"{level}Idx.{axis}" for level in ("block", "thread") for axis in "
 
 
 def check_threads(func: PrimFunc, target: Target) -> None:
-    """Refuse what no thread computes, and more blocks, threads or lanes than a GPU has.
+    """Refuse stores outside all threads, and more blocks, threads or lanes than a GPU has.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def check_threads(func: PrimFunc, target: Target) -> None:
     Raises
     ------
     TargetError
-        With the loops that are too many.
+        The message names the loops that exceed a limit.
     """
     for store in _outside_threads(func.body):
         raise TargetError(
@@ -67,10 +67,10 @@ def check_scopes(func: PrimFunc, target: Target) -> None:
     Raises
     ------
     TargetError
-        With the buffer and the memory.
+        The message names the buffer and its memory scope.
     """
-    # What the threads of a block share is ordinary memory where a target has no threads: generators
-    # for it refuse more than one thread.
+    # On a target without threads, shared and warp memory is ordinary memory. The generators for
+    # such targets refuse more than one thread.
     ordinary = () if target.thread_axes else SHARED_SCOPES
     for node in statements(func.body):
         if not isinstance(node, Allocate) or node.buffer.scope in ordinary:
@@ -97,7 +97,7 @@ def check_memory(func: PrimFunc, target: Target) -> None:
     Raises
     ------
     TargetError
-        With the buffers that are too large together.
+        The message names the buffers whose sum exceeds the limit.
     """
     for scope, limit, owner in (
         ("shared", "max_shared_bytes", "a block"),
@@ -200,12 +200,12 @@ def _check_virtual(func: PrimFunc, target: Target, loops: tuple[For, ...]) -> No
 
 
 def _check_warp(func: PrimFunc, target: Target, loop: For) -> None:
-    """Refuse threads along x that are not of one warp."""
+    """Refuse warp memory if the threads along x may belong to several warps."""
     count, size = constant_extent(loop), target.limits["warp_size"]
     if count is None or size % count:
         raise TargetError(
             f"build {func.name} for {target.name}",
-            f"the threads of {loop.var.name} would share the memory of a warp, and be of several",
+            f"the threads of {loop.var.name} share warp memory, but may belong to several warps",
             got=f"threadIdx.x {loop.extent}",
             expected=f"a number that divides {size}",
             hint='split the loop by such a number, or use "shared"',
@@ -234,7 +234,7 @@ def _bytes(buffer: Buffer) -> int:
 
 
 def _most_memory(stmt: Stmt, scope: str) -> tuple[int, tuple[Buffer, ...]]:
-    """Return the most memory of a scope that is needed at one time, and for which buffers."""
+    """Return the largest memory of a scope that is live at one time, and its buffers."""
     parts = [_most_memory(part, scope) for part in children(stmt) if isinstance(part, Stmt)]
     size, buffers = max(parts, default=(0, ()), key=lambda found: found[0])
     if isinstance(stmt, Allocate) and stmt.buffer.scope == scope:

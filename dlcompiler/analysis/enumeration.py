@@ -1,4 +1,4 @@
-"""The elements that an access touches, tried out point by point: for indices of any form."""
+"""Enumerate the elements that an access touches, point by point, for indices of any form."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BINARY = ("add", "sub", "mul", "floordiv", "floormod", "min", "max")
 
 
 class _UnknownError(Exception):
-    """An expression has no value here: it reads data."""
+    """An expression cannot be evaluated, because it reads data."""
 
 
 def addresses(
@@ -38,7 +38,7 @@ def addresses(
     free
         The variables of the loops that run.
     place
-        Where the other loops stand.
+        The values of the other loops.
     """
     extents = reference.extents
     running = [var for var in extents if var in free and var in reference.variables]

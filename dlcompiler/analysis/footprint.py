@@ -1,8 +1,8 @@
-"""How much memory each loop of a program touches: distinct elements, bytes and cache lines.
+"""Count the memory that each loop of a program touches: distinct elements, bytes, cache lines.
 
-Counted on the program as scheduled (``lower(..., simple_mode=True)``). Several accesses of one
-buffer are united, so that what a window shares with the next one counts once. What may differ from
-one iteration to the next is given for the iteration that touches most.
+The program is counted before vector operations (``lower(..., simple_mode=True)``). Accesses to one
+buffer are united: elements that two overlapping windows share count once. If the count differs
+between iterations, it is that of the iteration that touches most.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_PLACES = 64
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What of a buffer is touched."""
+    """The part of a buffer that is touched."""
 
     buffer: Buffer
     elements: int
@@ -35,7 +35,7 @@ class Footprint:
     lines: int
     """Distinct cache lines, at most, where the buffer begins with a line; [1]."""
     is_exact: bool
-    """Whether an iteration touches that many elements; if not, none touches more."""
+    """Whether the count is exact; otherwise it is an upper bound."""
     is_read: bool
     is_written: bool
 
@@ -57,7 +57,7 @@ class Nest:
     depth: int
     """Number of loops around its inside, itself included."""
     runs: int
-    """How often it begins; [1]. Guards are not looked at."""
+    """How often it is entered, without regard to guards; [1]."""
     references: dict[Buffer, list[Reference]] = field(default_factory=dict)
     children: list[Nest] = field(default_factory=list)
     own: list[Reference] = field(default_factory=list)
@@ -69,14 +69,14 @@ class Nest:
         return 1 if self.loop is None else self.loop.size or 0
 
     def walk(self) -> Iterator[Nest]:
-        """Yield itself and all loops inside, in the order of the text."""
+        """Yield the loop itself and all loops inside, in the order of the text."""
         yield self
         for child in self.children:
             yield from child.walk()
 
 
 class ProgramFootprint:
-    """Footprints of a program's loops, counted when they are asked for.
+    """Footprints of a program's loops, computed on demand.
 
     Parameters
     ----------
@@ -167,11 +167,11 @@ class ProgramFootprint:
         return self._counted[key]
 
     def touched(self, accesses: Mapping[Buffer, list[Reference]], depth: int) -> Footprints:
-        """Return what accesses touch while the loops from `depth` on run, the others standing."""
+        """Return what accesses touch while the loops from `depth` on run, the outer ones fixed."""
         return {buffer: self._of_buffer(buffer, a, depth) for buffer, a in accesses.items()}
 
     def _of_buffer(self, buffer: Buffer, items: list[Reference], depth: int) -> Footprint:
-        # What a statement reads and writes at the same place is one access.
+        # A load and a store of one element in one statement are one access.
         distinct = list({item.signature: item for item in items}.values())
         elements, lines, exact = self._most(buffer, distinct, depth)
         return Footprint(
@@ -184,7 +184,7 @@ class ProgramFootprint:
         )
 
     def _most(self, buffer: Buffer, items: list[Reference], depth: int) -> tuple[int, int, bool]:
-        """Return how many elements and lines are touched at most, and if so many really are."""
+        """Return the number of elements and lines touched, and whether these are exact."""
         shape, analyzer = buffer.static_shape, self.accesses.analyzer
         groups: dict[object, list[Region]] = {}
         for item in items:
@@ -230,7 +230,7 @@ def _points(item: Reference, depth: int) -> int:
 
 
 def _offsets(item: Reference, depth: int) -> object:
-    """Return how the loops outside move an access: regions that move alike overlap alike."""
+    """Return how the outer loops move an access: regions that move equally keep their overlap."""
     outside = item.fixed(depth)
     if not item.is_affine:
         return item
@@ -242,7 +242,7 @@ def _offsets(item: Reference, depth: int) -> object:
 
 
 def _varying(items: Iterable[Reference], groups: Mapping[object, object], depth: int) -> list[Var]:
-    """Return the variables outside on whose values the count may depend."""
+    """Return the outer loop variables on whose values the count may depend."""
     found: dict[Var, None] = {}
     for item in items:
         if len(groups) > 1 or not item.is_affine:
@@ -256,9 +256,9 @@ def _varying(items: Iterable[Reference], groups: Mapping[object, object], depth:
 def _places(
     varying: Sequence[Var], extents: Mapping[Var, int]
 ) -> tuple[Iterator[dict[Var, int]], bool]:
-    """Return where the loops outside may stand, and whether that is everywhere.
+    """Return points of the outer loops to try, and whether these are all points.
 
-    The middle first: borders often touch less.
+    Middle points come first: iterations at a border often touch less.
     """
     total = math.prod(extents[var] for var in varying)
     is_all = total <= MOST_PLACES

@@ -1,4 +1,4 @@
-"""Fused indices: split a loop variable that is divided into the indices that it was fused from.
+"""Split a fused loop variable into the indices that it was fused from.
 
 A loop over ``f`` that is used as ``f // 32`` and ``f % 32`` counts as two loops with independent
 indices: ``f = 32*high + low``. This works where all divisors of a variable are multiples of each
@@ -23,7 +23,7 @@ class UnfusedIndex:
 
     var: Var
     weight: int
-    """By how much the loop variable grows when this index grows by 1."""
+    """Increase of the loop variable when this index grows by 1."""
     extent: int
     """Number of its values; [1]."""
 

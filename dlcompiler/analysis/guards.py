@@ -1,4 +1,4 @@
-"""What the conditions of an access say about the sums in its indices."""
+"""Narrow the ranges of sums in an index by the conditions of the access."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Guards:
 
     @cached_property
     def bounds(self) -> list[tuple[Affine, Interval]]:
-        """The sums, without their constants, and what they stay in."""
+        """The sums, without their constants, and their ranges."""
         return list(_bounds(self.conditions, self.analyzer))
 
     def narrow(self, part: Affine, plain: Interval) -> Interval:
-        """Return what `part`, known to stay in `plain`, stays in where the conditions hold."""
+        """Return the range of `part` under the conditions; `plain` is its range without them."""
         best = plain
         for known, interval in self.bounds if self.conditions else ():
             key, first = next(iter(known.terms.items()))

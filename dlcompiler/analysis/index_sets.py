@@ -1,4 +1,4 @@
-"""Finite sets of integers that indices take: progressions where possible, else one bit for each."""
+"""Sets of integers that indices take, as arithmetic progressions if possible, else as bit sets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class IndexSet:
     bits: int | None = None
     """None: a progression."""
     is_exact: bool = True
-    """Whether it is the set itself, and not one that holds it."""
+    """Whether the set is exact; otherwise it contains the exact set."""
 
     @staticmethod
     def single(value: int) -> IndexSet:
@@ -197,7 +197,7 @@ class IndexSet:
         return IndexSet(low, step, bits.bit_count(), bits).normal()
 
     def contains(self, other: IndexSet) -> bool:
-        """Tell whether all members of another set are members, as far as that is quick to see."""
+        """Tell whether another set is known to be a subset; only quick tests are made."""
         if self is other or not other.count:
             return True
         if other.low < self.low or other.high > self.high:

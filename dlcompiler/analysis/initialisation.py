@@ -1,4 +1,4 @@
-"""Initialisation: elements that are read before they are written, outputs not written in full.
+"""Find elements that are read before they are written, and outputs that are not fully written.
 
 The answer for a load is *safe*, when one store before it covers all that it reads, *violated*, with
 a point of the program and an element that no store can have written by then, or *unknown*::
@@ -11,9 +11,9 @@ a point of the program and an element that no store can have written by then, or
             C[j] = T[j + 1]
 
 Safe comes from boxes (`coverage`); violated from corners of what is read, each of which is compared
-with every store by the search of `dependence_systems`. The iterations of a parallel loop count as
-in order: what depends on their order is a race. The threads of a block read what others wrote
-before a barrier.
+with every store by the search of `dependence_systems`. The iterations of a parallel loop are taken
+in order: if the result depends on the order, that is a race (`races`). Threads of a block may read
+elements that other threads wrote before a barrier.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class InitialisationReport:
 
     @property
     def status(self) -> Status:
-        """The worst of the verdicts."""
+        """The worst verdict: violated, then unknown, then safe."""
         return max((v.status for v in self.verdicts), key=ORDER.index, default="safe")
 
     @property
@@ -112,10 +112,9 @@ def analyze_initialisation(func: PrimFunc) -> InitialisationReport:
 
 
 def initialisation_of(accesses: Accesses, *, max_points: int = MAX_POINTS) -> InitialisationReport:
-    """Tell the same as `analyze_initialisation` from the accesses of a function.
+    """Analyse the initialisation of a function from its accesses; see `analyze_initialisation`.
 
-    What could not be shown to be safe is searched at `max_points` points at most for a proof that
-    it is not.
+    Where no proof of safety is found, at most `max_points` points are searched for a violation.
     """
     checker = _Checker(accesses, max_points)
     return InitialisationReport(accesses.func.name, tuple(checker.verdicts()))
@@ -180,7 +179,7 @@ class _Checker:
             except DataDependent:
                 continue
             if self.is_checked and _is_outside(element, read.buffer):
-                continue  # an assertion before it ends the program
+                continue  # an assertion before the access ends the program
             if not any(
                 may_write(store, element, values, n < position, self.analyzer, epoch)
                 for n, store in stores
@@ -192,7 +191,7 @@ class _Checker:
     def covers(self, store: Access, read: Access) -> bool:
         pairs = zip(store.loops, read.loops, strict=False)
         shared = [a for a, b in itertools.takewhile(lambda pair: pair[0] is pair[1], pairs)]
-        if self.has_barrier(store, read):  # what other threads wrote counts, too
+        if self.has_barrier(store, read):  # elements that other threads wrote count as written
             shared = [loop for loop in shared if not is_in_block(loop.kind)]
         box = covered_box(store, shared, read.conditions, self.analyzer)
         if box is None:
@@ -222,7 +221,7 @@ class _Checker:
 
 
 def _is_outside(element: Sequence[int], buffer: Buffer) -> bool:
-    """Tell whether an element is certainly none of a buffer's."""
+    """Tell whether an index is certainly outside a buffer."""
     pairs = zip(element, buffer.shape, strict=True)
     return any(n < 0 or (isinstance(extent, int) and n >= extent) for n, extent in pairs)
 

@@ -48,11 +48,11 @@ class DigitBounds:
     modulus: Affine | None
     """None if the number has no larger digit."""
     analyzer: Analyzer
-    """Knows what holds where the access is made."""
+    """Holds the conditions at the access."""
 
     @property
     def is_clear(self) -> bool:
-        """Tell whether the digit can be told from the rest, and from what is larger."""
+        """Tell whether the digit overlaps neither the rest nor the larger digits."""
         return _is_within(self.rest, self.size, self.analyzer) and (
             self.modulus is None or _is_within(self.total, self.modulus, self.analyzer)
         )
@@ -90,12 +90,12 @@ def is_injective(loop: Loop, accesses: Sequence[Access], analyzer: Analyzer) -> 
     accesses
         All accesses of the loop to one buffer.
     analyzer
-        Knows the range of each variable.
+        Holds the range of each variable.
 
     Returns
     -------
     bool
-        False if there is no proof: the elements may be distinct all the same.
+        False if there is no proof; the elements may still be distinct.
     """
     depth = accesses[0].loops.index(loop)
     varying = frozenset(inner.var for access in accesses for inner in access.loops[depth:])
@@ -164,7 +164,7 @@ class _Digit:
 
 
 class _Reader:
-    """Finds the inverses of one access by its indices."""
+    """The search for the inverses of one access, by its indices."""
 
     def __init__(self, search: _InverseSearch, access: Access) -> None:
         self.search = search

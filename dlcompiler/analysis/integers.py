@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 LIMIT = 2**60
-"""No index is beyond: extents stay below 2**48."""
+"""Bound on every index: extents stay below 2**48."""
 HUGE = 2**16
 MAX_NODES = 600
 MAX_SWEEPS = 60
@@ -72,14 +72,14 @@ class Zero:
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """All of `parts` hold; without parts, true."""
+    """The conjunction of `parts`; true if there are none."""
 
     parts: tuple[Formula, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Any:
-    """One of `parts` holds; without parts, false."""
+    """The disjunction of `parts`; false if there are none."""
 
     parts: tuple[Formula, ...] = ()
 
@@ -101,7 +101,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class OutOfBudget:
-    """The search was cut off: there may be a solution or none."""
+    """The search exceeded its budget: it is unknown whether there is a solution."""
 
 
 class _ContradictionError(Exception):
@@ -109,7 +109,7 @@ class _ContradictionError(Exception):
 
 
 class System:
-    """Bounded integer variables and what they must satisfy."""
+    """A system of bounded integer variables and constraints."""
 
     def __init__(self) -> None:
         self.low: list[int] = []
@@ -151,14 +151,16 @@ class System:
             if variable is None:
                 return low
             below, above = _halves(low, high, variable)
-            is_negative = high[variable] <= 0  # smaller numbers first: they make a better example
+            is_negative = high[variable] <= 0
+            # Smaller numbers first: they make a witness easier to read.
             stack += [below, above] if is_negative else [above, below]
         return OutOfBudget()
 
     def _consequences(self) -> Iterator[AtLeast | Zero]:
         """Yield constraints without the variables of huge ranges that equations determine.
 
-        Bounds alone would creep: of ``x == n`` and ``x < n`` they only learn that n is one more.
+        Bound propagation alone would converge too slowly: each round on ``x == n`` and ``x < n``
+        moves a bound only by one.
         """
         for equation in self.linears:
             if not isinstance(equation, Zero):

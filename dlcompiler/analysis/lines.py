@@ -1,4 +1,4 @@
-"""How many cache lines a region of a buffer lies in."""
+"""Count the cache lines that a region of a buffer touches."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from dlcompiler.analysis.regions import Region, flattened
 from dlcompiler.ir import Buffer
 
 LONGEST_SPAN = 1 << 16
-"""Most elements from the first to the last of a region whose addresses are made one by one."""
+"""Longest region, from its first to its last element, whose addresses are enumerated."""
 
 
 def lines_of(region: Region, buffer: Buffer, moved_by: int, line_bytes: int = 64) -> int:
-    """Return how many lines a region touches, at the place where it touches most.
+    """Return the largest number of lines that a region touches, over all its positions.
 
     Parameters
     ----------
     region
         The region.
     buffer
-        It begins with a line.
+        The buffer; its first element begins a line.
     moved_by
         The region may also lie any multiple of that many elements further on; 0: it stays.
     line_bytes
@@ -53,7 +53,7 @@ def lines_of(region: Region, buffer: Buffer, moved_by: int, line_bytes: int = 64
 
 
 def lines_of_all(buffer: Buffer, line_bytes: int) -> int:
-    """Return how many lines a buffer lies in, which begins with one."""
+    """Return the number of lines of a buffer whose first element begins a line."""
     at = zip(buffer.static_shape, buffer.static_strides, strict=True)
     last = sum(max(extent - 1, 0) * stride for extent, stride in at)
     return -(-(last + 1) * dtypes.bytes_of(buffer.dtype) // line_bytes)

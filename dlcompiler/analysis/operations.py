@@ -1,7 +1,7 @@
-"""How much a program computes: how often each store is made, and with how many operations.
+"""Count the operations of a program: how often each store runs, and what it computes.
 
-Unlike `work_of`, which counts what an expression asks for, this counts what a schedule makes of it:
-what is computed again, and what is computed beyond an end.
+`work_of` counts the operations of an expression. This counts those of its schedule, with
+recomputed elements and elements beyond the end of a dimension.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ LARGEST = 1 << 62
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoreCount:
-    """A store, or a call from outside that stores, and how often it is made."""
+    """A store, or a call of outside code that stores, and how often it runs."""
 
     store: Stmt
     times: int
     """Elements stored; [1]."""
     operations: int
-    """Arithmetic operations on data, of all these; [1]."""
+    """Arithmetic operations on data in all these stores; [1]."""
     is_exact: bool
-    """Whether it is that many; if not, it is not more."""
+    """Whether the counts are exact; otherwise they are upper bounds."""
 
 
 def count_stores(footprint: ProgramFootprint) -> list[StoreCount]:
-    """Return how often each store of a program is made, in the order of the text."""
+    """Return how often each store of a program runs, in the order of the text."""
     items = {
         item.access.statement: item
         for accesses in footprint.root.references.values()
@@ -63,7 +63,7 @@ def _count(footprint: ProgramFootprint, item: Reference) -> StoreCount:
     store = item.access.statement
     times, exact = solutions(item.bounds, item.extents)
     if not isinstance(store, Store):
-        return StoreCount(store, times, 0, False)  # nobody knows what it computes
+        return StoreCount(store, times, 0, False)  # the operations of outside code are not known
     exact = exact and item.is_known
     total = 0
     for conditions, operations in _operations(store.value).items():

@@ -1,6 +1,7 @@
-"""Races: iterations of a parallel or vectorized loop that may not run in any order.
+"""Find races: iterations of a parallel or vectorized loop whose order matters.
 
-They may if no two of them touch the same element with one writing it. The answer for a loop is
+A loop has no race if no two iterations touch the same element with at least one write. The answer
+for a loop is
 *safe*, *violated*, with two iterations and the element as proof, or *unknown*::
 
     def main(A: float32[4, 8], C: float32[4]):       races of main: 1 of 2 loops violated
@@ -9,8 +10,8 @@ They may if no two of them touch the same element with one writing it. The answe
             for k in parallel(8):                        C[0] is written at i=0, k=0
                 C[i] += A[i, k]                          and written at i=0, k=1
 
-Loads and stores are compared with their guards. A guard or an index that depends on data makes a
-loop unknown only where the rest of the program does not decide.
+Loads and stores are compared with their guards. If a guard or an index depends on data, the loop is
+unknown unless the other indices and guards decide.
 
 **Source:** A. Bernstein, "Analysis of programs for parallel processing", IEEE EC-15 (1966).
 """
@@ -82,7 +83,7 @@ class RaceReport:
 
     @property
     def status(self) -> Status:
-        """The worst of the verdicts."""
+        """The worst verdict: violated, then unknown, then safe."""
         return max((v.status for v in self.verdicts), key=ORDER.index, default="safe")
 
     @property
@@ -92,7 +93,7 @@ class RaceReport:
 
     @property
     def unknowns(self) -> tuple[LoopVerdict, ...]:
-        """The loops of which neither could be shown."""
+        """The loops for which neither safety nor a conflict could be shown."""
         return tuple(v for v in self.verdicts if v.status == "unknown")
 
     def __str__(self) -> str:
@@ -134,7 +135,7 @@ def analyze_races(func: PrimFunc) -> RaceReport:
 
 
 def races_of(accesses: Accesses) -> RaceReport:
-    """Tell the same as `analyze_races` from the accesses of a function."""
+    """Find races from the accesses of a function; see `analyze_races`."""
     verdicts = (_verdict(loop, accesses) for loop in accesses.loops if loop.is_concurrent)
     shown = (v for v in verdicts if v.loop.kind != "lanes" or v.status != "safe")
     return RaceReport(accesses.func.name, tuple(shown))
@@ -160,7 +161,8 @@ def _conflicts(loop: Loop, accesses: Accesses) -> Iterator[Dependence]:
 def _reason(conflict: Dependence) -> Iterator[str]:
     witness, var = conflict.witness, conflict.loop.var.name
     if witness is None:
-        yield f"iterations of {var} may meet in {conflict.buffer.name}: {conflict.doubt}"
+        shared = f"one element of {conflict.buffer.name}"
+        yield f"iterations of {var} may touch {shared}: {conflict.doubt}"
         return
     element = format_element(conflict.buffer, witness.element)
     yield f"{element} is {_did(conflict.source)} at {format_values(witness.first)}"

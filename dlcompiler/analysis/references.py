@@ -1,4 +1,4 @@
-"""Accesses as sums of loop variables under bounds: what counting their elements starts from."""
+"""Describe accesses as sums of loop variables with bounds, from which elements are counted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What a condition says: `sum` without its constant stays between two ends."""
+    """A condition as bounds: `sum` without its constant stays between two ends."""
 
     sum: Sum
     low: float
@@ -39,7 +39,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reference:
-    """An access, read as far as it is affine."""
+    """The affine parts of an access: indices and conditions as sums of loop variables."""
 
     access: Access
     extents: Mapping[Var, int]
@@ -50,7 +50,7 @@ class Reference:
     """None: not a sum of loop variables and unfused indices."""
     bounds: tuple[Bound, ...]
     is_known: bool
-    """Whether `bounds` says all that the conditions and the extents of the loops do."""
+    """Whether `bounds` is equivalent to all conditions and loop extents."""
     variables: frozenset[Var]
     """Those of `extents` that are in the indices and conditions."""
 
@@ -87,7 +87,7 @@ class Reference:
 
 
 class Reader:
-    """Reads the accesses of one program."""
+    """A converter of the accesses of one program to references."""
 
     def __init__(self, accesses: Sequence[Access], analyzer: Analyzer) -> None:
         self.analyzer = analyzer
@@ -166,7 +166,7 @@ class Reader:
         return None
 
     def bound(self, condition: Expr, extents: Mapping[Var, int]) -> Bound | None:
-        """Return what a condition says of a sum of loop variables, if it is about one."""
+        """Return a condition as bounds on a sum of loop variables; None for other conditions."""
         if isinstance(condition, Const):
             return Bound(Sum({}, 0), 0 if condition.value else 1, 0)
         for op, a, b in _comparisons(condition):

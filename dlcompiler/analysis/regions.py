@@ -1,4 +1,4 @@
-"""Which elements of a buffer accesses touch while some loops run: sets, exact where possible."""
+"""Compute the set of elements that accesses touch while some loops run, exact where possible."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dlcompiler.arith import Analyzer
 from dlcompiler.ir import Var
 
 Values = Mapping[Var, int]
-"""Where the loops outside stand; [1]."""
+"""The values of the outer loops; [1]."""
 
 MOST_INCLUDED = 8
 """Most regions whose union is counted by inclusion and exclusion."""
@@ -40,7 +40,7 @@ class Region:
         return Region((flattened(self.sets, _strides(shape)),), True, self.is_exact)
 
     def contains(self, other: Region) -> bool:
-        """Tell whether it holds all of another, as far as that is quick to see."""
+        """Tell whether another region is known to be contained; only quick tests are made."""
         return self.is_flat == other.is_flat and all(
             a.contains(b) for a, b in zip(self.sets, other.sets, strict=True)
         )
@@ -73,12 +73,12 @@ def region(reference: Reference, depth: int, values: Values | None, analyzer: An
     reference
         The access.
     depth
-        Number of loops that stand still.
+        Number of outer loops that are fixed at one iteration.
     values
-        Where they stand; those without a value at 0. None: bounds are widened to what holds
-        wherever they stand, so that the region holds, moved, what is touched anywhere.
+        Their values; 0 for those without. If None, bounds are widened to hold for all values, so
+        that the moved region contains what any iteration touches.
     analyzer
-        Knows the range of each variable.
+        Holds the range of each variable.
     """
     outside = reference.fixed(depth)
     free = reference.extents.keys() - set(outside)
@@ -103,7 +103,7 @@ def region(reference: Reference, depth: int, values: Values | None, analyzer: An
 
 
 def _box(reference: Reference, shape: Sequence[int], analyzer: Analyzer) -> Region:
-    """Return what an access touches at most, wherever any loop stands."""
+    """Return a superset of what an access touches, over all iterations of all loops."""
     spans = []
     for index, extent in zip(reference.access.indices, shape, strict=True):
         interval = analyzer.interval(index)
@@ -113,7 +113,7 @@ def _box(reference: Reference, shape: Sequence[int], analyzer: Analyzer) -> Regi
 
 
 def _inside(bound: Bound, free: Set[Var], reference: Reference, place: Values | None) -> Bound:
-    """Return a bound on what the free variables add up to."""
+    """Return a bound on the sum of the free variables."""
     inner = {var: factor for var, factor in bound.sum.factors.items() if var in free}
     low = high = 0
     for var, factor in bound.sum.factors.items():
@@ -169,7 +169,7 @@ def product(
 def _without_hidden(
     bound: Bound, owner: Mapping[Var, int], hidden: set[Var], extents: Mapping[Var, int]
 ) -> tuple[dict[Var, int], float, float] | None:
-    """Return what a bound says of the variables that are in an index.
+    """Return the bounds that a condition puts on the variables of an index.
 
     The others are free to take any value: some of them has to fit. None where the values of these
     have gaps, or where two bounds are about one of them.

@@ -1,9 +1,9 @@
-"""Bytes that move between the levels of memory, predicted from footprints.
+"""Predict the bytes that move between the levels of memory, from footprints.
 
-The model is that of a working set that fits: of each nest, the outermost loop is looked for of
-which one iteration touches no more than a level holds. While it runs, each cache line comes into
-the level once, and is written back once if it was written; from one run of it to the next nothing
-is kept. So the traffic is the footprint of that loop times how often it is run.
+The model assumes that a working set fits: for each nest it finds the outermost loop of which one
+iteration touches no more than the level holds. During one run of this loop, each cache line is
+loaded once, and written back once if it was written. Nothing is kept between two runs. The traffic
+is the footprint of the loop times the number of its runs.
 
 - Lines are counted, not elements: with a large stride a line comes for each element.
 - What is written before it is read is not fetched; a buffer allocated inside is not written back.
@@ -30,25 +30,25 @@ from dlcompiler.target import CacheLevel, Target
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fill:
-    """What a loop brings into a level and takes back out of it, in all its runs."""
+    """The bytes that all runs of a loop move into a cache level and out of it."""
 
     level: CacheLevel
     nest: Nest
-    """The loop of which an iteration fits; the whole program if all of it does."""
+    """The outermost loop of which an iteration fits; the whole program if all of it fits."""
     buffer: Buffer
     fetched_bytes: int
-    """From the level behind; [byte]."""
+    """Loaded from the next farther level; [byte]."""
     written_bytes: int
-    """Back to the level behind; [byte]."""
+    """Written back to the next farther level; [byte]."""
 
     @property
     def moved_bytes(self) -> int:
-        """In both directions; [byte]."""
+        """Sum of both directions; [byte]."""
         return self.fetched_bytes + self.written_bytes
 
 
 def compulsory_bytes(footprint: ProgramFootprint) -> int:
-    """Return what must be moved from and to memory at least: inputs once, outputs once; [byte].
+    """Return the least traffic to and from memory: each input and output once; [byte].
 
     Examples
     --------
@@ -70,7 +70,7 @@ def compulsory_bytes(footprint: ProgramFootprint) -> int:
 
 
 def traffic(footprint: ProgramFootprint, target: Target) -> dict[str, list[Fill]]:
-    """Predict what moves in and out of each cache level, by its name, nearest first."""
+    """Predict the traffic of each cache level by its name, nearest first."""
     return {level.name: list(_fills(footprint, level, target)) for level in target.caches}
 
 
@@ -93,19 +93,19 @@ _NO_CACHE = CacheLevel("none", 0, line=64, shared_by=1)
 
 
 def share_bytes(level: CacheLevel, at_once: int, target: Target) -> int:
-    """Return what of a level one of the iterations that run at once may use; [byte]."""
+    """Return the share of a level for each of the iterations that run at the same time; [byte]."""
     return level.bytes // max(min(level.shared_by, at_once, target.cores), 1)
 
 
 def occupied_bytes(item: Footprint, line_bytes: int) -> int:
-    """Return how much of a cache a footprint takes: whole lines; [byte]."""
+    """Return the size of a footprint in a cache, in whole lines; [byte]."""
     if item.elements == item.buffer.size:
         return item.bytes  # no part of a line is left over but at the end
     return max(item.lines * line_bytes, item.bytes)
 
 
 def working_set_bytes(items: Footprints, line_bytes: int) -> int:
-    """Return how much of a cache several footprints take together; [byte]."""
+    """Return the size of several footprints in a cache; [byte]."""
     return sum(occupied_bytes(item, line_bytes) for item in items.values())
 
 
@@ -136,7 +136,7 @@ def _of(
     runs: int,
     inside: int,
 ) -> Iterator[Fill]:
-    """Yield what accesses bring in and out; `inside`: how many loops of the nest's run with it."""
+    """Yield the traffic of accesses; `inside` is the number of loops of the nest that run."""
     if accesses is nest.references:
         items = footprint.whole(nest)
     else:

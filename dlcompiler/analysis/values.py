@@ -1,4 +1,4 @@
-"""The value of an index expression at a point: what confirms a witness."""
+"""Evaluate an index expression at a point, to confirm a witness."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dlcompiler.ir.operations import fold_index
 
 
 class DataDependent(Exception):  # noqa: N818 - a property of the program, not a mistake
-    """The value depends on the elements of a buffer, or on data arithmetic."""
+    """An expression depends on the elements of a buffer, or on data arithmetic."""
 
 
 def evaluate(expr: Expr, values: Mapping[Var, int]) -> int:
@@ -32,7 +32,7 @@ def evaluate(expr: Expr, values: Mapping[Var, int]) -> int:
     Raises
     ------
     DataDependent
-        If that depends on more than indices; the text is the part that does.
+        The value depends on data; the message is the part of the expression that does.
     """
     match expr:
         case Const(int(value), _):

@@ -1,4 +1,4 @@
-"""How much work a tensor expression asks for, whatever its schedule."""
+"""Count the work of a tensor expression, independently of its schedule."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Work:
     flops: int
     """Arithmetic operations on floats; a multiply and an add count two, even when fused."""
     bytes: int
-    """Size of all inputs and outputs: what must be moved at least [byte]."""
+    """Size of all inputs and outputs, the least possible memory traffic [byte]."""
 
     @property
     def intensity(self) -> float:
@@ -34,9 +34,9 @@ class Work:
 def work_of(outputs: Iterable[Tensor]) -> Work | None:
     """Count the operations that the definitions of `outputs` and their producers write down.
 
-    Of a producer, only the elements count that the outputs need. A kernel that recomputes, or skips
-    by a better algorithm, is measured against the same work. None where code from outside computes
-    something: nobody has counted that.
+    Only the elements of a producer that the outputs need are counted. The work is the same for a
+    kernel that recomputes elements, or uses a better algorithm. None if outside code computes
+    something, whose operations are unknown.
     """
     results = list(outputs)
     if any(isinstance(op, ExternOp) for op in post_order(results)):
@@ -46,7 +46,8 @@ def work_of(outputs: Iterable[Tensor]) -> Work | None:
     moved = sum(_bytes(tensor) for tensor in results)
     for op in reversed(post_order(results)):
         if isinstance(op, ScanOp):
-            for tensor in op.input_tensors:  # of an update, the rows behind those of its init
+            # A scan: the update computes the rows after those of the init.
+            for tensor in op.input_tensors:
                 first = op.first if tensor in op.updates else 0
                 rows, *rest = tensor.static_shape
                 needed[tensor] = [(first, rows), *((0, extent) for extent in rest)]
@@ -63,7 +64,7 @@ def work_of(outputs: Iterable[Tensor]) -> Work | None:
 
 
 def _joint_region(regions: list[Region]) -> Region:
-    """Return what is computed of an operation's outputs: they are computed together."""
+    """Return the region that is computed of an operation's outputs, which are computed together."""
     joint = regions[0]
     for region in regions[1:]:
         joint = [*map(_union, joint, region)]

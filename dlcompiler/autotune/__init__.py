@@ -35,7 +35,7 @@ from dlcompiler.autotune.run.events import Event
 from dlcompiler.autotune.run.rounds import Round, rank_correlation, recall
 from dlcompiler.autotune.run.tune import tune
 from dlcompiler.autotune.run.tuning_run import TuningRun
-from dlcompiler.autotune.templates import template
+from dlcompiler.autotune.templates import declared_schedule, template
 from dlcompiler.autotune.trial import OUTCOMES, Result, Trial
 
 __all__ = [
@@ -63,6 +63,7 @@ __all__ = [
     "apply_best",
     "best",
     "best_choice",
+    "declared_schedule",
     "export_autotvm",
     "export_records",
     "import_autotvm",

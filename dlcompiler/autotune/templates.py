@@ -28,7 +28,7 @@ from typing import Any, TypeAlias
 from dlcompiler.errors import TuningError
 from dlcompiler.json_text import JsonError, parse
 from dlcompiler.measurement.oracle import oracle_of
-from dlcompiler.ops import Operator, Reference
+from dlcompiler.ops import DeviceSchedule, Operator, Reference, by_device
 from dlcompiler.ops import names as library
 from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.space import Choices, Choosing, Config, Declaring, Space, Workload
@@ -43,7 +43,11 @@ _KEPT_SPACES = 8
 
 
 def template(
-    define: Define, *, name: str | None = None, default: Mapping[str, Any] | None = None
+    define: Define,
+    *,
+    name: str | None = None,
+    default: Mapping[str, Any] | None = None,
+    device: str = "cpu",
 ) -> Callable[[Apply], Operator]:
     """Make an operator of a definition and of the decorated schedule function with knobs.
 
@@ -56,6 +60,9 @@ def template(
         Name of the operator; by default that of `define`. Names of the library are refused.
     default : mapping, optional
         Values of the knobs that are tried first; by default, the first that are allowed.
+    device : str
+        Kind of device (`Target.device`) that the schedule is for. `declared_schedule` makes the
+        operator's schedules for other kinds.
 
     Returns
     -------
@@ -97,13 +104,13 @@ def template(
         )  # fmt: skip
 
     def decorate(apply: Apply) -> Operator:
-        return _operator(known, define, apply, default)
+        return _operator(known, define, apply, default, device)
 
     return decorate
 
 
 def _operator(
-    name: str, define: Define, apply: Apply, default: Mapping[str, Any] | None
+    name: str, define: Define, apply: Apply, default: Mapping[str, Any] | None, device: str
 ) -> Operator:
     def workload(**parameters: Any) -> Workload:
         return workload_of(name, define, parameters)
@@ -111,10 +118,44 @@ def _operator(
     def tensors(work: Workload) -> tuple[Tensor, ...]:
         return tuple(define(**parameters_of(work)))
 
+    def reference(work: Workload, seed: int) -> Reference:
+        return reference_of(tensors(work), seed)
+
+    schedules = by_device({device: declared_schedule(tensors, apply, default)})
+    return Operator(name, workload, tensors, reference, schedules)
+
+
+def declared_schedule(
+    define: Callable[[Workload], Sequence[Tensor]],
+    apply: Apply,
+    default: Mapping[str, Any] | None = None,
+) -> DeviceSchedule:
+    """Make a schedule for a kind of device from a function that declares its knobs.
+
+    Parameters
+    ----------
+    define : callable
+        Returns the kernel's parameters of a workload: `Operator.define`.
+    apply : callable
+        ``schedule(s, outs, cfg, target)``, as `template` decorates it.
+    default : mapping, optional
+        Values of the knobs that are tried first; by default, the first that are allowed.
+
+    Examples
+    --------
+    Give an operator of the library a schedule for GPUs::
+
+        def threads(s, outs, cfg, target):
+            ...
+
+        add = ops.operator("elementwise")
+        add.schedules["gpu"] = declared_schedule(add.define, threads)
+    """
+
     @lru_cache(maxsize=_KEPT_SPACES)
     def space(work: Workload, target: Target) -> Space:
         cfg = Declaring()
-        outs = _outputs(tensors(work))
+        outs = _outputs(define(work))
         apply(create_schedule(outs), outs, cfg, target)
         return cfg.space(work)
 
@@ -124,10 +165,7 @@ def _operator(
     def default_config(work: Workload, target: Target) -> Config:
         return first_config(space(work, target), default)
 
-    def reference(work: Workload, seed: int) -> Reference:
-        return reference_of(tensors(work), seed)
-
-    return Operator(name, workload, tensors, reference, space, default_config, schedule)
+    return DeviceSchedule(space, default_config, schedule)
 
 
 def first_config(space: Space, default: Mapping[str, Any] | None = None) -> Config:

@@ -11,7 +11,6 @@ from dlcompiler.bench.programs import Program
 from dlcompiler.ops.gemm import MATMUL
 from dlcompiler.pipeline import build
 from dlcompiler.runtime import object_cache
-from dlcompiler.schedule import create_schedule
 from dlcompiler.target import resolve
 
 ROUNDS = 21
@@ -21,11 +20,9 @@ def default_gemm() -> Program:
     """Return a 512³ product as the operator schedules it untuned, for one thread."""
     target = replace(resolve("cpu"), cores=1)
     workload = MATMUL.workload(m=512, n=512, k=512)
-    tensors = list(MATMUL.define(workload))
-    schedule = create_schedule(tensors[-1].op)
     config = MATMUL.default_config(workload, target)
-    MATMUL.schedule(schedule, tensors[-1:], config, target)
-    return schedule, tensors
+    schedule, tensors = MATMUL.template(workload, target, config)
+    return schedule, list(tensors)
 
 
 def time_build(make: Callable[[], Program], rounds: int = ROUNDS) -> tuple[float, float]:

@@ -177,10 +177,9 @@ class Bench:
         config = implementation.config(target, is_tuned=self.settings.is_tuned)
         template = implementation.operator.template(implementation.workload, target, config)
         packing = None
-        if implementation.packs and implementation.operator.packing is not None:
-            packing = self._loaded(
-                "packing", implementation.operator.packing(implementation.workload, target)
-            )
+        make = implementation.operator.schedule_for(target).packing
+        if implementation.packs and make is not None:
+            packing = self._loaded("packing", make(implementation.workload, target))
         return _Kernels(self._loaded(implementation.workload.op, template), packing, str(config))
 
     def _loaded(self, name: str, template: tuple[Schedule, Sequence[Tensor]]) -> int:

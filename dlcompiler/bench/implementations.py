@@ -81,9 +81,10 @@ def implementation_of(
     name, parameters, roles = make(work, row)
     if name not in (*ops.REGISTRY, "conv2d"):
         raise NotThere(f"there is no operator {name} yet")
-    chosen = ops.select(name, parameters, target_of(threads), None if is_tuned else {})
+    target = target_of(threads)
+    chosen = ops.select(name, parameters, target, None if is_tuned else {})
     packs = row == "plain" and work.family == "conv2d"
-    if packs and chosen.operator.packing is None:
+    if packs and chosen.operator.schedule_for(target).packing is None:
         raise NotThere(f"{chosen.operator.name} has no kernel that packs its weights")
     return Implementation(chosen.operator, chosen.workload, roles, packs)
 

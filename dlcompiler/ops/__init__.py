@@ -1,9 +1,10 @@
-"""The operator library: for each operator what it computes, and one schedule that reads a config.
+"""The operator library: definitions, NumPy references, and a schedule for each kind of device.
 
-An operator has a definition as a tensor expression, a NumPy reference with a derived error bound, a
-space of configs, an analytic default among them, and one schedule that reads a config. `select`
-chooses operator and config, `Operator.template` makes the schedule. Templates are deterministic and
-read only (workload, target, config). Weights are packed once, ahead: `Operator.prepack`::
+An operator has a definition as a tensor expression and a NumPy reference with a derived error
+bound. For each kind of device it has a schedule, which reads a config: the space of configs is what
+a tuner searches, and the default config is chosen by a formula. `select` chooses operator and
+config, `Operator.template` makes the schedule. Templates are deterministic and read only (workload,
+target, config). Weights are packed once, before the calls: `Operator.prepack`::
 
     >>> import dlcompiler as dlc, numpy as np
     >>> from dlcompiler import ops
@@ -28,7 +29,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dlcompiler.errors import TuningError
-from dlcompiler.ops.base import Operator, Reference, Selection
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, Selection, by_device
 from dlcompiler.ops.conv2d.plain import (
     conv2d_hwcn,
     conv2d_nchw,
@@ -42,10 +43,12 @@ from dlcompiler.target import Target
 
 __all__ = [
     "REGISTRY",
+    "DeviceSchedule",
     "Operator",
     "Reference",
     "Selection",
     "batch_matmul",
+    "by_device",
     "config_for",
     "conv2d_hwcn",
     "conv2d_nchw",
@@ -113,21 +116,21 @@ def select(
     *,
     is_exact: bool = False,
 ) -> Selection:
-    """Return how a computation is done best: by which operator, with which config.
+    """Choose the operator and the config that compute something fastest.
 
     Parameters
     ----------
     kind : str
-        Name of an operator, or ``"conv2d"``, which several compute.
+        Name of an operator, or ``"conv2d"``, which several operators compute.
     params : mapping
         Parameters of its workload.
     target : Target
-        What it is built for.
+        The machine that it is built for.
     tuned : mapping, optional
-        Configs by workload; by default those that are shipped. An empty one asks for estimates.
+        Configs by workload; by default those that are shipped. With an empty one, estimates decide.
     is_exact : bool
-        Only operators whose errors are those of the definition, and which spread NaN and infinity
-        as it does.
+        Consider only operators with the rounding errors of the definition, which propagate NaN and
+        infinity as it does.
 
     Returns
     -------
@@ -140,7 +143,6 @@ def select(
     'matmul'
     """
     if kind == "conv2d":
-        operator("conv2d_direct").check_device(target)  # all ways to compute it have the same
         choose = importlib.import_module("dlcompiler.ops.conv2d.choose")
         selection: Selection = choose.select_conv2d(params, target, tuned, is_exact=is_exact)
         return selection

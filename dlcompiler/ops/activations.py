@@ -27,7 +27,7 @@ class Activation:
     reference: Callable[[Wide], Wide]
     """The same on a float64 array."""
     slope: float
-    """Its largest slope: how much it can stretch an error of its argument."""
+    """Its largest slope, by which an error of the argument is multiplied at most."""
     ulps: float
     """Its own rounding errors, in units in the last place of 1 + |x|."""
 
@@ -83,7 +83,7 @@ ACTIVATIONS: dict[str, Activation] = {
     "sigmoid": Activation(te.sigmoid, _sigmoid_of, 0.25, 8),
     "tanh": Activation(te.tanh, np.tanh, 1.0, 4),
 }
-"""Name -> what it is.
+"""Name -> the activation.
 
 **Source:** gelu: D. Hendrycks, K. Gimpel, arXiv:1606.08415; silu: S. Elfwing and others,
 arXiv:1702.03118; relu6: A. Krizhevsky, "Convolutional deep belief networks on CIFAR-10", 2010.

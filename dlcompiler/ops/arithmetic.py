@@ -13,7 +13,7 @@ from dlcompiler.errors import TuningError
 from dlcompiler.ir.function_values import call_function
 from dlcompiler.ops import elementwise
 from dlcompiler.ops.activations import ACTIVATIONS, Activation
-from dlcompiler.ops.base import Operator, Reference, as_expected
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, as_expected, by_device
 from dlcompiler.ops.injective import default_injective, injective_space, schedule_injective
 from dlcompiler.ops.rounding import SMALLEST, Array, unit
 from dlcompiler.ops.shapes import FLOATS, INTEGERS, checked_dtype, shape_of, shape_text
@@ -31,15 +31,15 @@ class Function:
     """A function of the elements of one or two tensors."""
 
     define: Callable[..., Tensor]
-    """On tensors."""
+    """Makes the result's tensor from those of the operands."""
     reference: Callable[..., Array]
-    """On arrays: of integers in their dtype, of floats in float64."""
+    """The same on arrays: integers in their dtype, floats in float64."""
     arity: int = 1
     dtypes: tuple[str, ...] = (*FLOATS, *INTEGERS)
     ulps: float = 0
     """Error in units in the last place of the result; 0 if it is exact."""
     absolute: float = 0
-    """Error in units in the last place of 1 + |x|, besides."""
+    """Additional error, in units in the last place of 1 + |x|."""
     is_test: bool = False
     """Whether the result is a bool."""
 
@@ -94,10 +94,10 @@ FUNCTIONS: dict[str, Function] = {
         for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
     },
 }
-"""Name -> what it is.
+"""Name -> the function.
 
-Integers wrap. Of the results that differ between machines (a NaN's sign, which of 0 and -0 is the
-larger) nothing is said.
+Integers wrap. Results that differ between machines are not specified: the sign of a NaN, and which
+of 0 and -0 is the larger.
 """
 
 
@@ -143,7 +143,7 @@ def _shapes(workload: Workload) -> list[tuple[int, ...]]:
 
 
 def define(workload: Workload) -> tuple[Tensor, ...]:
-    """Return ``data``, of functions of two ``other``, and the result."""
+    """Return ``data``, for functions of two operands ``other``, and the result."""
     names = ("data", "other")
     shapes = _shapes(workload)
     operands = [
@@ -153,7 +153,7 @@ def define(workload: Workload) -> tuple[Tensor, ...]:
 
 
 def reference(workload: Workload, seed: int) -> Reference:
-    """Return inputs in [-4, 4), the result, and its bound: some units in the last place."""
+    """Return inputs in [-4, 4), the result, and its bound in units in the last place."""
     kind, dtype = FUNCTIONS[workload["function"]], workload["dtype"]
     names = ("data", "other")
     generator = np.random.default_rng(seed)
@@ -165,7 +165,8 @@ def reference(workload: Workload, seed: int) -> Reference:
     operands = [a.astype(np.float64) if is_float else a for a in arrays.values()]
     with np.errstate(all="ignore"):
         expected = as_expected(kind.reference(*operands), define(workload)[-1].dtype)
-    # An error of half a unit is `u` of the result, and to each of what is nearly nothing its own.
+    # Half a unit in the last place is an error of `u` times the result. For results near 0, where
+    # this is not true, the smallest normal number is added below.
     own = 2 * unit(dtype)
     bound = own * (kind.ulps * np.abs(expected) + kind.absolute * (1 + np.abs(operands[0])))
     if is_float and (kind.ulps or kind.absolute):
@@ -197,4 +198,10 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     schedule_injective(s, out, target, cfg.values)
 
 
-ELEMENTWISE = Operator("elementwise", workload, define, reference, space, default_config, schedule)
+ELEMENTWISE = Operator(
+    "elementwise",
+    workload,
+    define,
+    reference,
+    by_device({"cpu": DeviceSchedule(space, default_config, schedule)}),
+)

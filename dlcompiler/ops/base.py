@@ -1,8 +1,8 @@
-"""What an operator is."""
+"""The parts of an operator: its definition, its reference, and one schedule per kind of device."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from dlcompiler import dtypes
 from dlcompiler.display import render
-from dlcompiler.errors import TargetError
+from dlcompiler.errors import TargetError, TuningError
+from dlcompiler.registry import Registry
 from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target
@@ -22,20 +23,21 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Inputs of a workload, with the right outputs and how far a result may be from them."""
+    """Inputs of a workload with the expected outputs and the error allowed for each element."""
 
     inputs: Mapping[str, Array]
     """Arrays by the names of the parameters."""
     expected: Mapping[str, Array]
-    """Outputs: those of floats in float64, all others in their dtypes (in float64 if exact)."""
+    """Outputs by name. Float outputs are given in float64; other outputs have their own dtype, or
+    float64 where that holds them exactly."""
     bound: Mapping[str, npt.NDArray[np.float64]]
-    """Largest difference allowed for each element of the outputs; 0 asks for equality."""
+    """Largest difference allowed for each element of the outputs; 0 requires equality."""
     plain: Mapping[str, Array] = field(default_factory=dict)
-    """What a caller has in place of inputs that were packed ahead, such as weights in OIHW."""
+    """The unpacked arrays of inputs that are packed ahead of a call, such as weights in OIHW."""
 
 
 def as_expected(values: Any, dtype: str) -> Array:
-    """Return right values of a dtype as `Reference` has them: integers stay integers."""
+    """Convert expected values to the dtype that `Reference` uses: floats to float64."""
     made: Array = np.asarray(values)
     return made.astype(np.float64 if dtypes.is_float(dtype) else dtypes.to_numpy(dtype))
 
@@ -45,48 +47,104 @@ def _as_given(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, A
     return arrays
 
 
+@dataclass(frozen=True, slots=True)
+class DeviceSchedule:
+    """The schedule of an operator for one kind of device, with its knobs and default config."""
+
+    space: Callable[[Workload, Target], Space]
+    """Returns the knobs that a tuner may set, and their values."""
+    default_config: Callable[[Workload, Target], Config]
+    """Returns a config that a formula chooses, without any measurement."""
+    apply: Callable[[Schedule, Sequence[Tensor], Config, Target], None]
+    """Applies a config to a fresh schedule of the outputs."""
+    packing: Callable[[Workload, Target], tuple[Schedule, tuple[Tensor, ...]]] | None = None
+    """Returns the schedule and the parameters of a kernel that packs the weights: see
+    `dlcompiler.ops.packing`. None if there is no such kernel, or if nothing is packed."""
+    estimate: Callable[[Workload, Target], float] | None = None
+    """Returns about how long the default config takes on one core [cycle]. `ops.select` compares
+    it where several operators compute the same; None counts as slower than any estimate."""
+
+
+def by_device(schedules: Mapping[str, DeviceSchedule | str]) -> Registry[DeviceSchedule]:
+    """Make the registry of an operator's schedules.
+
+    Parameters
+    ----------
+    schedules : mapping
+        Kind of device (`Target.device`) -> its schedule, or the place where it is defined:
+        ``"package.module:attribute"``, which is imported when it is first used.
+    """
+    return Registry("schedule", schedules)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Operator:
-    """An operator of the library; its functions are pure."""
+    """An operator of the library: a definition, and a registry of schedules by kind of device.
+
+    Notes
+    -----
+    A program adds a schedule for another kind of device by one line, without editing the package::
+
+        ops.operator("matmul").schedules["gpu"] = DeviceSchedule(space, default_config, apply)
+
+    ``tune``, ``best``, ``apply_best`` and ``ops.select`` then use it for targets of this kind.
+    """
 
     name: str
     """Name in the registry."""
     workload: Callable[..., Workload]
-    """Makes a workload from named parameters, or says what is wrong with them."""
+    """Makes a workload from named parameters; raises TuningError if they are not valid."""
     define: Callable[[Workload], tuple[Tensor, ...]]
     """Returns the parameters of the kernel as tensors: inputs first, outputs last."""
     reference: Callable[[Workload, int], Reference]
-    """Returns inputs made from a seed, with the right outputs."""
-    space: Callable[[Workload, Target], Space]
-    """Returns what a tuner may choose."""
-    default_config: Callable[[Workload, Target], Config]
-    """Returns an analytic choice, without any measurement."""
-    schedule: Callable[[Schedule, Sequence[Tensor], Config, Target], None]
-    """Applies a config to a fresh schedule of the outputs."""
+    """Returns random inputs made from a seed, with the expected outputs."""
+    schedules: Registry[DeviceSchedule] = field(hash=False, compare=False)
+    """Kind of device -> the schedule for it. A program may add entries."""
     prepack: Callable[[Workload, Mapping[str, Array]], Mapping[str, Array]] = _as_given
-    """Returns the kernel's inputs from a caller's; what it changes is meant to be kept: weights."""
-    packing: Callable[[Workload, Target], tuple[Schedule, tuple[Tensor, ...]]] | None = None
-    """Returns the same as a kernel: a schedule with its parameters, as of `dlcompiler.ops.packing`;
-    None: there is none, or nothing is packed ahead."""
-    devices: frozenset[str] = frozenset({"cpu"})
-    """Kinds of devices that it has a schedule for: see `Target.device`."""
+    """Returns the kernel's inputs from a caller's inputs. The arrays that it changes are weights,
+    which a caller packs once and keeps."""
 
-    def check_device(self, target: Target) -> None:
-        """Refuse a target that the operator has no schedule for.
+    def schedule_for(self, target: Target) -> DeviceSchedule:
+        """Return the schedule for the kind of device of a target.
 
         Raises
         ------
         TargetError
-            With the kinds of devices that it has one for.
+            If there is none; the message lists the kinds of devices that have one.
+        TuningError
+            If `target` is not a Target.
         """
-        if target.device not in self.devices:
-            raise TargetError(
-                f"schedule {self.name} for {target.name}",
-                "the operator has no schedule for this kind of device",
-                got=repr(target.device),
-                expected=", ".join(map(repr, sorted(self.devices))),
-                hint="define it with te, and write a schedule: s = te.create_schedule(out.op)",
-            )
+        if not isinstance(target, Target):
+            raise self._wrong("target", target, "a Target: resolve('cpu')")
+        if target.device not in self.schedules:
+            raise no_schedule(self.name, target, self.schedules)
+        return self.schedules[target.device]
+
+    def space(self, workload: Workload, target: Target) -> Space:
+        """Return the knobs that a tuner may set for a target, and their values.
+
+        Raises
+        ------
+        TargetError
+            If the operator has no schedule for the kind of device.
+        TuningError
+            If an argument has the wrong type, or the workload is of another operator.
+        """
+        self._check_workload(workload)
+        return self.schedule_for(target).space(workload, target)
+
+    def default_config(self, workload: Workload, target: Target) -> Config:
+        """Return the config that a formula chooses, without any measurement.
+
+        Raises
+        ------
+        TargetError
+            If the operator has no schedule for the kind of device.
+        TuningError
+            If an argument has the wrong type, or the workload is of another operator.
+        """
+        self._check_workload(workload)
+        return self.schedule_for(target).default_config(workload, target)
 
     def template(
         self,
@@ -95,12 +153,16 @@ class Operator:
         cfg: Config,
         make: Callable[[tuple[Tensor, ...]], Schedule] = create_schedule,
     ) -> tuple[Schedule, tuple[Tensor, ...]]:
-        """Return the schedule that a config stands for, and the kernel's parameters.
+        """Apply a config to a fresh schedule; return the schedule and the kernel's parameters.
 
         Parameters
         ----------
-        workload, target, cfg
-            What is scheduled, for which machine, and how.
+        workload : Workload
+            What is computed.
+        target : Target
+            The machine; its kind of device chooses the schedule.
+        cfg : Config
+            Of `space`.
         make : callable
             Starts the schedule of the outputs: `create_schedule`, or `symbolic_schedule` to
             trace it.
@@ -108,16 +170,37 @@ class Operator:
         Raises
         ------
         ScheduleError
-            If a primitive refuses what the config asks for.
+            If a primitive refuses a value of the config.
         TargetError
             If the operator has no schedule for the kind of device.
+        TuningError
+            If an argument has the wrong type, or the workload is of another operator.
         """
-        self.check_device(target)
+        self._check_workload(workload)
+        chosen = self.schedule_for(target)
+        if not isinstance(cfg, Config):
+            raise self._wrong("cfg", cfg, "a Config: operator.space(workload, target).config(…)")
         args = self.define(workload)
         outs = tuple(tensor for tensor in args if not isinstance(tensor.op, PlaceholderOp))
         s = make(outs)
-        self.schedule(s, outs, cfg, target)
+        chosen.apply(s, outs, cfg, target)
         return s, args
+
+    def _check_workload(self, workload: Workload) -> None:
+        if not isinstance(workload, Workload):
+            raise self._wrong("workload", workload, f"a Workload: {self.name}.workload(…)")
+        if workload.op != self.name:
+            raise TuningError(
+                f"schedule {self.name}",
+                "the workload is of another operator",
+                got=str(workload),
+                expected=f"{self.name}(…)",
+            )
+
+    def _wrong(self, name: str, value: object, expected: str) -> TuningError:
+        """Return the error for an argument of the wrong type."""
+        problem = f"the argument {name} has the wrong type"
+        return TuningError(f"schedule {self.name}", problem, got=repr(value), expected=expected)
 
     def __repr__(self) -> str:
         return f"Operator({self.name})"
@@ -126,12 +209,34 @@ class Operator:
         return render("operator", self)
 
 
+def no_schedule(name: str, target: Target, devices: Iterable[str]) -> TargetError:
+    """Return the error for a target whose kind of device has no schedule.
+
+    Parameters
+    ----------
+    name : str
+        The operator, or the computation.
+    target : Target
+        For which a schedule was needed.
+    devices : iterable of str
+        Kinds of devices that have one.
+    """
+    return TargetError(
+        f"schedule {name} for {target.name}",
+        "the operator has no schedule for this kind of device",
+        got=repr(target.device),
+        expected=", ".join(map(repr, sorted(devices))),
+        hint="write one, and register it: "
+        f"operator.schedules[{target.device!r}] = ops.DeviceSchedule(…)",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """How a computation is done."""
+    """The operator, workload and config that `ops.select` chose for a computation."""
 
     operator: Operator
-    """What does it."""
+    """The operator that computes it."""
     workload: Workload
     """The computation, with the operator's own parameters."""
     config: Config

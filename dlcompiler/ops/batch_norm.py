@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dlcompiler import dtypes, te
-from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device
 from dlcompiler.ops.helpers import BROADCAST, tensor
 from dlcompiler.ops.injective import default_injective, injective_space, schedule_injective
 from dlcompiler.ops.rounding import SMALLEST, unit
@@ -82,4 +82,10 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     schedule_injective(s, out, target, cfg.values)
 
 
-BATCH_NORM = Operator("batch_norm", workload, define, reference, space, default_config, schedule)
+BATCH_NORM = Operator(
+    "batch_norm",
+    workload,
+    define,
+    reference,
+    by_device({"cpu": DeviceSchedule(space, default_config, schedule)}),
+)

@@ -1,9 +1,9 @@
-"""Windows that slide over images whose channels lie side by side, in vectors of channels.
+"""Schedule sliding windows over images in NHWC or NCHWc, in vectors of channels.
 
-Depthwise convolution and pooling have the same three stages: the image in its frame, ``….padded``;
-what each window gives, ``….sums``; and the result. In the layouts NHWC and NCHWc the frame is not
-stored: windows that lie in the image are computed without conditions, those at the edges apart.
-`dlcompiler.ops.sliding` is for NCHW.
+Depthwise convolution and pooling have the same three stages: the padded image, ``….padded``; the
+result of each window before the epilogue, ``….sums``; and the result. In these layouts the padding
+is not stored: windows inside the image are computed without conditions, those at the edges in
+separate loops. `dlcompiler.ops.sliding` is for NCHW.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dlcompiler.ops.conv2d.shapes import Window
 from dlcompiler.ops.helpers import tensor
 from dlcompiler.ops.sharing import is_worth_sharing
 from dlcompiler.ops.sliding import Sliding
+from dlcompiler.ops.stages import stages_by_role, unroll
 from dlcompiler.ops.widening import converted
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload, parallel_knob, split_knob
@@ -46,7 +47,7 @@ def resized(extents: Sequence[Any], layout: Layout, height: int, width: int) -> 
 def framed_beside(
     data: Tensor, layout: Layout, rows: Window, columns: Window, value: Any, name: str
 ) -> Tensor:
-    """Define images in a frame of a value and of its dtype, no larger than they are read."""
+    """Define images padded by a value and converted to its dtype, no larger than they are read."""
 
     def element(*i: Any) -> Any:
         n, c, y, x = layout.element(*i)
@@ -63,7 +64,7 @@ def channels_space(workload: Workload, of: Sliding, target: Target) -> Space:
     """Return the configs of `schedule_channels`.
 
     ==================  ========================================================================
-    ``vectors``         of channels, in registers over a window
+    ``vectors``         vectors of channels that stay in registers over a window
     ``columns``         places side by side whose sums are in registers together
     ``unroll_columns``  write out the columns of the window
     ``unroll_rows``     its rows as well
@@ -97,7 +98,7 @@ def _side(workload: Workload, of: Sliding) -> int:
 
 
 def channels_config(workload: Workload, of: Sliding, target: Target) -> Config:
-    """Return the config that a simple model prefers."""
+    """Return the config with enough vectors to hide the latency of an addition."""
     places = of.images * of.channels * of.rows.out * of.columns.out
     choices = channels_space(workload, of, target)
     vectors = next(knob.values for knob in choices.knobs if knob.name == "vectors")
@@ -124,7 +125,7 @@ def schedule_channels(s: Schedule, result: Tensor, cfg: Config, target: Target) 
     target : Target
         A CPU.
     """
-    stages = {stage.name.rpartition(".")[2]: stage.tensor for stage in s.stages}
+    stages = stages_by_role(s)
     sums, padded = stages["sums"], stages["padded"]
     lanes = target.lanes(sums.dtype)
     *outer, y, x, c = result.op.axis
@@ -147,10 +148,7 @@ def schedule_channels(s: Schedule, result: Tensor, cfg: Config, target: Target) 
     s[tile].vectorize(own_lane)
     if cfg["parallel"]:
         s[result].parallel(y)
-    s[result].unroll(column)
-    s[result].unroll(vector)
     copies = [own_column, vectors]
     copies += [q] if cfg["unroll_columns"] else []
     copies += [p] if cfg["unroll_rows"] else []
-    for axis in copies:
-        s[tile].unroll(axis)
+    unroll(s, [(result, column), (result, vector), *((tile, axis) for axis in copies)])

@@ -1,4 +1,4 @@
-"""Data movement: transpose, pad and concatenate."""
+"""The operators that move data: transpose, pad and concatenate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from dlcompiler import dtypes, te
 from dlcompiler.errors import TuningError
-from dlcompiler.ops.base import Operator, Reference, as_expected
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, as_expected, by_device
 from dlcompiler.ops.injective import default_injective, injective_space, schedule_injective
 from dlcompiler.ops.rounding import Array
 from dlcompiler.ops.shapes import (
@@ -80,7 +80,11 @@ def _pad_workload(
     for extent, one, other in zip(extents, first, last, strict=True):
         widest = max(one, other)
         if extent + one + other < 0 or min(one, other) < -extent:
-            raise TuningError("pad", "more is cut off than there is", got=f"{one} and {other}")
+            raise TuningError(
+                "pad",
+                "the negative widths remove more elements than there are",
+                got=f"{one} and {other}",
+            )
         if mode != "constant" and widest > 0 and (widest >= extent or not extent):
             raise TuningError("pad", "the border is wider than the tensor", got=str(widest))
     kind = checked_dtype(dtype, DTYPES, "pad")
@@ -188,7 +192,13 @@ def _operator(
     def default_config(work: Workload, target: Target) -> Config:
         return default_injective(work, define(work)[-1], target)
 
-    return Operator(name, workload, define, reference, space, default_config, _schedule)
+    return Operator(
+        name,
+        workload,
+        define,
+        reference,
+        by_device({"cpu": DeviceSchedule(space, default_config, _schedule)}),
+    )
 
 
 TRANSPOSE = _operator(

@@ -1,26 +1,23 @@
 """Depthwise convolution: each output channel reads one input channel.
 
-The stages before the result are ``depthwise.padded``, the image in its frame of zeros and in the
-dtype of the sums, and ``depthwise.sums``. Along rows of NCHW `dlcompiler.ops.sliding` schedules
-them; in the layouts with channels side by side `dlcompiler.ops.channels`, whose weights are packed
-ahead to lie side by side, too.
+The stages before the result are ``depthwise.padded``, the image padded with zeros and converted to
+the dtype of the sums, and ``depthwise.sums``. `dlcompiler.ops.sliding` schedules them in NCHW,
+`dlcompiler.ops.channels` in the layouts whose channels lie side by side. For the latter, the
+weights are packed before the calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from dlcompiler import te
 from dlcompiler.errors import TuningError
-from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.base import Operator, Reference, by_device
 from dlcompiler.ops.channels import (
-    channels_config,
-    channels_space,
     framed_beside,
-    schedule_channels,
 )
 from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.layouts import Layout, layout_of, stored
@@ -33,14 +30,10 @@ from dlcompiler.ops.sliding import (
     EXTRA_ROWS,
     Sliding,
     framed,
-    schedule_sliding,
-    sliding_config,
-    sliding_space,
 )
 from dlcompiler.ops.widening import DTYPES, converted
-from dlcompiler.schedule import Schedule
-from dlcompiler.space import Config, Space, Workload
-from dlcompiler.target import Target
+from dlcompiler.ops.windows import window_schedule
+from dlcompiler.space import Workload
 from dlcompiler.te import Tensor
 
 NAME = "depthwise_conv2d"
@@ -135,12 +128,12 @@ def workload(
     Raises
     ------
     TuningError
-        A parameter is not what it should be.
+        A parameter is not valid.
     """
     for name, number, least in (("c", c, 0), ("multiplier", multiplier, 1)):
         if type(number) is not int or number < least:
             raise TuningError(
-                NAME, f"{name} is not a number that it may be", got=repr(number),
+                NAME, f"{name} is out of range", got=repr(number),
                 expected=f"an int from {least}",
             )  # fmt: skip
     layout_of(NAME, layout, c, c * multiplier)
@@ -167,7 +160,7 @@ def define(workload: Workload) -> tuple[Tensor, ...]:
 
 
 def reference(workload: Workload, seed: int) -> Reference:
-    """Return inputs in the kernel's layouts, the right result, and its bound ``K·u·Σ|a||b|``."""
+    """Return inputs in the kernel's layouts, the expected result, and its bound ``K·u·Σ|a||b|``."""
     return stored(shapes.reference(workload, seed), workload, prepack)
 
 
@@ -180,7 +173,7 @@ def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Arr
     return {**arrays, "weight": np.ascontiguousarray(rows.transpose(1, 2, 0))}
 
 
-# -- the choices, and the schedule --------------------------------------------------------------
+# -- the schedule -------------------------------------------------------------------------------
 
 
 def _sliding(workload: Workload) -> Sliding:
@@ -188,30 +181,11 @@ def _sliding(workload: Workload) -> Sliding:
     return Sliding(shape.n, shape.o, shape.rows, shape.columns, shape.sums_dtype)
 
 
-def space(workload: Workload, target: Target) -> Space:
-    """Return the configs of `schedule`: see `sliding.sliding_space`, `channels.channels_space`."""
-    if workload["layout"] == PLAIN.name:
-        return sliding_space(workload, _sliding(workload), target)
-    return channels_space(workload, _sliding(workload), target)
-
-
-def default_config(workload: Workload, target: Target) -> Config:
-    """Return the config that a simple model prefers."""
-    if workload["layout"] == PLAIN.name:
-        return sliding_config(workload, _sliding(workload), target)
-    return channels_config(workload, _sliding(workload), target)
-
-
-def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
-    """Schedule a depthwise convolution on a CPU.
-
-    See `sliding.schedule_sliding` for NCHW, else `channels.schedule_channels`.
-    """
-    (result,) = outs
-    if "rows" in cfg:
-        schedule_sliding(s, result, cfg, target)
-    else:
-        schedule_channels(s, result, cfg, target)
-
-
-DEPTHWISE = Operator(NAME, workload, define, reference, space, default_config, schedule, prepack)
+DEPTHWISE = Operator(
+    NAME,
+    workload,
+    define,
+    reference,
+    by_device({"cpu": window_schedule(_sliding)}),
+    prepack,
+)

@@ -1,4 +1,4 @@
-"""Operators element by element: of one tensor, and of two with broadcasting as NumPy does it."""
+"""Elementwise operators: on one tensor, and on two with NumPy's broadcasting."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def function(name: str, element: Callable[[Any], Any], doc: str) -> Callable[[An
 
 
 def elementwise(name: str, element: Callable[..., Any], *tensors: Any) -> Any:
-    """Return the tensor of `element` of the elements of tensors of one shape; or just that."""
+    """Apply `element` to the elements of tensors of one shape; to numbers, apply it directly."""
     if not isinstance(tensors[0], te.Tensor):
         return element(*tensors)
     return tensor(
@@ -73,7 +73,7 @@ def cast(x: Any, dtype: Any) -> Any:
 
 
 def clip(x: Any, a_min: float, a_max: float) -> Any:
-    """Return each element, but at least `a_min` and at most `a_max`."""
+    """Clamp each element to the range from `a_min` to `a_max`."""
     return elementwise("clip", lambda value: te.maximum(te.minimum(value, a_max), a_min), x)
 
 
@@ -156,7 +156,7 @@ def broadcast_to(data: te.Tensor, shape: Any) -> te.Tensor:
 
 
 def where(condition: te.Tensor, x: te.Tensor, y: te.Tensor) -> te.Tensor:
-    """Choose between two tensors, element by element; what is not zero is true."""
+    """Choose elements of `x` or `y` by a condition; a nonzero element is true."""
 
     def chosen(test: Any, a: Any, b: Any) -> Any:
         return te.select(test if test.dtype == "bool" else test != te.const(0, test.dtype), a, b)

@@ -1,7 +1,8 @@
-"""Epilogues: what is done to each element of a result before it is stored.
+"""Epilogues: steps that are applied to each element of a result before it is stored.
 
 An epilogue is named by its steps, ``"bias+relu"`` or ``"batch_norm+residual+relu"``, and applied in
-the expression that copies the sums of a tile into the output, so that it costs no pass of its own.
+the expression that copies the sums of a tile into the output, so that it needs no extra pass over
+memory.
 
 ==============  ==================================================================================
 ``bias``        adds ``bias[c]``
@@ -49,7 +50,7 @@ class Epilogue:
 
     @staticmethod
     def read(text: str, *, channel: int, where: str = "epilogue") -> Epilogue:
-        """Read steps joined by ``+``; the empty text is no epilogue.
+        """Parse steps joined by ``+``; the empty text is no epilogue.
 
         Raises
         ------
@@ -69,17 +70,17 @@ class Epilogue:
 
     @staticmethod
     def check(text: str, dtype: str, where: str) -> None:
-        """Refuse what `read` refuses, and an epilogue of floats where `dtype` is of integers.
+        """Check an epilogue for a dtype: its steps must be known, and may need floats.
 
         Raises
         ------
         TuningError
-            A step is unknown, stands twice, or is one of floats.
+            A step is unknown, stands twice, or needs floats.
         """
         steps = Epilogue.read(text, channel=1, where=where).steps
         if dtypes.is_int(dtype) and not set(steps) <= set(_OF_INTEGERS):
             raise TuningError(
-                where, "a step of the epilogue is one of floats", got=repr(text),
+                where, "a step of the epilogue needs floats", got=repr(text),
                 expected=", ".join(_OF_INTEGERS),
             )  # fmt: skip
 
@@ -101,9 +102,9 @@ class Epilogue:
         operands: Mapping[str, Tensor],
         channel: Any = None,
     ) -> Any:
-        """Return the finished element at `indices` of the output, from the sum there.
+        """Apply the steps to a sum, and return the element at `indices` of the output.
 
-        Its channel is given where no index is the channel: in layouts of blocks.
+        In layouts of blocks, where no single index is the channel, `channel` gives it.
         """
         channel = indices[self.channel] if channel is None else channel
         for step in self.steps:
@@ -128,7 +129,7 @@ class Epilogue:
     def reference(
         self, value: Wide, bound: Wide, operands: Mapping[str, Array], dtype: str
     ) -> tuple[Wide, Wide]:
-        """Return the finished result and its bound, from the exact sums and theirs."""
+        """Apply the steps to exact sums and their bound; return the result and its bound."""
         spread = tuple(-1 if n == self.channel else 1 for n in range(value.ndim))
         wide: dict[str, Wide] = {
             name: array.astype(np.float64).reshape(value.shape if name == "residual" else spread)
@@ -177,7 +178,7 @@ _STEPS: dict[str, _Step] = {"bias": _bias, "batch_norm": _batch_norm, "residual"
 def folded_batch_norm(
     gamma: Array, beta: Array, mean: Array, variance: Array, epsilon: float = 1e-5
 ) -> tuple[Array, Array]:
-    """Return ``scale`` and ``shift`` of a batch normalisation whose statistics are fixed.
+    """Return ``scale`` and ``shift`` of a batch normalisation with fixed statistics.
 
     **Source:** S. Ioffe, C. Szegedy, "Batch normalization", ICML 2015, algorithm 2.
     """

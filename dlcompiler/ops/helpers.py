@@ -18,7 +18,7 @@ INJECTIVE = "injective"
 COMM_REDUCE = "comm_reduce"
 """Tag of reductions."""
 COMM_REDUCE_IDX = "comm_reduce_idx"
-"""Tag of reductions to an index, as argmax."""
+"""Tag of reductions to an index, such as argmax."""
 
 
 def tensor(shape: Any, element: Callable[..., Any], name: str, tag: str = "") -> te.Tensor:
@@ -33,7 +33,7 @@ def over(extent: Any, name: str = "k") -> Axis:
 
 
 def dimensions(axis: Any, ndim: int, operation: str) -> tuple[int, ...]:
-    """Return the dimensions that `axis` names: all for None; negative numbers count from the last.
+    """Return the dimensions in `axis`; None is all, negative numbers count from the last.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def along(x: te.Tensor, n: int, reduce: Any, name: str) -> te.Tensor:
 
 
 def without(items: Sequence[Any], n: int) -> tuple[Any, ...]:
-    """Return indices or extents without those of dimension `n`."""
+    """Remove dimension `n` from indices or extents."""
     return (*items[:n], *items[n + 1 :])
 
 

@@ -1,4 +1,4 @@
-"""The schedule of operators that compute each element by itself.
+"""Schedule operators that compute each element independently.
 
 *Before*, then *after* ``schedule_injective(s, C, target)`` for vectors of 8::
 
@@ -8,8 +8,8 @@
                                                     if j.outer*16 + j.inner < 30:
                                                         C[i, j] = A[i, j]*s[j]
 
-Dimensions that every operand holds side by side are one loop. Where an operand lies across (a
-transposition), blocks of vectors times vectors are read by rows and written by rows.
+Dimensions that are contiguous in every operand become one loop. If an operand is transposed, the
+result is computed in square blocks of vectors, which are read by rows and written by rows.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from dlcompiler.target import Target
 from dlcompiler.te import ComputeOp, Tensor
 
 _SQUARE = 4
-"""Blocks side by side in a square whose lines all stay in the nearest cache."""
+"""Blocks along each side of a square whose cache lines all fit the nearest cache."""
 _MOST_COPIES = 64
-"""Vectors of a block of more than two by two."""
+"""Most vectors of a block, unless it has two by two."""
 _CYCLES = 1.0
-"""What an element takes one core [cycle]: measured, of sums of two float32."""
+"""Time of an element on one core [cycle]; measured for sums of two float32."""
 
 
 def schedule_injective(
@@ -46,7 +46,7 @@ def schedule_injective(
     *,
     is_parallel: bool = False,
 ) -> None:
-    """Schedule a tensor that is no reduction, and what it is made from, as one nest.
+    """Schedule a tensor without reductions, and inline the tensors that it reads.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def schedule_injective(
 
 
 def _is_beyond_caches(out: Tensor, target: Target) -> bool:
-    """Tell whether a result is larger than all caches: whoever reads it reads memory anyway."""
+    """Tell whether a result is larger than all caches: readers must load it from memory."""
     extents = [extent for extent in out.shape if isinstance(extent, int)]
     size = math.prod(extents) * dtypes.bytes_of(out.dtype)
     return len(extents) == len(out.shape) and size > target.cache_bytes(-1)
@@ -98,7 +98,7 @@ def _loads(s: Schedule, out: Tensor) -> list[TensorLoad]:
 
 
 def _side_by_side(axes: Sequence[Axis], loads: Sequence[TensorLoad]) -> list[Axis]:
-    """Return the last dimensions that are one in memory, in all operands."""
+    """Return the last dimensions that are contiguous in all operands."""
     joined = [axes[-1]]
     for axis in reversed(axes[:-1]):
         if not all(_joins(axis, joined[0], load) for load in loads):
@@ -108,7 +108,7 @@ def _side_by_side(axes: Sequence[Axis], loads: Sequence[TensorLoad]) -> list[Axi
 
 
 def _joins(outer: Axis, inner: Axis, load: TensorLoad) -> bool:
-    """Tell whether a load goes on at the next `outer` where `inner` ends, or reads neither."""
+    """Tell whether two axes are contiguous in a load, or are both absent from it."""
     uses = [n for n, i in enumerate(load.indices) if free_vars(i) & {outer.var, inner.var}]
     if not uses:
         return True
@@ -120,7 +120,7 @@ def _joins(outer: Axis, inner: Axis, load: TensorLoad) -> bool:
 
 
 def _across(axes: Sequence[Axis], loads: Sequence[TensorLoad]) -> Axis | None:
-    """Return the dimension that runs along memory in an operand where the last one does not."""
+    """Return the axis that is contiguous in a transposed operand; None if there is none."""
     for load in loads:
         *others, last = load.indices or (None,)
         side = next((axis for axis in axes[:-1] if axis.var is last), None)
@@ -132,7 +132,7 @@ def _across(axes: Sequence[Axis], loads: Sequence[TensorLoad]) -> Axis | None:
 def _schedule_blocks(
     s: Schedule, out: Tensor, across: Axis, cfg: Mapping[str, Any], lanes: int
 ) -> None:
-    """Schedule blocks of some vectors by some, and oblongs of such blocks for the caches."""
+    """Schedule blocks of vectors, and rectangles of such blocks that fit the caches."""
     stage, last = s[out], out.op.axis[-1]
     rest = [axis for axis in out.op.axis if axis is not across and axis is not last]
     rows, row = stage.split(across, cfg["row_vectors"] * lanes)
@@ -171,24 +171,24 @@ def injective_space(workload: Workload, out: Tensor, target: Target) -> Space:
 
     Notes
     -----
-    Where all operands lie along the result:
+    If no operand is transposed:
 
     ==================  ========================================================================
-    ``width``           results that are computed side by side
-    ``steps``           of such, without a loop
-    ``past_caches``     store a result that no cache holds past them
+    ``width``           neighbouring results that are computed together
+    ``steps``           such groups in one iteration
+    ``past_caches``     use non-temporal stores for a result that no cache can hold
     ``parallel``        run the outermost loop on several cores
     ==================  ========================================================================
 
-    Where one lies across:
+    If one is transposed:
 
     ==================  ========================================================================
     ``row_vectors``     rows of a block, in vectors
     ``column_vectors``  columns of a block, in vectors
-    ``rows``            blocks from top to bottom of an oblong that the nearest cache holds
+    ``rows``            blocks from top to bottom of a rectangle that the nearest cache holds
     ``columns``         blocks from left to right of it
-    ``down_first``      go down before going right, from oblong to oblong
-    ``parallel``        run several of them at once
+    ``down_first``      visit rectangles by columns, not by rows
+    ``parallel``        run rectangles on several cores
     ==================  ========================================================================
     """
     s = create_schedule(out)
@@ -240,7 +240,7 @@ def _is_across(s: Schedule, out: Tensor) -> bool:
 
 
 def _extent(s: Schedule, out: Tensor) -> int:
-    """Return how many results lie side by side in all operands."""
+    """Return the number of contiguous results in all operands."""
     axes = s[out].op.axis
     joined = _side_by_side(axes, _loads(s, out)) if axes else []
     return math.prod(axis.extent for axis in joined if isinstance(axis.extent, int))

@@ -1,4 +1,4 @@
-"""Reductions in vectors: partial results in each lane, then a tree over the lanes.
+"""Schedule reductions in vectors: partial results in lanes, then a tree over the lanes.
 
 *Before*, then *after* ``reduce_in_lanes(s, B, 16)`` and attaching what it returns::
 
@@ -11,13 +11,13 @@
                                             …
                                             B[i] = B.rf_3[0] + B.rf_3[1]
 
-All of it stays in registers. With several vectors the partial results hide the latency of an
-addition, and the halves make a chain of ``log2`` steps of what would be one of 16.
+All partial results stay in registers. Several vectors of partial results hide the latency of an
+addition. Combining the lanes by halves takes ``log2`` dependent steps instead of 16.
 
-What lies beyond the caches is read at several places at once, from as many rows or pieces of a row:
-a core fetches ahead inside a page and stops at its end, and so it is never at all ends at once.
-The rows are far apart, each stream a share of neighbouring rows: it goes on where a row ends. Of 64
-rows, eight streams read rows 0, 8, … 56, then 1, 9, … 57.
+Data larger than the caches are read in several *streams*: from several rows, or pieces of one row,
+in turns. The hardware prefetcher stops at the end of a page; several streams do not all reach the
+end of their page at once. Each stream reads neighbouring rows, and continues in the next one where
+a row ends: of 64 rows, eight streams read rows 0, 8, … 56, then 1, 9, … 57.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from dlcompiler.schedule import Schedule, Stage
 from dlcompiler.te import ComputeOp, Tensor
 
 _PAGE = 4096 * 8
-"""Within it a core fetches ahead [bit]: what is shorter is no stream of its own."""
+"""Size of a page, within which a core prefetches [bit]; a stream is at least this long."""
 _PAGES = 256
-"""In a piece of a row, from where on pieces are better than two or more whole rows: measured."""
+"""Pages in a piece of a row from which on pieces are faster than several whole rows; measured."""
 _LINE = 64 * 8
-"""Of a cache, of which a turn takes at least one from each row [bit]."""
+"""Size of a cache line [bit]; a turn reads at least one line from each row."""
 
 
 def widest_power(extent: int, most: int) -> int:
@@ -133,13 +133,13 @@ def schedule_reduction(
 
 
 def _reductions(s: Schedule) -> list[Tensor]:
-    """Return what is reduced, of tensors computed together the first, readers last."""
+    """Return the reductions of a schedule, producers first; of a joint one, its first output."""
     ops = [stage.op for stage in s.stages]
     return [op.output(0) for op in ops if isinstance(op, ComputeOp) and op.reduce_axis]
 
 
 def _is_plain(sums: Tensor) -> bool:
-    """Tell whether one operation combines two values, and not a function of someone's own."""
+    """Tell whether a reduction combines values by one operation, not by a function of the user."""
     assert isinstance(sums.op, ComputeOp)
     head = sums.op.bodies[0]
     return isinstance(head, Reduce) and head.reducer.op is not None
@@ -153,7 +153,7 @@ def _reduce_rows(
     lanes: int,
     parts: int,
 ) -> None:
-    """Reduce neighbours in memory: the last dimensions, and perhaps others around them."""
+    """Schedule reductions of contiguous dimensions: the last ones, and perhaps others."""
     operand, gone = reduced(reductions[0])
     width, streams, is_tree = lanes, 1, False
     if all(map(_is_plain, reductions)):
@@ -194,7 +194,7 @@ def _reduce_rows(
 def _reduce_all(
     s: Schedule, sums: Tensor, width: int, streams: int, parts: int, *, is_tree: bool
 ) -> None:
-    """Reduce all that there is to one result."""
+    """Schedule a reduction of all elements to one result."""
     stage = s[sums]
     neighbours = stage.fuse(*stage.op.reduce_axis)
     if parts > 1 and _is_plain(sums):
@@ -205,7 +205,7 @@ def _reduce_all(
 
 
 def _rows_at_once(shape: Sequence[int], row: int, most: int, parts: int) -> tuple[int, int]:
-    """Return the dimension of a result that neighbouring rows differ in, and how many to join.
+    """Return the dimension in which neighbouring rows differ, and how many rows to read in turns.
 
     A row has `row` bits, and each stream of rows at least a page.
     """
@@ -215,7 +215,7 @@ def _rows_at_once(shape: Sequence[int], row: int, most: int, parts: int) -> tupl
 
 
 def _split_layout(stage: Stage, dimension: int, piece: int) -> None:
-    """Keep one dimension of a result as two, pieces and places in a piece."""
+    """Store one dimension of a result as two: pieces, and positions in a piece."""
 
     def index(*at: Any) -> list[Any]:
         i = at[dimension]
@@ -225,7 +225,7 @@ def _split_layout(stage: Stage, dimension: int, piece: int) -> None:
 
 
 def _unroll_rows(stage: Stage, dimension: int, steps: int) -> None:
-    """Take a few steps in each of a few rows, before the next steps in any."""
+    """Interleave rows: a few steps in each row, then the next steps."""
     row, (*around, step) = stage.op.axis[dimension], _reduced_loops(stage)
     if steps > 1:
         step, few = stage.split(step, steps)
@@ -251,7 +251,7 @@ def _reduce_columns(
     lanes: int,
     parts: int,
 ) -> None:
-    """Reduce element by element: neighbours in memory are neighbouring results."""
+    """Schedule reductions whose contiguous elements belong to different results."""
     operand, gone = reduced(reductions[0])
     stage, axes, strip = s[out], s[out].op.axis, cfg["strip"]
     count = _joined(operand.static_shape, _trailing(operand, lambda n: n not in gone), strip)
@@ -287,7 +287,7 @@ def _add_rows(partial: Stage, count: int, lanes: int, at_once: int) -> None:
 
 
 def _trailing(operand: Tensor, is_counted: Callable[[int], bool]) -> int:
-    """Return how many of the last dimensions of an operand a predicate holds for, in a row."""
+    """Return the number of consecutive last dimensions for which a predicate holds."""
     last = len(operand.shape) - 1
     return next((n for n in range(last + 1) if not is_counted(last - n)), last + 1)
 
@@ -303,7 +303,7 @@ def _first(made: Tensor | Sequence[Tensor]) -> Tensor:
 
 
 def _vectorize_last(s: Schedule, partial: Tensor) -> Axis:
-    """Make the last dimension of partial results lanes; returns the innermost loop around."""
+    """Vectorize the last dimension of partial results; return the innermost loop around it."""
     stage = s[partial]
     *outer, lane = stage.op.axis
     reduced_loops = _reduced_loops(stage)

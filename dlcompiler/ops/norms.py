@@ -1,7 +1,7 @@
 """Normalisations of rows (layer norm, RMS norm), and of channels with fixed statistics.
 
-The variance is the mean of squared distances from the mean: a second pass over a row that is in the
-nearest cache, where the difference of two large sums would cancel.
+The variance is the mean of squared distances from the mean. This needs a second pass over the row,
+which is in the nearest cache; the difference of two large sums would lose digits.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dlcompiler import dtypes, te
-from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device
 from dlcompiler.ops.helpers import over, tensor
 from dlcompiler.ops.lanes import widest_power
 from dlcompiler.ops.rounding import Array, Wide, unit
@@ -26,9 +26,9 @@ from dlcompiler.te import ComputeOp, Tensor
 
 DTYPES = ("float32", "float64")
 _CYCLES = 1.0
-"""What an element takes one core [cycle]: measured."""
+"""Time of an element on one core [cycle]; measured."""
 EPSILON = 1e-5
-"""What is added to the variance."""
+"""Number added to the variance."""
 
 
 def layer_norm(data: Tensor, scale: Tensor, shift: Tensor, epsilon: float = EPSILON) -> Tensor:
@@ -127,7 +127,7 @@ def reference(workload: Workload, seed: int) -> Reference:
 
 
 def exact(inputs: dict[str, Array], dtype: str) -> tuple[Wide, Wide]:
-    """Return the result in float64, and how far a result may be off.
+    """Return the result in float64 and its error bound.
 
     Notes
     -----
@@ -225,7 +225,13 @@ def _operator(name: str) -> Operator:
     def named(**parameters: Any) -> Workload:
         return workload(name, **parameters)
 
-    return Operator(name, named, define, reference, space, default_config, schedule)
+    return Operator(
+        name,
+        named,
+        define,
+        reference,
+        by_device({"cpu": DeviceSchedule(space, default_config, schedule)}),
+    )
 
 
 LAYER_NORM = _operator("layer_norm")

@@ -1,6 +1,6 @@
-"""Weights packed by a kernel: what an operator's ``prepack`` does with NumPy, as machine code.
+"""Make kernels that pack weights: the same as an operator's ``prepack`` with NumPy.
 
-A caller whose weights change from call to call packs them within the call.
+They are for callers whose weights change from call to call.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
 GIVEN = "_given"
-"""Ends the name of the weights as a caller has them."""
+"""Suffix of the name of the unpacked weights."""
 
 
 def panels(
@@ -29,7 +29,7 @@ def panels(
     groups : int
         Divides ``o``; a panel holds rows of one group.
     width : int
-        Rows in a panel; what is missing in the last one of a group is 0.
+        Rows in a panel; the last one of a group is filled up with 0.
     dtype : str
         Of the weights.
     target : Target

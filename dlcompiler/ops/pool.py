@@ -1,11 +1,11 @@
-"""Pooling: the mean or the largest element of windows that slide over images.
+"""The operator pool2d: the mean or the maximum of windows that slide over images.
 
-The stages before the result are ``pool.padded``, the image in a frame of zeros or of the smallest
-number, and ``pool.sums``, what the windows give. Along rows of NCHW `dlcompiler.ops.sliding`
-schedules them; in the layouts with channels side by side, `dlcompiler.ops.channels`.
+The stages before the result are ``pool.padded``, the image padded with zeros or with the smallest
+number, and ``pool.sums``, the sum or maximum of each window. `dlcompiler.ops.sliding` schedules
+them in NCHW, `dlcompiler.ops.channels` in the layouts whose channels lie side by side.
 
-A NaN in a window is its result, as in NumPy. A window in which there is no element gives the
-smallest number of the dtype, or the mean 0.
+A window with a NaN gives NaN, as in NumPy. A window without elements gives the smallest number of
+the dtype, or the mean 0.
 """
 
 from __future__ import annotations
@@ -19,13 +19,10 @@ import numpy as np
 from dlcompiler import dtypes, te
 from dlcompiler.errors import TuningError
 from dlcompiler.ops import reductions
-from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.base import Operator, Reference, by_device
 from dlcompiler.ops.channels import (
-    channels_config,
-    channels_space,
     framed_beside,
     resized,
-    schedule_channels,
 )
 from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.layouts import Layout, layout_of
@@ -38,13 +35,9 @@ from dlcompiler.ops.sliding import (
     EXTRA_ROWS,
     Sliding,
     framed,
-    schedule_sliding,
-    sliding_config,
-    sliding_space,
 )
-from dlcompiler.schedule import Schedule
-from dlcompiler.space import Config, Space, Workload
-from dlcompiler.target import Target
+from dlcompiler.ops.windows import window_schedule
+from dlcompiler.space import Workload
 from dlcompiler.te import Tensor
 
 NAME = "pool2d"
@@ -55,7 +48,7 @@ DTYPES = (*FLOATS, "int8", "uint8", "int32")
 
 @dataclass(frozen=True, slots=True)
 class Pooling:
-    """What is done to each window."""
+    """The parameters of a pooling: its kind, windows and layout."""
 
     kind: str
     """``"max"`` or ``"avg"``."""
@@ -69,7 +62,7 @@ class Pooling:
     """Whether a mean counts the zeros of the padding."""
 
     def counted(self, window: Window) -> range:
-        """Return the places along a dimension that a mean counts."""
+        """Return the positions along a dimension that a mean counts."""
         if not self.counts_padding:
             return range(window.size)
         return range(-max(window.before, 0), window.size + max(window.after, 0))
@@ -78,7 +71,7 @@ class Pooling:
 def window_of(window: Window, ceil_mode: bool) -> Window:
     """Return the window along a dimension; with `ceil_mode` the last one may reach over the edge.
 
-    It then begins in the image or in the padding before it, as PyTorch has it.
+    The last window then begins in the image or in the padding before it, as in PyTorch.
     """
     size, before, stride = window.size, window.before, window.stride
     room = size + before + window.after - window.reach
@@ -107,7 +100,7 @@ def pool2d(
     given : tuple of Window, optional
         The windows without ``ceil_mode``, whose padding a mean counts; by default those of `of`.
     is_wide : bool
-        Let the stages in NCHW reach beyond the result, as `schedule` wants it.
+        Let the stages in NCHW reach beyond the result, as the CPU schedule needs it.
 
     Returns
     -------
@@ -149,7 +142,7 @@ def pool2d(
 
 
 def _divisors(of: Pooling, given: Window, window: Window, dtype: str, name: str) -> Any:
-    """Return how many elements a mean counts along a dimension, as a function of the place."""
+    """Return how many elements a mean counts along a dimension, as a function of the position."""
     counts = _counts(of, given, window)
     if len(set(counts)) <= 1:
         count = te.const(counts[0] if counts else 1, dtype)
@@ -170,7 +163,7 @@ def _divisors(of: Pooling, given: Window, window: Window, dtype: str, name: str)
 
 
 def _counts(of: Pooling, given: Window, window: Window) -> list[int]:
-    """Return how many elements a mean counts at each place along a dimension, at least 1."""
+    """Return how many elements a mean counts at each position along a dimension, at least 1."""
     counted = of.counted(given)
     firsts = range(-window.before, -window.before + window.out * window.stride, window.stride)
     return [
@@ -229,7 +222,7 @@ def workload(
     Raises
     ------
     TuningError
-        A parameter is not what it should be.
+        A parameter is not valid.
     """
     if kind not in KINDS:
         raise TuningError(NAME, "no such kind", got=repr(kind), expected=" or ".join(KINDS))
@@ -251,7 +244,7 @@ def workload(
 
 
 def _pooling(workload: Workload) -> tuple[Pooling, tuple[Window, Window]]:
-    """Return what a workload names, and its windows without ``ceil_mode``."""
+    """Return the pooling of a workload, and its windows without ``ceil_mode``."""
     p: Mapping[str, Any] = workload.as_dict()
     numbers = [
         (p["h"], p["kernel_h"], p["stride_h"], p["pad_top"], p["pad_bottom"], p["dilation_h"]),
@@ -271,7 +264,7 @@ def define(workload: Workload) -> tuple[Tensor, ...]:
 
 
 def reference(workload: Workload, seed: int) -> Reference:
-    """Return random images, the right result, and its bound: 0 for the largest elements."""
+    """Return random images, the expected result, and its bound: 0 for maxima."""
     of, given = _pooling(workload)
     dtype, layout = workload["dtype"], Layout(of.layout)
     generator = np.random.default_rng(seed)
@@ -292,7 +285,7 @@ def reference(workload: Workload, seed: int) -> Reference:
 
 
 def exact(image: Array, of: Pooling, given: tuple[Window, Window], dtype: str) -> tuple[Wide, Wide]:
-    """Return the result of images (n, c, h, w) in float64, and how far one may be from it."""
+    """Return the result of images (n, c, h, w) in float64, and its error bound."""
     is_max = of.kind == "max"
     lowest = float(te.min_value(dtype).value) if dtype not in FLOATS else -np.inf
     start = lowest if is_max else 0.0
@@ -315,19 +308,19 @@ def exact(image: Array, of: Pooling, given: tuple[Window, Window], dtype: str) -
 
 
 def _grid(y: Array, x: Array) -> tuple[Any, ...]:
-    """Return what chooses some rows and columns of images."""
+    """Return the NumPy index of some rows and columns of images."""
     return (slice(None), slice(None), *np.ix_(y, x))
 
 
 def _hit(window: Window, tap: int) -> tuple[Array, Array]:
-    """Return the elements that a tap reads along a dimension, and the places that read them."""
+    """Return the elements that a tap reads along a dimension, and the positions that read them."""
     places = np.arange(window.out)
     read = places * window.stride - window.before + tap * window.dilation
     is_inside = (read >= 0) & (read < window.size)
     return read[is_inside], places[is_inside]
 
 
-# -- the choices, and the schedule --------------------------------------------------------------
+# -- the schedule -------------------------------------------------------------------------------
 
 
 def _sliding(workload: Workload) -> Sliding:
@@ -335,39 +328,10 @@ def _sliding(workload: Workload) -> Sliding:
     return Sliding(workload["n"], workload["c"], of.rows, of.columns, workload["dtype"])
 
 
-def space(workload: Workload, target: Target) -> Space:
-    """Return the configs of `schedule`: see `sliding.sliding_space`, `channels.channels_space`."""
-    if workload["layout"] == "NCHW":
-        return sliding_space(workload, _sliding(workload), target)
-    return channels_space(workload, _sliding(workload), target)
-
-
-def default_config(workload: Workload, target: Target) -> Config:
-    """Return the config that a simple model prefers."""
-    if workload["layout"] == "NCHW":
-        return sliding_config(workload, _sliding(workload), target)
-    return channels_config(workload, _sliding(workload), target)
-
-
-def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
-    """Schedule a pooling on a CPU.
-
-    Parameters
-    ----------
-    s : Schedule
-        A fresh schedule of `outs`.
-    outs : sequence of Tensor
-        The result.
-    cfg : Config
-        Of `space`.
-    target : Target
-        A CPU.
-    """
-    (result,) = outs
-    if "rows" in cfg:
-        schedule_sliding(s, result, cfg, target)
-    else:
-        schedule_channels(s, result, cfg, target)
-
-
-POOL2D = Operator(NAME, workload, define, reference, space, default_config, schedule)
+POOL2D = Operator(
+    NAME,
+    workload,
+    define,
+    reference,
+    by_device({"cpu": window_schedule(_sliding)}),
+)

@@ -13,7 +13,7 @@ import numpy as np
 from dlcompiler import dtypes, te
 from dlcompiler.errors import TuningError
 from dlcompiler.ops import reductions
-from dlcompiler.ops.base import Operator, Reference, as_expected
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, as_expected, by_device
 from dlcompiler.ops.helpers import ELEMWISE, tensor
 from dlcompiler.ops.injective import schedule_injective
 from dlcompiler.ops.lanes import schedule_reduction
@@ -36,21 +36,21 @@ from dlcompiler.te import ComputeOp, Tensor
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A reduction that the operator computes."""
+    """A function that the operator computes."""
 
     define: Callable[..., Tensor]
-    """On tensors: operand, dimensions, whether to keep them."""
+    """Defines it on tensors: operand, dimensions, whether to keep them."""
     reference: Callable[..., Array]
     """In NumPy."""
     dtypes: tuple[str, ...] = (*FLOATS, *INTEGERS)
     is_sum: bool = False
     """Whether it rounds."""
     has_identity: bool = True
-    """Whether it is defined of nothing."""
+    """Whether it is defined for an empty operand."""
 
 
 _CYCLES, _POSITION_CYCLES = 0.3, 0.6
-"""What an element takes one core, and where positions are found [cycle]: measured, of float32."""
+"""Time of an element on one core, and the same for positions [cycle]; measured for float32."""
 
 FUNCTIONS: dict[str, Function] = {
     "sum": Function(reductions.sum, np.sum, is_sum=True),
@@ -63,8 +63,9 @@ FUNCTIONS: dict[str, Function] = {
     "all": Function(reductions.all, np.all, (*FLOATS, *INTEGERS, "bool")),
     "any": Function(reductions.any, np.any, (*FLOATS, *INTEGERS, "bool")),
 }
-"""Name -> what it is. Sums, products and extremes have the dtype of the operand: integers wrap.
-Of no elements, the largest is the smallest number of the dtype, and a position -1."""
+"""Name -> the function. Sums, products and extremes have the dtype of the operand: integers wrap.
+
+For an empty operand, the maximum is the smallest number of the dtype, and a position is -1."""
 
 
 def workload(
@@ -99,7 +100,7 @@ def workload(
     ndim = len(shape_of(text))
     chosen = _axes_of(axes, ndim)
     if function.startswith("arg") and len(chosen) not in (1, ndim):
-        raise TuningError(where, f"{function} goes along one dimension, or all", got=str(axes))
+        raise TuningError(where, f"{function} reduces one dimension or all", got=str(axes))
     return Workload.of(
         where,
         function=function,
@@ -156,7 +157,7 @@ def reference(workload: Workload, seed: int) -> Reference:
     if kind.is_sum and workload["function"] != "mean":
         more["dtype"] = np.float64 if is_float else data.dtype
     with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the mean of nothing
+        warnings.simplefilter("ignore")  # the mean of no elements is NaN
         exact: Wide = data.astype(np.float64) if is_float else data
         expected = as_expected(kind.reference(exact, axis=axis, **more), out.dtype)
         sizes = np.asarray(kind.reference(np.abs(exact), axis=axis, **more)).astype(np.float64)
@@ -190,21 +191,21 @@ def _values(workload: Workload, generator: np.random.Generator) -> Array:
 def space(workload: Workload, target: Target) -> Space:
     """Return the configs of `schedule_reduction`.
 
-    Where neighbours in memory are reduced:
+    If contiguous elements are reduced together:
 
     ================  ==========================================================================
     ``vectors``       vectors of partial results
     ``streams``       rows, or pieces of a long row, that are read at once
-    ``lines``         of a cache, of which each turn takes so many from each row
+    ``lines``         cache lines that each turn reads from each row
     ``halves``        combine lanes by halves, not one after the other
     ``parallel``      run on several cores
     ================  ==========================================================================
 
-    Elsewhere:
+    Otherwise:
 
     ================  ==========================================================================
     ``strip``         neighbouring results kept in the nearest cache
-    ``rows``          that are added to them at once
+    ``rows``          rows that are added to the strip in one iteration
     ``side``          vectors of results side by side
     ``parallel``      run on several cores
     ================  ==========================================================================
@@ -230,7 +231,7 @@ def space(workload: Workload, target: Target) -> Space:
 
 
 def _form(workload: Workload) -> str:
-    """Return what is reduced: ``"rows"`` of neighbours in memory, ``"columns"``, or nothing."""
+    """Return the form: ``"rows"`` of contiguous elements, ``"columns"``, or nothing."""
     ndim = len(shape_of(workload["shape"]))
     gone = _axes_of(workload["axes"], ndim)
     if not gone:
@@ -239,9 +240,9 @@ def _form(workload: Workload) -> str:
 
 
 def default_config(workload: Workload, target: Target) -> Config:
-    """Return eight streams into eight vectors, or as many results as the nearest cache holds.
+    """Return the config with eight streams into eight vectors, or a strip that fits the L1 cache.
 
-    Where all is one result, the streams take turns of two lines, each into the same four vectors.
+    If there is only one result, the streams take turns of two cache lines, into four vectors.
     """
     shape = shape_of(workload["shape"])
     gone = _axes_of(workload["axes"], len(shape))
@@ -267,4 +268,10 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     schedule_reduction(s, out, cfg.values, target.lanes(out.dtype), parts)
 
 
-REDUCTION = Operator("reduction", workload, define, reference, space, default_config, schedule)
+REDUCTION = Operator(
+    "reduction",
+    workload,
+    define,
+    reference,
+    by_device({"cpu": DeviceSchedule(space, default_config, schedule)}),
+)

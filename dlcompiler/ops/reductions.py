@@ -1,4 +1,4 @@
-"""Reductions over some of the dimensions of a tensor."""
+"""Define reductions over some of the dimensions of a tensor."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def _truth(value: Any) -> Any:
 
 
 sum = reduction("sum", te.sum, "Add up over dimensions, all by default.")
-max = reduction("max", te.max, "Return the largest over dimensions, all by default.")
-min = reduction("min", te.min, "Return the smallest over dimensions, all by default.")
+max = reduction("max", te.max, "Return the maximum over dimensions, all by default.")
+min = reduction("min", te.min, "Return the minimum over dimensions, all by default.")
 prod = reduction("prod", te.prod, "Multiply over dimensions, all by default.")
 
 
@@ -85,9 +85,9 @@ any = reduction("any", _any, "Tell whether any element is not 0, over dimensions
 
 
 def mean(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Divide the sum over dimensions by the number of elements in it; of nothing it is NaN.
+    """Divide the sum over dimensions by the number of elements in it; it is NaN for no elements.
 
-    Of integers the mean is a float64.
+    The mean of integers is a float64.
     """
     count = math.prod(data.static_shape[n] for n in dimensions(axis, len(data.shape), "mean"))
     wide = data.dtype if dtypes.is_float(data.dtype) else "float64"
@@ -101,10 +101,10 @@ def mean(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
 def argmax(
     data: Tensor, axis: Any = None, keepdims: bool = False, select_last_index: bool = False
 ) -> Tensor:
-    """Return the position of the largest along a dimension, or of several in row-major order.
+    """Return the position of the largest element along a dimension, or in row-major order.
 
-    The position is an int32, of equals the first, or the last with `select_last_index`; as in
-    NumPy, NaN is larger than all numbers.
+    The position is an int32: the first of equal elements, or the last with `select_last_index`. As
+    in NumPy, NaN is larger than all numbers.
     """
     return _position("argmax", data, axis, keepdims, select_last_index)
 
@@ -117,7 +117,7 @@ def argmin(
 
 
 def _position(name: str, data: Tensor, axis: Any, keepdims: bool, is_last: bool) -> Tensor:
-    """Define the position of what is the best: two reductions of one operation each."""
+    """Define the position of the best element by two reductions of one operation each."""
     if not data.shape:  # the position is 0, whatever is read
         zero = te.const(0, "int32")
         return tensor(
@@ -157,6 +157,6 @@ def _position(name: str, data: Tensor, axis: Any, keepdims: bool, is_last: bool)
 
 
 def _kept(indices: Sequence[Any], axes: Sequence[Any], keepdims: bool) -> tuple[Any, ...]:
-    """Return the indices of a result, by those of an element of the operand."""
+    """Return the indices of the result for an element of the operand."""
     gone = [id(axis.var) for axis in axes]
     return tuple(0 if id(i) in gone else i for i in indices if keepdims or id(i) not in gone)

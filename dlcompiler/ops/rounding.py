@@ -1,8 +1,8 @@
-"""How far a right result may be from the exact one.
+"""Error bounds: how far a correct result may be from the exact one.
 
 Source: N. J. Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., section 3.1: a sum
 of K products, in any order, has an error of at most ``K·u·Σ|a||b|`` to first order, where ``u`` is
-half of the distance from 1 to the next number.
+half of the distance from 1 to the next larger number.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SMALLEST = {
     "float32": 2.0**-126,
     "float64": 2.0**-1022,
 }
-"""The smallest normal number of each float: below it an error is no fraction of the result."""
+"""The smallest normal number of each float; below it, errors are not relative to the result."""
 
 
 def unit(dtype: str) -> float:
@@ -42,17 +42,17 @@ def sum_bound(magnitude: Wide, terms: int, dtype: str) -> Wide:
     terms : int
         K, the number of products in a sum.
     dtype : str
-        What the sums are kept in.
+        Dtype of the sums.
 
     Notes
     -----
-    The reference of float64 is itself in float64, so that its own errors are added.
+    The reference of float64 results is computed in float64; its own error is added.
     """
     own = 2 if dtype == "float64" else 1
     return own * max(terms, 1) * unit(dtype) * magnitude
 
 
 def rounded(value: Wide, bound: Wide, dtype: str, ulps: float = 1.0) -> Wide:
-    """Return the bound after an operation on numbers that were `bound` off, which rounds."""
+    """Return the bound after a rounding operation on numbers with an error of `bound`."""
     smallest = SMALLEST.get(dtype, 0.0)
     return bound + 2 * ulps * unit(dtype) * (np.abs(value) + bound + smallest)

@@ -1,6 +1,6 @@
-"""Blocks of rows: what softmax and the normalisations of rows share.
+"""Schedule blocks of rows, for softmax and the normalisations of rows.
 
-A row is what the last dimension holds. *Before*, then *after* ``split_rows`` in blocks of 4 and
+A row lies along the last dimension. *Before*, then *after* ``split_rows`` in blocks of 4 and
 ``reduce_rows`` of B in 16 lanes::
 
     for i in range(64):                 for i.outer in range(16):
@@ -13,8 +13,8 @@ A row is what the last dimension holds. *Before*, then *after* ``split_rows`` in
                                                 for j in range(160):
                                                     C[i.outer*4 + i, j] = …
 
-Interleaved, a step is taken in each row of a block before the next step in any: short sums of
-several rows hide the latency of an addition as several sums of a row do.
+If rows are interleaved, each step is taken in all rows of a block before the next step: the sums of
+several rows are independent, and hide the latency of an addition.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ INTERLEAVED = Filter(
 
 
 def width_knob(name: str, extent: int, lanes: int, vectors: Sequence[int] = _VECTORS) -> Knob:
-    """Return a knob of how many elements are computed side by side: whole vectors, if there are.
+    """Return a knob for the number of elements that are computed together, in whole vectors.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def split_rows(s: Schedule, out: Tensor, rows: Any, *, is_parallel: bool) -> Axi
 
 
 def reduce_rows(s: Schedule, sums: Tensor, width: int, *, is_interleaved: bool) -> list[Tensor]:
-    """Reduce rows in lanes, one row after the other or all of a block at once.
+    """Reduce rows in lanes, one after the other or all rows of a block together.
 
     Returns
     -------

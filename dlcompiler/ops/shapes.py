@@ -1,4 +1,4 @@
-"""Shapes in workloads, which hold numbers and texts: ``(64, 1000)`` is ``64x1000``."""
+"""Convert shapes to the texts that workloads hold: ``(64, 1000)`` is ``64x1000``."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uin
 
 
 def shape_text(shape: Sequence[int] | str, where: str) -> str:
-    """Return the text of a shape; a text is checked and returned.
+    """Convert a shape to its text; a text is only checked.
 
     Raises
     ------
     TuningError
-        It is no shape, or too large.
+        It is not a shape, or too large.
 
     Examples
     --------
@@ -38,12 +38,12 @@ def shape_text(shape: Sequence[int] | str, where: str) -> str:
 
 
 def shape_of(text: str) -> tuple[int, ...]:
-    """Return the shape that a text of a workload stands for."""
+    """Read the shape from a text of a workload."""
     return () if text == "scalar" else tuple(int(extent) for extent in text.split("x"))
 
 
 def checked_dtype(dtype: object, allowed: Sequence[str], where: str) -> str:
-    """Return the name of a dtype that an operator takes."""
+    """Check that an operator supports a dtype, and return its name."""
     name = dtypes.as_dtype(dtype)
     if name not in allowed:
         raise TuningError(
@@ -53,7 +53,7 @@ def checked_dtype(dtype: object, allowed: Sequence[str], where: str) -> str:
 
 
 def checked_dimension(axis: int, ndim: int, where: str) -> int:
-    """Return a dimension counted from the first."""
+    """Convert a dimension, which may count from the end, to one from the start."""
     if type(axis) is not int or not -ndim <= axis < ndim:
         raise TuningError(
             where, "no such dimension", got=repr(axis),

@@ -1,25 +1,25 @@
-"""When work is worth sharing among the cores."""
+"""Decide whether work is worth distributing over several cores."""
 
 from __future__ import annotations
 
 from dlcompiler.target import Target
 
 WORTH_SHARING_CYCLES = 1.25e5
-"""Work of one core from which others are worth waking [cycle]: 36 µs at 3.5 GHz.
+"""Work of one core above which other cores are used [cycle]: 36 µs at 3.5 GHz.
 
 Measured on two cores of a Zen 3, for products, softmax, layer norm, windows, reductions and
-elementwise functions alike: a kernel on two threads is as fast as on one where that one needs 6 µs,
-if the threads still spin, and 40 to 70 µs, if they sleep.
+elementwise functions alike: two threads are as fast as one if the kernel takes 6 µs while the
+helper threads spin, and 40 to 70 µs while they sleep.
 """
 
 
 def is_worth_sharing(cycles: float, target: Target) -> bool:
-    """Tell whether work is worth sharing among the cores of a target, if it can be shared.
+    """Tell whether parallel work is worth distributing over the cores of a target.
 
     Parameters
     ----------
     cycles : float
-        About what the work takes one core [cycle].
+        About how long the work takes on one core [cycle].
     target : Target
         A CPU.
 
@@ -35,5 +35,5 @@ def is_worth_sharing(cycles: float, target: Target) -> bool:
 
 
 def product_cycles(flops: float, dtype: str, target: Target) -> float:
-    """Return what multiplications and additions take one core [cycle]: two FMAs in a cycle."""
+    """Return how long multiply-adds take on one core, at two FMAs in a cycle [cycle]."""
     return flops / (4 * target.lanes(dtype))

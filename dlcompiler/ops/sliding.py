@@ -1,9 +1,9 @@
-"""Windows that slide over the rows of images (n, c, h, w), in vectors along the width.
+"""Schedule sliding windows over images in NCHW, in vectors along the width.
 
-Depthwise convolution and pooling have the same three stages: the image in its frame, ``….padded``;
-what each window gives, ``….sums``; and the result. The first two reach beyond the result, so that a
-tile at an edge is computed as any other and only what is stored is guarded: a schedule copies a few
-rows at a time, and reads whole vectors of them without conditions.
+Depthwise convolution and pooling have the same three stages: the padded image, ``….padded``; the
+result of each window before the epilogue, ``….sums``; and the result. The first two are defined
+larger than needed, so that all tiles have full size: only the stores of the result are guarded, and
+all loads read whole vectors without conditions.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dlcompiler import dtypes, te
 from dlcompiler.ops.conv2d.shapes import Window
 from dlcompiler.ops.helpers import tensor
 from dlcompiler.ops.sharing import is_worth_sharing
+from dlcompiler.ops.stages import Loop, stages_by_role, unroll
 from dlcompiler.ops.widening import converted
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload, parallel_knob, split_knob
@@ -37,9 +38,9 @@ _MOST_COPIES = 160
 _MOST_COPIED_VECTORS = 16
 """Vectors of a padded row that are copied without a loop."""
 _STRIP_BYTES = 16 * 1024
-"""What the copied rows may take: half of the nearest cache [byte]."""
+"""Most memory for the copied rows: half of the nearest cache [byte]."""
 _MOST_STRIDED_ROWS = 7
-"""Rows of the tallest tile whose sums do not leave the registers where elements are shuffled."""
+"""Rows of the tallest tile whose sums stay in registers if strided elements are shuffled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Sliding:
 
 
 def framed(data: Tensor, rows: Window, columns: Window, value: Any, name: str) -> Tensor:
-    """Define images in a frame of a value and of its dtype, as wide as the widest tile may read."""
+    """Define images padded by a value and converted to its dtype, for the widest tile."""
 
     def element(n: Any, c: Any, y: Any, x: Any) -> Any:
         row, column = y - rows.before, x - columns.before
@@ -77,7 +78,7 @@ def framed(data: Tensor, rows: Window, columns: Window, value: Any, name: str) -
 
 
 def reach(window: Window, places: int) -> int:
-    """Return the extent that a number of places reads."""
+    """Return the extent that a number of windows reads."""
     return (max(places, 1) - 1) * window.stride + window.reach
 
 
@@ -159,9 +160,9 @@ def sliding_config(workload: Workload, of: Sliding, target: Target) -> Config:
 
     Notes
     -----
-    A tile takes half a cycle for each multiply-add or load, whichever are more; a row of the image
-    is loaded once for all rows of the result that read it. Loads a stride apart take two loads and
-    three shuffles, and registers for them. Of tiles that are equally good the smaller is taken.
+    A tile takes half a cycle for each multiply-add or for each load, whichever are more. A row of
+    the image is loaded once for all rows of the result that read it. A strided load takes two
+    loads and three shuffles, with registers for them. Of equally good tiles the smallest is taken.
     """
     choices = sliding_space(workload, of, target)
     values = {knob.name: knob.values for knob in choices.knobs}
@@ -202,7 +203,7 @@ def sliding_config(workload: Workload, of: Sliding, target: Target) -> Config:
 
 
 def _cycles(of: Sliding, rows: int) -> float:
-    """Return what a column of tiles takes of one vector [cycles]."""
+    """Return how long a column of tiles takes, one vector wide [cycle]."""
     tiles = -(-of.rows.out // rows)
     loads = reach(of.rows, rows) * of.columns.kernel
     products = rows * of.taps
@@ -217,7 +218,7 @@ def _is_unrolled(of: Sliding, rows: int, vectors: int) -> bool:
 
 
 def lanes_of(width: int, dtype: str, target: Target) -> int:
-    """Return the lanes of a vector: of the target, or fewer for a narrow result."""
+    """Return the lanes of a vector: those of the target, or fewer for a narrow result."""
     return min(target.lanes(dtype), _MOST_LANES, 1 << (max(width, 1) - 1).bit_length())
 
 
@@ -227,7 +228,7 @@ def lanes_of(width: int, dtype: str, target: Target) -> int:
 def schedule_sliding(s: Schedule, result: Tensor, cfg: Config, target: Target) -> None:
     """Schedule windows over rows on a CPU.
 
-    A strip of rows of a channel is copied into its frame; a tile of sums stays in registers.
+    For each strip of rows, the padded image is copied; a tile of sums stays in registers.
 
     Parameters
     ----------
@@ -240,7 +241,7 @@ def schedule_sliding(s: Schedule, result: Tensor, cfg: Config, target: Target) -
     target : Target
         A CPU.
     """
-    stages = {stage.name.rpartition(".")[2]: stage.tensor for stage in s.stages}
+    stages = stages_by_role(s)
     sums, padded = stages["sums"], stages["padded"]
     tile = s.cache_write(sums, "local")
     s[sums].compute_inline()
@@ -250,15 +251,10 @@ def schedule_sliding(s: Schedule, result: Tensor, cfg: Config, target: Target) -
     unrolled += _schedule_sums(s, tile, cfg)
     s[padded].compute_at(s[result], strips)
     unrolled += _schedule_copy(s, padded, cfg)
-    # Last, since the extents of unrolled loops are looked at with each step that follows.
-    for of, axis in unrolled:
-        s[of].unroll(axis)
+    unroll(s, unrolled)
 
 
-_Loops = list[tuple[Tensor, Any]]
-
-
-def _schedule_result(s: Schedule, result: Tensor, cfg: Config) -> tuple[Any, Any, _Loops]:
+def _schedule_result(s: Schedule, result: Tensor, cfg: Config) -> tuple[Any, Any, list[Loop]]:
     """Split the result into tiles; returns the loops over strips of rows and over tiles."""
     n, o, y, x = result.op.axis
     y, row = s[result].split(y, cfg["rows"])
@@ -274,7 +270,7 @@ def _schedule_result(s: Schedule, result: Tensor, cfg: Config) -> tuple[Any, Any
     return strips, x, [(result, row), (result, vector)]
 
 
-def _schedule_sums(s: Schedule, tile: Tensor, cfg: Config) -> _Loops:
+def _schedule_sums(s: Schedule, tile: Tensor, cfg: Config) -> list[Loop]:
     """Order the loops of a tile: rows innermost, which read the same rows of the image."""
     _, _, y, x = tile.op.axis
     p, q = tile.op.reduce_axis
@@ -286,7 +282,7 @@ def _schedule_sums(s: Schedule, tile: Tensor, cfg: Config) -> _Loops:
     return [(tile, axis) for axis in copies]
 
 
-def _schedule_copy(s: Schedule, padded: Tensor, cfg: Config) -> _Loops:
+def _schedule_copy(s: Schedule, padded: Tensor, cfg: Config) -> list[Loop]:
     """Copy rows by vectors, those at the edges apart, and those at the ends under masks."""
     _, _, y, x = padded.op.axis
     s[padded].align_extent(x, cfg["copy_lanes"])

@@ -1,8 +1,8 @@
-"""Softmax and its logarithm along one dimension.
+"""The operators softmax and log_softmax, along one dimension.
 
-Both are the same up to the last stage: the largest of each row, the powers ``exp(x - largest)`` and
-their sum. A row's stages are computed one after the other inside the loop over rows, so that all
-but the first find it in the nearest cache.
+Their stages are the maximum of each row, the powers ``exp(x - largest)``, their sum, and the
+result. Inside the loop over rows, the stages are computed one after the other, so that all but the
+first read the row from the nearest cache.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dlcompiler import dtypes, te
-from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device
 from dlcompiler.ops.helpers import along, dimensions, reduced, tensor, without
 from dlcompiler.ops.lanes import widest_power
 from dlcompiler.ops.rounding import SMALLEST, Wide, unit
@@ -29,11 +29,11 @@ from dlcompiler.te import Tensor
 
 DTYPES = ("float32", "float64")
 _CYCLES = 2.0
-"""What an element takes one core [cycle]: measured."""
+"""Time of an element on one core [cycle]; measured."""
 _WIDTHS = ("largest", "powers", "sums", "results")
 _STEPS = (1, 2, 4, 8)
 _EXP_ULPS = 4
-"""What the powers may be off, with the subtraction before them."""
+"""Error of the powers, with that of the subtraction before them."""
 
 
 def softmax(x: Tensor, axis: int = -1) -> Tensor:
@@ -65,10 +65,10 @@ def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
 
 
 def _powers(x: Tensor, axis: int, name: str) -> tuple[int, Tensor, Tensor, Tensor]:
-    """Return the dimension, the largest along it, the powers, and their sum.
+    """Return the dimension, the maximum along it, the powers, and their sum.
 
-    The difference from the largest is not above 0; that it is said lets the powers be computed in
-    fewer steps, and a difference between infinities is NaN all the same.
+    The difference from the maximum is at most 0. Stating this in the expression allows a faster
+    exponential; the difference of two infinities is still NaN.
     """
     (n,) = dimensions(axis, len(x.shape), name)
     largest = along(x, n, _LARGEST, "T_softmax_maxelem")
@@ -83,9 +83,9 @@ def _powers(x: Tensor, axis: int, name: str) -> tuple[int, Tensor, Tensor, Tenso
 _LARGEST = te.comm_reducer(
     lambda x, y: te.select(y > x, y, x), lambda dtype: te.const(-math.inf, dtype), name="largest"
 )
-"""The largest number, which is one instruction, where `te.max` needs three to let NaN through.
+"""The maximum by one instruction; `te.max` needs three, because it propagates NaN.
 
-A NaN reaches the whole row by its power and the sum.
+A NaN still reaches the whole row through its power and the sum.
 """
 
 
@@ -122,7 +122,7 @@ def reference(workload: Workload, seed: int) -> Reference:
 
 
 def exact(name: str, x: Wide, axis: int, dtype: str) -> tuple[Wide, Wide]:
-    """Return softmax or its logarithm in float64, and how far a result may be off."""
+    """Return softmax or its logarithm in float64, and the error bound."""
     if x.size == 0:
         return x, x
     own = unit(dtype) * (2 if dtype == "float64" else 1)
@@ -181,7 +181,7 @@ def space(workload: Workload, target: Target) -> Space:
 
 
 def default_config(workload: Workload, target: Target) -> Config:
-    """Return four vectors of partial results, eight of powers: each hides the wait for others."""
+    """Return the config with four vectors of partial results and eight of powers."""
     shape, axis = shape_of(workload["shape"]), workload["axis"]
     elements, lanes = int(np.prod(shape)), target.lanes(workload["dtype"])
     rows = elements // max(shape[axis], 1)
@@ -200,8 +200,8 @@ def default_config(workload: Workload, target: Target) -> Config:
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
     """Schedule a softmax on a CPU.
 
-    Along the last dimension, each row is reduced in lanes (`reduce_in_lanes`); along another, the
-    lanes are neighbouring rows.
+    Along the last dimension, each row is reduced in lanes (`reduce_in_lanes`). Along another
+    dimension, the lanes are neighbouring rows.
     """
     del target
     (out,) = outs
@@ -225,7 +225,7 @@ class _Stages:
 
     @staticmethod
     def of(out: Tensor) -> _Stages:
-        """Find them from the result."""
+        """Find the stages from the result."""
         total = next(t for t in out.op.input_tensors if t.name == "T_softmax_expsum")
         (power,) = total.op.input_tensors
         largest = next(t for t in power.op.input_tensors if t.name == "T_softmax_maxelem")
@@ -284,7 +284,13 @@ def _operator(name: str) -> Operator:
     def named(**parameters: Any) -> Workload:
         return workload(name, **parameters)
 
-    return Operator(name, named, define, reference, space, default_config, schedule)
+    return Operator(
+        name,
+        named,
+        define,
+        reference,
+        by_device({"cpu": DeviceSchedule(space, default_config, schedule)}),
+    )
 
 
 SOFTMAX = _operator("softmax")

@@ -1,4 +1,4 @@
-"""Operators that move elements: each of the result is one of the operands, or a constant."""
+"""Define operators that move elements: each result is an element of an operand, or a constant."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def reshape(a: te.Tensor, newshape: Sequence[Any]) -> te.Tensor:
 
 
 def _places(indices: Sequence[Any], shape: Sequence[Any], old: Sequence[Any]) -> tuple[Any, ...]:
-    """Return where the element at `indices` of one shape is in another."""
+    """Convert the indices of an element in one shape to those in another."""
     flat: Any = 0
     for index, extent in zip(indices, shape, strict=True):
         flat = flat * extent + index

@@ -1,9 +1,9 @@
-"""Configs that were found by measuring, shipped as data; where there is none, the analytic default.
+"""Look up configs that were found by measuring and are shipped as data.
 
-``tuned/<class of targets>.json`` is a list of workloads with values of knobs; a knob that it does
-not name, such as whether to use several cores, is chosen analytically. An entry is used where the
-space still has these knobs and values; else it is passed over, never reinterpreted.
-`dlcompiler tune --into FILE` writes such a file.
+``tuned/<class of targets>.json`` is a list of workloads with values of knobs. Other knobs, such as
+whether to use several cores, have the value of the default config. An entry is used only if the
+space still has these knobs and values; otherwise the default config is used. ``dlcompiler tune
+--into FILE`` writes such a file.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _VECTORS = ("avx512f", "avx2", "sse2", "sse4.1")
 
 
 def target_class(target: Target) -> str:
-    """Return the class of targets that share configs: ``"x86_64-avx2"``.
+    """Return the class of targets that share configs: device, processor family, vectors.
 
     Examples
     --------
     >>> from dlcompiler.target import resolve
     >>> target_class(resolve("x86-64-avx2"))
-    'x86_64-avx2'
+    'cpu-x86_64-avx2'
     """
     family = target.triple.partition("-")[0]
     widest = next((name for name in _VECTORS if target.has(name)), f"{target.vector_bits}")
-    return f"{family}-{widest}"
+    return f"{target.device}-{family}-{widest}"
 
 
 def config_for(
@@ -52,14 +52,13 @@ def config_for(
         What is built.
     tuned : mapping, optional
         Values by workload, found on one core; by default those that are shipped for the target's
-        class. An empty one asks for the analytic default. On several cores the knobs that depend
-        on their number (`Knob.is_by_cores`) keep the default's values.
+        class. With an empty one, the default config is returned. On several cores the knobs that
+        depend on their number (`Knob.is_by_cores`) keep the default's values.
 
     Returns
     -------
     Config
     """
-    operator.check_device(target)
     default = operator.default_config(workload, target)
     found = (shipped(target_class(target)) if tuned is None else tuned).get(anchor(workload))
     if found is not None:
@@ -69,7 +68,7 @@ def config_for(
             found = {name: value for name, value in found.items() if name not in by_cores}
         try:
             return choices.config(**{**default.values, **found})
-        except TuningError:  # of another version of the space
+        except TuningError:  # the entry is for another version of the space
             pass
     return default
 
@@ -119,7 +118,7 @@ def _entry(data: Any) -> tuple[Workload, Mapping[str, Any]]:
 
 
 def write(tuned: Tuned) -> dict[str, Any]:
-    """Return a document that ``json`` can write."""
+    """Return the document of some configs as JSON values."""
     entries = [
         {"workload": anchor(workload).to_json(), "values": dict(values)}
         for workload, values in sorted(tuned.items(), key=lambda entry: str(entry[0]))

@@ -1,4 +1,4 @@
-"""Sums of narrow numbers: what products are added in, and what comes out.
+"""The dtypes of sums and results of products of narrow numbers.
 
 Products of 16-bit floats are summed in float32 and rounded once, at the end; those of int8 are
 summed in int32, which is then the result.
@@ -13,7 +13,7 @@ from dlcompiler.ir import Expr
 from dlcompiler.ops.rounding import Array, Wide
 
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int8")
-"""Of operators that sum products."""
+"""Dtypes of operators that sum products."""
 
 _SUMS = {"float16": "float32", "bfloat16": "float32", "int8": "int32"}
 _RESULTS = {"int8": "int32"}
@@ -21,7 +21,7 @@ _LARGEST_INTEGER = 8
 
 
 def sums_dtype(dtype: str) -> str:
-    """Return what products are summed in, and what the operands of an epilogue are.
+    """Return the dtype of the sums, which is also that of the epilogue's operands.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def result_dtype(dtype: str) -> str:
 
 
 def converted(value: Expr, dtype: str) -> Expr:
-    """Return a value in a dtype: itself, if it is of that dtype."""
+    """Convert a value to a dtype; unchanged if it has that dtype."""
     return value if value.dtype == dtype else value.astype(dtype)
 
 

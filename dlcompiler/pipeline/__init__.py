@@ -1,7 +1,7 @@
-"""The compiler on one page: what happens between a schedule and a kernel, in which order.
+"""Run the compiler: lower a schedule, generate code, and load it, in this order.
 
 ``lower`` takes a schedule state to loop IR through the passes of the target's kind; ``build``
-adds code generation and loading. Nothing else in the project decides an order.
+adds code generation and loading. The order of the passes is defined here and nowhere else.
 """
 
 from __future__ import annotations

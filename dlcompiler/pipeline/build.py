@@ -23,7 +23,7 @@ from dlcompiler.schedule import Schedule
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import Tensor, symbols_of
 
-# Names that machine code may not take: they are, or may become, functions of the C library.
+# Names that a kernel may not have: they are, or may become, functions of the C library.
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
 
 
@@ -97,7 +97,7 @@ def build(
 
 
 def build_program(program: Program | PrimFunc, target: str | Target = "cpu") -> Built:
-    """Build what is lowered already: generate code and load it.
+    """Generate code for a lowered program, and load it.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def lower_program(
     ScheduleError
         If the schedule or the arguments do not allow it.
     TargetError
-        If it asks for more than the target has, as threads of a block, or a stage is computed
+        If it exceeds a limit of the target, such as the threads of a block, or a stage is computed
         outside any thread.
     """
     machine = resolve(target)
@@ -199,7 +199,7 @@ def emit_source(
 ) -> tuple[Source, PrimFunc]:
     """Return the generated code of a schedule without compiling it, and its loop IR.
 
-    This is what a worker process gets: text, never a program of this one. ``conditions`` and
+    A worker process receives this text, never Python objects. ``conditions`` and
     ``verify_passes`` are as of `lower`.
     """
     machine = resolve(target)
@@ -211,7 +211,7 @@ def emit_source(
 
 
 def checked_name(name: str) -> str:
-    """Return a kernel's name, or say why it cannot be one."""
+    """Return the name of a kernel; raise an error if it is not usable."""
     if type(name) is str:
         checked_label(name, "build")
     if type(name) is not str or not NAME.fullmatch(name):

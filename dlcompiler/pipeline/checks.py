@@ -1,7 +1,7 @@
-"""What every build checks of its program, and the race report on demand.
+"""Check every built program for races and uninitialised reads; report races on demand.
 
-Each step of a schedule was checked on axes and regions when it was made. Here the program that came
-of it is looked at anew, by its loads and stores.
+Each step of a schedule was checked on axes and regions when it was made. Here the loads and stores
+of the resulting program are checked, independently of those steps.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from dlcompiler.te import PlaceholderOp, Tensor
 
 NESTS = "loop nests"
 POINTS = 4
-"""Where a build looks for an element that is not written, when it could not be shown that it is."""
+"""Most points at which a build searches for an element that is not written, where no proof shows
+that all are written."""
 
 
 def races(program: Schedule | PrimFunc, args: Sequence[Tensor] | None = None) -> RaceReport:
-    """Tell which parallel and vectorized loops are safe, and show two iterations where not.
+    """Report which parallel and vectorized loops are safe, and two iterations that conflict.
 
     Parameters
     ----------
     program
-        A schedule, at the state to look at, or a lowered function.
+        A schedule, at the state to check, or a lowered function.
     args
         Of a schedule: the parameters of the function; by default its inputs and outputs.
 
@@ -86,8 +87,8 @@ def check_program(
     after
         What made the program: the loop nests, or a pass.
     is_repeated
-        Whether it was checked before, and only passes were run since: they may make races, and may
-        hide what was shown then.
+        Whether it was checked before, and only passes were run since. A pass may introduce a race,
+        and may make an earlier proof impossible.
 
     Raises
     ------
@@ -125,9 +126,9 @@ def check_program(
 
 
 def _is_ordered_by_barriers(verdict: LoopVerdict) -> bool:
-    """Tell whether the doubt is about memory that lowering puts barriers around.
+    """Tell whether the unknown verdict is about memory that lowering protects by barriers.
 
-    Each run in the simulator finds the races that there are.
+    Such a program is accepted: each run in the simulator finds the races that it has.
     """
     return verdict.conflict is not None and verdict.conflict.buffer.scope in SHARED_SCOPES
 
@@ -173,5 +174,5 @@ def _replay(schedule: Schedule) -> str | None:
     try:
         text = schedule.trace.to_json()
     except ScheduleError:
-        return None  # a step has an argument that is no data
+        return None  # a step has an argument that cannot be written down
     return f"Trace.from_json({text!r}).replay(te.create_schedule(…))"

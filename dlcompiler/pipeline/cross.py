@@ -1,4 +1,4 @@
-"""From a schedule to code for another machine: an object for its linker, and assembly to read."""
+"""Compile a schedule for another machine: an object file for its linker, and assembly text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dlcompiler.target import Target, resolve
 
 @dataclass(frozen=True)
 class CrossModule:
-    """A kernel compiled for a machine that this one need not be."""
+    """A kernel compiled for another machine, or for this one."""
 
     name: str
     """Symbol of the kernel: ``void name(ptr, …)``, as `dlcompiler.codegen.emit` describes it."""
@@ -36,7 +36,7 @@ class CrossModule:
     object: bytes = field(repr=False)
     """The object file, for the linker of that machine."""
     facts: ObjectFacts | None
-    """Its format, its machine, and what it needs; None for a format that is not read here."""
+    """Its format, machine and undefined symbols; None for a format that cannot be read here."""
     messages: tuple[str, ...] = ()
     """What went wrong, by the number from 1 that the status receives; without any, the kernel takes
     no pointer to a status. The status is 9 numbers of 64 bits: that of the message, which is 0
@@ -44,7 +44,7 @@ class CrossModule:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Functions that whoever links the object must provide.
+        """Functions that the program linked with the object must provide.
 
         Those of the C library have their usual meaning. ``dlc_parallel_for(body, env, begin, end)``
         calls ``body(b, e, env)`` for parts of the range from `begin` to below `end`, on as many
@@ -67,7 +67,7 @@ class CrossModule:
 def cross_compile(
     schedule: Schedule, args: Sequence[Argument], target: str | Target, name: str = "main"
 ) -> CrossModule:
-    """Compile a kernel for a machine that this one need not be.
+    """Compile a kernel for another machine, or for this one.
 
     Parameters
     ----------
@@ -90,8 +90,8 @@ def cross_compile(
     ScheduleError
         If the schedule or the arguments do not allow it.
     TargetError
-        If the target is unknown, or LLVM cannot generate the code for it: LLVM runs in a child
-        process, and ends it where it cannot go on.
+        If the target is unknown, or LLVM cannot generate code for it. LLVM then ends its process;
+        it therefore runs in a child process.
     DeviceUnavailable
         If a child process cannot be started here.
 

@@ -43,11 +43,11 @@ class CDevice(HostMemory):
     """The CPU of this process, through the C compiler that is installed."""
 
     def why_unavailable(self) -> str | None:
-        """Return which compilers were looked for, if none of them is there."""
+        """Return the names of the compilers that were searched for, if none is installed."""
         return None if c_compiler() else f"no C compiler: {', '.join(COMPILERS)}"
 
     def load(self, source: Source, target: Target) -> CKernel:
-        """Return C, which is compiled when it is first called."""
+        """Return C source, which is compiled at the first call."""
         return CKernel(source, target)
 
     def times(self, target: Target) -> Provenance:
@@ -71,7 +71,7 @@ class NullDevice(HostMemory):
     """A device that accepts every program and computes nothing, to test code generators."""
 
     def load(self, source: Source, target: Target) -> NullKernel:
-        """Return a program that checks its arguments only."""
+        """Return a program that only checks its arguments."""
         return NullKernel(source, target)
 
 
@@ -100,5 +100,5 @@ def device_of(target: Target) -> Device:
 
 
 def load(source: Source, target: Target) -> Built:
-    """Return generated code, ready to run on the device of its target."""
+    """Load generated code on the device of its target."""
     return cast(Built, device_of(target).load(source, target))

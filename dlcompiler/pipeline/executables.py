@@ -1,4 +1,4 @@
-"""Programs that are ready to run: on this CPU, through a C compiler, simulated, or not at all."""
+"""Executable programs: loaded on this CPU, compiled from C, simulated, or only checked."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from dlcompiler.output_files import write_file
 from dlcompiler.runtime.arguments import as_checked_array, as_checked_number, check_count
 from dlcompiler.runtime.c_source import CCode
 from dlcompiler.runtime.device import Executable
-from dlcompiler.runtime.function import Code, Function
+from dlcompiler.runtime.function import Code, Function, described_by
 from dlcompiler.runtime.source import Source
 from dlcompiler.simulate import Report, interpret
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
 MAX_STEPS = 20_000_000
-"""Steps of a simulated call: about a minute; [1]."""
+"""Most steps of a simulated call, which take about a minute; [1]."""
 
 
 def program_of(source: Source) -> Program:
-    """Return what code was generated from."""
+    """Return the program that code was generated from."""
     return cast(Program, source.program)
 
 
 class Built(Executable, Protocol):
-    """What `pipeline.build` returns: an executable that knows what it was built from."""
+    """An executable that holds its program and target: what `pipeline.build` returns."""
 
     program: Program
     """The loop IR that was handed to the code generator."""
@@ -49,16 +49,8 @@ class Kernel(Function):
     """A built function: call it with NumPy arrays, outputs last."""
 
     def __init__(self, module: Code, source: Source, target: Target) -> None:
-        called, program = source.interface, program_of(source)
-        super().__init__(
-            module,
-            called.symbol,
-            called.params,
-            program.func.name,
-            variables=called.variables,
-            checks=called.checks,
-            messages=called.messages,
-        )
+        program = program_of(source)
+        super().__init__(module, name=program.func.name, **described_by(source.interface))
         self.generated = source
         """What the code generator wrote."""
         self.program = program
@@ -77,7 +69,7 @@ class Kernel(Function):
 
 
 class CKernel(Kernel):
-    """A kernel as C source; where there is a C compiler it can be called like any other."""
+    """A kernel as C source. It can be called where a C compiler is installed."""
 
     def __init__(self, source: Source, target: Target) -> None:
         called = source.interface
@@ -108,7 +100,7 @@ class CKernel(Kernel):
 
 
 class LoadedSource:
-    """A program that is run from its source: what executables without machine code share.
+    """A program without machine code: the common part of simulated and null kernels.
 
     Parameters
     ----------
@@ -122,7 +114,7 @@ class LoadedSource:
         self.generated = source
         """What the code generator wrote."""
         self.program = program_of(source)
-        """Its kernels, and what the host does."""
+        """The kernels and the host part."""
         self.target = target
         """What it was built for."""
         self.work: Work | None = None
@@ -153,8 +145,8 @@ class LoadedSource:
 class SimulatedKernel(LoadedSource):
     """A built program for a GPU: call it with NumPy arrays, outputs last; the simulator runs it.
 
-    It stops at races, divergent barriers, and what is read before it is written. It is right, and
-    slow: for sizes of a class.
+    It stops at a race, a divergent barrier, or a read of an element that was never written. It is
+    slow, and meant for small sizes.
     """
 
     def __call__(self, *arguments: Any) -> None:
@@ -178,7 +170,7 @@ class SimulatedKernel(LoadedSource):
     def simulate(
         self, *arguments: Any, order: int | None = None, max_steps: int = MAX_STEPS
     ) -> Report:
-        """Run it, and return what was counted; `order` and `max_steps` as of `interpret`."""
+        """Run it and return the counters; `order` and `max_steps` as in `interpret`."""
         return interpret(self.func, arguments, order=order, max_steps=max_steps)
 
     def __repr__(self) -> str:
@@ -191,10 +183,10 @@ class SimulatedKernel(LoadedSource):
 
 
 class NullKernel(LoadedSource):
-    """A program that checks the arguments of a call, and computes nothing."""
+    """A program whose calls only check the arguments: nothing is computed."""
 
     def __call__(self, *arguments: Any) -> None:
-        """Check arrays and numbers as a device would, and leave them as they are."""
+        """Check arrays and numbers as a device would, without changing them."""
         params = self.generated.interface.params
         check_count(self.name, params, arguments)
         for number, (param, argument) in enumerate(zip(params, arguments, strict=True), 1):

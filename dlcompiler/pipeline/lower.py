@@ -1,4 +1,4 @@
-"""From a schedule to loop IR, pass by pass."""
+"""Lower a schedule to loop IR, and run the passes of the target."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def lower(
         The schedule, at the state to lower.
     args
         The parameters of the function: inputs first, outputs last; symbols to be passed as numbers.
-        An output that is left out is computed, and kept by the function: to look at, not to build.
+        An output that is left out is computed into memory of the function: the result can be
+        read, but not built.
     name
         Name of the function.
     target
@@ -59,18 +60,18 @@ def lower(
     simple_mode
         Stop before vector operations and unrolling: the loops as the schedule names them.
     extra
-        Names of `EXTRA_PASSES` to run behind the others.
+        Names of `EXTRA_PASSES` to run after the others.
     instrument
         ``"bounds"``: put an assertion before each access that its indices are in the buffer.
     conditions
         Of symbols (``n >= 128``, ``m % 4 == 0``): the function gets a body of its own for sizes
-        that fulfil all of them, in which what they prove is left out.
+        that fulfil all of them, without the checks that they make needless.
     unread
-        Placeholders among `args` that no stage reads: parameters that the function ignores. Without
-        it they are refused, since one is a mistake nearly always.
+        Placeholders among `args` that no stage reads: parameters that the function ignores. By
+        default they are refused: an unread placeholder is nearly always a mistake.
     verify_passes
-        Check after each pass that the program is well formed, and so tell which pass is wrong;
-        otherwise only once, behind the last.
+        Verify the program after each pass, which shows the pass that is wrong; by default only
+        after the last.
 
     Returns
     -------
@@ -124,10 +125,12 @@ def lower(
         func = after
         if "no unrolled loops" not in done:
             last, made_by = func, item.name
-        if checked is None and "affine indices" in done:  # plain indices are quick to check
+        # Checked before fusing and vectorizing: the indices are still simple, and the check quick.
+        if checked is None and "affine indices" in done:
             check_program(func, schedule, item.name)
             checked = func
-    if last is not checked:  # not the unrolled copies: they tell nothing new
+    # The state before unrolling is checked: all copies of a loop body would give one answer.
+    if last is not checked:
         check_program(last, schedule, made_by, is_repeated=checked is not None)
     if not verify_passes:
         verify_func(func)
@@ -137,22 +140,26 @@ def lower(
 def _specialized(
     chosen: tuple[Pass, ...], conditions: Sequence[Expr], target: Target
 ) -> tuple[Pass, ...]:
-    """Return passes with the one that makes a body of its own for sizes that fulfil conditions."""
+    """Insert the pass that adds a separate body for sizes that fulfil conditions."""
     if not conditions:
         return chosen
     if target.thread_axes:
         raise TargetError(
             "lower", "conditions choose between bodies on a CPU only",
-            because="of a program for a GPU each nest is launched", got=_texts(conditions),
+            because="on a GPU each nest is a launch of its own", got=_texts(conditions),
             hint="build a program for each condition, and choose where they are called",
         )  # fmt: skip
     run = partial(specialize_conditions, conditions=tuple(conditions))
     special = Pass("specialize", run, requires=frozenset({"affine indices"}))
-    return (*chosen[:1], special, *chosen[1:])  # early: all others see what it leaves out
+    return (
+        *chosen[:1],
+        special,
+        *chosen[1:],
+    )  # first, so that all later passes use what the conditions prove
 
 
 def _trust(_func: PrimFunc, _after: str) -> None:
-    """Leave it to the check behind the last pass."""
+    """Do nothing: the program is verified after the last pass."""
 
 
 def _state_of(schedule: object) -> State:
@@ -177,9 +184,9 @@ def _report(observers: Sequence[Observer], change: Change) -> None:
 
 
 def check_obligations(state: State, name: str) -> None:
-    """Refuse to lower a state that still owes something."""
-    for owed in open_obligations(state):
-        raise ScheduleError(f"lower {name}", str(owed), hint=owed.hint)
+    """Refuse to lower a state with an open obligation."""
+    for pending in open_obligations(state):
+        raise ScheduleError(f"lower {name}", str(pending), hint=pending.hint)
 
 
 def check_args(state: State, args: Sequence[Argument], name: str) -> None:
@@ -213,13 +220,13 @@ def check_args(state: State, args: Sequence[Argument], name: str) -> None:
 
 
 def without_unread(args: Sequence[Argument], unread: Sequence[Tensor]) -> Sequence[Argument]:
-    """Return the arguments that a schedule knows."""
+    """Return the arguments that are tensors of the schedule, or symbols."""
     ignored = frozenset(unread)
     return [arg for arg in args if arg not in ignored] if ignored else args
 
 
 def with_unread(func: PrimFunc, args: Sequence[Argument], unread: Sequence[Tensor]) -> PrimFunc:
-    """Return a function with parameters that its body ignores, in their places among `args`."""
+    """Add parameters that the body ignores, at their positions among `args`."""
     if not unread:
         return func
     ignored = frozenset(unread)
@@ -237,7 +244,7 @@ def with_unread(func: PrimFunc, args: Sequence[Argument], unread: Sequence[Tenso
 
 
 def check_outputs(schedule: Schedule, args: Sequence[Argument], name: str) -> None:
-    """Refuse arguments that lack an output: what is built computes it for its caller."""
+    """Refuse arguments that lack an output: a built kernel must return all outputs."""
     state = _state_of(schedule)
     check_args(state, args, name)
     _refuse_missing(state, args, name, [s for s in state.stages if s.is_output])
@@ -258,15 +265,17 @@ def _refuse_missing(
 
 
 def check_symbols(func: PrimFunc) -> None:
-    """Refuse a symbol that no argument of the function would tell."""
-    told = {extent for buffer in func.buffers for extent in buffer.shape if isinstance(extent, Var)}
+    """Refuse a symbol whose value cannot be inferred from the arguments."""
+    inferred = {
+        extent for buffer in func.buffers for extent in buffer.shape if isinstance(extent, Var)
+    }
     given = set(func.params)
     for symbol in func.symbols:
-        if symbol not in told and symbol not in given:
+        if symbol not in inferred and symbol not in given:
             raise ScheduleError(
                 f"lower {func.name}",
-                f"nothing would tell what {symbol.name} is",
-                because="it is no extent of an argument by itself",
+                f"symbol {symbol.name} cannot be inferred from the arguments",
+                because="no argument has it alone as an extent",
                 hint=f"make it an argument: [{symbol.name}, …], and pass a number",
             )
 

@@ -1,4 +1,4 @@
-"""Observers: they see every pass with the program before and after it."""
+"""Observers: callbacks that receive each pass with the program before and after it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dlcompiler.passes import storage_bytes
 
 @dataclass(frozen=True)
 class Change:
-    """What one pass did. `before` is None for the step that made the program."""
+    """The program before and after one pass; `before` is None for the first step."""
 
     number: int
     name: str

@@ -1,4 +1,4 @@
-"""How loop nests become a program, for each kind of device: passes, checks, kernels."""
+"""The passes and checks that turn loop nests into a program, for each kind of device."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from dlcompiler.target import Target
 
 
 def accept(_func: PrimFunc, _target: Target) -> None:
-    """Accept every function: there are no limits to check."""
+    """Accept every function: a CPU has no such limits."""
 
 
 def emits(what: str) -> Callable[[Target], bool]:
@@ -94,7 +94,8 @@ CPU_PASSES = (
     ),
     Pass("simplify unrolled", simplify, requires=frozenset({"no unrolled loops"})),
 )
-# Virtual threads come before what shares and copies buffers, since they add dimensions to them.
+# Virtual threads add dimensions to buffers. They are injected before the passes that share or
+# copy buffers.
 _ROLLED = 1 + [item.name for item in CPU_PASSES].index("rolling buffer")
 GPU_PASSES = (
     *CPU_PASSES[:_ROLLED],
@@ -105,16 +106,17 @@ GPU_PASSES = (
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """What happens between the loop nests of a schedule and a program for a kind of device."""
+    """The passes and checks between the loop nests of a schedule and the program, for a device."""
 
     passes: tuple[Pass, ...]
-    """In order; `passes_of` leaves out what is not for a target."""
+    """The passes in order; `passes_of` leaves out those that a target does not need."""
     check_nests: Callable[[PrimFunc, Target], None] = accept
-    """Refuses loops, as the schedule names them, that are beyond the limits of a target."""
+    """Refuses loops that exceed a limit of the target. It runs before the passes, so that the error
+    names the loops of the schedule."""
     check_result: Callable[[PrimFunc, Target], None] = accept
-    """Refuses what the passes made of them for the same reason."""
+    """Refuses a program that exceeds a limit of the target. It runs after the passes."""
     divide: Callable[[PrimFunc], Program] = Program.of
-    """Returns the kernels of a function, and what the host does."""
+    """Splits a function into kernels and the host part."""
 
 
 PIPELINES: Registry[Pipeline] = Registry(
@@ -135,7 +137,7 @@ EXTRA_PASSES = {
         requires=frozenset({"no vectorized loops", "no unrolled loops"}),
     )
 }
-"""Passes that are run on request only, behind the others."""
+"""Passes that run only on request, after the others."""
 INSTRUMENTS = {
     "bounds": Pass(
         "instrument bounds",
@@ -143,7 +145,7 @@ INSTRUMENTS = {
         requires=frozenset({"no vectorized loops", "no unrolled loops"}),
     )
 }
-"""What a program can be made to check while it runs: passes behind all others."""
+"""Instruments: checks that a program makes while it runs. Their passes run after all others."""
 
 
 def pipeline_of(target: Target) -> Pipeline:

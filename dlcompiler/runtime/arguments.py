@@ -1,4 +1,4 @@
-"""The arguments of a kernel: what each must be, and the text of each refusal."""
+"""Check the arguments of a kernel, and refuse those that do not fit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = npt.NDArray[np.generic]
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """One array, or number, that a kernel takes.
+    """A parameter of a kernel: an array or a number.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Param:
         return tuple(extent for extent in self.shape if isinstance(extent, int))
 
     def at(self, values: Mapping[str, Any]) -> Param:
-        """Return the parameter with the shape that symbols of these values give."""
+        """Return the parameter with its symbols replaced by values."""
         if self.is_static:
             return self
         return replace(self, shape=tuple(compiled(extent)(values) for extent in self.shape))
@@ -92,7 +92,7 @@ def check_count(name: str, params: Sequence[Param], arguments: Sequence[object])
 
 
 def as_checked_array(operation: str, param: Param, argument: object) -> Array:
-    """Return the argument as a plain array that machine code may use, or refuse it.
+    """Check an argument, and return it as a plain array that machine code may use.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def refuse_overlap(name: str, params: Sequence[Param], output: int, other: int) 
 
 
 def as_checked_number(operation: str, dtype: str, argument: object) -> Any:
-    """Return the argument as a Python number, or refuse it; an array of one element is one."""
+    """Check an argument, and return it as a Python number; an array of shape () counts as one."""
     if isinstance(argument, np.ndarray) and argument.ndim == 0:
         argument = argument.item()
     if dtype == "index" and isinstance(argument, numbers.Integral):
@@ -168,14 +168,14 @@ def as_checked_number(operation: str, dtype: str, argument: object) -> Any:
 
 
 def _as_checked_float(operation: str, dtype: str, argument: Any) -> float:
-    """Return a number as a float of Python that a dtype holds, rounded to its largest if need be.
+    """Check a number, and return it as a Python float that the dtype can represent.
 
-    A finite number that the dtype rounds to infinity is refused: no result with it would be right.
+    A finite number that the dtype would round to infinity is refused: every result would be wrong.
     """
     largest, kind = dtypes.LARGEST[dtype], dtypes.to_numpy(dtype).type
     try:
         value = float(argument)
-    except OverflowError:  # of an int or a fraction
+    except OverflowError:  # `float` of a large int or fraction
         value = math.inf if argument > 0 else -math.inf
     with np.errstate(over="ignore"):
         rounded = float(kind(value))
@@ -202,7 +202,7 @@ def check_rank(operation: str, param: Param, array: Array) -> None:
 
 
 def as_array(operation: str, param: Param, argument: object) -> Array:
-    """Return the argument as an array of whatever shape and dtype, or refuse it."""
+    """Check that an argument is an array, of any shape and dtype."""
     if isinstance(argument, np.ma.MaskedArray):
         raise CallError(
             operation,

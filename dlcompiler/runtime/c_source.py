@@ -1,14 +1,16 @@
-"""C source in; machine code out, by the C compiler of this machine, where it has one.
+"""Compile C source by the C compiler of this machine, and load the machine code.
 
-The compiler is a program of its own, started without a shell. What it makes lies in a folder of
-this user alone, and is loaded from there.
+The compiler is started without a shell. It writes into a folder that only this user may use, and
+the library is loaded from there.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import shutil
+import signal
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -21,16 +23,16 @@ from dlcompiler.runtime.source import chosen
 from dlcompiler.runtime.trust import load_shared, read_trusted
 
 COMPILERS = ("cc", "gcc", "clang")
-"""What is looked for, in this order."""
+"""Names of C compilers that are searched for, in this order."""
 FLAGS = ("-O2", "-std=c99", "-fPIC", "-shared")
 MISTAKES = ("implicit-function-declaration", "implicit-int", "incompatible-pointer-types",
             "int-conversion", "return-type")  # fmt: skip
-"""The warnings that are errors: each says that the source is no C99. The others speak of what the
-program means, such as a comparison that always holds, and that is up to its author."""
+"""Warnings that count as errors: each shows that the source is not valid C99. Other warnings, such
+as a comparison that is always true, are about the meaning of the program and are ignored."""
 _NO_HEADER = ("No such file or directory", "file not found")
-"""What gcc and clang say of a header that is missing."""
+"""What gcc and clang print if a header is missing."""
 LIMIT_S = 120.0
-"""For compiling one source [s]."""
+"""Time limit for compiling one source [s]."""
 
 
 def c_compiler() -> str | None:
@@ -48,9 +50,9 @@ class CCode:
     name : str
         Of the function, in messages.
     returns_number : bool
-        Whether what the function returns is to be stored where the last operand of a call points.
+        Whether a call stores the returned number at the address in its last operand.
     reports_values : bool
-        Whether the function itself takes a last pointer, to what stands behind that number.
+        Whether the function takes one more pointer, to the values behind that number.
     """
 
     def __init__(
@@ -86,17 +88,17 @@ class CCode:
 
     @property
     def options(self) -> Options:
-        """How LLVM compiles it: not at all."""
+        """Options of LLVM: refused, since LLVM does not compile C source."""
         return self._refuse("compile")
 
     @property
     def optimized_ir(self) -> str:
-        """LLVM IR: there is none."""
+        """LLVM IR: refused, since there is none."""
         return self._refuse("show the LLVM IR of")
 
     @property
     def assembly(self) -> str:
-        """Assembly text: there is none here."""
+        """Assembly text: refused, since there is none."""
         return self._refuse("show the assembly of")
 
     def _refuse(self, what: str) -> NoReturn:
@@ -107,7 +109,7 @@ class CCode:
         )
 
     def entry(self, symbol: str, types: Sequence[Any]) -> Callable[..., object]:
-        """Return a function of operands of these types, which compiles the source if need be."""
+        """Return a function of operands of these types; its first call compiles the source."""
 
         def call(*operands: Any) -> object:
             function = getattr(self._loaded(), symbol)
@@ -127,7 +129,7 @@ class CCode:
         return call
 
     def address(self, symbol: str) -> int:
-        """Return the address of a function; it returns its number, and stores none."""
+        """Return the address of a function, which returns the number of its message."""
         value = ctypes.cast(getattr(self._loaded(), symbol), ctypes.c_void_p).value
         assert value is not None
         return value
@@ -140,7 +142,7 @@ class CCode:
 
 
 def _load(text: str, name: str) -> ctypes.CDLL:
-    """Compile a source and load it; the files are gone afterwards."""
+    """Compile a source and load it; remove the files."""
     compiler = c_compiler()
     if compiler is None:
         raise DeviceUnavailable(
@@ -161,28 +163,49 @@ def _load(text: str, name: str) -> ctypes.CDLL:
 def run_compiler(
     command: Sequence[str], operation: str, error: type[UserError]
 ) -> subprocess.CompletedProcess[str]:
-    """Run a C compiler, to compile or to link; what it prints is in English.
+    """Run a C compiler, to compile or to link; its messages are in English.
 
     Raises
     ------
     UserError
-        Of the class `error`: it cannot be started, or does not end in time.
+        Of the class `error`: the compiler cannot be started, or runs longer than `LIMIT_S`.
+
+    Notes
+    -----
+    A compiler driver starts other processes (``cc1``, ``as``, ``ld``). The driver therefore runs in
+    a session of its own, and after the time limit or an interruption the whole group is killed.
     """
     try:
-        return subprocess.run(
+        process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            timeout=LIMIT_S,
-            check=False,
-            env={**os.environ, "LC_ALL": "C"},  # what it says is looked at
+            env={**os.environ, "LC_ALL": "C"},  # `_compile` searches the messages
+            start_new_session=True,
         )
-    except subprocess.TimeoutExpired as late:
-        raise error(operation, f"{command[0]} did not end within {LIMIT_S:g} s") from late
     except OSError as reason:
         raise error(operation, f"{command[0]} cannot be started", got=reason.strerror) from reason
+    with process:
+        try:
+            output, messages = process.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired as late:
+            _kill_group(process)
+            raise error(operation, f"{command[0]} did not end within {LIMIT_S:g} s") from late
+        except BaseException:  # Ctrl-C reaches this process only: the compiler has another session
+            _kill_group(process)
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, output, messages)
+
+
+def _kill_group(process: subprocess.Popen[str]) -> None:
+    """Kill a process that leads a session, and all that it started in this session."""
+    # The leader is not reaped before, so that its id still names the group.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
 
 
 def _compile(command: Sequence[str], name: str) -> None:

@@ -1,11 +1,11 @@
-"""Calls from machine code to functions of Python: arrays are views, an exception is carried back.
+"""Call Python functions from machine code: arrays are views, exceptions reach the caller.
 
 Code calls ``i64 NAME(ptr kinds, ptr values, ptr status)``. ``kinds`` is a text of one word for each
 argument: ``i`` an integer, ``f`` a float, ``b`` a bool, ``r:float32:2`` an array to read and
 ``w:float32:2`` one to write, with dtype and dimensions. ``values`` has 8 bytes for a number (a
 float as a double); for an array its address, its extents and its strides in elements. The result is
-0, or 1 where the function raised: the exception waits under the address of the status, which is
-that of one call of a kernel, until the caller of the kernel takes it.
+0, or 1 where the function raised: the exception is kept under the address of the status, which
+belongs to one call of a kernel, until the caller of the kernel takes it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _raised: dict[int, BaseException] = {}
 
 @cache
 def _thunk(name: str) -> Any:
-    """Return what code calls for a name; it stays, so that code may keep its address."""
+    """Return the C function for a name. It is never freed, so that code may keep its address."""
 
     def run(kinds: int, values: int, status: int) -> int:
         try:
@@ -57,7 +57,7 @@ def address(name: str) -> int:
 
 
 def take_raised(status: int) -> BaseException | None:
-    """Return what a function raised in the call with the status at this address, and forget it."""
+    """Remove and return the exception of the call whose status is at this address."""
     return _raised.pop(status, None)
 
 
@@ -87,7 +87,7 @@ def _argument(kind: str, values: list[int]) -> Any:
 def _view(
     start: int, shape: list[int], strides: list[int], dtype: str, mode: str
 ) -> np.ndarray[Any, Any]:
-    """Return an array on memory that is there; one that is only read is not writeable."""
+    """Return an array that views existing memory; it is read-only for inputs."""
     element = dtypes.to_numpy(dtype)
     if 0 in shape:
         return np.empty(shape, element)

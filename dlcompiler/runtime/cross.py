@@ -1,7 +1,8 @@
-"""Code for machines other than this one, made in a child process.
+"""Generate code for other machines, in a child process.
 
-LLVM ends its process where it cannot generate code for a machine; here that is an error with what
-LLVM said. ``python -m dlcompiler.runtime.cross`` is the child, and has one entry point.
+LLVM ends its process if it cannot generate code for a machine. In a child process this becomes an
+error with LLVM's message. ``python -m dlcompiler.runtime.cross`` is the child, and has one entry
+point.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from dlcompiler.runtime.workers import Outcome, Worker
 COMMAND = (sys.executable, "-P", "-m", "dlcompiler.runtime.cross")
 LIMIT_S = 60.0
 _IGNORED = "is not a recognized"
-"""What LLVM says of a processor or a feature that it does not know, and goes on without."""
+"""LLVM's message for an unknown processor or feature, which it then ignores."""
 
 
 @dataclass(frozen=True)
 class CrossCode:
-    """What LLVM made of a module for another machine."""
+    """The code of a module for another machine."""
 
     llvm_ir: str
     """LLVM IR after LLVM's passes."""
@@ -37,7 +38,7 @@ class CrossCode:
     image: bytes
     """The object file."""
     facts: ObjectFacts | None
-    """What the object says of itself; None where its format is not read here."""
+    """Facts from the object's header; None for a format that cannot be read here."""
 
 
 def compile_elsewhere(text: str, options: Options, name: str = "a module") -> CrossCode:
@@ -65,7 +66,7 @@ def compile_elsewhere(text: str, options: Options, name: str = "a module") -> Cr
 
 
 class Assembler:
-    """Writes assembly in a child process of its own, which `cancel` ends.
+    """A generator of assembly text in its own child process, which `cancel` ends.
 
     The process starts at the first use, and ends with `close` or with this object.
     """
@@ -85,7 +86,7 @@ class Assembler:
         return str(made["assembly"])
 
     def cancel(self) -> None:
-        """End what another thread is waiting for."""
+        """End the request that another thread is waiting for."""
         self._worker.interrupt()
 
     def close(self) -> None:
@@ -94,7 +95,7 @@ class Assembler:
 
 
 def _emitted(worker: Worker, entry: str, text: str, options: Options, name: str) -> dict[str, Any]:
-    """Return what the child made of LLVM IR."""
+    """Return the code that the child generated from LLVM IR."""
     operation = f"compile {name} for {options.triple}"
     outcome = worker.call(
         entry, {"options": dataclasses.asdict(options)}, data=text.encode(), timeout_s=LIMIT_S
@@ -113,7 +114,7 @@ def _emitted(worker: Worker, entry: str, text: str, options: Options, name: str)
 
 
 def _refused(operation: str, outcome: Outcome) -> TargetError:
-    """Return what went wrong in the child, with the line in which LLVM says why."""
+    """Return the error of the child, with the line of LLVM's message that gives the reason."""
     said = [line for line in outcome.stderr.splitlines() if "error:" in line.lower()]
     return TargetError(
         operation,

@@ -1,4 +1,4 @@
-"""What runs programs, and what a program that is ready to run can do: two protocols.
+"""Two protocols: a device that loads and runs programs, and a program that is loaded.
 
 A device kind is added by implementing `Device` and entering it in `pipeline.DEVICES`.
 """
@@ -20,7 +20,7 @@ Array = npt.NDArray[Any]
 
 
 class Executable(Protocol):
-    """A program that is ready to run."""
+    """A loaded program, which can be called."""
 
     @property
     def name(self) -> str:
@@ -56,7 +56,7 @@ class Device(Protocol):
         """Copy an array to another of the same shape and dtype, from or to the host, or within."""
 
     def load(self, source: Source, target: Target) -> Executable:
-        """Return generated code, ready to run.
+        """Load generated code, and return an executable.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class Device(Protocol):
 
 
 class HostMemory:
-    """The part of a `Device` that is the same wherever arrays are NumPy's and calls wait."""
+    """The part of a `Device` that all devices with NumPy arrays and synchronous calls share."""
 
     def why_unavailable(self) -> str | None:
         """Return None: this process is always there."""

@@ -1,6 +1,6 @@
-"""What machine code may call outside itself: a list by name, looked up before linking.
+"""The external functions that machine code may call, listed by name and checked before linking.
 
-A call of a symbol that nobody defines would end the process, so a name that is not listed here is
+Calling an undefined symbol would end the process. A name that is not listed here is therefore
 refused when the module is compiled.
 """
 
@@ -28,7 +28,7 @@ C_FUNCTIONS: frozenset[str] = frozenset(
         *_MATH,
         *(f"{name}f" for name in _MATH),
         *("aligned_alloc", "free", "malloc", "memcpy", "memmove", "memset"),
-        # of the runtime's own code only
+        # called only by the runtime's own code
         *("clock_gettime", "syscall", "pthread_mutex_init", "pthread_mutex_lock"),
         *("pthread_mutex_unlock", "pthread_cond_init", "pthread_cond_wait"),
         *("pthread_cond_broadcast", "pthread_key_create", "pthread_getspecific"),
@@ -90,7 +90,7 @@ def is_known_intrinsic(name: str) -> bool:
 
 
 def calls_outside(text: str) -> bool:
-    """Tell whether code calls functions that only a process has which registered them."""
+    """Tell whether code calls functions that must be registered in the process that runs it."""
     return (
         f"@{PACKED}" in text
         or f"@{EXTERN}" in text
@@ -110,9 +110,9 @@ def resolve(names: Iterable[str]) -> dict[str, int]:
     Raises
     ------
     UserError
-        A function of the user's is not registered in this process.
+        A function that the code calls is not registered in this process.
     InternalError
-        A function is unknown here: generated code must not call it.
+        A function is not listed here, so generated code must not call it.
     """
     outside = [name for name in names if not is_known_intrinsic(name)]
     unknown = sorted(name for name in outside if _address(name) is None)

@@ -1,7 +1,7 @@
 """Fork server: answer a worker's requests in forked children, one after the other.
 
 Starting Python and importing what a kernel needs takes 0.6 s; a fork of a process that has done so
-takes 5 ms. So a crash costs little: the next child is there at once. The server is the process that
+takes 5 ms. So a crash costs little: the next child starts at once. The server is the process that
 was started. It runs no request and keeps no second thread. It waits for its child, reports how the
 child ended, and forks the next one.
 """
@@ -31,7 +31,8 @@ def serve_in_children(entries: Mapping[str, Handler]) -> None:
     Parameters
     ----------
     entries : mapping of str to callable
-        The only functions that a request can name. State that they keep is lost with their child.
+        The only functions that a request can name. State that they keep is lost when their child
+        ends.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Formulas of symbols, as data: what an extent is once the arrays tell the symbols.
+"""Formulas of symbols, as data: the extents of a shape as functions of the symbols.
 
 A formula is a number, the name of a symbol, or ``(operation, a, b)``.
 """

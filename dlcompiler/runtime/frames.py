@@ -1,7 +1,7 @@
-"""What goes over the pipes between a process and its worker: frames of JSON and raw bytes.
+"""Frames of JSON and raw bytes: the messages between a process and its worker.
 
 A frame is two big-endian lengths (4 and 8 bytes), a JSON object, and bytes. Both lengths are
-checked before anything is kept, so that a broken peer costs no memory.
+checked before memory is reserved, so that a damaged message cannot exhaust it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def encode(frame: Frame) -> bytes:
 
 @dataclass(slots=True)
 class Decoder:
-    """Collects bytes as they come, and gives frames."""
+    """A decoder that collects bytes and returns complete frames."""
 
     _received: bytearray = field(default_factory=bytearray)
 

@@ -1,4 +1,4 @@
-"""A built kernel as a Python function of arrays: checked, then called."""
+"""Call a built kernel on NumPy arrays, after checking them."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from dlcompiler.runtime.symbols import (
     Variable,
 )
 
-# Where an array's data is, the fastest way that holds: NumPy's C API documents the struct
-# PyArrayObject_fields, whose first field after the object's head is the data pointer. Measured per
-# array: this 0.15 µs, a buffer of ctypes 0.3 (writable arrays only), the capsule of
+# The fastest reliable way to read an array's data pointer. NumPy's C API documents the struct
+# PyArrayObject_fields, whose first field after the object's header is this pointer. Measured per
+# array: this way 0.15 µs, a buffer of ctypes 0.3 (writable arrays only), the capsule of
 # __array_struct__ 0.5 and its fields on top, array.ctypes.data 1.3, __array_interface__ 1.5. A
 # whole check compiled by LLVM would save 1 µs of a call of three arrays, and rely on more of that
-# struct. `_reads_data_pointer` tries this at import; where it fails, all calls go by `_check`.
+# struct. `_reads_data_pointer` tries this at import; if it fails, all calls use `_check`.
 _DATA_OFFSET = object.__basicsize__
 _read_pointer = ctypes.c_ssize_t.from_address
 _address_of = ctypes.addressof
@@ -75,7 +75,7 @@ _READS_DATA_POINTER = _reads_data_pointer()
 
 
 def _expectation(param: Param) -> tuple[tuple[int, ...], np.dtype[np.generic], int]:
-    """Return shape, dtype and flags of an array that needs no closer look."""
+    """Return shape, dtype and flags of an array that the fast path accepts."""
     flags = C_CONTIGUOUS | ALIGNED | (WRITEABLE if param.is_output else 0)
     if not _READS_DATA_POINTER:
         flags = _NO_FLAGS
@@ -94,13 +94,13 @@ def _pairs_to_keep_apart(params: Sequence[Param]) -> Iterator[tuple[int, int, in
 
 
 def _new_status() -> tuple[Any, int]:
-    """Return a status that says that nothing failed, and its address."""
+    """Return a status without an error, and its address."""
     status = _Status()
     return status, _address_of(status)
 
 
 class Code(Protocol):
-    """Loaded machine code, wherever it came from."""
+    """The protocol of loaded code, from LLVM, a library or C."""
 
     @property
     def text(self) -> str:
@@ -112,7 +112,7 @@ class Code(Protocol):
 
     @property
     def imports(self) -> frozenset[str]:
-        """Functions outside that it calls."""
+        """External functions that it calls."""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -136,6 +136,17 @@ class Code(Protocol):
         """Return a function of operands of these types."""
 
 
+def described_by(called: Interface) -> dict[str, Any]:
+    """Return the arguments of `Function`, without the code, that an interface describes."""
+    return {
+        "symbol": called.symbol,
+        "params": called.params,
+        "variables": called.variables,
+        "checks": called.checks,
+        "messages": called.messages,
+    }
+
+
 class Function:
     """A kernel that takes NumPy arrays, outputs last.
 
@@ -151,19 +162,19 @@ class Function:
     name : str, optional
         Name to show; the symbol by default.
     variables : sequence of Variable
-        The numbers that the code takes: of ``params``, and symbols that the shapes tell.
+        The numbers that the code takes: those of ``params``, and symbols inferred from shapes.
     checks : sequence of Check
         What must hold of them.
     messages : sequence of str
-        What to say when the code fails, by its number from 1: templates for `errors.filled`. If
-        there are any, the code takes the address of that number, and of up to `MAX_VALUES` numbers
-        behind it that go into the message, behind all else.
+        Texts of the errors of the code, by their number from 1: templates for `errors.filled`.
+        If there are any, the code takes one more operand after all others: the address of the
+        number, followed by up to `MAX_VALUES` values for the message.
 
     Notes
     -----
     A call checks number, type, dtype, byte order, shape, contiguity, alignment and writability of
-    the arrays, and that no output overlaps another argument, before any machine code runs. Anything
-    with ``__dlpack__`` in CPU memory is taken too, without a copy.
+    the arrays, and that no output overlaps another argument, before any machine code runs. Objects
+    with ``__dlpack__`` in CPU memory are accepted without a copy.
     """
 
     def __init__(
@@ -192,7 +203,7 @@ class Function:
         arrays = [param for param in self.params if not param.is_number]
         types = [ctypes.c_void_p] * len(arrays) + [_C_TYPES[v.dtype] for v in self.variables]
         self.messages = tuple(messages)
-        """What it says when it fails."""
+        """Texts of the errors of the code."""
         types += [ctypes.c_void_p] if self.messages else []
         self._statuses: list[tuple[Any, int]] = []
         self._kernel = module.entry(symbol, types)
@@ -215,14 +226,7 @@ class Function:
         called : Interface
             How it is called.
         """
-        return Function(
-            module,
-            called.symbol,
-            called.params,
-            variables=called.variables,
-            checks=called.checks,
-            messages=called.messages,
-        )
+        return Function(module, **described_by(called))
 
     @property
     def uses_threads(self) -> bool:
@@ -279,7 +283,7 @@ class Function:
             return
         if len(arguments) != len(self.params):
             check_count(self.name, self.params, arguments)
-        # Without zip(…, strict=…) and look-ups in modules: these cost 0.4 µs of a call.
+        # zip(…, strict=…) and look-ups in modules are avoided: they cost 0.4 µs of a call.
         addresses: list[Any] = []
         number = 0
         for array in arguments:
@@ -290,11 +294,11 @@ class Function:
                 or array.shape != shape
                 or array.flags.num & flags != flags
             ):
-                break  # wrong, or right in an unusual way
+                break  # wrong, or right but not on the fast path
             addresses.append(_read_pointer(id(array) + _DATA_OFFSET).value)
             number += 1
         if number != len(arguments):
-            arrays = self._check(arguments)  # live until this returns, as the arguments do
+            arrays = self._check(arguments)  # keeps converted arrays alive until the call returns
             addresses = [array.ctypes.data for array in arrays]
         for output, other, below, above in self._apart:
             if -below < addresses[output] - addresses[other] < above:
@@ -305,12 +309,12 @@ class Function:
             self._run(addresses)
 
     def call_poisoned(self, byte: int, *arguments: object) -> None:
-        """Run the kernel as a call does, its temporaries filled with a byte before.
+        """Run the kernel like a call, with its temporary buffers filled with a byte before.
 
-        See `dlcompiler.runtime.native.poisoning`: a kernel that reads one before it has written it
-        is found out.
+        See `dlcompiler.runtime.native.poisoning`: the results show a kernel that reads a temporary
+        before writing it.
         """
-        poisoned = copy.copy(self)  # other threads may call this one
+        poisoned = copy.copy(self)  # a copy, since other threads may call this object
         poisoned._kernel = native.poisoning(self.module.address(self.symbol), byte)
         poisoned(*arguments)
 
@@ -323,8 +327,9 @@ class Function:
             self._kernel(*operands)
 
     def _run_checked(self, operands: list[Any]) -> None:
-        """Run code that can fail; it takes one operand more, which is put behind the others."""
-        # Kept for the next call: making one takes 0.2 µs. Calls at the same time have their own.
+        """Run code that can fail; it takes the address of a status as its last operand."""
+        # A status is kept for the next call: making one takes 0.2 µs. Concurrent calls have their
+        # own.
         try:
             status, address = self._statuses.pop()
         except IndexError:

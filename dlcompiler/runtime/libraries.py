@@ -1,11 +1,12 @@
-"""Built functions in files: saved, and loaded again in another process.
+"""Save built functions in files, and load them in another process.
 
 Two kinds of file. A *container* is this project's own: the function's description and its LLVM
 text, compiled when it is loaded. A *shared object* is machine code that any program can load; it
 takes a C compiler to link, and carries the same description. Both are code that runs with the
-rights of who loads it: a file that others may write is refused. Each carries a SHA-256 digest of
-all its bytes: a container in its first line, an object and a shared object in a *seal* behind their
-end, which linkers and loaders do not look at. It is checked before anything is compiled or mapped.
+rights of the user who loads it: a file that others may write is refused. Each carries a SHA-256
+digest of all its bytes: a container in its first line, an object and a shared object in a *seal*
+behind their end, which linkers and loaders do not look at. It is checked before anything is
+compiled or mapped.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ HOOKS = {
     native.WORKSPACE[0]: "dlc_library_workspace_alloc",
     native.WORKSPACE[1]: "dlc_library_workspace_free",
 }
-"""Where the loader of an object puts functions of the runtime; without, it has simple ones."""
+"""Hooks into which a loader of the object stores runtime functions. Without these, simple
+implementations in the object are used."""
 _MARK = b'{"dlcompiler_library":'
 _SEAL = re.compile(rb"\n#dlcompiler sha256 ([0-9a-f]{64})\n\Z")
 _SEAL_BYTES = 85
@@ -71,7 +73,7 @@ _FREE = """
 
 
 def _define(symbol: str, result: str, types: Sequence[str], alone: str) -> str:
-    """Return a function that calls its hook, or does it `alone` with ``%a``, ``%b`` and so on."""
+    """Return a function that calls its hook if it is set; else it runs the code `alone`."""
     parameters = ", ".join(f"{type_} %{name}" for type_, name in zip(types, "abcd", strict=False))
     call, give = (
         ("call void", "ret void")
@@ -105,17 +107,17 @@ _STANDALONE = {
 
 @dataclass(frozen=True)
 class Written:
-    """A file that was written, and what it is."""
+    """A written file and its kind."""
 
     path: Path
     kind: str
     """``"shared object"`` or ``"container"``."""
     because: str = ""
-    """Why it is not what its suffix says."""
+    """Why its kind is not that of its suffix."""
 
     @property
     def surprise(self) -> bool:
-        """Whether the suffix says something else."""
+        """Whether the kind differs from that of the suffix."""
         return bool(self.because)
 
     def __str__(self) -> str:
@@ -152,11 +154,11 @@ def save_library(function: Function, path: Path) -> Written:
 
 def _surprise(suffix: str, *, is_bound: bool = False) -> str:
     if suffix in SHARED_SUFFIXES and is_bound:
-        return "it calls functions that the process registers which loads it"
+        return "it calls functions that the loading process must register"
     if suffix in SHARED_SUFFIXES:
         return "no C compiler (cc, gcc or clang) is there to link a shared object"
     if suffix in (".tar", ".zip", ".o", ".a"):
-        return f"a {suffix[1:]} file is not written here; runtime.load_module reads it all the same"
+        return f"a {suffix[1:]} file cannot be written here; runtime.load_module reads this one"
     return ""
 
 
@@ -171,7 +173,7 @@ def object_image(function: Function) -> bytes:
     if calls_outside(description["text"]):
         raise UserError(
             f"write {function.name} as an object", "it calls code from outside",
-            because="the system's linker does not know what a process has registered",
+            because="the system's linker cannot resolve functions that a process registers",
             hint="write a container: any suffix but that of an object",
         )  # fmt: skip
     text: str = description["text"]
@@ -186,7 +188,7 @@ def object_image(function: Function) -> bytes:
 
 
 def link_shared(path: Path, objects: Sequence[Path]) -> Written:
-    """Link objects to a shared object; without a C compiler, put the first into a container.
+    """Link objects into a shared object; without a C compiler, write the only one as a container.
 
     Raises
     ------
@@ -204,7 +206,8 @@ def link_shared(path: Path, objects: Sequence[Path]) -> Written:
     with _replacing(path) as new, private_folder() as folder:
         copies = [folder / f"{number}{item.suffix}" for number, item in enumerate(objects)]
         for copy, image in zip(copies, images, strict=True):
-            copy.write_bytes(image)  # what was checked is what is linked
+            # The bytes that were checked are linked, not the file, which may change.
+            copy.write_bytes(image)
         command = [compiler, "-shared", "-fPIC", "-o", str(new), *map(str, copies), "-lm"]
         _link(command, path)
         new.write_bytes(_sealed(new.read_bytes()))
@@ -250,16 +253,16 @@ def load_library(path: Path) -> Function:
 
 
 class SharedObject(LLVMTexts):
-    """Machine code in a shared object: what a `Function` needs to know of it."""
+    """Machine code in a shared object, with the facts that a `Function` needs."""
 
     def __init__(self, library: ctypes.CDLL, description: Mapping[str, Any]) -> None:
         self._library = library
         self.text = description["text"]
         self.options = _options(description)
         self.imports = frozenset(symbol for symbol in HOOKS if f"@{symbol}(" in self.text)
-        """What it calls outside itself."""
+        """External functions that it calls."""
         for symbol in self.imports:
-            if hasattr(library, HOOKS[symbol]):  # not in what an earlier version wrote
+            if hasattr(library, HOOKS[symbol]):  # missing in files of earlier versions
                 ctypes.c_void_p.in_dll(library, HOOKS[symbol]).value = native.address(symbol)
 
     def address(self, symbol: str) -> int:
@@ -312,7 +315,7 @@ def _description(function: Function) -> dict[str, Any]:
 
 
 def _function(module: Code, description: Mapping[str, Any], path: Path) -> Function:
-    """Return the function that a description tells of."""
+    """Return the function that a description describes."""
     try:
         return Function(
             module,
@@ -332,7 +335,7 @@ def _options(description: Mapping[str, Any]) -> Options:
 
 
 def _here(description: Mapping[str, Any]) -> Options:
-    """Return options for the text on this machine, which may be another than it was made on."""
+    """Return options to compile the text on this machine, perhaps not the one it was made on."""
     here = host()
     family = str(description["triple"]).partition("-")[0]
     if family != here.triple.partition("-")[0]:
@@ -424,9 +427,9 @@ def _write(path: Path, data: bytes) -> None:
 
 @contextlib.contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
-    """Give a new file's path, then put it in the place of `path`, not writable for others.
+    """Provide a temporary path, then replace `path` by it, not writable for others.
 
-    A library that is in use is never written over: the process that uses it would crash.
+    A library in use is never overwritten in place: processes that use it would crash.
     """
     with replacing(path) as new:
         yield new

@@ -1,7 +1,7 @@
-"""LLVM IR text in; machine code out: loaded, as an object, or as text to read.
+"""Compile LLVM IR text to machine code: loaded, as an object file, or as assembly text.
 
-LLVM ends the process on some mistakes instead of raising (an unknown processor, a call of a symbol
-that is not there). This module refuses those before LLVM sees them. It generates code once per
+LLVM ends the process on some mistakes (an unknown processor, a call of an undefined symbol). This
+module refuses those before it calls LLVM. It generates code once per
 parsed module: LLVM may abort when it generates code from the same module twice.
 """
 
@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from dlcompiler.errors import InternalError, TargetError
 from dlcompiler.runtime import externs, object_cache
 from dlcompiler.runtime.object_cache import CompiledObject
-from dlcompiler.runtime.options import Options as Options  # whoever compiles needs them, too
+from dlcompiler.runtime.options import Options as Options  # re-exported for callers that compile
 from dlcompiler.runtime.source import chosen
 from dlcompiler.target.detect import host
 
@@ -68,7 +68,7 @@ def compile_ir(text: str, options: Options) -> LoadedModule:
     TargetError
         The options do not fit this machine.
     InternalError
-        The text is not valid, or calls what is not there: generated code never does.
+        The text is not valid, or calls an undefined function: generated code never does.
     """
     options.check()
     made = _compiled(text, options)
@@ -78,7 +78,7 @@ def compile_ir(text: str, options: Options) -> LoadedModule:
 
 
 def compile_object(text: str, options: Options) -> CompiledObject:
-    """Compile a module without loading it, past the cache: for candidates, most of which are lost.
+    """Compile a module without loading or caching it: for candidates, most of which are discarded.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def load_object(made: CompiledObject, options: Options) -> LoadedModule:
 
 
 def _compiled(text: str, options: Options) -> CompiledObject:
-    """Return the object of a module: from the cache, or made now."""
+    """Return the object of a module, from the cache or compiled now."""
     store = object_cache.current()
     if store is None:
         return _compile(text, options)
@@ -128,7 +128,7 @@ def _compile(text: str, options: Options) -> CompiledObject:
 
 @cache
 def _compiler() -> list[str]:
-    """Return what makes objects of texts: the library, and this file's way of using it."""
+    """Return the facts that identify the compiler: LLVM's version, and a digest of this file."""
     try:
         own = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
     except OSError:  # in an archive
@@ -185,7 +185,7 @@ def emit_assembly(text: str, options: Options) -> str:
 
 @dataclass(frozen=True)
 class Emitted:
-    """All that a module becomes."""
+    """The outputs of a compilation: LLVM IR, assembly text and the object file."""
 
     llvm_ir: str
     """LLVM IR after LLVM's passes."""
@@ -196,7 +196,7 @@ class Emitted:
 
 
 def emit_all(text: str, options: Options) -> Emitted:
-    """Return all that a module becomes, for a machine of any family.
+    """Return LLVM IR, assembly and object of a module, for a machine of any family.
 
     Nothing is checked: LLVM may end the process. `dlcompiler.runtime.cross` calls this elsewhere.
     """
@@ -250,7 +250,7 @@ class LoadedModule(LLVMTexts):
         self.text = text
         self.options = options
         self.imports = imports
-        """Functions outside that it declares."""
+        """External functions that it declares."""
         self._addresses = linked.addresses
         unload = weakref.finalize(self, _unload, linked.jit, linked.tracker)
         # At exit the operating system frees the code: a thread may still be running in it.
@@ -292,7 +292,7 @@ def _unload(jit: Any, tracker: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Linked:
-    """Code in memory: llvmlite's objects that keep it there, and where its functions are."""
+    """Code in memory: llvmlite's objects that own it, and the addresses of its functions."""
 
     jit: Any
     tracker: Any
@@ -337,7 +337,7 @@ def _refuse_empty(image: Any) -> None:
 
 @contextlib.contextmanager
 def _parsed(text: str, options: Options) -> Iterator[Any]:
-    """Give the module of a text, and free it with all that LLVM keeps for it.
+    """Parse a text to a module for a ``with`` block, and free it with all its data afterwards.
 
     The module has a context of its own, since what debug information names stays as long as its
     context; and goes before it, in this order: a garbage collector that finds both would take any.
@@ -355,7 +355,8 @@ def _parsed(text: str, options: Options) -> Iterator[Any]:
 
 
 def _parse(text: str, context: Any, options: Options) -> Any:
-    layout = str(_machine(options).target_data)  # what it says of the target is no fault of `text`
+    # Outside the `try`: an error about the target is not one of `text`.
+    layout = str(_machine(options).target_data)
     try:
         module = _llvm().parse_assembly(text, context)
     except RuntimeError as error:
@@ -426,7 +427,7 @@ def _through_passes(
     *,
     is_for_here: bool = True,
 ) -> T:
-    """Return what `finish` makes of the module of `text` after LLVM's passes."""
+    """Run LLVM's passes on `text`, and return the result of `finish` on the module."""
     with _parsed(text, options) as module:
         names = _Names.of(module)
         if is_for_here:
@@ -441,8 +442,8 @@ def _through_passes(
                 ) from error
         else:
             return finish(module, names)
-    # LLVM 22 turns some long straight blocks into code whose uses stand before their definitions,
-    # and then aborts. The pass that does it is the vectorizer of straight code.
+    # LLVM 22's SLP vectorizer turns some long basic blocks into code that uses values before their
+    # definition; LLVM then aborts.
     careful = replace(options, slp_vectorize=False)
     return _through_passes(text, careful, finish, is_for_here=is_for_here)
 
@@ -459,7 +460,7 @@ def _run_passes(module: Any, options: Options) -> None:
     try:
         manager.run(module, builder)
     finally:
-        # llvmlite 0.50 has this method in two base classes, and `close` finds the empty one: the
-        # passes and what they know, 80 KiB and more, would stay for each module.
+        # llvmlite 0.50 has this method in two base classes, and `close` finds the empty one.
+        # Without this call, 80 KiB and more of pass data would leak for each module.
         binding.newpassmanagers.NewPassManager._dispose(manager)
         manager.detach()

@@ -1,10 +1,10 @@
-"""Machine code kept from one process to the next: what was compiled once is only linked.
+"""Cache compiled machine code on disk, so that later processes only link it.
 
-An entry is named by a hash of everything that decides its bytes, so nothing is ever out of date.
-It holds its name and a hash of all of it, which are checked before it is linked: a damaged object
-would end the process, and one in the place of another would compute something else.
-The folder is this user's alone. A cache that cannot be used is as if it were not there: one warning
-says so, and code is compiled.
+The name of an entry is a hash of everything that decides its bytes, so that no entry can be out of
+date. An entry holds its name and a hash of its content. Both are checked before it is linked: a
+damaged object could end the process, and a renamed one would compute something else.
+Only this user may write the folder. If the cache cannot be used, one warning says so, and code is
+compiled each time.
 
 ``DLCOMPILER_OBJECT_CACHE`` names another folder, or switches it ``off``.
 """
@@ -34,7 +34,7 @@ VARIABLE = "DLCOMPILER_OBJECT_CACHE"
 """Name of the environment variable: a folder, or ``off``."""
 OFF = "off"
 LIMIT_BYTES = 256 << 20
-"""What the default cache takes of the disk."""
+"""Largest size of the default cache [byte]."""
 
 _MAGIC = b"dlcompiler object 2\n"
 _SUFFIX = ".object"
@@ -59,18 +59,18 @@ class CompiledObject:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What this process has done so far."""
+    """Counters of this process."""
 
     hits: int = 0
     """Modules whose code was found in a cache."""
     misses: int = 0
-    """Modules that a cache did not hold."""
+    """Modules that were not found in a cache."""
     compiles: int = 0
     """Modules for which LLVM made code, to load it."""
     stores: int = 0
     """Entries written."""
     damaged: int = 0
-    """Entries that were not as written, or not ours; they were compiled anew."""
+    """Entries that were damaged, or written by others; they were compiled again."""
     evictions: int = 0
     """Entries removed to keep within the limit."""
 
@@ -81,14 +81,14 @@ class ObjectCache:
     Parameters
     ----------
     folder : Path
-        Made at the first entry, for this user only.
+        Created with the first entry, for this user only.
     limit_bytes : int
-        Entries used least recently go when the folder would take more [byte]. Processes that write
-        at the same time may exceed it by what they write until they look again.
+        Size of the folder above which the least recently used entries are removed [byte].
+        Processes that write at the same time may exceed it until their next check.
 
     Notes
     -----
-    No method raises because of what is, or is not, on the disk.
+    No method raises an error because of the state of the disk.
     """
 
     def __init__(self, folder: Path, limit_bytes: int = LIMIT_BYTES) -> None:
@@ -96,7 +96,7 @@ class ObjectCache:
         self.limit_bytes = limit_bytes
         self._lock = threading.Lock()
         self._room = -1
-        """Bytes to write until the folder is looked through again."""
+        """Bytes to write until the size of the folder is checked again."""
         self._has_warned = False
 
     def load(self, key: str) -> CompiledObject | None:
@@ -119,7 +119,7 @@ class ObjectCache:
             _totals.add("damaged")
             return None
         with contextlib.suppress(OSError):
-            os.utime(path)  # used now: the last to be removed
+            os.utime(path)  # mark as used now: removed last
         return found
 
     def store(self, key: str, made: CompiledObject) -> None:
@@ -149,7 +149,7 @@ class ObjectCache:
         return len(sizes), sum(sizes)
 
     def _warn(self, problem: str) -> None:
-        """Say once that this cache is of no use."""
+        """Warn once that this cache is not used."""
         if self._has_warned:
             return
         self._has_warned = True
@@ -209,7 +209,7 @@ class ObjectCache:
         self._room = max(self.limit_bytes - total - size, 0)
 
     def _remove_abandoned(self) -> None:
-        """Remove what processes left that ended while they wrote."""
+        """Remove files of processes that ended while writing."""
         for path in self.folder.glob(f".*{_SUFFIX}.*"):
             with contextlib.suppress(OSError):
                 if path.stat().st_mtime < time.time() - _ABANDONED_S:
@@ -242,7 +242,7 @@ def _encoded(key: str, made: CompiledObject) -> bytes:
 
 
 def _decoded(key: str, data: bytes) -> CompiledObject | None:
-    """Return what the entry of a key holds, or None where it is not as it was written."""
+    """Read the entry of a key; None if it is damaged."""
     if not data.startswith(_MAGIC):
         return None
     digest, _, body = data[len(_MAGIC) :].partition(b"\n")
@@ -264,7 +264,7 @@ def _read_own(path: Path, largest: int) -> bytes:
     Raises
     ------
     FileNotFoundError
-        There is nothing of this name.
+        No file has this name.
     """
     try:
         return read_regular(path, largest, follow_links=False, check=_refuse_foreign)
@@ -280,10 +280,10 @@ def _refuse_foreign(facts: os.stat_result) -> None:
 
 
 def _write_whole(path: Path, data: bytes) -> None:
-    """Write a file that is there as a whole or not at all."""
+    """Write a file atomically: other processes see all of it or nothing."""
     new = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
     try:
-        new.unlink(missing_ok=True)  # of a process that had this number, or somebody's link
+        new.unlink(missing_ok=True)  # left by a process with the same id, or a link
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -311,12 +311,12 @@ _totals = _Totals()
 
 
 def counts() -> Counts:
-    """Return what this process has done so far."""
+    """Return the counters of this process."""
     return _totals.counts
 
 
 def count_compile() -> None:
-    """Note that LLVM made code to be loaded."""
+    """Count a module that LLVM compiled to load it."""
     _totals.add("compiles")
 
 

@@ -1,4 +1,4 @@
-"""What an object file is for and what it needs: read from its bytes, without a tool of the system.
+"""Read the format, machine and undefined symbols of an object file from its bytes.
 
 **Source:** System V ABI, gABI 4.1, chapter 4 (ELF); WebAssembly specification 2.0, section 5.5.
 """
@@ -22,7 +22,7 @@ _FUNCTION = 0
 
 @dataclass(frozen=True, slots=True)
 class ObjectFacts:
-    """What an object file says of itself."""
+    """Format, machine and undefined symbols of an object file."""
 
     format: str
     """``"elf"`` or ``"wasm"``."""
@@ -31,7 +31,7 @@ class ObjectFacts:
     bits: int
     """Width of an address: 32 or 64."""
     needs: tuple[str, ...]
-    """Functions and data that whoever links it must provide, by name."""
+    """Undefined symbols: functions and data that the linker must find elsewhere."""
 
 
 def read_facts(image: bytes) -> ObjectFacts | None:

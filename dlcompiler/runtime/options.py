@@ -1,4 +1,4 @@
-"""How LLVM compiles a module, and which of it this machine can run."""
+"""The options with which LLVM compiles a module, and whether this machine can run the code."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from dlcompiler.target.presets import X86_64_LEVELS
 class Options:
     """How LLVM compiles a module.
 
-    Loops are left as they are: a schedule decides what is a vector and what is unrolled, and LLVM's
-    own choice on top would make its steps unreadable.
+    By default LLVM neither vectorizes nor unrolls loops: the schedule decides this, and the
+    generated code shows its steps.
     """
 
     triple: str
@@ -41,7 +41,7 @@ class Options:
         Raises
         ------
         TargetError
-            Code for it is no LLVM IR.
+            The target's code is not LLVM IR.
         """
         if target.language != "llvm":
             raise TargetError(
@@ -54,7 +54,7 @@ class Options:
         return cls(**{**fields, **changes})
 
     def check(self) -> None:
-        """Refuse what would make LLVM end the process, or code that this machine cannot run.
+        """Refuse options that would make LLVM end the process, or whose code cannot run here.
 
         Raises
         ------

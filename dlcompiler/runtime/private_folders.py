@@ -1,9 +1,10 @@
-"""Folders for data of one process, which go away with it: at the end of a ``with``, or later.
+"""Temporary folders of one process, removed at the end of a ``with``, or after a crash by others.
 
 A process that is killed removes nothing. Each folder is therefore locked (``flock``) by the process
-that made it, and the system gives the lock back when that process ends, however it ends. A folder
-of this user that nobody locks is abandoned: `sweep` removes it, and ``dlcompiler doctor`` tells of
-it. Process ids would not do: the system gives them to others, and containers count their own.
+that made it, and the system releases the lock when that process ends, however it ends. A folder of
+this user that no process locks is abandoned: `sweep` removes it, and ``dlcompiler doctor`` reports
+it. Process ids would not be enough: the system reuses them, and each container has its own
+numbering.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ if sys.platform != "win32":
     import fcntl
 
 PREFIX = "dlcompiler-private-"
-"""How the names begin; nothing else that this project makes begins so."""
+"""Prefix of the folders' names; no other file of this project begins with it."""
 MEMORY_FOLDER = Path("/dev/shm")
-"""Where files are kept in memory."""
+"""Folder whose files are kept in memory."""
 _made: dict[Path, int] = {}
-"""Folders of this process that may be there, with its id."""
+"""Folders of this process that may exist, with the process id."""
 
 
 @contextlib.contextmanager
@@ -38,16 +39,16 @@ def private_folder(base: str | Path | None = None) -> Iterator[Path]:
     Parameters
     ----------
     base
-        Where; by default, in the system's folder for temporary files.
+        The parent folder; by default, the system's folder for temporary files.
 
     Raises
     ------
     OSError
-        It cannot be made.
+        The folder cannot be created.
 
     Notes
     -----
-    The first call of a process removes what others have abandoned.
+    The first call of a process removes abandoned folders.
     """
     _sweep_once()
     if sys.platform == "win32":
@@ -74,9 +75,9 @@ def private_folder(base: str | Path | None = None) -> Iterator[Path]:
 
 @atexit.register
 def _remove_rest() -> None:
-    """Remove what a signal or a thread that was cut off kept `private_folder` from removing."""
+    """Remove folders that `private_folder` left behind after a signal, or in a daemon thread."""
     for folder, owner in list(_made.items()):
-        if owner == os.getpid():  # a fork has the list, too
+        if owner == os.getpid():  # a forked child has the same list, but not the folders
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -107,7 +108,7 @@ def _sweep_once() -> None:
 
 
 def size_bytes(folder: Path) -> int:
-    """Return how much the files of a folder hold."""
+    """Return the total size of the files in a folder [byte]."""
     total = 0
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
@@ -124,7 +125,7 @@ def _locked(folder: Path) -> int | None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
     except OSError:
-        return handle  # no locks here: then nobody can take it for abandoned, either
+        return handle  # without locks, no other process can take it for abandoned either
     with contextlib.suppress(OSError):
         if os.path.samestat(os.fstat(handle), folder.lstat()):
             return handle
@@ -163,7 +164,7 @@ def _open(folder: Path) -> int | None:
 
 
 def _own_folders() -> Iterator[Path]:
-    """Yield the folders that begin as ours do; whose they are is looked at when they are opened."""
+    """Yield folders whose names have the prefix; their owner is checked when they are opened."""
     if sys.platform == "win32":
         return
     for base in dict.fromkeys((MEMORY_FOLDER, Path(tempfile.gettempdir()))):

@@ -1,7 +1,7 @@
-"""Functions that programs may call by name: those that this process has registered, no others.
+"""The functions that this process has registered, which programs may call by name.
 
-What is read from a file (a trace, a log, a saved library) can only name a function; that it is one
-of these is looked up when its code is loaded, and again when it is called.
+A file (a trace, a log, a saved library) can only name a function. The name is looked up here when
+its code is loaded, and again when the function is called.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,200}")
 _functions: dict[str, Callable[..., Any]] = {}
 _addresses: dict[str, int] = {}
 _lock = threading.Lock()
-"""For one thread at a time to look whether a name is taken, and to take it."""
+"""Makes the check and the registration of a name one step for all threads."""
 _kept: list[object] = []
-"""C functions that code may still call."""
+"""Replaced C functions; they are kept, because loaded code may still call them."""
 
 
 @overload
@@ -31,7 +31,7 @@ def register_func(name: str, f: F, *, override: bool = False) -> F: ...
 @overload
 def register_func(name: str | F, f: None = None, *, override: bool = False) -> Callable[[F], F]: ...
 def register_func(name: Any, f: Any = None, *, override: bool = False) -> Any:
-    """Give a function of Python a name by which programs call it (`call_packed`).
+    """Register a Python function under a name by which programs call it (`call_packed`).
 
     Parameters
     ----------
@@ -91,13 +91,13 @@ def list_global_func_names() -> list[str]:
 
 
 def remove_global_func(name: str) -> None:
-    """Forget the function of a name; a kernel that calls it says so."""
+    """Remove the function of a name; a kernel that calls it then raises an error."""
     get_global_func(name)
     del _functions[name]
 
 
 def register_extern(name: str, function: Any, *, override: bool = False) -> None:
-    """Give a function of C a name by which programs call it (`call_extern`).
+    """Register a C function under a name by which programs call it (`call_extern`).
 
     Parameters
     ----------

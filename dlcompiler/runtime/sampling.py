@@ -1,4 +1,4 @@
-"""As many samples as a time needs: until its median is known well enough, or time is up."""
+"""Sample the time of a call until its median is precise enough, or the time limit is reached."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from dlcompiler.runtime.timing import (
 CONFIDENCE = 0.95
 """Probability with which `median_interval` covers the median."""
 NOISY = 0.05
-"""Half width of a median's interval, relative to it, above which a time is not relied upon."""
+"""Half width of a median's interval, relative to the median, above which a time is unreliable."""
 
 FAR = 2.0
 """How many times slower than the best a call must be for its precise time not to matter."""
 
-_NEVER_COLD_S = 10e-3  # filling the caches is a small part of such a call
+_NEVER_COLD_S = 10e-3  # for a call of this length, filling the caches is a small part
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How hard to try."""
+    """Limits on the number and the time of samples."""
 
     least: int = 5
     """Fewest samples; of a call that takes so long that they need eight budgets, three."""
@@ -40,7 +40,7 @@ class Effort:
     floor_s: float = 0.01
     """Samples add up to this at least, within `most` [s]."""
     budget_s: float = 0.08
-    """After this no sample begins, once there are `least` [s]."""
+    """Time after which no sample begins, if there are `least` samples [s]."""
     tight: float = 0.015
     """Half width of the median's interval that is tight enough near the best, relative to the
     median."""
@@ -48,12 +48,12 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """A time, and whether it can be relied upon."""
+    """The samples of a time, and whether its median is reliable."""
 
     timing: Timing
     """The samples."""
     is_noisy: bool
-    """Whether time was up while the median was still uncertain by more than `NOISY`."""
+    """Whether the time limit was reached while the median was uncertain by more than `NOISY`."""
 
 
 def sampled(
@@ -64,7 +64,7 @@ def sampled(
     seen_s: Sequence[float] = (),
     before: Call | None = None,
 ) -> Sampled:
-    """Measure how long a call takes, as precisely as it matters.
+    """Measure how long a call takes; a slow call is measured less precisely.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def sampled(
         The shortest time so far [s]. A call that is `FAR` times slower is given up after the third
         time that says so, one that is twice as far after the second.
     seen_s : sequence of float
-        Times of calls that were made before, and count for that [s].
+        Times of earlier calls, which count as evidence for giving up [s].
     before : callable, optional
         Called before each sample, for example to flush the caches; a sample is then one call.
 
@@ -107,7 +107,7 @@ def _timing(samples: Sequence[float], size: int) -> Timing:
 
 
 def tells_enough(seen_s: Sequence[float], best_s: float | None) -> bool:
-    """Tell whether first calls took so long that they need not be repeated.
+    """Tell whether the first calls were so slow that no more samples are needed.
 
     Parameters
     ----------
@@ -121,9 +121,9 @@ def tells_enough(seen_s: Sequence[float], best_s: float | None) -> bool:
 
 
 def median_interval(samples: Sequence[float]) -> tuple[float, float]:
-    """Return where the median of what was sampled lies, with a probability of `CONFIDENCE`.
+    """Return an interval that contains the median with a probability of `CONFIDENCE`.
 
-    With fewer than six samples, which cannot tell, the range of the samples.
+    Fewer than six samples are not enough for this: then it is the range of the samples.
 
     Notes
     -----
@@ -142,7 +142,7 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float]:
 
 
 def ratio_interval(a: Sequence[float], b: Sequence[float]) -> tuple[float, float]:
-    """Return where the median of the ratios of two calls' times lies, sampled in the same rounds.
+    """Return the interval of the median of two calls' ratios, sampled in the same rounds.
 
     Examples
     --------
@@ -171,13 +171,13 @@ def _rank(n: int) -> int:
 
 
 def _is_hopeless(times_s: Sequence[float], far_s: float) -> bool:
-    """Tell whether a call is far from the best: one slow time may be the machine's fault."""
+    """Tell whether a call is far slower than the best; one slow time alone may be noise."""
     count, least = len(times_s), min(times_s)
     return (count >= 2 and least > 2 * far_s) or (count >= 3 and least > far_s)
 
 
 def _needed(samples: Sequence[float], best_s: float | None, effort: Effort) -> float:
-    """Return the half width that is tight enough: an eighth of the distance from the best."""
+    """Return the required half width: an eighth of the distance from the best time."""
     if best_s is None:
         return effort.tight
     distance = statistics.median(samples) / best_s - 1

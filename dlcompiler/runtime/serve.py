@@ -31,19 +31,19 @@ _GRACE_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What an entry point gets."""
+    """A request: the argument of an entry point."""
 
     params: dict[str, Any]
     """JSON values."""
     data: bytes = b""
     """Raw bytes, for example the text of a module."""
     arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
-    """Arrays in memory that the caller sees too; written ones go back by being written."""
+    """Arrays in memory that is shared with the caller, who sees what is written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an entry point returns that has raw bytes to give."""
+    """The answer of an entry point that returns raw bytes."""
 
     value: dict[str, Any]
     """JSON values."""
@@ -70,7 +70,7 @@ def serve(entries: Mapping[str, Handler]) -> None:
     """
     requests, answers = _take_over_pipes()
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(line_buffering=True)  # what was printed comes with its answer
+        sys.stdout.reconfigure(line_buffering=True)  # printed text is sent before the answer
     threading.Thread(target=_end_with_caller, args=(requests,), daemon=True).start()
     handlers = {SETUP: _set_up, **entries}
     decoder = Decoder()
@@ -106,7 +106,7 @@ def _find(handlers: Mapping[str, Handler], name: str) -> Handler:
 
 
 def _set_up(request: Request) -> dict[str, Any]:
-    """Limit the memory of this process, and let a crash leave no core file."""
+    """Limit the memory of this process, and disable core files."""
     limit = request.params["memory_limit_bytes"]
     if sys.platform != "win32":
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -131,7 +131,7 @@ def _send(answers: int, payload: bytes) -> None:
 
 
 def _take_over_pipes() -> tuple[int, int]:
-    """Return the pipes of the protocol, out of the way of whoever prints or reads."""
+    """Return the pipes of the protocol, moved away from standard input and output."""
     requests, answers = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -150,7 +150,7 @@ def _end_with_caller(requests: int) -> None:
     poll.register(requests, 0)
     while not poll.poll():
         pass
-    time.sleep(_GRACE_S)  # an idle process sees the end of its input and leaves by itself
+    time.sleep(_GRACE_S)  # an idle process ends by itself at the end of its input
     if os.getpgid(0) == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)

@@ -1,4 +1,4 @@
-"""Arrays that two processes see: files in a private folder, in memory where the system has room."""
+"""Share arrays between two processes: files in a private folder, in memory if there is room."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Array = npt.NDArray[Any]
 
 
 class SharedArrays:
-    """Copies of arrays where a worker can map them; ``with`` removes them at the end.
+    """Copies of arrays in files that a worker maps; ``with`` removes them at the end.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class SharedArrays:
         self._folders.close()
 
     def describe(self) -> dict[str, Any]:
-        """Return, as JSON, what `map_arrays` needs."""
+        """Return the description that `map_arrays` reads, as JSON values."""
         specs = [
             {"name": name, "dtype": dtypes.from_numpy(array.dtype), "shape": list(array.shape)}
             for name, array in self._arrays.items()
@@ -71,7 +71,7 @@ class SharedArrays:
         return {"folder": str(self._folder), "arrays": specs}
 
     def read(self, name: str) -> Array:
-        """Return a copy of an array as the worker left it."""
+        """Return a copy of an array with the changes of the worker."""
         assert self._folder is not None
         array = self._arrays[name]
         number = list(self._arrays).index(name)
@@ -80,7 +80,7 @@ class SharedArrays:
 
 
 def map_arrays(description: Mapping[str, Any]) -> dict[str, Array]:
-    """Return the arrays of `SharedArrays.describe`, in the memory that both processes see.
+    """Map the arrays that `SharedArrays.describe` describes, in the shared memory.
 
     Raises
     ------
@@ -97,7 +97,8 @@ def map_arrays(description: Mapping[str, Any]) -> dict[str, Array]:
 def _map(path: Path, dtype: str, shape: Sequence[int]) -> Array:
     numpy_dtype = dtypes.to_numpy(dtype)
     size = math.prod(shape) * numpy_dtype.itemsize
-    if path.stat().st_size != size:  # reading past the end of a mapped file ends the process
+    # Reading past the end of a mapped file would end the process.
+    if path.stat().st_size != size:
         raise MeasurementError("map shared arrays", "wrong size of a file", got=str(path))
     if size == 0:
         return np.empty(shape, numpy_dtype)

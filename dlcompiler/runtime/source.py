@@ -1,4 +1,4 @@
-"""Generated code as data: texts, and what a caller must know to run them."""
+"""Generated code as data: its texts, and the interface to call it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Text:
 
     text: str
     lines: tuple[int, ...] = ()
-    """For each line of `text`, the line of the printed loop IR that it carries out; 0 for none."""
+    """For each line of `text`, the line of the printed loop IR that it implements; 0 for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Interface:
     checks: tuple[Check, ...] = ()
     """What must hold of them."""
     messages: tuple[str, ...] = ()
-    """What to say when an assertion fails or memory is short, by its number from 1. If there are
+    """Error texts for failed assertions and missing memory, by their number from 1. If there are
     any, LLVM code takes one more pointer: to 9 numbers of 8 bytes, of which the first is 0 before
     the call and receives that of the message; the others receive the numbers that go into the
     message (`errors.filled`). C code returns the number of the message."""
@@ -50,7 +50,7 @@ class Interface:
 
     @staticmethod
     def from_json(fields: Mapping[str, Any]) -> Interface:
-        """Return what `to_json` described."""
+        """Read what `to_json` wrote."""
         params = (Param(**{**item, "shape": tuple(item["shape"])}) for item in fields["params"])
         return Interface(
             fields["symbol"],
@@ -83,7 +83,7 @@ class Source:
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """What to say when the code fails: see `Interface.messages`."""
+        """Texts of the errors of the code: see `Interface.messages`."""
         return self.interface.messages
 
     @property

@@ -1,4 +1,4 @@
-"""What symbols are in a call: told by the arrays' shapes and by numbers, and checked."""
+"""Infer the values of symbols from the arguments of a call, and check them."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A condition on symbols that a call must meet, and what is wrong where it does not."""
+    """A condition on symbols that a call must fulfil, and the error if it does not."""
 
     condition: Formula
     problem: str
 
 
 class Symbols:
-    """Finds the value of each variable of a kernel from the arguments of a call.
+    """The inference of a kernel's variables from the arguments of a call.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class Symbols:
         return arrays, [values[name] for name in self._order]
 
     def _quick(self, arguments: Sequence[Any]) -> dict[str, Any] | None:
-        """Return the values where all is as usual; None where a closer look is needed."""
+        """Return the values if the arguments pass the fast checks; else None."""
         if len(arguments) != len(self.params):
             return None
         values: dict[str, Any] = {}
@@ -144,7 +144,7 @@ class Symbols:
 
 
 def _sources(params: Sequence[Param]) -> list[tuple[str, int, int]]:
-    """Return where each symbol is first told: (name, argument, dimension)."""
+    """Return where each symbol is first bound: (name, argument, dimension)."""
     known = {param.name for param in params if param.is_number}
     found = []
     for position, param in enumerate(params):
@@ -158,7 +158,7 @@ def _sources(params: Sequence[Param]) -> list[tuple[str, int, int]]:
 def _tell(
     operation: str, param: Param, array: Array, values: dict[str, Any], told: dict[str, str]
 ) -> None:
-    """Note what an array tells of symbols, or say with whom it disagrees."""
+    """Bind symbols by the shape of an array; refuse a shape that contradicts an earlier one."""
     for dimension, (extent, size) in enumerate(zip(param.shape, array.shape, strict=True)):
         if not isinstance(extent, str):
             continue
@@ -173,7 +173,7 @@ def _tell(
 
 
 def _types(param: Param) -> tuple[type, ...]:
-    """Return the types of a number that needs no closer look: none where its range is narrow."""
+    """Return the Python types that the fast check accepts; none for dtypes of a narrow range."""
     if param.dtype == "bool":
         return (bool,)
     if dtypes.is_int(param.dtype):

@@ -1,10 +1,11 @@
-"""Parallel loops: how many threads they use, and the call of a kernel that has them.
+"""Set the number of threads of parallel loops, and call kernels that have parallel loops.
 
 Machine code calls ``dlc_parallel_for`` (``native/thread_pool.ll``), which shares the iterations
 among the calling thread and the helpers of `dlcompiler.runtime.thread_pool`.
 
-- Many Python threads may call at once. One loop at a time has the helpers; a loop that finds them
-  taken runs in its own thread alone, and so does a loop inside a loop.
+- Many Python threads may call at once. One loop at a time uses the helpers. A loop that starts
+while they are busy, or inside another
+  parallel loop, runs in its own thread only.
 - A forked child starts helpers of its own.
 - Python delivers Ctrl-C when the kernel has returned.
 """
@@ -38,7 +39,7 @@ def set_num_threads(count: int | None) -> None:
     Parameters
     ----------
     count : int or None
-        At least 1; ``None`` goes back to the number of cores. With 1, nobody is woken.
+        At least 1; ``None`` restores the number of cores. With 1, no helper is used.
 
     Raises
     ------

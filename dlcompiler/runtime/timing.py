@@ -1,4 +1,4 @@
-"""The one stopwatch. Every time that this project shows as measured comes from here."""
+"""Measure times. Every time that this project shows as measured comes from this module."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Call = Callable[[], object]
 # interrupts; shorter calls are timed in batches.
 _SHORTEST_SAMPLE_S = 100e-6
 _LARGEST_BATCH = 100_000
-# What a slower call finds in the caches is soon replaced by its own.
+# A longer call replaces the contents of the caches early; it needs no call before the sample.
 _WARM_BELOW_S = 20e-3
 
 
@@ -59,7 +59,7 @@ class Timing:
     def spread_s(self) -> float:
         """Half of the range between the first and the third quartile [s].
 
-        So half of the samples lie within about ``median_s ± spread_s``; 0 for a single sample.
+        Half of the samples lie within about ``median_s ± spread_s``; 0 for a single sample.
         """
         return half_quartile_range(self.samples_s)
 
@@ -89,7 +89,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Paired:
-    """Two calls measured in alternation, so that a drift of the machine meets both."""
+    """Two calls measured in alternation, so that a drift of the machine affects both equally."""
 
     a: Timing
     b: Timing
@@ -329,7 +329,7 @@ def sample(call: Call, size: int) -> float:
     start = time.perf_counter()
     for _ in range(size):
         call()
-    return max(time.perf_counter() - start, 1e-9)  # a coarse clock may not have moved
+    return max(time.perf_counter() - start, 1e-9)  # a coarse clock may show no difference
 
 
 def _warm(call: Call, seconds: float) -> None:
@@ -340,7 +340,7 @@ def _warm(call: Call, seconds: float) -> None:
 
 
 def batch_size(call: Call, shortest_s: float = _SHORTEST_SAMPLE_S) -> int:
-    """Return how many calls make a sample that the clock can tell: of so many seconds."""
+    """Return how many calls make a sample of the given length, which the clock can resolve."""
     size = 1
     while (seconds := sample(call, size)) < shortest_s and size < _LARGEST_BATCH:
         size = min(max(math.ceil(size * shortest_s / seconds), 2 * size), _LARGEST_BATCH)
@@ -349,7 +349,7 @@ def batch_size(call: Call, shortest_s: float = _SHORTEST_SAMPLE_S) -> int:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Keep the garbage collector out of the samples."""
+    """Disable the garbage collector during the samples."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -371,7 +371,7 @@ def _check_limits(
     if not right:
         raise MeasurementError(
             "time a call",
-            "limits that give no measurement",
+            "with these limits nothing is measured",
             got=f"warmup={warmup}, repeats {min_repeats} to {max_repeats},"
             f" min_seconds={min_seconds}, batch={batch}",
             expected="warmup >= 0, 1 <= min_repeats <= max_repeats, min_seconds >= 0, batch >= 1",

@@ -1,4 +1,4 @@
-"""Which files may be loaded: loading code runs it, so nobody else may have written it."""
+"""Refuse code files that other users may have written, since loading code runs it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from dlcompiler.runtime.private_folders import private_folder
 def read_trusted(path: Path) -> bytes:
     """Return the bytes of a file, unless others may write it.
 
-    The file is opened once: what is checked is what is read, even if the path names another file a
-    moment later. Code must be loaded from these bytes.
+    The file is opened once, so that the checked file is the one that is read, even if the path is
+    replaced a moment later. Code must be loaded from these bytes.
 
     Raises
     ------
@@ -36,14 +36,14 @@ def read_trusted(path: Path) -> bytes:
 def load_shared(code: bytes) -> ctypes.CDLL:
     """Load a shared object from bytes that were checked.
 
-    The system's loader takes a path: it gets a private copy, which is gone afterwards. So nobody
-    can change, between the check and the loading or later, what this process runs; and a file that
-    is cut while it is in use does not end the process.
+    The system's loader takes a path: it gets a private copy, which is then removed. So no other
+    process can change the code between the check and the loading, or later; and truncating the
+    original file does not end this process.
 
     Raises
     ------
     OSError
-        It is no shared object for this system.
+        It is not a shared object for this system.
     """
     with private_folder() as folder:
         copy = folder / "library.so"
@@ -52,7 +52,7 @@ def load_shared(code: bytes) -> ctypes.CDLL:
 
 
 def _refuse_untrusted(path: Path, facts: os.stat_result) -> None:
-    """Refuse a file that others may write, before anything of it runs."""
+    """Refuse a file that others may write."""
     if os.name != "posix":
         return
     if is_foreign(facts):
@@ -78,7 +78,7 @@ def is_open(facts: os.stat_result) -> bool:
 
 
 def _refuse_open_folder(path: Path) -> None:
-    """Refuse a file that others may replace: a sticky folder, as /tmp is, lets them not."""
+    """Refuse a file that others may replace. In a sticky folder, such as /tmp, they may not."""
     folder = path.resolve().parent
     facts = folder.stat()
     by_all = facts.st_mode & stat.S_IWOTH

@@ -1,7 +1,7 @@
-"""Worker processes: run what may crash, hang or eat memory, and get an outcome in every case.
+"""Run code that may crash, hang or exhaust memory in worker processes, and return an outcome.
 
 `Worker.call` names an entry point of the other side (`dlcompiler.runtime.serve`), passes JSON
-values, bytes and arrays, and returns an `Outcome`. A worker that did not answer is gone; the next
+values, bytes and arrays, and returns an `Outcome`. A worker that did not answer is killed; the next
 call starts another one. That takes only a fork where the worker answers in children
 (`dlcompiler.runtime.fork_server`). POSIX only, so far.
 """
@@ -49,7 +49,7 @@ _SET = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a call, as data."""
+    """The outcome of a call, as data."""
 
     kind: Kind
     """``ok``; ``error``: the entry point raised; ``timeout``: killed at the limit; ``crashed``: the

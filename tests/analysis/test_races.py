@@ -133,7 +133,7 @@ def test_what_depends_on_data_is_unknown():
     row = cast(Load(I, (i,)), "index")
     report = analyze_races(func(loop(i, 8, Store(C, (row,), ONE))))
     assert report.status == "unknown"
-    assert "iterations of i may meet in C: it depends on I[i]" in str(report)
+    assert "iterations of i may touch one element of C: it depends on I[i]" in str(report)
     guarded = If(Compare("gt", Load(I, (i,)), const(0, "int32")), ONE_STORE)
     assert status(loop(i, 8, guarded)) == "unknown"
     assert status(loop(i, 8, Store(A, (i, row), ONE))) == "safe"

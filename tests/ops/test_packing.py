@@ -21,8 +21,8 @@ from dlcompiler.target import resolve
 def test_packed_convolution_weights(sizes):
     operator = ops.operator("conv2d_direct")
     workload = operator.workload(h=7, w=7, **sizes)
-    assert operator.packing is not None
-    schedule, args = operator.packing(workload, resolve("cpu"))
+    target = resolve("cpu")
+    schedule, args = operator.schedule_for(target).packing(workload, target)
     kernel = build(schedule, args, name="packing")
     reference = operator.reference(workload, 1)
     weight, expected = reference.plain["weight"], reference.inputs["weight"]

@@ -47,13 +47,13 @@ def test_what_depends_on_the_cores_is_kept_on_one_core_only():
 
 
 def test_what_is_shipped_can_be_read():
-    assert tuned.target_class(AVX2) == "x86_64-avx2"
-    tuned.shipped("x86_64-avx2")
+    assert tuned.target_class(AVX2) == "cpu-x86_64-avx2"
+    tuned.shipped("cpu-x86_64-avx2")
     with pytest.raises(TuningError, match="not a document of this version"):
         tuned.read({"version": 2})
 
 
 def test_what_is_shipped_fits_the_spaces():
-    for workload, values in tuned.shipped("x86_64-avx2").items():
+    for workload, values in tuned.shipped("cpu-x86_64-avx2").items():
         cfg = ops.config_for(ops.operator(workload.op), workload, AVX2)
         assert values.items() <= dict(cfg.values).items(), str(workload)

@@ -82,7 +82,7 @@ def test_weights_are_transformed_and_packed():
 @pytest.mark.parametrize("tile", [2, 4])
 def test_a_kernel_packs_weights_as_numpy_does(tile):
     workload = WINOGRAD.workload(c=3, h=6, w=6, o=20, tile=tile)
-    s, args = WINOGRAD.packing(workload, CPU)
+    s, args = WINOGRAD.schedule_for(CPU).packing(workload, CPU)
     weight = np.random.default_rng(1).uniform(-1, 1, (20, 3, 9)).astype(np.float32)
     packed = np.full(args[1].shape, np.nan, np.float32)
     build(s, args, CPU)(weight, packed)

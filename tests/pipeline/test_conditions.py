@@ -102,7 +102,7 @@ def test_a_gpu_cannot_choose(product):
         assert str(caught.value) == (
             "lower: conditions choose between bodies on a CPU only\n"
             "  got       m % 4 == 0\n"
-            "  because   of a program for a GPU each nest is launched\n"
+            "  because   on a GPU each nest is a launch of its own\n"
             "  hint      build a program for each condition, and choose where they are called"
         )
 

@@ -157,7 +157,8 @@ def test_no_operator_has_a_schedule_for_it():
         "schedule matmul for toy: the operator has no schedule for this kind of device\n"
         "  got       'toy accelerator'\n"
         "  expected  'cpu'\n"
-        "  hint      define it with te, and write a schedule: s = te.create_schedule(out.op)"
+        "  hint      write one, and register it: "
+        "operator.schedules['toy accelerator'] = ops.DeviceSchedule(…)"
     )
 
 

@@ -3,6 +3,7 @@
 import stat
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from dlcompiler.runtime.c_source import CCode, c_compiler
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.libraries import save_library
 
+on_linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
 needs_compiler = pytest.mark.skipif(c_compiler() is None, reason="no C compiler on this machine")
 TWICE = "int twice(const float *a, float *b)\n{\n    b[0] = 2 * a[0];\n    return 0;\n}\n"
 FAILS = "int twice(const float *a, float *b)\n{\n    b[0] = 0;\n    return a[0] > 1 ? 2 : 0;\n}\n"
@@ -52,7 +54,7 @@ def test_what_it_returns_is_told():
 @needs_compiler
 def test_it_is_compiled_once_in_a_private_folder(monkeypatch):
     commands, modes = [], []
-    run = subprocess.run
+    run = subprocess.Popen
 
     def noted(command, **options):
         commands.append(command)
@@ -60,7 +62,7 @@ def test_it_is_compiled_once_in_a_private_folder(monkeypatch):
         assert "shell" not in options
         return run(command, **options)
 
-    monkeypatch.setattr(c_source.subprocess, "run", noted)
+    monkeypatch.setattr(c_source.subprocess, "Popen", noted)
     function = _function()
     assert not commands
     threads = [threading.Thread(target=function, args=(_one(), _one())) for _ in range(4)]
@@ -122,17 +124,76 @@ def test_a_missing_header_in_the_words_of_gcc_and_clang(said, monkeypatch, tmp_p
         _function()(_one(), _one())
 
 
-def test_a_compiler_that_does_not_end_or_start(monkeypatch):
+def test_a_compiler_that_does_not_start(monkeypatch):
     monkeypatch.setattr(c_source, "c_compiler", lambda: "/no/such/cc")
     with pytest.raises(DeviceUnavailable, match="/no/such/cc cannot be started"):
         _function()(_one(), _one())
 
-    def hangs(command, timeout, **_):
-        raise subprocess.TimeoutExpired(command, timeout)
 
-    monkeypatch.setattr(c_source.subprocess, "run", hangs)
-    with pytest.raises(DeviceUnavailable, match="/no/such/cc did not end within 120 s"):
+@pytest.fixture
+def sleeping_compiler(monkeypatch, tmp_path):
+    """A compiler that starts another process, writes its id into a file, and waits for it."""
+    compiler, started = tmp_path / "cc", tmp_path / "started"
+    compiler.write_text(f"#!/bin/sh\nsleep 1000 &\necho $! > {started}.new\n"
+                        f"mv {started}.new {started}\nwait\n")  # fmt: skip
+    compiler.chmod(0o755)
+    monkeypatch.setattr(c_source, "c_compiler", lambda: str(compiler))
+    return started
+
+
+def _has_ended(process):
+    """Tell whether a process, perhaps one that nobody has reaped yet, runs no more."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except FileNotFoundError:
+        return True
+
+
+def _wait_until(condition):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@on_linux
+def test_a_compiler_that_does_not_end_is_killed_with_what_it_started(
+    sleeping_compiler, monkeypatch
+):
+    communicate = subprocess.Popen.communicate
+
+    def late(process, timeout):
+        _wait_until(sleeping_compiler.exists)
+        return communicate(process, timeout=0.01)
+
+    monkeypatch.setattr(c_source.subprocess.Popen, "communicate", late)
+    with pytest.raises(DeviceUnavailable, match=r"call twice: .*/cc did not end within 120 s"):
         _function()(_one(), _one())
+    _wait_until(lambda: _has_ended(int(sleeping_compiler.read_text())))
+
+
+@on_linux
+def test_an_interrupted_compiler_is_killed_with_what_it_started(sleeping_compiler, monkeypatch):
+    def interrupted(process, timeout):
+        _wait_until(sleeping_compiler.exists)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(c_source.subprocess.Popen, "communicate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        _function()(_one(), _one())
+    _wait_until(lambda: _has_ended(int(sleeping_compiler.read_text())))
+
+
+@on_linux
+def test_a_child_that_outlives_its_compiler_is_killed(monkeypatch, tmp_path):
+    compiler, started = tmp_path / "cc", tmp_path / "started"
+    compiler.write_text(f"#!/bin/sh\nsleep 1000 &\necho $! > {started}\n")
+    compiler.chmod(0o755)
+    monkeypatch.setattr(c_source, "c_compiler", lambda: str(compiler))
+    monkeypatch.setattr(c_source, "LIMIT_S", 1.0)  # the child holds the pipes open
+    with pytest.raises(DeviceUnavailable, match="did not end within 1 s"):
+        _function()(_one(), _one())
+    _wait_until(lambda: _has_ended(int(started.read_text())))
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_a_file_names_what_the_process_has(kernel, tmp_path):
     path = tmp_path / "kernel.so"
     written = save_library(kernel, path)
     assert written.kind == "container"
-    assert "functions that the process registers which loads it" in written.because
+    assert "functions that the loading process must register" in written.because
     _check(load_library(path))
     remove_global_func("test.saved")
     with pytest.raises(UserError, match=r"(?s)does not compile here.*call test.saved"):

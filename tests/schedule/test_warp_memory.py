@@ -95,8 +95,8 @@ def test_a_warp_has_only_so_many_threads():
     with pytest.raises(TargetError) as caught:
         dlc.build(s, args, target="v100")
     assert str(caught.value) == (
-        "build main for v100: the threads of j.inner would share the memory of a warp, and be of "
-        "several\n"
+        "build main for v100: the threads of j.inner share warp memory, but may belong to several "
+        "warps\n"
         "  got       threadIdx.x 24\n"
         "  expected  a number that divides 32\n"
         '  hint      split the loop by such a number, or use "shared"'

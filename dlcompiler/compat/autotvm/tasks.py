@@ -19,7 +19,7 @@ from dlcompiler.compat.autotvm.configs import ConfigEntity, ConfigSpace
 from dlcompiler.compat.building import unread_by
 from dlcompiler.compat.schedules import made_by
 from dlcompiler.errors import TuningError
-from dlcompiler.ops import Operator, Reference
+from dlcompiler.ops import DeviceSchedule, Operator, Reference, by_device
 from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.space import Choices, Config, Space, Workload
 from dlcompiler.target import Target
@@ -172,9 +172,7 @@ class Task:
             workload,
             define,
             reference,
-            space,
-            default_config,
-            _no_schedule,
+            by_device({"cpu": DeviceSchedule(space, default_config, _no_schedule)}),
             task=self,
         )
 

@@ -1,21 +1,15 @@
-"""Which operator computes a convolution: the tuned one, or that of the lowest estimate."""
+"""Choose the operator of a convolution: a tuned one, or the one with the lowest estimate."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dlcompiler.ops.base import Operator, Selection
-from dlcompiler.ops.conv2d import (
-    direct,
-    direct_schedule,
-    gemm,
-    gemm_schedule,
-    shapes,
-    winograd,
-    winograd_schedule,
-)
+from dlcompiler.errors import TargetError
+from dlcompiler.ops.base import Operator, Selection, no_schedule
+from dlcompiler.ops.conv2d import direct, gemm, shapes, winograd
 from dlcompiler.ops.conv2d.layouts import Layout
 from dlcompiler.ops.tuned import Tuned, anchor, config_for, shipped, target_class
 from dlcompiler.ops.widening import DTYPES
@@ -28,7 +22,6 @@ class _Candidate:
     operator: Operator
     variants: Callable[[Mapping[str, Any]], Iterator[Mapping[str, Any]]]
     """Returns the operator's own parameters to try."""
-    estimate: Callable[[Workload, Target], float]
     is_exact: bool = True
     """Whether errors, NaN and infinities are those of a sum of products."""
 
@@ -61,35 +54,34 @@ def _winograd(params: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _is_usual(params: Mapping[str, Any]) -> bool:
-    """Tell whether layout and dtype are those that all operators take."""
+    """Tell whether all operators support the layout and the dtype."""
     is_wide = params.get("dtype", "float32") in shapes.FLOATS
     return is_wide and params.get("layout", "NCHW") == "NCHW"
 
 
 _CANDIDATES = (
-    _Candidate(direct.CONV2D_DIRECT, _direct, direct_schedule.estimate),
-    _Candidate(gemm.CONV2D_GEMM, _gemm, gemm_schedule.estimate),
-    _Candidate(winograd.WINOGRAD, _winograd, winograd_schedule.estimate, is_exact=False),
+    _Candidate(direct.CONV2D_DIRECT, _direct),
+    _Candidate(gemm.CONV2D_GEMM, _gemm),
+    _Candidate(winograd.WINOGRAD, _winograd, is_exact=False),
 )
 
 
 def select_conv2d(
     params: Mapping[str, Any], target: Target, tuned: Tuned | None = None, *, is_exact: bool = False
 ) -> Selection:
-    """Return how to compute a convolution.
-
-    Minimal filtering has larger errors than the definition, and spreads a NaN over its tile.
+    """Choose the operator, workload and config of a convolution.
 
     Parameters
     ----------
     params : mapping
-        See `shapes.workload`; ``layout`` may be given, too.
+        See `shapes.workload`; ``layout`` may be given as well.
     target : Target
-        A CPU.
+        The machine. Only operators with a schedule for its kind of device are considered.
     tuned : mapping, optional
         Configs by workload; by default those that are shipped for the target's class.
     is_exact : bool
-        Leave out minimal filtering, whose errors are larger and which spreads NaN over tiles.
+        Leave out minimal filtering: its errors are larger than those of a sum of products, and a
+        NaN spreads over its tile.
 
     Returns
     -------
@@ -97,8 +89,10 @@ def select_conv2d(
 
     Raises
     ------
+    TargetError
+        No operator that has a schedule for the kind of device computes this convolution.
     TuningError
-        The parameters are no convolution.
+        The parameters are not those of a convolution.
 
     Examples
     --------
@@ -107,20 +101,46 @@ def select_conv2d(
     >>> select_conv2d(params, resolve("x86-64-avx2"), tuned={}).operator.name
     'conv2d_gemm'
     """
+    candidates = _with_schedule(target)
     known = shipped(target_class(target)) if tuned is None else tuned
     shapes.workload("conv2d", **_plain(params), allowed=DTYPES)
-    found = [pair for pair in _workloads(params) if pair[0].is_exact or not is_exact]
-    is_known = [pair for pair in found if anchor(pair[1]) in known]
-    candidate, workload = min(is_known or found, key=lambda pair: pair[0].estimate(pair[1], target))
-    operator = candidate.operator
+    allowed = [item for item in candidates if item.is_exact or not is_exact]
+    found = list(_workloads(allowed, params))
+    if not found:
+        raise TargetError(
+            f"schedule conv2d for {target.name}",
+            "no operator with a schedule for this kind of device computes this convolution",
+            got=", ".join(f"{name}={value}" for name, value in params.items()),
+            because="operators with a schedule for it: "
+            + ", ".join(item.operator.name for item in candidates)
+            + ("; is_exact allows sums of products only" if is_exact else ""),
+        )
+    tried = [pair for pair in found if anchor(pair[1]) in known] or found
+    operator, workload = min(tried, key=lambda pair: _estimate(pair[0], pair[1], target))
     return Selection(operator, workload, config_for(operator, workload, target, known))
 
 
-def _workloads(params: Mapping[str, Any]) -> Iterator[tuple[_Candidate, Workload]]:
-    for candidate in _CANDIDATES:
+def _with_schedule(target: Target) -> list[_Candidate]:
+    """Return the candidates that have a schedule for the kind of device of a target."""
+    found = [item for item in _CANDIDATES if target.device in item.operator.schedules]
+    if not found:
+        devices = {device for item in _CANDIDATES for device in item.operator.schedules}
+        raise no_schedule("conv2d", target, devices)
+    return found
+
+
+def _estimate(operator: Operator, workload: Workload, target: Target) -> float:
+    estimate = operator.schedule_for(target).estimate
+    return math.inf if estimate is None else estimate(workload, target)
+
+
+def _workloads(
+    candidates: Sequence[_Candidate], params: Mapping[str, Any]
+) -> Iterator[tuple[Operator, Workload]]:
+    for candidate in candidates:
         own = params if candidate.operator is direct.CONV2D_DIRECT else _plain(params)
         for variant in candidate.variants(params):
-            yield candidate, candidate.operator.workload(**own, **variant)
+            yield candidate.operator, candidate.operator.workload(**own, **variant)
 
 
 def _plain(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,14 +1,13 @@
-"""Convolution as it is defined, with output channels in the lanes of vectors.
+"""The direct convolution: the definition, with output channels in the lanes of vectors.
 
-A register tile is a few pixels times one to four vectors of output channels: of each step of the
-reduction it takes these vectors of weights, which lie side by side, and one element of the image
-for each pixel, wherever it is. So strides, dilations and narrow images cost nothing; in NCHW the
-sums are transposed when they are copied out.
+A register tile is a few pixels times one to four vectors of output channels. Each step of the
+reduction loads these contiguous vectors of weights, and one element of the image for each pixel.
+Strides, dilations and narrow images therefore cost nothing. In NCHW the sums are transposed when
+they are copied into the result.
 
 The definition has up to two stages before the result: ``conv2d.image``, the padded image in the
 dtype of the sums, where windows reach beyond the edges or the dtypes differ, and ``conv2d.sums``.
-Both reach a little beyond the last row, so
-that a block of rows at the edge is computed as any other.
+Both are defined some rows larger than needed, so that all blocks of rows have full size.
 """
 
 from __future__ import annotations
@@ -19,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from dlcompiler import te
-from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device
 from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.direct_schedule import (
     EXTRA_ROWS,
     default_config,
+    estimate,
     schedule,
     space,
 )
@@ -117,7 +117,7 @@ def _sums(shape: Shape, layout: Layout, data: Tensor, weight: Tensor) -> Tensor:
 
     def element(n: Any, b: Any, y: Any, x: Any, v: Any) -> Any:
         first = (b // blocks) * channels if shape.groups > 1 else 0
-        # Rows beyond the last are computed, but not used: where nothing is copied, as the last.
+        # Rows beyond the last are computed, but not used. Without a copy, they read the last row.
         last = te.minimum(y, max(rows.out - 1, 0))
         row = y * rows.stride if shape.is_copied else last * rows.stride - rows.before
         column = x * columns.stride - (0 if shape.is_copied else columns.before)
@@ -139,7 +139,7 @@ def _copied(shape: Shape, layout: Layout, data: Tensor, tall: int) -> Tensor:
         n, c, y, x = layout.element(*indices)
         place = layout.place(n, c, y - rows.before, x - columns.before)
         value: Any = converted(data[place], shape.sums_dtype)
-        # One choice in the other: rows are decided once, and columns by constant masks.
+        # Nested choices: the row is tested once per row, the columns become constant masks.
         for conditions in (
             shapes.inside(columns, x - columns.before),
             shapes.inside(rows, y - rows.before, height - rows.before),
@@ -153,7 +153,7 @@ def _copied(shape: Shape, layout: Layout, data: Tensor, tall: int) -> Tensor:
 
 
 def reference(workload: Workload, seed: int) -> Reference:
-    """Return inputs in the kernel's layouts, the right result, and its bound."""
+    """Return inputs in the kernel's layouts, the expected result, and its bound."""
     return stored(shapes.reference(workload, seed), workload, prepack)
 
 
@@ -164,7 +164,7 @@ def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Arr
 
 
 def packed_weight(shape: Shape, block: int, weight: Array) -> Array:
-    """Return weights (o, c / groups, kh, kw) as `packed_shape` has them."""
+    """Pack weights (o, c / groups, kh, kw) into the shape of `packed_shape`."""
     per_group = shape.o // shape.groups
     blocks = -(-per_group // block)
     grouped = weight.reshape(shape.groups, per_group, *shape.weight[1:])
@@ -175,11 +175,10 @@ def packed_weight(shape: Shape, block: int, weight: Array) -> Array:
 
 
 def packing(workload: Workload, target: Target) -> tuple[Schedule, tuple[Tensor, ...]]:
-    """Return `prepack` as a kernel."""
+    """Return the kernel that packs weights as `prepack` does."""
     shape = shape_of(workload)
     return panels(shape.weight, shape.groups, workload["block"], shape.dtype, target)
 
 
-CONV2D_DIRECT = Operator(
-    NAME, workload, define, reference, space, default_config, schedule, prepack, packing
-)
+CPU = DeviceSchedule(space, default_config, schedule, packing, estimate)
+CONV2D_DIRECT = Operator(NAME, workload, define, reference, by_device({"cpu": CPU}), prepack)

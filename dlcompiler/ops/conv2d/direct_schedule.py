@@ -1,4 +1,4 @@
-"""How the direct convolution is computed: its choices, the analytic one, and the schedule."""
+"""The CPU schedule of the direct convolution: space, default config and schedule."""
 
 from __future__ import annotations
 
@@ -9,26 +9,31 @@ from typing import Any
 from dlcompiler import dtypes
 from dlcompiler.ir import Axis
 from dlcompiler.ops.conv2d.layouts import Layout
+from dlcompiler.ops.conv2d.nest import (
+    parallelize_outermost,
+    place_copy,
+    split_channels,
+    split_reduction,
+    sums_and_operands,
+)
 from dlcompiler.ops.conv2d.shapes import Shape, shape_of
 from dlcompiler.ops.conv2d.tiles import (
     COPY_CYCLES,
     TILE_CYCLES,
     Machine,
     pieces,
-    schedule_copy,
     shares_evenly,
-    sums_and_operands,
 )
 from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload, parallel_knob
 from dlcompiler.space.knob import divisors
 from dlcompiler.target import Target
-from dlcompiler.te import ComputeOp, PlaceholderOp, Tensor
+from dlcompiler.te import ComputeOp, Tensor
 
 MAX_BLOCK_ROWS = 32
 EXTRA_ROWS = MAX_BLOCK_ROWS - 1
-"""How far the stages reach beyond the last row of the result."""
+"""Additional rows of the stages beyond the last row of the result."""
 
 _TILE_ROWS = (1, 2, 3, 4)
 _TILE_COLUMNS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 14)
@@ -46,8 +51,8 @@ def space(workload: Workload, target: Target) -> Space:
     ``split_c``      input channels whose weights are used for all tiles of a block of rows before
                      the next; 0 for all
     ``block_rows``   rows that are computed for one block of output channels before the next
-    ``order``        what is outermost: ``rows``, each block of which is padded when it is needed,
-                     or ``channels``, whose weights are then read once
+    ``order``        outermost loop: ``rows``, whose blocks are padded one by one, or
+                     ``channels``, whose weights are then read once
     ``parallel``     run the outermost loop on several cores
     ===============  ===========================================================================
     """
@@ -88,10 +93,10 @@ def default_config(workload: Workload, target: Target) -> Config:
 
     Notes
     -----
-    The tile needs the fewest cycles (`tiles.Machine`) for a block of rows, with what is left at its
-    edges. A block of rows of the image fits half of the L2 cache, and a block of weights, for a
-    part of the input channels, a quarter: they are read anew for each tile. Of a 1x1 kernel they
-    fit L1, together with the rows that they are multiplied by.
+    The tile needs the fewest cycles (`tiles.Machine`) for a block of rows, with the smaller tiles
+    at its edges. A block of rows of the image fits half of the L2 cache, and a block of weights,
+    for a part of the input channels, a quarter, since each tile reads all of them. For a 1x1 kernel
+    the weights fit L1, together with the rows of the image.
     """
     shape = shape_of(workload)
     choices = space(workload, target)
@@ -114,7 +119,7 @@ def default_config(workload: Workload, target: Target) -> Config:
 
 
 def _block_rows(shape: Shape, target: Target) -> int:
-    """Return how many rows of the result need what fits half of L2 of the image, evenly shared."""
+    """Return how many rows of the result read as much of the image as fits half of L2."""
     height = max(shape.rows.out, 1)
     width = max(shape.columns.span, 1)
     item = dtypes.bytes_of(shape.sums_dtype)
@@ -124,7 +129,8 @@ def _block_rows(shape: Shape, target: Target) -> int:
     most = min(max(fitting, 1), height, MAX_BLOCK_ROWS)
     if shape.is_copied:
         return -(-height // -(-height // most))
-    # Of an image that is read as it is, rows beyond the last would cost a comparison at each load.
+    # Without a padded copy, a shorter last block would need a comparison at each load: the number
+    # of rows must divide the height.
     dividing = divisors(height, MAX_BLOCK_ROWS)
     near = [rows for rows in dividing if 2 * rows >= most]
     return min(near, key=lambda rows: abs(rows - most)) if near else max(dividing)
@@ -134,7 +140,7 @@ def _split_c(shape: Shape, block: int, target: Target, values: Sequence[Any]) ->
     item = dtypes.bytes_of(shape.sums_dtype)
     taps = shape.rows.kernel * shape.columns.kernel
     of_channel, room = taps * block * item, target.cache_bytes(1) // 4
-    if taps == 1:  # each step reads another row of the image, too: from L2 that is too much
+    if taps == 1:  # each step also reads another row of the image, which must come from L1
         of_channel += max(shape.columns.size * item, _LINE_BYTES)
         room = target.cache_bytes(0)
     if shape.weight[1] * of_channel <= room:
@@ -196,8 +202,8 @@ def estimate(workload: Workload, target: Target) -> float:
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
     """Schedule a direct convolution on a CPU.
 
-    For a block of rows, and in it for a block of output channels, the sums are made tile by tile in
-    registers, and kept in a small buffer; then they are copied out, with the epilogue.
+    For each block of rows, and in it for each block of output channels, the sums are computed tile
+    by tile in registers, and stored in a small buffer. Then the epilogue copies them to the result.
 
     Parameters
     ----------
@@ -218,10 +224,7 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     rows, inner = _schedule_result(s, result, weight, cfg, lanes)
     s[local].compute_at(s[result], inner)
     _schedule_sums(s, local, cfg, lanes)
-    if not isinstance(image.op, PlaceholderOp):
-        if cfg["order"] == "rows":
-            s[image].compute_at(s[result], rows)
-        schedule_copy(s, image, lanes, parallel=cfg["parallel"] and cfg["order"] != "rows")
+    place_copy(s, image, result, rows, cfg, lanes=lanes)
 
 
 def _schedule_result(
@@ -233,7 +236,7 @@ def _schedule_result(
     -------
     tuple of Axis
         The loop over blocks of rows (fused with that over images where it is parallel), and the
-        loop where sums are made.
+        loop at which sums are computed.
     """
     stage, (layout, groups) = s[result], _tagged(result)
     n, *_, y, x = _axes(result, layout)
@@ -250,16 +253,11 @@ def _schedule_result(
     else:
         stage.reorder(*outermost, row, x, *channels)
         stage.vectorize(channels[-1])
-    inner = outermost[-1]
-    if cfg["parallel"]:
-        shared = stage.fuse(*(outermost[:2] if is_by_rows else outermost[:-1]))
-        stage.parallel(shared)
-        rows = shared if is_by_rows else rows
-    return rows, inner
+    return parallelize_outermost(stage, n, rows, blocks, cfg), outermost[-1]
 
 
 def _tagged(result: Tensor) -> tuple[Layout, int]:
-    """Return the layout and the number of groups, which the definition left in the tag."""
+    """Return the layout and the number of groups, which the definition stores in the tag."""
     assert isinstance(result.op, ComputeOp)
     _, layout, groups = result.op.tag.split(":")
     return Layout(layout), int(groups)
@@ -279,16 +277,11 @@ def _split_channels(
     s: Schedule, result: Tensor, layout: Layout, groups: int, block: int
 ) -> tuple[list[Axis], list[Axis]]:
     """Split the channels; returns the loops over groups and blocks, and those inside a block."""
-    stage = s[result]
     _, channel, *rest, _, _ = _axes(result, layout)
     together = layout.channels or 1
-    outer: list[Axis] = []
-    if groups > 1:
-        extent = layout.element(*result.static_shape)[1] // together
-        group, channel = stage.split(channel, max(extent // groups, 1))
-        outer = [group]
-    blocks, inside = stage.split(channel, block // together)
-    return [*outer, blocks], [inside, *rest]
+    extent = layout.element(*result.static_shape)[1] // together
+    outer, inside = split_channels(s[result], channel, extent, groups, block // together)
+    return outer, [inside, *rest]
 
 
 def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int) -> None:
@@ -303,11 +296,7 @@ def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int) -> None:
     if cfg["split_c"]:
         part, c = stage.split(c, cfg["split_c"])
         parts = [part]
-    steps = [c, p, q]
-    if cfg["unroll_c"] > 1:
-        c, step = stage.split(c, cfg["unroll_c"])
-        steps = [c, p, q, step]
-        stage.unroll(step)
+    steps = split_reduction(stage, c, (p, q), cfg["unroll_c"])
     stage.reorder(n, b, *parts, y, x, *steps, row, column, vectors, vector)
     stage.vectorize(vector)
     for loop in (row, column, vectors):

@@ -1,10 +1,10 @@
-"""Convolution as a matrix product, with pixels in the lanes of vectors; images in NCHW.
+"""The convolution as a matrix product, with pixels in the lanes of vectors; images in NCHW.
 
 ``sums[o, f] = sum over k of weight[o, k] * columns[k, f]``, where f counts the pixels of the result
-row by row, and k the elements of the kernel. A kernel of one element that visits each pixel reads
-the image as it is; else ``conv2d.columns`` copies, for each k, what the pixels read (im2col), for
-the rows of a block before they are needed. Columns and sums reach a little beyond the last pixel,
-so that a tile at the end is computed as any other.
+row by row, and k the elements of the kernel. A 1x1 kernel with stride 1 reads the image itself.
+Otherwise ``conv2d.columns`` copies, for each k, the elements that the pixels read (im2col), block
+of rows by block of rows. Columns and sums are defined some pixels larger than needed, so that all
+tiles have full size.
 
 **Source:** K. Chellapilla, S. Puri, P. Simard, "High performance convolutional neural networks for
 document processing", IWFHR 2006.
@@ -16,10 +16,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from dlcompiler import te
-from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device
 from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.direct import packed_shape, packed_weight
-from dlcompiler.ops.conv2d.gemm_schedule import EXTRA_PIXELS, default_config, schedule, space
+from dlcompiler.ops.conv2d.gemm_schedule import (
+    EXTRA_PIXELS,
+    default_config,
+    estimate,
+    schedule,
+    space,
+)
 from dlcompiler.ops.conv2d.shapes import Shape, shape_of
 from dlcompiler.ops.epilogues import Epilogue
 from dlcompiler.ops.packing import panels
@@ -120,7 +126,7 @@ def _columns(shape: Shape, data: Tensor) -> Tensor:
 
 
 def reference(workload: Workload, seed: int) -> Reference:
-    """Return inputs with packed weights, the right result, and its bound."""
+    """Return inputs with packed weights, the expected result, and its bound."""
     found = shapes.reference(workload, seed)
     return Reference(
         prepack(workload, found.inputs), found.expected, found.bound, plain=found.inputs
@@ -134,11 +140,10 @@ def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Arr
 
 
 def packing(workload: Workload, target: Target) -> tuple[Schedule, tuple[Tensor, ...]]:
-    """Return `prepack` as a kernel."""
+    """Return the kernel that packs weights as `prepack` does."""
     shape = shape_of(workload)
     return panels(shape.weight, shape.groups, workload["block"], shape.dtype, target)
 
 
-CONV2D_GEMM = Operator(
-    NAME, workload, define, reference, space, default_config, schedule, prepack, packing
-)
+CPU = DeviceSchedule(space, default_config, schedule, packing, estimate)
+CONV2D_GEMM = Operator(NAME, workload, define, reference, by_device({"cpu": CPU}), prepack)

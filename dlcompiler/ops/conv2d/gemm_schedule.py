@@ -1,4 +1,4 @@
-"""How the convolution as a matrix product is computed: choices, the analytic one, the schedule."""
+"""The CPU schedule of the convolution as a matrix product: space, default config, schedule."""
 
 from __future__ import annotations
 
@@ -6,26 +6,31 @@ from collections.abc import Sequence
 from typing import Any
 
 from dlcompiler.ir import Axis
+from dlcompiler.ops.conv2d.nest import (
+    parallelize_outermost,
+    place_copy,
+    split_channels,
+    split_reduction,
+    sums_and_operands,
+)
 from dlcompiler.ops.conv2d.shapes import Shape, shape_of
 from dlcompiler.ops.conv2d.tiles import (
     COPY_CYCLES,
     TILE_CYCLES,
     Machine,
-    schedule_copy,
     shares_evenly,
-    sums_and_operands,
 )
 from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload, parallel_knob
 from dlcompiler.space.knob import divisors
 from dlcompiler.target import Target
-from dlcompiler.te import ComputeOp, PlaceholderOp, Tensor
+from dlcompiler.te import ComputeOp, Tensor
 
 _TILE_VECTORS = (1, 2, 3, 4)
 _MOST_ACCUMULATORS = 28
 EXTRA_PIXELS = 63
-"""How far the stages reach beyond the last pixel: the widest tile is four vectors of 16 lanes."""
+"""Additional pixels of the stages beyond the last one: the widest tile has four vectors of 16."""
 
 
 def space(workload: Workload, target: Target) -> Space:
@@ -36,7 +41,7 @@ def space(workload: Workload, target: Target) -> Space:
                       the packed weights
     ``unroll_c``      input channels in one iteration of the reduction, where the kernel is 1x1
     ``block_rows``    rows of the result whose columns are copied together
-    ``order``         what is outermost, blocks of ``rows`` or of ``channels``
+    ``order``         outermost loop: blocks of ``rows`` or of ``channels``
     ``parallel``      run the outermost loop on several cores
     ================  ==========================================================================
     """
@@ -73,8 +78,8 @@ def default_config(workload: Workload, target: Target) -> Config:
 
     Notes
     -----
-    As in `direct_schedule.default_config`. A block of rows is as large as the columns that fit half
-    of the L2 cache; where none are copied, it is all rows.
+    As in `direct_schedule.default_config`. The columns of a block of rows fit half of the L2 cache.
+    If no columns are copied, all rows are one block.
     """
     shape = shape_of(workload)
     choices = space(workload, target)
@@ -137,8 +142,7 @@ def _block_rows(shape: Shape, tile: int, target: Target, values: Sequence[int]) 
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
     """Schedule a convolution as a matrix product on a CPU.
 
-    The sums of a tile stay in registers over the whole reduction, and leave them through the
-    epilogue into the result.
+    The sums of a tile stay in registers over the whole reduction; the epilogue stores them.
 
     Parameters
     ----------
@@ -159,12 +163,8 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     blocks, inner = _schedule_result(s, result, weight.static_shape[4], cfg, lanes)
     s[local].compute_at(s[result], inner)
     _schedule_sums(s, local, cfg, lanes)
-    if not isinstance(columns.op, PlaceholderOp):
-        if cfg["order"] == "rows":
-            s[columns].compute_at(s[result], blocks)
-        *_, f = s[columns].op.axis
-        s[columns].split(f, max(result.static_shape[3], 1))
-        schedule_copy(s, columns, lanes, parallel=cfg["parallel"] and cfg["order"] != "rows")
+    width = max(result.static_shape[3], 1)
+    place_copy(s, columns, result, blocks, cfg, lanes=lanes, row=width)
 
 
 def _schedule_result(
@@ -182,12 +182,7 @@ def _schedule_result(
     n, o, y, x = result.op.axis
     assert isinstance(result.op, ComputeOp)
     groups = int(result.op.tag.partition(":")[2])
-    channels: list[Axis] = []
-    if groups > 1:
-        group, o = stage.split(o, max(result.static_shape[1] // groups, 1))
-        channels = [group]
-    outer, channel = stage.split(o, block)
-    channels.append(outer)
+    channels, channel = split_channels(stage, o, result.static_shape[1], groups, block)
     rows, y = stage.split(y, cfg["block_rows"])
     tiles, pixels = stage.split(stage.fuse(y, x), cfg["tile_pixels"])
     vectors, vector = stage.split(pixels, lanes)
@@ -197,14 +192,11 @@ def _schedule_result(
     stage.vectorize(vector)
     stage.unroll(vectors)
     stage.unroll(channel)
-    if cfg["parallel"]:
-        # Blocks that a group cuts short are left out: where they begin, and how far the last one
-        # reaches, is too much for the proof that pieces are independent.
-        is_cut = groups > 1 and result.static_shape[1] // groups % block != 0
-        shared = stage.fuse(*([n, rows] if is_by_rows else [n, *channels[: 1 if is_cut else 2]]))
-        stage.parallel(shared)
-        rows = shared if is_by_rows else rows
-    return rows, outermost[-1]
+    # If the last block of a group is shorter, only groups run in parallel: the proof that
+    # iterations are independent does not cover blocks of different sizes.
+    is_cut = groups > 1 and result.static_shape[1] // groups % block != 0
+    shared = channels[:1] if is_cut else channels
+    return parallelize_outermost(stage, n, rows, shared, cfg), outermost[-1]
 
 
 def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int) -> None:
@@ -213,11 +205,7 @@ def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int) -> None:
     n, b, v, f = stage.op.axis
     c, p, q = stage.op.reduce_axis
     vectors, vector = stage.split(f, lanes)
-    steps = [c, p, q]
-    if cfg["unroll_c"] > 1:
-        c, step = stage.split(c, cfg["unroll_c"])
-        steps = [c, p, q, step]
-        stage.unroll(step)
+    steps = split_reduction(stage, c, (p, q), cfg["unroll_c"])
     stage.reorder(n, b, *steps, v, vectors, vector)
     stage.vectorize(vector)
     stage.unroll(vectors)

@@ -1,4 +1,4 @@
-"""Layouts of images: where the element (n, c, y, x) is kept."""
+"""Layouts of images: the position of the element (n, c, y, x) in memory."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Layout:
 
     @property
     def channels(self) -> int:
-        """How many channels lie side by side in a layout of blocks; 0 in the others."""
+        """Channels of a block in layouts such as NCHW8c; 0 in the others."""
         return int(self.name[4:-1]) if self.name.endswith("c") else 0
 
     def shape(self, image: Sequence[int]) -> tuple[int, ...]:
-        """Return the extents of what holds images (n, c, h, w)."""
+        """Return the shape of an array of images (n, c, h, w) in this layout."""
         n, c, h, w = image
         if self.channels:
             return n, c // self.channels, h, w, self.channels
@@ -73,7 +73,7 @@ def layout_of(op: str, name: Any, *channels: int) -> Layout:
     Raises
     ------
     TuningError
-        There is none, or it does not divide the numbers of channels.
+        The layout is unknown, or its blocks do not divide the numbers of channels.
     """
     if name not in LAYOUTS:
         raise TuningError(op, "no such layout", got=repr(name), expected=", ".join(LAYOUTS))
@@ -87,16 +87,16 @@ def layout_of(op: str, name: Any, *channels: int) -> Layout:
 
 
 def stored(found: Reference, workload: Workload, prepack: Prepack) -> Reference:
-    """Return a reference on images in NCHW as the kernel of a workload keeps them.
+    """Convert a reference on images in NCHW to the layout of a workload.
 
     Parameters
     ----------
     found : Reference
-        Its images are ``data``, ``residual`` and the results; the other inputs stay as they are.
+        Its images are ``data``, ``residual`` and the results; other inputs are unchanged.
     workload : Workload
         Has a ``layout``.
     prepack : callable
-        Of the operator: packs the inputs ahead.
+        Packs the inputs: `Operator.prepack`.
     """
     layout = Layout(workload["layout"])
     plain = {

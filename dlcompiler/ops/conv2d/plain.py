@@ -1,7 +1,7 @@
-"""Convolutions as a caller writes them: te functions of any shapes, to be scheduled by hand.
+"""Define convolutions of any shape, to be scheduled by hand.
 
-The operators of this package have definitions of their own, with the stages that their schedules
-need. These have the names of ``topi``, and extents may be symbols.
+The names are those of ``topi``, and extents may be symbols. The operators of this package have
+other definitions, with the stages that their schedules need.
 """
 
 from __future__ import annotations
@@ -153,12 +153,12 @@ class SlidingWindow:
         """How many windows there are, along the height and the width."""
 
     def at(self, y: Any, x: Any, ry: Any, rx: Any) -> tuple[Any, Any]:
-        """Return where the element (ry, rx) of the window (y, x) is in the padded image."""
+        """Return the position of the element (ry, rx) of the window (y, x) in the padded image."""
         (sy, sx), (dy, dx) = self.strides, self.dilation
         return y * sy + ry * dy, x * sx + rx * dx
 
     def pad(self, data: te.Tensor, first: int, value: Any = 0) -> te.Tensor:
-        """Return an image with its border; its height is dimension `first`."""
+        """Pad an image whose height is dimension `first`."""
         if not any((*self.before, *self.after)):
             return data
         rest = len(data.shape) - first - 2
@@ -168,7 +168,7 @@ class SlidingWindow:
 
 
 def pair(value: Any) -> Pair:
-    """Return a number, or two, as two: for the height and the width."""
+    """Convert one or two numbers to a pair, for the height and the width."""
     first, second = value if isinstance(value, list | tuple) else (value, value)
     return int(first), int(second)
 

@@ -1,9 +1,9 @@
-"""What all convolutions share: windows, the parameters of a workload, the reference.
+"""The windows, workload parameters and NumPy reference that all convolutions share.
 
 A convolution reads images (n, c, h, w) and weights (o, c / groups, kh, kw), and gives
 ``out[n, o, y, x] = sum over i, p, q of image[n, i, y*stride + p*dilation - before, …] * weight[o,
-i, p, q]``, where the image counts as 0 outside its edges. It is computed as deep learning does it:
-the kernel is not flipped.
+i, p, q]``, where the image counts as 0 outside its edges. As usual in deep learning, the kernel is
+not flipped.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class Window:
     size: int
     """Extent of the image."""
     kernel: int
-    """Number of elements that are read in one place."""
+    """Number of elements that a window reads."""
     stride: int = 1
-    """Distance between two places."""
+    """Distance between two windows."""
     before: int = 0
-    """Zeros before the image; as many elements are left out where it is negative."""
+    """Zeros before the image; a negative number removes elements."""
     after: int = 0
-    """Zeros behind the image, or what is left out there."""
+    """Zeros after the image; a negative number removes elements."""
     dilation: int = 1
     """Distance between the elements of the kernel."""
 
@@ -63,24 +63,24 @@ class Window:
 
     @property
     def out(self) -> int:
-        """Number of places; 0 where the kernel is larger than the padded image."""
+        """Number of windows; 0 if the kernel is larger than the padded image."""
         room = self.size + self.before + self.after - self.reach
         return room // self.stride + 1 if room >= 0 else 0
 
     @property
     def span(self) -> int:
-        """Extent of the padded image that is read: what the last place leaves is not."""
+        """Extent of the padded image up to the last element that a window reads."""
         return (self.out - 1) * self.stride + self.reach if self.out else 0
 
     @property
     def is_inside(self) -> bool:
-        """Tell whether no place reads beyond the edges of the image."""
+        """Tell whether all windows lie inside the image."""
         return self.before <= 0 and self.span - self.before <= self.size
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Everything about a convolution but its layout."""
+    """The shape of a convolution: all its parameters except the layout."""
 
     n: int
     """Number of images."""
@@ -101,7 +101,7 @@ class Shape:
 
     @property
     def sums_dtype(self) -> str:
-        """What products are summed in, and what the operands of the epilogue are."""
+        """Dtype of the sums and of the epilogue's operands."""
         return widening.sums_dtype(self.dtype)
 
     @property
@@ -131,15 +131,15 @@ class Shape:
 
     @property
     def is_copied(self) -> bool:
-        """Tell whether images are read from a copy: in a frame, or in the dtype of the sums."""
+        """Tell whether images are copied before: padded, or converted to the dtype of the sums."""
         is_inside = self.rows.is_inside and self.columns.is_inside
         return not is_inside or self.dtype != self.sums_dtype
 
     @property
     def reads_in_place(self) -> bool:
-        """Tell whether the images are the columns of their product with the weights.
+        """Tell whether the image itself is the matrix of columns, so that nothing is copied.
 
-        Their pixels are then whole vectors, however wide.
+        The pixels must then be whole vectors of any width.
         """
         return self.rows.out * self.columns.out % 16 == 0 and all(
             window.kernel == window.stride == 1 and not window.before and window.out == window.size
@@ -200,7 +200,7 @@ def workload(
     Raises
     ------
     TuningError
-        A parameter is not what it should be.
+        A parameter is not valid.
     """
     kernel_h, kernel_w = _pair(op, "kernel", kernel)
     stride_h, stride_w = _pair(op, "stride", stride)
@@ -224,7 +224,7 @@ def workload(
 
 
 def shape_of(workload: Workload) -> Shape:
-    """Return the shape that a workload names."""
+    """Return the shape of a workload."""
     p: Mapping[str, Any] = workload.as_dict()
     rows, columns = (
         Window(p[size], p[f"kernel_{d}"], p[f"stride_{d}"], p[first], p[last], p[f"dilation_{d}"])
@@ -264,14 +264,12 @@ def _require(op: str, name: str, value: Any, least: int, most: int) -> None:
 
 
 def refused(op: str, name: str, value: Any, expected: str) -> TuningError:
-    """Return the error of a parameter that is not what it may be."""
-    return TuningError(
-        op, f"{name} is not a number that it may be", got=repr(value), expected=expected
-    )
+    """Return the error for a parameter that is out of range."""
+    return TuningError(op, f"{name} is out of range", got=repr(value), expected=expected)
 
 
 def inside(window: Window, index: Any, end: int | None = None) -> list[Any]:
-    """Return the conditions for an index into an image to be one: those that can fail.
+    """Return the conditions under which an index is inside the image; only those that can fail.
 
     Parameters
     ----------
@@ -280,7 +278,7 @@ def inside(window: Window, index: Any, end: int | None = None) -> list[Any]:
     index : Expr
         Where, counted from the first element of the image.
     end : int, optional
-        What the index stays below, where more is read than the window asks for.
+        Upper end of the index, if more is read than the window needs.
     """
     end = window.span - window.before if end is None else end
     found = [index >= 0] if window.before > 0 else []
@@ -293,7 +291,7 @@ def inside(window: Window, index: Any, end: int | None = None) -> list[Any]:
 def reference(
     workload: Workload, seed: int, *, factor: float = 1.0, result: str = "result"
 ) -> Reference:
-    """Return random inputs, the right result, and how far one may be from it.
+    """Return random inputs, the expected result, and its error bound.
 
     Parameters
     ----------
@@ -302,7 +300,7 @@ def reference(
     seed : int
         Of the inputs: ``data``, ``weight``, and the operands of the epilogue.
     factor : float
-        How many times the error of a plain sum is allowed, for algorithms that lose more.
+        Factor on the error bound of a plain sum, for less accurate algorithms.
     result : str
         Name of the output.
 
@@ -352,7 +350,7 @@ def convolve(shape: Shape, data: Array, weight: Array) -> Wide:
 
 
 def framed(shape: Shape, data: Array) -> Array:
-    """Return images (…, h, w) with their padding: more zeros around them, or less of them."""
+    """Return images (…, h, w) with their padding; negative padding removes elements."""
     result = data
     for dimension, window in ((-2, shape.rows), (-1, shape.columns)):
         border = [(0, 0)] * result.ndim

@@ -1,25 +1,21 @@
-"""A simple model of a processor, by which tiles are chosen; and how rows are copied."""
+"""A simple model of a processor, by which register tiles are chosen."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dlcompiler.schedule import Schedule
 from dlcompiler.target import Target
-from dlcompiler.te import Tensor
 
 TILE_CYCLES = 30
-"""What it takes to begin and to end a tile [cycle]."""
+"""Time to begin and to end a tile [cycle]."""
 COPY_CYCLES = 0.25
-"""What it takes to copy an element that lies beside the one before [cycle]."""
-
-_UNROLLED_VECTORS = 16
+"""Time to copy an element of a contiguous row [cycle]."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a register tile costs.
+    """A cost model of register tiles.
 
     **Source:** two multiply-adds and two loads in a cycle, and the latency of an FMA, from A. Fog,
     instruction tables (Zen 3); the loads of single elements a little slower, as measured there.
@@ -38,16 +34,8 @@ class Machine:
         return elements * vectors + vectors + 1 <= self.registers
 
     def cycles(self, elements: int, vectors: int) -> float:
-        """Return how long a step of the reduction takes a tile [cycle]."""
+        """Return how long a step of the reduction takes for a tile [cycle]."""
         return max(elements * vectors / 2, (elements + vectors) / 2, 0.8 * elements, 4.0)
-
-
-def sums_and_operands(result: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the sums of a convolution, what they read of the image, and the weights."""
-    sums = next(t for t in result.op.input_tensors if t.name == "conv2d.sums")
-    image = next(t for t in sums.op.input_tensors if t.name != "weight")
-    weight = next(t for t in sums.op.input_tensors if t.name == "weight")
-    return sums, image, weight
 
 
 def pieces(extent: int, tile: int) -> Iterator[tuple[int, int]]:
@@ -58,7 +46,7 @@ def pieces(extent: int, tile: int) -> Iterator[tuple[int, int]]:
 
 
 def shares_evenly(pieces: int, cores: int) -> bool:
-    """Tell whether no core waits for long when pieces of work are shared out.
+    """Tell whether pieces of work can be distributed so that cores wait at most 20 % of the time.
 
     Examples
     --------
@@ -67,15 +55,3 @@ def shares_evenly(pieces: int, cores: int) -> bool:
     """
     rounds = -(-pieces // cores)
     return pieces >= 0.8 * rounds * cores
-
-
-def schedule_copy(s: Schedule, copy: Tensor, lanes: int, *, parallel: bool) -> None:
-    """Schedule a stage that copies rows: by vectors, and the rows on several cores if asked."""
-    stage = s[copy]
-    first, second, *_, last = stage.leaf_iter_vars
-    vectors, vector = stage.split(last, lanes)
-    stage.vectorize(vector)
-    if last.extent <= _UNROLLED_VECTORS * lanes:
-        stage.unroll(vectors)
-    if parallel:
-        stage.parallel(stage.fuse(first, second))

@@ -1,22 +1,22 @@
-"""Convolution by minimal filtering: Winograd F(2×2, 3×3) and F(4×4, 3×3), images in NCHW.
+"""The convolution by minimal filtering: Winograd F(2×2, 3×3) and F(4×4, 3×3), images in NCHW.
 
 The result is cut into tiles of m×m; a tile reads (m+2)² elements of each channel, transforms them,
 multiplies them by transformed weights, sums over channels, and transforms back. The sums of all
 tiles for one of the (m+2)² positions are a matrix product: 4 (m = 4) or 2.25 (m = 2) times fewer
-multiplications than the definition asks for.
+multiplications than the definition has.
 
 ====================  =========================================================================
-``winograd.image``    the image in its frame of zeros, a few channels side by side
+``winograd.image``    the padded image, with blocks of channels innermost
 ``winograd.rows``     a tile, its rows transformed
 ``winograd.input``    the tiles, transformed: position × tile × channel
 ``winograd.sums``     their products with the weights, summed over channels
 ``winograd.columns``  the same, transformed back along the columns
-``winograd.output``   and along the rows: the result, channels side by side
+``winograd.output``   and along the rows: the result, with channels innermost
 ====================  =========================================================================
 
-Results differ from those of the definition: errors are larger, within `reference`'s bound, and a
-NaN or an infinity reaches its whole tile, where it may also turn into a NaN. Who needs the exact
-propagation takes the direct operator.
+Rounding errors are larger than those of the definition, within the bound of `reference`. A NaN or
+an infinity spreads over its whole tile, where an infinity may become a NaN. If that matters, use
+the direct operator.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ import numpy as np
 
 from dlcompiler import te
 from dlcompiler.errors import TuningError
-from dlcompiler.ops.base import Operator, Reference
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device
 from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.shapes import Shape
 from dlcompiler.ops.conv2d.winograd_schedule import (
     MOST_ROWS,
     default_config,
+    estimate,
     schedule,
     space,
     tiles_of,
@@ -57,7 +58,7 @@ from dlcompiler.te import Tensor
 NAME = "conv2d_winograd"
 TILES = (2, 4)
 _SPARE_TILES = MOST_ROWS - 1
-"""What the last register tile may reach beyond the tiles of an image."""
+"""Additional tiles of the last register tile, beyond those of an image."""
 
 
 def winograd(
@@ -145,7 +146,7 @@ def winograd(
 
 
 def _framed(data: Tensor, shape: Shape, t: Transforms, down: int, across: int) -> Tensor:
-    """Define the image in its frame of zeros, as large as the tiles that read it."""
+    """Define the padded image, as large as the tiles that read it."""
 
     def element(n: Any, y: Any, x: Any, c: Any) -> Any:
         row, column = y - shape.rows.before, x - shape.columns.before
@@ -176,7 +177,7 @@ def workload(*, tile: int = 4, kernel: shapes.Sizes = TAPS, **others: Any) -> Wo
     Raises
     ------
     TuningError
-        A parameter is not what it should be.
+        A parameter is not valid.
     """
     if tile not in TILES or type(tile) is not int:
         raise TuningError(
@@ -208,12 +209,12 @@ def define(workload: Workload) -> tuple[Tensor, ...]:
 
 
 def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Array]:
-    """Return the kernel's inputs from a caller's, whose ``weight`` is ``(o, c, 3, 3)``."""
+    """Transform and pack ``weight`` ``(o, c, 3, 3)``; other inputs are unchanged."""
     return {**arrays, "weight": pack(arrays["weight"], workload["tile"])}
 
 
 def reference(workload: Workload, seed: int) -> Reference:
-    """Return inputs, the result of the plain convolution, and how far this algorithm may be off.
+    """Return inputs, the result of the plain convolution, and the error bound of this algorithm.
 
     Notes
     -----
@@ -239,7 +240,7 @@ def reference(workload: Workload, seed: int) -> Reference:
 
 
 def error_bound(shape: Shape, tile: int, data: Array, weight: Array) -> Wide:
-    """Return how far sums may be off, ``(n, o, oh, ow)``; see `reference`."""
+    """Return the error bound of the sums, ``(n, o, oh, ow)``; see `reference`."""
     t = transforms(tile, TAPS)
     a, g, b = (np.abs(t.matrix(name)) for name in ("output", "weight", "input"))
     down, across = tiles_of(shape, tile)
@@ -257,7 +258,8 @@ def error_bound(shape: Shape, tile: int, data: Array, weight: Array) -> Wide:
     magnitude = whole.reshape(n, shape.o, down * tile, across * tile)
     most = {name: max(sum(x != 0 for x in row) for row in getattr(t, name)) for name in
             ("input", "output")}  # fmt: skip
-    of_weights = 2 * (TAPS + 1)  # where a kernel transforms them; numbers like 1/6 are rounded, too
+    # A kernel may transform the weights, and constants such as 1/6 are rounded themselves.
+    of_weights = 2 * (TAPS + 1)
     steps = max(c, 1) + 2 * most["input"] + 2 * most["output"] + of_weights + 2
     own = 2 if shape.dtype == "float64" else 1
     factor = 1.01 * own * steps * unit(shape.dtype)
@@ -265,6 +267,5 @@ def error_bound(shape: Shape, tile: int, data: Array, weight: Array) -> Wide:
     return bound
 
 
-WINOGRAD = Operator(
-    NAME, workload, define, reference, space, default_config, schedule, prepack, packing
-)
+CPU = DeviceSchedule(space, default_config, schedule, packing, estimate)
+WINOGRAD = Operator(NAME, workload, define, reference, by_device({"cpu": CPU}), prepack)

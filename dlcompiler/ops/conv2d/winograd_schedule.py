@@ -1,4 +1,4 @@
-"""How a convolution by minimal filtering is computed; see `dlcompiler.ops.conv2d.winograd`."""
+"""The CPU schedule of the convolution by minimal filtering: space, default config, schedule."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dlcompiler.ops.conv2d.shapes import Shape
 from dlcompiler.ops.conv2d.winograd_transforms import TAPS
 from dlcompiler.ops.conv2d.winograd_weights import PANEL
 from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
+from dlcompiler.ops.stages import Loop, stages_by_role, unroll
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Knob, Space, Workload, divisors, parallel_knob
 from dlcompiler.target import Target
@@ -19,17 +20,17 @@ from dlcompiler.te import Tensor
 MOST_ROWS = 6
 """Tiles in the largest register tile of the products."""
 _BLOCK_BYTES = 4 * 1024 * 1024
-"""What the transformed tiles of a block may take of the last cache [byte]."""
+"""Most memory for the transformed tiles of a block: a part of the last cache [byte]."""
 _SAVED = 2
-"""How much faster than by the definition results are, with the transforms: measured."""
+"""Measured speedup over the definition, with the time of the transforms."""
 _SHARED_LOOPS = 4
-"""Loops that are shared one after the other, each of which must be worth it: measured."""
+"""Number of parallel loops in a row; each must be worth the cost of starting threads. Measured."""
 _LEAST_CYCLES = 4.4
-"""What a step of a register tile takes at least: the latency of a multiply-add, nearly hidden."""
+"""Least time of a step of a register tile: a nearly hidden latency of a multiply-add [cycle]."""
 
 
 def tiles_of(shape: Shape, tile: int) -> tuple[int, int]:
-    """Return the numbers of tiles below and beside each other, at least one."""
+    """Return the numbers of tiles along the height and the width, at least one."""
     return max(-(-shape.rows.out // tile), 1), max(-(-shape.columns.out // tile), 1)
 
 
@@ -64,9 +65,9 @@ def default_config(workload: Workload, target: Target) -> Config:
 
     Notes
     -----
-    A step of the products takes a register tile of ``r`` tiles and two vectors ``r`` cycles, and no
-    less than 4.4: fewer sums do not hide the latency of a multiply-add. Blocks are made where the
-    transformed tiles of the whole image would not stay in the last cache.
+    A step of the products takes ``r`` cycles for a register tile of ``r`` tiles and two vectors,
+    and at least 4.4: fewer sums do not hide the latency of a multiply-add. The image is split into
+    blocks if all its transformed tiles would not fit the last cache.
     """
     shape, tile = shapes.shape_of(workload), workload["tile"]
     down, across = tiles_of(shape, tile)
@@ -93,8 +94,8 @@ def estimate(workload: Workload, target: Target) -> float:
     Notes
     -----
     The constants were measured on one x86-64 machine with AVX2 (Zen 3): a transform takes 4.6
-    cycles for each position of a tile and vector of channels, and the last cache or memory brings
-    10 bytes of weights in a cycle while others are used.
+    cycles for each position of a tile and vector of channels, and 10 bytes of weights are loaded
+    from the last cache or memory in a cycle, during other work.
     """
     shape, tile = shapes.shape_of(workload), workload["tile"]
     cfg = default_config(workload, target)
@@ -112,15 +113,12 @@ def estimate(workload: Workload, target: Target) -> float:
 
 # -- the schedule -------------------------------------------------------------------------------
 
-_Place = tuple[Tensor, Any]
-"""A stage and one of its loops, to compute another at."""
-
 
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
     """Schedule a convolution by minimal filtering on a CPU.
 
-    The transforms work on vectors of channels, so that tiles of any number and place fill them;
-    images are transposed to channels side by side, and back, in registers.
+    The transforms work on vectors of channels, which are full for any number of tiles. Images are
+    transposed in registers, to a layout with channels innermost and back.
 
     Parameters
     ----------
@@ -135,7 +133,7 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     """
     (result,) = outs
     lanes = min(target.lanes(result.dtype), PANEL)
-    stages = {stage.name.rpartition(".")[2]: stage.tensor for stage in s.stages}
+    stages = stages_by_role(s)
     tile = _extent(stages["columns"], 0)
     block, group, panel, unrolled = _schedule_result(s, result, cfg, lanes, tile)
     unrolled += _schedule_output(s, stages["output"], stages["columns"], lanes, (result, panel))
@@ -147,9 +145,7 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     if cfg["parallel"]:
         s[result].parallel(group)
         s[stages["input"]].parallel(channels)
-    # Last, since the extents of unrolled loops are looked at with each step that follows.
-    for of, axis in unrolled:
-        s[of].unroll(axis)
+    unroll(s, unrolled)
 
 
 def _extent(of: Tensor, dimension: int) -> int:
@@ -160,7 +156,7 @@ def _extent(of: Tensor, dimension: int) -> int:
 
 def _schedule_result(
     s: Schedule, result: Tensor, cfg: Config, lanes: int, tile: int
-) -> tuple[Any, Any, Any, list[_Place]]:
+) -> tuple[Any, Any, Any, list[Loop]]:
     """Split the result; returns the loops over blocks of rows, groups of panels, and panels."""
     n, o, y, x = result.op.axis
     order, block = [], n
@@ -180,8 +176,8 @@ def _schedule_result(
 
 
 def _schedule_output(
-    s: Schedule, output: Tensor, columns: Tensor, lanes: int, at: _Place
-) -> list[_Place]:
+    s: Schedule, output: Tensor, columns: Tensor, lanes: int, at: Loop
+) -> list[Loop]:
     """Transform sums back, tile by tile, in vectors of output channels."""
     tile = _extent(columns, 0)
     s[output].compute_at(s[at[0]], at[1])
@@ -201,7 +197,7 @@ def _schedule_output(
     return [(output, q), (columns, row)]
 
 
-def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int, at: _Place) -> list[_Place]:
+def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int, at: Loop) -> list[Loop]:
     """Multiply matrices, tiles by channels; a register tile is two vectors of channels wide."""
     tile = s.cache_write(sums, "local")
     s[sums].compute_at(s[at[0]], at[1])
@@ -227,8 +223,8 @@ def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int, at: _Plac
 
 
 def _schedule_input(
-    s: Schedule, transformed: Tensor, rows: Tensor, lanes: int, at: _Place
-) -> list[_Place]:
+    s: Schedule, transformed: Tensor, rows: Tensor, lanes: int, at: Loop
+) -> list[Loop]:
     """Transform tiles in vectors of input channels."""
     s[transformed].compute_at(s[at[0]], at[1])
     i, j, n, t, c = transformed.op.axis
@@ -243,7 +239,7 @@ def _schedule_input(
     return [(transformed, j), (rows, row)]
 
 
-def _schedule_image(s: Schedule, image: Tensor, lanes: int, at: _Place) -> list[_Place]:
+def _schedule_image(s: Schedule, image: Tensor, lanes: int, at: Loop) -> list[Loop]:
     """Copy the image to channels side by side: columns that are read together are transposed."""
     s[image].compute_at(s[at[0]], at[1])
     _, y, x, lane = image.op.axis

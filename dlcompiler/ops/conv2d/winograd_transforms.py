@@ -26,7 +26,7 @@ from dlcompiler.ops.rounding import Wide
 Matrix: TypeAlias = tuple[tuple[Fraction, ...], ...]
 
 TAPS = 3
-"""Those of the kernels that are computed so."""
+"""Extent of the kernels that are computed by minimal filtering."""
 _POINTS = (0, 1, -1, 2, -2)
 """Where the polynomials are evaluated; small numbers keep the transforms cheap and exact."""
 
@@ -170,7 +170,7 @@ def _signed(terms: Sequence[tuple[Fraction, Any]], number: Any) -> tuple[bool, A
 
 
 def _added(parts: Sequence[tuple[bool, Any]]) -> Any:
-    """Add parts with their signs, beginning with one that is not negated where there is one."""
+    """Add parts with their signs; begin with one that is not negated, if there is one."""
     ordered = sorted(parts, key=lambda part: part[0])
     is_negative, total = ordered[0]
     if is_negative:
@@ -181,7 +181,7 @@ def _added(parts: Sequence[tuple[bool, Any]]) -> Any:
 
 
 def chosen(number: Any, expressions: Sequence[Any]) -> Any:
-    """Return the expression of a number; unrolled, nothing is left of the choice."""
+    """Return the expression at a position; if the loop is unrolled, the choice is constant."""
     result = expressions[-1]
     for n, expression in reversed(list(enumerate(expressions[:-1]))):
         result = te.if_then_else(number == n, expression, result)

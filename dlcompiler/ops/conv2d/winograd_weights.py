@@ -1,4 +1,4 @@
-"""Weights for convolution by minimal filtering: transformed ahead, and packed into panels."""
+"""Transform the weights of minimal filtering, and pack them into panels."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from dlcompiler.ops.conv2d.winograd_transforms import (
 from dlcompiler.ops.helpers import tensor
 from dlcompiler.ops.packing import GIVEN
 from dlcompiler.ops.rounding import Array, Wide
+from dlcompiler.ops.stages import unroll
 from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.space import Workload
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
 PANEL = 16
-"""Output channels that lie side by side in packed weights and in sums."""
+"""Output channels of a panel, which are contiguous in packed weights and in sums."""
 
 
 def packed_shape(shape: Shape, tile: int) -> tuple[int, ...]:
@@ -56,7 +57,7 @@ def _in_panels(transformed: Wide) -> Wide:
 
 
 def packing(workload: Workload, target: Target) -> tuple[Schedule, tuple[Tensor, ...]]:
-    """Return a kernel that does what `pack` does, with the transforms in the workload's dtype.
+    """Return the kernel that does the same as `pack`, with transforms in the workload's dtype.
 
     Returns
     -------
@@ -111,5 +112,4 @@ def _schedule_packing(s: Schedule, stages: Sequence[Tensor], lanes: int) -> None
         if stage is rows:
             s[rows].reorder(*axes[1:-1], axes[0], axes[-1])
         unrolled.append((stage, axes[which]))
-    for of, axis in unrolled:
-        s[of].unroll(axis)
+    unroll(s, unrolled)

@@ -1,6 +1,6 @@
-"""Products of matrices: matmul, dense and batch_matmul."""
+"""The operators of matrix products: matmul, dense and batch_matmul."""
 
-from dlcompiler.ops.base import Operator
+from dlcompiler.ops.base import DeviceSchedule, Operator, by_device
 from dlcompiler.ops.gemm.default import default_config, packed_width
 from dlcompiler.ops.gemm.definition import batch_matmul, define, dense, matmul
 from dlcompiler.ops.gemm.product import (
@@ -15,7 +15,14 @@ from dlcompiler.ops.gemm.space import space
 __all__ = ["batch_matmul", "dense", "matmul", "packed_width"]
 
 MATMUL, DENSE, BATCH_MATMUL = (
-    Operator(name, workload, define, reference, space, default_config, schedule, prepack)
+    Operator(
+        name,
+        workload,
+        define,
+        reference,
+        by_device({"cpu": DeviceSchedule(space, default_config, schedule)}),
+        prepack,
+    )
     for name, workload in (
         ("matmul", matmul_workload),
         ("dense", dense_workload),

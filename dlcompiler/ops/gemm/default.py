@@ -1,4 +1,4 @@
-"""Configs of products that a simple model of the processor prefers, without any measurement."""
+"""The default configs of products, chosen by a simple model of the processor."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from dlcompiler.target import Target
 FMA_LATENCY_CYCLES = 4
 """**Source:** A. Fog, instruction tables (Zen 3; Intel's since Skylake have the same)."""
 FROM_L2 = 3
-"""How many loads of a number of A, in the nearest cache, a vector of B from L2 counts as."""
+"""Cost of loading a vector of B from L2, in loads of an element of A from L1."""
 FEW_ROWS = 8
-"""Rows of C up to which copying B costs more than it brings."""
+"""Rows of C up to which copying B costs more than it saves."""
 _READ_BYTES = 16
-"""What one core reads of matrices beyond its own caches [byte / cycle]: where C has few rows or
-columns, this decides."""
+"""Bandwidth of one core for matrices beyond its own caches [byte / cycle]. It decides if C has few
+rows or columns."""
 _ROW_PANELS, _DOT_PANELS = (32, 8, 4, 2, 1), (8, 4, 2, 1)
 """Tiles in a panel of B that one core takes of few rows of C, and of dot products; the best first,
 where they share B evenly."""
@@ -30,12 +30,12 @@ _PANEL, _WIDE_PANEL = 8, 32
 _BLOCK_TILES = 16
 """Most tiles in a block that one core takes: small enough to be shared out evenly."""
 _EVEN = 0.9
-"""Part of the cores' time that may not be less for pieces to be called even."""
+"""Least utilisation of the cores at which pieces count as even."""
 _SHORT_K, _LOW_TILE = 64, 4
 """Steps of the reduction below which tiles are kept low: the end of one tile and the beginning of
 the next must overlap (measured on Zen 3: up to a quarter faster)."""
 _ROW_SUMS = 4
-"""Rows of C that share the rows of B that are read: their factors stay in registers."""
+"""Rows of C that are computed together from the same rows of B: their factors stay in registers."""
 
 
 def default_config(workload: Workload, target: Target) -> Config:
@@ -43,10 +43,10 @@ def default_config(workload: Workload, target: Target) -> Config:
 
     Notes
     -----
-    Few rows or few columns of C leave nothing to gain from copies: the rows of B, or the vectors
-    along k, are read once. Else the tile is chosen by a port model: a step of the reduction takes
-    a tile of ``r`` rows and ``v`` vectors ``max(r·v, r + v) / 2`` cycles (two multiply-adds and two
-    loads in a cycle), and no less than the latency of an FMA; ``r·v + v + 1`` vectors must fit the
+    If C has few rows or few columns, copies save nothing: the rows of B, or the vectors along k,
+    are read once. Otherwise the tile is chosen by a port model: a step of the reduction takes
+    ``max(r·v, r + v) / 2`` cycles for a tile of ``r`` rows and ``v`` vectors (two multiply-adds and
+    two loads in a cycle), and at least the latency of an FMA; ``r·v + v + 1`` vectors must fit the
     registers. Of the tiles that need at most 3 % more cycles for the whole result than the best,
     the one with the fewest loads for each multiply-add is taken, those of B counted `FROM_L2`
     times.
@@ -66,10 +66,10 @@ def default_config(workload: Workload, target: Target) -> Config:
 
 
 def packed_width(m: int, target: Target, dtype: str = "float32") -> int:
-    """Return how many columns a panel of weights should have that are packed ahead.
+    """Return the number of columns of a panel of packed weights.
 
-    Two vectors, as in the tile that `default_config` prefers. One row of A alone gives too few
-    sums that way to hide the latency of an FMA, and gets panels of eight; two rows get four.
+    It is two vectors, as in the tile that `default_config` prefers. With one row of A these would
+    be too few sums to hide the latency of an FMA: then it is eight vectors, with two rows four.
 
     Parameters
     ----------
@@ -199,10 +199,10 @@ def _pieces(
 ) -> dict[str, int]:
     """Return how many tiles are in a panel of B and a block of A.
 
-    A block of A is what L2 holds beside a tile of B, which all of it reads; B comes from L3, a
-    panel at a time. Where all of A is there, or its rows are too long, panels of B are. A block
-    that leaves no rest may be a little larger, and is preferred: it saves a copy of the tile's
-    code, and the size as such makes little difference (measured on Zen 3: 5 to 34 tiles of 1024³
+    A block of A fits L2 beside a tile of B, which all rows of the block read; B is read from L3,
+    panel by panel. If all of A fits, or its rows are too long, panels of B are in L2 instead. A
+    block that divides A is preferred, even if it is a little larger: it saves a copy of the tile's
+    code, and the size itself makes little difference (measured on Zen 3: 5 to 34 tiles of 1024³
     within 1 %).
     """
     l2 = target.cache_bytes(1)
@@ -226,7 +226,7 @@ def _pieces(
 def _shared(
     product: Product, target: Target, chosen: Mapping[str, Any], blocks: Sequence[int]
 ) -> dict[str, Any]:
-    """Return what several cores share: panels of B, or blocks of A where there are few panels."""
+    """Choose the parallel loop: panels of B, or blocks of A if there are few panels."""
     cores = target.cores
     stack = product.batch[0] if product.batch else 1
     column_tiles, row_tiles = -(-product.n // chosen["tile_n"]), -(-product.m // chosen["tile_m"])
@@ -246,12 +246,12 @@ def _shared(
 
 
 def _balanced(sizes: Sequence[int], tiles: int, cores: int, stack: int = 1) -> int:
-    """Return the size of pieces that share the tiles of a stack best; of equals the first."""
+    """Return the size of pieces with the best utilisation of the cores; of equals the first."""
     return max(sizes, key=lambda size: min(_evenness(stack * -(-tiles // size), cores), 0.95))
 
 
 def _evenness(pieces: int, cores: int) -> float:
-    """Return the part of the cores' time that is used when each takes as many pieces."""
+    """Return the utilisation of the cores if the pieces are distributed evenly."""
     return pieces / (-(-pieces // cores) * cores) if pieces else 0.0
 
 

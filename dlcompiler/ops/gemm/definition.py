@@ -1,4 +1,4 @@
-"""Products of matrices as tensor expressions: plain ones, and the stages that a schedule wants.
+"""Define products of matrices: as one reduction, and with the stages that the schedules need.
 
 ``matmul``, ``dense`` and ``batch_matmul`` define a product of tensors by one reduction. A kernel is
 built from more stages (`define`), each of which a schedule may compute or inline:
@@ -11,7 +11,7 @@ built from more stages (`define`), each of which a schedule may compute or inlin
 ``C``       the epilogue of the sums that are in the matrix
 ==========  ====================================================================================
 
-So a tile at an edge is computed as any other, and only the copy into C is guarded.
+All tiles therefore have full size, and only the copy into C is guarded.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from dlcompiler.space import Workload
 from dlcompiler.te import Tensor
 
 EXTRA_ROWS = 7
-"""Of the highest tile: eight rows, less one."""
+"""Additional rows for the highest tile: eight, less one."""
 EXTRA_COLUMNS = 63
-"""Of the widest tile: four vectors of 16 lanes, less one."""
+"""Additional columns for the widest tile: four vectors of 16 lanes, less one."""
 
 
 def matmul(
@@ -54,7 +54,7 @@ def matmul(
     transpose_a, transpose_b : bool
         Whether a matrix is stored transposed.
     out_dtype : str, optional
-        What factors are converted to before they are multiplied.
+        Dtype to which factors are converted before the multiplication.
     name : str
         Of the result.
 
@@ -75,7 +75,7 @@ def matmul(
 def dense(
     data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: str | None = None
 ) -> Tensor:
-    """Define rows ``(m, k)`` by weights ``(n, k)``, transposed, and a bias ``(n,)`` added.
+    """Multiply rows ``(m, k)`` by transposed weights ``(n, k)``, and add a bias ``(n,)``.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def _of_i_j(element: Callable[..., Any], batches: int) -> Callable[..., Any]:
 
 
 def _swapped(items: Sequence[Any], is_swapped: bool) -> tuple[Any, ...]:
-    """Return items with the last two changed round, if they are to be."""
+    """Exchange the last two items if asked."""
     return (*items[:-2], items[-1], items[-2]) if is_swapped else tuple(items)
 
 
@@ -211,7 +211,7 @@ def _right(product: Product, B: Tensor, op: str) -> Tensor:
 
 
 def runs_along(stage: Tensor, axis: Axis) -> bool:
-    """Tell whether neighbours along an axis of a stage lie side by side in what it reads."""
+    """Tell whether an axis of a stage is contiguous in the tensor that it reads."""
     assert isinstance(stage.op, te.ComputeOp)
     load = next(node for node in walk(stage.op.bodies[0]) if isinstance(node, TensorLoad))
     return axis.var in free_vars(load.indices[-1])

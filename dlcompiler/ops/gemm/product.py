@@ -1,4 +1,4 @@
-"""What is multiplied: the workloads of matmul, dense and batch_matmul, and their common form."""
+"""The workloads of matmul, dense and batch_matmul, and their common form `Product`."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ class Product:
     n: int
     k: int
     batch: tuple[int, ...]
-    """Extent of the stack, or nothing."""
+    """Extent of the stack; () without a stack."""
     dtype: str
     """Of A and B."""
     layout: str
     """For A and B each ``N``, or ``T`` for a matrix that is stored transposed."""
     epilogue: Epilogue
     packed: int
-    """Columns in a panel of B, which was packed ahead; 0: it comes as `layout` says."""
+    """Columns in a panel of a packed B; 0: B is not packed, and stored as `layout` says."""
 
     @staticmethod
     def of(workload: Workload) -> Product:
-        """Return the product that a workload stands for."""
+        """Return the product that a workload describes."""
         params = workload.as_dict()
         batch = (int(params["batch"]),) if "batch" in params else ()
         text = str(params.get("epilogue", ""))
@@ -59,7 +59,7 @@ class Product:
 
     @property
     def sums_dtype(self) -> str:
-        """What sums are kept in, and the operands of the epilogue are."""
+        """Dtype of the sums and of the epilogue's operands."""
         return sums_dtype(self.dtype)
 
     @property
@@ -78,7 +78,7 @@ class Product:
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of A, B and C as the kernel takes them."""
+        """Shapes of A, B and C as the kernel receives them."""
         m, n, k = self.m, self.n, self.k
         a = (k, m) if self.layout[0] == "T" else (m, k)
         b: tuple[int, ...] = (n, k) if self.layout[1] == "T" else (k, n)
@@ -124,7 +124,7 @@ def matmul_workload(
     epilogue : str
         Steps of `dlcompiler.ops.epilogues`, along n.
     packed : int
-        Columns in a panel of B that was packed ahead (`prepack`): it has the shape
+        Columns in a panel of B, if it is packed (`prepack`): it has the shape
         ``(ceil(n / packed), k, packed)``; 0: it was not.
     """
     given = _extents("matmul", m=m, n=n, k=k) | {"dtype": checked_dtype(dtype, DTYPES, "matmul")}
@@ -176,7 +176,7 @@ def _extents(where: str, **extents: int) -> dict[str, int | str]:
 
 
 def _extras(where: str, epilogue: str, packed: int) -> dict[str, int | str]:
-    """Return the parameters that are not left out, as in a plain product."""
+    """Return the parameters without those that have the values of a plain product."""
     if type(packed) is not int or not 0 <= packed <= MAX_PANEL:
         raise TuningError(
             where, "not the width of a panel", got=repr(packed),

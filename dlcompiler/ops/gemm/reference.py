@@ -1,4 +1,4 @@
-"""Inputs of products, the right results and their bounds; weights packed ahead."""
+"""Inputs of products with expected results and error bounds; packing of weights."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def reference(workload: Workload, seed: int) -> Reference:
 
 
 def _plain_shapes(product: Product) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of A, B and C as a caller has them who packed nothing."""
+    """Return the shapes of A, B and C before packing."""
     n, k = product.n, product.k
     b = (n, k) if product.layout[1] == "T" else (k, n)
     return {**product.shapes, "B": (*product.batch, *b)}

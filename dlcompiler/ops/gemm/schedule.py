@@ -1,4 +1,4 @@
-"""Schedules of products on a CPU: by register tiles, by rows of B, or by dot products."""
+"""The CPU schedule of products: by register tiles, by rows of B, or by dot products."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
 
 
 def _packed_columns(right: Tensor) -> int:
-    """Return the columns in a panel of a B that was packed ahead; 0: it was not.
+    """Return the columns in a panel of a packed B; 0 if it is not packed.
 
-    Asked of the tensor, not of the knob, which may not decide anything here: each answer would be a
-    skeleton of its own for the features of the space.
+    This is read from the tensor, not from a knob: a comparison with the value of a knob would give
+    the space one more skeleton for each answer.
     """
     (given,) = right.op.input_tensors
     return given.static_shape[-1] if given.ndim > right.ndim else 0
@@ -62,7 +62,7 @@ def _schedule_tiles(s: Schedule, C: Tensor, stages: Stages, cfg: Config, lanes: 
     """Keep the sums of a tile in registers over the whole reduction.
 
     The tile's rows and vectors are unrolled around a loop over k. B is read from packed panels,
-    whose rows lie side by side, A perhaps from packed blocks.
+    whose rows are contiguous, and A from packed blocks if the config says so.
     """
     left, right, sums = stages.left, stages.right, stages.sums
     rows, columns = cfg["tile_m"], cfg["tile_n"]
@@ -87,7 +87,7 @@ def _schedule_tiles(s: Schedule, C: Tensor, stages: Stages, cfg: Config, lanes: 
         _schedule_left(s, left, left_axes)
     else:
         s[left].compute_inline()
-    # Last, since only now it is known how short this loop is.
+    # Unrolled last: the extent of this loop depends on the splits before.
     s[sums].unroll(s[sums].op.axis[-2])
 
 
@@ -112,7 +112,7 @@ def _blocks_of(s: Schedule, left: Tensor, rows: int) -> tuple[Axis, ...]:
 def _schedule_result(s: Schedule, C: Tensor, cfg: Config, lanes: int) -> tuple[Any, Any, Any]:
     """Split C into tiles; returns the loops over panels, over blocks, and the innermost of tiles.
 
-    Where there are no blocks, A is packed for each panel.
+    Without blocks, A is packed for each panel.
     """
     *stack, i, j = C.op.axis
     tiles_i, rows = s[C].split(i, cfg["tile_m"])
@@ -155,7 +155,7 @@ def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int) -> None:
 def _schedule_right(
     s: Schedule, right: Tensor, axes: Sequence[Axis], lanes: int, is_transposed: bool
 ) -> Axis:
-    """Copy B along what lies side by side in memory; returns the outermost loop."""
+    """Copy B along its contiguous dimension; return the outermost loop."""
     panel, k, column = axes
     vectors, vector = s[right].split(column, lanes)
     s[right].pragma(panel, HINT, 1)
@@ -173,7 +173,7 @@ def _schedule_right(
 
 
 def _schedule_left(s: Schedule, left: Tensor, axes: Sequence[Axis]) -> None:
-    """Copy A along what lies side by side in memory."""
+    """Copy A along its contiguous dimension."""
     block, k, row = axes
     s[left].reorder(block, k, row)
     s[left].vectorize(row)
@@ -185,7 +185,7 @@ def _schedule_left(s: Schedule, left: Tensor, axes: Sequence[Axis]) -> None:
 def _schedule_rows(s: Schedule, C: Tensor, stages: Stages, cfg: Config, lanes: int) -> None:
     """Keep the sums of a few long rows in the nearest cache, and add a few rows of B at a time.
 
-    B is read once and in order, which is all that counts where C has few rows.
+    B is read once and in order, which decides the time if C has few rows.
     """
     sums = stages.sums
     s[stages.left].compute_inline()
@@ -214,7 +214,7 @@ def _schedule_rows(s: Schedule, C: Tensor, stages: Stages, cfg: Config, lanes: i
 
 
 def _split_panels(s: Schedule, stage: Tensor, axis: Axis, factor: int) -> tuple[Axis, Axis]:
-    """Split an axis by a factor; 0: into one piece."""
+    """Split an axis by a factor; 0 makes one piece."""
     return s[stage].split(axis, factor) if factor else s[stage].split(axis, nparts=1)
 
 

@@ -1,4 +1,4 @@
-"""What a tuner may choose for a product."""
+"""The space of configs of a product."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from dlcompiler.target import Target
 TILE_ROWS = (1, 2, 3, 4, 6, 8)
 _COMMON_ROWS = 4
 FEW = 32
-"""Rows or columns of C up to which other forms than tiles may be better."""
+"""Rows or columns of C up to which forms other than tiles may be faster."""
 _DOTS = (1, 2, 4)
 _WIDEST_DOTS = max(_DOTS)
 _TILE_VECTORS = (1, 2, 3, 4)
 _USUAL_BLOCKS = (4, 8, 16, 32)
 NEAR = 2**0.5
-"""Ratio up to which a size of blocks stands for another."""
+"""Largest ratio of two block sizes that count as the same choice."""
 
-# Accumulators beyond the registers are spilled, which is slow; the tuner may see for itself, within
-# what compiles in a moment.
+# Accumulators beyond the registers are spilled, which is slow. The tuner may try some all the same;
+# the limit keeps compile times short.
 _MOST_ACCUMULATORS = 32
 _MOST_COPIES = 128
 
@@ -55,7 +55,8 @@ def space(workload: Workload, target: Target) -> Space:
     few = tuple(c for c in _DOTS if c <= max(n, 1) and c not in columns and "dots" in forms)
     rows = split_knob("tile_m", product.m, TILE_ROWS)
     even = (even_blocks(product.m, int(r)) for r in rows.values)
-    # Any block goes with any tile, so that a tuned tile takes the block that suits the cores.
+    # Every block can be combined with every tile: the tile may be tuned, and the block then chosen
+    # by the number of cores.
     blocks = tuple(sorted({0, *usual_blocks(product.m)}.union(*even)))
     shared = ("", "panels", "blocks") if target.cores > 1 else ("",)
     knobs = [
@@ -88,15 +89,15 @@ def is_panel(tiles: int, columns: int, n: int) -> bool:
 
 
 def usual_blocks(m: int) -> tuple[int, ...]:
-    """Return the sizes of blocks that are offered for any tile, if C has so many rows; [tile]."""
+    """Return the block sizes that are offered for every tile, if C has so many rows; [tile]."""
     return tuple(tiles for tiles in _USUAL_BLOCKS if tiles < -(-m // _COMMON_ROWS))
 
 
 def even_blocks(m: int, rows: int) -> tuple[int, ...]:
     """Return sizes of blocks that divide the whole tiles of C, one near each usual size; [tile].
 
-    A block that is cut short is one more copy of the register tile in the code, and takes a fifth
-    of the time to build a kernel.
+    A shorter last block needs one more copy of the register tile in the code, which is a fifth of
+    the build time.
 
     Parameters
     ----------
@@ -123,7 +124,7 @@ def even_blocks(m: int, rows: int) -> tuple[int, ...]:
 
 
 def _forms(product: Product) -> tuple[str, ...]:
-    """Return the forms that can read the operands as they are, where they may be of use."""
+    """Return the forms that can read the operands, and may be fast for this shape."""
     rows = product.m <= FEW and product.layout[1] == "N" and not product.packed
     dots = min(product.m, product.n) <= FEW and product.layout[0] == "N" and not product.packed
     return ("tiles", *(["rows"] if rows else []), *(["dots"] if dots else []))
@@ -133,7 +134,8 @@ def _filters(product: Product, lanes: int) -> tuple[Filter, ...]:
     def accumulators(v: Any) -> int:
         return int(v["tile_m"] * (v["tile_n"] if v["form"] == "dots" else v["tile_n"] // lanes))
 
-    # One row of a panel that was packed for longer vectors may have more.
+    # The panel may be packed for longer vectors than the target's: one row can then exceed the
+    # limit.
     most = max(_MOST_ACCUMULATORS, product.packed // lanes)
     return (
         Filter("the form has its own tiles, copies and layouts", _goes_with(product, lanes)),

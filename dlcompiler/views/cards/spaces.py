@@ -37,10 +37,14 @@ def operator_card(operator: Operator) -> Card:
         ["template(workload, target, config)", "a schedule and its parameters"],
         ["reference(workload, seed)", "inputs with the right outputs"],
     ]
+    packs = any(schedule.packing for schedule in operator.schedules.values())
     return card(
         operator.name,
         "an operator: what it computes, and the choices there are",
-        facts=[("packs inputs ahead", "yes" if operator.packing else None)],
+        facts=[
+            ("has schedules for", ", ".join(operator.schedules)),
+            ("has a kernel that packs inputs", "yes" if packs else None),
+        ],
         tables=[("What it has", {"columns": ["call", "gives"], "rows": parts})],
     )
 

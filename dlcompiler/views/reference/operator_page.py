@@ -32,9 +32,11 @@ def _section(module: str, names: list[str]) -> Iterator[str]:
     yield f"## {', '.join(names)}\n"
     yield markdown(inspect.getdoc(importlib.import_module(module)) or "")
     operator = ops.operator(names[0])
-    for title, function in (("The schedule", operator.schedule), ("Its knobs", operator.space)):
-        if text := _description(function):
-            yield f"**{title}.** {markdown(text)}"
+    for device, made in operator.schedules.items():
+        name = f"The schedule for `{device}`"
+        for title, function in ((name, made.apply), ("Its knobs", made.space)):
+            if text := _description(function):
+                yield f"**{title}.** {markdown(text)}"
 
 
 def _description(function: Callable[..., Any]) -> str:

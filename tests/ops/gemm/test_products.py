@@ -103,7 +103,7 @@ def test_what_is_not_an_extent_is_refused(extent):
         ({"layout": "CN"}, "matmul: no such layout"),
         ({"packed": 65}, "matmul: not the width of a panel"),
         ({"epilogue": "gelo"}, "matmul: no such step of an epilogue"),
-        ({"epilogue": "gelu", "dtype": "int8"}, "matmul: a step of the epilogue is one of floats"),
+        ({"epilogue": "gelu", "dtype": "int8"}, "matmul: a step of the epilogue needs floats"),
     ],
 )
 def test_other_parameters_are_refused(change, problem):
