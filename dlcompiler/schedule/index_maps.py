@@ -30,8 +30,7 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir.names import unique_name
 from dlcompiler.schedule.inference.relations import ranged
-from dlcompiler.schedule.primitives.base import Refused
-from dlcompiler.schedule.verdict import Illegal
+from dlcompiler.schedule.verdict import Illegal, Refused
 from dlcompiler.te import AXIS_SEPARATOR
 from dlcompiler.te.given_functions import call_given, signature_of
 from dlcompiler.te.notation.scan import INDEX_OPERATORS

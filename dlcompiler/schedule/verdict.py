@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, ParamSpec, TypeAlias
 
 from dlcompiler.display import render
 
+P = ParamSpec("P")
 IllegalKind: TypeAlias = Literal["structural", "semantic", "limit"]
 
 
@@ -61,3 +64,24 @@ class Pending:
 
 Verdict: TypeAlias = Legal | Illegal | Pending
 LEGAL = Legal()
+
+
+class Refused(Exception):  # noqa: N818 - an answer, not a mistake
+    """Carries a refusal out of the helpers of a check; `answering` returns it as the verdict."""
+
+    def __init__(self, verdict: Illegal) -> None:
+        super().__init__(verdict.reason)
+        self.verdict = verdict
+
+
+def answering(check: Callable[P, Verdict]) -> Callable[P, Verdict]:
+    """Decorate a check: if one of its helpers raises `Refused`, return that verdict."""
+
+    @functools.wraps(check)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> Verdict:
+        try:
+            return check(*args, **kwargs)
+        except Refused as refused:
+            return refused.verdict
+
+    return wrapper

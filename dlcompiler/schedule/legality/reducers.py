@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dlcompiler.ir import Reduce
-from dlcompiler.schedule.primitives.base import Refused
 from dlcompiler.schedule.state import StageState
-from dlcompiler.schedule.verdict import Illegal
+from dlcompiler.schedule.verdict import Illegal, Refused
 from dlcompiler.te import ComputeOp
 from dlcompiler.te.reducers.laws import (
     Violation,

@@ -24,7 +24,6 @@ from dlcompiler.ir import Axis, Extent
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,
-    answering,
     require_dimension,
     require_expression,
     require_own_storage,
@@ -32,7 +31,7 @@ from dlcompiler.schedule.primitives.base import (
     size_of,
 )
 from dlcompiler.schedule.state import StageState, State
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict, answering
 
 MAX_FACTOR = 64
 """Elements: the lanes of the widest vector."""

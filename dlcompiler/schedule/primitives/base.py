@@ -7,18 +7,17 @@ import inspect
 import numbers
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, ParamSpec, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from dlcompiler.ir import Axis, Extent, LoopKind, Var
 from dlcompiler.ir.expr import AxisKind
 from dlcompiler.schedule.state import AttachedAt, Attachment, Fuse, Group, Split, StageState, State
-from dlcompiler.schedule.verdict import Illegal, Verdict
+from dlcompiler.schedule.verdict import Illegal, Refused, Verdict
 from dlcompiler.target import known_scopes
 from dlcompiler.target.presets import CPU_SCOPES
 
-P = ParamSpec("P")
 ParameterKind: TypeAlias = Literal[
     "axis", "axes", "int", "text", "stage", "stages", "parent_axis", "index_map", "intrin"
 ]
@@ -80,27 +79,6 @@ def _required(check: Callable[..., Verdict]) -> tuple[str, ...]:
     """Return the parameters of a check that have no default."""
     accepted = inspect.signature(check).parameters
     return tuple(name for name, p in accepted.items() if p.default is inspect.Parameter.empty)
-
-
-class Refused(Exception):  # noqa: N818 - an answer, not a mistake
-    """Carries a refusal out of a check; `answering` makes it the check's answer."""
-
-    def __init__(self, verdict: Illegal) -> None:
-        super().__init__(verdict.reason)
-        self.verdict = verdict
-
-
-def answering(check: Callable[P, Verdict]) -> Callable[P, Verdict]:
-    """Let a check refuse from inside its helpers."""
-
-    @functools.wraps(check)
-    def wrapper(*args: P.args, **kwargs: P.kwargs) -> Verdict:
-        try:
-            return check(*args, **kwargs)
-        except Refused as refused:
-            return refused.verdict
-
-    return wrapper
 
 
 def require_leaf(state: State, stage: StageState, axis: object) -> None:

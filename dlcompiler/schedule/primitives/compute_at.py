@@ -29,14 +29,12 @@ from dlcompiler.schedule.inference.placement import placement
 from dlcompiler.schedule.legality.obligations import leads_to
 from dlcompiler.schedule.primitives.base import (
     Primitive,
-    Refused,
     StepContext,
-    answering,
     require_expression,
     require_leaf,
 )
 from dlcompiler.schedule.state import AttachedAt, Group, StageState, State
-from dlcompiler.schedule.verdict import Illegal, Pending, Verdict
+from dlcompiler.schedule.verdict import Illegal, Pending, Refused, Verdict, answering
 
 
 @answering

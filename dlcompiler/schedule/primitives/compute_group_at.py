@@ -12,10 +12,10 @@ from typing import Any
 
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.groups import at_place, is_member, moved
-from dlcompiler.schedule.primitives.base import Primitive, StepContext, answering, require_group
+from dlcompiler.schedule.primitives.base import Primitive, StepContext, require_group
 from dlcompiler.schedule.primitives.compute_at import check_place
 from dlcompiler.schedule.state import AttachedAt, StageState, State
-from dlcompiler.schedule.verdict import Illegal, Pending, Verdict
+from dlcompiler.schedule.verdict import Illegal, Pending, Verdict, answering
 
 
 @answering

@@ -21,9 +21,9 @@ from dataclasses import replace
 from typing import Any
 
 from dlcompiler.schedule.groups import between
-from dlcompiler.schedule.primitives.base import Primitive, StepContext, answering
+from dlcompiler.schedule.primitives.base import Primitive, StepContext
 from dlcompiler.schedule.state import ROOT, AttachedAt, Group, StageState, State
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict, answering
 
 
 @answering

@@ -23,12 +23,11 @@ from dataclasses import replace
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,
-    answering,
     require_expression,
     require_own_storage,
 )
 from dlcompiler.schedule.state import StageState, State
-from dlcompiler.schedule.verdict import LEGAL, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Verdict, answering
 
 
 @answering

@@ -22,13 +22,12 @@ from dlcompiler.schedule.primitives import unroll, vectorize
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,
-    answering,
     require_leaf,
     require_loops,
     require_natural,
 )
 from dlcompiler.schedule.state import StageState, State, with_notes
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict, answering
 
 PRIMITIVES = {"unroll": unroll.UNROLL, "vectorize": vectorize.VECTORIZE}
 HINTS: Mapping[str, str] = {

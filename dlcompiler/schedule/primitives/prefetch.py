@@ -24,14 +24,13 @@ from dlcompiler.schedule.inference.inlining import consumers
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,
-    answering,
     require_leaf,
     require_loops,
     require_output,
     require_positive,
 )
 from dlcompiler.schedule.state import PREFETCH, StageState, State, buffer_name, with_notes
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict, answering
 
 
 @answering

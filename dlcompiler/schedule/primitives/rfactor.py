@@ -49,16 +49,14 @@ from dlcompiler.schedule.inference.relations import axes_of, guards, outward, ra
 from dlcompiler.schedule.legality.reducers import require_any_grouping
 from dlcompiler.schedule.primitives.base import (
     Primitive,
-    Refused,
     StepContext,
-    answering,
     moved_attachments,
     require_leaf,
     require_loops,
     require_plain,
 )
 from dlcompiler.schedule.state import StageState, State, is_reduction, new_stage
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Refused, Verdict, answering
 from dlcompiler.te import ComputeOp, Tensor
 
 

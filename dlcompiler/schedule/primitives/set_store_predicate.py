@@ -20,15 +20,9 @@ from typing import Any
 from dlcompiler.ir import Compare, Const, Expr, Logical, Var
 from dlcompiler.schedule.inference.threads import reduced_by_threads
 from dlcompiler.schedule.legality.obligations import extents_of
-from dlcompiler.schedule.primitives.base import (
-    Primitive,
-    Refused,
-    StepContext,
-    answering,
-    require_loops,
-)
+from dlcompiler.schedule.primitives.base import Primitive, StepContext, require_loops
 from dlcompiler.schedule.state import StageState, State
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Refused, Verdict, answering
 
 EXAMPLE = "threadIdx.x == 0"
 _CHOICE = re.compile(r"(threadIdx\.[xyz]) == (\d{1,9})")

@@ -20,7 +20,6 @@ from dlcompiler.ir import Axis
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,
-    answering,
     require_compact,
     require_dimension,
     require_expression,
@@ -29,7 +28,7 @@ from dlcompiler.schedule.primitives.base import (
     require_positive,
 )
 from dlcompiler.schedule.state import StageState, State, with_notes
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict, answering
 
 MAX_ALIGNMENT = 65536
 """Elements: a page of 4 KiB in each dimension is enough for any cache."""

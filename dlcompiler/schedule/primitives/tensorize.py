@@ -25,15 +25,13 @@ from dlcompiler.ir import Axis
 from dlcompiler.schedule.legality.obligations import has_bounds
 from dlcompiler.schedule.primitives.base import (
     Primitive,
-    Refused,
     StepContext,
-    answering,
     require_leaf,
     require_loops,
     require_plain,
 )
 from dlcompiler.schedule.state import StageState, State, Tensorized
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Pending, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Pending, Refused, Verdict, answering
 from dlcompiler.te import TensorIntrin
 from dlcompiler.te.intrinsics.library import tensor_intrin
 

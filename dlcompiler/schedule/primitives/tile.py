@@ -22,13 +22,12 @@ from dlcompiler.schedule.primitives import split
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,
-    answering,
     require_distinct,
     require_positive,
 )
 from dlcompiler.schedule.primitives.reorder import reorder_stage
 from dlcompiler.schedule.state import StageState, State
-from dlcompiler.schedule.verdict import LEGAL, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Verdict, answering
 
 
 @answering

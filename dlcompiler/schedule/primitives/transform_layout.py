@@ -34,14 +34,13 @@ from dlcompiler.schedule.inference.relations import ranged
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,
-    answering,
     is_knob,
     require_compact,
     require_expression,
     require_own_storage,
 )
 from dlcompiler.schedule.state import StageState, State, new_stage, same_axes
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict, answering
 from dlcompiler.te import ComputeOp, Tensor
 from dlcompiler.te.tensor import rewrite_bodies
 
