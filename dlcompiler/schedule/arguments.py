@@ -6,12 +6,16 @@ import operator
 from collections.abc import Mapping
 from typing import Any
 
-from dlcompiler.errors import ScheduleError
+from dlcompiler.errors import ScheduleError, shown_number
 from dlcompiler.ir import Axis, Const
 from dlcompiler.ir.operators import Operators
 from dlcompiler.schedule.primitives import REGISTRY, Primitive
 from dlcompiler.schedule.state import State
 from dlcompiler.schedule.verdict import Illegal
+
+LARGEST = 10**4000
+"""Largest number of a step. A split clips it; a trace must be able to print it, and Python
+prints no integer of more than 4,300 digits; [1]."""
 
 
 def operation_title(state: State, name: str, stage: str, args: Mapping[str, Any]) -> str:
@@ -71,6 +75,9 @@ def wrong_arguments(item: Primitive, state: State, args: Mapping[str, Any]) -> I
         if kind == "int" and isinstance(value, list | tuple | dict):  # from a trace, say
             got = f"{value!r} ({type(value).__name__})"
             return Illegal("structural", f"{name} must be an integer", got=got)
+        if kind == "int" and isinstance(value, int) and value > LARGEST:
+            got = shown_number(value)
+            return Illegal("limit", f"{name} is too large", got=got, expected="at most 10^4000")
         if kind == "stage" and not (isinstance(value, str) and state.has_stage(value)):
             known = ", ".join(stage.name for stage in state.stages)
             return Illegal(

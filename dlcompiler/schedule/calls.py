@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis
-from dlcompiler.schedule.arguments import known_primitive
+from dlcompiler.schedule.arguments import has_axis, known_primitive
 from dlcompiler.schedule.inference.recurrences import scan_of
 from dlcompiler.schedule.primitives.env_threads import text_of
 from dlcompiler.schedule.stage import Stage
 from dlcompiler.schedule.stage_group import StageGroup
+from dlcompiler.schedule.verdict import Illegal
 from dlcompiler.te import Operation, Tensor, ThreadAxis
 
 if TYPE_CHECKING:
@@ -103,3 +105,42 @@ def _argument(schedule: Schedule, value: Any) -> Any:
     if isinstance(value, ThreadAxis):
         return value.tag
     return schedule[value].name if isinstance(value, Tensor | Operation) else value
+
+
+def foreign_axis(schedule: Schedule, args: Mapping[str, Any]) -> Illegal | None:
+    """Refuse axes of another schedule, and axes that no stage has at the cursor."""
+    for value in args.values():
+        for axis in value if isinstance(value, tuple) else (value,):
+            if not isinstance(axis, Axis) or axis.lineage is None:
+                continue
+            if axis.lineage is not schedule.history.history:
+                return Illegal(
+                    "structural",
+                    "the axis belongs to another schedule",
+                    got=f"axis {axis.name}",
+                    hint="take the axes from this schedule's own stages and steps",
+                )
+            if not has_axis(schedule.state, axis):
+                return _lost_axis(schedule, axis)
+    return None
+
+
+def _lost_axis(schedule: Schedule, axis: Axis) -> Illegal:
+    """Return the refusal of an axis that a step took away, or whose step is undone."""
+    path = schedule.node.path()
+    had = [has_axis(node.state, axis) for node in path]
+    if True in had:
+        gone = path[had.index(False, had.index(True))].title()
+        return Illegal(
+            "structural",
+            "the axis is gone: its stage has other loops now",
+            got=f"axis {axis.name}, gone since: {gone}",
+            hint="take the loops that the stages have now: s[C].leaf_iter_vars",
+        )
+    made, hint = schedule.undone_step(functools.partial(has_axis, axis=axis))
+    return Illegal(
+        "structural",
+        "the axis was made by an undone step",
+        got=f"axis {axis.name}, made by: {made}",
+        hint=hint,
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,20 +13,20 @@ from dlcompiler.ir import Axis
 from dlcompiler.ir.names import checked_label
 from dlcompiler.schedule.absent import Handle
 from dlcompiler.schedule.arguments import (
-    has_axis,
     known_primitive,
     operation_title,
     plain_arguments,
     refusal,
     wrong_arguments,
 )
-from dlcompiler.schedule.calls import bind_call, stage_of_all
+from dlcompiler.schedule.calls import bind_call, foreign_axis, stage_of_all
 from dlcompiler.schedule.history import History, HistoryView, Node
 from dlcompiler.schedule.inference import recurrences
 from dlcompiler.schedule.inference.placement import placed
 from dlcompiler.schedule.legality.obligations import Obligation, obligations
 from dlcompiler.schedule.legality.validity import MAX_STAGES, problems
 from dlcompiler.schedule.moves.enumeration import Moves, moves_of
+from dlcompiler.schedule.moves.suggestions import Suggestion, suggestion
 from dlcompiler.schedule.primitives import StepContext
 from dlcompiler.schedule.stage import Stage
 from dlcompiler.schedule.stage_group import StageGroup, make_group
@@ -332,7 +331,7 @@ class Schedule(Handle):
             )
         current = self.state.stage(stage)
         args = plain_arguments(item, args)
-        for refused in (wrong_arguments(item, self.state, args), self._foreign(args)):
+        for refused in (wrong_arguments(item, self.state, args), foreign_axis(self, args)):
             if refused is not None:  # `Illegal` is falsy
                 return Attempt(refused)
         part = recurrences.refusal(self.state, current, name, args)
@@ -357,43 +356,6 @@ class Schedule(Handle):
         before = set(self.obligations)
         owed = [item for item in obligations(state) if item not in before]
         return Pending(str(owed[0])) if owed else LEGAL
-
-    def _foreign(self, args: Mapping[str, Any]) -> Illegal | None:
-        """Refuse axes of another schedule, and of steps that are undone at the cursor."""
-        for value in args.values():
-            for axis in value if isinstance(value, tuple) else (value,):
-                if not isinstance(axis, Axis) or axis.lineage is None:
-                    continue
-                if axis.lineage is not self._history:
-                    return Illegal(
-                        "structural",
-                        "the axis belongs to another schedule",
-                        got=f"axis {axis.name}",
-                        hint="take the axes from this schedule's own stages and steps",
-                    )
-                if has_axis(self.state, axis):
-                    continue
-                if replaced := self._replaced(axis):
-                    return Illegal(
-                        "structural",
-                        "the axis is gone: its stage has other loops now",
-                        got=f"axis {axis.name}, gone since: {replaced}",
-                        hint="take the loops that the stages have now: s[C].leaf_iter_vars",
-                    )
-                made, hint = self.undone_step(functools.partial(has_axis, axis=axis))
-                return Illegal(
-                    "structural",
-                    "the axis was made by an undone step",
-                    got=f"axis {axis.name}, made by: {made}",
-                    hint=hint,
-                )
-        return None
-
-    def _replaced(self, axis: Axis) -> str | None:
-        """Return the step on the way to the cursor that took an axis away, if one did."""
-        path = self._node.path()
-        had = [has_axis(node.state, axis) for node in path]
-        return path[had.index(False, had.index(True))].title() if True in had else None
 
     # -- primitives of the schedule ----------------------------------------------------------------
 
@@ -479,6 +441,17 @@ class Schedule(Handle):
         """
         stage, bound = self.bind(name, args, kwargs)
         return self.attempt(name, stage, bound).verdict
+
+    def suggest(self, name: str, *args: Any, **kwargs: Any) -> Suggestion | None:
+        """Return the legal change nearest to a refused step; None if nothing near it is legal.
+
+        Parameters
+        ----------
+        name, *args
+            The call, as for `can`: ``s.suggest("split", axis, factor=0)``.
+        """
+        stage, bound = self.bind(name, args, kwargs)
+        return suggestion(self, name, stage, bound)
 
     def bind(
         self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]

@@ -9,7 +9,8 @@ from dlcompiler.errors import ScheduleError
 from dlcompiler.schedule import Illegal, Step, create_schedule
 from dlcompiler.schedule.moves import suggestions
 from dlcompiler.schedule.moves.enumeration import moves_of
-from dlcompiler.schedule.moves.suggestions import suggestion
+from dlcompiler.schedule.moves.suggestions import Suggestion, suggestion
+from dlcompiler.schedule.primitives import REGISTRY
 from dlcompiler.schedule.trace import decode
 from tests.fuzz.expressions import random_expression
 from tests.fuzz.walks import Walk
@@ -62,7 +63,12 @@ def test_split_by_a_divisor(matmul, answer):
     assert answer(matmul.s, "split", "C", axis=matmul.k, factor=0) == "use 2 instead of 0"
     assert answer(matmul.s, "split", "C", axis=matmul.k, factor=3.5) == "use 4 instead of 3.5"
     assert answer(matmul.s, "split", "C", axis=matmul.k, nparts=-1) == "use 2 instead of -1"
-    assert answer(matmul.s, "split", "C", axis=matmul.k, factor="x") == "use 4 instead of x"
+    assert answer(matmul.s, "split", "C", axis=matmul.k, factor="x") == "use 4 instead of 'x'"
+    assert answer(matmul.s, "split", "C", axis=matmul.k, factor="4") == "use 4 instead of '4'"
+    huge = 10**5000
+    assert answer(matmul.s, "split", "C", axis=matmul.k, factor=-huge) == (
+        "use 2 instead of an integer of 16610 bits"
+    )
 
 
 def test_split_of_a_loop_that_is_vectorized(matmul, answer):
@@ -310,3 +316,26 @@ def test_the_nearest_change_is_legal(seed):
 def test_steps_are_data(matmul):
     answer = suggestion(matmul.s, "vectorize", "C", {"axis": matmul.k})
     assert answer.steps == (Step("vectorize", "C", {"axis": "j"}),)
+
+
+def test_a_schedule_suggests(matmul):
+    """`Schedule.suggest` takes the call as `Schedule.can` does."""
+    found = matmul.s.suggest("split", matmul.k, factor=0)
+    assert found == Suggestion(
+        "use 2 instead of 0", (Step("split", "C", {"axis": "k", "factor": 2}),)
+    )
+    assert matmul.s.suggest("vectorize", matmul.j) is None
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+def test_a_primitive_on_an_input_has_an_answer_or_none(matmul, name):
+    """Bounds are inferred for computed stages only; an input has none."""
+    row, column = matmul.i, matmul.j
+    values = {"axis": row, "x": row, "y": column, "parent": "C", "axes": (row, column)}
+    args = {n: values.get(n, 0) for n in REGISTRY[name].parameters if n != "nparts"}
+    try:
+        found = suggestion(matmul.s, name, "A", args)
+    except ScheduleError:
+        return
+    if found is not None:
+        apply_all(matmul.s, found)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dlcompiler.errors import ScheduleError
+from dlcompiler.errors import ScheduleError, shown_number
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.moves.candidates import Call, Candidate, Refusal, Source
 from dlcompiler.schedule.moves.other_arguments import other_arguments
@@ -133,9 +133,14 @@ def _text(refused: Refusal, steps: Sequence[Step]) -> str:
         changed = {name: value for name, value in only.args.items() if value != _old(refused, name)}
         if changed and all(isinstance(value, int) for value in changed.values()):
             new = " × ".join(str(value) for value in changed.values())
-            old = " × ".join(str(wanted.args.get(name)) for name in changed)
+            old = " × ".join(_shown(wanted.args.get(name)) for name in changed)
             return f"use {new} instead of {old}"
     return f"{_phrase(only, refused.stage)} instead"
+
+
+def _shown(value: Any) -> str:
+    """Return an argument as text; a text in quotes, so that '4' differs from 4."""
+    return repr(value) if isinstance(value, str) else shown_number(value)
 
 
 def _old(refused: Refusal, name: str) -> Any:

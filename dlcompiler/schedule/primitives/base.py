@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from dlcompiler.errors import shown_number
 from dlcompiler.ir import Axis, Extent, LoopKind, Var
 from dlcompiler.ir.expr import AxisKind
 from dlcompiler.schedule.state import AttachedAt, Attachment, Fuse, Group, Split, StageState, State
@@ -315,14 +316,16 @@ def require_positive(value: Any, name: str) -> None:
     """Refuse what is not an integral number of at least 1."""
     _require_integer(value, name)
     if value < 1:
-        raise Refused(Illegal("structural", f"{name} must be at least 1", got=repr(value)))
+        raise Refused(Illegal("structural", f"{name} must be at least 1", got=shown_number(value)))
 
 
 def require_natural(value: Any, name: str) -> None:
     """Refuse what is not an integral number of at least 0."""
     _require_integer(value, name)
     if value < 0:
-        raise Refused(Illegal("structural", f"{name} must not be negative", got=repr(value)))
+        raise Refused(
+            Illegal("structural", f"{name} must not be negative", got=shown_number(value))
+        )
 
 
 def _require_integer(value: Any, name: str) -> None:
