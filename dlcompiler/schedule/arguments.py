@@ -62,7 +62,7 @@ def wrong_arguments(item: Primitive, state: State, args: Mapping[str, Any]) -> I
     if missing := item.missing(args):
         return Illegal("structural", f"{' and '.join(missing)} must be given")
     if unknown := [name for name in args if name not in item.parameters]:
-        hint = f"the arguments are: {', '.join(item.parameters)}"
+        hint = f"the arguments are: {item.signature or 'none'}"
         return Illegal("structural", f"no argument is called {unknown[0]}", hint=hint)
     for name, value in args.items():
         kind = item.parameters[name]

@@ -24,7 +24,8 @@ def bind_call(
     schedule: Schedule, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[str, dict[str, Any]]:
     """Return the stage name and the named arguments of a call as `Schedule.can` takes it."""
-    parameters = known_primitive(f"can {name!r}", name).parameters
+    item = known_primitive(f"can {name!r}", name)
+    parameters = item.parameters
     stage, rest = _subject(schedule, name, args)
     first = next(iter(parameters), None)
     if first is not None and parameters[first] == "axes":
@@ -34,7 +35,7 @@ def bind_call(
     values = [_argument(schedule, value) for value in rest]
     if len(values) > len(parameters):
         raise ScheduleError(
-            f"can {name!r}", "too many arguments", got=f"{args}", expected=", ".join(parameters)
+            f"can {name!r}", "too many arguments", got=f"{args}", expected=item.signature or "none"
         )
     named = {**dict(zip(parameters, values, strict=False)), **kwargs}
     for parameter, kind in parameters.items():

@@ -66,10 +66,11 @@ def decode(state: State, step: Step) -> dict[str, Any]:
     """
     if step.primitive not in REGISTRY:
         raise _malformed(step, "no such primitive", ", ".join(sorted(REGISTRY)))
-    parameters = REGISTRY[step.primitive].parameters
+    item = REGISTRY[step.primitive]
+    parameters = item.parameters
     unknown = set(step.args) - set(parameters)
     if unknown:
-        raise _malformed(step, f"unknown argument {min(unknown)!r}", ", ".join(parameters))
+        raise _malformed(step, f"unknown argument {min(unknown)!r}", item.signature or "none")
     stage = _stage(state, step, step.stage)
     args = {
         name: _argument(state, stage, step, parameters[name], value)

@@ -157,7 +157,7 @@ def test_refuses_any_other_text(refusal, text):
         ),
         (
             trace("split", "C", scope="local"),
-            "replay split C local: unknown argument 'scope'\n  expected  axis, factor, nparts",
+            "replay split C local: unknown argument 'scope'\n  expected  axis, factor=None, nparts=None",
         ),
         (trace("split", "C"), "split C: axis must be given"),
         (trace("tile", "C", x="i", y="j"), "tile C (i, j): x_factor and y_factor must be given"),

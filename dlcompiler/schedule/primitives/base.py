@@ -68,6 +68,16 @@ class Primitive:
     check: Callable[..., Verdict]
     apply: Callable[..., tuple[State, Any]]
 
+    @property
+    def signature(self) -> str:
+        """The arguments in the order of the call, as refusals show them: ``axis, factor=None``."""
+        accepted = inspect.signature(self.check).parameters
+        optional = {name for name in self.parameters if name not in _required(self.check)}
+        return ", ".join(
+            f"{name}={accepted[name].default!r}" if name in optional else name
+            for name in self.parameters
+        )
+
     def missing(self, args: Mapping[str, Any]) -> list[str]:
         """Return the arguments that a call must have and `args` lacks."""
         return [
