@@ -1,4 +1,4 @@
-"""The arguments of steps: which ones a primitive takes, and how a refusal names them."""
+"""Check the arguments of steps against the declarations of primitives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ prints no integer of more than 4,300 digits; [1]."""
 
 
 def operation_title(state: State, name: str, stage: str, args: Mapping[str, Any]) -> str:
-    """Return what a step would be, in words: the head of its refusal."""
+    """Return a step in words, for the first line of its refusal: ``split C.i``."""
     values = [v if isinstance(v, tuple) else (v,) for v in args.values()]
     axes = [axis for value in values for axis in value if isinstance(axis, Axis)]
     parent = args.get("parent", stage)
@@ -35,14 +35,14 @@ def operation_title(state: State, name: str, stage: str, args: Mapping[str, Any]
 
 
 def known_primitive(operation: str, name: str) -> Primitive:
-    """Return a primitive by its name, or say which ones there are."""
+    """Return a primitive by its name, or raise an error that lists all names."""
     if name in REGISTRY:
         return REGISTRY[name]
     raise ScheduleError(operation, "no such primitive", expected=", ".join(sorted(REGISTRY)))
 
 
 def plain_arguments(item: Primitive, args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments with numbers in place of what stands for one: a constant, a knob's value."""
+    """Return arguments with constants and knob values replaced by plain numbers."""
     return {
         name: _plain(value) if item.parameters.get(name) == "int" else value
         for name, value in args.items()
@@ -72,7 +72,7 @@ def wrong_arguments(item: Primitive, state: State, args: Mapping[str, Any]) -> I
             continue
         if kind == "axes" and not isinstance(value, tuple):
             return Illegal("structural", f"{name} must be a tuple of axes", got=repr(value))
-        if kind == "int" and isinstance(value, list | tuple | dict):  # from a trace, say
+        if kind == "int" and isinstance(value, list | tuple | dict):  # for example, from a trace
             got = f"{value!r} ({type(value).__name__})"
             return Illegal("structural", f"{name} must be an integer", got=got)
         if kind == "int" and isinstance(value, int) and value > LARGEST:
@@ -87,7 +87,7 @@ def wrong_arguments(item: Primitive, state: State, args: Mapping[str, Any]) -> I
 
 
 def _wrong_stages(state: State, name: str, value: object) -> tuple[Illegal, ...]:
-    """Refuse what is not a tuple of the names of stages; () when it is."""
+    """Return a refusal unless the value is a tuple of stage names; () if it is."""
     known = [stage.name for stage in state.stages]
     if not isinstance(value, tuple) or not all(isinstance(item, str) for item in value):
         return (Illegal("structural", f"{name} must be a tuple of stages", got=repr(value)),)

@@ -1,4 +1,4 @@
-"""Calls as users write them: which stage they are about, and their arguments by name."""
+"""Bind the arguments of calls as users write them: the stage, and the arguments by name."""
 
 from __future__ import annotations
 

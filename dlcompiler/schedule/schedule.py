@@ -42,12 +42,12 @@ Named: TypeAlias = Stage | Tensor | Operation
 
 
 def create_schedule(ops: Operation | Tensor | Iterable[Operation | Tensor]) -> Schedule:
-    """Start a schedule: every stage by its plain loop nest.
+    """Create a schedule in which every stage has its default loop nest.
 
     Parameters
     ----------
     ops
-        The operation (or a list of them) whose result is wanted: ``C.op``. Tensors are taken too.
+        The operation (or a list of them) whose result is wanted: ``C.op``; or its tensor.
 
     Returns
     -------
@@ -103,7 +103,7 @@ class Schedule(Handle):
         self.name = name
         self.listeners: list[Listener] = []
 
-    # -- where we are --------------------------------------------------------------------------
+    # -- the current state ---------------------------------------------------------------------
 
     @property
     def state(self) -> State:
@@ -125,7 +125,7 @@ class Schedule(Handle):
 
     @property
     def lock(self) -> threading.RLock:
-        """Held while the cursor moves; hold it to read several things of one state."""
+        """The lock held while the cursor moves; hold it to read several facts of one state."""
         return self._history.lock
 
     @property
@@ -150,7 +150,7 @@ class Schedule(Handle):
 
     @property
     def obligations(self) -> tuple[Obligation, ...]:
-        """What is owed: to be put right before lowering, unless lowering settles it."""
+        """The pending obligations: later steps must fulfil those that lowering cannot."""
         return obligations(self.state)
 
     def __getitem__(self, key: Tensor | Operation) -> Stage:
@@ -193,7 +193,9 @@ class Schedule(Handle):
         if target is None:
             raise ScheduleError(
                 "redo",
-                "there is no step to redo" if not self._node.children else "several steps lead on",
+                "there is no step to redo"
+                if not self._node.children
+                else "several steps follow this state",
                 hint="s.history shows all states; s.jump(id) goes to one",
             )
         self._move(target)
@@ -225,9 +227,9 @@ class Schedule(Handle):
         return Schedule(self._history, self._node, checked_label(name, "fork"))
 
     def normalize(self) -> Schedule:
-        """Return a fork in which what lowering would settle is done, as steps of its own.
+        """Return a fork in which each stage is attached where lowering would compute it.
 
-        Inlined stages are substituted, and each stage is attached where it will be computed.
+        The steps that attach them are part of the history of the fork.
         """
         result = self.fork("normalized")
         for stage in placed(self.state).stages:
@@ -241,7 +243,7 @@ class Schedule(Handle):
         return result
 
     def shares_history(self, other: Schedule) -> bool:
-        """Tell whether `other` is this schedule or a fork of it: axes and stages are common."""
+        """Tell whether `other` is this schedule or a fork of it; forks share axes and stages."""
         return other._history is self._history
 
     def undone_step(self, has: Callable[[State], bool]) -> tuple[str, str]:
@@ -270,7 +272,7 @@ class Schedule(Handle):
     # -- steps -----------------------------------------------------------------------------------
 
     def apply(self, name: str, stage: str, args: Mapping[str, Any]) -> Any:
-        """Apply a primitive, or raise what forbids it.
+        """Apply a primitive, or raise the reason for its refusal.
 
         Parameters
         ----------
@@ -299,12 +301,12 @@ class Schedule(Handle):
     def after(self, attempt: Attempt) -> Schedule:
         """Return a schedule at the state that an attempt leads to; no step may be applied to it.
 
-        The history does not learn of it: to look at what a step would do, and what could follow.
+        The state is not added to the history. Views use it to show what a step would do.
 
         Parameters
         ----------
         attempt
-            Of a step that is not refused, made at this state.
+            The attempt of a legal step at this state.
 
         Returns
         -------
@@ -342,25 +344,27 @@ class Schedule(Handle):
         state_id = child_id(self.state.id, step)
         known = self._history.nodes.get(state_id)
         if known is not None:
-            return Attempt(self._owed(verdict, known.state), step, known.state, known.result)
+            return Attempt(
+                self._with_new_obligations(verdict, known.state), step, known.state, known.result
+            )
         context = StepContext(state_id, self._history, str(step))
         state, result = item.apply(self.state, current, context, **args)
         for problem in problems(state, self.state):
             return Attempt(problem, step)
-        return Attempt(self._owed(verdict, state), step, state, result)
+        return Attempt(self._with_new_obligations(verdict, state), step, state, result)
 
-    def _owed(self, verdict: Verdict, state: State) -> Verdict:
-        """Return the verdict on a step that is not illegal, with what its state newly owes."""
+    def _with_new_obligations(self, verdict: Verdict, state: State) -> Verdict:
+        """Return `Pending` if the next state has an obligation that this state has not."""
         if isinstance(verdict, Pending):
             return verdict
         before = set(self.obligations)
-        owed = [item for item in obligations(state) if item not in before]
-        return Pending(str(owed[0])) if owed else LEGAL
+        new = [item for item in obligations(state) if item not in before]
+        return Pending(str(new[0])) if new else LEGAL
 
     # -- primitives of the schedule ----------------------------------------------------------------
 
     def cache_read(self, tensor: Tensor, scope: str, readers: Any) -> Tensor:
-        """Let readers of a tensor read a copy of it; see `primitives.cache_read`.
+        """Copy a tensor for some of its readers; see `primitives.cache_read`.
 
         Parameters
         ----------
@@ -386,7 +390,7 @@ class Schedule(Handle):
         Parameters
         ----------
         tensor
-            The tensor to cache; of an operation of several outputs, the list of all of them.
+            The tensor to cache; for an operation with several outputs, the list of all of them.
         scope
             Memory of the new buffer: ``local`` or ``global``.
 
@@ -429,7 +433,7 @@ class Schedule(Handle):
     # -- asking ------------------------------------------------------------------------------------
 
     def can(self, name: str, *args: Any, **kwargs: Any) -> Verdict:
-        """Ask whether a primitive may be applied, without applying it.
+        """Return the verdict on a primitive without applying it.
 
         Parameters
         ----------
@@ -460,7 +464,10 @@ class Schedule(Handle):
         return bind_call(self, name, args, kwargs)
 
     def moves(self, stage: Named | None = None, target: str | Target | None = None) -> Moves:
-        """Return every move on a stage (or on all) with its verdict; those of a GPU by `target`."""
+        """Return every move on a stage (or on all) with its verdict.
+
+        Moves that need threads of a GPU are listed if `target` is one.
+        """
         names = [s.name for s in self.state.stages] if stage is None else [self._stage_name(stage)]
         machine = None if target is None else resolve(target)
         return Moves(move for name in names for move in moves_of(self, name, target=machine))

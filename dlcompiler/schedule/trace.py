@@ -125,7 +125,7 @@ class Trace:
 
     steps: tuple[Step, ...]
     nodes: tuple[Node, ...] = ()
-    """The states: the first one, and where each step led. None for a trace that was read."""
+    """The states: the first one, and the one after each step; empty for a trace that was read."""
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -195,7 +195,7 @@ class Trace:
         if not self.nodes:
             raise ScheduleError(
                 "print a trace",
-                "a trace that was read knows no tensors",
+                "a trace that was read has no tensors",
                 hint="replay it on a schedule, and print that one's trace",
             )
         return write_python(self.nodes, schedule, variables)

@@ -1,4 +1,4 @@
-"""The answer to "may I apply this here?": `Legal`, `Illegal` or `Pending`."""
+"""Verdicts on a step: `Legal`, `Illegal` or `Pending`."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Illegal:
     got: str | None = None
     because: str | None = None
     conflicts: tuple[str, ...] = field(default=(), repr=False, compare=False)
-    """Keys of what stands in the way: loops (``C/k``), stages (``C``), statements (``C//body``)."""
+    """Keys of the conflicting loops (``C/k``), stages (``C``) and statements (``C//body``)."""
     expected: str | None = field(default=None, repr=False)
-    """What would have been right, where the hint does not say it."""
+    """What would be accepted, if the hint does not say it."""
 
     def __bool__(self) -> bool:
         return False
@@ -51,7 +51,7 @@ class Illegal:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """The step is legal now, and owes something until the program is lowered."""
+    """The step is legal now, but a later step must fulfil an obligation before lowering."""
 
     obligation: str
 

@@ -1,4 +1,4 @@
-"""What all primitives share: their shape, and the checks of an axis argument."""
+"""`Primitive`, and the checks of arguments that primitives share (`require_…`)."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class StepContext:
 
 
 def is_knob(value: Any) -> bool:
-    """Tell whether a size is a symbol, whose value the call gives."""
+    """Tell whether a size is a knob: a symbol whose value is an argument of the kernel."""
     return isinstance(value, Var) and value.is_symbol and value.dtype == "index"
 
 
 def size_of(value: Any) -> Extent:
-    """Return a size as a number; a knob as it is."""
+    """Return a size as a number; a knob unchanged."""
     return value if is_knob(value) else int(value)
 
 
@@ -157,7 +157,7 @@ def require_distinct(stage: StageState, axes: tuple[Axis, ...]) -> None:
 
 
 def require_expression(stage: StageState) -> None:
-    """Refuse a stage that code from outside computes."""
+    """Refuse a stage that extern code computes."""
     if stage.is_extern:
         raise Refused(
             Illegal(
@@ -215,7 +215,7 @@ def require_plain(stage: StageState, axis: Axis) -> None:
 
 
 def require_free(stage: StageState, axis: Axis) -> None:
-    """Refuse to change a loop that an intrinsic has taken the place of."""
+    """Refuse to change a loop that an intrinsic replaces."""
     own = stage.tensorized
     if own is None or not stage.has_leaf(own.axis):
         return
@@ -223,7 +223,7 @@ def require_free(stage: StageState, axis: Axis) -> None:
         raise Refused(
             Illegal(
                 "structural",
-                f"the loop is part of {own.intrin.name}, which would not be what it was",
+                f"the loop is part of the intrinsic {own.intrin.name}",
                 got=f"{stage.label(axis)}, tensorized by: {own.step}",
                 hint="undo that step, and tensorize last",
                 conflicts=(stage.key(own.axis),),
@@ -309,7 +309,7 @@ def require_dimension(stage: StageState, axis: object) -> None:
 
 
 def require_output(stage: StageState, output: object, count: int) -> None:
-    """Refuse what does not count outputs of a stage, of which there are `count`."""
+    """Refuse what is not the number of an output of a stage, which has `count`."""
     if output is None or (isinstance(output, int) and 0 <= output < count):
         return
     raise Refused(
@@ -362,7 +362,7 @@ def replace_leaves(
 def moved_attachments(
     stages: Iterable[StageState], old: str, new: str, moved: Mapping[Axis, Axis]
 ) -> list[StageState]:
-    """Return stages of which those attached at moved loops of `old` follow them to `new`."""
+    """Return stages, with attachments at moved loops of `old` changed to their loops of `new`."""
     groups: dict[Group, Group] = {}
 
     def followed(at: Attachment) -> Attachment:

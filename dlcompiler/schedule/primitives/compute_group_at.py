@@ -20,7 +20,7 @@ from dlcompiler.schedule.verdict import Illegal, Pending, Verdict, answering
 
 @answering
 def check(state: State, stage: StageState, *, parent: str, axis: Any) -> Verdict:
-    """Refuse a loop of the group itself, and where one of its stages cannot be."""
+    """Refuse a loop of the group itself, and a loop at which one of its stages is illegal."""
     group = require_group(stage)
     host = state.stage(parent)
     if is_member(host, group):

@@ -1,4 +1,4 @@
-"""Make a group of the stages on the way from some tensors to others, to be moved as one.
+"""Group the stages between some tensors, to attach them together.
 
 *Before*, then *after* ``g = s.create_group([Q], [A])`` and ``g.compute_at(s[C], i)``::
 

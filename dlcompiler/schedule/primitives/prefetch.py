@@ -1,4 +1,4 @@
-"""Ask, in each iteration of a loop, for what a later iteration will read of a tensor.
+"""Prefetch, in each iteration of a loop, the elements that a later iteration reads.
 
 *Before*, then *after* ``s[C].prefetch(A, i, 4)`` and the pass that does it::
 
@@ -56,7 +56,7 @@ def check(
     if is_concurrent(stage.kind(axis)):
         return Illegal(
             "structural",
-            f"the loop is {stage.kind(axis)}: none of its iterations is later",
+            f"the loop is {stage.kind(axis)}: it has no later iterations",
             got=stage.label(axis),
             hint="prefetch at a serial loop inside or outside it",
             conflicts=(stage.key(axis),),

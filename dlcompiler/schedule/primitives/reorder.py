@@ -1,4 +1,4 @@
-"""Put loops into another order.
+"""Reorder loops of one stage.
 
 *Before*, then *after* ``reorder(k, j)``::
 

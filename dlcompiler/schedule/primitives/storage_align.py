@@ -1,4 +1,4 @@
-"""Pad a dimension of a stage's buffer, so that its rows begin where they should.
+"""Pad a dimension of a stage's buffer, so that its rows begin at aligned addresses.
 
 *Before*, then *after* ``s[P].storage_align(i, factor=8, offset=1)``::
 
@@ -36,7 +36,7 @@ MAX_ALIGNMENT = 65536
 
 @answering
 def check(state: State, stage: StageState, *, axis: Any, factor: Any, offset: Any = 0) -> Verdict:
-    """Refuse inputs, outputs, what is no dimension, and numbers that make no sense."""
+    """Refuse inputs, outputs, what is no dimension, and numbers out of range."""
     require_own_storage(stage)
     require_expression(stage)
     require_compact(state, stage)

@@ -50,7 +50,7 @@ MOVED = frozenset(
         "separators", "double_buffered_by", "rolled_by", "group",
     }
 )  # fmt: skip
-"""Fields of a stage that have a meaning in another layout, or get one: all others must be empty."""
+"""Fields of a stage that stay valid in another layout; all others must be empty."""
 _OF_LOOPS = tuple(item.name for item in fields(StageState) if item.name not in MOVED)
 
 
