@@ -9,6 +9,7 @@ from dlcompiler.schedule.legality.obligations import (
     open_obligations,
 )
 from dlcompiler.schedule.moves.enumeration import Domain, Move, Moves
+from dlcompiler.schedule.moves.suggestions import Suggestion
 from dlcompiler.schedule.schedule import Schedule, create_schedule
 from dlcompiler.schedule.stage import Stage
 from dlcompiler.schedule.state import AttachedAt, StageState, State, Step
@@ -35,6 +36,7 @@ __all__ = [
     "StageState",
     "State",
     "Step",
+    "Suggestion",
     "Trace",
     "Verdict",
     "create_schedule",

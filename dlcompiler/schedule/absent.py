@@ -1,4 +1,4 @@
-"""Primitives that are not here: asking a stage or a schedule for one says so, by name."""
+"""Errors for unknown attributes of stages and schedules: ``there is no …, did you mean …?``."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dlcompiler.errors import ScheduleError
 
 
 class AbsentPrimitive(ScheduleError, AttributeError):  # noqa: N818 - a state of this project
-    """A primitive that is not here; also an AttributeError, so that ``hasattr`` works."""
+    """An unknown primitive; also an AttributeError, so that ``hasattr`` works."""
 
 
 class Handle:
-    """A stage or a schedule: what it lacks says its name."""
+    """Base of stages and schedules: an unknown attribute raises `AbsentPrimitive`."""
 
     __slots__ = ()
     name: str
 
-    if not TYPE_CHECKING:  # a type checker shall go on reporting what is not here
+    if not TYPE_CHECKING:  # hidden so that a type checker still reports unknown attributes
 
         def __getattr__(self, name: str) -> NoReturn:
             if name.startswith("_") or name == "name":
@@ -27,12 +27,12 @@ class Handle:
 
 
 def refuse_absent(owner: str, name: str, known: list[str]) -> NoReturn:
-    """Raise what says that an object has no such primitive.
+    """Raise the error for a primitive that an object does not have.
 
     Parameters
     ----------
     owner : str
-        What was asked: ``"stage C"``.
+        The object, in words: ``"stage C"``.
     name : str
         The primitive.
     known : list of str

@@ -1,4 +1,4 @@
-"""The arguments of steps: which ones a primitive takes, and how a refusal names them."""
+"""Check the arguments of steps against the declarations of primitives."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ import operator
 from collections.abc import Mapping
 from typing import Any
 
-from dlcompiler.errors import ScheduleError
+from dlcompiler.errors import ScheduleError, shown_number
 from dlcompiler.ir import Axis, Const
 from dlcompiler.ir.operators import Operators
 from dlcompiler.schedule.primitives import REGISTRY, Primitive
 from dlcompiler.schedule.state import State
 from dlcompiler.schedule.verdict import Illegal
 
+LARGEST = 10**4000
+"""Largest number of a step. A split clips it; a trace must be able to print it, and Python
+prints no integer of more than 4,300 digits; [1]."""
+
 
 def operation_title(state: State, name: str, stage: str, args: Mapping[str, Any]) -> str:
-    """Return what a step would be, in words: the head of its refusal."""
+    """Return a step in words, for the first line of its refusal: ``split C.i``."""
     values = [v if isinstance(v, tuple) else (v,) for v in args.values()]
     axes = [axis for value in values for axis in value if isinstance(axis, Axis)]
     parent = args.get("parent", stage)
@@ -31,14 +35,14 @@ def operation_title(state: State, name: str, stage: str, args: Mapping[str, Any]
 
 
 def known_primitive(operation: str, name: str) -> Primitive:
-    """Return a primitive by its name, or say which ones there are."""
+    """Return a primitive by its name, or raise an error that lists all names."""
     if name in REGISTRY:
         return REGISTRY[name]
     raise ScheduleError(operation, "no such primitive", expected=", ".join(sorted(REGISTRY)))
 
 
 def plain_arguments(item: Primitive, args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments with numbers in place of what stands for one: a constant, a knob's value."""
+    """Return arguments with constants and knob values replaced by plain numbers."""
     return {
         name: _plain(value) if item.parameters.get(name) == "int" else value
         for name, value in args.items()
@@ -58,7 +62,7 @@ def wrong_arguments(item: Primitive, state: State, args: Mapping[str, Any]) -> I
     if missing := item.missing(args):
         return Illegal("structural", f"{' and '.join(missing)} must be given")
     if unknown := [name for name in args if name not in item.parameters]:
-        hint = f"the arguments are: {', '.join(item.parameters)}"
+        hint = f"the arguments are: {item.signature or 'none'}"
         return Illegal("structural", f"no argument is called {unknown[0]}", hint=hint)
     for name, value in args.items():
         kind = item.parameters[name]
@@ -68,9 +72,12 @@ def wrong_arguments(item: Primitive, state: State, args: Mapping[str, Any]) -> I
             continue
         if kind == "axes" and not isinstance(value, tuple):
             return Illegal("structural", f"{name} must be a tuple of axes", got=repr(value))
-        if kind == "int" and isinstance(value, list | tuple | dict):  # from a trace, say
+        if kind == "int" and isinstance(value, list | tuple | dict):  # for example, from a trace
             got = f"{value!r} ({type(value).__name__})"
             return Illegal("structural", f"{name} must be an integer", got=got)
+        if kind == "int" and isinstance(value, int) and value > LARGEST:
+            got = shown_number(value)
+            return Illegal("limit", f"{name} is too large", got=got, expected="at most 10^4000")
         if kind == "stage" and not (isinstance(value, str) and state.has_stage(value)):
             known = ", ".join(stage.name for stage in state.stages)
             return Illegal(
@@ -80,7 +87,7 @@ def wrong_arguments(item: Primitive, state: State, args: Mapping[str, Any]) -> I
 
 
 def _wrong_stages(state: State, name: str, value: object) -> tuple[Illegal, ...]:
-    """Refuse what is not a tuple of the names of stages; () when it is."""
+    """Return a refusal unless the value is a tuple of stage names; () if it is."""
     known = [stage.name for stage in state.stages]
     if not isinstance(value, tuple) or not all(isinstance(item, str) for item in value):
         return (Illegal("structural", f"{name} must be a tuple of stages", got=repr(value)),)

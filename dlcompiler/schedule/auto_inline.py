@@ -30,12 +30,12 @@ def inline_injective(schedule: Schedule) -> None:
 
 
 def inline_broadcast(schedule: Schedule) -> None:
-    """Inline, of those, the ones that read each tensor at axes in their order, or at 0."""
+    """Inline the injective stages that read each tensor at axes in their order, or at 0."""
     _inline(schedule, _is_broadcast)
 
 
 def inline_elementwise(schedule: Schedule) -> None:
-    """Inline, of those, the ones that read each tensor at exactly their own axes."""
+    """Inline the injective stages that read each tensor at exactly their own axes."""
     _inline(schedule, _is_elementwise)
 
 

@@ -1,17 +1,19 @@
-"""Calls as users write them: which stage they are about, and their arguments by name."""
+"""Bind the arguments of calls as users write them: the stage, and the arguments by name."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Axis
-from dlcompiler.schedule.arguments import known_primitive
+from dlcompiler.schedule.arguments import has_axis, known_primitive
 from dlcompiler.schedule.inference.recurrences import scan_of
 from dlcompiler.schedule.primitives.env_threads import text_of
 from dlcompiler.schedule.stage import Stage
 from dlcompiler.schedule.stage_group import StageGroup
+from dlcompiler.schedule.verdict import Illegal
 from dlcompiler.te import Operation, Tensor, ThreadAxis
 
 if TYPE_CHECKING:
@@ -22,7 +24,8 @@ def bind_call(
     schedule: Schedule, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[str, dict[str, Any]]:
     """Return the stage name and the named arguments of a call as `Schedule.can` takes it."""
-    parameters = known_primitive(f"can {name!r}", name).parameters
+    item = known_primitive(f"can {name!r}", name)
+    parameters = item.parameters
     stage, rest = _subject(schedule, name, args)
     first = next(iter(parameters), None)
     if first is not None and parameters[first] == "axes":
@@ -32,7 +35,7 @@ def bind_call(
     values = [_argument(schedule, value) for value in rest]
     if len(values) > len(parameters):
         raise ScheduleError(
-            f"can {name!r}", "too many arguments", got=f"{args}", expected=", ".join(parameters)
+            f"can {name!r}", "too many arguments", got=f"{args}", expected=item.signature or "none"
         )
     named = {**dict(zip(parameters, values, strict=False)), **kwargs}
     for parameter, kind in parameters.items():
@@ -103,3 +106,42 @@ def _argument(schedule: Schedule, value: Any) -> Any:
     if isinstance(value, ThreadAxis):
         return value.tag
     return schedule[value].name if isinstance(value, Tensor | Operation) else value
+
+
+def foreign_axis(schedule: Schedule, args: Mapping[str, Any]) -> Illegal | None:
+    """Refuse axes of another schedule, and axes that no stage has at the cursor."""
+    for value in args.values():
+        for axis in value if isinstance(value, tuple) else (value,):
+            if not isinstance(axis, Axis) or axis.lineage is None:
+                continue
+            if axis.lineage is not schedule.history.history:
+                return Illegal(
+                    "structural",
+                    "the axis belongs to another schedule",
+                    got=f"axis {axis.name}",
+                    hint="take the axes from this schedule's own stages and steps",
+                )
+            if not has_axis(schedule.state, axis):
+                return _lost_axis(schedule, axis)
+    return None
+
+
+def _lost_axis(schedule: Schedule, axis: Axis) -> Illegal:
+    """Return the refusal of an axis that a step took away, or whose step is undone."""
+    path = schedule.node.path()
+    had = [has_axis(node.state, axis) for node in path]
+    if True in had:
+        gone = path[had.index(False, had.index(True))].title()
+        return Illegal(
+            "structural",
+            "the axis is gone: its stage has other loops now",
+            got=f"axis {axis.name}, gone since: {gone}",
+            hint="take the loops that the stages have now: s[C].leaf_iter_vars",
+        )
+    made, hint = schedule.undone_step(functools.partial(has_axis, axis=axis))
+    return Illegal(
+        "structural",
+        "the axis was made by an undone step",
+        got=f"axis {axis.name}, made by: {made}",
+        hint=hint,
+    )

@@ -1,4 +1,4 @@
-"""Groups of stages: which stages are in one, which of them stand at its place, moving them."""
+"""Groups of stages: find the members of a group, and move them together."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def between(state: State, outputs: Sequence[str], inputs: Sequence[str]) -> tupl
     outputs
         Names of the stages to begin from.
     inputs
-        Names of those behind which nothing is looked for.
+        Names of the stages at which the search stops.
     """
     reached, waiting = set(outputs), list(outputs)
     while waiting:
@@ -36,7 +36,7 @@ def is_member(stage: StageState, group: Group) -> bool:
 
 
 def at_place(state: State, group: Group) -> list[StageState]:
-    """Return the stages of a group that are computed where the group is: at no other of it."""
+    """Return the stages of a group that are not attached to other stages of the group."""
     return [
         stage
         for stage in state.stages
@@ -51,7 +51,7 @@ def _is_attached_inside(state: State, at: Attachment, group: Group) -> bool:
 
 
 def moved(state: State, group: Group, place: Attachment, id: str) -> State:
-    """Return the state in which a group, with what is computed where it is, is elsewhere."""
+    """Return the state in which a group is attached elsewhere, with its unattached stages."""
     here, new = at_place(state, group), Group(group.name, place)
 
     def changed(stage: StageState) -> StageState:
@@ -64,7 +64,7 @@ def moved(state: State, group: Group, place: Attachment, id: str) -> State:
 
 
 def joined(stage: StageState, like: StageState) -> StageState:
-    """Return a stage that a step made from another one in the group of that one, if there is."""
+    """Return a new stage as a member of the group of the stage that it was made from, if any."""
     if like.group is None:
         return stage
     return replace(stage, group=like.group, attachment=like.group.place)

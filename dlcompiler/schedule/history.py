@@ -18,9 +18,9 @@ MAX_NOTE = 2_000
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """One state, how it was reached, and what is known of it.
+    """One state, with the step that led to it.
 
-    Everything but `children` and `notes`, which grow, and the user's own words is fixed.
+    `children` and `notes` grow, and a user may change `name` and `note`. All else is fixed.
     """
 
     state: State
@@ -76,7 +76,7 @@ class History:
             if self.nodes.get(parent.id) is not parent:
                 raise ScheduleError(
                     f"apply {step}",
-                    "the state is only looked at: the history does not know it",
+                    "the state is only looked at: it is not part of the history",
                     hint="apply the step that led to it first",
                 )
             node = Node(state, parent, step, result, len(self.nodes))
@@ -92,15 +92,15 @@ class History:
         node
             The state.
         name
-            What to call it, instead of its id and as the name of the branch that goes on from it:
-            one line, and unlike the other states'.
+            Shown instead of the id, and as the name of the branch that starts here. One line;
+            no other state may have the same name.
         note
             Any text.
 
         Raises
         ------
         ScheduleError
-            If the name or the note cannot be given; nothing is then changed.
+            If the name or the note is refused; then neither is changed.
         """
         with self.lock:
             name = node.name if name is None else self._name(node, name)
@@ -112,7 +112,7 @@ class History:
         if len(name) > MAX_NAME or not name.isprintable():
             raise ScheduleError(
                 "name a state", "a name is one short line", got=repr(name[: 2 * MAX_NAME]),
-                expected=f"at most {MAX_NAME} characters that can be seen",
+                expected=f"at most {MAX_NAME} printable characters",
             )  # fmt: skip
         for other in self.nodes.values():
             if name and other is not node and other.name == name:
@@ -165,7 +165,7 @@ def _note(text: str) -> str:
 
 @dataclass(frozen=True)
 class HistoryView:
-    """A history seen from a cursor: prints as a tree that marks the place."""
+    """A history with a cursor; prints as a tree that marks the current state."""
 
     history: History
     cursor: str

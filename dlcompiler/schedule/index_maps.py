@@ -1,4 +1,4 @@
-"""Maps from the indices of a tensor to those of its layout: written, read, and inverted."""
+"""Index maps of layouts: parse them from text, apply them, and invert them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir.names import unique_name
 from dlcompiler.schedule.inference.relations import ranged
-from dlcompiler.schedule.primitives.base import Refused
-from dlcompiler.schedule.verdict import Illegal
+from dlcompiler.schedule.verdict import Illegal, Refused
 from dlcompiler.te import AXIS_SEPARATOR
 from dlcompiler.te.given_functions import call_given, signature_of
 from dlcompiler.te.notation.scan import INDEX_OPERATORS
@@ -47,7 +46,7 @@ class IndexMap:
     inputs: tuple[Var, ...]
     outputs: tuple[Expr, ...]
     separators: tuple[int, ...] = ()
-    """Of each `AXIS_SEPARATOR`, the number of outputs before it."""
+    """For each `AXIS_SEPARATOR`: the number of outputs before it."""
 
     def __str__(self) -> str:
         names = ", ".join(var.name for var in self.inputs)
@@ -57,22 +56,22 @@ class IndexMap:
         return f"lambda {names}: [{', '.join(parts)}]"
 
     def at(self, indices: Sequence[Expr]) -> tuple[Expr, ...]:
-        """Return where the element at `indices` is kept."""
+        """Return the indices in the layout of the element at `indices`."""
         values = dict(zip(self.inputs, indices, strict=True))
         return tuple(substitute(output, values) for output in self.outputs)
 
 
 @dataclass(frozen=True)
 class Inverse:
-    """Which element a place of a layout holds."""
+    """The inverse of an index map: the element that each place of a layout holds."""
 
     extents: tuple[Extent, ...]
-    """Of the layout."""
+    """The shape of the layout."""
     places: tuple[Var, ...]
     values: tuple[Expr, ...]
     """The indices of the element, in terms of `places`."""
     conditions: tuple[Expr, ...]
-    """Where there is one: a layout may be padded."""
+    """Whether a place holds an element; None if all do. A layout may be padded."""
 
 
 def index_map_of(value: Any, names: Sequence[str]) -> IndexMap:
@@ -156,7 +155,7 @@ def _index(value: Any) -> Expr:
 
 
 def _read(text: str, count: int) -> IndexMap:
-    """Read the text of a map; nothing of it is executed."""
+    """Parse the text of a map. The text is not executed."""
     try:
         tree = ast.parse(text[:MAX_TEXT], mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -194,7 +193,7 @@ def _read_index(tree: ast.expr, variables: dict[str, Var]) -> Expr:
 
 @dataclass(frozen=True)
 class _Digit:
-    """``index // divisor % count`` of an input: `count` is None for the last, open one."""
+    """The part ``index // divisor % count`` of an input; `count` is None for the highest one."""
 
     source: Var
     divisor: Extent
@@ -208,7 +207,7 @@ class _Piece:
     digit: _Digit
     factor: int
     span: Extent
-    """How many values the digit takes."""
+    """The number of values of the digit."""
 
 
 def inverse_of(index_map: IndexMap, shape: Sequence[Extent]) -> Inverse:
@@ -217,7 +216,7 @@ def inverse_of(index_map: IndexMap, shape: Sequence[Extent]) -> Inverse:
     Raises
     ------
     Refused
-        If two elements would share a place, or the map is of a form that is not understood.
+        If two elements would share a place, or the form of the map is not supported.
     """
     sizes = dict(zip(index_map.inputs, shape, strict=True))
     analyzer = ranged(sizes)
@@ -290,14 +289,14 @@ def _digit(atom: Expr) -> _Digit | None:
 
 
 def _size(value: Expr) -> Extent | None:
-    """Return a divisor: a positive number, or a symbol, which is one."""
+    """Return a divisor: a positive number, or a symbol (symbols are positive)."""
     if isinstance(value, Const):
         return int(value.value) if value.value > 0 else None
     return value if isinstance(value, Var) and value.is_symbol else None
 
 
 def _span(digit: _Digit, extent: Extent) -> Extent:
-    """Return how many values a digit takes."""
+    """Return the number of values of a digit."""
     if digit.count is not None:
         return digit.count
     up = extent_binary("add", extent, extent_binary("sub", digit.divisor, 1))
@@ -309,7 +308,7 @@ def _extent(pieces: list[_Piece]) -> Extent:
 
 
 def _value(var: Var, extent: Extent, found: dict[_Digit, Expr]) -> tuple[Expr, bool]:
-    """Put an index together from its digits; tell whether it is never beyond its extent."""
+    """Return an index as the sum of its digits, and whether it is always below its extent."""
     # A symbol stands behind the numbers: it can only follow what it is the size of.
     digits = sorted(
         (d for d in found if d.source is var),
@@ -351,7 +350,7 @@ def _not_invertible(why: str) -> Refused:
     return Refused(
         Illegal(
             "semantic",
-            "two elements would share a place of the layout, or one have none",
+            "two elements would share a place of the layout, or one element would have none",
             because=why,
             hint="keep each part of each index once: i // 4 and i % 4 of i",
         )

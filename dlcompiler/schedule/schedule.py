@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,20 +13,20 @@ from dlcompiler.ir import Axis
 from dlcompiler.ir.names import checked_label
 from dlcompiler.schedule.absent import Handle
 from dlcompiler.schedule.arguments import (
-    has_axis,
     known_primitive,
     operation_title,
     plain_arguments,
     refusal,
     wrong_arguments,
 )
-from dlcompiler.schedule.calls import bind_call, stage_of_all
+from dlcompiler.schedule.calls import bind_call, foreign_axis, stage_of_all
 from dlcompiler.schedule.history import History, HistoryView, Node
 from dlcompiler.schedule.inference import recurrences
 from dlcompiler.schedule.inference.placement import placed
 from dlcompiler.schedule.legality.obligations import Obligation, obligations
 from dlcompiler.schedule.legality.validity import MAX_STAGES, problems
 from dlcompiler.schedule.moves.enumeration import Moves, moves_of
+from dlcompiler.schedule.moves.suggestions import Suggestion, suggestion
 from dlcompiler.schedule.primitives import StepContext
 from dlcompiler.schedule.stage import Stage
 from dlcompiler.schedule.stage_group import StageGroup, make_group
@@ -43,12 +42,12 @@ Named: TypeAlias = Stage | Tensor | Operation
 
 
 def create_schedule(ops: Operation | Tensor | Iterable[Operation | Tensor]) -> Schedule:
-    """Start a schedule: every stage by its plain loop nest.
+    """Create a schedule in which every stage has its default loop nest.
 
     Parameters
     ----------
     ops
-        The operation (or a list of them) whose result is wanted: ``C.op``. Tensors are taken too.
+        The operation (or a list of them) whose result is wanted: ``C.op``; or its tensor.
 
     Returns
     -------
@@ -104,7 +103,7 @@ class Schedule(Handle):
         self.name = name
         self.listeners: list[Listener] = []
 
-    # -- where we are --------------------------------------------------------------------------
+    # -- the current state ---------------------------------------------------------------------
 
     @property
     def state(self) -> State:
@@ -126,7 +125,7 @@ class Schedule(Handle):
 
     @property
     def lock(self) -> threading.RLock:
-        """Held while the cursor moves; hold it to read several things of one state."""
+        """The lock held while the cursor moves; hold it to read several facts of one state."""
         return self._history.lock
 
     @property
@@ -151,7 +150,7 @@ class Schedule(Handle):
 
     @property
     def obligations(self) -> tuple[Obligation, ...]:
-        """What is owed: to be put right before lowering, unless lowering settles it."""
+        """The pending obligations: later steps must fulfil those that lowering cannot."""
         return obligations(self.state)
 
     def __getitem__(self, key: Tensor | Operation) -> Stage:
@@ -194,7 +193,9 @@ class Schedule(Handle):
         if target is None:
             raise ScheduleError(
                 "redo",
-                "there is no step to redo" if not self._node.children else "several steps lead on",
+                "there is no step to redo"
+                if not self._node.children
+                else "several steps follow this state",
                 hint="s.history shows all states; s.jump(id) goes to one",
             )
         self._move(target)
@@ -226,9 +227,9 @@ class Schedule(Handle):
         return Schedule(self._history, self._node, checked_label(name, "fork"))
 
     def normalize(self) -> Schedule:
-        """Return a fork in which what lowering would settle is done, as steps of its own.
+        """Return a fork in which each stage is attached where lowering would compute it.
 
-        Inlined stages are substituted, and each stage is attached where it will be computed.
+        The steps that attach them are part of the history of the fork.
         """
         result = self.fork("normalized")
         for stage in placed(self.state).stages:
@@ -242,7 +243,7 @@ class Schedule(Handle):
         return result
 
     def shares_history(self, other: Schedule) -> bool:
-        """Tell whether `other` is this schedule or a fork of it: axes and stages are common."""
+        """Tell whether `other` is this schedule or a fork of it; forks share axes and stages."""
         return other._history is self._history
 
     def undone_step(self, has: Callable[[State], bool]) -> tuple[str, str]:
@@ -271,7 +272,7 @@ class Schedule(Handle):
     # -- steps -----------------------------------------------------------------------------------
 
     def apply(self, name: str, stage: str, args: Mapping[str, Any]) -> Any:
-        """Apply a primitive, or raise what forbids it.
+        """Apply a primitive, or raise the reason for its refusal.
 
         Parameters
         ----------
@@ -300,12 +301,12 @@ class Schedule(Handle):
     def after(self, attempt: Attempt) -> Schedule:
         """Return a schedule at the state that an attempt leads to; no step may be applied to it.
 
-        The history does not learn of it: to look at what a step would do, and what could follow.
+        The state is not added to the history. Views use it to show what a step would do.
 
         Parameters
         ----------
         attempt
-            Of a step that is not refused, made at this state.
+            The attempt of a legal step at this state.
 
         Returns
         -------
@@ -332,7 +333,7 @@ class Schedule(Handle):
             )
         current = self.state.stage(stage)
         args = plain_arguments(item, args)
-        for refused in (wrong_arguments(item, self.state, args), self._foreign(args)):
+        for refused in (wrong_arguments(item, self.state, args), foreign_axis(self, args)):
             if refused is not None:  # `Illegal` is falsy
                 return Attempt(refused)
         part = recurrences.refusal(self.state, current, name, args)
@@ -343,62 +344,27 @@ class Schedule(Handle):
         state_id = child_id(self.state.id, step)
         known = self._history.nodes.get(state_id)
         if known is not None:
-            return Attempt(self._owed(verdict, known.state), step, known.state, known.result)
+            return Attempt(
+                self._with_new_obligations(verdict, known.state), step, known.state, known.result
+            )
         context = StepContext(state_id, self._history, str(step))
         state, result = item.apply(self.state, current, context, **args)
         for problem in problems(state, self.state):
             return Attempt(problem, step)
-        return Attempt(self._owed(verdict, state), step, state, result)
+        return Attempt(self._with_new_obligations(verdict, state), step, state, result)
 
-    def _owed(self, verdict: Verdict, state: State) -> Verdict:
-        """Return the verdict on a step that is not illegal, with what its state newly owes."""
+    def _with_new_obligations(self, verdict: Verdict, state: State) -> Verdict:
+        """Return `Pending` if the next state has an obligation that this state has not."""
         if isinstance(verdict, Pending):
             return verdict
         before = set(self.obligations)
-        owed = [item for item in obligations(state) if item not in before]
-        return Pending(str(owed[0])) if owed else LEGAL
-
-    def _foreign(self, args: Mapping[str, Any]) -> Illegal | None:
-        """Refuse axes of another schedule, and of steps that are undone at the cursor."""
-        for value in args.values():
-            for axis in value if isinstance(value, tuple) else (value,):
-                if not isinstance(axis, Axis) or axis.lineage is None:
-                    continue
-                if axis.lineage is not self._history:
-                    return Illegal(
-                        "structural",
-                        "the axis belongs to another schedule",
-                        got=f"axis {axis.name}",
-                        hint="take the axes from this schedule's own stages and steps",
-                    )
-                if has_axis(self.state, axis):
-                    continue
-                if replaced := self._replaced(axis):
-                    return Illegal(
-                        "structural",
-                        "the axis is gone: its stage has other loops now",
-                        got=f"axis {axis.name}, gone since: {replaced}",
-                        hint="take the loops that the stages have now: s[C].leaf_iter_vars",
-                    )
-                made, hint = self.undone_step(functools.partial(has_axis, axis=axis))
-                return Illegal(
-                    "structural",
-                    "the axis was made by an undone step",
-                    got=f"axis {axis.name}, made by: {made}",
-                    hint=hint,
-                )
-        return None
-
-    def _replaced(self, axis: Axis) -> str | None:
-        """Return the step on the way to the cursor that took an axis away, if one did."""
-        path = self._node.path()
-        had = [has_axis(node.state, axis) for node in path]
-        return path[had.index(False, had.index(True))].title() if True in had else None
+        new = [item for item in obligations(state) if item not in before]
+        return Pending(str(new[0])) if new else LEGAL
 
     # -- primitives of the schedule ----------------------------------------------------------------
 
     def cache_read(self, tensor: Tensor, scope: str, readers: Any) -> Tensor:
-        """Let readers of a tensor read a copy of it; see `primitives.cache_read`.
+        """Copy a tensor for some of its readers; see `primitives.cache_read`.
 
         Parameters
         ----------
@@ -424,7 +390,7 @@ class Schedule(Handle):
         Parameters
         ----------
         tensor
-            The tensor to cache; of an operation of several outputs, the list of all of them.
+            The tensor to cache; for an operation with several outputs, the list of all of them.
         scope
             Memory of the new buffer: ``local`` or ``global``.
 
@@ -467,7 +433,7 @@ class Schedule(Handle):
     # -- asking ------------------------------------------------------------------------------------
 
     def can(self, name: str, *args: Any, **kwargs: Any) -> Verdict:
-        """Ask whether a primitive may be applied, without applying it.
+        """Return the verdict on a primitive without applying it.
 
         Parameters
         ----------
@@ -480,6 +446,17 @@ class Schedule(Handle):
         stage, bound = self.bind(name, args, kwargs)
         return self.attempt(name, stage, bound).verdict
 
+    def suggest(self, name: str, *args: Any, **kwargs: Any) -> Suggestion | None:
+        """Return the legal change nearest to a refused step; None if nothing near it is legal.
+
+        Parameters
+        ----------
+        name, *args
+            The call, as for `can`: ``s.suggest("split", axis, factor=0)``.
+        """
+        stage, bound = self.bind(name, args, kwargs)
+        return suggestion(self, name, stage, bound)
+
     def bind(
         self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> tuple[str, dict[str, Any]]:
@@ -487,7 +464,10 @@ class Schedule(Handle):
         return bind_call(self, name, args, kwargs)
 
     def moves(self, stage: Named | None = None, target: str | Target | None = None) -> Moves:
-        """Return every move on a stage (or on all) with its verdict; those of a GPU by `target`."""
+        """Return every move on a stage (or on all) with its verdict.
+
+        Moves that need threads of a GPU are listed if `target` is one.
+        """
         names = [s.name for s in self.state.stages] if stage is None else [self._stage_name(stage)]
         machine = None if target is None else resolve(target)
         return Moves(move for name in names for move in moves_of(self, name, target=machine))

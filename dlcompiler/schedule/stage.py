@@ -1,4 +1,4 @@
-"""`Stage`: the handle on one tensor of a schedule, ``s[C]``."""
+"""`Stage`: the handle on one operation of a schedule, ``s[C]``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Stage(Handle):
-    """A name that acts on the schedule's current state: ``s[C]``."""
+    """Handle on a stage by its name; its methods act on the current state of the schedule."""
 
     __slots__ = ("name", "schedule")
 
@@ -31,7 +31,7 @@ class Stage(Handle):
 
     @property
     def state(self) -> StageState:
-        """What the stage is at the schedule's cursor."""
+        """The stage in the current state of the schedule."""
         for stage in self.schedule.state.stages:
             if stage.name == self.name:
                 return stage
@@ -97,7 +97,7 @@ class Stage(Handle):
         return result
 
     def reorder(self, *axes: Axis) -> None:
-        """Put loops into the order given; one alone stays. See `primitives.reorder`."""
+        """Reorder loops; a single loop stays where it is. See `primitives.reorder`."""
         if not self._is_one_loop(_flat(axes)):
             self._apply("reorder", axes=_flat(axes))
 
@@ -126,7 +126,7 @@ class Stage(Handle):
         self._apply("parallel", axis=var)
 
     def tensorize(self, var: Axis, tensor_intrin: TensorIntrin | str) -> None:
-        """Let an intrinsic compute what a loop does. See `primitives.tensorize`."""
+        """Replace a loop by a tensor intrinsic. See `primitives.tensorize`."""
         self._apply("tensorize", axis=var, intrin=tensor_intrin)
 
     def bind(self, ivar: Axis, thread_ivar: ThreadAxis | str) -> None:
@@ -142,12 +142,12 @@ class Stage(Handle):
         self._apply("bind", axis=ivar, thread=thread_ivar.tag)
 
     def _check_threads(self, ivar: Axis, wanted: ThreadAxis) -> None:
-        """Refuse a number of threads that is not the loop's, once it is bound."""
+        """Refuse a thread axis whose extent differs from the extent of the bound loop."""
         if wanted.extent is None:
             return
         attempt = self.schedule.attempt("bind", self.name, {"axis": ivar, "thread": wanted.tag})
         if attempt.state is None:
-            return  # `bind` itself says why
+            return  # `bind` raises the reason
         bounds = extents_of(attempt.state, attempt.state.stage(self.name))
         if not is_same(bounds[ivar], wanted.extent):
             raise ScheduleError(
@@ -180,19 +180,19 @@ class Stage(Handle):
         self._apply("align_extent", axis=axis, factor=factor)
 
     def double_buffer(self) -> None:
-        """Keep this stage's values twice. See `primitives.double_buffer`."""
+        """Double-buffer this stage. See `primitives.double_buffer`."""
         self._apply("double_buffer")
 
     def rolling_buffer(self) -> None:
-        """Keep what the next iteration needs again. See `primitives.rolling_buffer`."""
+        """Keep elements that the next iteration reads again. See `primitives.rolling_buffer`."""
         self._apply("rolling_buffer")
 
     def pragma(self, var: Axis, pragma_type: str, pragma_value: int | None = None) -> None:
-        """Leave a note at a loop. See `primitives.pragma`."""
+        """Attach a pragma to a loop. See `primitives.pragma`."""
         self._apply("pragma", axis=var, pragma_type=pragma_type, pragma_value=pragma_value)
 
     def prefetch(self, tensor: Tensor, var: Axis, offset: int = 1) -> None:
-        """Ask for what a later iteration reads. See `primitives.prefetch`."""
+        """Prefetch elements that a later iteration reads. See `primitives.prefetch`."""
         args = {"tensor": self.schedule[tensor].name, "axis": var, "offset": offset}
         if tensor.value_index:
             args["tensor_output"] = tensor.value_index
@@ -222,7 +222,7 @@ class Stage(Handle):
         self._apply("compute_at", parent=parent.name, axis=parent.loop_of(scope))
 
     def loop_of(self, axis: Axis | ThreadAxis) -> Any:
-        """Return the loop that is bound to a thread axis; what is none, or of no loop, as it is."""
+        """Return the loop bound to a thread axis; anything else is returned unchanged."""
         if not isinstance(axis, ThreadAxis):
             return axis
         return next((leaf for leaf in self.state.leaves if self.state.kind(leaf) == axis.tag), axis)

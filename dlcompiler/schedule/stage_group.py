@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class StageGroup(Handle):
-    """A name that acts on the stages of a group in the schedule's current state."""
+    """Handle on a group by its name; its methods act on the current state of the schedule."""
 
     __slots__ = ("name", "schedule")
 
@@ -57,21 +57,22 @@ class StageGroup(Handle):
 def make_group(
     schedule: Schedule, outputs: Any, inputs: Any, include_inputs: bool = False
 ) -> StageGroup:
-    """Group the stages on the way from some tensors to others; see `primitives.create_group`.
+    """Group the stages between some inputs and outputs; see `primitives.create_group`.
 
     Parameters
     ----------
     schedule
         The schedule.
     outputs, inputs
-        Tensors or operations, or lists of them: the group is what is computed on the way.
+        Tensors or operations, or lists of them. The group holds the stages that compute the
+        outputs from the inputs.
     include_inputs
         Whether the stages that compute the inputs belong to it.
 
     Returns
     -------
     StageGroup
-        To be attached as one: ``g.compute_at(s[C], axis)``.
+        Its stages are attached together: ``g.compute_at(s[C], axis)``.
     """
     names = [
         tuple(dict.fromkeys(schedule[item].name for item in _listed(tensors)))

@@ -50,7 +50,7 @@ class Split:
 
     @property
     def knobs(self) -> tuple[Var, ...]:
-        """The symbols that decide how it splits."""
+        """The symbols that the split depends on."""
         return tuple(part for part in (self.factor, self.nparts) if isinstance(part, Var))
 
 
@@ -65,7 +65,7 @@ class Fuse:
 
 @dataclass(frozen=True, slots=True)
 class Singleton:
-    """`axis` runs once, and stands for no other."""
+    """`axis` runs once and is derived from no other axis."""
 
     axis: Axis
 
@@ -104,7 +104,7 @@ class AttachedAt:
 
 @dataclass(frozen=True, slots=True)
 class Tensorized:
-    """The loop `axis`, and those inside it, are an intrinsic's.
+    """An intrinsic replaces the loop `axis` and the loops inside it.
 
     `step` describes the step that made it so.
     """
@@ -117,7 +117,7 @@ class Tensorized:
 Attachment: TypeAlias = AtRoot | Inlined | AttachedAt
 ROOT, INLINED = AtRoot(), Inlined()
 PREFETCH = "prefetch."
-"""Begins the pragma of a loop that prefetches; the name of the buffer follows."""
+"""Prefix of the pragma of a loop that prefetches; the name of the buffer follows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +127,7 @@ class Group:
     name: str
     """Unique in the schedule."""
     place: Attachment
-    """Where those are computed that are not attached to others of the group."""
+    """The attachment of those stages that are not attached to others of the group."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,29 +150,29 @@ class StageState:
     scope: str = "global"
     is_output: bool = False
     aliases: tuple[Tensor, ...] = ()
-    """Handles of its values in layouts that it had before."""
+    """The handles of its tensors before their layout was transformed."""
     alignments: Mapping[Axis, tuple[int, int]] = field(default_factory=dict)
-    """Of some dimensions, (factor, offset): the stride is offset more than a multiple of factor."""
+    """(factor, offset) of padded dimensions: stride = offset + a multiple of factor."""
     separators: tuple[int, ...] = ()
-    """Before which of the dimensions, but the first, one of the memory begins."""
+    """Dimensions, except the first, at which a new dimension of the memory begins."""
     rounded: Mapping[Axis, Extent] = field(default_factory=dict)
-    """Of some dimensions, what the extent computed for a consumer is a multiple of."""
+    """For some dimensions: the number that the computed extent is rounded up to a multiple of."""
     pragmas: Mapping[Axis, Mapping[str, int]] = field(default_factory=dict)
-    """Notes at loops."""
+    """The pragmas of each loop."""
     storing: Mapping[str, int] = field(default_factory=dict)
-    """Of thread axes that share a reduction, the thread that stores the result; by default, 0."""
+    """For thread axes that share a reduction: the thread that stores the result; 0 by default."""
     tensorized: Tensorized | None = None
-    """The intrinsic that computes what inner loops would."""
+    """The intrinsic that replaces inner loops."""
     double_buffered_by: str = ""
-    """The step that asked for two copies of the buffer; '' when none did."""
+    """The step that double-buffered the stage; '' if none did."""
     rolled_by: str = ""
-    """The step that asked to keep what the next iteration needs again; '' when none did."""
+    """The step that made the buffer a rolling one; '' if none did."""
     group: Group | None = None
-    """The stages that it is moved with."""
+    """The group that the stage belongs to."""
 
     @property
     def tensor(self) -> Tensor:
-        """The first of its tensors, most often the only one: all have one shape."""
+        """The first of its tensors, which all have the same shape."""
         return self.tensors[0]
 
     @property
@@ -182,17 +182,17 @@ class StageState:
 
     @property
     def states(self) -> tuple[Tensor, ...]:
-        """Of a scan, the placeholders that stand for its tensors at its own steps."""
+        """For a scan: the placeholders that stand for its tensors at its own steps."""
         return self.op.states if isinstance(self.op, ScanOp) else ()
 
     @property
     def readable(self) -> tuple[Tensor, ...]:
-        """What other stages read of it: its tensors, then the states that stand for them."""
+        """The tensors that other stages may read: its outputs, then the states of a scan."""
         return (*self.tensors, *self.states)
 
     @property
     def is_extern(self) -> bool:
-        """Tell whether code from outside computes the stage: no loop of it can be scheduled."""
+        """Tell whether extern code computes the stage, so that its loops cannot be scheduled."""
         return isinstance(self.op, ExternOp)
 
     @property
@@ -217,17 +217,17 @@ class StageState:
         return f"{self.name}.{self.paths.get(axis, axis.name)}"
 
     def key(self, axis: Axis) -> str:
-        """Return what names a loop in views and verdicts: ``stage/axis``."""
+        """Return the key of a loop in views and verdicts: ``stage/axis``."""
         return f"{self.name}/{self.paths.get(axis, axis.name)}"
 
     @property
     def body_key(self) -> str:
-        """What names the statement inside its loops, its accesses, in views and verdicts."""
+        """The key of the innermost statement of the stage in views and verdicts."""
         return f"{self.name}//body"
 
 
 NOTES = frozenset({"pragmas"})
-"""Fields of a stage on which no check of a state depends."""
+"""Fields of a stage that no check of a state reads."""
 _CHECKED = tuple(item.name for item in fields(StageState) if item.name not in NOTES)
 
 
@@ -239,7 +239,7 @@ def differs_in_notes_only(stage: StageState, other: StageState) -> bool:
 def new_stage(
     op: Operation, name: str, *, is_output: bool = False, scope: str = "global"
 ) -> StageState:
-    """Return a stage that computes `op` by its plain loop nest."""
+    """Return a stage that computes `op` with its default loop nest."""
     leaves = (*op.axis, *op.reduce_axis)
     paths: dict[Axis, str] = {}
     for axis in leaves:
@@ -286,7 +286,7 @@ class State:
     id: str
     stages: tuple[StageState, ...]
     cache: dict[str, Any] = field(default_factory=dict, repr=False)
-    """Results of analyses of this state, by name: they are pure functions of it."""
+    """Cached results of analyses, by name; each is a pure function of this state."""
 
     def stage(self, name: str) -> StageState:
         """Return the stage called `name`."""
@@ -316,7 +316,7 @@ class State:
         return None
 
     def producer_of(self, tensor: Any) -> StageState:
-        """Return the stage that computes a tensor which some stage reads; of a state, its scan."""
+        """Return the stage that computes a tensor; for a state placeholder, its scan."""
         return next(stage for stage in self.stages if tensor in stage.readable)
 
     def readers_of(self, stage: StageState) -> tuple[StageState, ...]:
@@ -334,9 +334,9 @@ KEPT = ("bodies", "bounds", "obligations")
 
 
 def with_notes(state: State, stage: StageState, id: str) -> State:
-    """Return the state in which `stage` has other notes, with what is known of the old one.
+    """Return the state with a new version of `stage`; keep the cache entries in `KEPT`.
 
-    Its expression, loops and attachment are the same, and so is whether a loop is vectorized.
+    The new version must have the same expression, loops, attachment and vectorized loops.
     """
     result = state.with_stage(stage, id)
     if state.cache.get("placed") is state:
@@ -346,7 +346,7 @@ def with_notes(state: State, stage: StageState, id: str) -> State:
 
 
 def initial_state(outputs: Iterable[Tensor]) -> State:
-    """Return the state in which every stage has its plain loop nest.
+    """Return the state in which every stage has its default loop nest.
 
     Its id is a hash of the expression: the same in every process, and in any order of the outputs
     that says the same (one output read by another).
@@ -370,7 +370,7 @@ def initial_state(outputs: Iterable[Tensor]) -> State:
 
 
 def _content(stage: StageState, names: Mapping[Any, str]) -> str:
-    """Return all that a stage computes, as text: as long as its different nodes are many."""
+    """Return what a stage computes as text, whose length grows with the number of nodes."""
     head = f"{stage.name} {stage.tensor.shape} {stage.tensor.dtype} {stage.is_output}"
     if isinstance(stage.op, ScanOp):
         return f"{head} {[names[t] for t in (*stage.op.input_tensors, *stage.op.states)]}"
@@ -398,13 +398,13 @@ _ENCODER = json.JSONEncoder(sort_keys=True)
 
 
 def child_id(parent_id: str, step: Step) -> str:
-    """Return the id of the state that `step` leads to from a state: a hash of its whole past."""
+    """Return the id of the state that `step` leads to: a hash of all steps before it."""
     text = _ENCODER.encode([parent_id, step.to_json()])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def step_ref(state: State, stage: StageState, axis: Axis) -> StepRef:
-    """Return where a leaf comes from: the state that made it, and its name."""
+    """Return the origin of a leaf: the state that made it, and its name."""
     made = axis.id.partition("/")[0]
     return StepRef(made, stage.name, stage.paths[axis])
 

@@ -66,10 +66,11 @@ def decode(state: State, step: Step) -> dict[str, Any]:
     """
     if step.primitive not in REGISTRY:
         raise _malformed(step, "no such primitive", ", ".join(sorted(REGISTRY)))
-    parameters = REGISTRY[step.primitive].parameters
+    item = REGISTRY[step.primitive]
+    parameters = item.parameters
     unknown = set(step.args) - set(parameters)
     if unknown:
-        raise _malformed(step, f"unknown argument {min(unknown)!r}", ", ".join(parameters))
+        raise _malformed(step, f"unknown argument {min(unknown)!r}", item.signature or "none")
     stage = _stage(state, step, step.stage)
     args = {
         name: _argument(state, stage, step, parameters[name], value)
@@ -124,7 +125,7 @@ class Trace:
 
     steps: tuple[Step, ...]
     nodes: tuple[Node, ...] = ()
-    """The states: the first one, and where each step led. None for a trace that was read."""
+    """The states: the first one, and the one after each step; empty for a trace that was read."""
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -194,7 +195,7 @@ class Trace:
         if not self.nodes:
             raise ScheduleError(
                 "print a trace",
-                "a trace that was read knows no tensors",
+                "a trace that was read has no tensors",
                 hint="replay it on a schedule, and print that one's trace",
             )
         return write_python(self.nodes, schedule, variables)

@@ -1,12 +1,15 @@
-"""The answer to "may I apply this here?": `Legal`, `Illegal` or `Pending`."""
+"""Verdicts on a step: `Legal`, `Illegal` or `Pending`."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, ParamSpec, TypeAlias
 
 from dlcompiler.display import render
 
+P = ParamSpec("P")
 IllegalKind: TypeAlias = Literal["structural", "semantic", "limit"]
 
 
@@ -35,9 +38,9 @@ class Illegal:
     got: str | None = None
     because: str | None = None
     conflicts: tuple[str, ...] = field(default=(), repr=False, compare=False)
-    """Keys of what stands in the way: loops (``C/k``), stages (``C``), statements (``C//body``)."""
+    """Keys of the conflicting loops (``C/k``), stages (``C``) and statements (``C//body``)."""
     expected: str | None = field(default=None, repr=False)
-    """What would have been right, where the hint does not say it."""
+    """What would be accepted, if the hint does not say it."""
 
     def __bool__(self) -> bool:
         return False
@@ -48,7 +51,7 @@ class Illegal:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """The step is legal now, and owes something until the program is lowered."""
+    """The step is legal now, but a later step must fulfil an obligation before lowering."""
 
     obligation: str
 
@@ -61,3 +64,24 @@ class Pending:
 
 Verdict: TypeAlias = Legal | Illegal | Pending
 LEGAL = Legal()
+
+
+class Refused(Exception):  # noqa: N818 - an answer, not a mistake
+    """Carries a refusal out of the helpers of a check; `answering` returns it as the verdict."""
+
+    def __init__(self, verdict: Illegal) -> None:
+        super().__init__(verdict.reason)
+        self.verdict = verdict
+
+
+def answering(check: Callable[P, Verdict]) -> Callable[P, Verdict]:
+    """Decorate a check: if one of its helpers raises `Refused`, return that verdict."""
+
+    @functools.wraps(check)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> Verdict:
+        try:
+            return check(*args, **kwargs)
+        except Refused as refused:
+            return refused.verdict
+
+    return wrapper

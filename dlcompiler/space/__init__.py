@@ -1,4 +1,4 @@
-"""What a tuner may choose: workloads, knobs, spaces and configs, as pure data.
+"""Spaces of a tuner: workloads, knobs and configs, as pure data.
 
 A `Space` lists the knobs of one `Workload` and their values. A `Config` is one value for each knob,
 by name; it carries the fingerprint of the space that it was made for, so that a stored one is never

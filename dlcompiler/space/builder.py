@@ -36,11 +36,11 @@ class VirtualAxis:
 
 
 class Choices(ABC):
-    """What a template is given: it declares its knobs, and reads them."""
+    """The argument of a template, through which it declares and reads its knobs."""
 
     def __init__(self) -> None:
         self.flops = 0.0
-        """Operations of a call, as far as the template has told."""
+        """Operations of one call, if the template gave their number."""
 
     # -- declaring ---------------------------------------------------------------------------
 
@@ -179,14 +179,14 @@ class Choices(ABC):
             self._restrict(filter, rule)
 
     def add_flop(self, flop: float) -> None:
-        """Tell of operations of a call, of which the expression does not show the number."""
+        """Add operations of one call that cannot be counted in the expression."""
         self.flops += float(flop)
 
     # -- reading -----------------------------------------------------------------------------
 
     @abstractmethod
     def __getitem__(self, name: str) -> Any:
-        """Return what a knob is set to: an entity."""
+        """Return the value of a knob as an entity."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[str]:
@@ -198,11 +198,11 @@ class Choices(ABC):
 
     @abstractmethod
     def _declare(self, name: str, kind: Kind, values: Callable[[], Sequence[Value]]) -> None:
-        """Take in a knob."""
+        """Add a knob."""
 
     @abstractmethod
     def _restrict(self, rule: Rule, text: str) -> None:
-        """Take in a rule on several knobs."""
+        """Add a rule on several knobs."""
 
 
 class Declaring(Choices):
@@ -223,7 +223,7 @@ class Declaring(Choices):
         return iter(self._knobs)
 
     def raise_error(self, message: str) -> None:
-        """Do nothing: the first values need not go together."""
+        """Do nothing: the first values of all knobs need not satisfy the rules."""
 
     def space(self, workload: Workload) -> Space:
         """Return the space of a workload: what was declared."""
@@ -256,7 +256,7 @@ class Choosing(Choices):
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.config = config
-        """What is chosen."""
+        """The config."""
         self._kinds: dict[str, Kind] = {}
 
     def __getitem__(self, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""How many points of a space the filters allow."""
+"""Count the points of a space that the filters allow, exactly or by a sample."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a config says about loops: how to split, reorder and annotate them.
+"""Entities: values of knobs that split, reorder and annotate loops.
 
-An entity is applied to a schedule, which this module knows only by its methods ``split``,
+An entity is applied to a schedule, of which this module uses only the methods ``split``,
 ``reorder``, ``unroll``, ``vectorize``, ``fuse`` and ``compute_at``.
 """
 
@@ -129,7 +129,7 @@ Entity: TypeAlias = SplitEntity | ReorderEntity | AnnotateEntity | OtherOptionEn
 
 
 def entity(kind: str, value: Any) -> Entity:
-    """Return what a value of a knob of some kind means."""
+    """Return the value of a knob as the entity of its kind."""
     match kind:
         case "split":
             return SplitEntity(value)

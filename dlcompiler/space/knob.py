@@ -10,7 +10,7 @@ from dlcompiler.errors import TuningError
 
 Kind: TypeAlias = Literal["split", "reorder", "annotate", "option"]
 Value: TypeAlias = bool | int | str | tuple[int, ...] | tuple[str, ...]
-"""What a knob may be set to: data that JSON can write, tuples as lists."""
+"""A value of a knob: data that JSON can hold, tuples as lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class Knob:
     is_by_cores: bool = field(default=False, repr=False)
     """Whether the best value depends on how many cores there are."""
     kind: Kind = field(default="option", repr=False)
-    """What its values mean: sizes of a ``split``, positions of a ``reorder``, words or positions of
-    an ``annotate``; or an ``option``."""
+    """The kind of its values: sizes of a ``split``, positions of a ``reorder``, words or positions
+    of an ``annotate``; or an ``option``."""
 
     def __post_init__(self) -> None:
         where = f"knob {self.name}"
@@ -70,7 +70,7 @@ class Knob:
 
 
 def is_value(value: object) -> bool:
-    """Tell whether something is what a knob may be set to.
+    """Tell whether something can be a value of a knob.
 
     Examples
     --------

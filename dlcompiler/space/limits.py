@@ -1,4 +1,4 @@
-"""Rules that follow from a machine: what a config may use of its lanes, registers and cores."""
+"""Rules that follow from a machine: limits on lanes, registers and cores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dlcompiler.target import Target
 def registers_hold(
     target: Target, vectors: Callable[[Mapping[str, Any]], int], *, spare: int = 0
 ) -> Filter:
-    """Return the rule that some vectors fit the registers.
+    """Return the rule that the vectors of a config fit into the registers.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from dlcompiler.errors import TuningError
 Indices = npt.NDArray[np.int64]
 
 _MOST_POINTS = 1 << 62
-"""What fits a number of 64 bits with room for sums."""
+"""Most points: their numbers fit into 64 bits with room for sums."""
 
 
 class Numbering:
@@ -48,7 +48,7 @@ class Numbering:
             )  # fmt: skip
         self.sizes: Indices = np.array(sizes, np.int64)
         self.places: Indices = np.array([math.prod(sizes[:n]) for n in range(len(sizes))], np.int64)
-        """By how much a point's number grows with one step of each digit."""
+        """For each digit: how much the number of a point grows when the digit grows by 1."""
 
     def digits(self, points: npt.ArrayLike) -> Indices:
         """Return the digits of points, shape ``(n, digits)``."""

@@ -1,4 +1,4 @@
-"""Filters: rules that combinations of knobs keep, asked for many points at once."""
+"""Filters: rules on combinations of knobs, evaluated for many points at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Values: TypeAlias = Mapping[str, Any]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 _MOST_KEPT = 1 << 24
-"""Answers that are remembered of a filter."""
+"""Cached answers of a filter, at most."""
 _UNKNOWN, _YES = -1, 1
 
 
@@ -31,11 +31,11 @@ class Filter:
     rule: str
     """The rule in words: a part of the space's fingerprint."""
     allows: Callable[[Values], bool]
-    """Tells whether the values of all knobs keep it. It reads nothing but those values."""
+    """Tells whether the values of all knobs satisfy the rule. It reads only those values."""
 
 
 class Verdicts:
-    """The answers of a filter, each asked for once.
+    """Cached answers of a filter: each combination of values is evaluated once.
 
     A filter reads few of the knobs. Which, is found by watching it: points that agree in what was
     read have one answer. So the rule is asked for each combination of a few knobs, not for each
@@ -55,7 +55,7 @@ class Verdicts:
         self._known = _Known(self._knobs, ())
 
     def __call__(self, digits: Indices) -> Mask:
-        """Tell which rows of digits, shape ``(n, knobs)``, keep the rule."""
+        """Tell which rows of digits, shape ``(n, knobs)``, satisfy the rule."""
         known = self._known
         while True:
             keys = known.keys(digits)
@@ -67,7 +67,7 @@ class Verdicts:
             known = self._known = self._asked(known, keys, digits, missing[firsts])
 
     def _asked(self, known: _Known, keys: Indices, digits: Indices, rows: Indices) -> _Known:
-        """Ask for the points of some rows; a new table if a knob is read that was not before."""
+        """Evaluate the filter on some rows; start a new table if it reads another knob."""
         for row in rows:
             values = {
                 knob.name: knob.values[digit]
@@ -105,7 +105,7 @@ class _Known:
 
 
 class _Watched(Mapping[str, Any]):
-    """Values that remember which of them were read."""
+    """Values of knobs that record which of them were read."""
 
     def __init__(self, values: Values) -> None:
         self._values = values

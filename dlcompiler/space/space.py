@@ -64,7 +64,7 @@ class Space:
         self.size = self._numbering.size
         """Number of points, allowed or not."""
         self.fingerprint = _fingerprint(workload.op, self.knobs, self.filters)
-        """What configs of this space carry: a hash of the operator, knobs, values and rules."""
+        """A hash of the operator, knobs, values and rules; each config of this space holds it."""
         names = [knob.name for knob in self.knobs]
         if len(set(names)) != len(names):
             raise TuningError(
@@ -134,7 +134,10 @@ class Space:
         config = self._from_values(values, "make a config")
         if rule := self.forbidden_by(config):
             raise TuningError(
-                "make a config", "the values do not go together", got=str(config), expected=rule
+                "make a config",
+                "a rule of the space forbids this combination of values",
+                got=str(config),
+                expected=rule,
             )
         return config
 
@@ -187,7 +190,7 @@ class Space:
         return next((item.rule for item in self.filters if not item.allows(values)), None)
 
     def allows(self, points: npt.ArrayLike) -> Mask:
-        """Tell which points keep all rules, shape ``(n,)``."""
+        """Tell which points satisfy all rules, shape ``(n,)``."""
         mask = np.ones(np.size(points), np.bool_)
         digits = self.digits(points) if self._verdicts else None
         for verdict in self._verdicts:

@@ -1,4 +1,4 @@
-"""What is tuned: an operator with its parameters."""
+"""Workloads: an operator with its parameters."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ def test_the_threads_must_be_free_for_it():
     bound(s, C, (io, ii), ("blockIdx.x", "threadIdx.x"))
     s[B].compute_at(s[C], ii)
     s[B].set_scope("shared")
-    assert "the threads of C.i.inner are there already" in refusal(
+    assert "the threads of C.i.inner already run other work" in refusal(
         s[B].bind, B.op.reduce_axis[0], TX
     )
 

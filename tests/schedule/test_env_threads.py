@@ -379,7 +379,8 @@ def test_blocks_that_read_what_others_wrote():
         "bind step.i.outer: a block would need what other blocks compute: hs reads "
         "state[t - 1, b, kh]",
         "  got       step.i.outer, bound to blocks that run all steps of H",
-        "  because   blocks never meet in a launch, and each computes a part of the steps",
+        "  because   blocks of one launch cannot synchronise, and each computes a part of each "
+        "step",
         "  hint      let the threads of one block share the steps: env_threads of threadIdx alone, "
         "or bind a batch axis to the blocks",
     )
@@ -402,6 +403,6 @@ def test_states_that_blocks_share_out_in_different_ways():
         lambda: s[step_b].bind(inner, BX),
         "bind step_b.i.inner: the blocks of step_a.i.outer and step_b.i.inner have other elements "
         "of one batch",
-        "  because   blocks never meet: each needs what it has computed itself",
+        "  because   blocks cannot synchronise: each may read only what it computed itself",
         "  hint      split both by the same numbers",
     )

@@ -133,7 +133,7 @@ def test_refuses_to_redo_when_several_steps_lead_on(matmul, refusal):
     fork.undo()
     fork[matmul.C].split(matmul.i, 4)
     assert refusal(matmul.s.redo) == (
-        "redo: several steps lead on\n"
+        "redo: several steps follow this state\n"
         "  hint      s.history shows all states; s.jump(id) goes to one"
     )
 

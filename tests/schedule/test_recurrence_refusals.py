@@ -65,7 +65,7 @@ def test_what_is_not_for_a_scan(call):
     r = running(6, 5)
     C = te.compute((6, 5), lambda t, i: r.S[t, i], name="C")
     s = create_schedule(C.op)
-    with pytest.raises(ScheduleError, match="is not for a scan"):
+    with pytest.raises(ScheduleError, match="is not available on a scan"):
         call(s, r.S)
 
 
@@ -75,8 +75,8 @@ def test_a_scan_is_not_attached():
     s = create_schedule(C.op)
     refused(
         lambda: s[r.S].compute_at(s[C], C.op.axis[0]),
-        "compute_at S at C.t: compute_at is not for a scan",
-        "  got       S, of which all steps are computed once, in a nest of their own",
+        "compute_at S at C.t: compute_at is not available on a scan",
+        "  got       S, whose steps are computed once, in a loop nest of their own",
         "  hint      schedule what a step computes: s[step]",
     )
 

@@ -79,7 +79,7 @@ def test_what_starts_a_reduction_needs_an_identity(refusal):
     s, C, k, _ = _reduced(te.maximum, five)
     assert s.can("rfactor", C, k) == LEGAL  # no result is below 5, whatever the groups
     s, C, k, _ = _reduced(te.maximum, five, init=2)
-    assert "the identity of the reducer own of C is none" in refusal(s.rfactor, C, k)
+    assert "the identity of the reducer own of C is wrong" in refusal(s.rfactor, C, k)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])

@@ -157,7 +157,8 @@ def test_refuses_any_other_text(refusal, text):
         ),
         (
             trace("split", "C", scope="local"),
-            "replay split C local: unknown argument 'scope'\n  expected  axis, factor, nparts",
+            "replay split C local: unknown argument 'scope'\n"
+            "  expected  axis, factor=None, nparts=None",
         ),
         (trace("split", "C"), "split C: axis must be given"),
         (trace("tile", "C", x="i", y="j"), "tile C (i, j): x_factor and y_factor must be given"),
@@ -349,7 +350,7 @@ def test_python_takes_another_name_for_the_schedule(matmul):
 def test_python_of_a_trace_that_was_read(matmul, refusal):
     read = Trace.from_json(matmul.s.trace.to_json())
     assert refusal(read.to_python) == (
-        "print a trace: a trace that was read knows no tensors\n"
+        "print a trace: a trace that was read has no tensors\n"
         "  hint      replay it on a schedule, and print that one's trace"
     )
 

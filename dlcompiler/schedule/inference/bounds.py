@@ -1,8 +1,8 @@
-"""Bound inference: which part of each stage is computed at its place, by loops of which extents.
+"""Bound inference: the region that each stage computes, and the extents of its loops.
 
 A pure function of a state. For an attached stage the region is what its consumers read during one
-iteration of the loop it is attached to: the variables of the loops outside stand still, those
-inside run.
+iteration of the loop it is attached to: the variables of the loops outside are constant, those of
+the loops inside vary.
 """
 
 from __future__ import annotations
@@ -55,27 +55,27 @@ from dlcompiler.schedule.state import (
 SIZE = Interval(0, math.inf)
 """The range of an extent that is not known."""
 KNOB = Interval(1, math.inf)
-"""The range of a factor that a call gives."""
+"""The range of a factor that is a symbol (a knob)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StageBounds:
-    """What a stage computes at its place, and how its axes follow from its loop variables."""
+    """The bounds of one stage: the region that it computes, and its axes in terms of its loops."""
 
     region: tuple[Span, ...]
-    """For each dimension, the part computed: an output or a root stage computes all of it."""
+    """For each dimension, the span computed; an output or a root stage computes all of it."""
     extents: Mapping[Axis, Extent]
     """Iterations of every axis, root to leaf; [1]."""
     loop_vars: Mapping[Axis, Var]
     """The variable of each leaf."""
     values: Mapping[Axis, Expr]
-    """Each root axis of the operation in terms of the loop variables."""
+    """The value of each root axis of the operation in terms of the loop variables."""
     guards: tuple[Expr, ...]
     """Conditions under which an iteration is to be executed."""
     enclosing: tuple[Var, ...]
     """Variables of the loops around the attachment, outermost first."""
     joined: frozenset[Axis] = frozenset()
-    """Leaves that the threads of a loop further out run: their variable is that one's."""
+    """Leaves run by the threads of an outer loop; they use the variable of that loop."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +84,7 @@ class Bounds:
 
     stages: Mapping[str, StageBounds]
     ranges: Mapping[Var, Interval]
-    """Of symbols, too."""
+    """The range of every variable and symbol."""
 
 
 def infer_bounds(state: State) -> Bounds:
@@ -145,7 +145,7 @@ class _Inference:
         extents: Mapping[Axis, Extent],
         threads: Mapping[str, tuple[Var, Extent]],
     ) -> Iterator[Expr]:
-        """Yield which threads of a block compute what they share: each element is one thread's."""
+        """Yield guards: one thread of a block computes each element that its threads share."""
         own = {stage.kind(leaf): leaf for leaf in stage.leaves}
         scope, is_row = scope_of(self.state, stage), is_update(self.state, stage)
         for tag, (var, extent) in threads.items():
@@ -166,7 +166,7 @@ class _Inference:
         return (*outer.enclosing, *(outer.loop_vars[leaf] for leaf in inside))
 
     def standing(self, stage: StageState, enclosing: tuple[Var, ...]) -> set[Var]:
-        """Return the variables that stand still while a stage is computed once.
+        """Return the variables that are constant while a stage is computed once.
 
         What a block shares is computed once for all its threads.
         """
@@ -266,10 +266,11 @@ class _Inference:
         """
         conditions: list[Expr] = []
         if is_launched(stage):
-            return ()  # all threads come to the barriers between its steps: the updates are guarded
+            # All threads must reach the barriers between the steps: updates are guarded instead.
+            return ()
         for relation in stage.relations:
             if isinstance(relation, Split) and not is_zero(extents[relation.parent]):
-                # A loop over nothing does not run, and must not forbid what stands beside it.
+                # A loop of extent 0 does not run; it must not disable the code beside it.
                 parent = relation.parent
                 if not self.is_below(relative[parent], extents[parent]):
                     conditions.append(compare("lt", relative[parent], extent_expr(extents[parent])))
@@ -286,7 +287,7 @@ class _Inference:
     def checked_axes(self, stage: StageState) -> tuple[Axis, ...]:
         """Return the axes whose region may reach outside its tensor: no step of a scan does.
 
-        But one that all threads of a launch come to may be behind the last.
+        A step that all threads of a launch reach may lie behind the last one.
         """
         if is_scan(stage):
             return ()

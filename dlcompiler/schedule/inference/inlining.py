@@ -32,7 +32,8 @@ def _inline_all(state: State) -> dict[str, Bodies]:
     inlined: dict[Tensor, tuple[ComputeOp, Expr]] = {}
     for stage in state.stages:  # producers come first, so what is substituted is inlined already
         if isinstance(stage.op, ScanOp | ExternOp):
-            result[stage.name] = ()  # its steps are stages of their own; statements are no bodies
+            # The steps of a scan are other stages; an extern operation has statements instead.
+            result[stage.name] = ()
         if not isinstance(stage.op, ComputeOp):
             continue
         op = stage.op
@@ -68,7 +69,7 @@ def results_of(head: Reduce, count: int) -> Bodies:
 
 
 def read_from(op: Operation, renamed: Mapping[Tensor, Tensor]) -> Operation:
-    """Return an operation that reads other tensors in the place of some."""
+    """Return an operation in which some of the tensors read are replaced by others."""
     if isinstance(op, PlaceholderOp):
         return op
     if isinstance(op, ExternOp):
@@ -84,7 +85,7 @@ def read_from(op: Operation, renamed: Mapping[Tensor, Tensor]) -> Operation:
     return ComputeOp(op.name, op.axis, rewrite_bodies(op.bodies, rule), op.tag)
 
 
-@lru_cache(maxsize=1024)  # most steps leave the bodies alone, and each one asks
+@lru_cache(maxsize=1024)  # cached: most steps do not change the bodies, and every check reads them
 def loads_of(parts: Bodies) -> tuple[TensorLoad, ...]:
     """Return the tensor elements that the bodies of a stage read."""
     nodes = {id(node): node for body in parts for node in walk(body)}

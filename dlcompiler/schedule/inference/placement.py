@@ -1,6 +1,6 @@
-"""Where attached stages are computed when the loop they were attached at has changed since.
+"""Placement: the loop at which an attached stage is computed after that loop was changed.
 
-Lowering, bounds and legality see a state through `placed`: each attachment at a loop that there is.
+Lowering, bounds and legality use `placed`, in which each attachment names an existing loop.
 """
 
 from __future__ import annotations

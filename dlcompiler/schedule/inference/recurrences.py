@@ -19,7 +19,7 @@ from dlcompiler.schedule.verdict import Illegal
 from dlcompiler.te import ScanOp, Tensor
 
 OF_SCAN = ("split", "fuse", "unroll", "pragma", "cache_read", "compute_root", "env_threads")
-"""What may be done to the loop over time, and with the results."""
+"""Primitives that are legal on the stage of a scan."""
 CONCURRENT = {"vectorize": "vectorized", "parallel": "parallel", "bind": "bound to threads"}
 OF_STORAGE = ("set_scope", "storage_align", "transform_layout")
 OF_ONE_STEP = ("align_extent", "double_buffer", "rolling_buffer")
@@ -99,20 +99,20 @@ def _scan(stage: StageState) -> ScanOp:
     return stage.op
 
 
-# -- what may be done -----------------------------------------------------------------------------
+# -- legality of primitives ------------------------------------------------------------------------
 
 
 def refusal(
     state: State, stage: StageState, primitive: str, args: Mapping[str, Any]
 ) -> Illegal | None:
-    """Return why a primitive is not for a part of a recurrence; None where it may be."""
+    """Return the reason why a primitive is illegal on a part of a recurrence, or None."""
     if not any(map(is_scan, state.stages)):
         return None
     if primitive == "create_group":
         return _of_group(state, between(state, args["outputs"], args["inputs"]))
     if isinstance(stage.op, ScanOp):
         if primitive in OF_SCAN or (primitive in CONCURRENT and args["axis"] in stage.kinds):
-            return None  # a loop of threads is bound already, as other ones may be
+            return None  # the loop of a launch is already bound, like any thread loop
         return _on_scan(stage, stage.op, primitive)
     if primitive == "cache_read":
         return _of_copy(state, stage, args["readers"])
@@ -122,7 +122,7 @@ def refusal(
 def _of_part(
     state: State, stage: StageState, primitive: str, args: Mapping[str, Any]
 ) -> Illegal | None:
-    """Refuse what is not for first rows, rows, or other parts of a step."""
+    """Refuse primitives that are illegal on first rows, on rows, or on other parts of a step."""
     host = hosts(state).get(stage.name)
     is_stored = is_init(state, stage) or is_update(state, stage)
     if is_stored and primitive in ("compute_at", "compute_inline"):
@@ -184,8 +184,8 @@ def _on_scan(stage: StageState, op: ScanOp, primitive: str) -> Illegal:
         )
     return Illegal(
         "limit",
-        f"{primitive} is not for a scan",
-        got=f"{stage.name}, of which all steps are computed once, in a nest of their own",
+        f"{primitive} is not available on a scan",
+        got=f"{stage.name}, whose steps are computed once, in a loop nest of their own",
         hint=f"schedule what a step computes: {updates}",
         conflicts=(stage.name,),
     )
@@ -212,7 +212,7 @@ def _of_place(stage: StageState, when: str) -> Illegal:
 
 
 def refuse_state(state: State, key: object) -> None:
-    """Refuse a state of a scan where a stage is asked for."""
+    """Refuse a state of a scan as the key of a stage."""
     if isinstance(key, Tensor) and (scan := scan_of(state, key)):
         raise ScheduleError(
             f"schedule[{key.name!r}]",
@@ -221,7 +221,7 @@ def refuse_state(state: State, key: object) -> None:
         )
 
 
-# -- what holds in every state --------------------------------------------------------------------
+# -- legality of states --------------------------------------------------------------------
 
 
 def early_reads(

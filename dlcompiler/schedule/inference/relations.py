@@ -1,4 +1,4 @@
-"""How the axes of a stage follow from each other through its splits and fuses."""
+"""Relations between the axes of a stage: values and extents through splits and fuses."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def guards(relations: Sequence[Relation], values: Mapping[Axis, Expr]) -> list[E
 
 
 def related(relations: Sequence[Relation], axes: Iterable[Axis]) -> set[Axis]:
-    """Return `axes` and all that relations tie to them, in either direction."""
+    """Return `axes` and all axes related to them, in either direction."""
     found = set(axes)
     size = -1
     while size != len(found):
@@ -90,7 +90,7 @@ def axes_of(relation: Relation) -> tuple[Axis, ...]:
 
 
 def ranged(extents: Mapping[Var, Extent], others: Mapping[Var, Interval] | None = None) -> Analyzer:
-    """Return an analyzer that knows variables which run from 0 to below an extent.
+    """Return an analyzer with the ranges of variables that run from 0 to below an extent.
 
     `others` are the ranges of other variables.
     """

@@ -1,12 +1,12 @@
-"""Stages that keep what the next iteration needs again: how their window moves, or why it cannot.
+"""Rolling buffers: how the window of a stage moves from one iteration to the next.
 
-A stage that is attached at a loop is computed for a region, its window. Where each iteration moves
-the window on by the same step along one dimension, the stage may keep what two windows share, and
-compute only what is new; `passes.inject_rolling_buffer` does. That is right because
+A stage that is attached at a loop is computed for a region, its window. If each iteration moves the
+window by the same step along one dimension, the stage may keep the elements that two windows share
+and compute only the new ones (`passes.inject_rolling_buffer`). This is correct because
 
 - the elements of a stage do not depend on the iteration that computes them,
 - the iterations run one after the other, and the first of them that runs is iteration 0,
-- each iteration that is left out has only such behind it.
+- if an iteration is left out, all later ones are left out as well.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def moving_window(state: State, stage: StageState) -> Window | Illegal | None:
     state
         A state with bounds, its attachments placed.
     stage
-        A stage that is attached and to keep what is needed again.
+        An attached stage with a rolling buffer.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def _refusal(
 
 
 def _unordered(state: State, stage: StageState, host: StageState, axis: Axis) -> Iterator[Illegal]:
-    """Yield why one iteration may not find what the one before it left."""
+    """Yield the reasons why an iteration may not read what the one before it computed."""
     loop = host.label(axis)
     if is_concurrent(host.kind(axis)):
         because = f"the iterations of {loop} ({host.kind(axis)}) run in any order, or at once"
@@ -107,7 +107,9 @@ def _unordered(state: State, stage: StageState, host: StageState, axis: Axis) ->
     if isinstance(window, Window):
         (dimension,) = (n for n, step in enumerate(window.steps) if step)
         if axis in related(host.relations, (host.op.axis[dimension],)):
-            because = f"{host.name} rolls, too: it leaves out iterations of {loop}"
+            because = (
+                f"{host.name} has a rolling buffer as well: it leaves out iterations of {loop}"
+            )
             yield _refusal(stage, loop, "limit", because)
 
 
@@ -121,7 +123,7 @@ def _coefficient(form: Affine, var: Var) -> int | None:
 
 
 def _is_around(guard: Expr, var: Var, host: StageState, axis: Axis, bounds: StageBounds) -> bool:
-    """Tell whether a guard that depends on `var` stands around what is attached at its loop."""
+    """Tell whether a guard that depends on `var` encloses the stages attached at its loop."""
     inside = {bounds.loop_vars[leaf] for leaf in host.leaves[host.position(axis) + 1 :]}
     used = free_vars(guard)
     return var in used and not used & inside

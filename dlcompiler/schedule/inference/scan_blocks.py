@@ -1,4 +1,4 @@
-"""Blocks that run all steps of a scan: whether each needs only what it has computed itself.
+"""Scans in one launch: check that each block reads only elements that it computed itself.
 
 Blocks of one launch cannot synchronise, so that what one step wrote in another block may not be
 read in the next. Here: the loop of an update that is bound to the blocks comes from axes along
@@ -63,17 +63,17 @@ class _Share:
 
     @property
     def dims(self) -> tuple[int, ...]:
-        """Which of the update's dimensions these are."""
+        """The dimensions of the update that these axes index."""
         return tuple(self.update.op.axis.index(axis) for axis in self.batch)
 
     @property
     def label(self) -> str:
-        """The loop, with its stage."""
+        """The label of the loop: ``stage.loop``."""
         return self.update.label(self.leaf)
 
     @property
     def key(self) -> str:
-        """The loop, in views."""
+        """The key of the loop in views: ``stage/loop``."""
         return self.update.key(self.leaf)
 
     def block_of(self, place: Sequence[Expr], analyzer: Analyzer) -> Expr:
@@ -83,11 +83,13 @@ class _Share:
 
 
 def block_problems(state: State) -> Iterator[Illegal]:
-    """Yield the blocks of scans that would need what other blocks compute."""
+    """Yield the blocks of scans that would read elements computed by other blocks."""
     for scan in filter(is_scan, state.stages):
         for block in blocks_of(scan):
             shares = list(_shares(state, scan, scan.kind(block)))
-            if len(shares) == len(updates_of(state, scan)):  # others are owed: see `obligations`
+            if len(shares) == len(
+                updates_of(state, scan)
+            ):  # unbound updates are pending obligations: see `obligations`
                 yield from _different_parts(shares)
                 yield from _foreign_reads(state, scan, block, shares)
 
@@ -114,7 +116,7 @@ def _different_parts(shares: Sequence[_Share]) -> Iterator[Illegal]:
             yield Illegal(
                 "semantic",
                 f"the blocks of {first.label} and {other.label} have other elements of one batch",
-                because="blocks never meet: each needs what it has computed itself",
+                because="blocks cannot synchronise: each may read only what it computed itself",
                 hint="split both by the same numbers",
                 conflicts=(first.key, other.key),
             )
@@ -123,11 +125,11 @@ def _different_parts(shares: Sequence[_Share]) -> Iterator[Illegal]:
 def _foreign_reads(
     state: State, scan: StageState, block: Axis, shares: Sequence[_Share]
 ) -> Iterator[Illegal]:
-    """Yield what reads elements of the batch that another block may have computed."""
+    """Yield reads of batch elements that another block may have computed."""
     op = scan.op
     assert isinstance(op, ScanOp)
     places: dict[object, tuple[int, ...]] = {}
-    """Which dimensions of the tensors of the cell are the batch."""
+    """The batch dimensions of the tensors of the cell."""
     for share in shares:
         places.update(dict.fromkeys(share.update.tensors, share.dims))
     states = zip(op.states, op.updates, strict=True)
@@ -164,7 +166,7 @@ def _foreign(scan: StageState, share: _Share, stage: StageState, what: str) -> I
         "semantic",
         f"a block would need what other blocks compute: {what}",
         got=f"{share.label}, bound to blocks that run all steps of {scan.name}",
-        because="blocks never meet in a launch, and each computes a part of the steps",
+        because="blocks of one launch cannot synchronise, and each computes a part of each step",
         hint="let the threads of one block share the steps: env_threads of threadIdx alone, or "
         "bind a batch axis to the blocks",
         conflicts=(stage.body_key, share.key),

@@ -1,4 +1,4 @@
-"""How the elements of a stage's tensors lie in memory."""
+"""Strides and offsets of the buffers of a stage's tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The threads around a stage: which loops of its hosts run on threads, and who shares what."""
+"""The threads around a stage: the thread loops that enclose it, and which memory they share."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def threads_around(state: State, stage: StageState) -> Mapping[str, tuple[StageS
     """Return the loop of each thread axis that a stage is computed inside, with its stage.
 
     A loop of an attached stage that is bound to one of these is run by the same threads. Virtual
-    threads are no axis of a launch: each of their loops is one for itself, by a name of its own.
+    threads are no axis of a launch: each of their loops is listed under a name of its own.
     """
     found: dict[str, tuple[StageState, Axis]] = {}
     for host, leaf in loops_around(state, stage) if uses_threads(state) else ():
         kind = host.kind(leaf)
-        if is_thread(kind):  # of two of one axis, the outer one is the loop
+        if is_thread(kind):  # if two loops have the same thread axis, the outer one counts
             found.setdefault(
                 f"vthread {host.key(leaf)}" if kind == "vthread" else kind, (host, leaf)
             )
@@ -88,7 +88,7 @@ def is_launched(stage: StageState) -> bool:
 def nest_order(stage: StageState) -> tuple[Axis, ...]:
     """Return the loops of a stage as lowering nests them, outermost first.
 
-    Threads that share a reduction stand outside its other loops: each thread's part lives there.
+    Threads that share a reduction stand outside its other loops, where each thread keeps its part.
     """
     shared = reduced_by_threads(stage)
     if not shared:
@@ -100,10 +100,9 @@ def nest_order(stage: StageState) -> tuple[Axis, ...]:
 
 
 def scope_of(state: State, stage: StageState) -> str:
-    """Return the memory of a stage's values; where none was chosen, its place decides.
+    """Return the memory of a stage's values; the default follows the attachment point.
 
-    Inside the threads of a block that is a thread's own memory; inside a block alone, the memory
-    that its threads share.
+    The default is local inside a thread, shared inside a block, otherwise global.
     """
     if stage.scope != "global" or not isinstance(stage.attachment, AttachedAt):
         return stage.scope

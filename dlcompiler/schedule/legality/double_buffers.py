@@ -1,4 +1,4 @@
-"""Stages whose buffer is double: why it cannot be filled one iteration ahead.
+"""Legality of double buffers: reasons why a stage cannot be computed one iteration ahead.
 
 `passes.inject_double_buffer` computes the values for the next iteration of the loop that the stage
 is attached at, while this iteration reads its own. That is right because

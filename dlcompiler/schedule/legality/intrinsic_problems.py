@@ -1,4 +1,4 @@
-"""What must hold in every state in which an intrinsic takes the place of loops."""
+"""Legality of tensorized stages that holds in every state: loops, annotations, attachments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dlcompiler.schedule.verdict import Illegal
 
 
 def intrinsic_problems(state: State, stage: StageState, own: Tensorized) -> Iterator[Illegal]:
-    """Yield why the intrinsic of a stage cannot take the place of its loops."""
+    """Yield the reasons why the intrinsic of a stage cannot replace its loops."""
     if stage.is_inlined or not stage.has_leaf(own.axis):
         yield Illegal(
             "structural",
@@ -29,7 +29,7 @@ def intrinsic_problems(state: State, stage: StageState, own: Tensorized) -> Iter
 
 
 def _kind_problems(stage: StageState, own: Tensorized) -> Iterator[Illegal]:
-    """Yield the loops that are more than serial, and cannot be."""
+    """Yield the annotated loops that a tensorized stage must not have."""
     for leaf in stage.leaves:
         kind, is_inside = stage.kind(leaf), stage.position(leaf) >= stage.position(own.axis)
         is_noted = kind != "serial" or leaf in stage.pragmas

@@ -1,8 +1,8 @@
-"""Does a piece of a schedule compute what an intrinsic declares? Two expressions made one.
+"""Match an expression of a schedule against the declaration of an intrinsic (unification).
 
-The declared tensors stand for parts of the schedule's: which, and where these begin, is found while
-the two expressions are compared. Index arithmetic is compared as sums (`arith`), operands of
-commutative operations in either order.
+Each declared tensor stands for a part of a tensor of the schedule. Which part, and where it begins,
+is found while the two expressions are compared. Index arithmetic is compared as sums (`arith`), and
+operands of commutative operations in either order.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from dlcompiler.te import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """The part of a tensor that stands for one of an intrinsic's."""
+    """The part of a tensor that is an operand of an intrinsic."""
 
     tensor: Tensor
     indices: tuple[Expr, ...]
-    """Its first element, in terms of the loops around."""
+    """The indices of its first element, in terms of the loops around the intrinsic."""
     dims: tuple[int, ...]
     """The dimension of the tensor that each declared dimension runs along."""
 
@@ -36,7 +36,7 @@ class Comparison:
     analyzer
         Knows the ranges of all variables.
     running
-        The variables of the intrinsic's own iterations; all others stand still.
+        The variables of the loops that the intrinsic replaces; all others are constant.
     """
 
     def __init__(self, analyzer: Analyzer, running: frozenset[Var]) -> None:
@@ -44,7 +44,7 @@ class Comparison:
         self.running = running
         self.operands: dict[Tensor, Operand] = {}
         self.difference = ""
-        """The first place where the two are not the same, in words."""
+        """The first difference between the two, in words."""
 
     def is_same(self, mine: Expr, declared: Expr) -> bool:
         """Tell whether `mine` computes what is declared, for some operands."""
@@ -81,7 +81,7 @@ class Comparison:
         return self._differ(f"{mine} where {declared} is declared")
 
     def _is_bound(self, mine: TensorLoad, declared: TensorLoad) -> bool:
-        """Tell whether an element is that of the part that a declared tensor stands for."""
+        """Tell whether an element lies in the part that a declared tensor stands for."""
         assert isinstance(mine.tensor, Tensor)
         assert isinstance(declared.tensor, Tensor)
         found = self._operand(mine.tensor, mine.indices, declared.indices)
@@ -102,7 +102,7 @@ class Comparison:
     ) -> Operand | None:
         """Return the part of a tensor in which an element has the declared indices.
 
-        The last dimensions first; those without a declared one must stand still.
+        The last dimensions first; those without a declared one must be constant.
         """
         wanted = list(enumerate(declared))
         starts: list[Expr] = []
@@ -119,7 +119,7 @@ class Comparison:
         return Operand(tensor, tuple(reversed(starts)), tuple(dims[n] for n in range(len(dims))))
 
     def _start(self, index: Expr, declared: Expr) -> Expr | None:
-        """Return what an index has beyond a declared one, where that stands still."""
+        """Return the difference of an index and a declared one; None unless it is constant."""
         distance = self._distance(index, declared).to_expr()
         return None if self.running & free_vars(distance) else distance
 
@@ -136,7 +136,7 @@ def _expressions(expr: Expr) -> list[Expr]:
 
 
 def _data(expr: Expr) -> tuple[object, ...]:
-    """Return what a node says beside its operands."""
+    """Return the fields of a node other than its operands."""
     if isinstance(expr, Const):
         return (repr(expr.value),)
     return (getattr(expr, "op", None), getattr(expr, "name", None))

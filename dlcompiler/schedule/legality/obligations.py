@@ -1,4 +1,4 @@
-"""What a state still owes before it can be lowered, and what lowering will settle by itself."""
+"""Pending obligations: what later steps must fulfil before a state can be lowered."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from dlcompiler.schedule.inference.scan_blocks import blocks_of, updates_of
 from dlcompiler.schedule.inference.threads import threads_around, threads_of_block, uses_threads
 from dlcompiler.schedule.state import AttachedAt, StageState, State, is_scan
 
-Debt: TypeAlias = Literal["place", "reader", "loop", "thread", "settled"]
+ObligationKind: TypeAlias = Literal["place", "reader", "loop", "thread", "settled"]
 
 
 @dataclass(frozen=True, slots=True)
 class Obligation:
-    """A promise that a step made and that is not kept now.
+    """A condition that a step depends on and that does not hold yet.
 
     `kind` is *place* (the axis it attached to is gone), *reader* (a reader is still outside that
     loop), *loop* (there is no loop around it yet), *thread* (the threads that would run it are not
-    there yet) or *settled*: lowering knows what to do.
+    there yet) or *settled* (lowering fulfils it).
     """
 
     stage: str
-    kind: Debt
+    kind: ObligationKind
     text: str
     step: str
     hint: str = ""
 
     @property
     def is_settled(self) -> bool:
-        """Tell whether lowering keeps the promise by itself."""
+        """Tell whether lowering fulfils the obligation without another step."""
         return self.kind == "settled"
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class Obligation:
 
 
 def obligations(state: State) -> tuple[Obligation, ...]:
-    """Return what is owed; all but what is settled must be put right before lowering."""
+    """Return the pending obligations of a state, those that lowering fulfils included."""
     cached = state.cache.get("obligations")
     if cached is None:
         cached = tuple(_all_obligations(state))
@@ -54,7 +54,7 @@ def obligations(state: State) -> tuple[Obligation, ...]:
 
 
 def open_obligations(state: State) -> tuple[Obligation, ...]:
-    """Return what must be put right before lowering."""
+    """Return the obligations that later steps must fulfil before lowering."""
     return tuple(item for item in obligations(state) if not item.is_settled)
 
 
@@ -64,7 +64,7 @@ def has_bounds(state: State) -> bool:
 
 
 def extents_of(state: State, stage: StageState) -> Mapping[Axis, Extent]:
-    """Return the extents of a stage's axes; of its whole tensor where bounds are not defined."""
+    """Return the extents of a stage's axes; those of its whole tensor if bounds are undefined."""
     if not has_bounds(state):
         return largest_extents(stage)
     return infer_bounds(state).stages[stage.name].extents
@@ -73,11 +73,11 @@ def extents_of(state: State, stage: StageState) -> Mapping[Axis, Extent]:
 def _all_obligations(state: State) -> Iterator[Obligation]:
     final = placed(state)
     is_clear = True  # whether bounds are defined
-    for item in _debts_of_stages(state, final):
+    for item in _obligations_of_stages(state, final):
         is_clear = is_clear and item.kind not in ("place", "reader")
         yield item
     if is_clear and uses_threads(final):
-        yield from _count_debts(final)
+        yield from _count_obligations(final)
 
 
 def _joins_threads(state: State, stage: StageState) -> bool:
@@ -88,7 +88,7 @@ def _joins_threads(state: State, stage: StageState) -> bool:
     return any(stage.kind(leaf) in around for leaf in stage.leaves)
 
 
-def _count_debts(state: State) -> Iterator[Obligation]:
+def _count_obligations(state: State) -> Iterator[Obligation]:
     """Yield the loops that have more iterations than there are threads to run them."""
     joining = [stage for stage in state.stages if _joins_threads(state, stage)]
     bounds = infer_bounds(state).stages if joining else {}
@@ -113,23 +113,23 @@ def _count_debts(state: State) -> Iterator[Obligation]:
             )
 
 
-def _debts_of_stages(state: State, final: State) -> Iterator[Obligation]:
+def _obligations_of_stages(state: State, final: State) -> Iterator[Obligation]:
     on_threads = uses_threads(final)
     for stage, at_last in zip(state.stages, final.stages, strict=True):
         if isinstance(stage.attachment, AttachedAt):
-            yield from _attachment_debts(state, stage, stage.attachment)
+            yield from _attachment_obligations(state, stage, stage.attachment)
             if at_last is not stage:
                 yield _settled(state, stage, stage.attachment, at_last)
         if on_threads or at_last.scope in SHARED_SCOPES:
-            yield from _thread_debts(final, at_last)
+            yield from _thread_obligations(final, at_last)
         if isinstance(at_last.attachment, AttachedAt):
-            yield from _reader_debts(final, at_last, at_last.attachment)
+            yield from _reader_obligations(final, at_last, at_last.attachment)
         else:
-            yield from _loop_debts(stage)
+            yield from _loop_obligations(stage)
 
 
-def _loop_debts(stage: StageState) -> Iterator[Obligation]:
-    """Yield what needs a loop around a stage that is computed outside any."""
+def _loop_obligations(stage: StageState) -> Iterator[Obligation]:
+    """Yield the obligations of a stage that needs a loop around it and has none."""
     for what, step in (
         ("double-buffered", stage.double_buffered_by),
         ("a rolling buffer", stage.rolled_by),
@@ -138,16 +138,16 @@ def _loop_debts(stage: StageState) -> Iterator[Obligation]:
             yield Obligation(
                 stage.name,
                 "loop",
-                f"{stage.name} is {what}, but computed outside any loop (asked for by: {step})",
+                f"{stage.name} is {what}, but computed outside any loop (requested by: {step})",
                 step,
                 f"compute it inside a loop: s[{stage.name}].compute_at(…)",
             )
 
 
-def _thread_debts(state: State, stage: StageState) -> Iterator[Obligation]:
-    """Yield what the threads of a block still lack to compute together what they share."""
+def _thread_obligations(state: State, stage: StageState) -> Iterator[Obligation]:
+    """Yield the thread loops that a stage in shared or warp memory still needs."""
     if is_scan(stage):
-        yield from _block_debts(state, stage)
+        yield from _block_obligations(state, stage)
     around = threads_around(state, stage)
     needed = {SHARED: "block", WARP: "warp"}.get(stage.scope)
     if needed and not (around if needed == "block" else "threadIdx.x" in around):
@@ -176,7 +176,7 @@ def _thread_debts(state: State, stage: StageState) -> Iterator[Obligation]:
             )
 
 
-def _block_debts(state: State, scan: StageState) -> Iterator[Obligation]:
+def _block_obligations(state: State, scan: StageState) -> Iterator[Obligation]:
     """Yield the rows of a scan that all blocks of its launch would compute."""
     for block, update in itertools.product(blocks_of(scan), updates_of(state, scan)):
         tag = scan.kind(block)
@@ -190,7 +190,9 @@ def _block_debts(state: State, scan: StageState) -> Iterator[Obligation]:
             )
 
 
-def _attachment_debts(state: State, stage: StageState, at: AttachedAt) -> Iterator[Obligation]:
+def _attachment_obligations(
+    state: State, stage: StageState, at: AttachedAt
+) -> Iterator[Obligation]:
     parent = state.stage(at.stage)
     if parent.is_inlined or standing_for(parent, at.axis) is not None:
         return
@@ -220,7 +222,7 @@ def _settled(state: State, stage: StageState, at: AttachedAt, last: StageState) 
     )
 
 
-def _reader_debts(state: State, stage: StageState, at: AttachedAt) -> Iterator[Obligation]:
+def _reader_obligations(state: State, stage: StageState, at: AttachedAt) -> Iterator[Obligation]:
     parent = state.stage(at.stage)
     if parent.is_inlined or not parent.has_leaf(at.axis):
         return

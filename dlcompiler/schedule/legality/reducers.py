@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dlcompiler.ir import Reduce
-from dlcompiler.schedule.primitives.base import Refused
 from dlcompiler.schedule.state import StageState
-from dlcompiler.schedule.verdict import Illegal
+from dlcompiler.schedule.verdict import Illegal, Refused
 from dlcompiler.te import ComputeOp
 from dlcompiler.te.reducers.laws import (
     Violation,
@@ -32,7 +31,7 @@ def require_any_grouping(stage: StageState, *, is_moved: bool) -> None:
     stage
         The stage that reduces.
     is_moved
-        Whether values change places, too, and are not only grouped otherwise.
+        Whether the values also change their order, and not only their grouping.
     """
     head = _reduction(stage)
     if head is None:
@@ -45,7 +44,7 @@ def require_any_grouping(stage: StageState, *, is_moved: bool) -> None:
 
 
 def require_any_order(stage: StageState) -> None:
-    """Refuse to let the values of a reduction change places where their order matters."""
+    """Refuse to reorder the values of a reduction whose result depends on their order."""
     head = _reduction(stage)
     if head is not None:
         _require(stage, head, order_violation(head, is_ordered=is_argmax(head.reducer)))
@@ -65,8 +64,8 @@ def _require(stage: StageState, head: Reduce, found: Violation | None) -> None:
     )
     if found.law == "identity":
         reason = (
-            f"the identity of the reducer {name} of {stage.name} is none: it changes what it is "
-            "combined with"
+            f"the identity of the reducer {name} of {stage.name} is wrong: it changes what it "
+            "is combined with"
         )
     raise Refused(
         Illegal(

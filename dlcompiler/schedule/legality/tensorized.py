@@ -1,4 +1,4 @@
-"""What a tensorized loop computes, held against what its intrinsic declares.
+"""Compare what a tensorized loop computes with what its intrinsic declares.
 
 The loops from the tensorized one inwards run through a box of the stage's axes. What is computed
 there, by that box and by the expression of the stage, must be the declaration of the intrinsic.
@@ -24,18 +24,18 @@ from dlcompiler.te import Tensor, TensorIntrin
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """How an intrinsic computes what loops of a stage do."""
+    """How an intrinsic replaces loops of a stage: its operands and the loops around it."""
 
     intrin: TensorIntrin
     outer: tuple[Axis, ...]
-    """The loops around it; those inside are its own."""
+    """The loops of the stage around the intrinsic."""
     write: Operand
     reads: tuple[Operand, ...]
-    """Of each input of the intrinsic."""
+    """The operand for each input of the intrinsic."""
 
     @property
     def operands(self) -> tuple[tuple[Operand, Tensor], ...]:
-        """Each part of a tensor with the declared tensor that it stands for, the result first."""
+        """Pairs of an operand and its declared tensor, the result first."""
         declared = (self.intrin.output, *self.intrin.inputs)
         return tuple(zip((self.write, *self.reads), declared, strict=True))
 
@@ -83,7 +83,7 @@ def box_extents(state: State, stage: StageState, axis: Axis) -> tuple[list[int],
 
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """For each axis of a stage where the box begins, and how long it is."""
+    """For each axis of a stage: the begin and the extent of the box."""
 
     first: Mapping[Axis, Affine]
     extents: Mapping[Axis, int]
@@ -156,7 +156,7 @@ class _Matcher:
         for guard in self.bounds.guards:
             if free_vars(guard) & moving:
                 raise self.refused(
-                    "the intrinsic would compute iterations that there are not",
+                    "the intrinsic would compute iterations that do not exist",
                     got=f"only those where {guard}",
                     hint="split by a factor that divides the extent, or treat the rest in a "
                     "tensor that is padded",
@@ -200,7 +200,7 @@ class _Matcher:
         return tuple(comparison.operands[tensor] for tensor in self.intrin.inputs)
 
     def check_strides(self, match: Match) -> None:
-        """Refuse operands whose elements do not lie as the intrinsic asks for."""
+        """Refuse operands whose strides differ from those that the intrinsic declares."""
         for operand, declared in match.operands:
             if operand.tensor in storage_aliases(self.state):
                 raise self.refused(f"{operand.tensor.name} is a step of a recurrence, whose memory "
@@ -208,8 +208,8 @@ class _Matcher:
             rolled_by = self.state.producer_of(operand.tensor).rolled_by
             if rolled_by:
                 raise self.refused(
-                    f"{operand.tensor.name} is in a circular buffer, where no box stays together",
-                    got=f"asked for by: {rolled_by}",
+                    f"{operand.tensor.name} is in a circular buffer, where a box may wrap around",
+                    got=f"requested by: {rolled_by}",
                 )
             there = strides_of(self.state, operand.tensor)
             wanted = self.intrin.strides.get(declared, ())
@@ -226,7 +226,7 @@ class _Matcher:
                     )
 
     def check_offsets(self, match: Match) -> None:
-        """Refuse operands that do not begin at multiples of what the intrinsic asks for."""
+        """Refuse operands that do not begin at a multiple of the declared `offset_factor`."""
         analyzer = Analyzer(infer_bounds(self.state).ranges)
         for operand, declared in match.operands:
             factor = self.intrin.offset_factors.get(declared, 1)
@@ -239,19 +239,19 @@ class _Matcher:
             factors = [term.factor for term in distance.terms.values()]
             if any(number % factor for number in (distance.constant, *factors)):
                 raise self.refused(
-                    f"{operand.tensor.name} would not begin where the intrinsic asks for",
+                    f"{operand.tensor.name} would not begin at an aligned element",
                     got=f"{distance.to_expr()} elements from the start of {operand.tensor.name}",
                     expected=f"a multiple of {factor}, the offset_factor of {declared.name}",
                 )
 
-    # -- what is said of the two -------------------------------------------------------------------
+    # -- texts of the differences --------------------------------------------------------------
 
     @property
     def head(self) -> Expr:
         return bodies(self.state)[self.stage.name][0]
 
     def extents_differ(self, box: _Box) -> str:
-        """Say in words which extents do not fit."""
+        """Return the extents that differ, in words."""
         op, declared = self.stage.op, self.intrin.op
         for what, own, theirs in (
             ("data", op.axis, declared.axis),

@@ -1,4 +1,4 @@
-"""What the threads of a device cannot run: loops in the wrong place, what they cannot share."""
+"""Legality of threads: misplaced loops, and memory that the threads cannot share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dlcompiler.schedule.verdict import Illegal
 
 
 def thread_problems(state: State) -> Iterator[Illegal]:
-    """Yield what threads of a device cannot run, or not yet."""
+    """Yield the reasons why threads of a device cannot run a stage."""
     if not uses_threads(state):
         return
     if has_bounds(state):
@@ -67,7 +67,7 @@ def _parallel_problems(state: State, stage: StageState) -> Iterator[Illegal]:
 
 
 def _block_problems(state: State, stage: StageState) -> Iterator[Illegal]:
-    """Yield the threads outside a block that would have to share what only its own threads can."""
+    """Yield the thread loops outside a block that would have to share the memory of the block."""
     own = [(stage, leaf) for leaf in stage.leaves] if reduced_by_threads(stage) else []
     if not own and not is_shared(state, stage):
         return
@@ -92,7 +92,7 @@ def _block_problems(state: State, stage: StageState) -> Iterator[Illegal]:
 def _cooperation_problems(
     state: State, stage: StageState, at: AttachedAt, bound: Sequence[Axis]
 ) -> Iterator[Illegal]:
-    """Yield the attached stages that the threads of a block would have to share, and cannot."""
+    """Yield the attached stages that threads would have to compute together and cannot."""
     host = state.stage(at.stage)
     if not host.has_leaf(at.axis):
         return
@@ -111,7 +111,7 @@ def _cooperation_problems(
                 conflicts=(host.key(leaf), stage.name),
             )
     if is_scan(host) and not is_launched(host):
-        return  # between the steps of a scan, all threads are done
+        return  # between the steps of a scan, the threads synchronise
     if is_update(state, stage):
         return  # each thread computes rows of its own, or elements of one
     for leaf in bound:
@@ -129,14 +129,14 @@ def _cooperation_problems(
         yield Illegal(
             "semantic",
             f"the threads of {stage.label(leaf)} would compute {stage.name} together",
-            because=f"{stage.name} is in memory that each thread has for itself",
+            because=f"{stage.name} is in local memory: each thread has its own",
             hint=f'compute it in shared memory: s[{stage.name}].set_scope("shared")',
             conflicts=(stage.key(leaf), stage.name),
         )
 
 
 def _warp_problems(state: State, stage: StageState, bound: Sequence[Axis]) -> Iterator[Illegal]:
-    """Yield what the threads along x would have to share with others, in memory of a warp."""
+    """Yield stages in warp memory that threads of several warps would have to share."""
     others = [(stage, leaf) for leaf in bound if stage.kind(leaf) != "threadIdx.x"]
     tags = [(host, leaf) for host, leaf in loops_around(state, stage) if is_thread(host.kind(leaf))]
     at = next((n for n, (host, leaf) in enumerate(tags) if host.kind(leaf) == "threadIdx.x"), 0)
@@ -152,7 +152,7 @@ def _warp_problems(state: State, stage: StageState, bound: Sequence[Axis]) -> It
 
 
 def _reduction_problems(state: State, stage: StageState) -> Iterator[Illegal]:
-    """Yield what keeps threads from sharing a reduction: see `lowering.cross_thread`."""
+    """Yield the reasons why threads cannot share a reduction: see `lowering.cross_thread`."""
     shared = reduced_by_threads(stage)
     yield from _order_problems(stage, shared)
     yield from _other_thread_problems(state, stage, shared)
@@ -161,7 +161,7 @@ def _reduction_problems(state: State, stage: StageState) -> Iterator[Illegal]:
 
 
 def _order_problems(stage: StageState, shared: Sequence[Axis]) -> Iterator[Illegal]:
-    """Yield loops over elements that stand inside a reduction that threads share."""
+    """Yield data loops inside a reduction that threads share."""
     first = next(n for n, leaf in enumerate(stage.leaves) if leaf.kind == "reduce")
     for leaf in stage.leaves[first:]:
         if leaf.kind == "data":
@@ -184,7 +184,7 @@ def _other_thread_problems(
             host, other = around[stage.kind(leaf)]
             yield Illegal(
                 "structural",
-                f"the threads of {host.label(other)} are there already, each with work of its own",
+                f"the threads of {host.label(other)} already run other work",
                 got=f"{stage.label(leaf)} bound to {stage.kind(leaf)}, inside {host.label(other)}",
                 hint=f"compute {stage.name} outside {host.label(other)}, or bind to another axis",
                 conflicts=(stage.key(leaf), host.key(other)),
@@ -201,7 +201,7 @@ def _other_thread_problems(
 
 
 def _count_problems(state: State, stage: StageState) -> Iterator[Illegal]:
-    """Yield the thread axes of which it is not known how many parts a reduction has."""
+    """Yield shared reductions whose number of threads is unknown, or that no thread stores."""
     bounds = infer_bounds(state).stages
     own = [(stage, leaf) for leaf in stage.leaves]
     for host, leaf in (*threads_around(state, stage).values(), *own):
@@ -227,7 +227,7 @@ def _count_problems(state: State, stage: StageState) -> Iterator[Illegal]:
 
 
 def _part_problems(stage: StageState, host: StageState, axis: Axis) -> Iterator[Illegal]:
-    """Yield a stage attached at a loop that lowering puts elsewhere, for a shared reduction."""
+    """Yield a stage attached at a loop that lowering moves because of a shared reduction."""
     order = nest_order(host)
     place = next(n for n, leaf in enumerate(order) if leaf is axis)
     if set(order[: place + 1]) != set(host.leaves[: host.position(axis) + 1]):

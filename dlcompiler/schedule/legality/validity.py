@@ -1,4 +1,4 @@
-"""What must hold in every state."""
+"""Checks that every state must pass: attachments, sizes, threads, recurrences, buffers."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ MAX_COPIES = 1024
 def problems(state: State, before: State | None = None) -> Iterator[Illegal]:
     """Yield the reasons why a state cannot mean what its expression says.
 
-    `before` is a state without problems that a step led on from: what is the same is not looked at
-    again.
+    `before` is the valid state that the step started from: stages that are the same in both are not
+    checked again.
     """
     known = set(before.stages) if before else set()
     changed = [stage for stage in state.stages if stage not in known]
@@ -62,7 +62,7 @@ def problems(state: State, before: State | None = None) -> Iterator[Illegal]:
 
 
 def _has_same_nest(stage: StageState, before: State) -> bool:
-    """Tell whether a step left all of a stage but its notes as it was."""
+    """Tell whether a step changed nothing of a stage that a check reads (see `NOTES`)."""
     return before.has_stage(stage.name) and differs_in_notes_only(stage, before.stage(stage.name))
 
 
@@ -90,7 +90,7 @@ def _loop_problems(stage: StageState) -> Iterator[Illegal]:
 
 
 def _recurrence_problems(state: State) -> Iterator[Illegal]:
-    """Yield the stages of recurrences that would need what later steps compute."""
+    """Yield the stages of recurrences that would read rows of later steps."""
     if not hosts(state) or not has_bounds(state):
         return
     bounds = infer_bounds(state).stages
@@ -103,7 +103,7 @@ def _recurrence_problems(state: State) -> Iterator[Illegal]:
 
 
 def _extent_problems(stage: StageState) -> Iterator[Illegal]:
-    """Yield the loops that splits which do not divide made too long for an index."""
+    """Yield the loops whose number of iterations exceeds `MAX_EXTENT`."""
     extents = largest_extents(stage)
     for leaf in stage.leaves:
         extent = extents[leaf]
@@ -118,7 +118,7 @@ def _extent_problems(stage: StageState) -> Iterator[Illegal]:
 
 
 def _size_problems(state: State, changed: Iterable[StageState]) -> Iterator[Illegal]:
-    """Yield what caches, and layouts padded for splits that do not divide, let grow too far."""
+    """Yield stages, tensors and nests that exceed the limits: caches and padding make them grow."""
     if len(state.stages) > MAX_STAGES:
         yield Illegal(
             "limit",
@@ -156,7 +156,8 @@ def _depth_problems(state: State, stage: StageState) -> Iterator[Illegal]:
 def _unrolling_problems(state: State) -> Iterator[Illegal]:
     """Yield the stages whose unrolled loops would repeat their body too often.
 
-    An attached stage computes a part only: inference, which costs more, has the last word.
+    An attached stage computes only a part. Its exact extents need bound inference, which costs
+    more, so it runs only if the extents of the whole tensor exceed the limit.
     """
     for stage in state.stages:
         if "unrolled" not in stage.kinds.values():
@@ -190,7 +191,7 @@ def _unrolling_problems(state: State) -> Iterator[Illegal]:
 
 
 def _rolling_problems(state: State) -> Iterator[Illegal]:
-    """Yield the stages that are to keep what the next iteration needs, and cannot."""
+    """Yield the stages whose rolling buffer is illegal."""
     for stage in state.stages:
         if not (stage.rolled_by and isinstance(stage.attachment, AttachedAt)):
             continue

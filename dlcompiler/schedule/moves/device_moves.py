@@ -1,4 +1,4 @@
-"""What a target adds to the moves of a schedule, and which of them it cannot run.
+"""Moves for a target: its memories and thread axes, and the limits that it sets.
 
 A schedule has no target of its own: what is refused here by a *limit* of one may be legal for
 another, and `Schedule.attempt` allows it.
@@ -39,7 +39,7 @@ def threads_of(target: Target | None) -> tuple[ThreadTag, ...]:
 
 
 def verdict_on(target: Target | None, attempt: Attempt, args: Mapping[str, Any]) -> Verdict:
-    """Return the verdict on a step for a target: the schedule's, or that of a limit it breaks."""
+    """Return the verdict on a step for a target, whose limits may refuse it."""
     if target is None or not target.thread_axes or attempt.state is None or attempt.step is None:
         return attempt.verdict
     limit = None
@@ -47,7 +47,7 @@ def verdict_on(target: Target | None, attempt: Attempt, args: Mapping[str, Any])
         limit = Illegal(
             "limit",
             f"{target.name} has no parallel loops",
-            because="what it runs at once are blocks and threads",
+            because="it runs blocks and threads in parallel, not loops",
             hint="bind the loop to blockIdx.x or threadIdx.x",
         )
     elif attempt.step.primitive == "bind":

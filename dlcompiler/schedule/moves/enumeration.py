@@ -1,4 +1,4 @@
-"""Every move that a schedule offers, with its verdict: for menus, tuners and fuzzers alike."""
+"""List every move on a stage with its verdict, for menus, tuners and fuzzers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Move:
     stage: str
     args: Mapping[str, Any]
     targets: tuple[str, ...]
-    """The axes or scopes it is about, by name."""
+    """The names of its axes or scopes."""
     domains: tuple[Domain, ...]
     verdict: Verdict
 
@@ -136,7 +136,7 @@ def _launch_candidates(stage: StageState, threads: Sequence[ThreadTag]) -> Itera
 
 
 def _group_candidates(state: State, stage: StageState) -> Iterator[_Candidate]:
-    """Yield the group of all that a stage is computed from, and the places of its own group."""
+    """Yield the group of all producers of a stage, and the attachments of its own group."""
     group = stage.group
     if group is None:
         if any(not state.producer_of(tensor).is_placeholder for tensor in stage.op.input_tensors):
@@ -169,7 +169,7 @@ def _prefetch_candidates(state: State, stage: StageState) -> Iterator[_Candidate
     for tensor in stage.op.input_tensors:
         read = state.producer_of(tensor)
         if tensor in read.states:
-            continue  # a step's own results: there is nothing to fetch ahead
+            continue  # a step of a scan just computed these: prefetching them is useless
         which = {"tensor_output": n} if (n := read.tensors.index(tensor)) else {}
         for leaf in stage.leaves:
             args = {"tensor": read.name, "axis": leaf, **which}
@@ -195,7 +195,7 @@ def intrinsics_of(state: State, stage: StageState) -> Iterator[tuple[Axis, str]]
 
 
 def layouts(stage: StageState) -> Iterator[str]:
-    """Yield layouts worth a look: the last two dimensions swapped, and the last one in blocks."""
+    """Yield two layouts: the last two dimensions swapped, and the last one in blocks of 4."""
     names = variable_names([axis.name for axis in stage.op.axis])
     if not names:
         return
@@ -255,7 +255,7 @@ def factors_of(extent: Extent) -> tuple[int, ...]:
 def divisors(extent: int) -> tuple[int, ...]:
     """Return the divisors of `extent` but 1 and itself, ascending; small numbers when none.
 
-    Of a huge extent, those are left out that no number up to `MAX_DIVISOR` leads to.
+    For a huge extent, divisors are found by trial up to `MAX_DIVISOR` only.
     """
     small = [n for n in range(2, min(math.isqrt(extent), MAX_DIVISOR) + 1) if extent % n == 0]
     large = [extent // n for n in reversed(small) if n * n != extent]

@@ -1,8 +1,8 @@
 """The schedule primitives, one module each.
 
-A primitive is `check` (may it be applied to this state?) and `apply` (the next state, and what
-the call returns). `check` looks at the step itself; what must hold in every state is checked on
-the state it leads to (`schedule.validity`).
+A primitive has `check` (returns a verdict for a state) and `apply` (returns the next state and the
+result of the call). `check` refuses a step by itself; conditions on every state are checked on the
+next state (`schedule.legality.validity`).
 """
 
 from __future__ import annotations

@@ -24,7 +24,6 @@ from dlcompiler.ir import Axis, Extent
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,
-    answering,
     require_dimension,
     require_expression,
     require_own_storage,
@@ -32,7 +31,7 @@ from dlcompiler.schedule.primitives.base import (
     size_of,
 )
 from dlcompiler.schedule.state import StageState, State
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict, answering
 
 MAX_FACTOR = 64
 """Elements: the lanes of the widest vector."""
@@ -40,7 +39,7 @@ MAX_FACTOR = 64
 
 @answering
 def check(state: State, stage: StageState, *, axis: Any, factor: Any) -> Verdict:
-    """Refuse inputs, outputs, what is no dimension, and numbers that make no sense."""
+    """Refuse inputs, outputs, what is no dimension, and factors out of range."""
     require_own_storage(stage)
     require_expression(stage)
     require_dimension(stage, axis)
@@ -48,7 +47,7 @@ def check(state: State, stage: StageState, *, axis: Any, factor: Any) -> Verdict
     if factor > MAX_FACTOR:
         return Illegal(
             "limit",
-            "most of what is computed would not be needed",
+            "most of the elements computed would not be used",
             got=f"factor {factor}",
             hint=f"at most {MAX_FACTOR} elements",
         )

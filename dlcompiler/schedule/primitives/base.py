@@ -1,4 +1,4 @@
-"""What all primitives share: their shape, and the checks of an axis argument."""
+"""`Primitive`, and the checks of arguments that primitives share (`require_…`)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import inspect
 import numbers
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, ParamSpec, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from dlcompiler.errors import shown_number
 from dlcompiler.ir import Axis, Extent, LoopKind, Var
 from dlcompiler.ir.expr import AxisKind
 from dlcompiler.schedule.state import AttachedAt, Attachment, Fuse, Group, Split, StageState, State
-from dlcompiler.schedule.verdict import Illegal, Verdict
+from dlcompiler.schedule.verdict import Illegal, Refused, Verdict
 from dlcompiler.target import known_scopes
 from dlcompiler.target.presets import CPU_SCOPES
 
-P = ParamSpec("P")
 ParameterKind: TypeAlias = Literal[
     "axis", "axes", "int", "text", "stage", "stages", "parent_axis", "index_map", "intrin"
 ]
@@ -45,12 +45,12 @@ class StepContext:
 
 
 def is_knob(value: Any) -> bool:
-    """Tell whether a size is a symbol, whose value the call gives."""
+    """Tell whether a size is a knob: a symbol whose value is an argument of the kernel."""
     return isinstance(value, Var) and value.is_symbol and value.dtype == "index"
 
 
 def size_of(value: Any) -> Extent:
-    """Return a size as a number; a knob as it is."""
+    """Return a size as a number; a knob unchanged."""
     return value if is_knob(value) else int(value)
 
 
@@ -68,6 +68,16 @@ class Primitive:
     check: Callable[..., Verdict]
     apply: Callable[..., tuple[State, Any]]
 
+    @property
+    def signature(self) -> str:
+        """The arguments in the order of the call, as refusals show them: ``axis, factor=None``."""
+        accepted = inspect.signature(self.check).parameters
+        optional = {name for name in self.parameters if name not in _required(self.check)}
+        return ", ".join(
+            f"{name}={accepted[name].default!r}" if name in optional else name
+            for name in self.parameters
+        )
+
     def missing(self, args: Mapping[str, Any]) -> list[str]:
         """Return the arguments that a call must have and `args` lacks."""
         return [
@@ -80,27 +90,6 @@ def _required(check: Callable[..., Verdict]) -> tuple[str, ...]:
     """Return the parameters of a check that have no default."""
     accepted = inspect.signature(check).parameters
     return tuple(name for name, p in accepted.items() if p.default is inspect.Parameter.empty)
-
-
-class Refused(Exception):  # noqa: N818 - an answer, not a mistake
-    """Carries a refusal out of a check; `answering` makes it the check's answer."""
-
-    def __init__(self, verdict: Illegal) -> None:
-        super().__init__(verdict.reason)
-        self.verdict = verdict
-
-
-def answering(check: Callable[P, Verdict]) -> Callable[P, Verdict]:
-    """Let a check refuse from inside its helpers."""
-
-    @functools.wraps(check)
-    def wrapper(*args: P.args, **kwargs: P.kwargs) -> Verdict:
-        try:
-            return check(*args, **kwargs)
-        except Refused as refused:
-            return refused.verdict
-
-    return wrapper
 
 
 def require_leaf(state: State, stage: StageState, axis: object) -> None:
@@ -168,7 +157,7 @@ def require_distinct(stage: StageState, axes: tuple[Axis, ...]) -> None:
 
 
 def require_expression(stage: StageState) -> None:
-    """Refuse a stage that code from outside computes."""
+    """Refuse a stage that extern code computes."""
     if stage.is_extern:
         raise Refused(
             Illegal(
@@ -226,7 +215,7 @@ def require_plain(stage: StageState, axis: Axis) -> None:
 
 
 def require_free(stage: StageState, axis: Axis) -> None:
-    """Refuse to change a loop that an intrinsic has taken the place of."""
+    """Refuse to change a loop that an intrinsic replaces."""
     own = stage.tensorized
     if own is None or not stage.has_leaf(own.axis):
         return
@@ -234,7 +223,7 @@ def require_free(stage: StageState, axis: Axis) -> None:
         raise Refused(
             Illegal(
                 "structural",
-                f"the loop is part of {own.intrin.name}, which would not be what it was",
+                f"the loop is part of the intrinsic {own.intrin.name}",
                 got=f"{stage.label(axis)}, tensorized by: {own.step}",
                 hint="undo that step, and tensorize last",
                 conflicts=(stage.key(own.axis),),
@@ -320,7 +309,7 @@ def require_dimension(stage: StageState, axis: object) -> None:
 
 
 def require_output(stage: StageState, output: object, count: int) -> None:
-    """Refuse what does not count outputs of a stage, of which there are `count`."""
+    """Refuse what is not the number of an output of a stage, which has `count`."""
     if output is None or (isinstance(output, int) and 0 <= output < count):
         return
     raise Refused(
@@ -337,14 +326,16 @@ def require_positive(value: Any, name: str) -> None:
     """Refuse what is not an integral number of at least 1."""
     _require_integer(value, name)
     if value < 1:
-        raise Refused(Illegal("structural", f"{name} must be at least 1", got=repr(value)))
+        raise Refused(Illegal("structural", f"{name} must be at least 1", got=shown_number(value)))
 
 
 def require_natural(value: Any, name: str) -> None:
     """Refuse what is not an integral number of at least 0."""
     _require_integer(value, name)
     if value < 0:
-        raise Refused(Illegal("structural", f"{name} must not be negative", got=repr(value)))
+        raise Refused(
+            Illegal("structural", f"{name} must not be negative", got=shown_number(value))
+        )
 
 
 def _require_integer(value: Any, name: str) -> None:
@@ -371,7 +362,7 @@ def replace_leaves(
 def moved_attachments(
     stages: Iterable[StageState], old: str, new: str, moved: Mapping[Axis, Axis]
 ) -> list[StageState]:
-    """Return stages of which those attached at moved loops of `old` follow them to `new`."""
+    """Return stages, with attachments at moved loops of `old` changed to their loops of `new`."""
     groups: dict[Group, Group] = {}
 
     def followed(at: Attachment) -> Attachment:

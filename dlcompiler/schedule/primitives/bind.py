@@ -23,16 +23,14 @@ from dlcompiler.ir import THREADS, Axis, ThreadTag
 from dlcompiler.schedule.legality.reducers import require_any_grouping
 from dlcompiler.schedule.primitives.base import (
     Primitive,
-    Refused,
     StepContext,
-    answering,
     require_leaf,
     require_loops,
     require_plain,
     set_kind,
 )
 from dlcompiler.schedule.state import StageState, State
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Refused, Verdict, answering
 
 
 @answering

@@ -25,14 +25,12 @@ from dlcompiler.schedule.groups import joined
 from dlcompiler.schedule.inference.inlining import read_from
 from dlcompiler.schedule.primitives.base import (
     Primitive,
-    Refused,
     StepContext,
-    answering,
     require_output,
     require_scope,
 )
 from dlcompiler.schedule.state import StageState, State, buffer_name, new_stage
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Refused, Verdict, answering
 from dlcompiler.te import ComputeOp, Tensor
 
 

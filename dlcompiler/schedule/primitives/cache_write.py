@@ -43,14 +43,13 @@ from dlcompiler.schedule.inference.relations import axes_of, guards, inward, out
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,
-    answering,
     moved_attachments,
     require_expression,
     require_plain,
     require_scope,
 )
 from dlcompiler.schedule.state import StageState, State, new_stage
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict, answering
 from dlcompiler.te import ComputeOp, Tensor
 
 

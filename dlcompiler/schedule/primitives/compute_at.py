@@ -1,4 +1,4 @@
-"""Compute a stage inside a loop of its consumer, just the part that one iteration needs.
+"""Compute a stage inside a loop of its consumer: only the part that one iteration reads.
 
 *Before*, then *after* ``s[P].compute_at(s[C], i)``::
 
@@ -9,11 +9,11 @@
         for j in range(4):                  for j in range(4):
             C[i, j] = P[i, j] + 1.0             C[i, j] = P[0, j] + 1.0
 
-Legal when all readers of the stage run inside that loop, or can still be moved there: then it owes
-that they are. If the loop is split later, the stage is computed in the inner half, and if it is
-fused into the loop around it, in the fused one; if it is fused with a loop inside it, the stage
-must be attached again before lowering. At a vectorized loop the stage is computed around it, once
-for all lanes.
+Legal when all readers of the stage run inside that loop, or can still be moved there. In that case
+the step is pending until they are. If the loop is split later, the stage is computed in the inner
+half; if it is fused into the loop around it, in the fused one. If it is fused with a loop inside
+it, the stage must be attached again before lowering. At a vectorized loop the stage is computed
+around it, once for all lanes.
 In TVM and Halide ``compute_at``.
 """
 
@@ -29,19 +29,17 @@ from dlcompiler.schedule.inference.placement import placement
 from dlcompiler.schedule.legality.obligations import leads_to
 from dlcompiler.schedule.primitives.base import (
     Primitive,
-    Refused,
     StepContext,
-    answering,
     require_expression,
     require_leaf,
 )
 from dlcompiler.schedule.state import AttachedAt, Group, StageState, State
-from dlcompiler.schedule.verdict import Illegal, Pending, Verdict
+from dlcompiler.schedule.verdict import Illegal, Pending, Refused, Verdict, answering
 
 
 @answering
 def check(state: State, stage: StageState, *, parent: str, axis: Any) -> Verdict:
-    """Refuse a place outside which the stage is read, and outputs."""
+    """Refuse outputs, and a loop outside which the stage is read."""
     if stage.group is not None:
         _require_inside(state, stage, stage.group, parent, axis)
     return check_place(state, stage, parent, axis)
@@ -50,7 +48,7 @@ def check(state: State, stage: StageState, *, parent: str, axis: Any) -> Verdict
 def _require_inside(
     state: State, stage: StageState, group: Group, parent: str, axis: object
 ) -> None:
-    """Refuse to attach a stage outside its group, but where the group is."""
+    """Refuse to attach a stage outside its group, except at the loop of the group."""
     place = placement(state, group.place) if isinstance(group.place, AttachedAt) else group.place
     is_there = isinstance(place, AttachedAt) and place.stage == parent and place.axis is axis
     if is_there or is_member(state.stage(parent), group):
@@ -68,7 +66,7 @@ def _require_inside(
 
 
 def check_place(state: State, stage: StageState, parent: str, axis: Any) -> Verdict:
-    """Refuse a place outside which a stage is read, and outputs; not what leaves a group."""
+    """Refuse outputs, and a loop outside which a stage is read; groups are not checked."""
     host = state.stage(parent)
     if stage.is_placeholder:
         return Illegal("structural", f"{stage.name} is an input: it is not computed")

@@ -12,15 +12,15 @@ from typing import Any
 
 from dlcompiler.ir import Axis
 from dlcompiler.schedule.groups import at_place, is_member, moved
-from dlcompiler.schedule.primitives.base import Primitive, StepContext, answering, require_group
+from dlcompiler.schedule.primitives.base import Primitive, StepContext, require_group
 from dlcompiler.schedule.primitives.compute_at import check_place
 from dlcompiler.schedule.state import AttachedAt, StageState, State
-from dlcompiler.schedule.verdict import Illegal, Pending, Verdict
+from dlcompiler.schedule.verdict import Illegal, Pending, Verdict, answering
 
 
 @answering
 def check(state: State, stage: StageState, *, parent: str, axis: Any) -> Verdict:
-    """Refuse a loop of the group itself, and where one of its stages cannot be."""
+    """Refuse a loop of the group itself, and a loop at which one of its stages is illegal."""
     group = require_group(stage)
     host = state.stage(parent)
     if is_member(host, group):

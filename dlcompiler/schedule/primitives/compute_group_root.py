@@ -8,9 +8,9 @@ In TVM ``compute_root`` of the stage that ``create_group`` returns.
 from __future__ import annotations
 
 from dlcompiler.schedule.groups import moved
-from dlcompiler.schedule.primitives.base import Primitive, StepContext, answering, require_group
+from dlcompiler.schedule.primitives.base import Primitive, StepContext, require_group
 from dlcompiler.schedule.state import ROOT, StageState, State
-from dlcompiler.schedule.verdict import LEGAL, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Verdict, answering
 
 
 @answering

@@ -17,15 +17,9 @@ from dataclasses import replace
 
 from dlcompiler.ir import depth, walk
 from dlcompiler.schedule.inference.inlining import bodies, consumers, loads_of
-from dlcompiler.schedule.primitives.base import (
-    Primitive,
-    Refused,
-    StepContext,
-    answering,
-    require_expression,
-)
+from dlcompiler.schedule.primitives.base import Primitive, StepContext, require_expression
 from dlcompiler.schedule.state import INLINED, StageState, State, is_reduction
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Refused, Verdict, answering
 from dlcompiler.te.definition import MAX_DEPTH
 
 MAX_NODES = 8192

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dlcompiler.schedule.primitives.base import Primitive, StepContext, answering
+from dlcompiler.schedule.primitives.base import Primitive, StepContext
 from dlcompiler.schedule.state import ROOT, StageState, State
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict, answering
 
 
 @answering

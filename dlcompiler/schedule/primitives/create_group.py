@@ -1,4 +1,4 @@
-"""Make a group of the stages on the way from some tensors to others, to be moved as one.
+"""Group the stages between some tensors, to attach them together.
 
 *Before*, then *after* ``g = s.create_group([Q], [A])`` and ``g.compute_at(s[C], i)``::
 
@@ -21,9 +21,9 @@ from dataclasses import replace
 from typing import Any
 
 from dlcompiler.schedule.groups import between
-from dlcompiler.schedule.primitives.base import Primitive, StepContext, answering
+from dlcompiler.schedule.primitives.base import Primitive, StepContext
 from dlcompiler.schedule.state import ROOT, AttachedAt, Group, StageState, State
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict, answering
 
 
 @answering

@@ -1,4 +1,4 @@
-"""Keep a stage's values twice, so that the next ones are computed while the old ones are read.
+"""Double-buffer a stage: compute the next values while the old ones are read.
 
 *Before*, then *after* ``s[P].double_buffer()`` and the pass that does it, for a stage that is
 attached at ``i``::
@@ -11,8 +11,8 @@ attached at ``i``::
                                             C[i] = … P[i % 2, …] …
 
 Legal for a stage between inputs and outputs, at a serial loop that computes nothing of what the
-stage reads; for what the threads of a block share, too, with one barrier in each iteration. It owes
-that the stage is computed inside a loop in the end: outside there is no next iteration.
+stage reads. A stage in shared memory needs one barrier in each iteration. The step is pending until
+the stage is computed inside a loop: outside there is no next iteration.
 In TVM ``double_buffer``; Halide has ``double_buffer`` beside ``async``.
 """
 
@@ -23,17 +23,16 @@ from dataclasses import replace
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,
-    answering,
     require_expression,
     require_own_storage,
 )
 from dlcompiler.schedule.state import StageState, State
-from dlcompiler.schedule.verdict import LEGAL, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Verdict, answering
 
 
 @answering
 def check(state: State, stage: StageState) -> Verdict:
-    """Refuse inputs and outputs; `validity` says what is owed."""
+    """Refuse inputs and outputs; the loop that is needed is a pending obligation."""
     require_own_storage(stage)
     require_expression(stage)
     return LEGAL

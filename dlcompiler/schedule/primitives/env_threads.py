@@ -25,9 +25,9 @@ from typing import Any, cast
 
 from dlcompiler.ir import THREADS, Axis, ThreadTag, is_in_block, is_thread
 from dlcompiler.ir.names import unique_name
-from dlcompiler.schedule.primitives.base import Primitive, Refused, StepContext, answering
+from dlcompiler.schedule.primitives.base import Primitive, StepContext
 from dlcompiler.schedule.state import Launched, StageState, State, is_scan
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Refused, Verdict, answering
 from dlcompiler.te import ThreadAxis
 
 _AXIS = re.compile(r"([a-zA-Z]+(?:\.[xyz])?)=(\d{1,9})")

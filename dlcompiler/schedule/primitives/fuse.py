@@ -22,7 +22,6 @@ from dlcompiler.ir.names import unique_name
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,
-    answering,
     leaf_names,
     replace_leaves,
     require_distinct,
@@ -31,7 +30,7 @@ from dlcompiler.schedule.primitives.base import (
     require_plain,
 )
 from dlcompiler.schedule.state import Fuse, Singleton, StageState, State, same_axes
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict, answering
 
 MAX_NAME = 80
 

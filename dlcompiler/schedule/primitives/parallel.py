@@ -14,10 +14,10 @@ from __future__ import annotations
 from typing import Any
 
 from dlcompiler.ir import Axis
-from dlcompiler.schedule.primitives.base import Primitive, StepContext, answering, set_kind
+from dlcompiler.schedule.primitives.base import Primitive, StepContext, set_kind
 from dlcompiler.schedule.primitives.vectorize import require_independent
 from dlcompiler.schedule.state import StageState, State, with_notes
-from dlcompiler.schedule.verdict import LEGAL, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Verdict, answering
 
 
 @answering

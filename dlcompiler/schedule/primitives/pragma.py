@@ -1,11 +1,11 @@
-"""Leave a note for passes and code generators at a loop.
+"""Attach a pragma to a loop: a hint for passes and code generators.
 
 *Before*, then *after* ``pragma(i, "auto_unroll_max_step", 16)``::
 
     for i in range(8):                  for i in range(8) with auto_unroll_max_step=16:
         …                                   …
 
-``"unroll"`` and ``"vectorize"`` are the primitives of these names. A note changes no value:
+``"unroll"`` and ``"vectorize"`` are the primitives of these names. A pragma changes no value:
 unknown ones are refused, and so are those of classic TVM that leave computations out or bring
 foreign code in. In TVM ``pragma``; Halide has none.
 """
@@ -22,13 +22,12 @@ from dlcompiler.schedule.primitives import unroll, vectorize
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,
-    answering,
     require_leaf,
     require_loops,
     require_natural,
 )
 from dlcompiler.schedule.state import StageState, State, with_notes
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict, answering
 
 PRIMITIVES = {"unroll": unroll.UNROLL, "vectorize": vectorize.VECTORIZE}
 HINTS: Mapping[str, str] = {
@@ -52,7 +51,7 @@ REFUSED: Mapping[str, str] = {
 def check(
     state: State, stage: StageState, *, axis: Any, pragma_type: Any, pragma_value: Any = None
 ) -> Verdict:
-    """Refuse unknown names, those that change values, and values that are no numbers."""
+    """Refuse unknown pragmas, those that change results, and values that are no numbers."""
     require_loops(stage)
     require_leaf(state, stage, axis)
     name = pragma_type if isinstance(pragma_type, str) else ""

@@ -1,4 +1,4 @@
-"""Ask, in each iteration of a loop, for what a later iteration will read of a tensor.
+"""Prefetch, in each iteration of a loop, the elements that a later iteration reads.
 
 *Before*, then *after* ``s[C].prefetch(A, i, 4)`` and the pass that does it::
 
@@ -24,14 +24,13 @@ from dlcompiler.schedule.inference.inlining import consumers
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,
-    answering,
     require_leaf,
     require_loops,
     require_output,
     require_positive,
 )
 from dlcompiler.schedule.state import PREFETCH, StageState, State, buffer_name, with_notes
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict, answering
 
 
 @answering
@@ -57,7 +56,7 @@ def check(
     if is_concurrent(stage.kind(axis)):
         return Illegal(
             "structural",
-            f"the loop is {stage.kind(axis)}: none of its iterations is later",
+            f"the loop is {stage.kind(axis)}: it has no later iterations",
             got=stage.label(axis),
             hint="prefetch at a serial loop inside or outside it",
             conflicts=(stage.key(axis),),

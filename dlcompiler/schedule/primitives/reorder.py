@@ -1,4 +1,4 @@
-"""Put loops into another order.
+"""Reorder loops of one stage.
 
 *Before*, then *after* ``reorder(k, j)``::
 
@@ -22,13 +22,12 @@ from dlcompiler.schedule.legality.reducers import require_any_order
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,
-    answering,
     require_distinct,
     require_leaf,
     require_loops,
 )
 from dlcompiler.schedule.state import StageState, State, same_axes
-from dlcompiler.schedule.verdict import LEGAL, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Verdict, answering
 
 
 @answering

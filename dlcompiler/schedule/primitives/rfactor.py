@@ -49,22 +49,20 @@ from dlcompiler.schedule.inference.relations import axes_of, guards, outward, ra
 from dlcompiler.schedule.legality.reducers import require_any_grouping
 from dlcompiler.schedule.primitives.base import (
     Primitive,
-    Refused,
     StepContext,
-    answering,
     moved_attachments,
     require_leaf,
     require_loops,
     require_plain,
 )
 from dlcompiler.schedule.state import StageState, State, is_reduction, new_stage
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Refused, Verdict, answering
 from dlcompiler.te import ComputeOp, Tensor
 
 
 @answering
 def check(state: State, stage: StageState, *, axis: Any, factor_axis: Any = 0) -> Verdict:
-    """Refuse data loops, annotated loops, a place out of range, and a reducer that minds."""
+    """Refuse data loops, annotated loops, a dimension out of range, and ordered reducers."""
     require_loops(stage)
     if not is_reduction(stage):
         return Illegal("structural", f"{stage.name} is not a reduction")
@@ -140,7 +138,7 @@ def apply(
         relations=tuple(r for r in stage.relations if axes_of(r)[0].kind == "data"),
         kinds={leaf: kind for leaf, kind in stage.kinds.items() if leaf.kind == "data"},
         pragmas={leaf: notes for leaf, notes in stage.pragmas.items() if leaf.kind == "data"},
-        storing={},  # it was said of the threads that share what is another stage's now
+        storing={},  # the predicate named threads of a reduction that the new stage computes now
         paths={**paths, last: unique_name(last.name, paths.values())},
     )
     stages: list[StageState] = []

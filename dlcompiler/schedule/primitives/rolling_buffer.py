@@ -1,4 +1,4 @@
-"""Keep what the next iteration needs again, in a circular buffer, and compute only what is new.
+"""Keep elements for the next iteration in a circular buffer, and compute only the new ones.
 
 *Before*, then *after* ``s[P].rolling_buffer()`` and the pass that does it, for a stage that is
 attached at ``y`` and of which each iteration needs three rows::
@@ -12,9 +12,9 @@ attached at ``y`` and of which each iteration needs three rows::
                                             C[y, …] = P[y % 3, …] + P[(y + 2) % 3, …]
 
 Legal for a stage between inputs and outputs whose part moves forward by a constant step along one
-dimension with each iteration of the loop it is attached at. These must run one after the other,
-so the loop cannot be parallel, vectorized or bound to threads. It owes that the stage is attached
-in the end.
+dimension with each iteration of the loop it is attached at. The iterations must run one
+after the other, so the loop cannot be parallel, vectorized or bound to threads. The step is pending
+until the stage is attached.
 In TVM ``rolling_buffer``; in Halide what ``store_at`` further out than ``compute_at`` leads to
 (sliding windows and storage folding).
 """
@@ -26,17 +26,16 @@ from dataclasses import replace
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,
-    answering,
     require_expression,
     require_own_storage,
 )
 from dlcompiler.schedule.state import StageState, State
-from dlcompiler.schedule.verdict import LEGAL, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Verdict, answering
 
 
 @answering
 def check(state: State, stage: StageState) -> Verdict:
-    """Refuse inputs and outputs; `validity` looks at how the part moves."""
+    """Refuse inputs and outputs; `validity` checks how the window moves."""
     require_own_storage(stage)
     require_expression(stage)
     return LEGAL

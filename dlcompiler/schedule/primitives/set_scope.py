@@ -18,12 +18,11 @@ from typing import Any
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,
-    answering,
     require_own_storage,
     require_scope,
 )
 from dlcompiler.schedule.state import StageState, State
-from dlcompiler.schedule.verdict import LEGAL, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Verdict, answering
 
 
 @answering

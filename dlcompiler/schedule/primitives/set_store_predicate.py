@@ -5,9 +5,9 @@
     if k.inner == 0:                    if k.inner == 3:
         B[i] = B.parts[0]                   B[i] = B.parts[0]
 
-All of them can read the result, and one stores it: without this step the first. In classic TVM all
-of them do, and ``s[B].set_store_predicate(tx.var.equal(0))`` asks for what happens here by itself.
-Any other condition would leave elements out, and is refused.
+All threads can read the result, and one stores it: the first one without this step. In classic TVM
+all of them store it, and ``s[B].set_store_predicate(tx.var.equal(0))`` requests
+what is the default here. Any other condition would leave elements out, and is refused.
 """
 
 from __future__ import annotations
@@ -20,15 +20,9 @@ from typing import Any
 from dlcompiler.ir import Compare, Const, Expr, Logical, Var
 from dlcompiler.schedule.inference.threads import reduced_by_threads
 from dlcompiler.schedule.legality.obligations import extents_of
-from dlcompiler.schedule.primitives.base import (
-    Primitive,
-    Refused,
-    StepContext,
-    answering,
-    require_loops,
-)
+from dlcompiler.schedule.primitives.base import Primitive, StepContext, require_loops
 from dlcompiler.schedule.state import StageState, State
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Refused, Verdict, answering
 
 EXAMPLE = "threadIdx.x == 0"
 _CHOICE = re.compile(r"(threadIdx\.[xyz]) == (\d{1,9})")
@@ -95,7 +89,7 @@ def _chosen(predicate: Any) -> Mapping[str, int]:
 
 
 def text_of(predicate: Any) -> str:
-    """Return a condition as the step keeps it: ``"threadIdx.x == 0"``; what is none, as it prints.
+    """Return a condition as the step keeps it: ``"threadIdx.x == 0"``; other values as they print.
 
     Parameters
     ----------

@@ -26,7 +26,6 @@ from dlcompiler.schedule.inference.bounds import split_extents
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,
-    answering,
     is_knob,
     replace_leaves,
     require_leaf,
@@ -36,7 +35,7 @@ from dlcompiler.schedule.primitives.base import (
     size_of,
 )
 from dlcompiler.schedule.state import Split, StageState, State
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Pending, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Pending, Verdict, answering
 
 
 @answering

@@ -1,4 +1,4 @@
-"""Pad a dimension of a stage's buffer, so that its rows begin where they should.
+"""Pad a dimension of a stage's buffer, so that its rows begin at aligned addresses.
 
 *Before*, then *after* ``s[P].storage_align(i, factor=8, offset=1)``::
 
@@ -20,7 +20,6 @@ from dlcompiler.ir import Axis
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,
-    answering,
     require_compact,
     require_dimension,
     require_expression,
@@ -29,7 +28,7 @@ from dlcompiler.schedule.primitives.base import (
     require_positive,
 )
 from dlcompiler.schedule.state import StageState, State, with_notes
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict, answering
 
 MAX_ALIGNMENT = 65536
 """Elements: a page of 4 KiB in each dimension is enough for any cache."""
@@ -37,7 +36,7 @@ MAX_ALIGNMENT = 65536
 
 @answering
 def check(state: State, stage: StageState, *, axis: Any, factor: Any, offset: Any = 0) -> Verdict:
-    """Refuse inputs, outputs, what is no dimension, and numbers that make no sense."""
+    """Refuse inputs, outputs, what is no dimension, and numbers out of range."""
     require_own_storage(stage)
     require_expression(stage)
     require_compact(state, stage)

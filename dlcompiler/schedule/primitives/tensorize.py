@@ -1,4 +1,4 @@
-"""Let an intrinsic of the machine compute what a loop and those inside it do.
+"""Replace a loop, and the loops inside it, by an intrinsic of the machine.
 
 *Before*, then *after* ``tensorize(k, te.tensor_intrin("gemv_f32_8x16"))``::
 
@@ -25,22 +25,20 @@ from dlcompiler.ir import Axis
 from dlcompiler.schedule.legality.obligations import has_bounds
 from dlcompiler.schedule.primitives.base import (
     Primitive,
-    Refused,
     StepContext,
-    answering,
     require_leaf,
     require_loops,
     require_plain,
 )
 from dlcompiler.schedule.state import StageState, State, Tensorized
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Pending, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Pending, Refused, Verdict, answering
 from dlcompiler.te import TensorIntrin
 from dlcompiler.te.intrinsics.library import tensor_intrin
 
 
 @answering
 def check(state: State, stage: StageState, *, axis: Any, intrin: Any) -> Verdict:
-    """Refuse a second intrinsic, and what is none; the rest is asked of the state it leads to."""
+    """Refuse a second or an unknown intrinsic; the state that follows is checked for the rest."""
     require_loops(stage)
     require_leaf(state, stage, axis)
     if stage.tensorized is not None:
@@ -69,7 +67,7 @@ def check(state: State, stage: StageState, *, axis: Any, intrin: Any) -> Verdict
 
 
 def _found(intrin: object) -> TensorIntrin:
-    """Return an intrinsic that is given itself or by its name."""
+    """Return an intrinsic, given as an object or by its name."""
     if isinstance(intrin, TensorIntrin):
         return intrin
     if not isinstance(intrin, str):

@@ -1,4 +1,4 @@
-"""Split two loops and bring the outer halves outside: iterate in rectangles.
+"""Tile two loops: split both and move the outer halves outside.
 
 *Before*, then *after* ``tile(i, j, 8, 16)``::
 
@@ -22,13 +22,12 @@ from dlcompiler.schedule.primitives import split
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,
-    answering,
     require_distinct,
     require_positive,
 )
 from dlcompiler.schedule.primitives.reorder import reorder_stage
 from dlcompiler.schedule.state import StageState, State
-from dlcompiler.schedule.verdict import LEGAL, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Verdict, answering
 
 
 @answering
@@ -49,7 +48,7 @@ def check(
 
 
 def _moves_reduction(stage: StageState, x: Axis, y: Axis) -> bool:
-    """Tell whether the halves of loops of a reduction get into another order."""
+    """Tell whether the halves of reduction loops change their order."""
     halves = [(leaf, n) for leaf in stage.leaves for n in range(2 if leaf is x or leaf is y else 1)]
     tiled = iter([(x, 0), (y, 0), (x, 1), (y, 1)])
     after = [next(tiled) if leaf is x or leaf is y else (leaf, n) for leaf, n in halves]

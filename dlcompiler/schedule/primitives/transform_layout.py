@@ -34,14 +34,13 @@ from dlcompiler.schedule.inference.relations import ranged
 from dlcompiler.schedule.primitives.base import (
     Primitive,
     StepContext,
-    answering,
     is_knob,
     require_compact,
     require_expression,
     require_own_storage,
 )
 from dlcompiler.schedule.state import StageState, State, new_stage, same_axes
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict, answering
 from dlcompiler.te import ComputeOp, Tensor
 from dlcompiler.te.bodies import rewrite_bodies
 
@@ -51,7 +50,7 @@ MOVED = frozenset(
         "separators", "double_buffered_by", "rolled_by", "group",
     }
 )  # fmt: skip
-"""Fields of a stage that have a meaning in another layout, or get one: all others must be empty."""
+"""Fields of a stage that stay valid in another layout; all others must be empty."""
 _OF_LOOPS = tuple(item.name for item in fields(StageState) if item.name not in MOVED)
 
 

@@ -16,16 +16,14 @@ from typing import Any
 from dlcompiler.ir import Axis, LoopKind
 from dlcompiler.schedule.primitives.base import (
     Primitive,
-    Refused,
     StepContext,
-    answering,
     require_kind,
     require_leaf,
     require_loops,
     set_kind,
 )
 from dlcompiler.schedule.state import PREFETCH, StageState, State
-from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict
+from dlcompiler.schedule.verdict import LEGAL, Illegal, Refused, Verdict, answering
 
 
 @answering

@@ -1,4 +1,4 @@
-"""A schedule as data: its expression in notation, its states, and where it stands.
+"""Save schedules as JSON or as links: the expression in notation, the states, the cursor.
 
 What is read back is parsed and checked, never evaluated: a text from anywhere can do no more than
 name primitives of this project, whose steps go through the same checks as a user's calls.
@@ -28,7 +28,7 @@ from dlcompiler.te import Tensor
 FORMAT = "dlcompiler schedule"
 VERSION = 1
 FRAGMENT = "#s="
-"""Begins the part of a link that holds a schedule."""
+"""Prefix of the fragment of a link that holds a schedule."""
 MAX_BYTES = 1_000_000
 """Longest text that is read, also after decompression [bytes]."""
 MAX_STATES = 2_000
@@ -228,7 +228,7 @@ def _declared(value: Any, depth: int = 0) -> Any:
 
 
 def _states(schedule: Schedule, states: Sequence[Any]) -> list[str]:
-    """Repeat the steps; returns the id of each state."""
+    """Replay the steps; return the id of each state."""
     ids: list[str] = []
     for number, state in enumerate(states):
         match state:

@@ -1,4 +1,4 @@
-"""The same schedule with names that notation and Python can have.
+"""Rename the stages and axes of a schedule to names that are valid in notation and Python.
 
 A tensor may be called ``data.pad``, and two axes of different extents ``k``; the text of an
 expression has a name of its own for each. Here the expression is read back from its text, and the
@@ -81,7 +81,7 @@ def tensors_by_name(outputs: Iterable[Tensor]) -> dict[str, Tensor]:
 
 
 def _repeat(twin: Schedule, nodes: Iterable[Node], stages: dict[str, str]) -> dict[str, str]:
-    """Repeat the steps to states; returns the ids of the new states by those of the old."""
+    """Replay the steps to states; return the ids of the new states by those of the old."""
     places: dict[str, str] = {}
     names: dict[str, dict[str, str]] = {}
     for node in nodes:

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.schedule import Illegal, Pending, Schedule, Step
 from dlcompiler.schedule.moves.device_moves import verdict_on
-from dlcompiler.schedule.moves.nearest import nearest
+from dlcompiler.schedule.moves.suggestions import suggestion
 from dlcompiler.schedule.trace import decode
 from dlcompiler.target import Target
 from dlcompiler.views.loops.ghost import GhostRow, ghost_rows
@@ -126,7 +126,7 @@ def _refuse(view: Preview, verdict: Illegal) -> None:
 def _nearest(
     schedule: Schedule, name: str, stage: str, args: Mapping[str, Any]
 ) -> NearestChange | None:
-    found = nearest(schedule, name, stage, args)
+    found = suggestion(schedule, name, stage, args)
     if found is None:
         return None
     steps = [step.to_json() for step in found.steps]

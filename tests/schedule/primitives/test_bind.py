@@ -134,14 +134,14 @@ def test_what_a_thread_has_for_itself_is_not_computed_by_several(chain, refusal)
     s[chain.Q].compute_at(s[chain.D], inner)
     assert refusal(s[chain.Q].bind, s[chain.Q].op.axis[0], TX) == (
         "bind Q.i: the threads of Q.i would compute Q together\n"
-        "  because   Q is in memory that each thread has for itself\n"
+        "  because   Q is in local memory: each thread has its own\n"
         '  hint      compute it in shared memory: s[Q].set_scope("shared")'
     )
 
 
 def test_a_loop_of_threads_has_no_later_iterations(matmul, refusal):
     matmul.s[matmul.C].bind(matmul.i, TX)
-    assert "the loop is threadIdx.x: none of its iterations is later" in refusal(
+    assert "the loop is threadIdx.x: it has no later iterations" in refusal(
         matmul.s[matmul.C].prefetch, matmul.A, matmul.i
     )
 

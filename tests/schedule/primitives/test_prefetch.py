@@ -67,7 +67,7 @@ def test_refuses_loops_whose_iterations_run_at_once(matmul, refusal, kind):
     s.undo()
     getattr(s[C], kind)(i)
     assert refusal(s[C].prefetch, matmul.A, i) == (
-        f"prefetch C.i: the loop is {name}: none of its iterations is later\n"
+        f"prefetch C.i: the loop is {name}: it has no later iterations\n"
         "  got       C.i\n"
         "  hint      prefetch at a serial loop inside or outside it"
     )

@@ -189,7 +189,7 @@ def test_refuses_an_identity_that_is_none(refusal):
     for axis in (outer, inner):
         text = refusal(s.rfactor, C, axis)
         assert text.startswith(
-            f"rfactor C.{axis.name}: the identity of the reducer add of C is none: it changes "
+            f"rfactor C.{axis.name}: the identity of the reducer add of C is wrong: it changes "
             "what it is combined with\n"
             "  because   f("
         )

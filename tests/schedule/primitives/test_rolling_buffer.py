@@ -246,7 +246,7 @@ def test_memory_of_the_caller_is_refused(rows, refusal):
 def test_a_stage_in_no_loop_is_owed(rows):
     A, P, C, s = rows
     s[P].compute_root()
-    text = "P is a rolling buffer, but computed outside any loop (asked for by: rolling_buffer P)"
+    text = "P is a rolling buffer, but computed outside any loop (requested by: rolling_buffer P)"
     assert s.can("rolling_buffer", P) == Pending(text)
     s[P].rolling_buffer()
     with pytest.raises(ScheduleError) as caught:
@@ -374,7 +374,7 @@ def test_stages_that_roll_one_inside_the_other(refusal):
     s[P].compute_at(s[Q], y)
     assert refusal(s[P].rolling_buffer) == (
         f"rolling_buffer P: P {CANNOT} Q.y needs\n"
-        "  because   Q rolls, too: it leaves out iterations of Q.y\n"
+        "  because   Q has a rolling buffer as well: it leaves out iterations of Q.y\n"
         "  hint      attach it at another loop, or leave rolling_buffer out"
     )
 

@@ -141,7 +141,7 @@ def test_align_extent_computes_whole_vectors(computes, factor, extent):
 def test_align_extent_refuses_outputs_and_factors_beyond_a_vector(planes, refusal):
     s, P, C = planes.s, planes.P, planes.C
     assert "C is an output" in refusal(s[C].align_extent, C.op.axis[0], 8)
-    assert "most of what is computed" in refusal(s[P].align_extent, P.op.axis[0], 65)
+    assert "most of the elements computed" in refusal(s[P].align_extent, P.op.axis[0], 65)
     assert "no dimension of P" in refusal(s[P].align_extent, 3, 8)
 
 

@@ -23,7 +23,7 @@ from dlcompiler.ir import (
 from dlcompiler.measurement import verify
 from dlcompiler.pipeline import build, lower
 from dlcompiler.schedule import create_schedule
-from dlcompiler.schedule.moves.nearest import nearest
+from dlcompiler.schedule.moves.suggestions import suggestion
 from dlcompiler.schedule.saved.document import Saved, from_data, to_data
 from dlcompiler.schedule.trace import Trace
 from tests.intrinsics import dots, product, row_sum_schedule, row_sums, tiled
@@ -338,7 +338,7 @@ def test_moves_offer_the_shipped_ones_of_the_sizes_that_are_there():
 
 def test_the_nearest_change_to_a_refused_one():
     s, _args, k = tiled(12, 32, 16, (6, 16, 8))
-    found = nearest(s, "tensorize", "C", {"axis": k, "intrin": "gemm_f32_6x16x4"})
+    found = suggestion(s, "tensorize", "C", {"axis": k, "intrin": "gemm_f32_6x16x4"})
     assert found.text == "tensorize k.inner with gemm_f32_6x16x8 instead"
 
 

@@ -128,7 +128,7 @@ def test_a_tail(refusal):
     s = create_schedule(C.op)
     i_outer, i_inner = s[C].split(C.op.axis[0], 4)
     assert refusal(s[C].tensorize, i_inner, "gemm_f32_4x16x8") == (
-        "tensorize C.i.inner: the intrinsic would compute iterations that there are not\n"
+        "tensorize C.i.inner: the intrinsic would compute iterations that do not exist\n"
         "  got       only those where i.outer*4 + i.inner < 7\n"
         "  hint      split by a factor that divides the extent, or treat the rest in a tensor that "
         "is padded"
@@ -211,7 +211,7 @@ def test_where_operands_begin(refusal):
     stage.tensorize(j, intrin)
     stage, j = schedule(8, 2)
     assert refusal(stage.tensorize, j, intrin) == (
-        "tensorize C.j: A would not begin where the intrinsic asks for\n"
+        "tensorize C.j: A would not begin at an aligned element\n"
         "  got       i*8 + 2 elements from the start of A\n"
         "  expected  a multiple of 4, the offset_factor of a"
     )
@@ -303,7 +303,7 @@ def test_steps_on_loops_of_an_intrinsic(tile, refusal, primitive, args):
     for leaf in (k, s[C].leaf_iter_vars[-2]):
         text = refusal(getattr(s[C], primitive), leaf, *args)
         if primitive != "parallel" or leaf.kind == "data":
-            assert "part of gemm_f32_6x16x8" in text
+            assert "part of the intrinsic gemm_f32_6x16x8" in text
 
 
 def test_a_vectorized_loop_around(tile, refusal):
@@ -443,7 +443,7 @@ def test_a_circular_buffer(refusal):
     y, i, _ = C.op.axis
     s[P].compute_at(s[C], y)
     s[C].tensorize(i, "gemm_f32_4x16x8")
-    assert "P is in a circular buffer, where no box stays together" in refusal(s[P].rolling_buffer)
+    assert "P is in a circular buffer, where a box may wrap around" in refusal(s[P].rolling_buffer)
     s.undo()
     s[P].rolling_buffer()
     assert "P is in a circular buffer" in refusal(s[C].tensorize, i, "gemm_f32_4x16x8")

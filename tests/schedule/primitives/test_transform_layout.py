@@ -103,7 +103,8 @@ def test_the_trace_holds_the_function_as_text(two):
 )
 def test_refuses_maps_that_cannot_be_inverted(two, refusal, index_map, why):
     assert refusal(two.s[two.P].transform_layout, index_map) == (
-        "transform_layout P: two elements would share a place of the layout, or one have none\n"
+        "transform_layout P: two elements would share a place of the layout, or one element would "
+        "have none\n"
         f"  because   {why}\n"
         "  hint      keep each part of each index once: i // 4 and i % 4 of i"
     )

@@ -7,8 +7,10 @@ import pytest
 from dlcompiler import te
 from dlcompiler.errors import ScheduleError
 from dlcompiler.schedule import Illegal, Step, create_schedule
+from dlcompiler.schedule.moves import suggestions
 from dlcompiler.schedule.moves.enumeration import moves_of
-from dlcompiler.schedule.moves.nearest import nearest
+from dlcompiler.schedule.moves.suggestions import Suggestion, suggestion
+from dlcompiler.schedule.primitives import REGISTRY
 from dlcompiler.schedule.trace import decode
 from tests.fuzz.expressions import random_expression
 from tests.fuzz.walks import Walk
@@ -30,7 +32,7 @@ def answer():
 
     def ask(schedule, name, stage, **args):
         before, count = schedule.state, len(schedule.history.history.nodes)
-        found = nearest(schedule, name, stage, args)
+        found = suggestion(schedule, name, stage, args)
         assert schedule.state is before
         assert len(schedule.history.history.nodes) == count, "the history grew"
         if found is None:
@@ -61,7 +63,12 @@ def test_split_by_a_divisor(matmul, answer):
     assert answer(matmul.s, "split", "C", axis=matmul.k, factor=0) == "use 2 instead of 0"
     assert answer(matmul.s, "split", "C", axis=matmul.k, factor=3.5) == "use 4 instead of 3.5"
     assert answer(matmul.s, "split", "C", axis=matmul.k, nparts=-1) == "use 2 instead of -1"
-    assert answer(matmul.s, "split", "C", axis=matmul.k, factor="x") == "use 4 instead of x"
+    assert answer(matmul.s, "split", "C", axis=matmul.k, factor="x") == "use 4 instead of 'x'"
+    assert answer(matmul.s, "split", "C", axis=matmul.k, factor="4") == "use 4 instead of '4'"
+    huge = 10**5000
+    assert answer(matmul.s, "split", "C", axis=matmul.k, factor=-huge) == (
+        "use 2 instead of an integer of 16610 bits"
+    )
 
 
 def test_split_of_a_loop_that_is_vectorized(matmul, answer):
@@ -70,7 +77,7 @@ def test_split_of_a_loop_that_is_vectorized(matmul, answer):
         "split j by 4 earlier, before “vectorize C j”"
     )
     matmul.s[matmul.C].reorder(matmul.j, matmul.i)
-    found = nearest(matmul.s, "split", "C", {"axis": matmul.j, "factor": 0})
+    found = suggestion(matmul.s, "split", "C", {"axis": matmul.j, "factor": 0})
     assert found.text == "split i by 2 instead"
 
 
@@ -238,13 +245,29 @@ def test_a_step_that_an_annotation_forbids_comes_before_it(matmul, answer):
     )
 
 
+def test_a_step_is_not_moved_before_one_that_undoes_it(chain, answer):
+    """A double buffer made before `compute_inline` of the same stage would leave nothing of it."""
+    chain.s[chain.P].compute_inline()
+    assert isinstance(chain.s.attempt("double_buffer", "P", {}).verdict, Illegal)
+    text = answer(chain.s, "double_buffer", "P")
+    assert text is None or "earlier" not in text
+
+
+def test_the_calls_tried_are_limited(matmul, monkeypatch):
+    call = ("vectorize", "C", {"axis": matmul.k})
+    monkeypatch.setattr(suggestions, "MAX_ATTEMPTS", 0)
+    assert suggestion(matmul.s, *call) is None
+    monkeypatch.setattr(suggestions, "MAX_ATTEMPTS", 1)
+    assert suggestion(matmul.s, *call).text == "vectorize j instead"
+
+
 def test_the_annotation_of_a_loop_that_is_split_earlier_goes_to_its_part(answer):
     A = te.placeholder((64,), name="A")
     B = te.compute((64,), lambda i: A[i] + 1.0, name="B")
     s = create_schedule(B.op)
     (i,) = B.op.axis
     s[B].vectorize(i)
-    found = nearest(s, "split", "B", {"axis": i, "factor": 8})
+    found = suggestion(s, "split", "B", {"axis": i, "factor": 8})
     assert found.text == "split i by 8 earlier, before “vectorize B i”"
     assert [str(step) for step in found.steps] == ["split B i 8", "vectorize B i.inner"]
     assert str(apply_all(s, found).trace) == "split B i 8\nvectorize B i.inner"
@@ -285,11 +308,34 @@ def test_the_nearest_change_is_legal(seed):
             except ScheduleError:
                 continue
             if isinstance(verdict, Illegal):
-                answer = nearest(schedule, move.primitive, stage.name, args)
+                answer = suggestion(schedule, move.primitive, stage.name, args)
                 if answer is not None:
                     apply_all(schedule, answer)
 
 
 def test_steps_are_data(matmul):
-    answer = nearest(matmul.s, "vectorize", "C", {"axis": matmul.k})
+    answer = suggestion(matmul.s, "vectorize", "C", {"axis": matmul.k})
     assert answer.steps == (Step("vectorize", "C", {"axis": "j"}),)
+
+
+def test_a_schedule_suggests(matmul):
+    """`Schedule.suggest` takes the call as `Schedule.can` does."""
+    found = matmul.s.suggest("split", matmul.k, factor=0)
+    assert found == Suggestion(
+        "use 2 instead of 0", (Step("split", "C", {"axis": "k", "factor": 2}),)
+    )
+    assert matmul.s.suggest("vectorize", matmul.j) is None
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+def test_a_primitive_on_an_input_has_an_answer_or_none(matmul, name):
+    """Bounds are inferred for computed stages only; an input has none."""
+    row, column = matmul.i, matmul.j
+    values = {"axis": row, "x": row, "y": column, "parent": "C", "axes": (row, column)}
+    args = {n: values.get(n, 0) for n in REGISTRY[name].parameters if n != "nparts"}
+    try:
+        found = suggestion(matmul.s, name, "A", args)
+    except ScheduleError:
+        return
+    if found is not None:
+        apply_all(matmul.s, found)
