@@ -76,7 +76,7 @@ def test_verdicts(plain, tensors, shown):
     assert "semantic: it would change the result" in text
     assert "in the way loop k of C" in text
     assert shown(Legal()) == "Legal — the step keeps the meaning of the program"
-    assert "owed attach C" in shown(Pending("attach C"))
+    assert "pending attach C" in shown(Pending("attach C"))
 
 
 def test_a_verdict_is_text_whatever_it_says(shown):

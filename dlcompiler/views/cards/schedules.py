@@ -76,8 +76,8 @@ def verdict_card(verdict: Verdict) -> Card:
         case Legal():
             return card("Legal", "the step keeps the meaning of the program", tone="good")
         case Pending():
-            facts = [("owed", verdict.obligation)]
-            return card("Pending", "legal now; something is owed until the program is lowered",
+            facts = [("pending", verdict.obligation)]
+            return card("Pending", "legal now; a later step must follow before lowering",
                         tone="open", facts=facts)  # fmt: skip
         case Illegal():
             facts = [("kind", f"{verdict.kind}: {_KINDS[verdict.kind]}")]
@@ -121,7 +121,7 @@ def moves_card(moves: Sequence[Move]) -> Card:
         tables=[
             (_caption(f"{sign} {words}", group), _table(columns, group))
             for sign, words, columns, group in (
-                ("✓", "may be made", ["to be chosen", "then still owed"], legal),
+                ("✓", "may be made", ["to be chosen", "step that must follow"], legal),
                 ("✕", "may not be made", ["why", "what would help"], illegal),
             )
             if group
@@ -148,7 +148,7 @@ def _remarks(move: Move) -> list[Cell]:
     match move.verdict:
         case Illegal(kind=kind, reason=reason, hint=hint):
             return [f"{reason} ({kind})", hint or ""]
-        case Pending(obligation=owed):
-            return [chosen, owed]
+        case Pending(obligation=obligation):
+            return [chosen, obligation]
         case _:
             return [chosen, ""]

@@ -12,6 +12,7 @@ from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 from dlcompiler.views.loops.line_keys import loop_key
 from dlcompiler.views.memory.footprints import footprint_of, is_for_device
+from dlcompiler.views.per_state import per_state
 from dlcompiler.views.render.scene import Table
 
 MOST_ROWS = 20
@@ -62,15 +63,12 @@ def advice(schedule: Schedule, args: Sequence[Tensor], target: Target) -> Advice
         JSON-able, the most serious first; none where the state cannot be lowered, and of a
         program for a device.
     """
-    cache = schedule.state.cache
-    key = f"advice {hash(target)} {' '.join(tensor.name for tensor in args)}"
-    if key not in cache:
-        cache[key] = _advice(schedule, args, target)
-    known: AdviceList = cache[key]
+    known = _advice(schedule, tuple(args), target)
     return {"rows": [row.copy() for row in known["rows"]], "summary": known["summary"]}
 
 
-def _advice(schedule: Schedule, args: Sequence[Tensor], target: Target) -> AdviceList:
+@per_state
+def _advice(schedule: Schedule, args: tuple[Tensor, ...], target: Target) -> AdviceList:
     try:
         footprint = footprint_of(schedule, args, target)
         if is_for_device(footprint, target):

@@ -77,7 +77,7 @@ def _notes(tree: LoopTree) -> list[Markup]:
     if tree["inlined"]:
         notes.append(tag("p", {"style": _SMALL}, f"Inlined: {', '.join(tree['inlined'])}"))
     notes += [
-        tag("p", {"style": "margin:4px 0"}, tag("strong", None, "Still owed: "), text)
+        tag("p", {"style": "margin:4px 0"}, tag("strong", None, "Pending: "), text)
         for text in tree["obligations"]
     ]
     return notes

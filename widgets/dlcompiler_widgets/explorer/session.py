@@ -189,8 +189,7 @@ class Session:
         """Take over where the schedule is now, and say what happened."""
         if not text:
             text = f"Elsewhere: {self.schedule.node.title()}."
-        owed = self.schedule.obligations
-        details = tuple(("owed", str(item)) for item in owed)
+        details = tuple(("pending", str(item)) for item in self.schedule.obligations)
         self.status = Status(text, "info", details)
         self.refresh()
 
