@@ -172,6 +172,13 @@ def test_a_key_that_is_not_there_is_refused():
     assert not s.listeners
 
 
+def test_what_is_no_axis_is_refused():
+    s, args = matmul()
+    with pytest.raises(ScheduleError) as caught:
+        IterationSpace(s, args)  # the parameters are the third argument of this widget
+    assert str(caught.value).startswith("show a loop: there is no such loop now\n  got       [Tensor(")
+
+
 def test_what_has_no_picture_says_why(make):
     n = te.var("n")
     A = te.placeholder((n,), name="A")

@@ -119,7 +119,7 @@ def test_what_there_is_not_shows_what_there_is(explore, args):
 
 
 def test_a_program_without_threads_says_so(explore):
-    widget = explore(*matmul())
+    widget = explore(*matmul(), target="gpu")
     assert widget.picture["model"] is None
     assert "none of its loops is bound to the threads of a block" in widget.picture["error"]["text"]
 

@@ -12,7 +12,7 @@ from dlcompiler.schedule.saved.document import Saved, to_json, to_link
 from dlcompiler.views.code.export import notebook_text, python_text
 from dlcompiler_widgets.explorer.recording import Limits
 from dlcompiler_widgets.explorer.replay import ReplayPage, replay_page
-from dlcompiler_widgets.explorer.snapshot import PANES
+from dlcompiler_widgets.explorer.snapshot import PANES, panes_of
 from dlcompiler_widgets.explorer.status import Status
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ EXPORTS: dict[str, Export] = {
 def replay_of(session: Session, limits: Limits) -> ReplayPage:
     """Return the page that replays a session."""
     kinds = [kind for kind in EXPORTS if kind != "html"]
-    return replay_page(session, tuple(PANES), kinds, limits)
+    return replay_page(session, panes_of(session.target, PANES), kinds, limits)
 
 
 def export(session: Session, args: Mapping[str, Any]) -> None:

@@ -214,9 +214,9 @@ def _key_of(schedule: Schedule, axis: Axis | str) -> str:
     found = next((key for key in wanted if key in keys), None)
     if found is None:
         raise ScheduleError(
-            "show an iteration space",
+            "show a loop",
             "there is no such loop now",
-            got=repr(axis) if isinstance(axis, str) else f"axis {axis.name}",
+            got=f"axis {axis.name}" if isinstance(axis, Axis) else repr(axis),
             expected=", ".join(sorted(keys)),
             hint="give one of the axes that the last step returned, or a key of the loop tree",
         )

@@ -92,11 +92,16 @@ def targets_of(session: Session) -> list[str]:
 
 
 def why_not_measured(session: Session) -> str:
-    """Say why code for a session's target cannot run on this machine; '' if it can."""
+    """Return why code for a session's target cannot be measured here; '' if it can."""
     host, target = resolve("cpu"), session.target
+    if target.runs_on != host.runs_on:
+        return (
+            "Only code for this machine's processor is measured; "
+            f"programs for {target.name} run on another device ({target.runs_on})."
+        )
     ours, theirs = (each.triple.partition("-")[0] for each in (host, target))
     if ours != theirs:
-        return f"Measured is on this machine ({ours}); {target.name} is code for {theirs}."
+        return f"Kernels are measured on this machine ({ours}); {target.name} is code for {theirs}."
     missing = {f for f in target.features if f.startswith("+")} - set(host.features)
     if missing:
         return f"This machine cannot run code for {target.name}: it lacks {min(missing)[1:]}."
