@@ -176,7 +176,8 @@ def test_what_is_no_axis_is_refused():
     s, args = matmul()
     with pytest.raises(ScheduleError) as caught:
         IterationSpace(s, args)  # the parameters are the third argument of this widget
-    assert str(caught.value).startswith("show a loop: there is no such loop now\n  got       [Tensor(")
+    text = str(caught.value)
+    assert text.startswith("show a loop: there is no such loop now\n  got       [Tensor(")
 
 
 def test_what_has_no_picture_says_why(make):
