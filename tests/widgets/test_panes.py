@@ -244,7 +244,7 @@ def test_all_pictures_of_a_recurrence():
         session.choose({"key": row["key"]})
         for tab, picture in PICTURES.items():
             if (row["stage"], tab) == ("S", "space"):  # its steps are other stages'
-                with pytest.raises(ScheduleError, match="the stage stores nothing itself"):
+                with pytest.raises(ScheduleError, match="no statement stores into this stage"):
                     picture.draw(session)
             elif tab == "block":
                 with pytest.raises(CallError, match="none of its loops is bound to the threads"):

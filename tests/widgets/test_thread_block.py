@@ -58,7 +58,7 @@ def test_a_phase_and_a_buffer_are_asked_for(explore):
     assert "of B.shared (32 B)" in model(widget)["scene"]["summary"]
     ask(widget, "block", phase=1)
     assert (model(widget)["phase"], model(widget)["buffer"]) == (1, "A.shared w")
-    assert widget.status["text"] == "Shown: what the threads of a block touch."
+    assert widget.status["text"] == "Shown: the elements that the threads of a block touch."
     assert json.loads(json.dumps(widget.picture)) == widget.picture
 
 

@@ -20,7 +20,7 @@ from dlcompiler.views.memory.footprints import footprint_of, is_for_device
 from dlcompiler.views.per_state import per_state
 from dlcompiler.views.render.units import format_bytes, format_count
 
-NO_MODEL = "the model of caches knows no threads of a device"
+NO_MODEL = "the cache model is for CPUs, not for threads of a device"
 
 
 class Metric(TypedDict):

@@ -18,7 +18,9 @@ from dlcompiler.views.render.scene import Table
 MOST_ROWS = 20
 """More are not shown: who has so many begins with the first."""
 
-FOR_A_CPU = "No advice: the rules are about the loops of a CPU, not about threads of a device."
+FOR_A_CPU = (
+    "No advice: the rules are for loops of a CPU, and this program runs on threads of a device."
+)
 
 
 class AdviceRow(TypedDict):
@@ -78,7 +80,10 @@ def _advice(schedule: Schedule, args: tuple[Tensor, ...], target: Target) -> Adv
         return {"rows": [], "summary": f"No advice: {error.problem}."}
     rows = [_row(item) for item in found]
     if not rows:
-        return {"rows": [], "summary": f"None of {len(RULES)} rules has anything to say."}
+        return {
+            "rows": [],
+            "summary": f"No advice: none of the {len(RULES)} rules applies to this schedule.",
+        }
     noun = "piece" if len(rows) == 1 else "pieces"
     cut = f"; the first {MOST_ROWS} are shown" if len(rows) > MOST_ROWS else ""
     summary = f"{len(rows)} {noun} of advice, from {len(RULES)} rules{cut}."

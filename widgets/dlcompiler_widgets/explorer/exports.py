@@ -49,7 +49,7 @@ def _sent_page(session: Session) -> str:
     html = replay_of(session, _SENT).html
     if len(html) > _LARGEST_SENT:
         raise ScheduleError(
-            "export a replay page", "it is too large to be sent to the page",
+            "export a replay page", "the page is too large to be sent to the browser",
             got=f"{len(html) / 1e6:.1f} MB", hint="explorer.save_html(path) writes it to a file",
         )  # fmt: skip
     return html
@@ -58,16 +58,16 @@ def _sent_page(session: Session) -> str:
 EXPORTS: dict[str, Export] = {
     "python": Export(
         "Python", "py", "text/x-python", lambda session: python_text(saved_of(session)),
-        "A program that runs by itself, to the same loop nest.",
+        "A complete program that makes the same loop nest.",
     ),
     "notebook": Export(
         "Notebook", "ipynb", "application/x-ipynb+json",
         lambda session: notebook_text(saved_of(session)),
-        "Cells that make, show, verify and measure this schedule.",
+        "A notebook that makes, shows, verifies and measures this schedule.",
     ),
     "json": Export(
         "JSON", "json", "application/json", lambda session: to_json(saved_of(session)),
-        "All states with their names and notes. Explorer.from_json(text) goes on from here.",
+        "All states with their names and notes. Explorer.from_json(text) opens it again.",
     ),
     "link": Export(
         "Link", "txt", "text/plain", lambda session: to_link(saved_of(session)),

@@ -191,15 +191,15 @@ class Workbench(anywidget.AnyWidget):
     def _handle(self, op: str, args: dict[str, Any]) -> None:
         session = self._session
         if op == "measure" and (why := why_not_measured(session)):
-            session.status = Status(f"It is not measured: {why}", "error")
+            session.status = Status(f"Not measured: {why}", "error")
         elif op == "measure":
             begun = self._measuring.start(
                 session.schedule, session.args, session.target, session.name
             )
             session.status = Status(
-                f"Verifying the way to {session.schedule.node.title()}, then measuring it …"
+                f"Verifying each step up to {session.schedule.node.title()}, then measuring …"
                 if begun
-                else "A run is under way already."
+                else "A run is in progress already."
             )
         elif op == "cancel":
             self._measuring.cancel()
@@ -289,7 +289,7 @@ class Workbench(anywidget.AnyWidget):
         """Return what shows where no front end runs the widget; without script."""
         with self._locked():
             parts = self.static_parts()
-        note = tag("p", None, tag("strong", None, repr(self)), " — run the cell to explore it.")
+        note = tag("p", None, tag("strong", None, repr(self)), " — run the cell to use the widget.")
         text = tag("pre", None, self.static_text()[:_LONGEST_TEXT])
         # A notebook stores this with every widget in it.
         wholes = [str(tag("div", None, note, *each)) for each in (parts, parts[:1])]
