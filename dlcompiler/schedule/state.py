@@ -279,7 +279,7 @@ class Step:
         return " ".join(parts)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class State:
     """All stages, producers before consumers."""
 

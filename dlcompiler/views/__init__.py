@@ -1,30 +1,27 @@
-"""What a person looks at: view models of core values, and static pictures of these.
+"""View models of core values, and static pictures made from them.
 
-A *view model* is a JSON-able dictionary made by a pure function of a core value. The same one
-feeds a widget, a static picture, a table and a test; no view decides anything by itself.
+A *view model* is a JSON-able dictionary that a pure function makes from a core value. The same view
+model feeds a widget, a static picture, a table and a test; a view decides nothing by itself.
 
-======================  =============================================================
-`loop_tree`             the loop nest of a schedule, stages inside the loops they are attached to
-`program`               the lowered program line by line, and what a step changed in it
-`history_tree`          the states of a schedule, and where its cursor is
-`compare_states`        two states: their steps, their metrics, their programs
-`palette`               what may be done next to a loop, and why the rest may not
-`metrics`               metrics of a state: operations, memory traffic, iterations at once
-`memory_scopes`         where buffers live while a loop runs, what moves between the levels
-`thread_block`          which thread of a block touches what in each phase; simulated
-`advice`                what the rules say of which loop, and the step to try
-`preview`               what a step would do: the nest, metrics, or what to do instead
-`notation_lines`        what each stage computes; index variables know their loops
-`python_view`           the steps as Python; lines know their states and loops
-`code_text`             LLVM IR and assembly; instructions know their loops
-`pass_steps`            the passes of a lowering, and what one changed
-======================  =============================================================
+=================  ================================================================================
+`views.loops`      the loop tree of a schedule, the iteration space, strides, graphs of axes
+                   and stages: `loop_tree`, `loop_key`
+`views.memory`     `metrics` of a state, footprints, the levels of memory that buffers fit into
+`views.device`     threads of a block: what they touch in each phase, barriers, memories of a GPU
+`views.code`       notation, Python, loop IR (`program`), LLVM IR, assembly, and what a pass changed
+`views.history`    the states of a schedule (`history_tree`), two of them compared
+                   (`compare_states`), measured steps
+`views.moves`      possible steps (`palette`), the effect of one step (`preview`), advice
+`views.tuning`     the pictures and tables of a tuning run
+`views.cards`      what a notebook shows for an object that is the value of a cell
+`views.render`     scenes, HTML, tables for terminals (`text_table`), colours, units; `page` joins
+                   fragments to a page of its own
+`views.reference`  pages of the documentation that are written from docstrings
+=================  ================================================================================
 
-The last four are not here but in `notation_view`, `python_view`, `code_text` and `pass_steps`;
-`thread_block` is in a module of its name.
-
-Fragments of HTML come from `views.html`: no script, no ``id``, every text escaped; `page` binds
-fragments to a page that stands alone. `text_table` is for terminals.
+This module exports the names that other packages use most. `per_state` memoises what a view
+derives from a schedule state. All HTML is a fragment without scripts, in which every text is
+escaped. It has no ``id``, so that a page can hold it twice.
 """
 
 from dlcompiler.views.code.program import Program, program

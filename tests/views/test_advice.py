@@ -59,7 +59,10 @@ def test_nothing_to_say(plain, tensors):
     s = create_schedule(B.op)
     s[B].vectorize(B.op.axis[1])
     shown = advice(s, [A, B], MACHINE)
-    assert shown == {"rows": [], "summary": "None of 12 rules has anything to say."}
+    assert shown == {
+        "rows": [],
+        "summary": "No advice: none of the 12 rules applies to this schedule.",
+    }
 
 
 def test_only_the_first_are_shown():

@@ -75,9 +75,9 @@ def test_verdicts(plain, tensors, shown):
     text = shown(plain.can("vectorize", k))
     assert "Illegal — a reduction axis cannot be vectorized" in text
     assert "semantic: it would change the result" in text
-    assert "in the way loop k of C" in text
+    assert "conflicts loop k of C" in text
     assert shown(Legal()) == "Legal — the step keeps the meaning of the program"
-    assert "owed attach C" in shown(Pending("attach C"))
+    assert "pending attach C" in shown(Pending("attach C"))
 
 
 def test_a_verdict_is_text_whatever_it_says(shown):
@@ -89,8 +89,8 @@ def test_moves(plain, tensors, shown):
     moves, legal = plain.moves(tensors[2]), plain.legal_moves(tensors[2])
     assert isinstance(moves, tuple)
     text = shown(moves)
-    assert f"{len(moves)}: {len(legal)} may be made" in text
-    assert f"✕ may not be made ({len(moves) - len(legal)})" in text
+    assert f"{len(moves)} steps: {len(legal)} legal" in text
+    assert f"✕ not legal ({len(moves) - len(legal)})" in text
     assert "a reduction axis cannot be vectorized (semantic)" in text
     assert "✕" not in shown(legal)
     assert repr(moves) == repr(tuple(moves))

@@ -42,8 +42,8 @@ def test_the_program_is_that_of_b_against_that_of_a(plain, tensors):
     assert any("vectorized" in text for text in texts["removed"])
     assert view["summary"] == (
         "1 step in common, 1 only in A, 1 only in B; "
-        f"B's program has {len(texts['added'])} lines that A's has not, "
-        f"and lacks {len(texts['removed'])} of A's."
+        f"lines only in B's program: {len(texts['added'])}, "
+        f"only in A's: {len(texts['removed'])}."
     )
 
 
@@ -91,4 +91,4 @@ def test_as_html(plain, tensors, parsed):
     b.node.notes["measured"] = HOSTILE
     text = "".join(parsed(comparison_html(compare_states(a, b))).itertext())
     assert text.count(HOSTILE) == 2
-    assert "Lines of B against those of A" in text
+    assert "Program of B compared with that of A" in text

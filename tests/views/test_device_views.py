@@ -148,7 +148,7 @@ def test_the_memories_of_a_device(parsed):
 def test_too_much_shared_memory_is_seen():
     s, args = tiled_matmul(256, 16, 256, 4)
     texts = [mark.get("text", "") for mark in memories(s, args)[0]["marks"]]
-    assert "each block has its own: ✕ 128 KiB, more than the 48 KiB there are" in texts
+    assert "each block has its own: ✕ 128 KiB, more than the limit of 48 KiB" in texts
 
 
 def test_a_cpu_has_no_limits_for_threads():
@@ -180,7 +180,7 @@ def test_metrics_of_threads():
     texts = {metric["name"]: metric["text"] for metric in metrics(s, args, V100)}
     assert texts == {
         "operations": "524 k operations",
-        "memory traffic": "unknown: the model of caches knows no threads of a device",
+        "memory traffic": "unknown: the cache model is for CPUs, not for threads of a device",
         "at once": "1,024 threads × 1 lane",
     }
 

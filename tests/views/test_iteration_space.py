@@ -117,7 +117,7 @@ def test_an_index_from_data_is_left_out_and_said():
     B = te.compute((5,), lambda i: A[I[i]], name="B")
     space = space_of(create_schedule(B.op), [I, A, B])
     assert [tensor["name"] for tensor in space["tensors"]] == ["B", "I"]
-    assert any("depends on data" in note for note in space["notes"])
+    assert any("its index is read from data" in note for note in space["notes"])
 
 
 def test_symbols_have_no_picture():

@@ -45,7 +45,7 @@ def test_moves_of_a_loop(plain):
         ("cache_read", "B in local, for C"),
         ("cache_write", "in global"),
         ("cache_write", "in local"),
-        ("compute_root", "on its own"),
+        ("compute_root", "in loops of its own"),
         ("compute_inline", "inline"),
         ("set_scope", "in global"),
         ("set_scope", "in local"),
@@ -139,7 +139,7 @@ def test_what_is_done_already_is_neither_legal_nor_illegal(plain, tensors):
     view = palette(plain, "C/j")
     done = items(view)["vectorize", "vectorize"]
     assert (done["status"], done["reason"]) == ("done", "C.j is vectorized already")
-    assert items(view, "stage")["compute_root", "on its own"]["status"] == "done"
+    assert items(view, "stage")["compute_root", "in loops of its own"]["status"] == "done"
 
 
 def test_a_pending_move_says_what_it_will_owe(blocked):

@@ -207,9 +207,9 @@ def test_a_stage_onto_a_loop_is_computed_there(blocked):
 @pytest.mark.parametrize(
     ("key", "target", "text"),
     [
-        ("C/i.outer", "C.local/i.c", "it moves among these"),
-        ("C/i.outer", "C", "it moves among these"),
-        ("C.local", "C", "computed at a loop"),
+        ("C/i.outer", "C.local/i.c", "can only be moved among the loops of C"),
+        ("C/i.outer", "C", "can only be moved among the loops of C"),
+        ("C.local", "C", "can only be moved to a loop"),
         ("C/nothing", "C/i.outer", "no such loop"),
         ("C/i.outer", "C//body", "no such loop"),
         ("A", "C/i.outer", "no such loop"),

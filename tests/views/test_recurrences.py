@@ -29,7 +29,7 @@ def test_the_graph_of_stages_has_no_circle():
     r = two_stages(6, 5)
     rows = dataflow_scene(create_schedule(r.S.op))["table"]["rows"]
     assert [(row[0], row[3], row[4]) for row in rows] == [
-        ("first", "on its own", "S"),
+        ("first", "in loops of its own", "S"),
         ("s1", "at each step of S", "s2"),
         ("s2", "at each step of S", "S"),
         ("S", "output", ""),

@@ -45,7 +45,7 @@ def test_a_symbol_says_that_it_may_not_divide():
     B = te.compute((n,), lambda i: A[i] + 1.0, name="B")
     s = create_schedule(B.op)
     text = tail_of_step(s.state, "split", "B", {"axis": B.op.axis[0], "factor": 8})
-    assert text == "n need not be a multiple of 8: what is beyond it is guarded"
+    assert text == "n may not be a multiple of 8: iterations beyond it are guarded"
 
 
 def test_both_loops_of_a_tile(plain, tensors):

@@ -93,7 +93,9 @@ def test_the_phase_and_the_buffer_are_chosen(tiled):
 def test_a_phase_of_private_buffers_has_no_map(tiled):
     view = block_view(tiled, 0)
     assert (view["buffer"], view["buffers"], view["threads"]) == ("", [], [])
-    assert view["scene"]["summary"].endswith("each thread touches only what it, or its warp, has.")
+    assert view["scene"]["summary"].endswith(
+        "each thread touches only memory of its own or of its warp."
+    )
     assert not titles(view["scene"], "t")
 
 
@@ -142,11 +144,11 @@ def one_dimension(n, index):
 @pytest.mark.parametrize(
     ("index", "text"),
     [
-        (lambda i: i, "reach elements side by side"),
-        (lambda i: i * 0 + 3, "reach the same element"),
-        (lambda i: i * 4, "are 4 elements apart"),
-        (lambda i: 200 - i, "are -1 elements apart"),
-        (lambda i: i // 2, "are not evenly apart"),
+        (lambda i: i, "touch elements side by side"),
+        (lambda i: i * 0 + 3, "touch the same element"),
+        (lambda i: i * 4, "touch elements 4 apart"),
+        (lambda i: 200 - i, "touch elements 1 apart, in reverse order"),
+        (lambda i: i // 2, "touch elements at varying distances"),
     ],
 )
 def test_how_far_apart_neighbours_reach(index, text):

@@ -120,8 +120,8 @@ def test_contributions_say_what_each_feature_does():
                           measured_s=0.001)  # fmt: skip
     assert scene["table"]["rows"] == [["a", "yes", "2× faster"], ["b", "", "1.41× slower"]]
     assert scene["summary"] == (
-        "trial 3 is predicted to take 691 µs (measured: 1 ms); of the trials that were measured, "
-        "977 µs is predicted on average."
+        "trial 3 is predicted to take 691 µs (measured: 1 ms); the average prediction for the "
+        "measured trials is 977 µs."
     )
     bars = [m for m in scene["marks"] if m["shape"] == "rect"]
     assert bars[0]["x"] > bars[1]["x"]

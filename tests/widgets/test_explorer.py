@@ -248,7 +248,7 @@ def test_an_obligation_is_said_and_the_program_gives_the_reason(program):
     program.apply("cache_write", scope="local")
     program.apply("compute_at", stage="C.local", parent="C", axis="i")
     view = program.apply("fuse", axes=["i", "j"])
-    assert view["status"]["details"][0][0] == "owed"
+    assert view["status"]["details"][0][0] == "pending"
     assert view["text"]["lines"] == []
     assert "no longer a loop" in view["text"]["error"]["text"]
     view = program.send("undo")
@@ -349,5 +349,5 @@ def test_an_expression_without_a_schedule_gets_one():
 
 @pytest.mark.parametrize("given", [5, "C[i] = A[i]", [], [None]])
 def test_what_cannot_be_explored_is_refused(given):
-    with pytest.raises(ScheduleError, match=r"explore a schedule: this is none[\s\S]*hint"):
+    with pytest.raises(ScheduleError, match=r"this is not a schedule[\s\S]*hint"):
         Explorer(given)

@@ -261,16 +261,16 @@ def test_keys_move_a_loop(page):
     assert "innermost loop of C already" in page.locate(".dlc-status").inner_text()
 
 
-# -- what is owed ----------------------------------------------------------------------------------
+# -- pending obligations ---------------------------------------------------------------------------
 
 
-def test_what_is_owed_is_marked_and_listed(page):
+def test_a_pending_obligation_is_marked_and_listed(page):
     schedule, (_, _, C) = page.widget.schedule, page.widget._session.args
     cached = schedule.cache_write(C, "local")
     schedule[cached].double_buffer()
     page.push()
-    assert page.loop("C.local").locator(".dlc-owed").inner_text() == "◦ owes"
-    text = page.locate(".dlc-debts").inner_text()
+    assert page.loop("C.local").locator(".dlc-pending").inner_text() == "◦ pending"
+    text = page.locate(".dlc-obligations").inner_text()
     assert "double_buffer C.local" in text
     assert "compute it inside a loop" in text
 

@@ -187,7 +187,9 @@ def test_levels_grow(explorer):
     assert not seen[1] & RARE
     assert "storage_align" in seen[2]
     assert explorer.layout_of_panes["visible"] == list(Explorer.shown_panes)
-    assert [tab["name"] for tab in explorer.picture["tabs"]] == list(PICTURES)
+    assert [tab["name"] for tab in explorer.picture["tabs"]] == [
+        name for name in PICTURES if name != "block"
+    ]
 
 
 def test_switching_loses_nothing(explorer):
@@ -230,7 +232,7 @@ def test_an_explorer_of_an_unknown_level():
         Explorer(schedule, args, level="expert")
 
 
-# -- what is owed ----------------------------------------------------------------------------------
+# -- pending obligations ---------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -242,18 +244,18 @@ def chain():
     return create_schedule(R.op), (A, P, Q, R)
 
 
-def test_what_is_owed_stands_at_its_stage(chain):
+def test_a_pending_obligation_stands_at_its_stage(chain):
     s, (A, P, _, R) = chain
     explorer = Explorer(s, [A, R])
     s[P].compute_at(s[R], R.op.axis[0])  # before its reader Q is there
-    (row,) = [row for row in explorer.tree["rows"] if row["owed"]]
+    (row,) = [row for row in explorer.tree["rows"] if row["pending"]]
     assert row["key"] == "P"
-    assert "its reader Q is not there yet" in row["owed"][0]
-    assert "owed: P is computed at R.i" in row["label"]
-    (debt,) = explorer.tree["debts"]
-    assert debt["key"] == "P"
-    assert debt["step"] == "compute_at P R i"
-    assert debt["hint"].startswith("attach Q inside R.i")
+    assert "its reader Q is not there yet" in row["pending"][0]
+    assert "pending: P is computed at R.i" in row["label"]
+    (item,) = explorer.tree["pending"]
+    assert item["key"] == "P"
+    assert item["step"] == "compute_at P R i"
+    assert item["hint"].startswith("attach Q inside R.i")
     assert "is not there yet" in explorer.text["error"]["text"]
     explorer.close()
 
@@ -263,8 +265,8 @@ def test_what_lowering_settles_is_listed_and_not_marked(chain):
     explorer = Explorer(s, [A, R])
     s[Q].compute_at(s[R], R.op.axis[0])
     s[R].split(R.op.axis[0], 4)
-    assert not [row for row in explorer.tree["rows"] if row["owed"]]
-    (debt,) = explorer.tree["debts"]
-    assert "it will be computed" in debt["text"]
-    assert not debt["hint"]
+    assert not [row for row in explorer.tree["rows"] if row["pending"]]
+    (item,) = explorer.tree["pending"]
+    assert "it will be computed" in item["text"]
+    assert not item["hint"]
     explorer.close()

@@ -172,6 +172,14 @@ def test_a_key_that_is_not_there_is_refused():
     assert not s.listeners
 
 
+def test_what_is_no_axis_is_refused():
+    s, args = matmul()
+    with pytest.raises(ScheduleError) as caught:
+        IterationSpace(s, args)  # the parameters are the third argument of this widget
+    text = str(caught.value)
+    assert text.startswith("show a loop: there is no such loop now\n  got       [Tensor(")
+
+
 def test_what_has_no_picture_says_why(make):
     n = te.var("n")
     A = te.placeholder((n,), name="A")
@@ -236,7 +244,7 @@ def test_all_pictures_of_a_recurrence():
         session.choose({"key": row["key"]})
         for tab, picture in PICTURES.items():
             if (row["stage"], tab) == ("S", "space"):  # its steps are other stages'
-                with pytest.raises(ScheduleError, match="the stage stores nothing itself"):
+                with pytest.raises(ScheduleError, match="no statement stores into this stage"):
                     picture.draw(session)
             elif tab == "block":
                 with pytest.raises(CallError, match="none of its loops is bound to the threads"):

@@ -58,7 +58,7 @@ def test_a_phase_and_a_buffer_are_asked_for(explore):
     assert "of B.shared (32 B)" in model(widget)["scene"]["summary"]
     ask(widget, "block", phase=1)
     assert (model(widget)["phase"], model(widget)["buffer"]) == (1, "A.shared w")
-    assert widget.status["text"] == "Shown: what the threads of a block touch."
+    assert widget.status["text"] == "Shown: the elements that the threads of a block touch."
     assert json.loads(json.dumps(widget.picture)) == widget.picture
 
 
@@ -119,7 +119,7 @@ def test_what_there_is_not_shows_what_there_is(explore, args):
 
 
 def test_a_program_without_threads_says_so(explore):
-    widget = explore(*matmul())
+    widget = explore(*matmul(), target="gpu")
     assert widget.picture["model"] is None
     assert "none of its loops is bound to the threads of a block" in widget.picture["error"]["text"]
 

@@ -95,7 +95,7 @@ def test_another_target(explorer):
     view = send(explorer, "target", target="cortex-a53")
     assert (view["bar"]["target"], view["bar"]["steps"]) == ("cortex-a53", 1)
     assert "cpu" in view["bar"]["targets"]
-    assert view["bar"]["not_measured"].startswith("Measured is on this machine (")
+    assert view["bar"]["not_measured"].startswith("Kernels are measured on this machine (")
     assert send(explorer, "measure")["status"]["tone"] == "error"
     assert send(explorer, "undo")["bar"]["steps"] == 0
     assert send(explorer, "target", target="cpu")["bar"]["not_measured"] == ""
@@ -187,4 +187,4 @@ class TestInBrowser:
         assert page.widget.view["bar"]["target"] == "aarch64"
         page.key("measure").focus()
         page.page.keyboard.press("Enter")
-        assert "Measured is on this machine" in page.locate(".dlc-status").inner_text()
+        assert "Kernels are measured on this machine" in page.locate(".dlc-status").inner_text()

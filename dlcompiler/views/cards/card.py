@@ -14,7 +14,7 @@ from dlcompiler.views.render.markup import Markup, tag
 from dlcompiler.views.render.scene import Scene, Table, scene_html, table_html
 
 Tone = Literal["plain", "good", "bad", "open"]
-"""Whether what is said is an answer: yes, no, or yes with something owed."""
+"""Whether what is said is an answer: yes, no, or yes with an obligation."""
 
 _EDGES: dict[Tone, str] = {"good": "#009E73", "bad": "#D55E00", "open": "#E69F00"}
 _CODE = f"font-family:{MONO};font-size:12px;line-height:1.5;margin:4px 0;overflow-x:auto"

@@ -38,7 +38,7 @@ def stage_card(stage: Stage) -> Card:
     if state.is_placeholder:
         return card(state.name, f"an input, {state.tensor.dtype}[{shape}]")
     if stage.is_inlined:
-        return card(state.name, "inlined: its formula stands in its readers",
+        return card(state.name, "inlined: its readers compute it",
                     facts=[("computed from", _inputs(stage))])  # fmt: skip
     rows = [row for row in loop_tree(stage.schedule)["rows"] if row["stage"] == state.name]
     loops: list[list[Cell]] = [
@@ -66,18 +66,18 @@ def _where(stage: Stage) -> str:
     at = stage.state.attachment
     if not isinstance(at, AttachedAt):
         return "in loops of its own"
-    home = stage.schedule.state.stage(at.stage)
-    return f"inside loop {home.paths.get(at.axis, at.axis.name)} of {at.stage}"
+    host = stage.schedule.state.stage(at.stage)
+    return f"inside loop {host.paths.get(at.axis, at.axis.name)} of {at.stage}"
 
 
 def verdict_card(verdict: Verdict) -> Card:
-    """Return whether a step may be made: why not, what stands in the way, what would help."""
+    """Return the verdict on a step: legal, pending with its obligation, or why it is illegal."""
     match verdict:
         case Legal():
             return card("Legal", "the step keeps the meaning of the program", tone="good")
         case Pending():
-            facts = [("owed", verdict.obligation)]
-            return card("Pending", "legal now; something is owed until the program is lowered",
+            facts = [("pending", verdict.obligation)]
+            return card("Pending", "legal now; a later step must follow before lowering",
                         tone="open", facts=facts)  # fmt: skip
         case Illegal():
             facts = [("kind", f"{verdict.kind}: {_KINDS[verdict.kind]}")]
@@ -90,7 +90,7 @@ def verdict_card(verdict: Verdict) -> Card:
                     ("got", verdict.got),
                     ("expected", verdict.expected),
                     ("because", verdict.because),
-                    ("in the way", ", ".join(map(_place, verdict.conflicts))),
+                    ("conflicts", ", ".join(map(_place, verdict.conflicts))),
                     ("hint", verdict.hint),
                 ],
             )
@@ -112,17 +112,17 @@ _KINDS = {
 
 
 def moves_card(moves: Sequence[Move]) -> Card:
-    """Return moves: those that may be made, and the others with the reason."""
+    """Return a list of moves as a card: the legal ones, and the others with the reason."""
     legal = [move for move in moves if move.verdict]
     illegal = [move for move in moves if not move.verdict]
     return card(
         "Moves",
-        f"{len(moves)}: {len(legal)} may be made, {len(illegal)} may not",
+        f"{len(moves)} steps: {len(legal)} legal, {len(illegal)} not",
         tables=[
             (_caption(f"{sign} {words}", group), _table(columns, group))
             for sign, words, columns, group in (
-                ("✓", "may be made", ["to be chosen", "then still owed"], legal),
-                ("✕", "may not be made", ["why", "what would help"], illegal),
+                ("✓", "legal", ["to be chosen", "step that must follow"], legal),
+                ("✕", "not legal", ["why", "hint"], illegal),
             )
             if group
         ],
@@ -148,7 +148,7 @@ def _remarks(move: Move) -> list[Cell]:
     match move.verdict:
         case Illegal(kind=kind, reason=reason, hint=hint):
             return [f"{reason} ({kind})", hint or ""]
-        case Pending(obligation=owed):
-            return [chosen, owed]
+        case Pending(obligation=obligation):
+            return [chosen, obligation]
         case _:
             return [chosen, ""]

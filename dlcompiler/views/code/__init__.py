@@ -1,1 +1,8 @@
-"""Views of code: notation, Python, loop IR, LLVM IR, assembly, and the passes between them."""
+"""Views of a program as text; most lines know the loops that they come from.
+
+From the expression to machine code: `notation_view`, `python_view` (the steps), `program` (loop
+IR), `pass_steps` (what each pass changed), `llvm_text`, `assembly_text`, and `kernels_text` for a
+device.
+`code_text` puts the lines of generated code under the lines of the program. `export` writes a
+schedule as a script or a notebook.
+"""

@@ -53,8 +53,8 @@ class PassSteps(TypedDict):
 
 
 HOW_TO_READ = (
-    "the program behind the chosen pass; + lines are new, − lines were there before it. Times are "
-    "measured, of one run."
+    "the program after the chosen pass. Lines with + are new, lines with − were there before it. "
+    "Times are measured in one run."
 )
 
 

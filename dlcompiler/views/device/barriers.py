@@ -1,4 +1,4 @@
-"""Where the threads of a block meet, as places in the loop tree."""
+"""Barriers of a block's threads, as places in the loop tree."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from dlcompiler.ir.rewrite import children
 from dlcompiler.lowering import build_nests
 from dlcompiler.schedule import State, has_bounds, open_obligations
 from dlcompiler.views.loops.line_keys import keys_of
+from dlcompiler.views.per_state import per_state
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
-    """A barrier in the program of a schedule."""
+class BarrierPlace:
+    """Where the loop tree shows a barrier of the lowered program."""
 
     inside: str
     """Key of the loop around it, as in the loop tree."""
@@ -23,43 +24,37 @@ class Meeting:
     """Key of the stage, the loop or the statement that follows; None at the end of the loop."""
 
 
-def meetings(state: State) -> tuple[Meeting, ...]:
-    """Return the barriers of a state's program, in its order.
+@per_state
+def barrier_places(state: State) -> tuple[BarrierPlace, ...]:
+    """Return where the program of a state has barriers, in program order.
 
     Returns
     -------
-    tuple of Meeting
+    tuple of BarrierPlace
         Empty for a state without threads of a block, and for one that cannot be lowered yet.
     """
     kinds = {kind for stage in state.stages for kind in stage.kinds.values()}
     if not any(map(is_in_block, kinds)) or not has_bounds(state):
         return ()
-    if "barriers" not in state.cache:
-        state.cache["barriers"] = tuple(_found(state))
-    known: tuple[Meeting, ...] = state.cache["barriers"]
-    return known
-
-
-def _found(state: State) -> Iterator[Meeting]:
     args = [t for stage in state.stages if stage.is_placeholder for t in stage.tensors]
     args += [t for stage in state.stages if stage.is_output for t in stage.tensors]
     if any(open_obligations(state)):
-        return
+        return ()
     try:
-        yield from _in(build_nests(state, args, "main").body, None)
-    except DLCompilerError:  # the texts of the program say why
-        return
+        return tuple(_barriers(build_nests(state, args, "main").body, None))
+    except DLCompilerError:  # the pane of the program shows the error
+        return ()
 
 
-def _in(stmt: Stmt, around: str | None) -> Iterator[Meeting]:
+def _barriers(stmt: Stmt, around: str | None) -> Iterator[BarrierPlace]:
     """Yield the barriers inside a statement; `around` is the key of the loop that it is in."""
     if isinstance(stmt, For):
         around = next((key for key in keys_of(stmt) if "/" in key), around)
     parts = [child for child in children(stmt) if isinstance(child, Stmt)]
     for n, part in enumerate(parts):
         if isinstance(part, Barrier) and around is not None:
-            yield Meeting(around, _first_key(parts[n + 1 :], around.partition("/")[0]))
-        yield from _in(part, around)
+            yield BarrierPlace(around, _first_key(parts[n + 1 :], around.partition("/")[0]))
+        yield from _barriers(part, around)
 
 
 def _first_key(parts: Sequence[Stmt], host: str) -> str | None:

@@ -144,9 +144,9 @@ def device_memory_scene(memories: tuple[DeviceMemory, ...], target: Target) -> S
     return {
         "title": "Memory scopes",
         "summary": _summary(memories, target),
-        "how_to_read": "each bar is a memory of the device; where a block or a thread may have so "
-        "much of it, the bar is as long as that, and what is drawn in it are the buffers that each "
-        "has for itself. All numbers are counted from the program.",
+        "how_to_read": "each bar is a memory of the device. If a block or a thread may use only a "
+        "part of it, the bar is as long as this part and holds the buffers of one block or "
+        "thread. All numbers are counted in the program.",
         "width": _WIDTH,
         "height": y + 4,
         "marks": marks,
@@ -178,7 +178,7 @@ def _draw(memory: DeviceMemory, colors: dict[str, str], y: float, marks: list[Ma
         x += width
     flow = Flow(marks, 4.0, top + _BAR + 1)
     if not memory.held:
-        flow.text("nothing", "soft")
+        flow.text("no buffer", "soft")
     for copies in memory.held:
         size = format_bytes(copies.bytes)
         name = copies.buffer.name
@@ -192,7 +192,7 @@ def _use(memory: DeviceMemory) -> str:
         return f"{used} in use"
     limit = format_bytes(memory.capacity_bytes)
     if memory.used_bytes > memory.capacity_bytes:
-        return f"✕ {used}, more than the {limit} there are"
+        return f"✕ {used}, more than the limit of {limit}"
     part = memory.used_bytes / memory.capacity_bytes
     share = "under 0.1%" if 0 < part < 0.001 else f"{part:.1%}"
     return f"{used} of {limit}, {share}"

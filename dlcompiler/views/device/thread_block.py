@@ -35,10 +35,10 @@ from dlcompiler.views.render.scene import Cell, Mark, Scene
 from dlcompiler.views.render.units import format_bytes
 
 HOW_TO_READ = (
-    "left, the threads of the block, each in the colour of the first element that it touches in "
-    "the marked phase; right, the elements, each in the colour of the first thread that touches "
-    "it. First is dark, last is light: threads of one colour begin with the same element. Below, "
-    "the phases in order, with the barriers between them."
+    "left are the threads of the block, each in the colour of the first element that it touches "
+    "in the marked phase. Right are the elements, each in the colour of the first thread that "
+    "touches it. The first is dark, the last is light: threads of one colour begin with the same "
+    "element. Below are the phases in order, with the barriers between them."
 )
 _NARROWEST = 364.0
 _COLUMNS = (
@@ -125,7 +125,7 @@ def block_view(
     if buffer is not None and buffer not in drawable:
         raise ScheduleError(
             "draw a block", f"phase {number} does not touch that", got=repr(buffer),
-            expected=", ".join(drawable) or "nothing: all it touches is each thread's own",
+            expected=", ".join(drawable) or "none: each thread touches only memory of its own",
         )  # fmt: skip
     chosen = buffer or min(drawable, key=lambda key: _preference(drawable[key]), default="")
     touch = drawable.get(chosen)
@@ -187,7 +187,7 @@ def _summary(recording: BlockRecording, number: int, touch: Touch | None) -> str
     head = f"Simulated: {size} threads" + (f" of the block {where}" if where else "") + virtual
     what = phase_text(recording, number)
     if touch is None:
-        return f"{head}; {what}: each thread touches only what it, or its warp, has."
+        return f"{head}; {what}: each thread touches only memory of its own or of its warp."
     counts = _per_thread(touch)
     verb = "writes" if touch.is_write else "reads"
     each = f"{_between(counts)} {'element' if max(counts) == 1 else 'elements'}"
@@ -206,10 +206,15 @@ def _neighbours(recording: BlockRecording, touch: Touch) -> str:
         at - first[x - 1, y, z] for (x, y, z), at in first.items() if (x - 1, y, z) in first
     }  # fmt: skip
     if len(apart) != 1:
-        return "" if not apart else "; neighbours along threadIdx.x are not evenly apart"
+        return (
+            ""
+            if not apart
+            else "; neighbours along threadIdx.x touch elements at varying distances"
+        )
     (distance,) = apart
-    names = {0: "reach the same element", 1: "reach elements side by side"}
-    text = names.get(distance, f"are {distance:,} elements apart")
+    names = {0: "touch the same element", 1: "touch elements side by side"}
+    order = "" if distance > 0 else ", in reverse order"
+    text = names.get(distance, f"touch elements {abs(distance):,} apart{order}")
     return f"; neighbours along threadIdx.x {text}"
 
 

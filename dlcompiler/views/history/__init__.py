@@ -1,1 +1,1 @@
-"""Views of a history: its states as a graph, two of them compared, measured steps."""
+"""Views of the states of a schedule: their tree, two of them compared, and their measured times."""

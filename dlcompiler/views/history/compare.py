@@ -18,8 +18,8 @@ from dlcompiler.views.render.markup import Markup, tag
 from dlcompiler.views.render.scene import table_html
 
 HOW_TO_READ = (
-    "A is on the left, B on the right. In the program, a line with − is only in A's, a line with + "
-    "only in B's; the others are in both."
+    "A is on the left, B on the right. A line with − is only in the program of A, a line with + "
+    "only in that of B; the others are in both."
 )
 
 
@@ -123,7 +123,7 @@ def comparison_html(view: StateComparison) -> Markup:
         parts.append(table_html(["figure", "A", "B", "B ÷ A", "what it is"], rows))
     parts += [tag("p", None, problem) for problem in view["problems"]]
     if view["program"]:
-        parts.append(program_html(view["program"], "Lines of B against those of A"))
+        parts.append(program_html(view["program"], "Program of B compared with that of A"))
     parts.append(tag("p", {"style": "font-size:12px"}, f"How to read: {view['how_to_read']}"))
     return tag("div", {"class": "dlc-fragment"}, *parts)
 
@@ -200,6 +200,4 @@ def _summary(steps: Sequence[StepPair], lines: Program | None) -> str:
         return f"{text}."
     if not lines["added"] and not lines["removed"]:
         return f"{text}; the programs are the same."
-    return f"{text}; B's program has {lines['added']} lines that A's has not, and lacks " + (
-        f"{lines['removed']} of A's."
-    )
+    return f"{text}; lines only in B's program: {lines['added']}, only in A's: {lines['removed']}."

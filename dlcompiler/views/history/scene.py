@@ -34,14 +34,14 @@ def history_scene(tree: HistoryTree) -> Scene:
     return {
         "title": "History",
         "summary": _summary(rows),
-        "how_to_read": "time runs down; each dot is a state, beside it the step that led to it. A "
-        "line that turns right is a branch. The large filled dot is the current state, filled ones "
-        "led to it.",
+        "how_to_read": "time runs down. Each dot is a state; beside it stands the step that led to "
+        "it. A line that turns right is a branch. The large filled dot is the current state; the "
+        "other filled dots are on the way to it.",
         "width": words + widest * _LETTER + _LANE,
         "height": len(rows) * _ROW + 4,
         "marks": marks,
         "table": {
-            "columns": ["state", "step", "name", "known of it", "note"],
+            "columns": ["state", "step", "name", "notes", "note"],
             "rows": [
                 [row["id"][:8], row["step"], row["name"], _known(row), row["note"]] for row in rows
             ],

@@ -68,7 +68,11 @@ def rows_html(rows: list[dict[str, Any]], baseline: str | None) -> Markup:
         tag(
             "table",
             {"class": "dlc-table"},
-            tag("caption", {"style": "text-align:left"}, "Measured on this machine; each verified"),
+            tag(
+                "caption",
+                {"style": "text-align:left"},
+                "Measured on this machine, after verification",
+            ),
             tag("thead", None, tag("tr", None, *(tag("th", {"scope": "col"}, h) for h in heads))),
             tag("tbody", None, *body),
         ),

@@ -48,8 +48,9 @@ def axes_scene(schedule: Schedule, stage_name: str) -> Scene:
     return {
         "title": f"Axes of {stage.name}",
         "summary": _axes_summary(stage),
-        "how_to_read": "arrows lead from an axis to what a split or a fusion made of it. Solid "
-        "boxes are the loops, numbered from the outermost; dashed ones are gone.",
+        "how_to_read": "arrows lead from an axis to the axes that a split or a fuse made of it. "
+        "Solid boxes are loops, numbered from the outermost. Dashed boxes are axes that are no "
+        "loops any more.",
         "width": width,
         "height": height,
         "marks": marks,

@@ -8,8 +8,8 @@ from dlcompiler.views.render.colors import HUES
 from dlcompiler.views.render.scene import Cell, Mark, Scene
 
 HOW_TO_READ = (
-    "each grid is a tensor, rows down and columns across; the filled cells are what one iteration "
-    "of the chosen loop touches. Step on to see the order of the visit."
+    "each grid is a tensor, with rows down and columns across. The filled cells are the elements "
+    "that one iteration of the chosen loop touches. Step to see in which order they are visited."
 )
 WRITTEN, READ = HUES[1], HUES[0]
 _GAP, _TOP = 24.0, 44.0

@@ -136,7 +136,7 @@ def iteration_space(func: PrimFunc, tree: LoopTree, key: str | None) -> Iteratio
                 "draw the iteration space",
                 f"the extent of {each.var.name} is known only at a call",
                 got=format_expr(each.extent),
-                hint="choose sizes: build the expression on numbers to see its order",
+                hint="declare the tensors with numbers instead of symbols",
             )
         own = [loop_key(ref.stage, ref.axis) for ref in _origin(each) if ref.axis]
         row = next((rows[k] for k in own if k in rows), None)
@@ -174,7 +174,7 @@ def _model(
         own = each.conditions[len(write.conditions) :]
         needed = [_formula(condition, place) for condition in own]
         if any(formula is None for formula in (*formulas, *needed)):
-            notes.append(f"{text} depends on data, and is not drawn")
+            notes.append(f"{text} is not drawn: its index is read from data")
             continue
         shape = [int(str(size)) for size in buffer.shape]
         tensor = tensors.setdefault(
@@ -197,11 +197,15 @@ def _model(
             tensor["accesses"].append(access)
     guards = [_formula(condition, place) for condition in write.conditions]
     if None in guards:
-        notes.append("a condition on data is taken to hold")
+        notes.append("a condition reads data; it is drawn as if it were true")
     if concurrent := [loop["name"] for loop in loops[:depth] if loop["kind"] == "parallel"]:
-        notes.append(f"{', '.join(concurrent)} runs on several cores: drawn in the order of one")
+        notes.append(
+            f"{', '.join(concurrent)} runs on several cores; the order drawn is that of one core"
+        )
     if bound := [loop["name"] for loop in loops[:depth] if is_thread(loop["kind"])]:
-        notes.append(f"{', '.join(bound)} runs on threads of a device: drawn in the order of one")
+        notes.append(
+            f"{', '.join(bound)} runs on threads of a device; the order drawn is that of one thread"
+        )
     return {
         "stage": stage,
         "statement": f"{write.buffer.name}[…]",
@@ -238,7 +242,7 @@ def _statement(func: PrimFunc, stage: str) -> list[Access]:
     write = next((a for a in found if a.is_write and _updates(a.statement, stage)), None)
     if write is None:
         raise ScheduleError(
-            "draw the iteration space", "the stage stores nothing itself", got=stage
+            "draw the iteration space", "no statement stores into this stage", got=stage
         )
     # An expression's last operand is collected first.
     reads = [a for a in reversed(found) if a.statement is write.statement and not a.is_write]

@@ -26,12 +26,12 @@ from dlcompiler.schedule.inference.recurrences import storage_aliases
 from dlcompiler.schedule.inference.threads import nest_order, scope_of
 from dlcompiler.schedule.legality.obligations import obligations
 from dlcompiler.te import ExternOp, ScanOp
-from dlcompiler.views.device.barriers import Meeting, meetings
+from dlcompiler.views.device.barriers import BarrierPlace, barrier_places
 from dlcompiler.views.loops.line_keys import loop_key
 from dlcompiler.views.render.colors import axis_colors
 
 AXIS_WORDS = {"data": "data", "reduce": "reduction", "scan": "time"}
-"""What readers are told about the kind of an axis."""
+"""Kind of an axis -> the word that labels use."""
 
 _LONGEST_STATEMENT = 200
 
@@ -72,22 +72,22 @@ class Row(TypedDict):
     """The step that made a loop, in words; '' for the axes of the expression."""
     made_by_state: str
     """Id of the state that it was made in, as in the history; '' for the axes of the expression."""
-    owed: list[str]
-    """Of a stage, what must be put right before lowering."""
+    pending: list[str]
+    """Of a stage: its pending obligations, which later steps must fulfil before lowering."""
     label: str
     """The row in words, to be spoken."""
 
 
-class Debt(TypedDict):
-    """Something owed."""
+class PendingObligation(TypedDict):
+    """A pending obligation: what a later step, or lowering, has to do."""
 
     key: str
-    """Of the stage that it is about."""
+    """Key of the stage that it is about."""
     text: str
     step: str
-    """The step that owes it."""
+    """The step that is legal only under this obligation."""
     hint: str
-    """How to put it right; '' for what lowering settles."""
+    """The step that fulfils it; '' if lowering does so by itself."""
 
 
 class LoopTree(TypedDict):
@@ -99,9 +99,9 @@ class LoopTree(TypedDict):
     inlined: list[str]
     """Stages that are substituted into their readers."""
     obligations: list[str]
-    """What must be put right before lowering."""
-    debts: list[Debt]
-    """The same in parts, and what lowering will settle by itself."""
+    """Texts of the pending obligations, those included that lowering fulfils by itself."""
+    pending: list[PendingObligation]
+    """The same obligations in parts."""
     summary: str
 
 
@@ -156,39 +156,38 @@ class _Tree:
         self.state = placed(schedule.state)
         self.steps = {node.id: node.title() for node in schedule.node.path()}
         self.bodies = bodies(self.state)
-        self.homes = storage_aliases(self.state)
-        owed = obligations(schedule.state)
-        self.owed = owed
-        self.homeless = {item.stage for item in owed if item.kind == "place"}
+        self.aliases = storage_aliases(self.state)
+        self.obligations = obligations(schedule.state)
+        self.unplaced = {item.stage for item in self.obligations if item.kind == "place"}
         self.extents = _extents(self.state)
         self.colors = axis_colors(self.state)
         self.joined = _joined(self.state)
-        self.meetings = meetings(self.state)
+        self.barriers = barrier_places(self.state)
         self.rows: list[Row] = []
 
     def build(self) -> LoopTree:
         for stage in self.state.stages:
             if stage.name in self.bodies and (
-                not isinstance(stage.attachment, AttachedAt) or stage.name in self.homeless
+                not isinstance(stage.attachment, AttachedAt) or stage.name in self.unplaced
             ):
                 self.stage(stage, _Place(None, 0, 1))
-        for meeting, same in itertools.groupby(self.meetings):
-            self.barrier(meeting, len(list(same)))
+        for place, same in itertools.groupby(self.barriers):
+            self.barrier(place, len(list(same)))
         return {
             "rows": self.rows,
             "inputs": [
                 f"{s.name}: {self.declaration(s)}" for s in self.state.stages if s.is_placeholder
             ],
             "inlined": [s.name for s in self.state.stages if s.is_inlined],
-            "obligations": [str(item) for item in self.owed],
-            "debts": [
+            "obligations": [str(item) for item in self.obligations],
+            "pending": [
                 {
                     "key": loop_key(item.stage),
                     "text": item.text,
                     "step": item.step,
                     "hint": item.hint,
                 }
-                for item in self.owed
+                for item in self.obligations
             ],
             "summary": self.summary(),
         }
@@ -203,17 +202,19 @@ class _Tree:
             label += f", computed {outside.runs:,} times"
         label += f": {self.text(stage)}"
         key = loop_key(stage.name)
-        debts = [
-            item.text for item in self.owed if item.stage == stage.name and not item.is_settled
+        pending = [
+            item.text
+            for item in self.obligations
+            if item.stage == stage.name and not item.is_settled
         ]
-        if debts:
-            label += f"; owed: {'; '.join(debts)}"
+        if pending:
+            label += f"; pending: {'; '.join(pending)}"
         self.rows.append(
             {
                 **_row(stage.name, outside, key, "stage"),
                 "name": stage.name,
                 "detail": detail,
-                "owed": debts,
+                "pending": pending,
                 "label": label,
             }
         )
@@ -247,7 +248,7 @@ class _Tree:
             inside = outside.inside(kind, extent)
         else:  # the threads that run it are counted already
             inside = outside
-        met = sum(meeting.inside == key for meeting in self.meetings)
+        inside_it = sum(place.inside == key for place in self.barriers)
         own = stage.tensorized
         intrinsic = ""
         if own is not None and stage.position(leaf) >= stage.position(own.axis):
@@ -268,29 +269,29 @@ class _Tree:
                 "label": f"loop {path} of {stage.name}, level {outside.depth}, {axis}, "
                 f"extent {extent}, {kind}"
                 + (f", {intrinsic}" if intrinsic else "")
-                + (f", {_count(met, 'barrier')} inside" if met else ""),
+                + (f", {_count(inside_it, 'barrier')} inside" if inside_it else ""),
             }
         )
         return replace(inside, parent=key, depth=outside.depth + 1)
 
-    def barrier(self, meeting: Meeting, count: int) -> None:
-        """Add the row of barriers before what follows them in their loop."""
-        at = {row["key"]: n for n, row in enumerate(self.rows)}
-        if meeting.inside not in at:
+    def barrier(self, at: BarrierPlace, count: int) -> None:
+        """Insert the row of `count` barriers before the row that follows them."""
+        positions = {row["key"]: n for n, row in enumerate(self.rows)}
+        if at.inside not in positions:
             return
-        host = self.rows[at[meeting.inside]]
-        place = at.get(meeting.before or "")
-        if place is None or self.rows[place]["parent"] != host["key"]:
-            # Behind all that the loop holds: also where a statement is drawn further inside.
-            rest = range(at[host["key"]] + 1, len(self.rows))
+        host = self.rows[positions[at.inside]]
+        position = positions.get(at.before or "")
+        if position is None or self.rows[position]["parent"] != host["key"]:
+            # Nothing that follows is drawn directly inside this loop: the barrier ends the loop.
+            rest = range(positions[host["key"]] + 1, len(self.rows))
             ends = (n for n in rest if self.rows[n]["depth"] <= host["depth"])
-            place = next(ends, len(self.rows))
+            position = next(ends, len(self.rows))
         number = sum(row["type"] == "barrier" for row in self.rows)
         row = _row(host["stage"], _Place(host["key"], host["depth"] + 1, host["runs"]),
                    f"{host['stage']}//barrier {number}", "barrier")  # fmt: skip
         which = "barrier" if count == 1 else f"{count} barriers"
         text = f"{which}: all threads of the block wait"
-        self.rows.insert(place, {**row, "name": text, "label": text})
+        self.rows.insert(position, {**row, "name": text, "label": text})
 
     def statement(self, stage: StageState, place: _Place, part: str, text: str) -> None:
         row = _row(stage.name, place, f"{stage.name}//{part}", "statement")
@@ -299,7 +300,7 @@ class _Tree:
     def declaration(self, stage: StageState) -> str:
         """Return what a stage stores; an attached one holds what one iteration needs."""
         shape = stage.tensor.shape
-        stored = [self.homes[tensor] for tensor in stage.tensors if tensor in self.homes]
+        stored = [self.aliases[tensor] for tensor in stage.tensors if tensor in self.aliases]
         if isinstance(stage.attachment, AttachedAt) and has_bounds(self.state):
             shape = tuple(
                 span.extent for span in infer_bounds(self.state).stages[stage.name].region
@@ -337,7 +338,7 @@ def _row(stage: str, place: _Place, key: str, type: RowType) -> Row:
         "key": key, "type": type, "depth": place.depth, "parent": place.parent,
         "stage": stage, "name": "", "detail": "", "extent": None, "runs": place.runs,
         "kind": "serial", "sign": "", "axis": "", "colors": [], "made_by": "", "made_by_state": "",
-        "owed": [], "label": "",
+        "pending": [], "label": "",
     }  # fmt: skip
 
 

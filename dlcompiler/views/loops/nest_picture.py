@@ -16,8 +16,8 @@ from dlcompiler.views.render.markup import Markup, tag
 MONO = "Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 SANS = "system-ui, -apple-system, 'Segoe UI', sans-serif"
 HOW_TO_READ = (
-    "How to read: outer loops enclose inner ones; the bar of a loop spans what it repeats, and has "
-    "the colour of the axis that it came from (lighter: an inner part of it)."
+    "How to read: outer loops enclose inner ones. The bar of a loop spans everything that the loop "
+    "repeats. Its colour is that of its original axis; inner parts are lighter."
 )
 
 _NAME_PX, _EXTENT_PX, _KIND_PX, _AXIS_PX = 450, 70, 110, 80

@@ -46,8 +46,8 @@ def nest_scene(tree: LoopTree) -> Scene:
     return {
         "title": "Loop nest",
         "summary": tree["summary"] + ".",
-        "how_to_read": "a box repeats what stands in it as often as its number says; it has the "
-        "colour of the axis that it came from, lighter for an inner part of it.",
+        "how_to_read": "each box is a loop. It repeats everything inside it as many times as its "
+        "number says. Its colour is that of its original axis; inner parts are lighter.",
         "width": drawing.width,
         "height": y,
         "marks": drawing.marks,

@@ -29,7 +29,9 @@ def moved_onto(schedule: Schedule, key: str, target: str) -> Step:
     host, place = _found(schedule, target)
     if axis is None and place is None:
         raise ScheduleError(
-            f"move {key}", "a stage is computed at a loop", hint="put it onto a loop of its reader"
+            f"move {key}",
+            "a stage can only be moved to a loop",
+            hint="put it onto a loop of its reader",
         )
     if axis is None:
         assert place is not None
@@ -37,7 +39,7 @@ def moved_onto(schedule: Schedule, key: str, target: str) -> Step:
     if place is None or host is not stage:
         raise ScheduleError(
             f"move {key}",
-            f"{stage.paths[axis]} is a loop of {stage.name}: it moves among these",
+            f"{stage.paths[axis]} can only be moved among the loops of {stage.name}",
             hint=f"put stage {stage.name} itself onto a loop to compute it there",
         )
     return _reordered(stage, axis, stage.position(place))

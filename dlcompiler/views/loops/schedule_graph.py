@@ -36,8 +36,8 @@ def dataflow_scene(schedule: Schedule) -> Scene:
     return {
         "title": "Stages",
         "summary": _stages_summary(state),
-        "how_to_read": "values flow down the arrows; each box says what a stage stores, and where "
-        "it is computed. A dashed box stores nothing: its formula stands in its readers.",
+        "how_to_read": "values flow down the arrows. Each box shows what a stage stores, and where "
+        "it is computed. A dashed box is inlined: it stores nothing, its readers compute it.",
         "width": width,
         "height": height,
         "marks": marks,
@@ -82,7 +82,7 @@ def _where(state: State, stage: StageState) -> str:
         return f"inside a loop of {at.stage}"
     if stage.name in hosts(state):
         return f"at each step of {hosts(state)[stage.name].name}"
-    return "output" if stage.is_output else "on its own"
+    return "output" if stage.is_output else "in loops of its own"
 
 
 def _stage_lines(state: State, stage: StageState) -> list[str]:

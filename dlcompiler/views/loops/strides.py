@@ -11,6 +11,7 @@ from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 from dlcompiler.views.loops.loop_tree import LoopTree
 from dlcompiler.views.memory.footprints import footprint_of, loop_of
+from dlcompiler.views.per_state import per_state
 
 _MOST_BUFFERS = 4
 
@@ -67,16 +68,12 @@ def stride_words(schedule: Schedule, args: Sequence[Tensor], target: Target) -> 
     DLCompilerError
         If the state cannot be lowered, or sizes are known only at a call.
     """
-    key = f"strides {hash(target)} {' '.join(tensor.name for tensor in args)}"
-    cache = schedule.state.cache
-    if key not in cache:
-        footprint = footprint_of(schedule, args, target)
-        cache[key] = _words(Subject(schedule, footprint, target))
-    known: dict[str, str] = cache[key]
-    return known
+    return _stride_words(schedule, tuple(args), target)
 
 
-def _words(subject: Subject) -> dict[str, str]:
+@per_state
+def _stride_words(schedule: Schedule, args: tuple[Tensor, ...], target: Target) -> dict[str, str]:
+    subject = Subject(schedule, footprint_of(schedule, args, target), target)
     found: dict[str, dict[str, set[int | None]]] = {}
     for nest in subject.footprint.nests:
         key = loop_of(nest)

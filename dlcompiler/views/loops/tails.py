@@ -35,7 +35,7 @@ def tail_text(extent: Extent, factor: int | None = None, nparts: int | None = No
     number = factor or nparts
     assert number
     if not isinstance(extent, int):
-        return f"{extent} need not be a multiple of {number}: what is beyond it is guarded"
+        return f"{extent} may not be a multiple of {number}: iterations beyond it are guarded"
     blocks, size = split_extents(extent, factor, nparts)
     assert isinstance(blocks, int)
     assert isinstance(size, int)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dlcompiler.analysis.footprint import Nest, ProgramFootprint
-from dlcompiler.errors import DLCompilerError
 from dlcompiler.ir import is_thread
 from dlcompiler.lowering import build_nests
 from dlcompiler.passes import simplify
@@ -14,6 +13,7 @@ from dlcompiler.schedule import Schedule, State
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 from dlcompiler.views.loops.line_keys import keys_of
+from dlcompiler.views.per_state import per_state
 
 
 def footprint_of(
@@ -35,27 +35,19 @@ def footprint_of(
     DLCompilerError
         If the state owes something, or the sizes are known only when the program runs.
     """
-    state = program.state if isinstance(program, Schedule) else program
     line_bytes = target.caches[0].line if target.caches else 64
-    key = f"footprint {line_bytes} {' '.join(tensor.name for tensor in args)}"
-    if key not in state.cache:
-        state.cache[key] = _counted(state, args, line_bytes)
-    known: ProgramFootprint | DLCompilerError = state.cache[key]
-    if isinstance(known, DLCompilerError):
-        raise known
-    return known
+    return _counted(program, tuple(args), line_bytes)
 
 
+@per_state
 def _counted(
-    state: State, args: Sequence[Tensor], line_bytes: int
-) -> ProgramFootprint | DLCompilerError:
+    program: Schedule | State, args: tuple[Tensor, ...], line_bytes: int
+) -> ProgramFootprint:
     # Without the checks of a build: what is drawn may be a step that nobody will take.
-    try:
-        check_obligations(state, "main")
-        check_args(state, args, "main")
-        return ProgramFootprint(simplify(build_nests(state, args, "main")), line_bytes)
-    except DLCompilerError as error:
-        return error
+    state = program.state if isinstance(program, Schedule) else program
+    check_obligations(state, "main")
+    check_args(state, args, "main")
+    return ProgramFootprint(simplify(build_nests(state, args, "main")), line_bytes)
 
 
 def is_for_device(footprint: ProgramFootprint, target: Target) -> bool:

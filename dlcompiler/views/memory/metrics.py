@@ -17,9 +17,10 @@ from dlcompiler.schedule import Schedule, State
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 from dlcompiler.views.memory.footprints import footprint_of, is_for_device
+from dlcompiler.views.per_state import per_state
 from dlcompiler.views.render.units import format_bytes, format_count
 
-NO_MODEL = "the model of caches knows no threads of a device"
+NO_MODEL = "the cache model is for CPUs, not for threads of a device"
 
 
 class Metric(TypedDict):
@@ -57,18 +58,13 @@ def metrics(program: Schedule | State, args: Sequence[Tensor], target: Target) -
         ``at once``: iterations that may run at the same time where most of the work is: those of
         parallel loops, or threads, times the lanes of a vector register that are used; exact.
     """
-    state = program.state if isinstance(program, Schedule) else program
-    names = " ".join(tensor.name for tensor in args)
-    key = f"metrics {hash(target)} {names}"
-    if key not in state.cache:
-        state.cache[key] = _metrics(state, args, target)
-    found: list[Metric] = state.cache[key]
-    return [metric.copy() for metric in found]
+    return [metric.copy() for metric in _metrics(program, tuple(args), target)]
 
 
-def _metrics(state: State, args: Sequence[Tensor], target: Target) -> list[Metric]:
+@per_state
+def _metrics(program: Schedule | State, args: tuple[Tensor, ...], target: Target) -> list[Metric]:
     try:
-        footprint = footprint_of(state, args, target)
+        footprint = footprint_of(program, args, target)
     except DLCompilerError as error:
         return [_none(name, unit, kind, error.problem) for name, unit, kind in _NAMES]
     return [make(footprint, target) for make in (_operations, _moved, _at_once)]

@@ -37,10 +37,10 @@ def memory_scene(use: MemoryUse) -> Scene:
     return {
         "title": "Memory scopes",
         "summary": _summary(use),
-        "how_to_read": "each bar is a level of memory, as long as its capacity; a buffer is drawn "
-        "in the nearest level where what the iteration touches of it still has room (grey: what "
-        "nearer levels hold is here, too). At the arrows: the bytes that the whole program "
-        "moves between two levels, as a model predicts them, and the loops that fill and drain.",
+        "how_to_read": "each bar is a level of memory; its length is the capacity. A buffer is "
+        "drawn in the nearest level that has room for the part that the iteration touches. Grey: "
+        "what nearer levels hold is in this level as well. Each arrow shows the bytes that the "
+        "whole program moves between two levels, predicted by a model, and the loops that do so.",
         "width": _WIDTH,
         "height": y + 4,
         "marks": marks,
@@ -125,7 +125,7 @@ def _draw_level(level: Level, colors: dict[str, str], y: float, marks: list[Mark
     _draw_bar(level, colors, flow.y + 18, marks)
     flow = Flow(marks, _LEFT, flow.y + 18 + _BAR + 1)
     if not level.held:
-        flow.text("nothing more" if level.nearer_bytes else "nothing", "soft")
+        flow.text("no further buffer" if level.nearer_bytes else "no buffer", "soft")
     for held in level.held:
         name = held.footprint.buffer.name
         size = f"{'' if held.footprint.is_exact else '≤ '}{format_bytes(held.bytes)}"
@@ -143,7 +143,7 @@ def _draw_bar(level: Level, colors: dict[str, str], y: float, marks: list[Mark])
     x = _LEFT
     if level.nearer_bytes:
         width = max(whole * level.nearer_bytes / capacity, _LEAST)
-        title = f"{format_bytes(level.nearer_bytes)}: in nearer levels, too"
+        title = f"{format_bytes(level.nearer_bytes)}: also held by nearer levels"
         marks.append({"shape": "rect", "role": "box", "x": x, "y": y, "w": round(width, 1),
                       "h": _BAR, "fill": "#888888", "title": title})  # fmt: skip
         x += width
@@ -197,8 +197,8 @@ def _summary(use: MemoryUse) -> str:
     ]  # fmt: skip
     cache = use.levels[-2] if len(use.levels) > 1 else None
     moved = "" if cache is None else (
-        f" In all, {format_bytes(cache.moved_bytes)} are moved to and from memory (predicted; at "
-        f"least {format_bytes(use.compulsory_bytes)} must be)."
+        f" In all, {format_bytes(cache.moved_bytes)} are moved to and from memory (predicted; no "
+        f"schedule moves less than {format_bytes(use.compulsory_bytes)})."
     )  # fmt: skip
     return (
         f"{_what(use)} touches {format_bytes(use.touched_bytes)}: {_list(places) or 'nothing'}."

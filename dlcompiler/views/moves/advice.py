@@ -12,12 +12,15 @@ from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 from dlcompiler.views.loops.line_keys import loop_key
 from dlcompiler.views.memory.footprints import footprint_of, is_for_device
+from dlcompiler.views.per_state import per_state
 from dlcompiler.views.render.scene import Table
 
 MOST_ROWS = 20
 """More are not shown: who has so many begins with the first."""
 
-FOR_A_CPU = "No advice: the rules are about the loops of a CPU, not about threads of a device."
+FOR_A_CPU = (
+    "No advice: the rules are for loops of a CPU, and this program runs on threads of a device."
+)
 
 
 class AdviceRow(TypedDict):
@@ -62,15 +65,12 @@ def advice(schedule: Schedule, args: Sequence[Tensor], target: Target) -> Advice
         JSON-able, the most serious first; none where the state cannot be lowered, and of a
         program for a device.
     """
-    cache = schedule.state.cache
-    key = f"advice {hash(target)} {' '.join(tensor.name for tensor in args)}"
-    if key not in cache:
-        cache[key] = _advice(schedule, args, target)
-    known: AdviceList = cache[key]
+    known = _advice(schedule, tuple(args), target)
     return {"rows": [row.copy() for row in known["rows"]], "summary": known["summary"]}
 
 
-def _advice(schedule: Schedule, args: Sequence[Tensor], target: Target) -> AdviceList:
+@per_state
+def _advice(schedule: Schedule, args: tuple[Tensor, ...], target: Target) -> AdviceList:
     try:
         footprint = footprint_of(schedule, args, target)
         if is_for_device(footprint, target):
@@ -80,7 +80,10 @@ def _advice(schedule: Schedule, args: Sequence[Tensor], target: Target) -> Advic
         return {"rows": [], "summary": f"No advice: {error.problem}."}
     rows = [_row(item) for item in found]
     if not rows:
-        return {"rows": [], "summary": f"None of {len(RULES)} rules has anything to say."}
+        return {
+            "rows": [],
+            "summary": f"No advice: none of the {len(RULES)} rules applies to this schedule.",
+        }
     noun = "piece" if len(rows) == 1 else "pieces"
     cut = f"; the first {MOST_ROWS} are shown" if len(rows) > MOST_ROWS else ""
     summary = f"{len(rows)} {noun} of advice, from {len(RULES)} rules{cut}."

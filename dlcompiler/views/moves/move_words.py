@@ -13,11 +13,11 @@ from dlcompiler.schedule.primitives import REGISTRY
 
 PLAIN = {
     "compute_inline": "inline",
-    "compute_root": "on its own",
-    "create_group": "with all it is computed from",
-    "compute_group_root": "the group on its own",
+    "compute_root": "in loops of its own",
+    "create_group": "with all stages that it reads",
+    "compute_group_root": "the group in loops of its own",
 }
-"""What moves without arguments to tell them apart would do."""
+"""Primitive -> what a move without arguments does."""
 
 
 def loops_of(name: str, args: Mapping[str, Any]) -> list[Axis]:

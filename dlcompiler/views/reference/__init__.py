@@ -1,1 +1,1 @@
-"""Pages of the documentation that are written from docstrings."""
+"""Pages of the documentation that are written from docstrings: the passes and the operators."""

@@ -1,1 +1,6 @@
-"""Drawing: scenes, HTML and SVG by construction, colours, layouts, tables, units."""
+"""Drawing, without anything about schedules in it.
+
+`scene` turns a picture, given as data, into SVG and a table; `html` and `markup` build HTML in
+which every text is escaped; `text` prints tables for terminals, `page` a whole document. `boxes`,
+`layered`, `colors` and `units` are the parts that pictures share.
+"""

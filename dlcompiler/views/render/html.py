@@ -77,7 +77,7 @@ def _notes(tree: LoopTree) -> list[Markup]:
     if tree["inlined"]:
         notes.append(tag("p", {"style": _SMALL}, f"Inlined: {', '.join(tree['inlined'])}"))
     notes += [
-        tag("p", {"style": "margin:4px 0"}, tag("strong", None, "Still owed: "), text)
+        tag("p", {"style": "margin:4px 0"}, tag("strong", None, "Pending: "), text)
         for text in tree["obligations"]
     ]
     return notes
@@ -173,7 +173,7 @@ def history_html(view: HistoryView) -> Markup:
         )
         for row in tree["rows"]
     ]
-    columns = ("", "step", "known of it", "state")
+    columns = ("", "step", "notes", "state")
     return tag(
         "div",
         {"class": "dlc-fragment"},
@@ -186,8 +186,8 @@ def history_html(view: HistoryView) -> Markup:
         tag(
             "p",
             {"style": _SMALL},
-            "How to read: each row is a state and the step that led to it; a branch is further "
-            "right. ◉ marks the current state; s.jump(state) goes to another.",
+            "How to read: each row is a state and the step that led to it. Branches are further "
+            "right. ◉ marks the current state; s.jump(state) goes to another one.",
         ),
     )
 

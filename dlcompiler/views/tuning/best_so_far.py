@@ -44,10 +44,10 @@ _MOST_ROWS = 40
 _CURVE: Mark = {"shape": "line", "role": "curve", "stroke": "currentColor"}
 
 HOW_TO_READ = {
-    "rate": "each sign is a trial, its shape says why it was tried; the line is the best so far "
-    "(higher is faster). Trials that failed stand below the axis, one row for each reason.",
-    "time": "each sign is a trial, its shape says why it was tried; the line is the shortest time "
-    "so far (lower is faster, each grid line a factor). Trials that failed stand below the axis.",
+    "rate": "each sign is a trial; its shape shows why it was tried. The line is the best so far; "
+    "higher is faster. Trials that failed are below the axis, one row for each reason.",
+    "time": "each sign is a trial; its shape shows why it was tried. The line is the shortest time "
+    "so far; lower is faster, on a log scale. Trials that failed are below the axis.",
 }
 
 

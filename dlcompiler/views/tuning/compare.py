@@ -37,9 +37,9 @@ HIT = 0.95
 _PLOT_PX = 260.0
 _MOST_STEPS = 240
 HOW_TO_READ = (
-    "each line is the median of a tuner's runs of the best that they had found until then (higher "
-    "is better, further left is sooner); its band holds the middle half of the runs. A run that "
-    "ended sooner keeps its last value."
+    "each line belongs to a tuner: the median, over its runs, of the best result so far. Higher is "
+    "better, further left is sooner. The band holds the middle half of the runs. A run that ended "
+    "earlier keeps its last value."
 )
 
 

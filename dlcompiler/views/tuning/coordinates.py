@@ -29,9 +29,9 @@ _SIDE_PX = 40.0
 _OWN: Mark = {"shape": "line", "role": "curve", "stroke": PINK, "dash": "7 3"}
 _BEST: Mark = {"shape": "line", "role": "curve", "stroke": "currentColor"}
 HOW_TO_READ = (
-    "each upright line is a knob with its values, the last one is the measured rate. A way across "
-    "is a config: bright ones are fast. Where bright ways meet, the value matters; × marks values "
-    "that no legal config has."
+    "each upright line is a knob with its values; the last line is the measured rate. Each line "
+    "across is a config; bright ones are fast. If most bright lines pass through one value, this "
+    "value matters. × marks values that no legal config has."
 )
 
 

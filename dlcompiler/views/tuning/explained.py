@@ -37,13 +37,13 @@ def importance(
     rest = sum(share for _, share in items) - sum(share for _, share in shown)
     if rest > 1e-3:
         shown.append((f"the other {len(items) - len(shown)} together", rest))
-    marks = share_bars(shown, width, _TOP) or [text(10, 20, "nothing is learned yet")]
+    marks = share_bars(shown, width, _TOP) or [text(10, 20, "the model has learned nothing yet")]
     names = ", ".join(f"{name} ({share:.0%})" for name, share in shown[:3])
     return {
         "title": "What the model looks at",
         "summary": f"{model} decides by {names}." if names else f"{model} has learned nothing yet.",
         "how_to_read": "the longer a bar, the more of the model's decisions depend on that "
-        "feature. It does not say in which direction: choose a trial, and look at why.",
+        "feature. The bar does not show in which direction: choose a trial to see that.",
         "width": width,
         "height": _TOP + max(len(shown), 1) * ROW_PX + 8,
         "marks": marks,
@@ -84,11 +84,11 @@ def contributions(
         said += f" (measured: {format_seconds(measured_s)})"
     return {
         "title": f"Why {label}",
-        "summary": f"{said}; of the trials that were measured, {format_seconds(base)} is predicted "
-        "on average.",
-        "how_to_read": "each bar is a feature of this candidate: to the right it makes the "
-        "predicted kernel faster than the average of the measured ones, to the left slower. The "
-        "factors multiply to the prediction.",
+        "summary": f"{said}; the average prediction for the measured trials is "
+        f"{format_seconds(base)}.",
+        "how_to_read": "each bar is a feature of this candidate. To the right, it makes the "
+        "prediction faster than the average of the measured trials; to the left, slower. The "
+        "product of all factors is the prediction.",
         "width": width,
         "height": _height(items),
         "marks": _bars(items, width),
@@ -136,8 +136,9 @@ def why_before(
     return {
         "title": f"Why {labels[0]} before {labels[1]}",
         "summary": f"{said}.",
-        "how_to_read": "each bar is a feature: to the right it speaks for A, to the left for B. "
-        "Features in which both are alike have no bar. The factors multiply to the prediction.",
+        "how_to_read": "each bar is a feature. To the right, it makes A faster than B; to the "
+        "left, slower. Features of equal effect have no bar. The product of all factors is the "
+        "predicted ratio.",
         "width": width,
         "height": _height(items),
         "marks": _bars(items, width),

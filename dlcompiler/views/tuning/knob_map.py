@@ -35,9 +35,9 @@ _MOST_ROWS = 60
 _DARK = 4
 """Colours of rates from this one on have black words on them; before it, white ones."""
 HOW_TO_READ = (
-    "each field is a pair of values, coloured by the fastest config measured there, whatever its "
-    "other knobs are; its number is how many were tried. Empty fields were not tried, × has no "
-    "legal config."
+    "each field is a pair of values. Its colour is the speed of the fastest config measured with "
+    "this pair, whatever the other knobs are; its number is how many configs were tried. Empty "
+    "fields were not tried; × marks pairs without a legal config."
 )
 
 

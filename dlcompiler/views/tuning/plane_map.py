@@ -16,9 +16,9 @@ _PLOT_PX = 280.0
 _LEGAL = 600
 _SOFT = glyph_mark("disc", "#8c8c8c", 1.5)
 HOW_TO_READ = (
-    "small grey points are legal configs; those near each other have similar values. Coloured ones "
-    "were measured, bright is fast, a small × failed. Directions are the principal components of "
-    "the knobs' positions."
+    "small grey points are legal configs; points near each other have similar values. Coloured "
+    "points were measured: bright is fast, a small × failed. The two directions are the principal "
+    "components of the knobs' positions."
 )
 
 

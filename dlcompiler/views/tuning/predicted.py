@@ -36,10 +36,11 @@ _ROUNDS_PX = 110.0
 _WIDE_PX = 620.0
 _MOST_ROWS = 30
 HOW_TO_READ = (
-    "each sign is a trial: to the right it was predicted slower, upward it was slower. On the line "
-    "the model was right; below it the kernel was faster than promised. The rank correlation says "
-    "whether the order is right, which is all that a search needs; 1 is perfect, 0 is chance. "
-    "Top-k recall is the share of the fastest quarter that the model had in its first quarter."
+    "each sign is a trial. Further right: a longer time was predicted. Higher: a longer time was "
+    "measured. On the line both agree; below it the kernel was faster than predicted. The rank "
+    "correlation says how well the order was predicted, which is all that a search needs: 1 is "
+    "perfect, 0 is chance. Top-k recall is the share of the fastest quarter of the trials that "
+    "the model had put into its own first quarter."
 )
 
 
@@ -96,7 +97,7 @@ def _scatter(known: Sequence[TrialRow], size: float, chosen: int | None, kind: K
     marks = axes(x, y, ("predicted time", f"{kind} time"), (seconds, seconds))
     marks.append(line(x.start, y.start, x.end, y.end, "capacity"))
     if not known:
-        marks.append(text(LEFT + 10, TOP + 20, "nothing is predicted yet"))
+        marks.append(text(LEFT + 10, TOP + 20, "no trial was predicted yet"))
         return marks
     last = known[-1].round
     stride = stride_of(len(known))

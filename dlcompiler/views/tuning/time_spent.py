@@ -32,9 +32,9 @@ _BAR_PX = 34.0
 _PLOT_PX = 130.0
 _MOST_ROUNDS = 60
 HOW_TO_READ = (
-    "the upper bar is the whole run. Searching is the tuner's own work: proposing, learning, "
-    "recording. Building and running are the candidates', waiting is what is left: a worker "
-    "that starts, for one. Below, each round has a bar: a round that waited stands out."
+    "the upper bar is the whole run. Searching is the work of the tuner: it proposes, learns and "
+    "records. Building and running are the work on candidates. Waiting is the rest, such as the "
+    "start of a worker. Below, each round has a bar of its own."
 )
 
 
@@ -97,7 +97,7 @@ def _by_round(seen: Watched) -> dict[int, dict[str, float]]:
 
 def _whole(phases: Mapping[str, float], total: float, width: float) -> list[Mark]:
     if not total:
-        return [text(LEFT, 40, "nothing is known yet")]
+        return [text(LEFT, 40, "no round has ended yet")]
     room, at = width - LEFT - RIGHT, LEFT
     marks: list[Mark] = []
     for name, value in phases.items():

@@ -56,7 +56,7 @@ class Blocks:
                 raise ScheduleError(
                     "show a block", "the request is malformed", got=repr(dict(args))
                 )
-        session.status = Status("Shown: what the threads of a block touch.")
+        session.status = Status("Shown: the elements that the threads of a block touch.")
 
     def model(self, session: Session) -> Json:
         """Return what the page draws; ``is_pending`` while the block is still being recorded."""

@@ -24,7 +24,7 @@ def describe(session: Session, args: Mapping[str, Any]) -> None:
             raise ScheduleError("describe a state", f"its {kind} is not a text", got=repr(text))
     session.schedule.history.history.describe(node, **texts)
     session.exported = {}
-    called = f"{node.title()} is now called {node.name}." if node.name else "It has no name now."
+    called = f"{node.title()} is now named {node.name}." if node.name else "It has no name now."
     session.status = Status(called if "name" in texts else f"Noted on {node.title()}.")
 
 

@@ -12,7 +12,7 @@ from dlcompiler.schedule.saved.document import Saved, to_json, to_link
 from dlcompiler.views.code.export import notebook_text, python_text
 from dlcompiler_widgets.explorer.recording import Limits
 from dlcompiler_widgets.explorer.replay import ReplayPage, replay_page
-from dlcompiler_widgets.explorer.snapshot import PANES
+from dlcompiler_widgets.explorer.snapshot import PANES, panes_of
 from dlcompiler_widgets.explorer.status import Status
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _sent_page(session: Session) -> str:
     html = replay_of(session, _SENT).html
     if len(html) > _LARGEST_SENT:
         raise ScheduleError(
-            "export a replay page", "it is too large to be sent to the page",
+            "export a replay page", "the page is too large to be sent to the browser",
             got=f"{len(html) / 1e6:.1f} MB", hint="explorer.save_html(path) writes it to a file",
         )  # fmt: skip
     return html
@@ -58,16 +58,16 @@ def _sent_page(session: Session) -> str:
 EXPORTS: dict[str, Export] = {
     "python": Export(
         "Python", "py", "text/x-python", lambda session: python_text(saved_of(session)),
-        "A program that runs by itself, to the same loop nest.",
+        "A complete program that makes the same loop nest.",
     ),
     "notebook": Export(
         "Notebook", "ipynb", "application/x-ipynb+json",
         lambda session: notebook_text(saved_of(session)),
-        "Cells that make, show, verify and measure this schedule.",
+        "A notebook that makes, shows, verifies and measures this schedule.",
     ),
     "json": Export(
         "JSON", "json", "application/json", lambda session: to_json(saved_of(session)),
-        "All states with their names and notes. Explorer.from_json(text) goes on from here.",
+        "All states with their names and notes. Explorer.from_json(text) opens it again.",
     ),
     "link": Export(
         "Link", "txt", "text/plain", lambda session: to_link(saved_of(session)),
@@ -83,7 +83,7 @@ EXPORTS: dict[str, Export] = {
 def replay_of(session: Session, limits: Limits) -> ReplayPage:
     """Return the page that replays a session."""
     kinds = [kind for kind in EXPORTS if kind != "html"]
-    return replay_page(session, tuple(PANES), kinds, limits)
+    return replay_page(session, panes_of(session.target, PANES), kinds, limits)
 
 
 def export(session: Session, args: Mapping[str, Any]) -> None:

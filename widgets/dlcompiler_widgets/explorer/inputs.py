@@ -24,9 +24,9 @@ def schedule_of(source: Any) -> Schedule:
         return create_schedule([tensor.op for tensor in tensors])
     raise ScheduleError(
         "explore a schedule",
-        "this is none",
+        "this is not a schedule",
         got=f"{type(source).__name__}: {source!r:.60}",
-        expected="a schedule, or the tensors that it shall compute",
+        expected="a schedule, or tensors to compute",
         hint="s = te.create_schedule(C.op), then Explorer(s)",
     )
 

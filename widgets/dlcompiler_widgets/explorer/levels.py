@@ -6,7 +6,7 @@ history, the chosen loop and the open tabs stay, and are there again at another 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,8 +101,8 @@ class Layout:
         """The primitives that are offered."""
         return LEVELS[self.level].primitives
 
-    def pictures(self, tabs: Mapping[str, Any]) -> list[str]:
-        """Return the tabs of pictures that are shown, in their order."""
+    def pictures(self, tabs: Iterable[str]) -> list[str]:
+        """Return those of some tabs of pictures that the level shows."""
         only = LEVELS[self.level].pictures
         return [name for name in tabs if only is None or name in only]
 

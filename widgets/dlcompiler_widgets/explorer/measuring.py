@@ -225,13 +225,13 @@ def _check_size(args: Sequence[Tensor]) -> None:
     for tensor in args:
         if not all(isinstance(extent, int) for extent in tensor.shape):
             raise MeasurementError(
-                f"run with {tensor.name}", "its shape is not known", got=str(tensor.shape),
+                f"run with {tensor.name}", "its shape has symbols", got=str(tensor.shape),
                 hint="give the symbols numbers: te.specialize",
             )  # fmt: skip
         size += math.prod(tensor.static_shape) * dtypes.to_numpy(tensor.dtype).itemsize
     if size > MAX_BYTES:
         raise MeasurementError(
-            "run a kernel", "its arrays are too large to be run beside a notebook",
+            "run a kernel", "its arrays are too large for a run from a notebook",
             got=f"{size / 1e9:.1f} GB", expected=f"at most {MAX_BYTES >> 20} MiB",
             hint="dlcompiler.measure(kernel, arrays) has no such limit",
         )  # fmt: skip

@@ -59,7 +59,7 @@ def _wanted(session: Session, args: Mapping[str, Any]) -> Step:
             return moved_onto(session.schedule, key, target)
         case {"key": str(key), "by": 1 | -1 as places}:
             return moved_by(session.schedule, key, places)
-    raise ScheduleError("look at a step", "the step is malformed", got=repr(dict(args)))
+    raise ScheduleError("preview a step", "the step is malformed", got=repr(dict(args)))
 
 
 def take(session: Session, args: Mapping[str, Any]) -> None:

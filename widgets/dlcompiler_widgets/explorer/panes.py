@@ -134,7 +134,7 @@ class IterationSpace(LoopPicture):
     """What each iteration of a loop touches in each tensor, in the order of the visit."""
 
     shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("space",)}
-    first_words = "Step on, or play: the picture moves without asking the kernel."
+    first_words = "Step, or play the animation; neither needs the kernel."
 
 
 class ThreadBlock(PicturePane):
@@ -165,7 +165,7 @@ class HistoryTree(Workbench):
     """The states of a schedule: go to one, name it, note on it, compare two."""
 
     shown_panes = ("history", "compare")
-    first_words = "Choose a state by a click, or with the arrow keys and Enter, to go there."
+    first_words = "Go to a state by a click, or with the arrow keys and Enter."
 
     def static_text(self) -> str:
         """Return the states as a table."""
@@ -182,7 +182,7 @@ class Advice(Workbench):
     """What is said of a schedule in words: which loop costs something, why, and what to try."""
 
     shown_panes = ("advice",)
-    first_words = "Choose the loop of an advice by a click; a button takes the step."
+    first_words = "Click on advice to choose its loop; a button applies the step."
 
     def _found(self) -> AdviceList:
         session = self._session
@@ -214,9 +214,9 @@ def _key_of(schedule: Schedule, axis: Axis | str) -> str:
     found = next((key for key in wanted if key in keys), None)
     if found is None:
         raise ScheduleError(
-            "show an iteration space",
+            "show a loop",
             "there is no such loop now",
-            got=repr(axis) if isinstance(axis, str) else f"axis {axis.name}",
+            got=f"axis {axis.name}" if isinstance(axis, Axis) else repr(axis),
             expected=", ".join(sorted(keys)),
             hint="give one of the axes that the last step returned, or a key of the loop tree",
         )

@@ -39,7 +39,7 @@ class PassBrowser:
                 expected=", ".join(names),
             )  # fmt: skip
         self.chosen = str(args["name"])
-        session.status = Status(f"Shown: behind {self.chosen}.")
+        session.status = Status(f"Shown: the program after {self.chosen}.")
 
     def lines(self, session: Session) -> Json:
         """Return the program after the open pass, and the list of passes."""

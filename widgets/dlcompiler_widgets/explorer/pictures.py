@@ -1,4 +1,4 @@
-"""The pictures of the workbench, by the name of their tab."""
+"""The pictures of the workbench, by the name of their tab, and the targets that each is for."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import DLCompilerError
+from dlcompiler.schedule.inference.threads import uses_threads
 from dlcompiler.views.loops.axis_graph import axes_scene
 from dlcompiler.views.loops.iteration_scene import iteration_scene
 from dlcompiler.views.loops.iteration_space import iteration_space
@@ -22,14 +23,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Picture:
-    """One tab."""
+    """One tab of the pane with pictures."""
 
     text: str
+    """Label of the tab."""
     draw: Callable[[Session], Mapping[str, Any]]
     """What to show of a session; a `Scene`, or what the drawer named `kind` takes."""
     kind: str = "scene"
     still: Callable[[Any], Scene] = lambda scene: scene
-    """What shows of it where nothing moves, made of what `draw` returned."""
+    """Make the static picture from what `draw` returned."""
+    applies: Callable[[Session], bool] = lambda session: True
+    """Tell whether the tab has something to show for the target and the program."""
 
 
 def _nest(session: Session) -> Mapping[str, Any]:
@@ -61,12 +65,29 @@ def _axes(session: Session) -> Mapping[str, Any]:
     return axes_scene(session.schedule, chosen if chosen in names else names[-1])
 
 
+def _has_memories(session: Session) -> bool:
+    """Tell whether the target has more than one memory: a cache, or a second memory scope."""
+    return bool(session.target.caches) or len(session.target.scopes) > 1
+
+
+def _has_threads(session: Session) -> bool:
+    """Tell whether loops can be bound to threads of the target, or are bound already."""
+    return bool(session.target.thread_axes) or uses_threads(session.schedule.state)
+
+
 PICTURES: dict[str, Picture] = {
     "nest": Picture("Loop nest", _nest),
-    "memory": Picture("Memory scopes", _memory),
+    "memory": Picture("Memory scopes", _memory, applies=_has_memories),
     "space": Picture("Iteration space", _space, kind="space", still=iteration_scene),
-    "block": Picture("Thread block", _block, kind="block", still=blocks.still),
+    "block": Picture(
+        "Thread block", _block, kind="block", still=blocks.still, applies=_has_threads
+    ),
     "stages": Picture("Stages", _stages),
     "axes": Picture("Axes", _axes),
     "off": Picture("Off", lambda session: {}, kind="off"),
 }
+
+
+def pictures_of(session: Session) -> dict[str, Picture]:
+    """Return the pictures that apply to the target and the program of a session."""
+    return {name: picture for name, picture in PICTURES.items() if picture.applies(session)}

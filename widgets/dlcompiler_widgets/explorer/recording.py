@@ -226,6 +226,8 @@ class _Recorder:
             return
         self.at(node)
         self.session.tabs["picture"] = BLOCK_TAB
+        if self.shown("picture")["tab"] != BLOCK_TAB:  # the program has no threads
+            return
         model = self.shown("picture")["model"] or {"scene": {"marks": ()}}
         keys = {key for mark in model["scene"]["marks"] for key in mark.get("keys", ())}
         for number in sorted(int(key[6:]) for key in keys if key.startswith("phase ")):

@@ -105,7 +105,7 @@ def replay_page(
 
 
 def _introduction(title: str, states: int, left_out: Sequence[str]) -> str:
-    text = f"A recording of {title}: {states} states. What needs a kernel says so."
+    text = f"A recording of {title}: {states} states. Actions that need a kernel are marked."
     return f"{text} Not recorded: {', '.join(left_out)}." if left_out else text
 
 

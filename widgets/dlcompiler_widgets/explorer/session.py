@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ from dlcompiler_widgets.explorer.blocks import Blocks
 from dlcompiler_widgets.explorer.code_tabs import CodeTabs
 from dlcompiler_widgets.explorer.levels import Layout
 from dlcompiler_widgets.explorer.pass_browser import PassBrowser
-from dlcompiler_widgets.explorer.pictures import PICTURES, Picture
+from dlcompiler_widgets.explorer.pictures import PICTURES, Picture, pictures_of
 from dlcompiler_widgets.explorer.remembered import Remembered
 from dlcompiler_widgets.explorer.status import Status, status_of
 from dlcompiler_widgets.explorer.texts import FIRST, Text, tabs_of
@@ -48,6 +48,8 @@ class Session:
         self.target = target
         self.name = name
         self.tabs = {"picture": next(iter(PICTURES)), "text": FIRST}
+        self.only_tabs: Mapping[str, Sequence[str]] = {}
+        """By pane, the tabs of a widget that shows some only; all for a pane that is not named."""
         self.chosen: str | None = None
         self.layout = Layout()
         self.preview: dict[str, Any] = {}
@@ -87,6 +89,7 @@ class Session:
         args = program.args if program else self.args
         made = Session(schedule, args, target or self.target, self.name)
         made.tabs, made.layout = dict(self.tabs), self.layout
+        made.only_tabs = self.only_tabs
         if program is None:
             made.compared, made.chosen = dict(self.compared), self.chosen
         return made
@@ -171,8 +174,9 @@ class Session:
         self.follow(f"Now at: {self.schedule.node.title()}.")
 
     def open_picture(self, args: Mapping[str, Any]) -> None:
-        """Open a ``tab`` of `PICTURES`."""
-        self._open("picture", PICTURES, args)
+        """Open a ``tab`` of those that the pane of pictures has."""
+        names = self.tabs_shown("picture", pictures_of(self))
+        self._open("picture", {name: PICTURES[name] for name in names}, args)
 
     def open_text(self, args: Mapping[str, Any]) -> None:
         """Open a ``tab`` of `texts.tabs_of`."""
@@ -185,12 +189,22 @@ class Session:
         self.tabs[pane] = tab
         self.status = Status(f"Shown: {tabs[tab].text}.")
 
+    def tabs_shown(self, pane: str, offered: Iterable[str]) -> list[str]:
+        """Return the tabs of a pane: those of `offered` that the widget is for, if there are any.
+
+        A widget of one tab that is not offered, such as `ThreadBlock` for a CPU, shows it all the
+        same: the tab says why it is empty.
+        """
+        only = self.only_tabs.get(pane)
+        if only is None:
+            return list(offered)
+        return [name for name in offered if name in only] or list(only)
+
     def follow(self, text: str = "") -> None:
         """Take over where the schedule is now, and say what happened."""
         if not text:
             text = f"Elsewhere: {self.schedule.node.title()}."
-        owed = self.schedule.obligations
-        details = tuple(("owed", str(item)) for item in owed)
+        details = tuple(("pending", str(item)) for item in self.schedule.obligations)
         self.status = Status(text, "info", details)
         self.refresh()
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.schedule.primitives import REGISTRY
+from dlcompiler.target import Target
 from dlcompiler.views import branch_name, history_tree, palette
 from dlcompiler.views.moves.advice import advice as advice_on
 from dlcompiler_widgets.explorer.branches import comparison
-from dlcompiler_widgets.explorer.pictures import PICTURES
+from dlcompiler_widgets.explorer.pictures import PICTURES, pictures_of
 from dlcompiler_widgets.explorer.status import status_of, status_of_bug
 from dlcompiler_widgets.explorer.texts import FIRST, tabs_of
 from dlcompiler_widgets.explorer.writing import targets_of, why_not_measured
@@ -63,7 +64,7 @@ def moves(session: Session) -> Json:
 
 def picture(session: Session) -> Json:
     """Return the picture of the open tab; only this one is computed."""
-    names = session.layout.pictures(PICTURES)
+    names = session.layout.pictures(session.tabs_shown("picture", pictures_of(session)))
     tab = session.tabs["picture"] if session.tabs["picture"] in names else names[0]
     open_ = PICTURES[tab]
     shown: Json = {
@@ -83,10 +84,11 @@ def picture(session: Session) -> Json:
 def text(session: Session) -> Json:
     """Return the text of the open tab."""
     tabs = tabs_of(session.target)
+    names = session.tabs_shown("text", tabs)
     tab = session.tabs["text"] if session.tabs["text"] in tabs else FIRST
     return {
         "tab": tab,
-        "tabs": [{"name": name, "text": each.text} for name, each in tabs.items()],
+        "tabs": [{"name": name, "text": tabs[name].text} for name in names],
         **tabs[tab].lines(session),
     }
 
@@ -129,6 +131,21 @@ PANES: dict[str, Callable[[Session], Json]] = {
     "editor": editor,
 }
 """What a pane shows. The name is that of the trait and of the pane in ``js/workbench.js``."""
+
+
+APPLIES: dict[str, Callable[[Target], bool]] = {
+    "advice": lambda target: not target.thread_axes,  # its rules are about the loops of a CPU
+}
+"""Pane -> whether it has something to show for a target; a pane that is not listed always has."""
+
+
+def panes_of(target: Target, panes: Iterable[str]) -> list[str]:
+    """Return those of `panes` that apply to a target.
+
+    A pane that is shown alone stays: it says why it is empty.
+    """
+    names = list(panes)
+    return [name for name in names if name not in APPLIES or APPLIES[name](target)] or names
 
 
 def snapshot(session: Session, panes: Iterable[str]) -> dict[str, Any]:

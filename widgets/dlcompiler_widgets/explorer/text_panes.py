@@ -32,7 +32,7 @@ class PassDiff(Workbench):
 
     shown_panes = ("text",)
     shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"text": ("passes",)}
-    first_words = "Go through the passes with the slider, or choose one in the list."
+    first_words = "Move through the passes with the slider, or choose one in the list."
 
     def static_text(self) -> str:
         """Return the passes as a table."""

@@ -23,7 +23,7 @@ from dlcompiler_widgets.explorer.levels import Layout, known_level
 from dlcompiler_widgets.explorer.measuring import Measuring, Result, Stopwatch, WorkerStopwatch
 from dlcompiler_widgets.explorer.noting import noted
 from dlcompiler_widgets.explorer.session import Session
-from dlcompiler_widgets.explorer.snapshot import snapshot
+from dlcompiler_widgets.explorer.snapshot import panes_of, snapshot
 from dlcompiler_widgets.explorer.status import Status, status_of, status_of_bug
 from dlcompiler_widgets.explorer.writing import retarget, why_not_measured, write
 
@@ -110,6 +110,7 @@ class Workbench(anywidget.AnyWidget):
         self._session = Session(schedule, args, resolve(target), name)
         self._session.status = Status(self.first_words)
         self._session.tabs |= {pane: names[0] for pane, names in self.shown_tabs.items()}
+        self._session.only_tabs = self.shown_tabs
         # The tabs of a single pane are there at every level.
         known = known_level(level)
         self._session.layout = Layout("all" if self.shown_tabs else known)
@@ -190,15 +191,15 @@ class Workbench(anywidget.AnyWidget):
     def _handle(self, op: str, args: dict[str, Any]) -> None:
         session = self._session
         if op == "measure" and (why := why_not_measured(session)):
-            session.status = Status(f"It is not measured: {why}", "error")
+            session.status = Status(f"Not measured: {why}", "error")
         elif op == "measure":
             begun = self._measuring.start(
                 session.schedule, session.args, session.target, session.name
             )
             session.status = Status(
-                f"Verifying the way to {session.schedule.node.title()}, then measuring it …"
+                f"Verifying each step up to {session.schedule.node.title()}, then measuring …"
                 if begun
-                else "A run is under way already."
+                else "A run is in progress already."
             )
         elif op == "cancel":
             self._measuring.cancel()
@@ -247,13 +248,10 @@ class Workbench(anywidget.AnyWidget):
 
     def _shown(self, panes: Iterable[str] | None = None) -> dict[str, Any]:
         """Return the values of the traits that the page draws: all, or those of some panes."""
-        visible = self._session.layout.visible(self.shown_panes)
+        there = panes_of(self._session.target, self.shown_panes)
+        visible = self._session.layout.visible(there)
         shown = snapshot(self._session, visible if panes is None else panes)
         shown["layout_of_panes"] = {"panes": list(self.shown_panes), "visible": visible}
-        for pane, names in self.shown_tabs.items():
-            if pane in shown:
-                tabs = shown[pane]["tabs"]
-                shown[pane]["tabs"] = [tab for tab in tabs if tab["name"] in names]
         if "bar" in shown:
             shown["bar"]["measuring"] = {
                 "state": self._measuring.state,
@@ -291,7 +289,7 @@ class Workbench(anywidget.AnyWidget):
         """Return what shows where no front end runs the widget; without script."""
         with self._locked():
             parts = self.static_parts()
-        note = tag("p", None, tag("strong", None, repr(self)), " — run the cell to explore it.")
+        note = tag("p", None, tag("strong", None, repr(self)), " — run the cell to use the widget.")
         text = tag("pre", None, self.static_text()[:_LONGEST_TEXT])
         # A notebook stores this with every widget in it.
         wholes = [str(tag("div", None, note, *each)) for each in (parts, parts[:1])]

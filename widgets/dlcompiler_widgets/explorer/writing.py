@@ -21,9 +21,10 @@ C[i, j] += A[i, k] * B[k, j]
 A: float32[512, 512]
 B: float32[512, 512]"""
 HOW_TO_WRITE = (
-    "One statement in each line: = for each element, += to add up over the axes that are not on "
-    "the left, max(…, axis=k) and its like. Then a line for each tensor that is read, with its "
-    "dtype and shape, and 'k: 8' for an axis that indexes no tensor by itself."
+    "Write one statement in each line: = gives each element, += sums over the axes that are not "
+    "on the left, max(…, axis=k) and others reduce over k. Then declare each tensor that is read "
+    "in a line with its dtype and shape. A line 'k: 8' gives the extent of an axis that is no "
+    "index of a tensor by itself."
 )
 
 
@@ -58,10 +59,10 @@ def write(session: Session, args: Mapping[str, Any]) -> Session | None:
         made = session.another(read_program(text))
     except DLCompilerError as error:
         session.writing = opened(session, text, error)
-        session.status = Status(f"It cannot be read: {error.problem}", "error")
+        session.status = Status(f"The expression is not valid: {error.problem}", "error")
         return None
     names = ", ".join(tensor.name for tensor in made.schedule.outputs)
-    made.status = Status(f"A new schedule of {names}; the one before is as it was.")
+    made.status = Status(f"This is a new schedule of {names}; the old one is unchanged.")
     return made
 
 
@@ -79,9 +80,9 @@ def retarget(session: Session, args: Mapping[str, Any]) -> Session:
     """Return a session for another ``target`` on the same schedule."""
     name = args.get("target")
     if not isinstance(name, str):
-        raise ScheduleError("choose a target", "its name is no text", got=repr(name))
+        raise ScheduleError("choose a target", "the name of a target is a string", got=repr(name))
     made = session.another(target=resolve(name))
-    made.status = Status(f"Texts and pictures are for {name}.")
+    made.status = Status(f"Texts and pictures are now for {name}.")
     return made
 
 
@@ -92,11 +93,16 @@ def targets_of(session: Session) -> list[str]:
 
 
 def why_not_measured(session: Session) -> str:
-    """Say why code for a session's target cannot run on this machine; '' if it can."""
+    """Return why code for a session's target cannot be measured here; '' if it can."""
     host, target = resolve("cpu"), session.target
+    if target.runs_on != host.runs_on:
+        return (
+            "Only code for this machine's processor is measured; "
+            f"programs for {target.name} run on another device ({target.runs_on})."
+        )
     ours, theirs = (each.triple.partition("-")[0] for each in (host, target))
     if ours != theirs:
-        return f"Measured is on this machine ({ours}); {target.name} is code for {theirs}."
+        return f"Kernels are measured on this machine ({ours}); {target.name} is code for {theirs}."
     missing = {f for f in target.features if f.startswith("+")} - set(host.features)
     if missing:
         return f"This machine cannot run code for {target.name}: it lacks {min(missing)[1:]}."

@@ -15,7 +15,7 @@ export class BlockDrawer {
       return;
     }
     this.words = h("p", { class: "dlc-summary", "aria-live": "polite",
-      text: "A click on a thread, or on an element, shows what belongs to it." });
+      text: "Click on a thread to see its elements, or on an element to see its threads." });
     this.figure = drawScene(model.scene, (key) => this.choose(key));
     // The picture comes first: a pane shows little more than it.
     const frame = this.figure.querySelector(".dlc-scroll");

@@ -91,7 +91,7 @@ export class MovesPane {
     [this.item, this.text, this.wanted, this.pinned] = [null, null, null, null];
     this.app.flag([], []);
     this.why.replaceChildren(h("p", { class: "dlc-soft",
-      text: "✕ not possible here · ✓ so already · ◦ leaves something to put right" }));
+      text: "✕ not possible here · ✓ done already · ◦ possible, but a later step must follow" }));
   }
 
   /** What the palette itself says of a move. */

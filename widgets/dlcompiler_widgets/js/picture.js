@@ -38,7 +38,7 @@ export class PicturePane {
     this.body.setAttribute("aria-label", all.find(({ name }) => name === tab)?.text ?? "Picture");
     if (error) this.body.replaceChildren(message(error));
     else if (kind === "off") {
-      this.body.replaceChildren(h("p", { class: "dlc-soft", text: "Pictures are off; any other tab shows one." }));
+      this.body.replaceChildren(h("p", { class: "dlc-soft", text: "Pictures are off. Open another tab to see one." }));
     }
     else {
       this.body.replaceChildren(

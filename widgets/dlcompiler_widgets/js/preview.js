@@ -5,7 +5,7 @@
 
 import { button, count, focusable, h, paint } from "./dom.js";
 
-const HEADS = { illegal: "not possible", done: "so already", pending: "then still owed" };
+const HEADS = { illegal: "not possible", done: "done already", pending: "possible; a later step must follow" };
 const SIGNS = { same: "", added: "+", removed: "−", changed: "~", moved: "↕" };
 const SPOKEN = { same: "", added: "added: ", removed: "removed: ", changed: "changed: ", moved: "moved: " };
 const INDENT = 10;

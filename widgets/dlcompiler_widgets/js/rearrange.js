@@ -77,7 +77,7 @@ export class Rearranging {
     const isLegal = view.status !== "illegal";
     target.classList.add(isLegal ? "dlc-drop-legal" : "dlc-drop-illegal");
     this.note.textContent = isLegal
-      ? `✓ drop: ${view.title}${view.reason ? `; then owed: ${view.reason}` : ""}`
+      ? `✓ drop: ${view.title}${view.reason ? `; pending: ${view.reason}` : ""}`
       : `✕ ${view.reason}${view.hint ? ` — ${view.hint}` : ""}`;
     this.note.style.top = `${target.offsetTop + target.offsetHeight}px`;
     this.tree.items.append(this.note);

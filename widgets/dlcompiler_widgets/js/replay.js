@@ -25,7 +25,7 @@ export class Recording {
     this.seq = 0;
     this.traits = {
       layout_of_panes: { panes, visible: panes }, preview: {}, last_latency_ms: 0, control: "",
-      status: info("A recording: go to any state, choose loops, open tabs."),
+      status: info("This is a recording: go to any state, choose loops, open tabs."),
     };
     this.arrive(data.here);
     this.show(null);
@@ -192,7 +192,7 @@ const ACTIONS = {
       return refused("this phase, buffer or block");
     }
     recording.phase = phase;
-    return info("Shown: what the threads of a block touch.");
+    return info("Shown: the elements that the threads of a block touch.");
   },
 
   /** A pass that changed nothing was not recorded: the program is that behind the one before. */
@@ -201,7 +201,7 @@ const ACTIONS = {
       return refused(`the pass ${name}`);
     }
     recording.pass = name;
-    return info(`Shown: behind ${name}.`);
+    return info(`Shown: the program after ${name}.`);
   },
 
   picture: (recording, { tab }) => open(recording, "picture", tab),

@@ -13,9 +13,9 @@ export class TreePane {
     this.rows = new Map();
     this.items = h("div", { class: "dlc-rows", role: "tree", "aria-label": "Loop nest" });
     this.notes = h("p", { class: "dlc-soft" });
-    this.debts = h("ul", { class: "dlc-debts", "aria-label": "Owed before lowering", hidden: true });
+    this.pending = h("ul", { class: "dlc-obligations", "aria-label": "Pending obligations", hidden: true });
     this.root = h("section", { class: "dlc-pane dlc-tree", "aria-label": "Loop nest" },
-      h("h3", { text: "Loop nest" }), this.items, this.debts, this.notes);
+      h("h3", { text: "Loop nest" }), this.items, this.pending, this.notes);
     this.rearranging = new Rearranging(this, app);
     roving(this.items, {
       choose: (item, key) => (key === "Enter" ? app.focusMoves() : app.choose(item.dataset.key)),
@@ -31,9 +31,9 @@ export class TreePane {
     const notes = tree.inputs.map((text) => `input ${text}`);
     notes.push(...tree.inlined.map((name) => `${name} is inlined`));
     this.notes.textContent = notes.join(" · ");
-    this.debts.hidden = !tree.debts.length;
-    this.debts.replaceChildren(...tree.debts.map(({ text, hint }) => h("li", {},
-      h("b", { text: hint ? "◦ owed " : "◦ settled in lowering " }), h("span", { text }),
+    this.pending.hidden = !tree.pending.length;
+    this.pending.replaceChildren(...tree.pending.map(({ text, hint }) => h("li", {},
+      h("b", { text: hint ? "◦ pending " : "◦ done by lowering " }), h("span", { text }),
       hint ? h("span", { class: "dlc-soft", text: ` — ${hint}` }) : null)));
   }
 
@@ -62,8 +62,8 @@ export class TreePane {
     const cells = row.type === "stage"
       ? [h("span", { class: "dlc-stage-name", text: row.name }),
         h("span", { class: "dlc-soft dlc-clip", text: row.detail }),
-        row.owed.length ? h("span", { class: "dlc-pill dlc-owed", text: "◦ owes",
-          title: row.owed.join("; ") }) : null]
+        row.pending.length ? h("span", { class: "dlc-pill dlc-pending", text: "◦ pending",
+          title: row.pending.join("; ") }) : null]
       : [h("span", { class: "dlc-loop-name", text: row.name }),
         row.axis === "data" ? null : h("span", { class: "dlc-soft",
           text: row.axis === "scan" ? "time" : "reduction" }),

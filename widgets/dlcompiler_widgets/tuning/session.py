@@ -47,7 +47,7 @@ class Session:
     """Number of the trial whose code is shown."""
     order: Order = field(default_factory=Order)
     widths: dict[str, float] = field(default_factory=lambda: {"progress": USUAL, "picture": USUAL})
-    status: str = "Choose a trial: a sign in a picture, or a row of the table."
+    status: str = "Choose a trial: click on a sign in a picture, or on a row of the table."
     is_error: bool = False
 
     def trial(self, index: int | None) -> Trial | None:
@@ -93,7 +93,7 @@ def _compare(session: Session, args: Args) -> None:
     side = args.get("side")
     if side not in ("a", "b"):
         session.a = session.b = None
-        session.say("Nothing is compared.")
+        session.say("No trials are compared.")
         return
     if args.get("key") is not None:
         session.chosen = _trial(session, args)
@@ -150,7 +150,7 @@ def _filter(session: Session, args: Args) -> None:
 def _page(session: Session, args: Args) -> None:
     page = args.get("page")
     if not isinstance(page, int) or page < 0:
-        raise TuningError("turn a page", "this is none", got=repr(page))
+        raise TuningError("turn a page", "there is no such page", got=repr(page))
     session.order = replace(session.order, page=page)
 
 
@@ -168,17 +168,17 @@ def _size(session: Session, args: Args) -> None:
 
 def _stop(session: Session, args: Args) -> None:
     session.run.stop()
-    session.say("The run is stopping; what was measured is kept.")
+    session.say("The run is stopping; its trials are kept.")
 
 
 def _pause(session: Session, args: Args) -> None:
     session.run.pause()
-    session.say("Paused: nothing is measured until it goes on.")
+    session.say("Paused: no trial is measured until the run goes on.")
 
 
 def _resume(session: Session, args: Args) -> None:
     session.run.resume()
-    session.say("It goes on.")
+    session.say("The run goes on.")
 
 
 ACTIONS: Mapping[str, Callable[[Session, Args], None]] = {

@@ -30,7 +30,7 @@ from dlcompiler_widgets.tuning.knowledge import Knowledge
 from dlcompiler_widgets.tuning.session import PLANE, TABS, Session
 
 Json = dict[str, Any]
-NO_MODEL = "This tuner has no cost model: it does not predict."
+NO_MODEL = "This tuner has no cost model and makes no predictions."
 NOTHING_LEARNED = "The model has learned nothing yet: it needs a round of measured trials."
 NOTHING_CHOSEN = (
     "Choose a trial to see what each feature adds to its prediction; take two of them as A and B "
@@ -161,7 +161,7 @@ def detail(session: Session) -> Json:
     if trial.predicted_s is not None:
         facts.append(("predicted", format_seconds(trial.predicted_s)))
     if trial.result.is_noisy:
-        facts.append(("beware", "the machine was busy: this time is not to be relied upon"))
+        facts.append(("beware", "the machine was busy: this time is not reliable"))
     return {
         "key": key_of(trial.index),
         "title": f"Trial {trial.index}",

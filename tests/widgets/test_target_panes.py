@@ -1,0 +1,159 @@
+"""Which panes and tabs there are follows from the target and the program."""
+
+from dataclasses import replace
+
+import pytest
+
+from dlcompiler import pipeline, target, te
+from dlcompiler.passes import Pass, simplify
+from dlcompiler.pipeline import Pipeline
+from dlcompiler.schedule import create_schedule
+from dlcompiler.target.presets import C99
+from tests.thread_programs import tiled_matmul
+
+pytest.importorskip("dlcompiler_widgets")
+from dlcompiler_widgets import Advice, CodePanes, Explorer, MemoryScopes, ScheduleGraph, ThreadBlock
+from dlcompiler_widgets.explorer.exports import replay_of
+from dlcompiler_widgets.explorer.pictures import PICTURES
+from dlcompiler_widgets.explorer.recording import Limits, record
+
+BARE = replace(
+    C99, name="bare", device="bare machine", language="bare", runs_on="bare",
+    caches=(), scopes=C99.scopes[:1], thread_axes=(), emits=frozenset(),
+)  # fmt: skip
+"""A machine of one memory: no cache, no threads, no code generator of ours."""
+EVERYWHERE = ["nest", "space", "stages", "axes", "off"]
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch):
+    passes = (Pass("simplify", simplify, establishes=frozenset({"affine indices"})),)
+    monkeypatch.setitem(target.REGISTRY, "bare", BARE)
+    monkeypatch.setitem(pipeline.PIPELINES, "bare machine", Pipeline(passes))
+
+
+@pytest.fixture
+def make():
+    made = []
+
+    def make_(widget, *args, **options):
+        made.append(widget(*args, **options))
+        return made[-1]
+
+    yield make_
+    for widget in made:
+        widget.close()
+
+
+def transposed():
+    A = te.placeholder((16, 16), name="A")
+    B = te.compute((16, 16), lambda i, j: A[j, i] + 1.0, name="B")
+    return create_schedule(B.op), [A, B]
+
+
+def tabs(widget, pane="picture"):
+    return [tab["name"] for tab in getattr(widget, pane)["tabs"]]
+
+
+def ask(widget, op, **args):
+    widget.intent = {"id": f"a-{widget.reply['seq']}", "op": op, "args": args}
+
+
+@pytest.mark.parametrize(
+    ("name", "pictures", "has_advice"),
+    [
+        ("bare", EVERYWHERE, True),
+        ("c", ["nest", "memory", *EVERYWHERE[1:]], True),
+        ("cpu", ["nest", "memory", *EVERYWHERE[1:]], True),
+        ("gpu", list(PICTURES), False),
+    ],
+)
+def test_what_an_explorer_shows_follows_from_its_target(make, name, pictures, has_advice):
+    explorer = make(Explorer, *transposed(), target=name)
+    assert tabs(explorer) == pictures
+    assert ("advice" in explorer.layout_of_panes["visible"]) == has_advice
+
+
+def test_nothing_is_empty_for_a_machine_of_one_memory(make):
+    explorer = make(Explorer, *transposed(), target="bare", level="all")
+    for name in tabs(explorer):
+        ask(explorer, "picture", tab=name)
+        assert explorer.picture["tab"] == name
+        assert explorer.picture["error"] is None
+        assert bool(explorer.picture["model"]) == (name != "off")
+    assert tabs(explorer, "text") == ["notation", "loops", "passes", "final", "python"]
+    for name in tabs(explorer, "text"):
+        ask(explorer, "text", tab=name)
+        assert explorer.text["error"] is None
+        assert explorer.text["lines"], name
+    assert explorer.moves["loop"]
+    assert explorer.bar["not_measured"] == (
+        "Only code for this machine's processor is measured; "
+        "programs for bare run on another device (bare)."
+    )
+
+
+@pytest.mark.parametrize("tab", ["memory", "block"])
+def test_a_tab_that_is_not_offered_cannot_be_opened(make, tab):
+    explorer = make(Explorer, *transposed(), target="bare")
+    ask(explorer, "picture", tab=tab)
+    assert explorer.picture["tab"] == "nest"
+    assert explorer.status["text"].startswith("show a picture: there is no such tab")
+
+
+def test_threads_of_the_program_count_on_any_target(make):
+    s, args = tiled_matmul()
+    explorer = make(Explorer, s, args)
+    assert "block" in tabs(explorer)
+    ask(explorer, "picture", tab="block")
+    assert explorer.picture["tab"] == "block"
+    while s.node.parent:
+        s.undo()
+    assert "block" not in tabs(explorer)
+    assert explorer.picture["tab"] == "nest"
+    while s.next_node:
+        s.redo()
+    assert explorer.picture["tab"] == "block"
+
+
+def test_another_target_brings_and_takes_panes(make):
+    explorer = make(Explorer, *transposed())
+    ask(explorer, "picture", tab="memory")
+    ask(explorer, "target", target="gpu")
+    assert "block" in tabs(explorer)
+    assert "advice" not in explorer.layout_of_panes["visible"]
+    assert explorer.picture["tab"] == "memory"
+    ask(explorer, "target", target="cpu")
+    assert "block" not in tabs(explorer)
+    assert "advice" in explorer.layout_of_panes["visible"]
+    assert explorer.advice["summary"]
+
+
+def test_a_widget_of_one_pane_says_why_it_is_empty(make):
+    block = make(ThreadBlock, *transposed())
+    assert (tabs(block), block.picture["tab"]) == (["block"], "block")
+    assert "none of its loops is bound to the threads of a block" in block.picture["error"]["text"]
+    memory = make(MemoryScopes, transposed()[0], target="bare")
+    assert memory.picture["model"]["summary"].endswith("B and A in memory.")
+    said = make(Advice, *transposed(), target="gpu")
+    assert said.layout_of_panes["visible"] == ["advice"]
+    assert said.advice["summary"].startswith("No advice:")
+
+
+def test_a_widget_of_some_tabs_opens_no_others(make):
+    graph = make(ScheduleGraph, *transposed())
+    ask(graph, "picture", tab="nest")
+    assert graph.picture["tab"] == "stages"
+    assert graph.status["tone"] == "error"
+    code = make(CodePanes, *transposed(), target="gpu")
+    assert tabs(code, "text") == ["notation", "loops", "final", "python"]
+
+
+@pytest.mark.parametrize("name", ["bare", "gpu"])
+def test_a_recording_has_the_same_tabs(make, name):
+    explorer = make(Explorer, *transposed(), target=name)
+    data = record(explorer._session, explorer.layout_of_panes["visible"], [])
+    shown = data["values"][data["states"][data["here"]]["shown"]["picture"]["nest"]["B/i"]]
+    assert [tab["name"] for tab in shown["tabs"]] == tabs(explorer)
+    page = replay_of(explorer._session, Limits()).html
+    assert ('"advice"' in page.partition('"panes":[')[2].partition("]")[0]) == (name != "gpu")
