@@ -21,7 +21,7 @@ import hypothesis
 import pytest
 
 from dlcompiler.runtime import c_source
-from tests.share import commit_number, share
+from tests.share import commit_number, share, share_of
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"
@@ -41,7 +41,9 @@ os.environ["DLCOMPILER_OBJECT_CACHE"] = "off"
 # C of ours has no warning of any kind.
 c_source.FLAGS += ("-Wextra", "-pedantic", "-Wshadow")
 
-hypothesis.settings.register_profile("local", deadline=None, print_blob=True)
+hypothesis.settings.register_profile(
+    "local", deadline=None, print_blob=True, max_examples=share_of(100, at_least=25)
+)
 hypothesis.settings.register_profile(
     "ci", deadline=None, print_blob=True, derandomize=True, database=None
 )

@@ -1,4 +1,4 @@
-"""What part of its cases a test runs: one setting, for cases of pytest and for counts inside a test.
+"""What part of its cases a test runs: one setting, for cases of pytest and for counts in a test.
 
 ``DLCOMPILER_TEST_SHARE=4``, the default of ``make test``, means a fourth; 1, the default of pytest
 and of CI, means all. Which fourth follows from the commit, so that each commit tries other cases.
@@ -42,11 +42,6 @@ def share_of(count: int, at_least: int = 1) -> int:
 def cases_of(cases: Sequence[_T]) -> list[_T]:
     """Return every N-th of some cases; the commit decides which is the first."""
     return list(cases[commit_number() % share() :: share()]) or list(cases[:1])
-
-
-def seed_of(seed: int) -> int:
-    """Return a seed that changes with the commit where only a share is run; else the one given."""
-    return seed if share() == 1 else seed + commit_number()
 
 
 @functools.cache

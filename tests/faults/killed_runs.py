@@ -1,8 +1,8 @@
 """A tuning run that is killed again and again: the program that the tests start.
 
 It imports once and forks a child for each life of the run, so that a hundred lives cost seconds.
-Usage: ``killed_runs.py DATABASE JOURNAL LIVES SEED TRIALS``. The journal gets a line for each measurement
-(``m POINT``) and for each trial that a listener heard of (``h POINT``), written at once.
+Usage: ``killed_runs.py DATABASE JOURNAL LIVES SEED TRIALS``. The journal gets a line for each
+measurement (``m POINT``), and for each trial that a listener heard of (``h POINT``), at once.
 Half of the lives end at a random moment after they began, the others at one after they have
 measured something, which also holds on a busy machine.
 """

@@ -1,6 +1,6 @@
 """A whole run killed at a hundred random moments: nothing acknowledged is lost, the end is equal.
 
-D1 of the list of faults. Costs about 20 s, and the share of it that is asked for (`tests/share.py`).
+D1 of the list of faults. Costs about 20 s; a share of it as `tests/share.py` says.
 """
 
 import runpy
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dlcompiler.autotune import RecordStore
-from tests.share import seed_of, share_of
+from tests.share import cases_of, share_of
 
 PROGRAM = Path(__file__).with_name("killed_runs.py")
 LIVES = share_of(100)
@@ -29,7 +29,7 @@ def program():
 
 def test_a_run_killed_again_and_again_comes_to_the_same_end(folder, program):
     db, journal = folder / "records.db", folder / "journal"
-    command = [sys.executable, PROGRAM, db, journal, LIVES, seed_of(1), TRIALS]
+    command = [sys.executable, PROGRAM, db, journal, LIVES, 1, TRIALS]
     subprocess.run(list(map(str, command)), check=True, timeout=100)
     with sqlite3.connect(db) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -56,9 +56,9 @@ def test_a_run_killed_again_and_again_comes_to_the_same_end(folder, program):
 
 
 def test_one_kill_repeats_at_most_one_batch(folder, program):
-    for seed in range(share_of(3)):
+    for seed in cases_of(range(3)):
         db, journal = folder / f"{seed}.db", folder / f"{seed}.journal"
-        command = [sys.executable, PROGRAM, db, journal, 1, seed_of(seed), TRIALS_OF_ONE]
+        command = [sys.executable, PROGRAM, db, journal, 1, seed, TRIALS_OF_ONE]
         subprocess.run(list(map(str, command)), check=True)
         written = journal.read_text().splitlines() if journal.exists() else []
         measured = {line for line in written if line.startswith("m")}

@@ -4,6 +4,7 @@ A module of tests says what there is to choose, and what a choice means::
 
     PARAMETERS = {"dtype": ("float32", "float64"), "m": (0, 1, 7, 64), …}
 
+    @pytest.mark.campaign
     @pytest.mark.parametrize("choice", choices(PARAMETERS), ids=str)
     def test_products(choice):
         check(OPERATOR, OPERATOR.workload(**choice))

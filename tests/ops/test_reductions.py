@@ -47,6 +47,7 @@ def _is_taken(choice):
     )
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("choice", choices(PARAMETERS, _is_taken), ids=str)
 def test_values(choice):
     check(OPERATOR, OPERATOR.workload(**choice))
