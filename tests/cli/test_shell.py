@@ -285,6 +285,7 @@ WRITING = {
 }
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", WRITING)
 def test_a_limit_on_the_size_of_files_is_an_error_of_a_few_lines(name, places, tmp_path):
     def limit():

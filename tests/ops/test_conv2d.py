@@ -98,6 +98,7 @@ def test_epilogues(layout, epilogue):
     ))  # fmt: skip
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW8c"])
 @pytest.mark.parametrize(
     ("dtype", "epilogue"),
