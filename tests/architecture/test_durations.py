@@ -19,7 +19,7 @@ SHARED_BUDGETS_S = {
     "tests/cli": 45,
     "tests/codegen": 42,
     "tests/compat": 48,
-    "tests/faults": 105,
+    "tests/faults": 80,
     "tests/fuzz": 5,
     "tests/ir": 5,
     "tests/lowering": 12,
