@@ -20,7 +20,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help docs screenshots figures peers tour test test-full fuzz fuzz-arith fuzz-files fuzz-math mutants lab latency monkey bench tuning check check-style check-types check-layers format golden clean
+.PHONY: help docs durations screenshots figures peers tour test test-full fuzz fuzz-arith fuzz-files fuzz-math mutants lab latency monkey bench tuning check check-style check-types check-layers format golden clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | column -t -s @ 2>/dev/null \
@@ -31,6 +31,9 @@ tour: $(INSTALLED) ## run the quickstart notebook here; its results go to build/
 
 test: $(INSTALLED) ## run the tests, and one of four cases of campaigns; ARGS="tests/ir -k split" selects some
 	@$(RUN)/python tests/run_all.py $(ARGS)
+
+durations: $(INSTALLED) ## keep how long each file of tests took, after a whole `make test` on an idle machine of two cores
+	@$(RUN)/python -m tests.durations
 
 test-full: $(INSTALLED) ## try every operator on all combinations of layouts, dtypes and shapes, and 5,000 builds (hours)
 	@$(RUN)/python -m pytest -q --full -n auto tests/ops tests/runtime/test_build_cycles.py $(ARGS)

@@ -4,7 +4,8 @@
 notebooks (nbval) get it here. ``tests/run_all.py`` runs these after the others, one at a time.
 
 ``campaign`` marks tests with many cases of one kind. With ``DLCOMPILER_TEST_SHARE=4``, the default
-of ``make test``, one case of four is run, another one for each commit; CI runs all of them.
+of ``make test``, one case of four is run, another one for each commit; CI runs all of them
+(``tests/share.py``, also for counts inside a test).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import difflib
 import os
 import shutil
-import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -20,10 +21,19 @@ import hypothesis
 import pytest
 
 from dlcompiler.runtime import c_source
+from tests.share import commit_number, share, share_of
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+# Where the environment forbids byte code beside the sources, it is kept in build/: without any,
+# each of the thousand processes of a run compiles all that it imports, which takes half its time.
+if sys.dont_write_bytecode:
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = str(TESTS.parent / "build" / "pycache")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
 # What a test compiles is compiled: a cache would hide what changed in the compiler.
 os.environ["DLCOMPILER_OBJECT_CACHE"] = "off"
@@ -31,7 +41,9 @@ os.environ["DLCOMPILER_OBJECT_CACHE"] = "off"
 # C of ours has no warning of any kind.
 c_source.FLAGS += ("-Wextra", "-pedantic", "-Wshadow")
 
-hypothesis.settings.register_profile("local", deadline=None, print_blob=True)
+hypothesis.settings.register_profile(
+    "local", deadline=None, print_blob=True, max_examples=share_of(100, at_least=25)
+)
 hypothesis.settings.register_profile(
     "ci", deadline=None, print_blob=True, derandomize=True, database=None
 )
@@ -63,27 +75,16 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.path.suffix == ".ipynb":
             item.add_marker("alone")
-    share = int(os.environ.get("DLCOMPILER_TEST_SHARE", "1"))
-    if share > 1:
-        first, seen, kept, left_out = _commit_number(), Counter(), [], []
+    if share() > 1:
+        first, seen, kept, left_out = commit_number(), Counter(), [], []
         for item in items:
             test = item.nodeid.partition("[")[0]
-            is_turn = (seen[test] + first) % share == 0
+            is_turn = (seen[test] + first) % share() == 0
             is_left_out = item.get_closest_marker("campaign") is not None and not is_turn
             (left_out if is_left_out else kept).append(item)
             seen[test] += 1
         items[:] = kept
         config.hook.pytest_deselected(items=left_out)
-
-
-def _commit_number():
-    """Return a number that follows from the commit, so that each tries other cases; 0 without."""
-    command = ["git", "rev-parse", "--short=7", "HEAD"]
-    try:
-        done = subprocess.run(command, cwd=TESTS, capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return 0
-    return int(done.stdout, 16)
 
 
 @pytest.fixture(scope="session")

@@ -99,6 +99,9 @@ class Function:
     apply: Callable[..., int]
 
 
+_Rule: TypeAlias = AtLeast | Zero | Function
+
+
 @dataclass(frozen=True, slots=True)
 class OutOfBudget:
     """The search exceeded its budget: it is unknown whether there is a solution."""
@@ -137,24 +140,38 @@ class System:
 
     def solve(self, max_nodes: int = MAX_NODES) -> list[int] | OutOfBudget | None:
         """Return the values of a solution; None when there is provably none."""
-        linears = (*self.linears, *self._consequences())
-        stack = [(list(self.low), list(self.high))]
+        if any(a > b for a, b in zip(self.low, self.high, strict=True)):
+            return None
+        rules = (*self.linears, *self._consequences(), *self.functions)
+        readers = self._readers(rules)
+        stack = [((list(self.low), list(self.high)), bytearray(b"\1" * len(rules)))]
         for _ in range(max_nodes):
             if not stack:
                 return None
-            low, high = stack.pop()
+            (low, high), pending = stack.pop()
             try:
-                self._propagate(linears, low, high)
+                _propagate(rules, readers, pending, low, high)
                 variable = self._open_variable(low, high)
             except _ContradictionError:
                 continue
             if variable is None:
                 return low
+            for number in readers[variable]:
+                pending[number] = 1
             below, above = _halves(low, high, variable)
             is_negative = high[variable] <= 0
             # Smaller numbers first: they make a witness easier to read.
-            stack += [below, above] if is_negative else [above, below]
+            both = (below, above) if is_negative else (above, below)
+            stack += [(half, bytearray(pending)) for half in both]
         return OutOfBudget()
+
+    def _readers(self, rules: Sequence[_Rule]) -> list[list[int]]:
+        """Return for each variable which rules look at its bounds, by their number."""
+        readers: list[list[int]] = [[] for _ in self.low]
+        for number, rule in enumerate(rules):
+            for variable in _read_by(rule):
+                readers[variable].append(number)
+        return readers
 
     def _consequences(self) -> Iterator[AtLeast | Zero]:
         """Yield constraints without the variables of huge ranges that equations determine.
@@ -173,20 +190,6 @@ class System:
                     factor = other.linear.terms.get(variable)
                     if factor and other is not equation:
                         yield type(other)(other.linear.plus(equation.linear, -factor * unit))
-
-    def _propagate(
-        self, linears: Sequence[AtLeast | Zero], low: list[int], high: list[int]
-    ) -> None:
-        if any(a > b for a, b in zip(low, high, strict=True)):
-            raise _ContradictionError
-        for _ in range(MAX_SWEEPS):
-            changed = False
-            for constraint in linears:
-                changed |= _tighten(constraint, low, high)
-            for function in self.functions:
-                changed |= _apply(function, low, high)
-            if not changed:
-                return
 
     def _open_variable(self, low: list[int], high: list[int]) -> int | None:
         """Return the variable to split next; None when every point of the box is a solution."""
@@ -223,8 +226,43 @@ def _halves(low: list[int], high: list[int], variable: int) -> tuple[Box, Box]:
     return (list(low), below), (above, high)
 
 
-def _tighten(constraint: AtLeast | Zero, low: list[int], high: list[int]) -> bool:
-    """Narrow the bounds of the variables of a constraint; tell whether any changed."""
+def _propagate(
+    rules: Sequence[_Rule],
+    readers: list[list[int]],
+    pending: bytearray,
+    low: list[int],
+    high: list[int],
+) -> None:
+    """Narrow a box by its rules until none changes anything.
+
+    Only rules that are `pending` are applied: a rule reads nothing but the bounds of its variables,
+    so it changes nothing until one of these has changed. After `MAX_SWEEPS`, some may be left.
+    """
+    for _ in range(MAX_SWEEPS):
+        if 1 not in pending:
+            return
+        for number, rule in enumerate(rules):
+            if not pending[number]:
+                continue
+            pending[number] = 0
+            if isinstance(rule, Function):
+                changed = _apply(rule, low, high)
+            else:
+                changed = _tighten(rule, low, high)
+            for variable in changed:
+                for reader in readers[variable]:
+                    pending[reader] = 1
+
+
+def _read_by(rule: _Rule) -> set[int]:
+    """Return the variables whose bounds a rule looks at."""
+    if isinstance(rule, Function):
+        return {rule.result}.union(*(argument.terms for argument in rule.arguments))
+    return set(rule.linear.terms)
+
+
+def _tighten(constraint: AtLeast | Zero, low: list[int], high: list[int]) -> list[int]:
+    """Narrow the bounds of the variables of a constraint; return those that changed."""
     linear = constraint.linear
     least, most = linear.bounds(low, high)
     if most < 0 or (least > 0 and isinstance(constraint, Zero)):
@@ -234,14 +272,16 @@ def _tighten(constraint: AtLeast | Zero, low: list[int], high: list[int]) -> boo
         least, _ = linear.bounds(low, high)
         if least > 0:
             raise _ContradictionError
-        changed |= _raise_bounds(linear, -1, -least, low, high)
+        changed += _raise_bounds(linear, -1, -least, low, high)
         _check_divisor(linear, low, high)
     return changed
 
 
-def _raise_bounds(linear: Linear, sign: int, most: int, low: list[int], high: list[int]) -> bool:
+def _raise_bounds(
+    linear: Linear, sign: int, most: int, low: list[int], high: list[int]
+) -> list[int]:
     """Use ``sign * linear >= 0``, of which `most` is the greatest value."""
-    changed = False
+    changed = []
     for variable, own in linear.terms.items():
         factor = sign * own
         width = high[variable] - low[variable]
@@ -252,7 +292,7 @@ def _raise_bounds(linear: Linear, sign: int, most: int, low: list[int], high: li
             low[variable] = high[variable] - slack
         else:
             high[variable] = low[variable] + slack
-        changed = True
+        changed.append(variable)
     return changed
 
 
@@ -267,17 +307,18 @@ def _check_divisor(linear: Linear, low: list[int], high: list[int]) -> None:
         raise _ContradictionError
 
 
-def _apply(function: Function, low: list[int], high: list[int]) -> bool:
+def _apply(function: Function, low: list[int], high: list[int]) -> list[int]:
+    """Give the result of a function whose arguments are numbers; return it if that is new."""
     values = []
     for argument in function.arguments:
         least, most = argument.bounds(low, high)
         if least != most:
-            return False
+            return []
         values.append(least)
     value, result = function.apply(*values), function.result
     if not low[result] <= value <= high[result]:
         raise _ContradictionError
-    changed = low[result] < high[result]
+    changed = [result] if low[result] < high[result] else []
     low[result] = high[result] = value
     return changed
 

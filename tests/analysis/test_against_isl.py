@@ -11,8 +11,9 @@ from dlcompiler.passes import simplify, vectorize_loops
 from tests.analysis.exact import conflicts, points
 from tests.analysis.mutants import lowered, mutant
 from tests.analysis.programs import Programs
+from tests.share import cases_of
 
-CASES = 200
+CASES = cases_of(range(200))
 
 
 def compare(name: str, func: PrimFunc) -> None:
@@ -60,14 +61,14 @@ def is_same(point, access) -> bool:
 
 
 def test_random_programs():
-    for number in range(CASES):
+    for number in CASES:
         func = Programs(random.Random(f"races:{number}")).func()
         compare(f"races:{number}", func)
 
 
 def test_lowered_schedules_and_their_mutants():
     compared = 0
-    for number in range(CASES):
+    for number in CASES:
         name = f"mutant:{number}"
         rng = random.Random(name)
         func = lowered(rng, name)
@@ -80,4 +81,4 @@ def test_lowered_schedules_and_their_mutants():
             compared += 1
         except NotImplementedError:  # an index that depends on data
             pass
-    assert compared > CASES * 0.8
+    assert compared > len(CASES) * 0.8

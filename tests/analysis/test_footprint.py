@@ -49,6 +49,7 @@ def random_program(seed):
     return lower(schedule, default_args(schedule), simple_mode=True)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("first", range(0, SEEDS, AT_ONCE))
 def test_random_schedules_touch_what_is_counted(first):
     exact = total = 0

@@ -22,8 +22,9 @@ from dlcompiler.ir import (
 from tests.analysis.exact import points, unwritten_elements, unwritten_reads
 from tests.analysis.mutants import lowered, mutant
 from tests.analysis.programs import Programs
+from tests.share import cases_of
 
-CASES = 100
+CASES = cases_of(range(100))
 
 ZERO = index_const(0)
 i, j, o = Var("i"), Var("j"), Var("o")
@@ -120,14 +121,14 @@ def compare(name: str, func: PrimFunc) -> collections.Counter[str]:
 
 def test_random_programs():
     counts = collections.Counter()
-    for number in range(CASES):
+    for number in CASES:
         name = f"reads:{number}"
         counts += compare(name, Programs(random.Random(name)).func())
 
 
 def test_lowered_schedules_and_their_mutants():
     plain, broken = collections.Counter(), collections.Counter()
-    for number in range(CASES):
+    for number in CASES:
         name = f"mutant:{number}"
         rng = random.Random(name)
         func = lowered(rng, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import tomllib
 from dataclasses import dataclass
@@ -26,6 +27,11 @@ class Source:
     text: str
     tree: ast.Module
 
+    @functools.cached_property
+    def nodes(self) -> list[ast.AST]:
+        """All nodes of the tree: many tests look at each."""
+        return list(ast.walk(self.tree))
+
     @property
     def shown(self) -> str:
         return str(self.path.relative_to(ROOT))
@@ -36,7 +42,7 @@ class Source:
 
     def imported(self):
         """Yield (node, dotted name) of each import; relative ones are not used in this project."""
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Import):
                 yield from ((node, alias.name) for alias in node.names)
             elif isinstance(node, ast.ImportFrom):

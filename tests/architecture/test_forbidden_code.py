@@ -27,7 +27,7 @@ STYLE = re.compile(r"@import|https?://|expression\s*\(")
 
 
 def _calls(source):
-    return (node for node in ast.walk(source.tree) if isinstance(node, ast.Call))
+    return (node for node in source.nodes if isinstance(node, ast.Call))
 
 
 def test_no_text_is_run_as_code(sources):

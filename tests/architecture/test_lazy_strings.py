@@ -25,7 +25,7 @@ def _constants(tree):
 
 
 def _registries(source):
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         names = [target.id for target in targets if isinstance(target, ast.Name)]
         if isinstance(node, ast.Assign | ast.AnnAssign) and "REGISTRY" in names:
@@ -68,7 +68,7 @@ def test_lazy_strings_respect_the_layers(sources, layers):
 
 def test_import_module_respects_the_layers(sources, layers):
     for source in sources:
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             if not isinstance(node, ast.Call) or "import_module" not in ast.unparse(node.func):
                 continue
             for argument in node.args[:1]:

@@ -24,7 +24,7 @@ def test_the_command_line_shows_texts_escaped(sources):
         source.at(node)
         for source in sources
         if source.module.startswith("dlcompiler.cli")
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.Call)
         and ast.unparse(node.func) in ("print", "sys.stdout.write", "sys.stderr.write")
         and not all(map(_is_safe, node.args))

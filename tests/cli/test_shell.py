@@ -178,6 +178,7 @@ def test_only_commands_answer_ctrl_c_in_their_own_way():
 # -- streams ------------------------------------------------------------------------------------
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", PRINTING)
 def test_a_closed_pipe_is_quiet(name, places):
     read, write = os.pipe()
@@ -187,6 +188,7 @@ def test_a_closed_pipe_is_quiet(name, places):
     assert (status, err) == (141, "")
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", PRINTING)
 def test_a_full_disk_is_one_line(name, places):
     with open("/dev/full", "w") as full:
@@ -232,6 +234,7 @@ def test_output_in_pieces_and_unbuffered(places):
     assert child.wait() == 0
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", PRINTING)
 def test_an_ascii_terminal_gets_escapes(name, places):
     status, out, err = finished(PRINTING[name], places, env={**os.environ, **ASCII})
@@ -282,6 +285,7 @@ WRITING = {
 }
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", WRITING)
 def test_a_limit_on_the_size_of_files_is_an_error_of_a_few_lines(name, places, tmp_path):
     def limit():
@@ -310,6 +314,7 @@ def full_disk(tmp_path):
     subprocess.run(["umount", str(disk)], check=True)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", WRITING)
 def test_a_full_disk_leaves_nothing_half_written(name, places, full_disk):
     words = [word.replace("{disk}", str(full_disk)) for word in WRITING[name]]

@@ -1,5 +1,6 @@
 """Scripts in the shape of classic material, run unchanged by ``python -m dlcompiler.compat``."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pytest
 
 FOLDER = Path(__file__).parent / "scripts"
 SCRIPTS = sorted(FOLDER.glob("*.py"))
+FORKING = Path(__file__).with_name("forked_scripts.py")
 
 
 def _run(*arguments):
@@ -22,9 +24,28 @@ def _run(*arguments):
     )
 
 
+@pytest.fixture(scope="module")
+def server():
+    """Start the process that forks itself for each script."""
+    with subprocess.Popen(
+        [sys.executable, str(FORKING)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "MPLBACKEND": "agg"},
+    ) as process:  # fmt: skip
+        yield process
+        process.stdin.close()
+
+
 @pytest.mark.parametrize("script", SCRIPTS, ids=[path.stem for path in SCRIPTS])
-def test_script(script):
-    done = _run(script)
+def test_script(script, server, tmp_path):
+    output = tmp_path / "output"
+    server.stdin.write(json.dumps([str(output), [str(script)]]) + "\n")
+    server.stdin.flush()
+    status = server.stdout.readline()
+    assert status == "0\n", output.read_text(encoding="utf-8")
+
+
+def test_a_script_in_a_process_of_its_own():
+    done = _run(FOLDER / "vector_add.py")
     assert done.returncode == 0, done.stderr
 
 

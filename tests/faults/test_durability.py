@@ -19,9 +19,10 @@ from dlcompiler.autotune import (
 )
 from dlcompiler.errors import TuningError
 from dlcompiler.space import Config, Workload
+from tests.share import share_of
 
 WORKLOAD = Workload.of("matmul", m=64, n=64, k=64, dtype="float32")
-EACH = 1000
+EACH = share_of(1000)
 
 
 def record(trial=0, run="run"):

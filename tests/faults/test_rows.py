@@ -1,6 +1,6 @@
 """Every fault of a generated kernel that LLVM or the machine does not forgive, among good ones.
 
-Costs about 15 s, most of it the two limits that are waited for.
+Costs about 7 s, most of it the two limits that are waited for.
 """
 
 from dataclasses import replace
@@ -19,7 +19,7 @@ from tests.faults.candidates import DECLARED, FOREVER
 
 WORKLOAD = ops.operator("matmul").workload(m=8, n=8, k=8)
 CPU = resolve("cpu")
-LIMIT_S = 5.0
+LIMIT_S = 3.0
 
 ROWS = {
     "a syntax error": ("nonsense", "build error", "not valid"),

@@ -26,7 +26,7 @@ from tests.faults.mutations import mutant
 CPU = resolve("cpu")
 OPTIONS = Options.for_target(CPU, opt_level=0)
 SEED = 20261121
-EACH = 200
+EACH, PARTS = 50, 4
 MOST_NODES = 260
 WORKS = {
     "matmul": {"m": 6, "n": 5, "k": 7},
@@ -80,11 +80,12 @@ def workers():
 
 
 @pytest.mark.campaign
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("name", WORKS)
-def test_none_of_many_wrong_programs_is_accepted(name, workers):
+def test_none_of_many_wrong_programs_is_accepted(name, part, workers):
     operator = ops.operator(name.split()[0])
     workload = operator.workload(**WORKS[name])
-    generator = random.Random(f"{SEED} {name}")
+    generator = random.Random(f"{SEED} {name} {part}")
     builder = Builder(workers[0], OPTIONS, 20.0)
     opinion = Runner(workers[1], independent_test(operator, workload), OPTIONS, 2.0, **ALONE)
     judge = Runner(workers[2], correctness_test(operator, workload), OPTIONS, 2.0, **ALONE)
@@ -102,7 +103,7 @@ def test_none_of_many_wrong_programs_is_accepted(name, workers):
         if outcomes.total() == EACH:
             break
     print(
-        f"\n  {EACH} wrong of {tried} changed {name}: {dict(outcomes)}"
+        f"\n  {EACH} wrong of {tried} changed {name}, part {part}: {dict(outcomes)}"
         f" (seed {SEED}, {time.perf_counter() - start:.1f} s)", end="",
     )  # fmt: skip
     assert not accepted, "\n".join(accepted)

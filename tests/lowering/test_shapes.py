@@ -100,6 +100,7 @@ def test_axes_that_start_late_text(nest, golden):
     golden("late_start", nest(s))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 13, 16])
 @pytest.mark.parametrize("factors", list(itertools.product((2, 3, 5), repeat=2)))
 def test_nested_splits(computes, n, factors):

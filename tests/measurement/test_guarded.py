@@ -153,6 +153,7 @@ def outcomes(bench, jobs):
     return [found[number].outcome for number in range(len(jobs))]
 
 
+@pytest.mark.campaign
 def test_each_access_of_one_element_outside_is_found(bench, dtype):
     outside = [
         job(dtype, buffer, offset, store)

@@ -8,6 +8,7 @@ from tests.mutants.running import BROKEN, MUTANTS, run
 QUICK = [mutant for mutant in MUTANTS if mutant.quick]
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("mutant", QUICK, ids=lambda mutant: mutant.name)
 def test_mutant_is_caught(mutant):
     outcome = run(mutant, cases=100, with_tests=False)

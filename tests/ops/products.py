@@ -4,6 +4,7 @@ A module of tests says what there is to choose, and what a choice means::
 
     PARAMETERS = {"dtype": ("float32", "float64"), "m": (0, 1, 7, 64), …}
 
+    @pytest.mark.campaign
     @pytest.mark.parametrize("choice", choices(PARAMETERS), ids=str)
     def test_products(choice):
         check(OPERATOR, OPERATOR.workload(**choice))
@@ -11,6 +12,7 @@ A module of tests says what there is to choose, and what a choice means::
 `choices` gives a set in which each pair of values occurs; with ``--full`` (`make test-full`), all.
 """
 
+import functools
 import itertools
 import os
 import random
@@ -44,18 +46,32 @@ def choices(parameters, allowed=lambda choice: True):
 def _covering(everything):
     """Return few choices in which each pair of values of `everything` occurs."""
     order = random.Random(7)
-    pairs_of = [frozenset(itertools.combinations(choice.items(), 2)) for choice in everything]
-    missing = set().union(*pairs_of)
+
+    @functools.cache  # of the few that are looked at: of all, it would take seconds
+    def pairs(number):
+        return frozenset(itertools.combinations(everything[number].items(), 2))
+
+    missing = _pairs_of_all(everything)
     found = []
     while missing:
         some = order.sample(range(len(everything)), min(len(everything), 200))
-        best = max(some, key=lambda number: len(pairs_of[number] & missing))
-        if not pairs_of[best] & missing:
+        best = max(some, key=lambda number: len(pairs(number) & missing))
+        if not pairs(best) & missing:
             wanted = next(iter(sorted(missing, key=str)))
-            best = next(number for number, pairs in enumerate(pairs_of) if wanted in pairs)
-        missing -= pairs_of[best]
+            best = next(number for number in range(len(everything)) if wanted in pairs(number))
+        missing -= pairs(best)
         found.append(everything[best])
     return found
+
+
+def _pairs_of_all(everything):
+    """Return each pair of values that occurs, as ``((name, value), (name, value))``."""
+    names = list(everything[0]) if everything else []
+    return {
+        ((a, value), (b, other))
+        for a, b in itertools.combinations(names, 2)
+        for value, other in {(choice[a], choice[b]) for choice in everything}
+    }
 
 
 def check(operator, workload, cfg=None, *, target="cpu", seed=1, inputs=None):

@@ -51,6 +51,7 @@ NARROW = {
 }
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("choice", choices(PARAMETERS) + choices(NARROW), ids=str)
 def test_products(choice):
     params = dict(choice)
@@ -58,6 +59,7 @@ def test_products(choice):
     check(DIRECT, DIRECT.workload(c=c, o=o, **params))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("choice", choices({**PARAMETERS, "layout": ("NCHW",)}), ids=str)
 def test_products_as_a_matrix_product(choice):
     params = dict(choice)
@@ -96,6 +98,7 @@ def test_epilogues(layout, epilogue):
     ))  # fmt: skip
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW8c"])
 @pytest.mark.parametrize(
     ("dtype", "epilogue"),
@@ -122,6 +125,7 @@ def test_sums_of_int8_are_exact_beyond_16_bits():
     assert (result == 64 * 9 * 128 * 128).all()
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(8))
 @BOTH
 def test_random_configs_of_odd_shapes(operator, seed):

@@ -40,6 +40,7 @@ JOINED = {
 }
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("choice", choices(TRANSPOSED), ids=str)
 def test_transpositions(choice):
     shape, axes = choice["shape_axes"]
@@ -56,6 +57,7 @@ def _is_defined(choice):
     )
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("choice", choices(PADDED, _is_defined), ids=str)
 def test_borders(choice):
     shape, before, after = choice.pop("sizes")
@@ -70,6 +72,7 @@ def _fits(choice):
     return len({tuple(shape[:n] + shape[n + 1 :]) for shape in shapes}) == 1
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("choice", choices(JOINED, _fits), ids=str)
 def test_joining(choice):
     check(CONCATENATE, CONCATENATE.workload(**choice))

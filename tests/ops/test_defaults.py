@@ -12,10 +12,11 @@ from dlcompiler.pipeline import lower
 from dlcompiler.target import resolve
 from tests.ops.drawn_workloads import CPUS, NAMES, drawn_target, drawn_workload
 from tests.ops.products import check
+from tests.share import cases_of
 
 IS_FULL = bool(os.environ.get("DLCOMPILER_TEST_FULL"))
-DRAWS = 4000 if IS_FULL else 300
-LOWERED = 200 if IS_FULL else 8
+DRAWS = cases_of(range(4000 if IS_FULL else 300))
+LOWERED = cases_of(range(200 if IS_FULL else 8))
 
 
 def _drawn(name, seed, most):
@@ -34,7 +35,7 @@ def _chosen(name, params, target):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_any_default_is_legal(name):
-    for seed in range(DRAWS):
+    for seed in DRAWS:
         params, target = _drawn(name, seed, 1 << 20)
         try:
             _chosen(name, params, target)
@@ -45,7 +46,7 @@ def test_any_default_is_legal(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_any_default_lowers(name):
-    for seed in range(LOWERED):
+    for seed in LOWERED:
         params, target = _drawn(name, f"lowered {seed}", 3000)
         try:
             chosen = _chosen(name, params, target)
@@ -55,6 +56,7 @@ def test_any_default_lowers(name):
             raise AssertionError(f"{name}, seed {seed}: {params} on {target}") from error
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("cpu", CPUS)
 def test_few_rows_and_columns_on_several_cores(cpu):
     target = resolve(cpu)

@@ -11,6 +11,7 @@ from dlcompiler.ir import For, walk
 from dlcompiler.pipeline import lower
 from dlcompiler.target import resolve
 from tests.ops.products import check, choices
+from tests.share import cases_of
 
 DEPTHWISE = ops.operator("depthwise_conv2d")
 CPU = resolve("cpu")
@@ -60,6 +61,7 @@ def test_values(choice):
     check(DEPTHWISE, workload_of(choice))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("choice", choices(BESIDE, _is_taken), ids=str)
 def test_layouts_and_narrow_dtypes(choice):
     check(DEPTHWISE, workload_of(choice))
@@ -78,10 +80,11 @@ def test_channels_that_fill_no_vector(shape, kernel):
 def test_choices_of_vectors_of_channels(layout):
     workload = DEPTHWISE.workload(c=48, h=9, w=7, kernel=3, padding=1, stride=2, layout=layout)
     space = DEPTHWISE.space(workload, CPU)
-    for cfg in map(space.at, space.allowed()):
+    for cfg in map(space.at, cases_of(list(space.allowed()))):
         check(DEPTHWISE, workload, cfg)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(4))
 def test_random_configs(seed):
     generator = random.Random(seed)

@@ -11,6 +11,7 @@ from dlcompiler.errors import TuningError
 from dlcompiler.ops.arithmetic import FUNCTIONS
 from dlcompiler.target import resolve
 from tests.ops.products import check, choices
+from tests.share import cases_of
 
 OPERATOR = ops.operator("elementwise")
 CPU = resolve("cpu")
@@ -36,6 +37,7 @@ def _is_taken(choice):
     return choice["dtype"] in FUNCTIONS[choice["function"]].dtypes
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("choice", choices(OF_ONE, _is_taken) + choices(OF_TWO, _is_taken), ids=str)
 def test_values(choice):
     check(OPERATOR, OPERATOR.workload(**choice))
@@ -62,7 +64,7 @@ def test_nan_and_infinity_do_as_in_numpy(name):
 def test_every_config(shapes):
     workload = OPERATOR.workload(function="add", shapes=shapes)
     space = OPERATOR.space(workload, CPU)
-    for index in space.allowed():
+    for index in cases_of(list(space.allowed())):
         check(OPERATOR, workload, space.at(index))
 
 

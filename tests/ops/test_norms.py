@@ -17,6 +17,7 @@ PARAMETERS = {
 }
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("choice", choices(PARAMETERS), ids=str)
 def test_values(choice):
     operator = ops.operator(choice.pop("name"))
@@ -30,12 +31,14 @@ BATCH = {
 }
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("choice", choices(BATCH), ids=str)
 def test_batch_norm(choice):
     operator = ops.operator("batch_norm")
     check(operator, operator.workload(**choice))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(3))
 def test_random_configs(seed):
     generator = random.Random(seed)

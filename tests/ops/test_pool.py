@@ -40,6 +40,7 @@ def _is_allowed(choice):
     return choice["kind"] == "max" or choice["dtype"].startswith("float")
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("choice", choices(PARAMETERS, _is_allowed), ids=str)
 def test_values(choice):
     check(POOL, workload_of(choice))

@@ -47,6 +47,7 @@ def _is_taken(choice):
     )
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("choice", choices(PARAMETERS, _is_taken), ids=str)
 def test_values(choice):
     check(OPERATOR, OPERATOR.workload(**choice))
@@ -75,6 +76,7 @@ def test_reading_at_several_places(shape, parallel, streams):
         check(OPERATOR, workload, _config(workload, target, streams=streams, parallel=parallel))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     "shape",
     [(64, 256), (67, 1000), (9, 1025), (2, 1 << 20), (5, 13, 1, 512)],

@@ -26,12 +26,14 @@ def _has_axis(choice):
     return -ndim <= choice["axis"] < ndim
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("choice", choices(PARAMETERS, _has_axis), ids=str)
 def test_values(choice):
     operator = ops.operator(choice.pop("name"))
     check(operator, operator.workload(**choice))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(4))
 def test_random_configs(seed):
     generator = random.Random(seed)

@@ -38,6 +38,7 @@ def workload_of(choice):
     return WINOGRAD.workload(n=n, c=c, h=h, w=w, **rest)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("choice", choices(PARAMETERS), ids=str)
 def test_values(choice):
     check(WINOGRAD, workload_of(choice))

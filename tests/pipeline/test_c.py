@@ -86,6 +86,7 @@ def test_c_is_verified(dtype):
     assert found.oracles == ("numpy", "interpreter")
 
 
+@pytest.mark.campaign
 @needs_compiler
 @pytest.mark.parametrize("seed", range(6))
 def test_random_schedules(seed):

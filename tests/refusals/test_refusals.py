@@ -9,6 +9,7 @@ from tests.refusals.searching import refusals_of
 COUNT, PARTS, ALLOWED = 300, 6, 0.01
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("part", range(PARTS))
 def test_semantic_refusals_are_right(part):
     found = itertools.chain.from_iterable(

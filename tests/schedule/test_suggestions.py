@@ -293,6 +293,7 @@ def test_a_state_that_is_only_looked_at_takes_no_step(matmul):
 WRONG = (0, -1, 3, 1 << 50, 2.5, None)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(24))
 def test_the_nearest_change_is_legal(seed):
     """On random schedules: what is offered in place of a refused move can be done."""

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 import dlcompiler as dlc
 from dlcompiler import te
+from tests.share import share_of
 from tests.te.gradients import check_gradient, inputs_of
 
 SHAPES = ((3, 4), (4, 3), (2, 6), (6,), (5,), (1, 3))
@@ -98,7 +99,7 @@ class Graph:
 
 
 @settings(
-    max_examples=50, phases=[Phase.explicit, Phase.reuse, Phase.generate]
+    max_examples=share_of(50), phases=[Phase.explicit, Phase.reuse, Phase.generate]
 )  # each step to shrink is slow
 @given(st.data(), st.integers(0, 2**16))
 def test_random_graphs(data, seed):

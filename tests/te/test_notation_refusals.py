@@ -10,6 +10,7 @@ from dlcompiler import te
 from dlcompiler.errors import ExpressionError
 from dlcompiler.te.notation.reductions import REDUCTIONS
 from dlcompiler.te.notation.scan import FUNCTIONS
+from tests.share import share_of
 
 A, B = (4, 8), (8, 5)
 N = ((4, 8), "int8")
@@ -307,7 +308,7 @@ def test_declarations_that_do_not_fit(problem):
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=200)
+@settings(max_examples=share_of(200))
 def test_any_text_is_read_or_refused(text):
     try:
         te.notation(text, A=A)
@@ -324,7 +325,7 @@ PIECES = [
 
 
 @given(st.sampled_from(["=", "+="]), st.lists(st.sampled_from(PIECES), max_size=9))
-@settings(max_examples=400)
+@settings(max_examples=share_of(400))
 @example("=", ["A[i, j]", "+", "A[i, k]"])
 def test_any_pieces_are_read_or_refused(sign, pieces):
     try:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from dlcompiler import te
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Const, Not, structural_equal
+from tests.share import share_of
 
 
 def test_texts(golden):
@@ -77,7 +78,7 @@ def _reads_back(tensor):
 
 
 @given(st.data())
-@settings(max_examples=200)
+@settings(max_examples=share_of(200))
 def test_what_is_written_reads_back(random_tensor, data):
     tensor, _, _ = random_tensor(data, "guards", "functions", "decisions", "reductions")
     _reads_back(tensor)

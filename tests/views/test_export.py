@@ -98,6 +98,7 @@ def numbered(text):
     return re.sub(r"[^\W\d][\w.]*", number, text.replace(": float32[", ": ["))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("names", NAMES, ids=" ".join)
 def test_python_shadows_nothing_and_runs_to_the_same_program(names):
     schedule, args = awkward(*names)

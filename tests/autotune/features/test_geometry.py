@@ -13,6 +13,7 @@ from dlcompiler.target import resolve
 TARGET = dataclasses.replace(resolve("x86-64-avx2"), cores=2)
 
 
+@pytest.mark.campaign
 def test_extents_are_those_of_bound_inference(named):
     name, parameters = named
     operator = ops.operator(name)

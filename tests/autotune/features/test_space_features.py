@@ -26,11 +26,13 @@ def parts(name, parameters):
     return operator, workload, operator.space(workload, TARGET)
 
 
+@pytest.mark.campaign
 @pytest.mark.timeout(1200 if CANDIDATES > 100 else 120)
 def test_the_same_as_of_each_schedule(named):
     check_against_schedules(named, "nest")
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("kind", ["itervar", "curve"])
 @pytest.mark.parametrize("label", ["matmul", "conv2d", "depthwise", "reduction"])
 def test_those_of_autotvm_too(label, kind):

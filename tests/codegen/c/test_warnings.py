@@ -136,6 +136,7 @@ def test_silly_statements(tmp_path):
     _compiles(emit_source(te.create_schedule(C.op), [A, C], "c", "silly")[0].text, tmp_path)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(4))
 def test_random_expressions(seed, tmp_path):
     choose = random.Random(seed)

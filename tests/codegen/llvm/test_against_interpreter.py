@@ -30,6 +30,7 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir.functions import FUNCTIONS
 from dlcompiler.simulate import interpret
+from tests.share import share_of
 
 SIZE, ITERATIONS = 16, 6
 DATA = tuple(name for name in dtypes.SCALARS if name not in ("bool", "index"))
@@ -185,7 +186,7 @@ def arrays_of(func):
 
 
 def test_random_expressions(build):
-    @settings(max_examples=200)
+    @settings(max_examples=share_of(200))
     @given(functions())
     def check(func):
         note(str(func))

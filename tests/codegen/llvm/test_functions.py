@@ -32,6 +32,7 @@ TARGETS = ("cpu", "x86-64-sse2")
 _EVERY_257TH = np.concatenate([edge_values("float32"), patterns(0, 2**32 // 257, 257)])
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", OF_ONE)
 def test_every_257th_number(name):
     found = worst(name, kernel(name, CHUNK), _EVERY_257TH)
@@ -52,6 +53,7 @@ def test_powers(target):
         assert found.ulps <= MAX_ULPS["float32"]["pow"], found
 
 
+@pytest.mark.campaign
 @pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="no format beyond float64 here")
 @pytest.mark.parametrize("name", sorted(MAX_ULPS["float64"]))
 @pytest.mark.parametrize("target", TARGETS)
@@ -113,6 +115,7 @@ def test_exact_results(name):
 OWN = [(name, dtype) for dtype in MAX_ULPS for name in MAX_ULPS[dtype]]
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(("name", "dtype"), OWN)
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_lane_is_a_scalar(name, dtype, target):

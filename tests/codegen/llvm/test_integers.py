@@ -23,6 +23,7 @@ from dlcompiler.ir import (
     const,
     index_const,
 )
+from tests.share import share_of
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 DIVISIONS = ("floordiv", "floormod", "truncdiv", "truncmod")
@@ -92,7 +93,7 @@ def test_operations_on_random_numbers(elementwise, op):
         for dtype in INTEGERS
     }
 
-    @settings(max_examples=200)
+    @settings(max_examples=share_of(200))
     @given(st.data())
     def check(data):
         dtype = data.draw(st.sampled_from(INTEGERS))
@@ -103,6 +104,7 @@ def test_operations_on_random_numbers(elementwise, op):
     check()
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("lanes", [1, 4])
 @pytest.mark.parametrize("op", DIVISIONS)
 @pytest.mark.parametrize(

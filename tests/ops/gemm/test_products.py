@@ -18,11 +18,13 @@ EXTENTS = (0, 1, 5, 32, 97)
 SHAPES = dict.fromkeys("mnk", EXTENTS)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("choice", choices({"dtype": DTYPES, "layout": LAYOUTS, **SHAPES}), ids=str)
 def test_matmul(choice):
     check(MATMUL, MATMUL.workload(**choice))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("choice", choices({"dtype": DTYPES, "packed": (0, 16), **SHAPES}), ids=str)
 def test_dense(choice):
     check(DENSE, DENSE.workload(**choice))
@@ -31,6 +33,7 @@ def test_dense(choice):
 STACKS = {"batch": (0, 1, 3), **dict.fromkeys("mnk", (1, 7, 18))}
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("choice", choices({"dtype": DTYPES, "layout": LAYOUTS, **STACKS}), ids=str)
 def test_batch_matmul(choice):
     check(BATCH_MATMUL, BATCH_MATMUL.workload(**choice))

@@ -157,6 +157,7 @@ def convolution_and_pooling(height, pad, dtype):
     return A, W, P, Q, C, create_schedule(C.op)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(("height", "pad"), [(5, 0), (6, 0), (5, 1), (11, 0), (13, 1)])
 @pytest.mark.parametrize("dtype", ["int16", "float32"])
 def test_chains_of_three_stages(computes, height, pad, dtype):

@@ -83,6 +83,7 @@ def tensorized(rng, s, C):
     return True
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("first", range(0, 160, 40))
 def test_random_products(first):
     tried = 0

@@ -1,0 +1,86 @@
+"""Each folder of tests stays within its budget, by the kept table: nothing is measured here.
+
+``make durations`` writes the table (`tests/durations.py`) after a whole ``make test`` on the
+reference machine: two idle cores, which the group ``shared`` uses and ``alone`` does not.
+"""
+
+import pytest
+
+from tests import durations
+
+SHARED_BUDGETS_S = {
+    "dlcompiler": 3,
+    "tests": 6,
+    "tests/analysis": 12,
+    "tests/architecture": 12,
+    "tests/arith": 24,
+    "tests/autotune": 60,
+    "tests/bench": 30,
+    "tests/cli": 45,
+    "tests/codegen": 42,
+    "tests/compat": 48,
+    "tests/faults": 80,
+    "tests/fuzz": 5,
+    "tests/ir": 5,
+    "tests/lowering": 12,
+    "tests/measurement": 42,
+    "tests/mutants": 5,
+    "tests/ops": 58,
+    "tests/passes": 12,
+    "tests/pipeline": 65,
+    "tests/pitfalls": 5,
+    "tests/refusals": 5,
+    "tests/runtime": 36,
+    "tests/scalars": 22,
+    "tests/schedule": 48,
+    "tests/simulate": 5,
+    "tests/space": 3,
+    "tests/target": 2,
+    "tests/te": 25,
+    "tests/views": 10,
+    "tests/widgets": 38,
+}
+"""Core seconds of each folder in the group ``shared``; the doctests are one folder."""
+
+
+@pytest.fixture(scope="module")
+def table():
+    return durations.read_table()
+
+
+def test_each_folder_stays_within_its_budget(table):
+    over = {
+        folder: f"{seconds:.1f} s of {SHARED_BUDGETS_S.get(folder, 0)} s"
+        for folder, seconds in durations.by_folder(table["shared"]).items()
+        if seconds > SHARED_BUDGETS_S.get(folder, 0)
+    }
+    assert not over, "make its tests cheaper, or mark many cases of one kind as a campaign"
+
+
+def test_the_table_and_the_budgets_know_every_folder_of_tests(root, table):
+    folders = {
+        path.relative_to(root).parts[1]
+        for path in (root / "tests").rglob("test_*.py")
+        if len(path.relative_to(root).parts) > 2
+    }
+    wanted = {f"tests/{name}" for name in folders}
+    assert wanted - durations.by_folder(table["shared"]).keys() == set(), "run `make durations`"
+    assert wanted - SHARED_BUDGETS_S.keys() == set(), "give it a budget"
+
+
+def test_seconds_are_added_by_file_and_by_folder(tmp_path):
+    report = tmp_path / "shared.xml"
+    report.write_text(
+        '<testsuites><testsuite><testcase classname="tests.ir.test_verify" name="a" time="1.5"/>'
+        '<testcase classname="tests.ir.test_verify.TestX" name="b" time="2.25"/>'
+        '<testcase classname="notebooks.01_quickstart.ipynb" name="c" time="9"/>'
+        '<testcase classname="dlcompiler.te" name="dlcompiler.te.split" time="0.25"/>'
+        "</testsuite></testsuites>"
+    )
+    files = durations.seconds_by_file(report)
+    assert files == {
+        "notebooks/01_quickstart.ipynb": 9.0,
+        "tests/ir/test_verify.py": 3.8,
+        "dlcompiler/te": 0.2,
+    }
+    assert durations.by_folder(files) == {"notebooks": 9.0, "tests/ir": 3.8, "dlcompiler": 0.2}
