@@ -7,6 +7,7 @@ themes, a kernel that restarts) is tested in JupyterLab.
 
 import base64
 import json
+import time
 
 SHELL = """<!doctype html><meta charset="utf-8"><title>a widget</title>
 <style>body { margin: 8px; font-family: sans-serif } BODY_STYLE</style><style>STYLES</style>
@@ -20,7 +21,7 @@ class Model {
   save_changes() {
     const changes = this.dirty;
     this.dirty = {};
-    window.toPython(changes).then((answer) => this.update(answer));
+    window.toPython(changes).then((answer) => this.update(JSON.parse(answer)));
   }
   update({ reply, replies = [reply], ...changes }) {
     Object.assign(this.traits, changes);
@@ -43,13 +44,15 @@ START = """
 async ([module, traits, model]) => {
   const Model = new Function(`${model}; return Model;`)();
   const { default: widget } = await import(`data:text/javascript;base64,${module}`);
-  window.model = new Model(traits);
+  window.model = new Model(JSON.parse(traits));
   window.stop = new AbortController();
   const el = document.querySelector("#host");
   widget.render({ model: window.model, el, signal: window.stop.signal });
 }
 """
 DARK = "background: #111; color: #eee"
+WAIT_S = 120
+"""How long an answer may take [s]; hundredths of a second are usual."""
 
 
 def traits_of(widget):
@@ -67,19 +70,25 @@ class LivePage:
         self.errors = []
         self.requests = []
         self.page = context.new_page()
-        self.page.set_default_timeout(10_000)
+        self.page.set_default_timeout(WAIT_S * 1000)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("console", lambda m: m.type == "error" and self.errors.append(m.text))
         self.page.on("request", lambda r: self.requests.append(r.url))
         self.page.expose_function("toPython", self._from_page)
         shell = SHELL.replace("STYLES", str(widget._css)).replace("BODY_STYLE", body_style)
         self.page.set_content(shell)
-        self.seen = traits_of(widget)
+        traits = traits_of(widget)
+        self.changed = set()
         self.replies = []
-        if "reply" in self.seen:
-            widget.observe(lambda change: self.replies.append(change["new"]), names="reply")
+        widget.observe(self._note, names=list(traits))
         module = base64.b64encode(str(widget._esm).encode()).decode()
-        self.page.evaluate(START, [module, self.seen, MODEL])
+        self.page.evaluate(START, [module, json.dumps(traits), MODEL])
+
+    def _note(self, change):
+        if change["name"] == "reply":  # each is a message of its own
+            self.replies.append(change["new"])
+        else:
+            self.changed.add(change["name"])
 
     def _from_page(self, changes):
         for name, value in changes.items():
@@ -87,18 +96,24 @@ class LivePage:
         return self._changes()
 
     def _changes(self):
-        now = traits_of(self.widget)
-        changed = {n: v for n, v in now.items() if json.dumps(v) != json.dumps(self.seen.get(n))}
-        self.seen = json.loads(json.dumps(now))
-        # Each answer is a message of its own, also when a thread has pushed since.
-        changed.pop("reply", None)
+        """Return what changed, as text: Playwright takes long for values with many parts."""
         replies, self.replies = self.replies, []
-        return {**changed, "replies": replies}
+        names, self.changed = self.changed, set()
+        changes = {name: getattr(self.widget, name) for name in names}
+        return json.dumps({**changes, "replies": replies})
 
     def push(self):
         """Show what the widget changed by itself, and wait until it is drawn."""
-        self.page.evaluate("changes => window.model.update(changes)", self._changes())
+        self.page.evaluate("text => window.model.update(JSON.parse(text))", self._changes())
         self._next_frame()
+
+    def wait(self, condition):
+        """Wait until a condition holds; what threads change is shown meanwhile."""
+        deadline = time.monotonic() + WAIT_S
+        while not condition():
+            assert time.monotonic() < deadline, "it never comes"
+            self.page.wait_for_timeout(20)
+            self.push()
 
     def settle(self):
         """Wait until the answer to the last request is drawn."""

@@ -155,7 +155,7 @@ class Live:
 
     def sync(self):
         """Show what threads have found out."""
-        if self.widget.reply != self.live.seen["reply"]:
+        if self.live.replies:
             self.live.push()
 
     def model(self):

@@ -10,8 +10,6 @@ from dlcompiler.schedule import create_schedule
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
-
 START = """\
 import dlcompiler as dlc
 from dlcompiler import te
@@ -340,16 +338,14 @@ def test_latency_by_the_page_clock(explorer, capsys):
         )
 
 
-def test_a_page_that_is_loaded_again_is_still_answered(notebook, explorer):
+def test_a_page_that_is_loaded_again_is_still_answered(notebook, explorer, lab):
     explorer.loop("C/i").click()
     explorer.settle()  # the kernel has answered this page
-    notebook.cell(0).locator(".cm-content").click()
-    notebook.page.keyboard.press("Control+s")
-    notebook.page.wait_for_timeout(1500)
+    notebook.save(lab)
     notebook.load_again(".dlc-explorer [role=treeitem]")
     steps = len(explorer.states())
     explorer.loop("C/i").click()
     explorer.move("split C C.i").click()
     notebook.page.wait_for_function(
-        "n => document.querySelectorAll('.dlc-state-step').length > n", arg=steps, timeout=8000
+        "n => document.querySelectorAll('.dlc-state-step').length > n", arg=steps
     )

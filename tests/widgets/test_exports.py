@@ -75,8 +75,6 @@ def page(browser, explorer):
     context.close()
 
 
-@pytest.mark.alone
-@pytest.mark.timeout(120)
 class TestInBrowser:
     def test_a_download(self, page):
         page.click("export")

@@ -8,8 +8,6 @@ from tests.widgets.test_live_page import matmul
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
-
 UNMARKED = """
 () => [...document.querySelectorAll(".dlc-explorer *")]
   .filter((e) => e.tabIndex >= 0 || e.hasAttribute("tabindex"))

@@ -9,8 +9,6 @@ from tests.widgets.test_run import FakeStopwatch
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
-
 MOST_TABS = 150
 
 

@@ -9,8 +9,6 @@ from tests.widgets.live_page import LivePage
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
-
 
 def matmul(n=64):
     A, B = te.placeholder((n, n), name="A"), te.placeholder((n, n), name="B")

@@ -8,8 +8,6 @@ from tests.widgets.test_live_page import matmul
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
-
 TEXTS = """() => [...document.querySelectorAll(".dlc-line, .dlc-row, .dlc-mark")].map((node) =>
   [node.getAttribute("class"), node.textContent, node.getAttribute("style"), node.getAttribute("x"),
    node.getAttribute("y"), node.getAttribute("aria-level")])"""

@@ -17,8 +17,6 @@ pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
 from dlcompiler_widgets.assets import _JS
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
-
 CELLS = """
 async ([source, space, steps]) => {
   const { touched, cellsOf } = await import(`data:text/javascript;base64,${source}`);

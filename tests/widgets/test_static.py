@@ -11,8 +11,6 @@ pytest.importorskip("nbconvert")
 from dlcompiler_widgets import Explorer, MemoryScopes
 from nbconvert import HTMLExporter
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
-
 
 @pytest.fixture
 def bundle():

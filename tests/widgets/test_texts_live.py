@@ -12,8 +12,6 @@ from tests.widgets.live_page import LivePage
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import CodePanes, Explorer, PassDiff
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
-
 OWN = ".dlc-lines .dlc-own"
 IS_ANY_IN_VIEW = """lines => lines.some((line) => {
   const { top, bottom } = line.getBoundingClientRect();

@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.widgets.axe import violations
 from tests.widgets.live_page import DARK, LivePage
-from tests.widgets.test_accessibility import violations
+from tests.widgets.test_accessibility import SCHEMES
 
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import TuningDashboard
@@ -11,8 +12,6 @@ from dlcompiler_widgets.tuning.session import TABS
 from dlcompiler_widgets.tuning.shipping import unpacked
 
 from tests.watched_runs import HOSTILE, ended, space, start
-
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
 
 UNMARKED = """
 () => [...document.querySelectorAll(".dlc-tuning *")]
@@ -45,7 +44,7 @@ def show(browser, run, width=1200, **options):
     own = space().at(run.trials[0].point) if run.trials else None
     widget = TuningDashboard(run, own=own, open_trial=lambda trial: None)
     page = LivePage(context, widget, DARK if is_dark else "")
-    page.page.wait_for_timeout(250)  # until it has said how wide it is
+    page.wait(lambda: widget.intent.get("op") == "size")
     page.settle()
     return page
 
@@ -76,19 +75,14 @@ def going(browser):
     live = show(browser, run)
     yield live
     run.stop()
-    run.wait(5)
+    run.wait()
     close(live)
 
 
 def wait_for(page, count):
-    """Push until the run has so many trials on the page."""
-    for _ in range(200):
-        page.push()
-        text = page.locate('dd[data-fact="trials"]').inner_text()
-        if int(text.split(" ")[0]) >= count:
-            return
-        page.page.wait_for_timeout(25)
-    raise AssertionError(f"there are never {count} trials")
+    """Wait until the run has so many trials on the page."""
+    trials = page.locate('dd[data-fact="trials"]')
+    page.wait(lambda: int(trials.inner_text().split(" ")[0]) >= count)
 
 
 def rows(page):
@@ -189,15 +183,12 @@ def test_the_buttons_pause_and_stop(going):
     going.widget.run.pool.permits = 3
     wait_for(going, 3)
     going.click("pause")
-    going.push()
-    going.key("resume").wait_for()
+    going.wait(going.key("resume").count)
     assert going.locate(".dlc-tuning").get_attribute("data-state") == "paused"
     assert going.page.evaluate("document.activeElement.dataset.key") == "resume"
     going.click("stop")
-    going.widget.run.wait(5)
-    going.page.wait_for_timeout(400)
-    going.push()
-    going.locate('.dlc-tuning[data-state="stopped"]').wait_for()
+    going.widget.run.wait()
+    going.wait(going.locate('.dlc-tuning[data-state="stopped"]').count)
 
 
 def test_what_is_open_stays_open_while_trials_arrive(going):
@@ -262,16 +253,16 @@ def test_wide_pages_have_two_columns(browser, run):
     assert places == {765: False, 1200: True}
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(browser, scheme):
+@pytest.mark.parametrize(("scheme", "rules"), SCHEMES)
+def test_axe_finds_nothing_serious(browser, scheme, rules):
     live = show(browser, ended(24), color_scheme=scheme)
     for side, number in (("a", 18), ("b", 10)):
         row(live, number).click()
         live.settle()
         live.click(side)
-    assert violations(live) == []
+    assert violations(live.page, only=rules) == []
     for tab in TABS:
         live.click(f"tab {tab}")
         live.page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
-        assert violations(live, ".dlc-tuning-picture") == [], tab
+        assert violations(live.page, ".dlc-tuning-picture", rules) == [], tab
     close(live)

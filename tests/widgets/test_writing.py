@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from dlcompiler.errors import ExpressionError
+from tests.widgets.axe import violations
 from tests.widgets.live_page import LivePage
 from tests.widgets.test_live_page import matmul
 
@@ -142,8 +143,6 @@ def page(browser, explorer):
     context.close()
 
 
-@pytest.mark.alone
-@pytest.mark.timeout(120)
 class TestInBrowser:
     def test_writing_by_keyboard(self, page):
         page.key("write").focus()
@@ -164,14 +163,11 @@ class TestInBrowser:
         assert page.page.evaluate("document.activeElement.dataset.key") == "write"
 
     def test_axe_finds_nothing_serious_in_the_editor_and_the_export(self, page):
-        axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
         page.click("export")
         page.click("write")
         page.locate(".dlc-write textarea").fill("S[i] += A[i, x]")
         page.click("write apply")
-        found = axe.run(page.page, context=".dlc-explorer").response["violations"]
-        serious = [v for v in found if v["impact"] in ("serious", "critical")]
-        assert serious == [], [(v["id"], [n["html"] for n in v["nodes"]]) for v in serious]
+        assert violations(page.page) == []
 
     def test_an_open_editor_does_not_take_the_focus_by_itself(self, browser):
         context = browser.new_context()
