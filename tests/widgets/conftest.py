@@ -7,6 +7,7 @@ event loop and its processes would be seen by tests elsewhere. That is why this 
 import pytest
 
 from tests.widgets import jupyter
+from tests.widgets.live_page import Contexts
 
 
 @pytest.fixture(scope="package")
@@ -23,6 +24,12 @@ def browser(browser_path):
     sync_api.expect.set_options(timeout=jupyter.WAIT_S * 1000)
     with jupyter.browsing(browser_path, sync_api) as running:
         yield running
+
+
+@pytest.fixture(scope="package")
+def contexts(browser):
+    """Contexts of the browser whose pages are used again, for `LivePage`."""
+    return Contexts(browser)
 
 
 @pytest.fixture(scope="module")

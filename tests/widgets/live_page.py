@@ -62,19 +62,64 @@ def traits_of(widget):
     return {name: getattr(widget, name) for name in names}
 
 
+class Contexts:
+    """Contexts of a browser whose pages are used again: a new page costs a second of CPU time."""
+
+    def __init__(self, browser):
+        self.browser = browser
+        self.free = {}
+        """Blank pages by the options of their contexts."""
+
+    def open(self, **options):
+        return Context(self.browser, options, self.free.setdefault(repr(options), []))
+
+
+class Context:
+    """Pages with the same options; after `close`, others may use them."""
+
+    def __init__(self, browser, options, free):
+        self.browser, self.options, self.free = browser, options, free
+        self.used = []
+
+    def new_page(self):
+        if not self.free:
+            self.free.append(self.browser.new_context(**self.options).new_page())
+        self.used.append(self.free.pop())
+        return self.used[-1]
+
+    def close(self):
+        for page in self.used:
+            page.goto("about:blank")
+            page.mouse.move(0, 0)
+        self.free += self.used
+        self.used = []
+
+
+_shown = {}
+"""By page, the `LivePage` that it shows."""
+
+
+def _listen(page):
+    """Tell the `LivePage` that a page shows what happens there; once for each page."""
+    page.set_default_timeout(WAIT_S * 1000)
+    page.on("pageerror", lambda error: _shown[page].errors.append(str(error)))
+    page.on("console", lambda m: m.type == "error" and _shown[page].errors.append(m.text))
+    page.on("request", lambda request: _shown[page].requests.append(request.url))
+    page.expose_function("toPython", lambda changes: _shown[page]._from_page(changes))
+
+
 class LivePage:
     """A widget on a page: ``page`` is Playwright's, ``errors`` what the console said."""
 
     def __init__(self, context, widget, body_style=""):
+        self.context = context
         self.widget = widget
         self.errors = []
         self.requests = []
         self.page = context.new_page()
-        self.page.set_default_timeout(WAIT_S * 1000)
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("console", lambda m: m.type == "error" and self.errors.append(m.text))
-        self.page.on("request", lambda r: self.requests.append(r.url))
-        self.page.expose_function("toPython", self._from_page)
+        if self.page not in _shown:
+            _listen(self.page)
+        _shown[self.page] = self
         shell = SHELL.replace("STYLES", str(widget._css)).replace("BODY_STYLE", body_style)
         self.page.set_content(shell)
         traits = traits_of(widget)

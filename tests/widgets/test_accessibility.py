@@ -47,30 +47,30 @@ def blocked(n=64):
     return s, [A, B, C]
 
 
-def opened(browser, widget, **options):
+def opened(contexts, widget, **options):
     """A widget on a page of its own."""
     is_dark = options.get("color_scheme") == "dark"
-    context = browser.new_context(viewport={"width": 1200, "height": 900}, **options)
+    context = contexts.open(viewport={"width": 1200, "height": 900}, **options)
     page = LivePage(context, widget, DARK if is_dark else "")
     page.settle()
     return page
 
 
 @pytest.fixture
-def show(browser):
+def show(contexts):
     """Show an Explorer, or another widget, on a page; ends without an error on its console."""
     pages = []
 
     def show_(pane=Explorer, **options):
         schedule, args = tiled_matmul() if pane is ThreadBlock else blocked()
         widget = pane(schedule, args=args, name="matmul", level="all")
-        pages.append(opened(browser, widget, **options))
+        pages.append(opened(contexts, widget, **options))
         return pages[-1]
 
     yield show_
     for page in pages:
         assert not page.errors
-        page.page.context.close()
+        page.context.close()
         page.widget.close()
 
 
@@ -86,18 +86,18 @@ def test_axe_finds_nothing_serious_in_any_tab(show, scheme, rules):
 
 
 @pytest.mark.parametrize(("scheme", "rules"), SCHEMES)
-def test_axe_finds_nothing_serious_in_a_program_for_a_device(browser, scheme, rules, monkeypatch):
+def test_axe_finds_nothing_serious_in_a_program_for_a_device(contexts, scheme, rules, monkeypatch):
     monkeypatch.setattr(blocks, "PATIENCE_S", 60.0)
     schedule, args = tiled_matmul()
     widget = Explorer(schedule, args, target="v100", level="all")
-    page = opened(browser, widget, color_scheme=scheme)
+    page = opened(contexts, widget, color_scheme=scheme)
     for name in ("block", "memory", "nest"):
         page.click(f"tab {name}")
         page.page.evaluate(OPEN_ALL)
         assert violations(page.page, only=rules) == [], name
         assert page.page.evaluate(LETTING_KEYS_THROUGH) == [], name
     assert not page.errors
-    page.page.context.close()
+    page.context.close()
     widget.close()
 
 

@@ -14,14 +14,14 @@ pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
 
 
-def open_page(browser, schedule, args, target=X86_64_AVX2):
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
+def open_page(contexts, schedule, args, target=X86_64_AVX2):
+    context = contexts.open(viewport={"width": 1200, "height": 900})
     return context, LivePage(context, Explorer(schedule, args, target, name="main"))
 
 
 @pytest.fixture
-def page(browser):
-    context, page = open_page(browser, *matmul())
+def page(contexts):
+    context, page = open_page(contexts, *matmul())
     yield page
     assert not page.errors
     context.close()
@@ -49,11 +49,11 @@ def test_by_keyboard(page):
     assert page.widget.schedule.node.title() == "reorder C (k, j)"
 
 
-def test_hostile_names_are_text(browser):
+def test_hostile_names_are_text(contexts):
     bad = '<img src=x onerror="window.hit=1">'
     caches = (CacheLevel(bad, 4096, line=64, shared_by=1),)
     schedule, args = matmul()
-    context, page = open_page(browser, schedule, args, replace(X86_64_AVX2, caches=caches))
+    context, page = open_page(contexts, schedule, args, replace(X86_64_AVX2, caches=caches))
     page.click("tab memory")
     assert bad in page.locate(".dlc-advice-list").inner_text()
     assert page.locate(".dlc-scene text", has_text=bad).count() >= 1

@@ -67,8 +67,8 @@ def test_an_unknown_target_is_refused(explorer):
 
 
 @pytest.fixture
-def page(browser, explorer):
-    context = browser.new_context(viewport={"width": 1000, "height": 900}, accept_downloads=True)
+def page(contexts, explorer):
+    context = contexts.open(viewport={"width": 1000, "height": 900}, accept_downloads=True)
     page = LivePage(context, explorer)
     yield page
     assert not page.errors

@@ -86,8 +86,8 @@ def test_two_states_are_compared(explorer):
 
 
 @pytest.fixture
-def page(browser, explorer):
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
+def page(contexts, explorer):
+    context = contexts.open(viewport={"width": 1200, "height": 900})
     page = LivePage(context, explorer)
     yield page
     assert not page.errors

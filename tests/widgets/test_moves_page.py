@@ -13,9 +13,9 @@ from dlcompiler_widgets.explorer import moving
 WIDTH = 1200
 
 
-@pytest.fixture(scope="module")
-def context(browser):
-    context = browser.new_context(viewport={"width": WIDTH, "height": 900})
+@pytest.fixture
+def context(contexts):
+    context = contexts.open(viewport={"width": WIDTH, "height": 900})
     yield context
     context.close()
 
@@ -33,7 +33,6 @@ def start(context):
     yield open_page
     for page in pages:
         assert not page.errors
-        page.page.close()
         page.widget.close()
 
 

@@ -14,12 +14,12 @@ TEXTS = """() => [...document.querySelectorAll(".dlc-line, .dlc-row, .dlc-mark")
 
 
 @pytest.fixture
-def open_live(browser):
+def open_live(contexts):
     """Show an Explorer on a page of its own; nothing may go wrong there."""
     opened = []
 
     def open_(explorer):
-        context = browser.new_context(viewport={"width": 1200, "height": 900})
+        context = contexts.open(viewport={"width": 1200, "height": 900})
         page = LivePage(context, explorer)
         opened.append((page, context))
         return page

@@ -13,10 +13,10 @@ LOOP = "B.shared/ax0.ax1.fused.outer.inner"
 
 
 @pytest.fixture
-def page(browser, monkeypatch):
+def page(contexts, monkeypatch):
     """A product whose last loop is to be bound yet."""
     monkeypatch.setattr(blocks, "PATIENCE_S", 60.0)
-    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    context = contexts.open(viewport={"width": 1400, "height": 900})
     schedule, args = tiled_matmul()
     schedule.undo()
     widget = Explorer(schedule, args, target="v100", name="matmul")
@@ -94,11 +94,11 @@ def test_a_recording_that_takes_long_arrives_by_itself(page, monkeypatch):
     assert "Simulated: 16 × 16 threads" in summary(page)
 
 
-def test_a_page_without_a_kernel_goes_through_the_phases(browser, tmp_path):
+def test_a_page_without_a_kernel_goes_through_the_phases(contexts, tmp_path):
     schedule, args = staged_copy()  # of few states: each is recorded
     widget = Explorer(schedule, args, target="v100")
     widget.save_html(tmp_path / "page.html")
-    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    context = contexts.open(viewport={"width": 1400, "height": 900})
     page = context.new_page()
     page.goto((tmp_path / "page.html").as_uri())
     page.locator('[data-key="tab block"]').click()

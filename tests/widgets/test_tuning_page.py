@@ -38,9 +38,9 @@ WIDE = """
 """
 
 
-def show(browser, run, width=1200, **options):
+def show(contexts, run, width=1200, **options):
     is_dark = options.get("color_scheme") == "dark"
-    context = browser.new_context(viewport={"width": width, "height": 1000}, **options)
+    context = contexts.open(viewport={"width": width, "height": 1000}, **options)
     own = space().at(run.trials[0].point) if run.trials else None
     widget = TuningDashboard(run, own=own, open_trial=lambda trial: None)
     page = LivePage(context, widget, DARK if is_dark else "")
@@ -52,7 +52,7 @@ def show(browser, run, width=1200, **options):
 def close(page):
     assert page.errors == []
     assert all(url.startswith(("data:", "about:", "blob:")) for url in page.requests)
-    page.page.context.close()
+    page.context.close()
     page.widget.close()
 
 
@@ -62,17 +62,17 @@ def run():
 
 
 @pytest.fixture
-def page(browser, run):
-    live = show(browser, run)
+def page(contexts, run):
+    live = show(contexts, run)
     yield live
     close(live)
 
 
 @pytest.fixture
-def going(browser):
+def going(contexts):
     """A run that waits for permits, on a page."""
     run = start(60, permits=0)
-    live = show(browser, run)
+    live = show(contexts, run)
     yield live
     run.stop()
     run.wait()
@@ -116,10 +116,10 @@ def test_the_page_draws_what_arrives(going):
     assert rows(going)[0] == "trial 59"
 
 
-def test_a_page_that_comes_later_draws_the_same(browser, going):
+def test_a_page_that_comes_later_draws_the_same(contexts, going):
     going.widget.run.pool.permits = 33
     wait_for(going, 33)
-    context = browser.new_context()
+    context = contexts.open()
     other = LivePage(context, going.widget)
     other.settle()
     assert signs(other) == signs(going) == 33
@@ -230,8 +230,8 @@ def test_the_code_and_the_explorer(page):
 
 
 @pytest.mark.parametrize("width", [500, 765, 1200])
-def test_nothing_is_too_small_or_sticks_out(browser, run, width):
-    live = show(browser, run, width)
+def test_nothing_is_too_small_or_sticks_out(contexts, run, width):
+    live = show(contexts, run, width)
     row(live, 119).click()
     live.settle()
     for tab in TABS:
@@ -243,10 +243,10 @@ def test_nothing_is_too_small_or_sticks_out(browser, run, width):
     close(live)
 
 
-def test_wide_pages_have_two_columns(browser, run):
+def test_wide_pages_have_two_columns(contexts, run):
     places = {}
     for width in (765, 1200):
-        live = show(browser, run, width)
+        live = show(contexts, run, width)
         left, right = (live.locate(f".dlc-tuning-{n}").bounding_box() for n in ("curve", "picture"))
         places[width] = left["y"] == right["y"]
         close(live)
@@ -254,8 +254,8 @@ def test_wide_pages_have_two_columns(browser, run):
 
 
 @pytest.mark.parametrize(("scheme", "rules"), SCHEMES)
-def test_axe_finds_nothing_serious(browser, scheme, rules):
-    live = show(browser, ended(24), color_scheme=scheme)
+def test_axe_finds_nothing_serious(contexts, scheme, rules):
+    live = show(contexts, ended(24), color_scheme=scheme)
     for side, number in (("a", 18), ("b", 10)):
         row(live, number).click()
         live.settle()

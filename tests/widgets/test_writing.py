@@ -135,8 +135,8 @@ def test_steps_and_texts_from_two_threads_do_not_block_each_other(explorer):
 
 
 @pytest.fixture
-def page(browser, explorer):
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
+def page(contexts, explorer):
+    context = contexts.open(viewport={"width": 1200, "height": 900})
     page = LivePage(context, explorer)
     yield page
     assert not page.errors
@@ -169,8 +169,8 @@ class TestInBrowser:
         page.click("write apply")
         assert violations(page.page) == []
 
-    def test_an_open_editor_does_not_take_the_focus_by_itself(self, browser):
-        context = browser.new_context()
+    def test_an_open_editor_does_not_take_the_focus_by_itself(self, contexts):
+        context = contexts.open()
         page = LivePage(context, Explorer())
         page.locate(".dlc-write textarea").wait_for()
         assert page.page.evaluate("document.activeElement.tagName") == "BODY"
