@@ -4,11 +4,7 @@ import statistics
 
 import pytest
 
-from dlcompiler import te
-from dlcompiler.schedule import create_schedule
-
 pytest.importorskip("dlcompiler_widgets")
-from dlcompiler_widgets import Explorer
 
 START = """\
 import dlcompiler as dlc
@@ -300,22 +296,6 @@ def test_hostile_names_are_text(explorer, notebook):
     explorer.page.locator(".dlc-loop-name", has_text="<img").wait_for()
     assert explorer.page.locator(".dlc-explorer img").count() == 0
     assert explorer.page.evaluate("window.broken === undefined")
-
-
-def test_a_saved_notebook_shows_the_nest_without_a_kernel(open_notebook):
-    A = te.placeholder((8, 4), name="A")
-    B = te.compute((4, 8), lambda i, j: A[j, i], name="B")
-    explorer = Explorer(create_schedule(B.op), [A, B])
-    data, _ = explorer._repr_mimebundle_()
-    page = open_notebook("saved", ["1"], stored=data).page
-    nest = page.locator(".jp-OutputArea .dlc-nest")
-    nest.wait_for()
-    assert "B[i, j] = A[j, i]" in nest.inner_text()
-    # The notebook is not trusted: what JupyterLab removes from it must not leave a mess.
-    bar = nest.locator("span[style*='background-color']").first
-    assert bar.bounding_box()["height"] == 24
-    assert page.locator(".jp-OutputArea details").count() == 1
-    explorer.close()
 
 
 def test_latency_by_the_page_clock(explorer, capsys):
