@@ -184,6 +184,9 @@ class Notebook:
             if self.front == "lab":
                 self.page.locator("#jp-main-statusbar", has_text="| Idle").wait_for()
             self.idle()
+            # On a busy machine the page may miss the session, and then asks for a kernel.
+            kernel = self.page.locator(".jp-KernelName", has_text="Python 3")
+            kernel.or_(self.page.locator(".jp-Dialog")).first.wait_for()
             if not self.dialogs():
                 return
             print(f"Jupyter asks: {self.dialogs()}; loading it again")
