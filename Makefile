@@ -99,7 +99,7 @@ format: $(CHECKERS) ## fix what the style checks can fix
 	@$(RUN)/ruff format .
 
 golden: $(INSTALLED) ## write the golden texts anew (ARGS=tests/ir: some); read the diff before committing
-	@$(RUN)/python -m pytest --update-golden -m "not alone" $(or $(ARGS),tests); status=$$?; \
+	@$(RUN)/python -m pytest --update-golden $(or $(ARGS),tests); status=$$?; \
 	  git status --short tests/golden; exit $$status
 
 $(WRITERS): $(INSTALLED)

@@ -1,7 +1,4 @@
-"""Fixtures of every test: golden texts, hypothesis profiles, the browser, two markers.
-
-``alone`` marks what needs the machine to itself: browsers, timings, whole notebooks. Cells of
-notebooks (nbval) get it here. ``tests/run_all.py`` runs these after the others, one at a time.
+"""Fixtures of every test: golden texts, hypothesis profiles, the browser; the order of tests.
 
 ``campaign`` marks tests with many cases of one kind. With ``DLCOMPILER_TEST_SHARE=4``, the default
 of ``make test``, one case of four is run, another one for each commit; CI runs all of them
@@ -25,6 +22,8 @@ from tests.share import commit_number, share, share_of
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"
+FIRST = ("notebooks", "faults", "widgets", "cli")
+"""Folders with long tests, or with servers that tests share: they do not come last."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 # Where the environment forbids byte code beside the sources, it is kept in build/: without any,
@@ -72,9 +71,11 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    for item in items:
-        if item.path.suffix == ".ipynb":
-            item.add_marker("alone")
+    items.sort(key=_turn)
+    if config.getoption("--update-golden"):
+        others = [item for item in items if "golden" not in getattr(item, "fixturenames", ())]
+        items[:] = [item for item in items if "golden" in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=others)
     if share() > 1:
         first, seen, kept, left_out = commit_number(), Counter(), [], []
         for item in items:
@@ -85,6 +86,12 @@ def pytest_collection_modifyitems(config, items):
             seen[test] += 1
         items[:] = kept
         config.hook.pytest_deselected(items=left_out)
+
+
+def _turn(item):
+    """Order the folders of tests: those of `FIRST` come first, so that a run ends evenly."""
+    folder = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
+    return FIRST.index(folder) if folder in FIRST else len(FIRST)
 
 
 @pytest.fixture(scope="session")

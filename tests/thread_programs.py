@@ -56,6 +56,21 @@ def tiled_matmul(
     return s, [A, B, C]
 
 
+def staged_copy(n: int = 64, threads: int = 16) -> tuple[Schedule, list[Tensor]]:
+    """Return a sum with a constant, whose input a block copies into shared memory first."""
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] + 1.0, name="B")
+    s = create_schedule(B.op)
+    shared = s.cache_read(A, "shared", [B])
+    tx = te.thread_axis("threadIdx.x")
+    block, thread = s[B].split(B.op.axis[0], threads)
+    s[B].bind(block, te.thread_axis("blockIdx.x"))
+    s[B].bind(thread, tx)
+    s[shared].compute_at(s[B], block)
+    s[shared].bind(s[shared].op.axis[0], tx)
+    return s, [A, B]
+
+
 def convolution(vthreads: int = 1) -> tuple[Schedule, list[Tensor]]:
     """Return a convolution whose padded input is in shared memory, and a serial loop in a block."""
     D, W = te.placeholder((1, 4, 10, 10), name="D"), te.placeholder((8, 4, 3, 3), name="W")

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import signal
@@ -20,7 +21,8 @@ from pathlib import Path
 
 import nbformat
 
-from dlcompiler.runtime.private_folders import abandoned
+from dlcompiler.runtime.private_folders import PREFIX
+from tests.processes import descendants
 
 ENTRY = Path(sys.executable).with_name("dlcompiler")
 MARKER = b"dlcompiler.early_interrupts"
@@ -70,6 +72,8 @@ class Ended:
     seconds: float
     """From the signal to its end [s]."""
     was_running: bool
+    folders: frozenset[Path]
+    """Private folders that its processes held when the signal came."""
 
     def problem(self, number: int) -> str:
         """Return what is wrong with it; nothing if all is well."""
@@ -79,7 +83,7 @@ class Ended:
         # By the signal itself: before SIGTERM has a handler, and when Python has put away its own.
         is_killed = self.status == -number and not self.said_interrupted()
         if self.status == 128 + number or is_killed:
-            return "" if self.seconds < 15 else f"took {self.seconds:.1f} s"
+            return "" if self.seconds < 60 else f"took {self.seconds:.1f} s"
         if self.status in NORMAL and not self.said_interrupted():
             return ""  # it had ended, or was about to
         return f"status {self.status}:\n{text}"
@@ -143,11 +147,12 @@ def interrupted(words: list[str], delay_s: float, number: int) -> Ended:
     begun.wait()
     time.sleep(0.002 + delay_s)  # the line comes just before the handler
     was_running = child.poll() is None
+    folders = folders_of(child.pid) if was_running else frozenset()
     if was_running:
         (os.killpg if number == signal.SIGINT else os.kill)(child.pid, number)
     asked = time.perf_counter()
     try:
-        child.wait(40)
+        child.wait(120)
     except subprocess.TimeoutExpired:
         lines.append(b"Fatal: it goes on\n")
         child.kill()
@@ -156,7 +161,20 @@ def interrupted(words: list[str], delay_s: float, number: int) -> Ended:
         reader.join(10)
     said = [line.decode(errors="replace").rstrip("\n") for line in lines]
     text = b"".join(out).decode(errors="replace")
-    return Ended(child.wait(), text, said, seconds, was_running)
+    return Ended(child.wait(), text, said, seconds, was_running, folders)
+
+
+def folders_of(pid: int) -> frozenset[Path]:
+    """Return the private folders that a process and those that it started hold."""
+    found = set()
+    for process in (pid, *descendants(pid)):
+        with contextlib.suppress(OSError):
+            for handle in Path(f"/proc/{process}/fd").iterdir():
+                with contextlib.suppress(OSError):
+                    place = handle.readlink()
+                    if place.name.startswith(PREFIX):
+                        found.add(place)
+    return frozenset(found)
 
 
 def one_case(seed: int, places: dict[str, str], names: list[str]) -> tuple[str, str]:
@@ -165,12 +183,11 @@ def one_case(seed: int, places: dict[str, str], names: list[str]) -> tuple[str, 
     name = random_.choice(names)
     number = random_.choice([signal.SIGINT, signal.SIGINT, signal.SIGTERM])
     delay_s = random_.choice([0.3, 1.0, 4.0]) * random_.random()
-    before = set(abandoned())
     Path(places["new"]).unlink(missing_ok=True)
     ended = interrupted(command(name, places), delay_s, number)
     text = f"{seed}: {name}, {signal.Signals(number).name} after {delay_s:.3f} s"
     problem = ended.problem(number)
-    left = set(abandoned()) - before
+    left = [folder for folder in ended.folders if folder.exists()]
     if left and not problem:
         problem = f"left {left}"
     return f"{text}: status {ended.status} in {ended.seconds:.2f} s", problem

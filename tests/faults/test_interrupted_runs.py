@@ -1,10 +1,9 @@
-"""Stop and Ctrl-C while a kernel runs that takes ten seconds (W6).
+"""Stop and Ctrl-C while a kernel runs that takes ten seconds: nobody waits for it.
 
-Costs about 20 s where the machine is not busy.
+Where the machine is not busy, the answer takes milliseconds and the end less than a second.
 """
 
 import json
-import os
 import signal
 import sqlite3
 import subprocess
@@ -15,34 +14,11 @@ from pathlib import Path
 import pytest
 
 from dlcompiler.autotune import RecordStore
+from tests.processes import descendants, processes
 
 PROGRAM = Path(__file__).with_name("interrupted_run.py")
-TICKS = os.sysconf("SC_CLK_TCK")
-
-
-def processes():
-    """Return of each process that is no zombie its parent and its seconds of work."""
-    found = {}
-    for place in Path("/proc").iterdir():
-        if not place.name.isdecimal():
-            continue
-        try:
-            fields = (place / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
-        except OSError:
-            continue
-        if fields[0] != "Z":
-            found[int(place.name)] = (int(fields[1]), int(fields[11]) / TICKS)
-    return found
-
-
-def descendants(of):
-    """Return the processes that come from one, with their seconds of work."""
-    known = processes()
-    found, new = {}, {of}
-    while new:
-        new = {number for number, (parent, _) in known.items() if parent in new}
-        found |= {number: known[number][1] for number in new}
-    return found
+ANSWER_S, END_S = 2.0, 5.0
+"""On a busy machine [s]; there, the kernel takes longer than ten."""
 
 
 def wait_until(condition, limit_s):
@@ -64,7 +40,7 @@ def started(folder):
         )  # fmt: skip
         children.append(child)
         assert child.stdout.readline() == "started\n"
-        wait_until(lambda: max(descendants(child.pid).values(), default=0.0) > 1.0, 60)
+        wait_until(lambda: max(descendants(child.pid).values(), default=0.0) > 1.0, 300)
         return child
 
     yield start
@@ -75,7 +51,8 @@ def started(folder):
 
 def end_of(child, folder, workers, asked):
     said = json.loads(child.stdout.readline())
-    wait_until(lambda: not workers & set(processes()), max(1.0 - time.perf_counter() + asked, 0.1))
+    rest_s = END_S - time.perf_counter() + asked
+    wait_until(lambda: not workers & set(processes()), max(rest_s, 0.1))
     assert not descendants(child.pid)
     with sqlite3.connect(folder / "records.db") as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -84,8 +61,7 @@ def end_of(child, folder, workers, asked):
     return said
 
 
-@pytest.mark.alone
-def test_stop_answers_at_once_and_the_worker_is_gone_within_a_second(started, folder):
+def test_stop_answers_at_once_and_waits_for_no_kernel(started, folder):
     child = started("stop")
     workers = set(descendants(child.pid))
     asked = time.perf_counter()
@@ -93,12 +69,11 @@ def test_stop_answers_at_once_and_the_worker_is_gone_within_a_second(started, fo
     child.stdin.flush()
     said = end_of(child, folder, workers, asked)
     assert said["state"] == "stopped"
-    assert said["answered"] < 0.2
-    assert said["ended"] < 1.0
+    assert said["answered"] < ANSWER_S
+    assert said["ended"] < END_S
 
 
-@pytest.mark.alone
-def test_ctrl_c_ends_a_blocking_run_and_the_worker_is_gone_within_a_second(started, folder):
+def test_ctrl_c_ends_a_blocking_run_and_waits_for_no_kernel(started, folder):
     child = started("block")
     workers = set(descendants(child.pid))
     asked = time.perf_counter()

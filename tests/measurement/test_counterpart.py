@@ -52,7 +52,6 @@ def test_numpy_computes_the_same(seed):
         np.testing.assert_allclose(got, evaluate(args[-1], arrays))
 
 
-@pytest.mark.alone
 def test_it_is_measured_beside_a_kernel():
     args = args_of("C[i, j] += A[k, i] * B[k, j]\nA: [64, 64]\nB: [64, 64]")
     target = resolve("cpu")

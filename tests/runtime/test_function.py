@@ -2,6 +2,7 @@
 
 import gc
 import re
+import time
 import timeit
 import weakref
 
@@ -311,9 +312,15 @@ def test_the_data_pointer_is_read_here():
     assert function_module._reads_data_pointer(), "calls are slower on this Python"
 
 
-@pytest.mark.alone
-def test_a_call_of_three_arrays_costs_at_most_8_microseconds(options, arrays):
+def test_a_call_of_three_arrays_costs_at_most_eight_additions_of_numpy(options, arrays):
     module = compile_ir("define void @f(ptr %a, ptr %b, ptr %c) {\n  ret void\n}", options)
     f = Function(module, "f", [Param(name, SHAPE, "float32", name == "C") for name in "ABC"])
-    seconds = min(timeit.repeat(lambda: f(*arrays), number=2000, repeat=20)) / 2000
-    assert seconds < 8e-6
+    a, b, c = arrays
+
+    def shortest_s(call):
+        """Of many short runs, one is not interrupted; a thread's time does not count the others."""
+        return min(timeit.repeat(call, time.thread_time, number=200, repeat=100)) / 200
+
+    ratio = shortest_s(lambda: f(a, b, c)) / shortest_s(lambda: np.add(a, b, out=c))
+    print(f"a call takes {ratio:.1f} times as long as an addition of NumPy", end="")
+    assert ratio < 8

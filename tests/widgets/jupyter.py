@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Literal
 
 ROOT = Path(__file__).resolve().parents[2]
-WAIT_S = 90
+WAIT_S = 120
+"""How long a start or an answer may take [s]; a fifth of it is usual on a busy machine."""
 LOADS = 3
 CLIENT_ERRORS_OF_JUPYTER = ("favicon",)
 BROWSER_ARGUMENTS = [
@@ -48,13 +49,14 @@ class Server:
     folder: Path
     settings: Path
 
-    def request(self, path, data=None):
+    def request(self, path, data=None, method=None):
         request = urllib.request.Request(
             f"{self.url}{path}",
+            method=method,
             data=None if data is None else json.dumps(data).encode(),
             headers={"Authorization": f"token {self.token}", "Content-Type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
             return json.loads(answer.read() or b"null")
 
     def wait(self, process):
@@ -66,6 +68,11 @@ class Server:
             except OSError:
                 time.sleep(0.1)
         raise AssertionError("the Jupyter server did not start")
+
+    def end_kernels(self):
+        """End all kernels."""
+        for session in self.request("/api/sessions"):
+            self.request(f"/api/sessions/{session['id']}", method="DELETE")
 
     def set(self, plugin, **values):
         """Write settings of the front ends; pages that are opened later read them."""
@@ -155,7 +162,7 @@ class Notebook:
 
     def watch(self):
         page = self.page
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(WAIT_S * 1000)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", self._console)
         page.on("request", self._request)
@@ -171,17 +178,46 @@ class Notebook:
 
     def open(self, address):
         """Load the notebook; again, when a request of Jupyter's own got lost on the way."""
-        limit = WAIT_S * 1000
         for _ in range(LOADS):
-            self.page.goto(address, timeout=limit)
-            self.page.locator(".jp-CodeCell").first.wait_for(timeout=limit)
+            self.page.goto(address)
+            self.page.locator(".jp-CodeCell").first.wait_for()
             if self.front == "lab":
-                self.page.locator("#jp-main-statusbar", has_text="| Idle").wait_for(timeout=limit)
+                self.page.locator("#jp-main-statusbar", has_text="| Idle").wait_for()
             self.idle()
+            # On a busy machine the page may miss the session, and then asks for a kernel.
+            kernel = self.page.locator(".jp-KernelName", has_text="Python 3")
+            kernel.or_(self.page.locator(".jp-Dialog")).first.wait_for()
             if not self.dialogs():
                 return
             print(f"Jupyter asks: {self.dialogs()}; loading it again")
         raise AssertionError(f"Jupyter asks: {self.dialogs()}")
+
+    def save(self, server):
+        """Save the notebook with its widgets, and wait until it is written."""
+        self.cell(0).locator(".cm-content").click()
+        path = server.folder / f"{self.name}.ipynb"
+        before = path.stat().st_mtime_ns
+        self.page.keyboard.press("Control+s")
+        deadline = time.monotonic() + WAIT_S
+        while path.stat().st_mtime_ns == before or "widget-view" not in path.read_text():
+            assert time.monotonic() < deadline, "the notebook is not saved"
+            self.page.wait_for_timeout(50)
+
+    def run_until(self, number, text):
+        """Run a cell again and again, until its output has a text."""
+        deadline = time.monotonic() + WAIT_S
+        self.run(number)
+        while text not in self.output(number).inner_text():
+            assert time.monotonic() < deadline, f"cell {number} never says {text}"
+            self.page.wait_for_timeout(100)
+            self.run(number)
+
+    def interrupt(self, server):
+        """End the cell that runs."""
+        sessions = server.request("/api/sessions")
+        kernel = next(s["kernel"]["id"] for s in sessions if self.name in s["path"])
+        server.request(f"/api/kernels/{kernel}/interrupt", {})
+        self.idle()
 
     def load_again(self, selector):
         """Load the page again, until a widget is there: JupyterLab may not find its model."""
@@ -190,11 +226,12 @@ class Notebook:
         for _ in range(LOADS):
             self.errors.clear()
             self.page.reload()
+            widget = self.page.locator(selector)
             try:
-                self.page.locator(selector).first.wait_for(timeout=25_000)
+                widget.or_(self.page.get_by_text("model not found")).first.wait_for()
             except NeverCame as error:
                 print(f"loading it again: {error}")
-            else:
+            if widget.count():
                 return
         raise AssertionError("the widget does not come back")
 

@@ -7,6 +7,7 @@ themes, a kernel that restarts) is tested in JupyterLab.
 
 import base64
 import json
+import time
 
 SHELL = """<!doctype html><meta charset="utf-8"><title>a widget</title>
 <style>body { margin: 8px; font-family: sans-serif } BODY_STYLE</style><style>STYLES</style>
@@ -20,7 +21,7 @@ class Model {
   save_changes() {
     const changes = this.dirty;
     this.dirty = {};
-    window.toPython(changes).then((answer) => this.update(answer));
+    window.toPython(changes).then((answer) => this.update(JSON.parse(answer)));
   }
   update({ reply, replies = [reply], ...changes }) {
     Object.assign(this.traits, changes);
@@ -43,13 +44,15 @@ START = """
 async ([module, traits, model]) => {
   const Model = new Function(`${model}; return Model;`)();
   const { default: widget } = await import(`data:text/javascript;base64,${module}`);
-  window.model = new Model(traits);
+  window.model = new Model(JSON.parse(traits));
   window.stop = new AbortController();
   const el = document.querySelector("#host");
   widget.render({ model: window.model, el, signal: window.stop.signal });
 }
 """
 DARK = "background: #111; color: #eee"
+WAIT_S = 120
+"""How long an answer may take [s]; hundredths of a second are usual."""
 
 
 def traits_of(widget):
@@ -59,27 +62,78 @@ def traits_of(widget):
     return {name: getattr(widget, name) for name in names}
 
 
+class Contexts:
+    """Contexts of a browser whose pages are used again: a new page costs a second of CPU time."""
+
+    def __init__(self, browser):
+        self.browser = browser
+        self.free = {}
+        """Blank pages by the options of their contexts."""
+
+    def open(self, **options):
+        return Context(self.browser, options, self.free.setdefault(repr(options), []))
+
+
+class Context:
+    """Pages with the same options; after `close`, others may use them."""
+
+    def __init__(self, browser, options, free):
+        self.browser, self.options, self.free = browser, options, free
+        self.used = []
+
+    def new_page(self):
+        if not self.free:
+            self.free.append(self.browser.new_context(**self.options).new_page())
+        self.used.append(self.free.pop())
+        return self.used[-1]
+
+    def close(self):
+        for page in self.used:
+            page.goto("about:blank")
+            page.mouse.move(0, 0)
+        self.free += self.used
+        self.used = []
+
+
+_shown = {}
+"""By page, the `LivePage` that it shows."""
+
+
+def _listen(page):
+    """Tell the `LivePage` that a page shows what happens there; once for each page."""
+    page.set_default_timeout(WAIT_S * 1000)
+    page.on("pageerror", lambda error: _shown[page].errors.append(str(error)))
+    page.on("console", lambda m: m.type == "error" and _shown[page].errors.append(m.text))
+    page.on("request", lambda request: _shown[page].requests.append(request.url))
+    page.expose_function("toPython", lambda changes: _shown[page]._from_page(changes))
+
+
 class LivePage:
     """A widget on a page: ``page`` is Playwright's, ``errors`` what the console said."""
 
     def __init__(self, context, widget, body_style=""):
+        self.context = context
         self.widget = widget
         self.errors = []
         self.requests = []
         self.page = context.new_page()
-        self.page.set_default_timeout(10_000)
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("console", lambda m: m.type == "error" and self.errors.append(m.text))
-        self.page.on("request", lambda r: self.requests.append(r.url))
-        self.page.expose_function("toPython", self._from_page)
+        if self.page not in _shown:
+            _listen(self.page)
+        _shown[self.page] = self
         shell = SHELL.replace("STYLES", str(widget._css)).replace("BODY_STYLE", body_style)
         self.page.set_content(shell)
-        self.seen = traits_of(widget)
+        traits = traits_of(widget)
+        self.changed = set()
         self.replies = []
-        if "reply" in self.seen:
-            widget.observe(lambda change: self.replies.append(change["new"]), names="reply")
+        widget.observe(self._note, names=list(traits))
         module = base64.b64encode(str(widget._esm).encode()).decode()
-        self.page.evaluate(START, [module, self.seen, MODEL])
+        self.page.evaluate(START, [module, json.dumps(traits), MODEL])
+
+    def _note(self, change):
+        if change["name"] == "reply":  # each is a message of its own
+            self.replies.append(change["new"])
+        else:
+            self.changed.add(change["name"])
 
     def _from_page(self, changes):
         for name, value in changes.items():
@@ -87,18 +141,24 @@ class LivePage:
         return self._changes()
 
     def _changes(self):
-        now = traits_of(self.widget)
-        changed = {n: v for n, v in now.items() if json.dumps(v) != json.dumps(self.seen.get(n))}
-        self.seen = json.loads(json.dumps(now))
-        # Each answer is a message of its own, also when a thread has pushed since.
-        changed.pop("reply", None)
+        """Return what changed, as text: Playwright takes long for values with many parts."""
         replies, self.replies = self.replies, []
-        return {**changed, "replies": replies}
+        names, self.changed = self.changed, set()
+        changes = {name: getattr(self.widget, name) for name in names}
+        return json.dumps({**changes, "replies": replies})
 
     def push(self):
         """Show what the widget changed by itself, and wait until it is drawn."""
-        self.page.evaluate("changes => window.model.update(changes)", self._changes())
+        self.page.evaluate("text => window.model.update(JSON.parse(text))", self._changes())
         self._next_frame()
+
+    def wait(self, condition):
+        """Wait until a condition holds; what threads change is shown meanwhile."""
+        deadline = time.monotonic() + WAIT_S
+        while not condition():
+            assert time.monotonic() < deadline, "it never comes"
+            self.page.wait_for_timeout(20)
+            self.push()
 
     def settle(self):
         """Wait until the answer to the last request is drawn."""

@@ -30,7 +30,7 @@ from dlcompiler.schedule import create_schedule
 from dlcompiler.views import loop_tree
 from tests.conftest import BROWSERS
 from tests.widgets import jupyter
-from tests.widgets.live_page import LivePage
+from tests.widgets.live_page import Contexts, LivePage
 
 ACTIONS_PER_ROUND = 150
 ACTIONS_PER_CHECK = 10
@@ -144,18 +144,17 @@ class Wrong(Exception):
 class Live:
     """An Explorer on a page without Jupyter."""
 
-    def __init__(self, browser, seed):
+    def __init__(self, contexts, seed):
         from dlcompiler_widgets import Explorer
 
         schedule, args = PROGRAMS[seed % len(PROGRAMS)]()
         self.widget = Explorer(schedule, args, name="monkey", stopwatch=Fast())
-        self.context = browser.new_context(viewport={"width": 1200, "height": 900})
-        self.live = LivePage(self.context, self.widget)
+        self.live = LivePage(contexts.open(viewport={"width": 1200, "height": 900}), self.widget)
         self.page, self.errors = self.live.page, self.live.errors
 
     def sync(self):
         """Show what threads have found out."""
-        if self.widget.reply != self.live.seen["reply"]:
+        if self.live.replies:
             self.live.push()
 
     def model(self):
@@ -163,7 +162,7 @@ class Live:
             return expected(self.widget)
 
     def close(self):
-        self.context.close()
+        self.live.context.close()
         self.widget.close()
 
 
@@ -276,12 +275,12 @@ def main(arguments):
     seed, total = options.seed, 0
     with contextlib.ExitStack() as stack:
         browser = stack.enter_context(jupyter.browsing(browser_path))
-        server = None
+        contexts, server = Contexts(browser), None
         if options.lab:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             server = stack.enter_context(jupyter.serving(Path(folder)))
         while time.monotonic() < deadline and seed - options.seed < options.rounds:
-            place = Lab(server, browser, seed) if options.lab else Live(browser, seed)
+            place = Lab(server, browser, seed) if options.lab else Live(contexts, seed)
             try:
                 total += play(place, seed, ACTIONS_PER_ROUND, deadline)
             except Wrong as error:

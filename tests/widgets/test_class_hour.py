@@ -7,8 +7,6 @@ import pytest
 
 pytest.importorskip("dlcompiler_widgets")
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
-
 CELLS = [
     "%load_ext dlcompiler_widgets",
     """\

@@ -67,16 +67,14 @@ def test_an_unknown_target_is_refused(explorer):
 
 
 @pytest.fixture
-def page(browser, explorer):
-    context = browser.new_context(viewport={"width": 1000, "height": 900}, accept_downloads=True)
+def page(contexts, explorer):
+    context = contexts.open(viewport={"width": 1000, "height": 900}, accept_downloads=True)
     page = LivePage(context, explorer)
     yield page
     assert not page.errors
     context.close()
 
 
-@pytest.mark.alone
-@pytest.mark.timeout(120)
 class TestInBrowser:
     def test_a_download(self, page):
         page.click("export")

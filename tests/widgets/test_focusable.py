@@ -8,8 +8,6 @@ from tests.widgets.test_live_page import matmul
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
-
 UNMARKED = """
 () => [...document.querySelectorAll(".dlc-explorer *")]
   .filter((e) => e.tabIndex >= 0 || e.hasAttribute("tabindex"))
@@ -20,11 +18,11 @@ UNMARKED = """
 
 
 @pytest.fixture
-def live(browser):
+def live(contexts):
     schedule, args = matmul(8)
     schedule[schedule.outputs[0]].parallel(schedule.outputs[0].op.axis[0])
     widget = Explorer(schedule, args, name="matmul")
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    context = contexts.open(viewport={"width": 1200, "height": 900})
     page = LivePage(context, widget)
     yield page
     assert not page.errors

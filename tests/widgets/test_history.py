@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.widgets.axe import violations
 from tests.widgets.live_page import LivePage
 from tests.widgets.test_live_page import matmul
 
@@ -85,8 +86,8 @@ def test_two_states_are_compared(explorer):
 
 
 @pytest.fixture
-def page(browser, explorer):
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
+def page(contexts, explorer):
+    context = contexts.open(viewport={"width": 1200, "height": 900})
     page = LivePage(context, explorer)
     yield page
     assert not page.errors
@@ -97,8 +98,6 @@ def row(page, number):
     return page.locate(".dlc-state").nth(number)
 
 
-@pytest.mark.alone
-@pytest.mark.timeout(120)
 class TestInBrowser:
     def test_naming_by_keyboard(self, page):
         row(page, 2).focus()
@@ -150,12 +149,9 @@ class TestInBrowser:
         assert page.widget.schedule.node.id == vector
 
     def test_axe_finds_nothing_serious(self, page):
-        axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
         _, vector, threads = ids(page.widget)
-        found = list(axe.run(page.page, context=".dlc-history").response["violations"])
+        assert violations(page.page, ".dlc-history") == []
         send(page.widget, "compare", a=vector, b=threads)
         page.push()
         page.locate(".dlc-compare:visible").wait_for()
-        found += axe.run(page.page, context=".dlc-compare").response["violations"]
-        serious = [v for v in found if v["impact"] in ("serious", "critical")]
-        assert serious == [], [(v["id"], [n["html"] for n in v["nodes"]]) for v in serious]
+        assert violations(page.page, ".dlc-compare") == []

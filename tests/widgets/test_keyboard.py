@@ -9,8 +9,6 @@ from tests.widgets.test_run import FakeStopwatch
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
-
 MOST_TABS = 150
 
 
@@ -41,12 +39,12 @@ class Hands:
 
 
 @pytest.fixture
-def hands(browser):
+def hands(contexts):
     schedule, args = matmul()
     stopwatch = FakeStopwatch()
     stopwatch.go.set()
     widget = Explorer(schedule, args, name="matmul", stopwatch=stopwatch)
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    context = contexts.open(viewport={"width": 1200, "height": 900})
     live = LivePage(context, widget)
     yield Hands(live)
     assert not live.errors

@@ -1,4 +1,4 @@
-"""The workbench in a browser, without Jupyter around it."""
+"""The workbench in a contexts, without Jupyter around it."""
 
 import pytest
 
@@ -9,8 +9,6 @@ from tests.widgets.live_page import LivePage
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
-
 
 def matmul(n=64):
     A, B = te.placeholder((n, n), name="A"), te.placeholder((n, n), name="B")
@@ -20,10 +18,10 @@ def matmul(n=64):
 
 
 @pytest.fixture
-def explorer(browser):
+def explorer(contexts):
     schedule, args = matmul()
     widget = Explorer(schedule, args, name="matmul")
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    context = contexts.open(viewport={"width": 1200, "height": 900})
     page = LivePage(context, widget)
     yield page
     assert not page.errors

@@ -14,8 +14,6 @@ from tests.widgets.jupyter import free_port
 pytest.importorskip("dlcompiler_widgets")
 pytest.importorskip("marimo", reason="marimo is not installed")
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(180)]
-
 WAIT_S = 60
 NOTEBOOK = """
 import marimo

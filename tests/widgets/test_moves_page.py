@@ -1,8 +1,8 @@
 """The moves on a page: sliders, refusals, previews, rows that are dragged, levels."""
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
+from tests.widgets.axe import violations
 from tests.widgets.live_page import LivePage
 from tests.widgets.test_live_page import matmul
 
@@ -10,14 +10,12 @@ pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
 from dlcompiler_widgets.explorer import moving
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
-
 WIDTH = 1200
 
 
-@pytest.fixture(scope="module")
-def context(browser):
-    context = browser.new_context(viewport={"width": WIDTH, "height": 900})
+@pytest.fixture
+def context(contexts):
+    context = contexts.open(viewport={"width": WIDTH, "height": 900})
     yield context
     context.close()
 
@@ -35,7 +33,6 @@ def start(context):
     yield open_page
     for page in pages:
         assert not page.errors
-        page.page.close()
         page.widget.close()
 
 
@@ -330,9 +327,7 @@ def test_axe_finds_nothing_serious(start):
     choose(page, "C/k")
     page.locate(".dlc-move[aria-disabled]").first.focus()
     answered(page)
-    result = Axe().run(page.page, ".dlc-explorer")
-    serious = [v for v in result.response["violations"] if v["impact"] in ("serious", "critical")]
-    assert not serious, [(v["id"], [n["html"] for n in v["nodes"]][:3]) for v in serious]
+    assert violations(page.page) == []
 
 
 def test_everything_can_be_reached_with_a_thumb(page):

@@ -104,8 +104,6 @@ def test_outside_of_a_kernel_importing_changes_nothing():
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-@pytest.mark.alone
-@pytest.mark.timeout(120)
 def test_in_a_kernel():
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     cells = [

@@ -8,20 +8,18 @@ from tests.widgets.test_live_page import matmul
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
-
 TEXTS = """() => [...document.querySelectorAll(".dlc-line, .dlc-row, .dlc-mark")].map((node) =>
   [node.getAttribute("class"), node.textContent, node.getAttribute("style"), node.getAttribute("x"),
    node.getAttribute("y"), node.getAttribute("aria-level")])"""
 
 
 @pytest.fixture
-def open_live(browser):
+def open_live(contexts):
     """Show an Explorer on a page of its own; nothing may go wrong there."""
     opened = []
 
     def open_(explorer):
-        context = browser.new_context(viewport={"width": 1200, "height": 900})
+        context = contexts.open(viewport={"width": 1200, "height": 900})
         page = LivePage(context, explorer)
         opened.append((page, context))
         return page

@@ -160,8 +160,6 @@ def replay(opened):
     assert page.page.evaluate("window.broken === undefined")
 
 
-@pytest.mark.alone
-@pytest.mark.timeout(120)
 class TestInBrowser:
     def test_undo_redo_and_jump(self, replay):
         assert replay.here() == "vectorize C j"

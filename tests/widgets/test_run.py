@@ -187,7 +187,6 @@ def finished(explorer):
     return view
 
 
-@pytest.mark.alone
 def test_a_product_beside_numpy():
     schedule, args = matmul()
     schedule[args[2]].parallel(args[2].op.axis[0])
@@ -197,13 +196,11 @@ def test_a_product_beside_numpy():
     assert schedule.node.notes["verified"].startswith("numpy+interpreter")
 
 
-@pytest.mark.alone
 def test_an_expression_that_numpy_has_no_function_for():
     explorer = Explorer.write("B[i] = max(A[i], 0.0)\nA: [1000]")
     assert "numpy" not in finished(explorer)["history"]["rows"][0]["notes"]["measured"]
 
 
-@pytest.mark.alone
 def test_a_look_up_is_measured_at_indices_that_name_elements():
     T, ids = te.placeholder((10, 4), name="T"), te.placeholder((50,), "int32", name="I")
     C = te.compute((50, 4), lambda i, j: T[ids[i], j], name="C")
@@ -211,21 +208,18 @@ def test_a_look_up_is_measured_at_indices_that_name_elements():
     assert view["status"]["text"].startswith("Measured: ")
 
 
-@pytest.mark.alone
 def test_what_would_fill_the_memory_is_refused():
     view = finished(Explorer.write("B[i, j] = A[i, j] + 1.0\nA: [100000, 100000]"))
     assert "too large to be run beside a notebook" in view["status"]["text"]
 
 
-@pytest.mark.alone
 def test_a_symbolic_shape_is_refused():
     view = finished(Explorer.write("B[i] = A[i] + 1.0\nA: [n]"))
     assert "shape is not known" in view["status"]["text"]
 
 
-@pytest.mark.alone
 def test_cancel_ends_a_long_kernel():
-    n = 1500
+    n = 4000
     A = te.placeholder((n, n), name="A")
     k = te.reduce_axis((0, n), name="k")
     C = te.compute((n, n), lambda i, j: te.sum(te.exp(A[i, k]) * A[j, k], axis=k), name="C")
@@ -238,6 +232,6 @@ def test_cancel_ends_a_long_kernel():
     start = time.monotonic()
     send(explorer, "cancel")
     explorer._measuring.wait(60)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 30  # the kernel takes minutes
     assert explorer.view["status"]["text"] == "The run was cancelled."
     explorer.close()

@@ -17,8 +17,6 @@ pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
 from dlcompiler_widgets.assets import _JS
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
-
 CELLS = """
 async ([source, space, steps]) => {
   const { touched, cellsOf } = await import(`data:text/javascript;base64,${source}`);
@@ -29,8 +27,8 @@ async ([source, space, steps]) => {
 
 
 @pytest.fixture
-def context(browser):
-    made = browser.new_context(viewport={"width": 1200, "height": 900})
+def context(contexts):
+    made = contexts.open(viewport={"width": 1200, "height": 900})
     yield made
     made.close()
 
@@ -97,8 +95,8 @@ def test_playing_and_pausing(explorer):
     assert where(explorer) == stopped
 
 
-def test_who_wants_no_motion_gets_steps(browser):
-    context = browser.new_context(reduced_motion="reduce")
+def test_who_wants_no_motion_gets_steps(contexts):
+    context = contexts.open(reduced_motion="reduce")
     schedule, args = matmul(16)
     widget = Explorer(schedule, args)
     page = LivePage(context, widget)

@@ -11,8 +11,6 @@ pytest.importorskip("nbconvert")
 from dlcompiler_widgets import Explorer, MemoryScopes
 from nbconvert import HTMLExporter
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
-
 
 @pytest.fixture
 def bundle():
@@ -49,6 +47,10 @@ def test_a_notebook_opened_again_shows_the_nest_without_a_kernel(open_notebook, 
     nest = notebook.page.locator(".jp-OutputArea .dlc-nest")
     nest.wait_for()
     assert "C[i, j] += A[i, k]*B[k, j]" in nest.inner_text()
+    # The notebook is not trusted: what Jupyter removes from it must not leave a mess.
+    bar = nest.locator("span[style*='background-color']").first
+    assert bar.bounding_box()["height"] == 24
+    assert notebook.page.locator(".jp-OutputArea details").count() == 1
     assert not notebook.foreign
 
 

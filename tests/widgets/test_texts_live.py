@@ -12,8 +12,6 @@ from tests.widgets.live_page import LivePage
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import CodePanes, Explorer, PassDiff
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
-
 OWN = ".dlc-lines .dlc-own"
 IS_ANY_IN_VIEW = """lines => lines.some((line) => {
   const { top, bottom } = line.getBoundingClientRect();
@@ -30,14 +28,14 @@ def numbered(name):
 
 
 @pytest.fixture
-def show(browser):
+def show(contexts):
     """Show a widget on a page."""
     shown = []
 
     def show_(pane):
         schedule, args = six_step_gemm(64)
         widget = pane(schedule, args, target="x86-64-avx2", name="gemm")
-        context = browser.new_context(viewport={"width": 1200, "height": 900})
+        context = contexts.open(viewport={"width": 1200, "height": 900})
         shown.append((context, LivePage(context, widget)))
         return shown[-1][1]
 

@@ -2,23 +2,21 @@
 
 import pytest
 
-from tests.thread_programs import tiled_matmul
+from tests.thread_programs import staged_copy, tiled_matmul
 from tests.widgets.live_page import LivePage
 
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
 from dlcompiler_widgets.explorer import blocks
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
-
 LOOP = "B.shared/ax0.ax1.fused.outer.inner"
 
 
 @pytest.fixture
-def page(browser, monkeypatch):
+def page(contexts, monkeypatch):
     """A product whose last loop is to be bound yet."""
     monkeypatch.setattr(blocks, "PATIENCE_S", 60.0)
-    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    context = contexts.open(viewport={"width": 1400, "height": 900})
     schedule, args = tiled_matmul()
     schedule.undo()
     widget = Explorer(schedule, args, target="v100", name="matmul")
@@ -92,30 +90,27 @@ def test_threads_and_elements_show_what_belongs_to_them(page):
 def test_a_recording_that_takes_long_arrives_by_itself(page, monkeypatch):
     monkeypatch.setattr(blocks, "PATIENCE_S", 0.0)
     page.click("tab block")
-    for _ in range(100):
-        if "The block is being simulated" not in page.locate(".dlc-picture").inner_text():
-            break
-        page.page.wait_for_timeout(100)
-        page.push()
+    page.wait(lambda: "being simulated" not in page.locate(".dlc-picture").inner_text())
     assert "Simulated: 16 × 16 threads" in summary(page)
 
 
-def test_a_page_without_a_kernel_goes_through_the_phases(browser, tmp_path):
-    schedule, args = tiled_matmul(16, 4, 4)
+def test_a_page_without_a_kernel_goes_through_the_phases(contexts, tmp_path):
+    schedule, args = staged_copy()  # of few states: each is recorded
     widget = Explorer(schedule, args, target="v100")
     widget.save_html(tmp_path / "page.html")
-    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    context = contexts.open(viewport={"width": 1400, "height": 900})
     page = context.new_page()
     page.goto((tmp_path / "page.html").as_uri())
     page.locator('[data-key="tab block"]').click()
     expect = pytest.importorskip("playwright.sync_api").expect
     shown = page.locator('.dlc-picture .dlc-summary:not([aria-live="polite"])')
-    expect(shown).to_contain_text("phase 3 of 9, k.outer = 0")
-    page.locator('[data-key="phase"]').select_option("1")
-    expect(shown).to_contain_text("phase 2 of 9, k.outer = 0")
-    page.locator('[data-key="phase"]').select_option("5")
+    expect(shown).to_contain_text("phase 2 of 2: each reads")
+    page.locator('[data-key="phase"]').select_option("0")
+    expect(shown).to_contain_text("phase 1 of 2: each writes")
+    page.locator('[data-key="blockIdx.x"]').fill("1")
+    page.locator('[data-key="blockIdx.x"]').press("Enter")
     refusal = "this phase, buffer or block: needs a kernel"
     expect(page.locator(".dlc-status")).to_contain_text(refusal)
-    expect(page.locator('[data-key="phase"]')).to_have_value("1")
+    expect(shown).to_contain_text("phase 1 of 2: each writes")
     context.close()
     widget.close()

@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.widgets.axe import violations
 from tests.widgets.live_page import DARK, LivePage
-from tests.widgets.test_accessibility import violations
+from tests.widgets.test_accessibility import SCHEMES
 
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import TuningDashboard
@@ -11,8 +12,6 @@ from dlcompiler_widgets.tuning.session import TABS
 from dlcompiler_widgets.tuning.shipping import unpacked
 
 from tests.watched_runs import HOSTILE, ended, space, start
-
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
 
 UNMARKED = """
 () => [...document.querySelectorAll(".dlc-tuning *")]
@@ -39,13 +38,13 @@ WIDE = """
 """
 
 
-def show(browser, run, width=1200, **options):
+def show(contexts, run, width=1200, **options):
     is_dark = options.get("color_scheme") == "dark"
-    context = browser.new_context(viewport={"width": width, "height": 1000}, **options)
+    context = contexts.open(viewport={"width": width, "height": 1000}, **options)
     own = space().at(run.trials[0].point) if run.trials else None
     widget = TuningDashboard(run, own=own, open_trial=lambda trial: None)
     page = LivePage(context, widget, DARK if is_dark else "")
-    page.page.wait_for_timeout(250)  # until it has said how wide it is
+    page.wait(lambda: widget.intent.get("op") == "size")
     page.settle()
     return page
 
@@ -53,7 +52,7 @@ def show(browser, run, width=1200, **options):
 def close(page):
     assert page.errors == []
     assert all(url.startswith(("data:", "about:", "blob:")) for url in page.requests)
-    page.page.context.close()
+    page.context.close()
     page.widget.close()
 
 
@@ -63,32 +62,27 @@ def run():
 
 
 @pytest.fixture
-def page(browser, run):
-    live = show(browser, run)
+def page(contexts, run):
+    live = show(contexts, run)
     yield live
     close(live)
 
 
 @pytest.fixture
-def going(browser):
+def going(contexts):
     """A run that waits for permits, on a page."""
     run = start(60, permits=0)
-    live = show(browser, run)
+    live = show(contexts, run)
     yield live
     run.stop()
-    run.wait(5)
+    run.wait()
     close(live)
 
 
 def wait_for(page, count):
-    """Push until the run has so many trials on the page."""
-    for _ in range(200):
-        page.push()
-        text = page.locate('dd[data-fact="trials"]').inner_text()
-        if int(text.split(" ")[0]) >= count:
-            return
-        page.page.wait_for_timeout(25)
-    raise AssertionError(f"there are never {count} trials")
+    """Wait until the run has so many trials on the page."""
+    trials = page.locate('dd[data-fact="trials"]')
+    page.wait(lambda: int(trials.inner_text().split(" ")[0]) >= count)
 
 
 def rows(page):
@@ -122,10 +116,10 @@ def test_the_page_draws_what_arrives(going):
     assert rows(going)[0] == "trial 59"
 
 
-def test_a_page_that_comes_later_draws_the_same(browser, going):
+def test_a_page_that_comes_later_draws_the_same(contexts, going):
     going.widget.run.pool.permits = 33
     wait_for(going, 33)
-    context = browser.new_context()
+    context = contexts.open()
     other = LivePage(context, going.widget)
     other.settle()
     assert signs(other) == signs(going) == 33
@@ -189,15 +183,12 @@ def test_the_buttons_pause_and_stop(going):
     going.widget.run.pool.permits = 3
     wait_for(going, 3)
     going.click("pause")
-    going.push()
-    going.key("resume").wait_for()
+    going.wait(going.key("resume").count)
     assert going.locate(".dlc-tuning").get_attribute("data-state") == "paused"
     assert going.page.evaluate("document.activeElement.dataset.key") == "resume"
     going.click("stop")
-    going.widget.run.wait(5)
-    going.page.wait_for_timeout(400)
-    going.push()
-    going.locate('.dlc-tuning[data-state="stopped"]').wait_for()
+    going.widget.run.wait()
+    going.wait(going.locate('.dlc-tuning[data-state="stopped"]').count)
 
 
 def test_what_is_open_stays_open_while_trials_arrive(going):
@@ -239,8 +230,8 @@ def test_the_code_and_the_explorer(page):
 
 
 @pytest.mark.parametrize("width", [500, 765, 1200])
-def test_nothing_is_too_small_or_sticks_out(browser, run, width):
-    live = show(browser, run, width)
+def test_nothing_is_too_small_or_sticks_out(contexts, run, width):
+    live = show(contexts, run, width)
     row(live, 119).click()
     live.settle()
     for tab in TABS:
@@ -252,26 +243,26 @@ def test_nothing_is_too_small_or_sticks_out(browser, run, width):
     close(live)
 
 
-def test_wide_pages_have_two_columns(browser, run):
+def test_wide_pages_have_two_columns(contexts, run):
     places = {}
     for width in (765, 1200):
-        live = show(browser, run, width)
+        live = show(contexts, run, width)
         left, right = (live.locate(f".dlc-tuning-{n}").bounding_box() for n in ("curve", "picture"))
         places[width] = left["y"] == right["y"]
         close(live)
     assert places == {765: False, 1200: True}
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(browser, scheme):
-    live = show(browser, ended(24), color_scheme=scheme)
+@pytest.mark.parametrize(("scheme", "rules"), SCHEMES)
+def test_axe_finds_nothing_serious(contexts, scheme, rules):
+    live = show(contexts, ended(24), color_scheme=scheme)
     for side, number in (("a", 18), ("b", 10)):
         row(live, number).click()
         live.settle()
         live.click(side)
-    assert violations(live) == []
+    assert violations(live.page, only=rules) == []
     for tab in TABS:
         live.click(f"tab {tab}")
         live.page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
-        assert violations(live, ".dlc-tuning-picture") == [], tab
+        assert violations(live.page, ".dlc-tuning-picture", rules) == [], tab
     close(live)

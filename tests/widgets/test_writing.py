@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from dlcompiler.errors import ExpressionError
+from tests.widgets.axe import violations
 from tests.widgets.live_page import LivePage
 from tests.widgets.test_live_page import matmul
 
@@ -134,16 +135,14 @@ def test_steps_and_texts_from_two_threads_do_not_block_each_other(explorer):
 
 
 @pytest.fixture
-def page(browser, explorer):
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
+def page(contexts, explorer):
+    context = contexts.open(viewport={"width": 1200, "height": 900})
     page = LivePage(context, explorer)
     yield page
     assert not page.errors
     context.close()
 
 
-@pytest.mark.alone
-@pytest.mark.timeout(120)
 class TestInBrowser:
     def test_writing_by_keyboard(self, page):
         page.key("write").focus()
@@ -164,17 +163,14 @@ class TestInBrowser:
         assert page.page.evaluate("document.activeElement.dataset.key") == "write"
 
     def test_axe_finds_nothing_serious_in_the_editor_and_the_export(self, page):
-        axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
         page.click("export")
         page.click("write")
         page.locate(".dlc-write textarea").fill("S[i] += A[i, x]")
         page.click("write apply")
-        found = axe.run(page.page, context=".dlc-explorer").response["violations"]
-        serious = [v for v in found if v["impact"] in ("serious", "critical")]
-        assert serious == [], [(v["id"], [n["html"] for n in v["nodes"]]) for v in serious]
+        assert violations(page.page) == []
 
-    def test_an_open_editor_does_not_take_the_focus_by_itself(self, browser):
-        context = browser.new_context()
+    def test_an_open_editor_does_not_take_the_focus_by_itself(self, contexts):
+        context = contexts.open()
         page = LivePage(context, Explorer())
         page.locate(".dlc-write textarea").wait_for()
         assert page.page.evaluate("document.activeElement.tagName") == "BODY"

@@ -1,0 +1,1 @@
+"""Tests of the widgets. A package, so that its fixtures end with its last test."""
