@@ -1,7 +1,6 @@
 """Keep how long each file of tests takes: ``make durations``, after a whole ``make test``.
 
-It reads ``build/test/*.xml`` and writes ``tests/durations.json``: for each group of `run_all.py`,
-seconds by file. Run it on an idle machine of two cores; `tests/architecture/test_durations.py`
+It reads ``build/test/report.xml`` and writes ``tests/durations.json``: seconds by file. Run it on an idle machine of two cores; `tests/architecture/test_durations.py`
 compares the table with what each folder may take, and never measures anything itself.
 """
 
@@ -14,13 +13,12 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-REPORTS = ROOT / "build" / "test"
+REPORT = ROOT / "build" / "test" / "report.xml"
 TABLE = ROOT / "tests" / "durations.json"
-GROUPS = ("shared", "alone")
 
 
-def read_table() -> dict[str, dict[str, float]]:
-    """Return the kept seconds by group, then by file (relative to the repository)."""
+def read_table() -> dict[str, float]:
+    """Return the kept seconds by file, named relative to the repository."""
     return json.loads(TABLE.read_text(encoding="utf-8"))
 
 
@@ -56,16 +54,14 @@ def _file_of(classname: str) -> str:
 
 
 def main() -> int:
-    missing = [name for name in GROUPS if not (REPORTS / f"{name}.xml").is_file()]
-    if missing:
-        print(f"no report of {' and '.join(missing)} in {REPORTS}: run `make test` first")
+    if not REPORT.is_file():
+        print(f"there is no {REPORT}: run `make test` first")
         return 1
-    table = {name: seconds_by_file(REPORTS / f"{name}.xml") for name in GROUPS}
+    table = seconds_by_file(REPORT)
     TABLE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
-    for group, files in table.items():
-        print(f"{group}: {sum(files.values()):.0f} s")
-        for folder, seconds in sorted(by_folder(files).items(), key=lambda item: -item[1]):
-            print(f"  {seconds:7.1f}  {folder}")
+    print(f"{sum(table.values()):7.1f}  all")
+    for folder, seconds in sorted(by_folder(table).items(), key=lambda item: -item[1]):
+        print(f"{seconds:7.1f}  {folder}")
     return 0
 
 

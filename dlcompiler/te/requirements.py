@@ -28,8 +28,8 @@ from dlcompiler.ir import (
     index_const,
     structural_equal,
 )
-from dlcompiler.ir.expr import BinaryOp
 from dlcompiler.ir.guards import guarded
+from dlcompiler.ir.operations import BinaryOp
 from dlcompiler.te.tensor import ComputeOp
 
 Requirement: TypeAlias = tuple[Expr, str]

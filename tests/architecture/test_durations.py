@@ -1,14 +1,14 @@
 """Each folder of tests stays within its budget, by the kept table: nothing is measured here.
 
 ``make durations`` writes the table (`tests/durations.py`) after a whole ``make test`` on the
-reference machine: two idle cores, which the group ``shared`` uses and ``alone`` does not.
+reference machine: two idle cores.
 """
 
 import pytest
 
 from tests import durations
 
-SHARED_BUDGETS_S = {
+BUDGETS_S = {
     "dlcompiler": 3,
     "tests": 6,
     "tests/analysis": 12,
@@ -40,7 +40,7 @@ SHARED_BUDGETS_S = {
     "tests/views": 10,
     "tests/widgets": 38,
 }
-"""Core seconds of each folder in the group ``shared``; the doctests are one folder."""
+"""Core seconds of each folder; the doctests are one folder."""
 
 
 @pytest.fixture(scope="module")
@@ -50,9 +50,9 @@ def table():
 
 def test_each_folder_stays_within_its_budget(table):
     over = {
-        folder: f"{seconds:.1f} s of {SHARED_BUDGETS_S.get(folder, 0)} s"
-        for folder, seconds in durations.by_folder(table["shared"]).items()
-        if seconds > SHARED_BUDGETS_S.get(folder, 0)
+        folder: f"{seconds:.1f} s of {BUDGETS_S.get(folder, 0)} s"
+        for folder, seconds in durations.by_folder(table).items()
+        if seconds > BUDGETS_S.get(folder, 0)
     }
     assert not over, "make its tests cheaper, or mark many cases of one kind as a campaign"
 
@@ -64,12 +64,12 @@ def test_the_table_and_the_budgets_know_every_folder_of_tests(root, table):
         if len(path.relative_to(root).parts) > 2
     }
     wanted = {f"tests/{name}" for name in folders}
-    assert wanted - durations.by_folder(table["shared"]).keys() == set(), "run `make durations`"
-    assert wanted - SHARED_BUDGETS_S.keys() == set(), "give it a budget"
+    assert wanted - durations.by_folder(table).keys() == set(), "run `make durations`"
+    assert wanted - BUDGETS_S.keys() == set(), "give it a budget"
 
 
 def test_seconds_are_added_by_file_and_by_folder(tmp_path):
-    report = tmp_path / "shared.xml"
+    report = tmp_path / "report.xml"
     report.write_text(
         '<testsuites><testsuite><testcase classname="tests.ir.test_verify" name="a" time="1.5"/>'
         '<testcase classname="tests.ir.test_verify.TestX" name="b" time="2.25"/>'
