@@ -1,8 +1,8 @@
 """Keep how long each file of tests takes: ``make durations``, after a whole ``make test``.
 
-It reads ``build/test/report.xml`` and writes ``tests/durations.json``: seconds by file. Run it on an
-idle machine of two cores; `tests/architecture/test_durations.py` compares the table with what each
-folder may take, and never measures anything itself.
+It reads ``build/test/report.xml`` and writes ``tests/durations.json``: seconds by file. Run it on
+an idle machine of two cores. `tests/architecture/test_durations.py` compares the table with what
+each folder may take; it measures nothing itself.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ CONFIG = MATMUL.default_config(PRODUCT, CPU)
             "workload", "'matmul'", "a Workload: matmul.workload(…)",
         ),
     ],
-    ids=str,
+    ids=lambda value: "call" if callable(value) else value,
 )  # fmt: skip
 def test_an_argument_of_the_wrong_type(use, name, got, expected):
     with pytest.raises(TuningError) as caught:
