@@ -21,7 +21,7 @@ from dlcompiler.bench.results import Contest, PeerResult, Result
 from dlcompiler.bench.works import Row, Work
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.ops import Reference
-from dlcompiler.runtime.timing import Timing
+from dlcompiler.runtime.timing import Timing, measured_here
 from dlcompiler.runtime.workers import Worker
 from dlcompiler.schedule import Schedule
 from dlcompiler.te import Tensor
@@ -210,7 +210,7 @@ def _arrays(
 
 
 def _evaluated(work: Work, value: Mapping[str, Any]) -> Contest:
-    """Return what the worker measured, in pairs of one round."""
+    """Return the measurements of the worker, with ratios of samples of the same round."""
     samples = {name: tuple(seconds) for name, seconds in value["samples_s"].items()}
     ours, peak = samples["ours"], samples["peak"]
     rate = value["flops"] / work.flops if work.flops else 1.0
@@ -221,14 +221,19 @@ def _evaluated(work: Work, value: Mapping[str, Any]) -> Contest:
         times_the_flops = value["flops"] / value["flops_alone"]
         peak_speedup = times_the_flops * paired_ratio(samples["peak alone"], peak).median
     return Contest(
-        ours=Timing(ours),
+        ours=_timing(ours),
         peers={
-            name: PeerResult(Timing(samples[name]), way, paired_ratio(samples[name], ours))
+            name: PeerResult(_timing(samples[name]), way, paired_ratio(samples[name], ours))
             for name, way in value["ways"].items()
         },
         of_peak=of_peak,
         peak_gflops=value["flops"] / Timing(peak).median_s / 1e9,
         worst=value["worst"],
-        alone=None if alone is None else Timing(alone),
+        alone=None if alone is None else _timing(alone),
         peak_speedup=peak_speedup,
     )
+
+
+def _timing(samples_s: tuple[float, ...]) -> Timing:
+    """Return samples of a worker, which runs on this machine."""
+    return Timing(samples_s, provenance=measured_here())
